@@ -1,0 +1,61 @@
+# keyfold: everything a checkout needs, from a bare Debian with Python >= 3.10 and Java 17.
+# `make help` lists the targets. The environment is .venv; a second run of any target is quick.
+
+PYTHON ?= python3
+VERSION := $(shell sed -n 's/^version=//p' gradle.properties)
+JAR := python/keyfold/jars/keyfold-$(VERSION).jar
+BIN := .venv/bin
+SHIM := $(shell find jvm -type f) gradle.properties build.gradle
+SOURCES := $(shell find python -name '*.py') pyproject.toml setup.py
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-python test-spark lint jar wheel bench lock clean
+
+help:  ## print this list
+	@sed -n 's/^\([a-z-]*\):.*  ## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+
+setup: .venv/.installed jar  ## Debian packages, .venv, the package in it, the jar
+
+demo: setup  ## fold a year of real flights and check every answer with plain Spark
+	$(BIN)/python integration/demo.py
+
+test: test-python test-spark  ## all tests: those without a JVM, then those with Spark
+
+test-python: setup  ## the tests without a JVM
+	$(BIN)/python -m pytest tests
+
+test-spark: setup  ## the tests with Spark
+	$(BIN)/python -m pytest integration
+
+lint: setup  ## ruff, mypy --strict, scalac warnings, the direction of imports
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy --strict python/keyfold
+	$(BIN)/python -m pytest -q tests/test_layers.py tests/test_sizes.py
+
+jar: $(JAR)  ## compile the Scala shim; a compiler warning is an error
+
+wheel: setup  ## the wheel, with the jar in it, in dist/
+	$(BIN)/pip wheel --no-deps --no-build-isolation --wheel-dir dist .
+
+bench: setup  ## the figures of the README, as ratios to plain Spark Parquet
+	$(BIN)/python -m integration.bench
+
+lock:  ## resolve the development environment anew into requirements-dev.lock
+	rm -rf build/lock && $(PYTHON) -m venv build/lock && build/lock/bin/pip install '.[spark,dev]'
+	build/lock/bin/pip freeze --all --exclude pip --exclude keyfold > requirements-dev.lock
+
+clean:  ## remove what was built, except .venv
+	rm -rf build dist .gradle python/keyfold/jars python/keyfold.egg-info
+	rm -rf spark-warehouse metastore_db derby.log .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(JAR): .venv/.installed $(SHIM)
+	gradle --offline --quiet -Ppython=$(CURDIR)/$(BIN)/python jar
+	@touch $@
+
+.venv/.installed: requirements-dev.lock pyproject.toml setup.py gradle.properties
+	.ci/packages $(PYTHON)
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --requirement requirements-dev.lock
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@

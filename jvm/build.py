@@ -1,0 +1,104 @@
+"""Compile the Scala shim and pack keyfold-<version>.jar: the one way it is compiled.
+
+`gradle jar` runs this file for a checkout, setup.py runs it for a wheel. The compiler and the
+classpath are the jars inside the installed pyspark, so a JRE of version 17 and pyspark are all
+it needs, and nothing is fetched. Same sources, same bytes: entries are sorted and undated.
+"""
+
+import argparse
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCES = ROOT / "jvm" / "src" / "main"
+EPOCH = (1980, 1, 1, 0, 0, 0)
+
+
+def version() -> str:
+    """The project's version, from gradle.properties."""
+    text = (ROOT / "gradle.properties").read_text(encoding="utf-8")
+    found = re.search(r"^version=(\S+)$", text, re.MULTILINE)
+    if found is None:
+        sys.exit("gradle.properties holds no line version=…")
+    return found.group(1)
+
+
+def spark_jars() -> Path:
+    """The folder of jars inside this interpreter's pyspark."""
+    spec = importlib.util.find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        sys.exit(f"{sys.executable} has no pyspark, whose Scala compiler builds the jar")
+    return Path(spec.origin).parent / "jars"
+
+
+def java() -> str:
+    """The `java` of JAVA_HOME, else of the PATH."""
+    home = os.environ.get("JAVA_HOME")
+    found = shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java")
+    if found is None:
+        where = f"JAVA_HOME={home}" if home else "the PATH"
+        sys.exit(f"no java found in {where}; the build needs Java 17 (apt-get install default-jre)")
+    return found
+
+
+def compile_into(classes: Path) -> None:
+    """Run scalac on every source below jvm/src/main/scala; its warnings are errors."""
+    sources = sorted(str(path) for path in (SOURCES / "scala").rglob("*.scala"))
+    jars = f"{spark_jars()}{os.sep}*"
+    options = f"@{ROOT / 'jvm' / 'scalac.options'}"
+    command = [java(), "-Xss8m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", jars]
+    command += ["scala.tools.nsc.Main", "-usejavacp", options, "-d", str(classes), *sources]
+    if subprocess.run(command, check=False).returncode:
+        sys.exit("the Scala shim does not compile: see the lines above")
+
+
+def contents(classes: Path) -> Iterator[tuple[str, bytes]]:
+    """(name, bytes) of every entry of the jar, sorted by name."""
+    resources = SOURCES / "resources"
+    files = {
+        f.relative_to(top).as_posix(): f for top in (classes, resources) for f in top.rglob("*")
+    }
+    entries = {name: file.read_bytes() for name, file in files.items() if file.is_file()}
+    entries["keyfold/version.properties"] = f"version={version()}\n".encode()
+    entries["META-INF/LICENSE"] = (ROOT / "LICENSE").read_bytes()
+    yield "META-INF/MANIFEST.MF", manifest()
+    yield from sorted(entries.items())
+
+
+def manifest() -> bytes:
+    """The jar's manifest, with title and version."""
+    lines = (
+        "Manifest-Version: 1.0",
+        "Implementation-Title: keyfold",
+        f"Implementation-Version: {version()}",
+    )
+    return "".join(f"{line}\r\n" for line in (*lines, "")).encode()
+
+
+def build(directory: Path) -> Path:
+    """Compile and pack into `directory`, replacing whatever jar of keyfold was there."""
+    directory.mkdir(parents=True, exist_ok=True)
+    target = directory / f"keyfold-{version()}.jar"
+    with tempfile.TemporaryDirectory() as scratch:
+        compile_into(Path(scratch))
+        packed = directory / f".{target.name}.{os.getpid()}"
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as jar:
+            for name, data in contents(Path(scratch)):
+                jar.writestr(zipfile.ZipInfo(name, EPOCH), data, zipfile.ZIP_DEFLATED)
+    for old in directory.glob("keyfold-*.jar"):
+        old.unlink()
+    return packed.replace(target)
+
+
+if __name__ == "__main__":
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("directory", type=Path, help="the folder to put the jar into")
+    print(build(arguments.parse_args().directory))
