@@ -1,0 +1,66 @@
+"""The error tree: one base class, one subclass for each thing the reader of the message should do next.
+
+A message says what failed, where, what was expected, what was found, and which option changes it. `kind` is the
+stable name that travels on the wire to the JVM, so a class is never renamed without raising the protocol version.
+"""
+
+from typing import ClassVar
+
+
+class KeyfoldError(Exception):
+    """Base of every error keyfold raises on purpose."""
+
+    kind: ClassVar[str] = "KeyfoldError"
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.kind = cls.__name__
+
+
+class TableError(KeyfoldError):
+    """The table, an option or the statement is wrong: change it."""
+
+
+class NotSupportedError(KeyfoldError):
+    """Valid elsewhere, not supported here."""
+
+
+class ConflictError(KeyfoldError):
+    """Another job committed first: run the job again."""
+
+
+class CorruptDataError(KeyfoldError):
+    """Stored bytes are not what the metadata says."""
+
+
+class FoldOverflowError(KeyfoldError):
+    """A sum or product left the range of its column: widen the column."""
+
+
+class EnvironmentMismatchError(KeyfoldError):
+    """Python, jar and wheel don't fit together: install matching ones."""
+
+
+class NoSuchTableError(KeyfoldError):
+    """The table does not exist."""
+
+
+class TableExistsError(KeyfoldError):
+    """A table of that name exists."""
+
+
+class NoSuchNamespaceError(KeyfoldError):
+    """The namespace does not exist."""
+
+
+class NamespaceExistsError(KeyfoldError):
+    """A namespace of that name exists."""
+
+
+class NamespaceNotEmptyError(KeyfoldError):
+    """The namespace still holds tables."""
+
+
+def error_class(kind: str) -> type[KeyfoldError]:
+    """The class whose `kind` this is; KeyfoldError itself for a name this version does not know."""
+    return next((c for c in KeyfoldError.__subclasses__() if c.kind == kind), KeyfoldError)

@@ -1,0 +1,108 @@
+"""What a worker knows of a table: its name, place, columns, keys and options, frozen at one schema version.
+
+Made by `keyfold.storage` when a table is loaded, sent as JSON inside every scan and write, opaque to the JVM.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from keyfold import types
+from keyfold.errors import TableError
+
+
+@dataclass(frozen=True)
+class Column:
+    """One table column; `default` is the SQL text of its DEFAULT."""
+
+    id: int
+    name: str
+    type: types.DataType
+    comment: str | None = None
+    default: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Type as Paimon JSON; absent comment and default are left out."""
+        json = {"id": self.id, "name": self.name, "type": types.to_paimon(self.type)}
+        extra = {"comment": self.comment, "default": self.default}
+        return json | {name: value for name, value in extra.items() if value is not None}
+
+    @staticmethod
+    def from_json(json: Mapping[str, Any]) -> "Column":
+        """The inverse of `to_json`."""
+        data_type = types.from_paimon(json["type"])
+        return Column(json["id"], json["name"], data_type, json.get("comment"), json.get("default"))
+
+    @property
+    def arrow_field(self) -> pa.Field:
+        """Name, Arrow type and nullability."""
+        return pa.field(self.name, types.to_arrow(self.type), self.type.nullable)
+
+
+@dataclass(frozen=True)
+class TableLayout:
+    """One schema version of one table."""
+
+    name: str
+    location: str
+    schema_id: int
+    columns: tuple[Column, ...]
+    primary_key: tuple[str, ...] = ()
+    partition_keys: tuple[str, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict)
+    comment: str | None = None
+
+    @cached_property
+    def key(self) -> tuple[str, ...]:
+        """The trimmed primary key: what is left of it inside one partition, in primary-key order."""
+        return tuple(name for name in self.primary_key if name not in self.partition_keys)
+
+    @cached_property
+    def arrow_schema(self) -> pa.Schema:
+        """All columns, in table order."""
+        return pa.schema([column.arrow_field for column in self.columns])
+
+    @cached_property
+    def _by_name(self) -> dict[str, Column]:
+        return {column.name: column for column in self.columns}
+
+    def column(self, name: str) -> Column:
+        """The column of that name; TableError naming the table's columns if there is none."""
+        found = self._by_name.get(name)
+        if found is None:
+            raise TableError(f"table {self.name} has no column {name}; it has {', '.join(self._by_name)}")
+        return found
+
+    def has_column(self, name: str) -> bool:
+        """Whether a column of exactly that name exists."""
+        return name in self._by_name
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON object (not text)."""
+        return {
+            "name": self.name,
+            "location": self.location,
+            "schema_id": self.schema_id,
+            "columns": [column.to_json() for column in self.columns],
+            "primary_key": list(self.primary_key),
+            "partition_keys": list(self.partition_keys),
+            "options": dict(self.options),
+            "comment": self.comment,
+        }
+
+    @staticmethod
+    def from_json(json: Mapping[str, Any]) -> "TableLayout":
+        """The inverse of `to_json`."""
+        return TableLayout(
+            name=json["name"],
+            location=json["location"],
+            schema_id=json["schema_id"],
+            columns=tuple(Column.from_json(column) for column in json["columns"]),
+            primary_key=tuple(json["primary_key"]),
+            partition_keys=tuple(json["partition_keys"]),
+            options=dict(json["options"]),
+            comment=json.get("comment"),
+        )
