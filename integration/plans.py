@@ -1,0 +1,23 @@
+"""Looking at Spark's plans, so that no test passes on a plan that keyfold had no part in."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+
+
+def plan_of(frame: DataFrame) -> str:
+    """The physical plan as text."""
+    return str(frame._jdf.queryExecution().executedPlan().toString())
+
+
+def assert_ours(frame: DataFrame) -> DataFrame:
+    """The same frame, once it is sure that keyfold reads for it."""
+    plan = plan_of(frame)
+    assert "BatchScan" in plan, plan
+    assert "keyfold" in plan.lower(), plan
+    return frame
+
+
+def scans(frame: DataFrame) -> list[str]:
+    """The lines of the plan that are scans."""
+    return [line.strip() for line in plan_of(frame).splitlines() if "BatchScan" in line]

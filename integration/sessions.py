@@ -1,0 +1,49 @@
+"""Spark sessions as the integration tests, the demo and the bench start them.
+
+One place says how: UI off, UTC, few shuffle partitions, everything on disk in one folder of the caller's.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+import keyfold
+
+QUIET = Path(__file__).resolve().parent / "quiet.properties"
+
+
+def settings(folder: Path) -> dict[str, str]:
+    """What any session here is started with; `folder` takes Spark's own warehouse and scratch."""
+    return {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": "4",
+        "spark.sql.warehouse.dir": str(folder / "spark-warehouse"),
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.local.dir": str(folder / "scratch"),
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{QUIET}",
+    }
+
+
+def builder(folder: Path, master: str = "local[2]", **extra: str) -> SparkSession.Builder:
+    """A builder of plain Spark; names in `extra` are conf names with `__` for each dot."""
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    made: SparkSession.Builder = SparkSession.builder.master(master).appName("keyfold")
+    named = {name.replace("__", "."): value for name, value in extra.items()}
+    for name, value in (settings(folder) | named).items():
+        made = made.config(name, value)
+    return made
+
+
+def start(folder: Path, master: str = "local[2]", **extra: str) -> SparkSession:
+    """A session with the catalog `keyfold`, whose warehouse is `folder`/warehouse."""
+    made = keyfold.configure(builder(folder, master, **extra), warehouse=str(folder / "warehouse"))
+    session = made.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return session
