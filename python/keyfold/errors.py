@@ -1,7 +1,7 @@
-"""The error tree: one base class, one subclass for each thing the reader of the message should do next.
+"""The error tree: one base class, one subclass for each thing a reader of the message should do.
 
-A message says what failed, where, what was expected, what was found, and which option changes it. `kind` is the
-stable name that travels on the wire to the JVM, so a class is never renamed without raising the protocol version.
+A message says what failed, where, what was expected, what was found, and which option changes it.
+`kind` is the stable name on the wire to the JVM: renaming a class changes the protocol.
 """
 
 from typing import ClassVar
@@ -62,5 +62,5 @@ class NamespaceNotEmptyError(KeyfoldError):
 
 
 def error_class(kind: str) -> type[KeyfoldError]:
-    """The class whose `kind` this is; KeyfoldError itself for a name this version does not know."""
+    """The class whose `kind` this is; KeyfoldError itself for a name this version lacks."""
     return next((c for c in KeyfoldError.__subclasses__() if c.kind == kind), KeyfoldError)

@@ -1,6 +1,7 @@
-"""What a worker knows of a table: its name, place, columns, keys and options, frozen at one schema version.
+"""What a worker knows of a table: name, place, columns, keys and options at one schema version.
 
-Made by `keyfold.storage` when a table is loaded, sent as JSON inside every scan and write, opaque to the JVM.
+Made by `keyfold.storage` when a table is loaded, sent as JSON inside every scan and write, opaque
+to the JVM.
 """
 
 from collections.abc import Mapping
@@ -57,7 +58,7 @@ class TableLayout:
 
     @cached_property
     def key(self) -> tuple[str, ...]:
-        """The trimmed primary key: what is left of it inside one partition, in primary-key order."""
+        """The trimmed primary key: primary-key columns that are no partition columns, in order."""
         return tuple(name for name in self.primary_key if name not in self.partition_keys)
 
     @cached_property
@@ -73,7 +74,9 @@ class TableLayout:
         """The column of that name; TableError naming the table's columns if there is none."""
         found = self._by_name.get(name)
         if found is None:
-            raise TableError(f"table {self.name} has no column {name}; it has {', '.join(self._by_name)}")
+            raise TableError(
+                f"table {self.name} has no column {name}; it has {', '.join(self._by_name)}"
+            )
         return found
 
     def has_column(self, name: str) -> bool:

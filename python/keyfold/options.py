@@ -1,176 +1,57 @@
-"""Table options: one declaration each, parsed once into a frozen `TableOptions`.
+"""Table options, parsed once into a frozen `TableOptions`, and the checks at CREATE.
 
-Names are Paimon's; spellings of Fluss and older Paimon are translated at CREATE by `normalize`. `check_create`
-refuses what is unknown or not supported; `parse` is lenient about names, for tables other engines made.
+Spellings of Fluss and older Paimon are translated by `normalize`. `check_create` refuses what is
+unknown or not supported; `parse` passes over unknown names, for tables other engines made.
 """
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.layout import TableLayout
+from keyfold.option_table import (
+    DEFAULT_BUCKETS,
+    FIELD_ALIASES,
+    FIELD_DEFAULT_AGGREGATE,
+    FIELD_OPTIONS,
+    OPTIONS,
+    Option,
+)
+from keyfold.option_values import boolean
 from keyfold.paimon_options import PAIMON_FIELD_OPTIONS, PAIMON_OPTIONS
 
-# Stored at CREATE when `bucket` is not named.
-DEFAULT_BUCKETS = 4
+__all__ = [
+    "DEFAULT_BUCKETS",
+    "DEFAULT_PREFIX",
+    "FIELD_DEFAULT_AGGREGATE",
+    "FIELD_OPTIONS",
+    "OPTIONS",
+    "TAG_PREFIX",
+    "Option",
+    "TableOptions",
+    "check_create",
+    "check_option",
+    "normalize",
+    "parse",
+]
+
 TAG_PREFIX = "keyfold.tag."
 DEFAULT_PREFIX = "keyfold.default."
-FIELD_DEFAULT_AGGREGATE = "fields.default-aggregate-function"
 
-_SPARKS_OWN = {"comment", "external", "is_managed_location", "location", "owner", "provider", "table_type"}
+_SPARKS_OWN = {
+    "comment",
+    "external",
+    "is_managed_location",
+    "location",
+    "owner",
+    "provider",
+    "table_type",
+}
 _FIELD = re.compile(r"^fields\.(.+)\.([^.]+)$")
 
-
-# ---- parsers: text -> value; ValueError says what was expected ----
-
-
-def boolean(text: str) -> bool:
-    """true or false, in any case."""
-    if text.lower() not in ("true", "false"):
-        raise ValueError("true or false")
-    return text.lower() == "true"
-
-
-def whole(least: int, greatest: int = 2**31 - 1) -> Callable[[str], int]:
-    """A parser of whole numbers in a range."""
-
-    def parse_whole(text: str) -> int:
-        if not re.fullmatch(r"[+-]?\d+", text) or not least <= int(text) <= greatest:
-            raise ValueError(f"a whole number from {least} to {greatest}")
-        return int(text)
-
-    return parse_whole
-
-
-_BYTES = {"": 0, "b": 0, "bytes": 0, "k": 10, "kb": 10, "kibibytes": 10, "m": 20, "mb": 20, "mebibytes": 20}
-_BYTES |= {"g": 30, "gb": 30, "gibibytes": 30, "t": 40, "tb": 40, "tebibytes": 40}
-
-
-def byte_size(text: str) -> int:
-    """'128 mb', '64KB', '1048576': units of 1024."""
-    match = re.fullmatch(r"(\d+)\s*([a-z]*)", text.strip().lower())
-    if match is None or match[2] not in _BYTES or int(match[1]) == 0:
-        raise ValueError("a size such as 128 mb, 64kb or 1048576")
-    return int(match[1]) << _BYTES[match[2]]
-
-
-_SECONDS = {"ms": 0.001, "milli": 0.001, "millis": 0.001, "s": 1.0, "sec": 1.0, "second": 1.0, "seconds": 1.0}
-_SECONDS |= {"min": 60.0, "m": 60.0, "minute": 60.0, "minutes": 60.0, "h": 3600.0, "hour": 3600.0, "hours": 3600.0}
-_SECONDS |= {"": 0.001, "d": 86400.0, "day": 86400.0, "days": 86400.0}
-
-
-def duration(text: str) -> float:
-    """'10 ms', '30 s', '5 min', '1 h' to seconds; a bare number is milliseconds."""
-    match = re.fullmatch(r"(\d+)\s*([a-z]*)", text.strip().lower())
-    if match is None or match[2] not in _SECONDS:
-        raise ValueError("a duration such as 10 ms, 30 s or 5 min")
-    return int(match[1]) * _SECONDS[match[2]]
-
-
-def names(text: str) -> tuple[str, ...]:
-    """Column names, separated by commas."""
-    parts = tuple(part.strip() for part in text.split(","))
-    if not all(parts):
-        raise ValueError("column names separated by commas")
-    return parts
-
-
-def one_of(*values: str) -> Callable[[str], str]:
-    """A parser of a word from a fixed list, in any case."""
-
-    def parse_word(text: str) -> str:
-        if text.strip().lower() not in values:
-            raise ValueError(" or ".join(values))
-        return text.strip().lower()
-
-    return parse_word
-
-
-def _word(text: str) -> str:
-    return text.strip()
-
-
-# ---- the declarations ----
-
-
-@dataclass(frozen=True)
-class Option:
-    """One option; `attribute` is where `TableOptions` keeps it, None for one with a single allowed value."""
-
-    name: str
-    attribute: str | None
-    parse: Callable[[str], Any]
-    default: str | None
-    doc: str
-    aliases: tuple[str, ...] = ()
-
-
-OPTIONS: tuple[Option, ...] = (
-    Option("merge-engine", "merge_engine", _word, "deduplicate", "How rows of one key fold.", ("table.merge-engine",)),
-    Option("bucket", "bucket", whole(1, 32767), None,
-           f"Number of buckets a partition is hashed into; {DEFAULT_BUCKETS} when not named.", ("bucket.num",)),
-    Option("bucket-key", "bucket_key", names, None,
-           "Columns hashed into the bucket; the primary key without partition columns when not named.", ("bucket.key",)),
-    Option("sequence.field", "sequence_fields", names, None,
-           "Columns that order the rows of a key; the greatest is folded last."),
-    Option("sequence.field.sort-order", "sequence_order", one_of("ascending", "descending"), "ascending",
-           "Whether the greatest or the smallest sequence value is folded last."),
-    Option("rowkind.field", "rowkind_field", _word, None, "STRING column that holds +I, -U, +U or -D."),
-    Option("ignore-delete", "ignore_delete", boolean, "false", "Drop -U and -D rows when writing.",
-           ("first-row.ignore-delete", "deduplicate.ignore-delete", "partial-update.ignore-delete")),
-    Option("ignore-update-before", "ignore_update_before", boolean, "false", "Drop -U rows when writing."),
-    Option("aggregation.remove-record-on-delete", "remove_record_on_delete", boolean, "false",
-           "A -D removes the row instead of being retracted from its columns."),
-    Option(FIELD_DEFAULT_AGGREGATE, "default_aggregate", _word, None,
-           "Aggregate of the columns that name none.", ("fields.default-agg",)),
-    Option("target-file-size", "target_file_size", byte_size, "128 mb", "Size at which a data file is ended."),
-    Option("file.compression", "file_compression", one_of("zstd", "snappy", "lz4", "gzip", "none"), "zstd",
-           "Codec of data files."),
-    Option("file.compression.zstd-level", "zstd_level", whole(1, 22), "1", "Level of the zstd codec."),
-    Option("keyfold.row-group.rows", "row_group_rows", whole(1024), "65536", "Rows in a row group of a data file."),
-    Option("write-buffer-size", "write_buffer_size", byte_size, "256 mb",
-           "Bytes a task buffers before it spills sorted runs to local disk."),
-    Option("write-only", "write_only", boolean, "false", "A job only appends runs and leaves compaction to others."),
-    Option("source.split.target-size", "split_target_size", byte_size, "128 mb", "Bytes of files in one read task."),
-    Option("source.split.open-file-cost", "split_open_file_cost", byte_size, "4 mb",
-           "Bytes a file counts for at least when read tasks are made."),
-    Option("manifest.target-file-size", "manifest_target_file_size", byte_size, "8 mb",
-           "Size at which a manifest is ended."),
-    Option("manifest.merge-min-count", "manifest_merge_min_count", whole(1), "30",
-           "Number of small manifests at which a commit merges them."),
-    Option("manifest.full-compaction-threshold-size", "manifest_full_compaction_size", byte_size, "16 mb",
-           "Size of changed manifests at which a commit rewrites them all.", ("manifest.full-compaction-threshold",)),
-    Option("commit.max-retries", "commit_max_retries", whole(0), "10", "How often a commit retries a lost race."),
-    Option("commit.timeout", "commit_timeout", duration, "120 s", "How long a commit retries a lost race."),
-    Option("commit.min-retry-wait", "commit_min_retry_wait", duration, "10 ms", "First wait between retries."),
-    Option("commit.max-retry-wait", "commit_max_retry_wait", duration, "10 s", "Longest wait between retries."),
-    # One value each: named so that a table may say it, refused otherwise.
-    Option("type", None, one_of("table"), "table", "Kind of table."),
-    Option("file.format", None, one_of("parquet"), "parquet", "Format of data files."),
-    Option("manifest.format", None, one_of("avro"), "avro", "Format of manifests."),
-    Option("manifest.compression", None, one_of("zstd"), "zstd", "Codec of manifests."),
-    Option("metadata.stats-mode", None, one_of("truncate(16)"), "truncate(16)", "Statistics kept of each column."),
-    Option("changelog-producer", None, one_of("none"), "none", "Who writes changelog files."),
-    Option("deletion-vectors.enabled", None, one_of("false"), "false", "Mark replaced rows in bitmaps."),
-    Option("row-tracking.enabled", None, one_of("false"), "false", "Row ids for append tables."),
-    Option("data-evolution.enabled", None, one_of("false"), "false", "Column files for append tables."),
-    Option("data-file.thin-mode", None, one_of("false"), "false", "Leave the key copy out of data files."),
-    Option("primary-key.nullable", None, one_of("false"), "false", "NULL in key columns."),
-    Option("bucket-function.type", None, one_of("default"), "default", "Hash of the bucket key."),
-    Option("sequence.snapshot-ordering", None, one_of("false"), "false", "Order rows by snapshot."),
-    Option("file.suffix.include.compression", None, one_of("false"), "false", "Codec in names of data files."),
-    Option("partition.default-name", None, one_of("__default_partition__"), "__DEFAULT_PARTITION__",
-           "Directory of the NULL partition."),
-)  # fmt: skip
-
-FIELD_OPTIONS: Mapping[str, str] = {
-    "aggregate-function": "Aggregate of the column under merge-engine aggregation.",
-    "ignore-retract": "Leave -U and -D rows out of the column's aggregate.",
-}
-_FIELD_ALIASES = {"agg": "aggregate-function"}
 
 _BY_NAME = {option.name: option for option in OPTIONS}
 _ALIASES = {alias: option.name for option in OPTIONS for alias in option.aliases}
@@ -178,7 +59,7 @@ _ALIASES = {alias: option.name for option in OPTIONS for alias in option.aliases
 
 @dataclass(frozen=True)
 class TableOptions:
-    """The options of one table, typed; sizes are bytes, durations seconds. `bucket` is -1 when not stored."""
+    """The options of one table; sizes are bytes, durations seconds. `bucket` is -1 if dynamic."""
 
     merge_engine: str
     bucket: int
@@ -213,7 +94,7 @@ class TableOptions:
 
 
 def parse(layout: TableLayout) -> TableOptions:
-    """Typed options of a table; TableError for a value that doesn't parse, unknown names are passed over."""
+    """Typed options of a table; TableError for a value that doesn't parse."""
     stored = normalize(layout.options)
     values: dict[str, Any] = {}
     for option in OPTIONS:
@@ -233,7 +114,9 @@ def _parsed(option: Option, text: str, table: str) -> Any:
     except ValueError as error:
         if option.name == "bucket" and re.fullmatch(r"-\d+", text):
             return -1
-        raise TableError(f"option {option.name} of table {table}: expected {error}, found '{text}'") from None
+        raise TableError(
+            f"option {option.name} of table {table}: expected {error}, found '{text}'"
+        ) from None
 
 
 def _by_field(stored: Mapping[str, str]) -> dict[str, dict[str, str]]:
@@ -253,15 +136,15 @@ def normalize(properties: Mapping[str, str]) -> dict[str, str]:
             continue
         target = _stored_name(name)
         if stored.get(target, text) != text:
-            raise TableError(f"option {target} is given twice with different values: '{stored[target]}' and '{text}'")
+            raise TableError(f"option {target} is given twice: '{stored[target]}' and '{text}'")
         stored[target] = text
     return stored
 
 
 def _stored_name(name: str) -> str:
     match = _FIELD.match(name)
-    if match is not None and match[2] in _FIELD_ALIASES:
-        return f"fields.{match[1]}.{_FIELD_ALIASES[match[2]]}"
+    if match is not None and match[2] in FIELD_ALIASES:
+        return f"fields.{match[1]}.{FIELD_ALIASES[match[2]]}"
     return _ALIASES.get(name, name)
 
 
@@ -269,13 +152,16 @@ def _stored_name(name: str) -> str:
 
 
 def check_create(layout: TableLayout) -> None:
-    """Refuse unknown names (with the nearest known one), unsupported names and values, and keys that can't work."""
+    """Refuse unknown and unsupported names and values, and keys that can't work."""
     for name, text in layout.options.items():
         check_option(layout, name, text)
     _check_key(layout)
     options = parse(layout)
     if options.bucket < 1:
-        raise NotSupportedError(f"table {layout.name}: bucket must be 1 or more; dynamic and postpone buckets are not supported")
+        raise NotSupportedError(
+            f"table {layout.name}: bucket must be 1 or more; "
+            "dynamic and postpone buckets are not supported"
+        )
     _check_columns(layout, options)
 
 
@@ -295,7 +181,9 @@ def check_option(layout: TableLayout, name: str, text: str) -> None:
         option.parse(text)
     except ValueError as error:
         kind = TableError if option.attribute else NotSupportedError
-        raise kind(f"option {name} of table {layout.name}: expected {error}, found '{text}'") from None
+        raise kind(
+            f"option {name} of table {layout.name}: expected {error}, found '{text}'"
+        ) from None
     return None
 
 
@@ -305,7 +193,9 @@ def _check_field_option(layout: TableLayout, name: str, text: str) -> None:
         raise unknown_option(layout.name, name)
     column, suffix = match.groups()
     if suffix in PAIMON_FIELD_OPTIONS and suffix not in FIELD_OPTIONS:
-        raise NotSupportedError(f"option {name} of table {layout.name} is known to Paimon but not supported here")
+        raise NotSupportedError(
+            f"option {name} of table {layout.name} is known to Paimon, not supported here"
+        )
     if suffix not in FIELD_OPTIONS:
         raise unknown_option(layout.name, name)
     if not layout.has_column(column):
@@ -318,31 +208,39 @@ def _check_boolean(table: str, name: str, text: str) -> None:
     try:
         boolean(text)
     except ValueError as error:
-        raise TableError(f"option {name} of table {table}: expected {error}, found '{text}'") from None
+        raise TableError(
+            f"option {name} of table {table}: expected {error}, found '{text}'"
+        ) from None
 
 
 def unknown_option(table: str, name: str) -> TableError | NotSupportedError:
-    """The error for a name we don't support: known to Paimon, or unknown with the nearest known name."""
+    """The error for a name we lack: known to Paimon, or unknown with the nearest known name."""
     if name in PAIMON_OPTIONS:
-        return NotSupportedError(f"option {name} of table {table} is known to Paimon but not supported here")
+        return NotSupportedError(
+            f"option {name} of table {table} is known to Paimon but not supported here"
+        )
     near = difflib.get_close_matches(name, _nearby_names(name), 1, 0.6)
     hint = f"; did you mean {near[0]}?" if near else ""
     return TableError(
-        f"option {name} of table {table} is unknown{hint} (names that begin with {TAG_PREFIX} are free for your own tags)"
+        f"option {name} of table {table} is unknown{hint} "
+        f"(names that begin with {TAG_PREFIX} are free for your own tags)"
     )
 
 
 def _nearby_names(name: str) -> Iterable[str]:
     known = [*_BY_NAME, *_ALIASES, "primary-key"]
     match = re.match(r"^fields\.([^.]+)\.", name)
-    return known + [f"fields.{match[1] if match else '<column>'}.{suffix}" for suffix in FIELD_OPTIONS]
+    return known + [
+        f"fields.{match[1] if match else '<column>'}.{suffix}" for suffix in FIELD_OPTIONS
+    ]
 
 
 def _check_key(layout: TableLayout) -> None:
     table, key = layout.name, layout.primary_key
     if not key:
         raise TableError(
-            f"table {table} has no primary key: add PRIMARY KEY (columns) or TBLPROPERTIES ('primary-key' = 'columns')"
+            f"table {table} has no primary key: add PRIMARY KEY (columns) "
+            "or TBLPROPERTIES ('primary-key' = 'columns')"
         )
     if len(set(key)) != len(key):
         raise TableError(f"table {table}: the primary key names a column twice: {', '.join(key)}")
@@ -353,7 +251,9 @@ def _check_key(layout: TableLayout) -> None:
             "keys that reach across partitions are not supported"
         )
     if not layout.key:
-        raise TableError(f"table {table}: the primary key holds only partition columns; add a column that is none")
+        raise TableError(
+            f"table {table}: the primary key holds only partition columns; add another column"
+        )
 
 
 def _check_columns(layout: TableLayout, options: TableOptions) -> None:
@@ -367,7 +267,9 @@ def _check_columns(layout: TableLayout, options: TableOptions) -> None:
         )
     for name in options.sequence_fields:
         if "aggregate-function" in options.field_options(name):
-            raise TableError(f"table {layout.name}: sequence.field {name} may not have an aggregate-function")
+            raise TableError(
+                f"table {layout.name}: sequence.field {name} may have no aggregate-function"
+            )
     if options.rowkind_field is not None:
         _check_row_kind(layout, options.rowkind_field)
 
@@ -384,7 +286,10 @@ def _check_row_kind(layout: TableLayout, name: str) -> None:
     _check_named(layout, "rowkind.field", (name,))
     root = getattr(layout.column(name).type, "name", None)
     if root not in ("STRING", "CHAR", "VARCHAR"):
-        raise TableError(f"option rowkind.field of table {layout.name}: column {name} must be a STRING, it is {root}")
+        raise TableError(
+            f"option rowkind.field of table {layout.name}: "
+            f"column {name} must be a STRING, it is {root}"
+        )
 
 
 _ATTRIBUTES = {option.attribute for option in OPTIONS if option.attribute} - {"sequence_order"}

@@ -1,11 +1,9 @@
-"""Names of table options that Apache Paimon knows: a CREATE that uses one we lack is refused
-as unsupported rather than as unknown.
+"""Names of table options that Apache Paimon knows: CREATE refuses those we lack as unsupported.
 
-A list of words taken from Paimon's own option declarations; what we support of them is `keyfold.options`.
+A list of words from Paimon's own option declarations; what we support is `keyfold.option_table`.
 """
 
-PAIMON_OPTIONS = frozenset(
-    """
+_OPTIONS = """
 add-column-before-partition aggregation.remove-record-on-delete async-file-write auto-create
 batch-scan-mode bitmap-index.compression bitmap-index.compression-level
 bitmap-index.dictionary-block-size bitmap-index.fallback-scan-max-size blob-as-descriptor
@@ -101,14 +99,13 @@ write-buffer-spill.max-disk-size write-buffer-spillable write-manifest-cache
 write-max-writers-to-spill write-only write.batch-memory write.merge-schema
 write.merge-schema.explicit-cast write.merge-schema.type-widening write.native.enabled
 write.use-v2-write zorder.var-length-contribution
-""".split()
-)
+"""
+PAIMON_OPTIONS = frozenset(_OPTIONS.split())
 
 # What may follow `fields.<column>.` in Paimon.
-PAIMON_FIELD_OPTIONS = frozenset(
-    """
+_FIELD_OPTIONS = """
 aggregate-function count-limit default-value distinct ignore-retract list-agg-delimiter
 map-storage-layout merge-map-delimiter nested-key nested-key-null-strategy nested-sequence-field
 sequence-group stats-mode ts-field
-""".split()
-)
+"""
+PAIMON_FIELD_OPTIONS = frozenset(_FIELD_OPTIONS.split())

@@ -1,7 +1,8 @@
 """Column types: Paimon's logical types, and how they are spelled in Paimon, in Spark and in Arrow.
 
-A leaf: no storage library here. Paimon's JSON is what schema files hold, Spark's JSON is what its planner sends,
-Arrow types are those Spark's own ArrowUtils makes. Types without all three forms are refused by name.
+A leaf: no storage library here. Paimon's JSON is what schema files hold,
+Spark's JSON is what its planner sends, Arrow types are those Spark's own ArrowUtils makes. Types
+without all three forms are refused by name.
 """
 
 import re
@@ -19,7 +20,7 @@ MICROS = 6
 
 @dataclass(frozen=True)
 class Atomic:
-    """A type without parts. `name` is Paimon's root name; `length` is CHAR/VARCHAR/BINARY length or precision."""
+    """A type without parts. `name` is Paimon's root name; `length` is a length or a precision."""
 
     name: str
     nullable: bool = True
@@ -168,14 +169,18 @@ def _paimon_atomic(data_type: Atomic) -> str:
 
 
 def from_spark(json: Any, nullable: bool = True) -> DataType:
-    """Parse Spark's DataType JSON; refuses VARIANT, TIME, INTERVAL, collations and user-defined types by name."""
+    """Parse Spark's DataType JSON; VARIANT, TIME, INTERVAL, collations are refused by name."""
     if isinstance(json, str):
         return _parse_spark_atomic(json, nullable)
     kind = json["type"]
     if kind == "array":
         return Array(from_spark(json["elementType"], json["containsNull"]), nullable)
     if kind == "map":
-        return Map(from_spark(json["keyType"], False), from_spark(json["valueType"], json["valueContainsNull"]), nullable)
+        return Map(
+            from_spark(json["keyType"], False),
+            from_spark(json["valueType"], json["valueContainsNull"]),
+            nullable,
+        )
     if kind == "struct":
         return Row(tuple(_spark_field(i, f) for i, f in enumerate(json["fields"])), nullable)
     raise NotSupportedError(f"type {str(kind).upper()} is not supported")
@@ -186,7 +191,9 @@ def _spark_field(index: int, json: Any) -> Field:
     if "__COLLATIONS" in metadata:
         raise NotSupportedError(f"a collated STRING is not supported (field {json['name']})")
     declared = metadata.get("__CHAR_VARCHAR_TYPE_STRING", json["type"])
-    return Field(index, json["name"], from_spark(declared, json["nullable"]), metadata.get("comment"))
+    return Field(
+        index, json["name"], from_spark(declared, json["nullable"]), metadata.get("comment")
+    )
 
 
 def _parse_spark_atomic(text: str, nullable: bool) -> Atomic:
@@ -210,9 +217,18 @@ def to_spark(data_type: DataType) -> Any:
     """Spark's DataType JSON (its own nullability is kept by the column, not by the type)."""
     match data_type:
         case Array(element):
-            return {"type": "array", "elementType": to_spark(element), "containsNull": element.nullable}
+            return {
+                "type": "array",
+                "elementType": to_spark(element),
+                "containsNull": element.nullable,
+            }
         case Map(key, value):
-            return {"type": "map", "keyType": to_spark(key), "valueType": to_spark(value), "valueContainsNull": value.nullable}
+            return {
+                "type": "map",
+                "keyType": to_spark(key),
+                "valueType": to_spark(value),
+                "valueContainsNull": value.nullable,
+            }
         case Row(fields):
             return {"type": "struct", "fields": [_to_spark_field(f) for f in fields]}
         case Atomic():
@@ -221,7 +237,12 @@ def to_spark(data_type: DataType) -> Any:
 
 def _to_spark_field(field: Field) -> dict[str, Any]:
     metadata = {} if field.comment is None else {"comment": field.comment}
-    return {"name": field.name, "type": to_spark(field.type), "nullable": field.type.nullable, "metadata": metadata}
+    return {
+        "name": field.name,
+        "type": to_spark(field.type),
+        "nullable": field.type.nullable,
+        "metadata": metadata,
+    }
 
 
 def _spark_atomic(data_type: Atomic) -> str:
@@ -248,7 +269,10 @@ def to_arrow(data_type: DataType) -> pa.DataType:
         case Array(element):
             return pa.list_(pa.field("element", to_arrow(element), element.nullable))
         case Map(key, value):
-            return pa.map_(pa.field("key", to_arrow(key), False), pa.field("value", to_arrow(value), value.nullable))
+            return pa.map_(
+                pa.field("key", to_arrow(key), False),
+                pa.field("value", to_arrow(value), value.nullable),
+            )
         case Row(fields):
             return pa.struct([pa.field(f.name, to_arrow(f.type), f.type.nullable) for f in fields])
         case Atomic():
@@ -274,7 +298,7 @@ def _arrow_atomic(data_type: Atomic) -> pa.DataType:
 
 
 def describe(data_type: DataType) -> str:
-    """SQL text of the type as Spark spells it, e.g. `ARRAY<STRUCT<a: INT>>`; nullability is left out."""
+    """SQL text of the type as Spark spells it, e.g. `ARRAY<STRUCT<a: INT>>`, nullability aside."""
     match data_type:
         case Array(element):
             return f"ARRAY<{describe(element)}>"
@@ -295,7 +319,7 @@ def is_atomic(data_type: DataType) -> bool:
 
 
 def assign_ids(data_type: DataType, draw: Callable[[], int]) -> DataType:
-    """The same type with every nested field id drawn anew: inner fields first, then the field, as Paimon does."""
+    """The same type with nested field ids drawn anew: inner fields first, as Paimon does."""
     match data_type:
         case Array(element):
             return replace(data_type, element=assign_ids(element, draw))
@@ -313,7 +337,7 @@ def _assign_field(field: Field, draw: Callable[[], int]) -> Field:
 
 
 def check_storable(data_type: DataType, column: str) -> None:
-    """Refuse what parses but can't be held: TIMESTAMP finer than microseconds, a DECIMAL beyond 38 digits."""
+    """Refuse what parses but can't be held: TIMESTAMP beyond microseconds, DECIMAL beyond 38."""
     match data_type:
         case Array(element):
             check_storable(element, column)
@@ -324,6 +348,9 @@ def check_storable(data_type: DataType, column: str) -> None:
             for field in fields:
                 check_storable(field.type, f"{column}.{field.name}")
         case Atomic(name="TIMESTAMP" | "TIMESTAMP_LTZ", length=int(digits)) if digits > MICROS:
-            raise NotSupportedError(f"column {column}: {_paimon_atomic(data_type)} is not supported: Spark keeps {MICROS} digits")
+            raise NotSupportedError(
+                f"column {column}: {_paimon_atomic(data_type)} is not supported: "
+                f"Spark keeps {MICROS} digits"
+            )
         case Atomic(name="DECIMAL", length=int(digits)) if not 1 <= digits <= 38:
             raise TableError(f"column {column}: DECIMAL holds 1 to 38 digits, not {digits}")

@@ -1,0 +1,113 @@
+"""The options of a table: one declaration each, the source of parsing and checks.
+
+The names are Paimon's; an alias is another system's spelling that CREATE translates.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from keyfold.option_values import boolean, byte_size, duration, names, one_of, whole, word
+
+# Stored at CREATE when `bucket` is not named.
+DEFAULT_BUCKETS = 4
+FIELD_DEFAULT_AGGREGATE = "fields.default-aggregate-function"
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option; `attribute` is its place in `TableOptions`, None if it has but one value."""
+
+    name: str
+    attribute: str | None
+    parse: Callable[[str], Any]
+    default: str | None
+    doc: str
+    aliases: tuple[str, ...] = ()
+
+
+# fmt: off
+OPTIONS: tuple[Option, ...] = (
+    Option("merge-engine", "merge_engine", word, "deduplicate", "How rows of one key fold.",
+           ("table.merge-engine",)),
+    Option("bucket", "bucket", whole(1, 32767), None,
+           f"Number of buckets of a partition; {DEFAULT_BUCKETS} when not named.",
+           ("bucket.num",)),
+    Option("bucket-key", "bucket_key", names, None,
+           "Columns hashed into the bucket; the key less partition columns when not named.",
+           ("bucket.key",)),
+    Option("sequence.field", "sequence_fields", names, None,
+           "Columns that order the rows of a key; the greatest is folded last."),
+    Option("sequence.field.sort-order", "sequence_order", one_of("ascending", "descending"),
+           "ascending", "Whether the greatest or the smallest sequence value is folded last."),
+    Option("rowkind.field", "rowkind_field", word, None,
+           "STRING column that holds +I, -U, +U or -D."),
+    Option("ignore-delete", "ignore_delete", boolean, "false", "Drop -U and -D rows when writing.",
+           ("first-row.ignore-delete", "deduplicate.ignore-delete", "partial-update.ignore-delete")),
+    Option("ignore-update-before", "ignore_update_before", boolean, "false",
+           "Drop -U rows when writing."),
+    Option("aggregation.remove-record-on-delete", "remove_record_on_delete", boolean, "false",
+           "A -D removes the row instead of being retracted from its columns."),
+    Option(FIELD_DEFAULT_AGGREGATE, "default_aggregate", word, None,
+           "Aggregate of the columns that name none.", ("fields.default-agg",)),
+    Option("target-file-size", "target_file_size", byte_size, "128 mb",
+           "Size at which a data file is ended."),
+    Option("file.compression", "file_compression", one_of("zstd", "snappy", "lz4", "gzip", "none"),
+           "zstd", "Codec of data files."),
+    Option("file.compression.zstd-level", "zstd_level", whole(1, 22), "1",
+           "Level of the zstd codec."),
+    Option("keyfold.row-group.rows", "row_group_rows", whole(1024), "65536",
+           "Rows in a row group of a data file."),
+    Option("write-buffer-size", "write_buffer_size", byte_size, "256 mb",
+           "Bytes a task buffers before it spills sorted runs to local disk."),
+    Option("write-only", "write_only", boolean, "false",
+           "A job only appends runs and leaves compaction to others."),
+    Option("source.split.target-size", "split_target_size", byte_size, "128 mb",
+           "Bytes of files in one read task."),
+    Option("source.split.open-file-cost", "split_open_file_cost", byte_size, "4 mb",
+           "Bytes a file counts for at least when read tasks are made."),
+    Option("manifest.target-file-size", "manifest_target_file_size", byte_size, "8 mb",
+           "Size at which a manifest is ended."),
+    Option("manifest.merge-min-count", "manifest_merge_min_count", whole(1), "30",
+           "Number of small manifests at which a commit merges them."),
+    Option("manifest.full-compaction-threshold-size", "manifest_full_compaction_size", byte_size,
+           "16 mb", "Size of changed manifests at which a commit rewrites them all.",
+           ("manifest.full-compaction-threshold",)),
+    Option("commit.max-retries", "commit_max_retries", whole(0), "10",
+           "How often a commit retries a lost race."),
+    Option("commit.timeout", "commit_timeout", duration, "120 s",
+           "How long a commit retries a lost race."),
+    Option("commit.min-retry-wait", "commit_min_retry_wait", duration, "10 ms",
+           "First wait between retries."),
+    Option("commit.max-retry-wait", "commit_max_retry_wait", duration, "10 s",
+           "Longest wait between retries."),
+    # One value each: named so that a table may say it, refused otherwise.
+    Option("type", None, one_of("table"), "table", "Kind of table."),
+    Option("file.format", None, one_of("parquet"), "parquet", "Format of data files."),
+    Option("manifest.format", None, one_of("avro"), "avro", "Format of manifests."),
+    Option("manifest.compression", None, one_of("zstd"), "zstd", "Codec of manifests."),
+    Option("metadata.stats-mode", None, one_of("truncate(16)"), "truncate(16)",
+           "Statistics kept of each column."),
+    Option("changelog-producer", None, one_of("none"), "none", "Who writes changelog files."),
+    Option("deletion-vectors.enabled", None, one_of("false"), "false",
+           "Mark replaced rows in bitmaps."),
+    Option("row-tracking.enabled", None, one_of("false"), "false", "Row ids for append tables."),
+    Option("data-evolution.enabled", None, one_of("false"), "false",
+           "Column files for append tables."),
+    Option("data-file.thin-mode", None, one_of("false"), "false",
+           "Leave the key copy out of data files."),
+    Option("primary-key.nullable", None, one_of("false"), "false", "NULL in key columns."),
+    Option("bucket-function.type", None, one_of("default"), "default", "Hash of the bucket key."),
+    Option("sequence.snapshot-ordering", None, one_of("false"), "false", "Order rows by snapshot."),
+    Option("file.suffix.include.compression", None, one_of("false"), "false",
+           "Codec in names of data files."),
+    Option("partition.default-name", None, one_of("__default_partition__"),
+           "__DEFAULT_PARTITION__", "Directory of the NULL partition."),
+)
+# fmt: on
+
+FIELD_OPTIONS: Mapping[str, str] = {
+    "aggregate-function": "Aggregate of the column under merge-engine aggregation.",
+    "ignore-retract": "Leave -U and -D rows out of the column's aggregate.",
+}
+FIELD_ALIASES = {"agg": "aggregate-function"}
