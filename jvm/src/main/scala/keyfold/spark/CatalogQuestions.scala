@@ -1,0 +1,58 @@
+package keyfold.spark
+
+import com.fasterxml.jackson.databind.JsonNode
+import org.apache.spark.sql.catalyst.analysis.{NamespaceAlreadyExistsException,
+  NoSuchNamespaceException, NoSuchTableException, NonEmptyNamespaceException,
+  TableAlreadyExistsException}
+import org.apache.spark.sql.connector.catalog.Identifier
+import org.apache.spark.sql.keyfold.Refusal
+
+/** Driver side: asks about one catalog, and gives failures the classes that Spark looks for. */
+final class CatalogQuestions(val name: String, options: Map[String, String]) extends Serializable {
+  def ask(question: String, fields: (String, Any)*): JsonNode = {
+    val catalog = Json.obj("name" -> name, "options" -> options)
+    val asked = Json.obj(("question" -> question) +: ("catalog" -> catalog) +: fields: _*)
+    try Driver.ask(asked)
+    catch { case failure: KeyfoldException => throw Refusal.of(failure) }
+  }
+
+  def askOfTable(ident: Identifier, question: String, fields: (String, Any)*): JsonNode =
+    inNamespace(ident.namespace)(try ask(question, ("ident" -> json(ident)) +: fields: _*)
+    catch {
+      case failure: KeyfoldException => throw (failure.kind match {
+          case "NoSuchTableError" => new NoSuchTableException(ident)
+          case "TableExistsError" => new TableAlreadyExistsException(ident)
+          case _ => failure
+        })
+    })
+
+  def askOfNamespace(namespace: Array[String], question: String, fields: (String, Any)*): JsonNode =
+    inNamespace(namespace)(ask(question, ("namespace" -> namespace) +: fields: _*))
+
+  def json(ident: Identifier): JsonNode = Json.obj("namespace" -> ident.namespace, "table" -> ident.name)
+
+  /** The default namespace is made when it is first missed. */
+  private def inNamespace(namespace: Array[String])(asked: => JsonNode): JsonNode =
+    try mapped(namespace)(asked)
+    catch {
+      case missing: NoSuchNamespaceException if namespace.sameElements(CatalogQuestions.Default) =>
+        try ask("create_namespace", "namespace" -> namespace, "properties" -> Map.empty): Unit
+        catch { case raced: KeyfoldException if raced.kind == "NamespaceExistsError" => missing.getMessage: Unit }
+        mapped(namespace)(asked)
+    }
+
+  private def mapped(namespace: Array[String])(asked: => JsonNode): JsonNode =
+    try asked
+    catch {
+      case failure: KeyfoldException => throw (failure.kind match {
+          case "NoSuchNamespaceError" => new NoSuchNamespaceException(namespace)
+          case "NamespaceExistsError" => new NamespaceAlreadyExistsException(namespace)
+          case "NamespaceNotEmptyError" => new NonEmptyNamespaceException(namespace)
+          case _ => failure
+        })
+    }
+}
+
+object CatalogQuestions {
+  val Default: Array[String] = Array("default")
+}

@@ -1,0 +1,19 @@
+package keyfold.spark
+
+import com.fasterxml.jackson.databind.JsonNode
+import org.apache.spark.sql.connector.catalog.Column
+
+/** Driver side: what Python says of a table at one schema and one snapshot; `handle` is Python's own. */
+final case class Description(json: JsonNode) {
+  val name: String = json.get("name").asText
+  val id: String = json.path("id").asText
+  val version: String = json.path("version").asText
+  val handle: JsonNode = json.get("handle")
+  val primaryKey: Seq[String] = Json.strings(json.get("primary_key"))
+  val partitioning: Seq[String] = Json.strings(json.get("partitioning"))
+  val properties: Map[String, String] = Json.texts(json.get("properties"))
+  val buckets: Int = json.path("bucketing").path("buckets").asInt(1)
+  val bucketKeys: Seq[String] = Json.strings(json.path("bucketing").get("keys"))
+
+  lazy val columns: Array[Column] = Json.items(json.get("columns")).map(Columns.fromJson).toArray
+}

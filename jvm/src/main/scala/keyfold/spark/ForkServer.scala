@@ -1,0 +1,67 @@
+package keyfold.spark
+
+import java.io.IOException
+import java.net.{StandardProtocolFamily, UnixDomainSocketAddress}
+import java.nio.channels.SocketChannel
+import java.nio.file.Path
+import java.util.concurrent.TimeUnit
+
+/** Both sides: the warmed Python process of this JVM; each connection to it is a forked worker.
+  * It ends when this JVM does: its standard input is a pipe that closes then.
+  */
+final class ForkServer(process: Process, directory: Path, token: String) {
+  private val address = UnixDomainSocketAddress.of(directory.resolve("fork.sock"))
+
+  def isAlive: Boolean = process.isAlive
+
+  /** A new worker of the role "worker" or "driver". */
+  def connect(role: String): Worker = {
+    val channel = SocketChannel.open(StandardProtocolFamily.UNIX)
+    try {
+      channel.connect(address): Unit
+      val memory = if (role == "worker") Settings.workerMemory else None
+      Frames.write(channel, Json.obj("token" -> token, "role" -> role, "memory" -> memory))
+      val welcome = Frames.read(channel)
+      if (welcome.has("error")) throw KeyfoldException.fromAnswer(welcome.get("error"))
+      val ok = welcome.get("ok")
+      new Worker(channel, ok.path("pid").asLong, Path.of(ok.path("stderr").asText))
+    } catch {
+      case failure: IOException =>
+        channel.close()
+        throw new KeyfoldException("WorkerDied", "keyfold's fork server gave no worker; the end of "
+          + s"its standard error:\n${Errors.tail(directory.resolve(ForkServer.ErrorFile))}", failure)
+    }
+  }
+
+  def stop(): Unit = {
+    process.getOutputStream.close()
+    if (!process.waitFor(2, TimeUnit.SECONDS)) process.destroyForcibly(): Unit
+  }
+}
+
+object ForkServer {
+  val ErrorFile = "server.err"
+  private var running: Option[ForkServer] = None
+
+  /** The server of this JVM: started at first use, and again should it have died. */
+  def current(): ForkServer = synchronized {
+    running.filter(_.isAlive).getOrElse {
+      if (running.isEmpty) sys.addShutdownHook(stopRunning()): Unit
+      val started = Launch.start(Interpreter.current())
+      running = Some(started)
+      started
+    }
+  }
+
+  /** Driver side: starts server and driver process while Spark does other things; whoever needs
+    * them next meets the error, should there be one.
+    */
+  def startInBackground(): Unit = {
+    val thread = new Thread(() =>
+      try Driver.warm() catch { case _: Exception => () }, "keyfold-start")
+    thread.setDaemon(true)
+    thread.start()
+  }
+
+  private def stopRunning(): Unit = running.foreach(_.stop())
+}

@@ -1,0 +1,92 @@
+package keyfold.spark
+
+import java.util.{Map => JavaMap, Set => JavaSet}
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.sql.connector.catalog._
+import org.apache.spark.sql.connector.catalog.TableCatalogCapability._
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+/** Driver side: `spark.sql.catalog.<name> = keyfold.spark.KeyfoldCatalog`; every answer is Python's. */
+final class KeyfoldCatalog extends StagingTableCatalog with KeyfoldNamespaces with KeyfoldFunctions {
+  private var catalog: CatalogQuestions = _
+
+  override protected def questions: CatalogQuestions = catalog
+  override def name(): String = catalog.name
+  override def defaultNamespace(): Array[String] = CatalogQuestions.Default
+
+  override def initialize(name: String, options: CaseInsensitiveStringMap): Unit = {
+    val named = options.asCaseSensitiveMap.asScala.toMap
+    val isPlaced = options.containsKey("warehouse") || options.containsKey("uri")
+    val below = Settings.get("spark.sql.warehouse.dir").getOrElse("spark-warehouse")
+    val placed = if (isPlaced) named else named + ("warehouse" -> s"${below.replaceFirst("^file:/+", "/")}/$name")
+    catalog = new CatalogQuestions(name, placed)
+    ForkServer.startInBackground()
+  }
+
+  override def capabilities(): JavaSet[TableCatalogCapability] =
+    JavaSet.of(SUPPORT_COLUMN_DEFAULT_VALUE, SUPPORT_TABLE_CONSTRAINT)
+
+  override def listTables(namespace: Array[String]): Array[Identifier] =
+    Json.strings(catalog.askOfNamespace(namespace, "list_tables"))
+      .map(Identifier.of(namespace, _)).toArray
+
+  override def loadTable(ident: Identifier): Table = table(ident, "load_table")
+
+  override def createTable(ident: Identifier, info: TableInfo): Table =
+    table(ident, "create_table", NewTable.fields(ident.name, info): _*)
+
+  override def alterTable(ident: Identifier, changes: TableChange*): Table =
+    table(ident, "alter_table", "changes" -> changes.map(TableChanges.toJson))
+
+  override def dropTable(ident: Identifier): Boolean = drop(ident, purge = false)
+  override def purgeTable(ident: Identifier): Boolean = drop(ident, purge = true)
+
+  override def renameTable(from: Identifier, to: Identifier): Unit =
+    catalog.askOfTable(from, "rename_table", "to" -> catalog.json(to)): Unit
+
+  override def stageCreate(ident: Identifier, info: TableInfo): StagedTable = stage(ident, info, "create")
+  override def stageReplace(ident: Identifier, info: TableInfo): StagedTable = stage(ident, info, "replace")
+  override def stageCreateOrReplace(ident: Identifier, info: TableInfo): StagedTable =
+    stage(ident, info, "create_or_replace")
+
+  private def table(ident: Identifier, question: String, fields: (String, Any)*): KeyfoldTable =
+    new KeyfoldTable(catalog, Description(catalog.askOfTable(ident, question, fields: _*)))
+
+  private def stage(ident: Identifier, info: TableInfo, mode: String): StagedTable = {
+    val fields = ("mode" -> mode) +: NewTable.fields(ident.name, info)
+    new StagedKeyfoldTable(catalog, Description(catalog.askOfTable(ident, "stage_table", fields: _*)))
+  }
+
+  private def drop(ident: Identifier, purge: Boolean): Boolean =
+    try catalog.askOfTable(ident, "drop_table", "purge" -> purge).asBoolean
+    catch { case _: org.apache.spark.sql.catalyst.analysis.NoSuchTableException => false }
+}
+
+/** Driver side: the namespaces of a catalog. */
+trait KeyfoldNamespaces extends SupportsNamespaces {
+  protected def questions: CatalogQuestions
+
+  override def listNamespaces(): Array[Array[String]] =
+    Json.items(questions.ask("list_namespaces")).map(Json.strings(_).toArray).toArray
+
+  override def listNamespaces(namespace: Array[String]): Array[Array[String]] =
+    if (namespace.isEmpty) listNamespaces()
+    else { loadNamespaceMetadata(namespace): Unit; Array.empty }
+
+  override def loadNamespaceMetadata(namespace: Array[String]): JavaMap[String, String] =
+    Json.texts(questions.askOfNamespace(namespace, "load_namespace")).asJava
+
+  override def createNamespace(namespace: Array[String], properties: JavaMap[String, String]): Unit =
+    questions.askOfNamespace(namespace, "create_namespace", "properties" -> properties): Unit
+
+  override def alterNamespace(namespace: Array[String], changes: NamespaceChange*): Unit = {
+    val set = changes.collect { case change: NamespaceChange.SetProperty => change.property -> change.value }
+    val unset = changes.collect { case change: NamespaceChange.RemoveProperty => change.property }
+    questions.askOfNamespace(namespace, "alter_namespace", "set" -> set.toMap, "unset" -> unset): Unit
+  }
+
+  override def dropNamespace(namespace: Array[String], cascade: Boolean): Boolean =
+    questions.askOfNamespace(namespace, "drop_namespace", "cascade" -> cascade).asBoolean
+}

@@ -1,0 +1,52 @@
+package keyfold.spark
+
+import java.util.OptionalLong
+
+import com.fasterxml.jackson.databind.JsonNode
+import org.apache.spark.sql.connector.expressions.filter.Predicate
+import org.apache.spark.sql.connector.metric.CustomMetric
+import org.apache.spark.sql.connector.read._
+import org.apache.spark.sql.connector.read.Scan.ColumnarSupportMode
+import org.apache.spark.sql.types.StructType
+
+/** Driver side: one scan of one snapshot. Python plans it at the first question Spark has about it,
+  * and once: Spark asks for statistics, partitions and text several times a query.
+  */
+final case class KeyfoldScan(
+    table: KeyfoldTable,
+    columns: StructType,
+    filters: Seq[Predicate],
+    limit: Option[Int],
+    options: Map[String, String])
+    extends Scan with Batch with SupportsReportStatistics {
+
+  private lazy val plan: JsonNode = table.questions.ask("plan_scan",
+    "table" -> table.description.handle,
+    "columns" -> columns.fieldNames,
+    "filters" -> filters.flatMap(Predicates.toJson),
+    "limit" -> limit,
+    "options" -> options)
+
+  override def readSchema(): StructType = columns
+  override def toBatch(): Batch = this
+  override def columnarSupportMode(): ColumnarSupportMode = ColumnarSupportMode.SUPPORTED
+
+  override def description(): String =
+    s"keyfold ${table.name()} ${plan.path("description").asText}"
+
+  override def estimateStatistics(): Statistics = new Statistics {
+    override def sizeInBytes(): OptionalLong = OptionalLong.of(plan.path("bytes").asLong)
+    override def numRows(): OptionalLong = OptionalLong.of(plan.path("rows").asLong)
+  }
+
+  override def planInputPartitions(): Array[InputPartition] =
+    Json.items(plan.get("splits")).map(split => KeyfoldInputPartition(Json.text(split))).toArray
+
+  override def createReaderFactory(): PartitionReaderFactory =
+    KeyfoldReaderFactory(Json.text(plan.get("scan")))
+
+  override def supportedCustomMetrics(): Array[CustomMetric] = ReadMetrics.declared
+}
+
+/** Both sides: one split, in Python's own words. */
+final case class KeyfoldInputPartition(split: String) extends InputPartition

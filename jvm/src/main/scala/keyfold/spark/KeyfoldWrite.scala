@@ -1,0 +1,49 @@
+package keyfold.spark
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.sql.connector.distributions.{Distribution, Distributions}
+import org.apache.spark.sql.connector.expressions.{Expressions, SortOrder}
+import org.apache.spark.sql.connector.write.{BatchWrite, LogicalWriteInfo, RequiresDistributionAndOrdering}
+import org.apache.spark.sql.types.LongType
+
+/** Driver side: one write, whose rows Spark clusters by bucket and partition before we get them. With
+  * `hasOrdinal` their last column is the place each row had in the input (see OrdinalRule).
+  */
+final case class KeyfoldWrite(table: KeyfoldTable, info: LogicalWriteInfo, mode: WriteMode, hasOrdinal: Boolean)
+    extends RequiresDistributionAndOrdering {
+
+  private val described = table.description
+
+  override def description(): String = s"keyfold ${table.name()} ${mode.name}"
+
+  override def requiredDistribution(): Distribution = {
+    val counts = Seq(requiredNumPartitions(), described.buckets, described.bucketKeys.length)
+    val columns = (described.bucketKeys ++ described.partitioning).map(name => Expressions.column(Names.quote(name)))
+    val slot = Expressions.apply(SlotFunction.Name, counts.map(Expressions.literal[Int](_)) ++ columns: _*)
+    Distributions.clustered(Array(slot))
+  }
+
+  override def requiredNumPartitions(): Int =
+    Slots.tasks(described.buckets, isPartitioned = described.partitioning.nonEmpty)
+
+  override def requiredOrdering(): Array[SortOrder] = Array.empty
+
+  override def toBatch(): BatchWrite = {
+    val schema = if (hasOrdinal) info.schema.add(KeyfoldWrite.Ordinal, LongType, nullable = false) else info.schema
+    new KeyfoldBatchWrite(this, schema)
+  }
+
+  /** The question plan_write, asked when the job starts. */
+  def planned(): String = Json.text(table.questions.ask("plan_write",
+    "table" -> described.handle,
+    "columns" -> info.schema.fieldNames,
+    "ordinal" -> hasOrdinal,
+    "mode" -> mode.name,
+    "filters" -> mode.filters.flatMap(Predicates.toJson),
+    "options" -> info.options.asCaseSensitiveMap.asScala.toMap).get("write"))
+}
+
+object KeyfoldWrite {
+  val Ordinal = "_ORDINAL"
+}

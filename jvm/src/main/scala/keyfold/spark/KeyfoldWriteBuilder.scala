@@ -1,0 +1,22 @@
+package keyfold.spark
+
+import org.apache.spark.sql.connector.expressions.filter.Predicate
+import org.apache.spark.sql.connector.write.{LogicalWriteInfo, SupportsDynamicOverwrite, SupportsOverwriteV2,
+  Write, WriteBuilder}
+
+/** Driver side: gathers what kind of write Spark wants. */
+final case class KeyfoldWriteBuilder(table: KeyfoldTable, info: LogicalWriteInfo, mode: WriteMode)
+    extends WriteBuilder with SupportsOverwriteV2 with SupportsDynamicOverwrite {
+
+  override def canOverwrite(predicates: Array[Predicate]): Boolean =
+    predicates.forall(Predicates.toJson(_).isDefined)
+
+  override def overwrite(predicates: Array[Predicate]): WriteBuilder =
+    copy(mode = WriteMode.Overwrite(predicates.toSeq))
+
+  override def truncate(): WriteBuilder = copy(mode = WriteMode.Overwrite(Nil))
+
+  override def overwriteDynamicPartitions(): WriteBuilder = copy(mode = WriteMode.OverwriteDynamic)
+
+  override def build(): Write = KeyfoldWrite(table, info, mode, hasOrdinal = false)
+}

@@ -1,0 +1,11 @@
+package keyfold.spark
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.connector.write.{DataWriter, DataWriterFactory}
+import org.apache.spark.sql.types.StructType
+
+/** Executor side: opens one writer a task; carries the job's plan. */
+final case class KeyfoldWriterFactory(write: String, schema: StructType) extends DataWriterFactory {
+  override def createWriter(partitionId: Int, taskId: Long): DataWriter[InternalRow] =
+    new KeyfoldDataWriter(write, schema, partitionId, taskId)
+}

@@ -1,0 +1,114 @@
+package keyfold.spark
+
+import java.io.{BufferedReader, File, IOException, InputStreamReader}
+import java.nio.charset.StandardCharsets.UTF_8
+import java.nio.file.{Files, Path}
+import java.nio.file.attribute.PosixFilePermissions
+import java.security.SecureRandom
+import java.util.{HexFormat, Properties}
+import java.util.concurrent.{CompletableFuture, TimeUnit, TimeoutException}
+
+import com.fasterxml.jackson.databind.JsonNode
+
+/** Both sides: starts a fork server and checks that it is the one this jar was made for. */
+object Launch {
+  private val Protocol = 1
+  private val ReadyWaitSeconds = 180L
+  private val LongestPath = 80
+
+  val version: String = {
+    val properties = new Properties()
+    val resource = getClass.getResourceAsStream("/keyfold/version.properties")
+    if (resource != null) try properties.load(resource) finally resource.close()
+    properties.getProperty("version", "unknown")
+  }
+
+  def start(python: Interpreter): ForkServer = {
+    val directory = privateDirectory()
+    val token = random(16)
+    val process = spawn(python, directory)
+    try {
+      val hello = Json.obj("protocol" -> Protocol, "version" -> version, "token" -> token,
+        "directory" -> directory.toString)
+      val ready = readyLine(process, Json.text(hello))
+      check(python, ready.getOrElse(throw notStarted(python, directory, process)))
+      new ForkServer(process, directory, token)
+    } catch {
+      case failure: Throwable =>
+        process.destroyForcibly(): Unit
+        remove(directory)
+        throw failure
+    }
+  }
+
+  private def spawn(python: Interpreter, directory: Path): Process =
+    try new ProcessBuilder(python.command, "-m", "keyfold.worker")
+      .redirectError(directory.resolve(ForkServer.ErrorFile).toFile).start()
+    catch {
+      case failure: IOException =>
+        remove(directory)
+        throw new KeyfoldException("EnvironmentMismatchError", s"keyfold cannot run Python: $python "
+          + "does not start. Set spark.keyfold.python (on the driver spark.keyfold.driver.python) to a "
+          + s"Python that has keyfold $version installed.", failure)
+    }
+
+  /** The one line the server prints when it is warm; None if it ended, or took too long. */
+  private def readyLine(process: Process, hello: String): Option[JsonNode] = {
+    val line = new CompletableFuture[String]()
+    val reader = new Thread(() => {
+      val text = new BufferedReader(new InputStreamReader(process.getInputStream, UTF_8))
+      try line.complete(text.readLine()): Unit
+      catch { case _: IOException => line.complete(null): Unit }
+    }, "keyfold-ready")
+    reader.setDaemon(true)
+    reader.start()
+    try {
+      process.getOutputStream.write((hello + "\n").getBytes(UTF_8))
+      process.getOutputStream.flush()
+      Option(line.get(ReadyWaitSeconds, TimeUnit.SECONDS)).map(Json.parse)
+    } catch { case _: IOException | _: TimeoutException => None }
+  }
+
+  private def check(python: Interpreter, ready: JsonNode): Unit = {
+    if (ready.has("error")) throw KeyfoldException.fromAnswer(ready.get("error"))
+    val theirs = ready.path("version").asText
+    if (theirs != version || ready.path("protocol").asInt != Protocol) {
+      val jar = Option(getClass.getProtectionDomain.getCodeSource).map(_.getLocation.getPath).orNull
+      throw new KeyfoldException("EnvironmentMismatchError", s"keyfold's jar $jar has version $version, "
+        + s"but Python $python has keyfold $theirs (${ready.path("executable").asText}). Use the jar that "
+        + s"`python -m keyfold jar-path` prints there, or install keyfold==$version for that Python.")
+    }
+  }
+
+  private def notStarted(python: Interpreter, directory: Path, process: Process): KeyfoldException = {
+    val ended = process.waitFor(1, TimeUnit.SECONDS)
+    val errors = Errors.tail(directory.resolve(ForkServer.ErrorFile))
+    val message =
+      if (!ended) s"Python $python took more than $ReadyWaitSeconds s to start keyfold.worker"
+      else if (errors.contains("No module named 'keyfold") || errors.contains("No module named keyfold"))
+        s"Python $python has no package keyfold. Install keyfold==$version there, or set " +
+          "spark.keyfold.python (on the driver spark.keyfold.driver.python) to a Python that has it."
+      else s"Python $python ended with code ${process.exitValue} while it started keyfold.worker"
+    new KeyfoldException("EnvironmentMismatchError", s"$message\n$errors".stripTrailing)
+  }
+
+  /** A new folder that only this user can open, with room for a socket's name in its path. */
+  private def privateDirectory(): Path = {
+    val parents = Seq(sys.props("java.io.tmpdir"), "/tmp")
+    val name = s"keyfold-${random(6)}"
+    val short = parents.map(Path.of(_, name).toAbsolutePath).filter(_.toString.length < LongestPath)
+    val owner = PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"))
+    Files.createDirectory(short.headOption.getOrElse(Path.of("/tmp", name)), owner)
+  }
+
+  private def remove(directory: Path): Unit = {
+    Option(directory.toFile.listFiles).toSeq.flatten.foreach((file: File) => file.delete(): Unit)
+    Files.deleteIfExists(directory): Unit
+  }
+
+  private def random(bytes: Int): String = {
+    val made = new Array[Byte](bytes)
+    new SecureRandom().nextBytes(made)
+    HexFormat.of().formatHex(made)
+  }
+}

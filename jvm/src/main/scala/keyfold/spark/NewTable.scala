@@ -1,0 +1,43 @@
+package keyfold.spark
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.sql.connector.catalog.TableInfo
+import org.apache.spark.sql.connector.catalog.constraints.{Constraint, PrimaryKey}
+import org.apache.spark.sql.connector.expressions.{NamedReference, Transform}
+import org.apache.spark.sql.keyfold.Refusal
+
+/** Driver side: the fields of create_table and stage_table. */
+object NewTable {
+  def fields(table: String, info: TableInfo): Seq[(String, Any)] = Seq(
+    "columns" -> info.columns.map(Columns.toJson),
+    "partitioning" -> info.partitions.map(partitionColumn(table, _)),
+    "primary_key" -> primaryKey(table, info.constraints),
+    "properties" -> info.properties.asScala.toMap)
+
+  private def partitionColumn(table: String, transform: Transform): String = transform.name match {
+    case "identity" => columnName(table, transform.references.head)
+    case _ => throw Refusal(s"table $table is partitioned by ${transform.describe}; "
+        + "PARTITIONED BY takes columns only")
+  }
+
+  private def primaryKey(table: String, constraints: Array[Constraint]): Option[Seq[String]] = {
+    val keys = Option(constraints).toSeq.flatten.map {
+      case key: PrimaryKey => checked(table, key).columns.toSeq.map(columnName(table, _))
+      case other => throw Refusal(s"table $table has the constraint ${other.toDDL}; "
+          + "PRIMARY KEY is the only table constraint here")
+    }
+    keys.headOption
+  }
+
+  private def checked(table: String, key: PrimaryKey): PrimaryKey =
+    if (!key.rely) key
+    else throw Refusal(s"table $table has PRIMARY KEY … RELY; write PRIMARY KEY (…) or "
+      + "PRIMARY KEY (…) NOT ENFORCED")
+
+  private def columnName(table: String, column: NamedReference): String = column.fieldNames match {
+    case Array(name) => name
+    case path => throw Refusal(s"table $table names the field ${path.mkString(".")} in its key or "
+        + "partitioning; both take top-level columns only")
+  }
+}

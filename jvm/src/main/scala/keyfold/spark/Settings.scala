@@ -1,0 +1,22 @@
+package keyfold.spark
+
+import org.apache.spark.{SparkEnv, TaskContext}
+import org.apache.spark.network.util.JavaUtils
+import org.apache.spark.sql.SparkSession
+
+/** Both sides: the value of a `spark.*` setting where this code runs. */
+object Settings {
+  /** The session's value if there is one (Spark carries it into tasks), else the application's. */
+  def get(name: String): Option[String] = {
+    val inTask = Option(TaskContext.get()).map(task => Option(task.getLocalProperty(name)))
+    inTask.getOrElse(ofSession(name)).orElse(Option(SparkEnv.get).flatMap(_.conf.getOption(name)))
+  }
+
+  def isDriver: Boolean = Option(SparkEnv.get).forall(_.executorId == "driver")
+
+  /** The most bytes a worker may take, if `spark.keyfold.worker.memory` says. */
+  def workerMemory: Option[Long] = get("spark.keyfold.worker.memory").map(JavaUtils.byteStringAsBytes)
+
+  private def ofSession(name: String): Option[String] =
+    SparkSession.getActiveSession.orElse(SparkSession.getDefaultSession).flatMap(_.conf.getOption(name))
+}

@@ -1,0 +1,69 @@
+package keyfold.spark
+
+import java.io.IOException
+import java.nio.ByteBuffer
+import java.nio.channels.{AsynchronousCloseException, ReadableByteChannel, SocketChannel, WritableByteChannel}
+import java.nio.file.Path
+
+import com.fasterxml.jackson.databind.JsonNode
+
+/** Both sides: one connection to one Python worker; questions and answers are frames, batches are
+  * Arrow IPC streams between them. Closing it from another thread ends a read or write under way.
+  */
+final class Worker(channel: SocketChannel, val pid: Long, errors: Path) extends AutoCloseable {
+  private val peeked = ByteBuffer.allocate(1).limit(0)
+  @volatile private var closed = false
+
+  /** Sends a question and returns what stands under "ok"; throws what stands under "error". */
+  def ask(question: JsonNode): JsonNode = {
+    send(question)
+    answer()
+  }
+
+  def send(frame: JsonNode): Unit = alive(Frames.write(channel, frame))
+
+  def answer(): JsonNode = {
+    val frame = alive(Frames.read(in))
+    if (frame.has("error")) throw KeyfoldException.fromAnswer(frame.get("error"))
+    frame.get("ok")
+  }
+
+  /** Runs an exchange over `in` and `out`; an end of the connection becomes an error that says why. */
+  def alive[T](exchange: => T): T =
+    try exchange
+    catch {
+      case interrupted: AsynchronousCloseException => throw interrupted
+      case failure: IOException if !closed => throw died(failure)
+    }
+
+  val out: WritableByteChannel = channel
+
+  /** What the worker sends, the byte that `hasAnswered` took included. */
+  val in: ReadableByteChannel = new ReadableByteChannel {
+    override def read(target: ByteBuffer): Int =
+      if (peeked.hasRemaining) { target.put(peeked); 1 } else channel.read(target)
+    override def isOpen: Boolean = channel.isOpen
+    override def close(): Unit = channel.close()
+  }
+
+  /** Whether the worker has sent something (or ended) that was not read yet; does not wait. */
+  def hasAnswered: Boolean = peeked.hasRemaining || {
+    channel.configureBlocking(false)
+    val got = try channel.read(peeked.clear()) finally channel.configureBlocking(true): Unit
+    peeked.flip()
+    got != 0
+  }
+
+  def isOpen: Boolean = channel.isOpen
+
+  override def close(): Unit = {
+    closed = true
+    channel.close()
+  }
+
+  private def died(failure: IOException): KeyfoldException = {
+    close()
+    val tail = Errors.ofWorker(errors)
+    new KeyfoldException("WorkerDied", s"the Python worker (process $pid) died$tail", failure)
+  }
+}

@@ -1,0 +1,23 @@
+package org.apache.spark.sql.keyfold
+
+import org.apache.spark.sql.catalyst.util.{CharVarcharUtils, ResolveDefaultColumns}
+import org.apache.spark.sql.connector.catalog.{CatalogV2Util, Column}
+import org.apache.spark.sql.connector.expressions.{Literal, LiteralValue}
+import org.apache.spark.sql.types.{DataType, Metadata, StructType}
+
+/** Driver side: what Spark hides of column types and defaults. */
+object SqlTypes {
+  /** The declared type, where Spark has already put STRING for CHAR or VARCHAR. */
+  def raw(dataType: DataType, metadata: String): DataType =
+    Option(metadata).flatMap(json => CharVarcharUtils.getRawType(Metadata.fromJson(json))).getOrElse(dataType)
+
+  /** The schema as Spark's rows have it: STRING for CHAR and VARCHAR. */
+  def ofRows(columns: Array[Column]): StructType =
+    CharVarcharUtils.replaceCharVarcharWithStringInSchema(CatalogV2Util.v2ColumnsToStructType(columns))
+
+  /** The value of a DEFAULT's SQL text, cast to the column's type. */
+  def constant(column: String, dataType: DataType, sql: String): Literal[_] = {
+    val plain = CharVarcharUtils.replaceCharVarcharWithString(dataType)
+    LiteralValue(ResolveDefaultColumns.analyze(column, plain, sql, "keyfold").eval(), plain)
+  }
+}
