@@ -1,0 +1,1 @@
+"""Reading: which files a scan needs, and the batches of one split."""

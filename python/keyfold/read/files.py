@@ -1,0 +1,95 @@
+"""The one seam through which data files are opened, made and removed.
+
+Local paths go straight to the operating system (memory-mapped for reading: pages are shared and a large
+column chunk costs no heap); every other scheme goes through the file systems of pyarrow.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+
+from keyfold.errors import CorruptDataError, NotSupportedError
+
+_SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*):")
+_S3_OPTIONS = {
+    "s3.endpoint": "endpoint_override",
+    "s3.access-key": "access_key",
+    "s3.secret-key": "secret_key",
+    "s3.session.token": "session_token",
+    "s3.region": "region",
+}
+
+
+@dataclass(frozen=True)
+class Store:
+    """Where the files of a table live; `filesystem` None is this machine's own."""
+
+    filesystem: pafs.FileSystem | None = None
+
+
+def store_of(location: str, options: Mapping[str, str] | None = None) -> Store:
+    """The store of a path or URI; NotSupportedError for a scheme pyarrow has no file system for."""
+    scheme = _SCHEME.match(location)
+    if scheme is None or scheme[1] == "file":
+        return Store()
+    if scheme[1] in ("s3", "s3a", "s3n"):
+        given = {ours: (options or {})[name] for name, ours in _S3_OPTIONS.items() if name in (options or {})}
+        return Store(pafs.S3FileSystem(**given))
+    try:
+        filesystem, _ = pafs.FileSystem.from_uri(location)
+    except (ValueError, pa.ArrowException) as error:
+        raise NotSupportedError(f"no file system opens {location}: {error}") from error
+    return Store(filesystem)
+
+
+def local_path(location: str) -> Path:
+    """A path, or a `file:` URI taken literally (no percent decoding, as Paimon does)."""
+    if location.startswith("file:"):
+        rest = location[len("file:") :]
+        return Path("/" + rest.lstrip("/"))
+    return Path(location)
+
+
+def _inside(path: str) -> str:
+    parts = urlsplit(path, allow_fragments=False)
+    return parts.netloc + path.split(parts.netloc, 1)[1] if parts.netloc else parts.path
+
+
+def open_input(store: Store, path: str) -> pa.NativeFile:
+    """A random-access file; CorruptDataError if there is none."""
+    try:
+        if store.filesystem is None:
+            return pa.memory_map(str(local_path(path)))
+        return store.filesystem.open_input_file(_inside(path))
+    except FileNotFoundError as error:
+        raise CorruptDataError(
+            f"data file {path} is gone: expected by the snapshot that is read, not found; "
+            "an expiry or a clean-up removed it while the query ran"
+        ) from error
+
+
+def create(store: Store, path: str) -> pa.NativeFile:
+    """A new file for writing; its directories are made. What stood there is replaced."""
+    if store.filesystem is None:
+        local = local_path(path)
+        local.parent.mkdir(parents=True, exist_ok=True)
+        return pa.OSFile(str(local), "wb")
+    return store.filesystem.open_output_stream(_inside(path))
+
+
+def remove(store: Store, path: str) -> None:
+    """Delete a file; nothing happens if there is none."""
+    try:
+        if store.filesystem is None:
+            local_path(path).unlink(missing_ok=True)
+        else:
+            store.filesystem.delete_file(_inside(path))
+    except FileNotFoundError:
+        return

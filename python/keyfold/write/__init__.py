@@ -1,0 +1,1 @@
+"""Writing: batches in arrival order become sorted, folded data files of a bucket."""

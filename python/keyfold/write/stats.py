@@ -1,0 +1,115 @@
+"""Statistics of a finished data file, taken from what the Parquet writer has computed anyway.
+
+Text is cut as Paimon cuts it: 16 characters for values, 128 for keys, the upper bound rounded up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+VALUE_TEXT = 16
+KEY_TEXT = 128
+
+
+@dataclass(frozen=True)
+class Range:
+    """Least and greatest value (None = unknown) and the number of nulls of one column."""
+
+    low: Any
+    high: Any
+    nulls: int
+    stored: pa.DataType
+
+
+def collect(metadata: pq.FileMetaData, schema: pa.Schema, names: Sequence[str]) -> list[Range]:
+    """The range over all row groups of each named top-level atomic column, as physical values."""
+    leaves = dict(_leaf_positions(schema))
+    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+    return [
+        _merge([group.column(leaves[name]) for group in groups], schema.field(name).type)
+        for name in names
+    ]
+
+
+def as_batch(ranges: Sequence[Range], fields: Sequence[pa.Field], limit: int) -> pa.RecordBatch:
+    """Two rows, minima and maxima, in the Arrow types of `fields`; NULL where unknown."""
+    columns = [
+        _column(found, limit).cast(field.type) for found, field in zip(ranges, fields, strict=True)
+    ]
+    nullable = [pa.field(field.name, field.type) for field in fields]
+    return pa.RecordBatch.from_arrays(columns, schema=pa.schema(nullable))
+
+
+def _leaf_positions(schema: pa.Schema) -> Iterator[tuple[str, int]]:
+    position = 0
+    for field in schema:
+        yield field.name, position
+        position += _leaves(field.type)
+
+
+def _leaves(data_type: pa.DataType) -> int:
+    if pa.types.is_map(data_type):
+        return _leaves(data_type.key_type) + _leaves(data_type.item_type)
+    if pa.types.is_list(data_type):
+        return _leaves(data_type.value_type)
+    if pa.types.is_struct(data_type):
+        return sum(_leaves(data_type.field(i).type) for i in range(data_type.num_fields))
+    return 1
+
+
+def _merge(chunks: Sequence[pq.ColumnChunkMetaData], stored: pa.DataType) -> Range:
+    low, high, nulls, is_known = None, None, 0, True
+    for chunk in chunks:
+        found = chunk.statistics
+        chunk_nulls = found.null_count if found is not None and found.has_null_count else 0
+        nulls += chunk_nulls
+        if found is None or not found.has_min_max:
+            is_known = is_known and chunk_nulls == chunk.num_values
+            continue
+        least, greatest = _comparable(found.min_raw, chunk), _comparable(found.max_raw, chunk)
+        low = least if low is None else min(low, least)
+        high = greatest if high is None else max(high, greatest)
+    return Range(*((low, high) if is_known else (None, None)), nulls, stored)
+
+
+def _comparable(raw: Any, chunk: pq.ColumnChunkMetaData) -> Any:
+    is_decimal = chunk.physical_type == "FIXED_LEN_BYTE_ARRAY"
+    return int.from_bytes(raw, "big", signed=True) if is_decimal else raw
+
+
+def _column(found: Range, limit: int) -> pa.Array:
+    low, high, data_type = found.low, found.high, found.stored
+    if pa.types.is_string(data_type) and low is not None:
+        low, high = low.decode()[:limit], _round_up(high.decode(), limit)
+        low = None if high is None else low
+        return pa.array([low, high], data_type)
+    if pa.types.is_decimal(data_type):
+        return pa.array([_decimal(low, data_type), _decimal(high, data_type)], data_type)
+    if pa.types.is_timestamp(data_type) or pa.types.is_date32(data_type):
+        storage = pa.int64() if pa.types.is_timestamp(data_type) else pa.int32()
+        return pa.array([low, high], storage).cast(data_type)
+    return pa.array([low, high], data_type)
+
+
+def _decimal(unscaled: int | None, data_type: pa.Decimal128Type) -> Decimal | None:
+    if unscaled is None:
+        return None
+    digits = tuple(map(int, str(abs(unscaled))))
+    return Decimal((int(unscaled < 0), digits, -data_type.scale))
+
+
+def _round_up(text: str, limit: int) -> str | None:
+    """The shortest text of `limit` characters not below any text with this prefix; None if none."""
+    if len(text) <= limit:
+        return text
+    for end in range(limit, 0, -1):
+        code = ord(text[end - 1]) + 1
+        if code <= 0x10FFFF and not 0xD800 <= code <= 0xDFFF:
+            return text[: end - 1] + chr(code)
+    return None
