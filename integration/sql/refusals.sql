@@ -1,0 +1,111 @@
+-- What is not supported is refused at CREATE in one sentence that names it.
+-- error: v | VARIANT
+CREATE TABLE t (id INT, v VARIANT, PRIMARY KEY (id) NOT ENFORCED);
+-- error: v | TIME
+CREATE TABLE t (id INT, v TIME, PRIMARY KEY (id) NOT ENFORCED);
+-- error: v | INTERVAL
+CREATE TABLE t (id INT, v INTERVAL DAY TO SECOND, PRIMARY KEY (id) NOT ENFORCED);
+-- error: v | INTERVAL
+CREATE TABLE t (id INT, v INTERVAL YEAR TO MONTH, PRIMARY KEY (id) NOT ENFORCED);
+-- error: v | collat
+CREATE TABLE t (id INT, v STRING COLLATE UNICODE_CI, PRIMARY KEY (id) NOT ENFORCED);
+-- error: v | VARIANT
+CREATE TABLE t (id INT, v ARRAY<STRUCT<deep: VARIANT>>, PRIMARY KEY (id) NOT ENFORCED);
+-- error: k | ARRAY
+CREATE TABLE t (k ARRAY<INT>, v INT, PRIMARY KEY (k) NOT ENFORCED);
+-- error: k | STRUCT
+CREATE TABLE t (k STRUCT<a: INT>, v INT, PRIMARY KEY (k) NOT ENFORCED);
+-- error: k | MAP
+CREATE TABLE t (k MAP<INT, INT>, v INT, PRIMARY KEY (k) NOT ENFORCED);
+
+-- Options: unknown names get the nearest known one.
+-- error: merge-engin | merge-engine
+CREATE TABLE t (id INT, PRIMARY KEY (id)) TBLPROPERTIES ('merge-engin' = 'deduplicate');
+-- error: bukcet | bucket
+CREATE TABLE t (id INT, PRIMARY KEY (id)) TBLPROPERTIES ('bukcet' = '2');
+-- error: fields.v.aggregate-funtion | aggregate-function
+CREATE TABLE t (id INT, v INT, PRIMARY KEY (id))
+TBLPROPERTIES ('merge-engine' = 'aggregation', 'fields.v.aggregate-funtion' = 'sum');
+-- error: fields.nope | nope
+CREATE TABLE t (id INT, v INT, PRIMARY KEY (id))
+TBLPROPERTIES ('merge-engine' = 'aggregation', 'fields.nope.aggregate-function' = 'sum');
+-- Known to Paimon, not supported here.
+-- error: deletion-vectors.enabled
+CREATE TABLE t (id INT, PRIMARY KEY (id)) TBLPROPERTIES ('deletion-vectors.enabled' = 'true');
+-- error: changelog-producer
+CREATE TABLE t (id INT, PRIMARY KEY (id)) TBLPROPERTIES ('changelog-producer' = 'lookup');
+-- error: file.format | orc
+CREATE TABLE t (id INT, PRIMARY KEY (id)) TBLPROPERTIES ('file.format' = 'orc');
+-- error: bucket | -1
+CREATE TABLE t (id INT, PRIMARY KEY (id)) TBLPROPERTIES ('bucket' = '-1');
+-- error: bucket | 0
+CREATE TABLE t (id INT, PRIMARY KEY (id)) TBLPROPERTIES ('bucket' = '0');
+-- error: bucket | many
+CREATE TABLE t (id INT, PRIMARY KEY (id)) TBLPROPERTIES ('bucket' = 'many');
+-- What belongs to a user is left alone.
+-- keyfold
+CREATE TABLE tagged (id INT, PRIMARY KEY (id)) TBLPROPERTIES ('keyfold.tag.owner' = 'me');
+-- holds: me
+SHOW TBLPROPERTIES tagged ('keyfold.tag.owner');
+
+-- Engines and aggregates.
+-- error: merge-engine | nothing
+CREATE TABLE t (id INT, PRIMARY KEY (id)) TBLPROPERTIES ('merge-engine' = 'nothing');
+-- error: merge-engine | first-row
+CREATE TABLE t (id INT, PRIMARY KEY (id)) TBLPROPERTIES ('merge-engine' = 'first-row');
+-- error: merge-engine | partial-update
+CREATE TABLE t (id INT, PRIMARY KEY (id)) TBLPROPERTIES ('merge-engine' = 'partial-update');
+-- error: v | summ | sum
+CREATE TABLE t (id INT, v INT, PRIMARY KEY (id))
+TBLPROPERTIES ('merge-engine' = 'aggregation', 'fields.v.aggregate-function' = 'summ');
+-- error: v | sum | STRING
+CREATE TABLE t (id INT, v STRING, PRIMARY KEY (id))
+TBLPROPERTIES ('merge-engine' = 'aggregation', 'fields.v.aggregate-function' = 'sum');
+-- error: v | bool_and
+CREATE TABLE t (id INT, v INT, PRIMARY KEY (id))
+TBLPROPERTIES ('merge-engine' = 'aggregation', 'fields.v.aggregate-function' = 'bool_and');
+-- error: v | max | ARRAY
+CREATE TABLE t (id INT, v ARRAY<INT>, PRIMARY KEY (id))
+TBLPROPERTIES ('merge-engine' = 'aggregation', 'fields.v.aggregate-function' = 'max');
+-- error: sequence.field | nope
+CREATE TABLE t (id INT, PRIMARY KEY (id)) TBLPROPERTIES ('sequence.field' = 'nope');
+-- error: rowkind.field | kind
+CREATE TABLE t (id INT, kind INT, PRIMARY KEY (id)) TBLPROPERTIES ('rowkind.field' = 'kind');
+
+-- Keys.
+-- error: primary
+CREATE TABLE t (id INT, v INT);
+-- error: nope
+CREATE TABLE t (id INT, PRIMARY KEY (nope));
+-- error: nope
+CREATE TABLE t (id INT) TBLPROPERTIES ('primary-key' = 'nope');
+-- error: id
+CREATE TABLE t (id INT, v INT, PRIMARY KEY (id)) TBLPROPERTIES ('primary-key' = 'v');
+-- error: p | primary key
+CREATE TABLE t (id INT, p STRING, PRIMARY KEY (id)) PARTITIONED BY (p);
+-- error: partition
+CREATE TABLE t (id INT, d DATE, PRIMARY KEY (id, d)) PARTITIONED BY (years(d));
+-- error: check
+CREATE TABLE t (id INT, v INT, PRIMARY KEY (id), CONSTRAINT positive CHECK (v > 0));
+-- error: foreign
+CREATE TABLE t (id INT, v INT, PRIMARY KEY (id), FOREIGN KEY (v) REFERENCES other (id));
+-- error: unique
+CREATE TABLE t (id INT, v INT, PRIMARY KEY (id), UNIQUE (v));
+-- error: _VALUE_KIND
+CREATE TABLE t (id INT, _VALUE_KIND INT, PRIMARY KEY (id));
+-- error: parquet
+CREATE TABLE t (id INT, PRIMARY KEY (id)) USING parquet;
+
+-- Nothing of all this left a table.
+-- error: t
+SELECT * FROM t;
+
+-- Statements that are not there yet.
+-- keyfold
+CREATE TABLE here (id INT, v INT, PRIMARY KEY (id));
+-- error: here
+DELETE FROM here WHERE id = 1;
+-- error: here
+UPDATE here SET v = 1;
+-- error: here
+MERGE INTO here USING tagged ON here.id = tagged.id WHEN MATCHED THEN DELETE;
