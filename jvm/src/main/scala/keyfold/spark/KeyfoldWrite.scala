@@ -8,7 +8,7 @@ import org.apache.spark.sql.connector.write.{BatchWrite, LogicalWriteInfo, Requi
 import org.apache.spark.sql.types.LongType
 
 /** Driver side: one write, whose rows Spark clusters by bucket and partition before we get them. With
-  * `hasOrdinal` their last column is the place each row had in the input (see OrdinalRule).
+  * `hasOrdinal` their last column is the place each row had in the input (see OrdinalStrategy).
   */
 final case class KeyfoldWrite(table: KeyfoldTable, info: LogicalWriteInfo, mode: WriteMode, hasOrdinal: Boolean)
     extends RequiresDistributionAndOrdering {
@@ -16,6 +16,8 @@ final case class KeyfoldWrite(table: KeyfoldTable, info: LogicalWriteInfo, mode:
   private val described = table.description
 
   override def description(): String = s"keyfold ${table.name()} ${mode.name}"
+
+  override def toString: String = if (hasOrdinal) s"${description()}, in input order" else description()
 
   override def requiredDistribution(): Distribution = {
     val counts = Seq(requiredNumPartitions(), described.buckets, described.bucketKeys.length)

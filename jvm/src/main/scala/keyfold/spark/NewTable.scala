@@ -23,17 +23,12 @@ object NewTable {
 
   private def primaryKey(table: String, constraints: Array[Constraint]): Option[Seq[String]] = {
     val keys = Option(constraints).toSeq.flatten.map {
-      case key: PrimaryKey => checked(table, key).columns.toSeq.map(columnName(table, _))
+      case key: PrimaryKey => key.columns.toSeq.map(columnName(table, _))
       case other => throw Refusal(s"table $table has the constraint ${other.toDDL}; "
           + "PRIMARY KEY is the only table constraint here")
     }
     keys.headOption
   }
-
-  private def checked(table: String, key: PrimaryKey): PrimaryKey =
-    if (!key.rely) key
-    else throw Refusal(s"table $table has PRIMARY KEY … RELY; write PRIMARY KEY (…) or "
-      + "PRIMARY KEY (…) NOT ENFORCED")
 
   private def columnName(table: String, column: NamedReference): String = column.fieldNames match {
     case Array(name) => name

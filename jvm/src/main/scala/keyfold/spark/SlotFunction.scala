@@ -24,6 +24,7 @@ final class Slot(arguments: Array[DataType]) extends ScalarFunction[Int] {
   override def inputTypes(): Array[DataType] = arguments
   override def resultType(): DataType = IntegerType
   override def isResultNullable: Boolean = false
+  override def toString: String = SlotFunction.Name
 
   override def produceResult(row: InternalRow): Int = {
     if (prepared == null) prepared = new Prepared(row.getInt(0), row.getInt(1), row.getInt(2))
