@@ -1,0 +1,72 @@
+"""`python -m keyfold`: jar-path, conf, warmup and doctor, for those who start Spark by other means."""
+
+import argparse
+import sys
+from collections.abc import Callable
+from importlib import import_module
+
+from keyfold import doctor, session
+from keyfold.errors import KeyfoldError
+from keyfold.version import package_version
+
+
+def jar_path(_: argparse.Namespace) -> int:
+    """print where the jar is, for --jars"""
+    print(session.jar_path())
+    return 0
+
+
+def conf(arguments: argparse.Namespace) -> int:
+    """print the arguments for spark-submit, spark-sql and spark-shell"""
+    confs = session.session_confs(arguments.catalog, arguments.warehouse)
+    print(session.submit_arguments(confs))
+    return 0
+
+
+def warmup(_: argparse.Namespace) -> int:
+    """compile the kernels into this user's cache, for an image build"""
+    jit = import_module("keyfold.kernels.jit")
+    jit.warm()
+    print(f"kernels are compiled in {jit.CACHE_DIRECTORY}")
+    return 0
+
+
+def check(_: argparse.Namespace) -> int:
+    """print what is found and what is wrong with it"""
+    return doctor.report(sys.stdout)
+
+
+COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
+    "jar-path": jar_path,
+    "conf": conf,
+    "warmup": warmup,
+    "doctor": check,
+}
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    top = argparse.ArgumentParser(prog="python -m keyfold", description=__doc__)
+    top.add_argument("--version", action="version", version=package_version())
+    commands = top.add_subparsers(required=True, metavar="command")
+    for name, command in COMMANDS.items():
+        one = commands.add_parser(name, help=command.__doc__)
+        one.set_defaults(command=command)
+        if command is conf:
+            one.add_argument("--catalog", default="keyfold", help="its name (default: keyfold)")
+            one.add_argument("--warehouse", help="its folder (default: below Spark's warehouse)")
+    return top
+
+
+def main() -> int:
+    """Run one command; 1 with a message if it fails."""
+    arguments = parser().parse_args()
+    try:
+        return int(arguments.command(arguments))
+    except KeyfoldError as e:
+        print(f"keyfold: {e}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,98 @@
+"""Spark sessions with keyfold in them: the one line from Python, and the same as plain confs.
+
+A conf the user has set is kept: lists get one more entry, single values stay as they are. The jar
+must be on the class path when the JVM starts, so a JVM that already runs is only checked.
+"""
+
+import os
+import shlex
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from keyfold import running
+from keyfold.errors import EnvironmentMismatchError
+from keyfold.version import package_version
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+CATALOG_CLASS = "keyfold.spark.KeyfoldCatalog"
+EXTENSIONS_CLASS = "keyfold.spark.KeyfoldExtensions"
+JARS = "spark.jars"
+EXTENSIONS = "spark.sql.extensions"
+PYTHONS = ("spark.keyfold.python", "spark.keyfold.driver.python")
+SPARK_PYTHONS = ("spark.pyspark.python", "spark.pyspark.driver.python")
+
+
+def configure(
+    builder: "SparkSession.Builder", catalog: str = "keyfold", warehouse: str | None = None
+) -> "SparkSession.Builder":
+    """The builder, with keyfold's jar, session extension and a catalog added to what is set.
+
+    Without a warehouse the tables live below Spark's own. EnvironmentMismatchError, with the line to
+    add to spark-submit, where a JVM already runs without keyfold: a jar can't be added to it.
+    """
+    wanted = session_confs(catalog, warehouse)
+    jvm = running.find(builder)
+    if jvm is not None:
+        running.check(jvm, EXTENSIONS_CLASS, submit_arguments(wanted))
+        del wanted[JARS]
+        if jvm.has_session:
+            del wanted[EXTENSIONS]
+    for name, value in merged(builder._options, wanted).items():
+        builder.config(name, value)
+    return builder
+
+
+def submit_arguments(confs: Mapping[str, str]) -> str:
+    """The confs as the arguments of spark-submit, spark-sql or spark-shell."""
+    others = [f"--conf {shlex.quote(f'{n}={v}')}" for n, v in confs.items() if n != JARS]
+    return " ".join([f"--jars {shlex.quote(confs[JARS])}", *others])
+
+
+def jar_path() -> Path:
+    """The jar inside this package; EnvironmentMismatchError if the package was built without it."""
+    jar = Path(__file__).parent / "jars" / f"keyfold-{package_version()}.jar"
+    if not jar.exists():
+        raise EnvironmentMismatchError(
+            f"keyfold {package_version()} is installed without its jar: expected {jar}; "
+            "in a clone run `make jar`, elsewhere reinstall the package"
+        )
+    return jar
+
+
+def session_confs(catalog: str = "keyfold", warehouse: str | None = None) -> dict[str, str]:
+    """Every conf a session needs, as if nothing were set yet."""
+    confs = {JARS: str(jar_path()), **catalog_confs(catalog, warehouse)}
+    return confs | dict.fromkeys(PYTHONS, sys.executable)
+
+
+def catalog_confs(catalog: str, warehouse: str | None) -> dict[str, str]:
+    """The confs that a session gets by name, without jar and interpreter."""
+    confs = {EXTENSIONS: EXTENSIONS_CLASS, f"spark.sql.catalog.{catalog}": CATALOG_CLASS}
+    if warehouse is not None:
+        confs[f"spark.sql.catalog.{catalog}.warehouse"] = str(warehouse)
+    return confs
+
+
+def merged(options: Mapping[str, Any], wanted: Mapping[str, str]) -> dict[str, str]:
+    """What to set on a builder that has `options` so that it has `wanted` too."""
+    confs = {name: str(options.get(name, value)) for name, value in wanted.items()}
+    for name in {JARS, EXTENSIONS} & wanted.keys():
+        confs[name] = with_entry(str(options.get(name) or ""), wanted[name])
+    if chooses_python(options):
+        confs = {name: value for name, value in confs.items() if name not in PYTHONS}
+    return confs
+
+
+def with_entry(listed: str, entry: str) -> str:
+    """A comma-separated list with one more entry, unless it has it."""
+    entries = [e.strip() for e in listed.split(",") if e.strip()]
+    return ",".join(entries if entry in entries else [*entries, entry])
+
+
+def chooses_python(options: Mapping[str, Any]) -> bool:
+    """Whether the user says which Python runs, by a conf or by PYSPARK_PYTHON."""
+    return "PYSPARK_PYTHON" in os.environ or any(n in options for n in (*PYTHONS, *SPARK_PYTHONS))

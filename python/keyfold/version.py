@@ -1,0 +1,24 @@
+"""The version of the installed package, which jar and wheel compare at the first call.
+
+It stands once in the repository, in gradle.properties; the build writes it into the package's
+metadata and into the jar.
+"""
+
+from functools import cache
+from importlib import metadata
+
+from keyfold.errors import EnvironmentMismatchError
+
+PROTOCOL = 1
+
+
+@cache
+def package_version() -> str:
+    """The version of the keyfold distribution that this interpreter has installed."""
+    try:
+        return metadata.version("keyfold")
+    except metadata.PackageNotFoundError:
+        raise EnvironmentMismatchError(
+            "keyfold can be imported but is not installed, so its version is unknown; "
+            "install it with pip (from a clone: pip install --editable .)"
+        ) from None

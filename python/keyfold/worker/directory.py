@@ -1,0 +1,73 @@
+"""The private directory of one fork server: socket, lock, and a log and a scratch folder per worker.
+
+The JVM makes it, the server removes it. A server that was killed could not: the next one to start
+beside it removes what nobody holds the lock of any more.
+"""
+
+import fcntl
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+LOCK = "keyfold.lock"
+
+
+@dataclass(frozen=True)
+class PrivateDirectory:
+    """Where things are; `lock` is an open descriptor whose lock says that the server lives."""
+
+    path: Path
+    lock: int
+
+    @property
+    def socket(self) -> Path:
+        """Where the JVM connects."""
+        return self.path / "fork.sock"
+
+    def log(self, pid: int) -> Path:
+        """What worker `pid` writes to stderr, and how it ended."""
+        return self.path / f"worker-{pid}.log"
+
+    def scratch(self, pid: int) -> Path:
+        """The temporary directory of worker `pid`."""
+        return self.path / f"scratch-{pid}"
+
+    def forget(self, pid: int, keep_log: bool) -> None:
+        """Remove what a worker that ended has left, except the log of one that ended badly."""
+        shutil.rmtree(self.scratch(pid), ignore_errors=True)
+        if not keep_log:
+            self.log(pid).unlink(missing_ok=True)
+
+    def remove(self) -> None:
+        """Remove all of it."""
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+def claim(path: Path) -> PrivateDirectory:
+    """Lock the directory the JVM made, and remove the ones beside it whose server is dead."""
+    path.chmod(0o700)
+    lock = os.open(path / f"{LOCK}.new", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    (path / f"{LOCK}.new").rename(path / LOCK)
+    for beside in path.parent.glob(f"*/{LOCK}"):
+        if beside.parent != path and is_abandoned(beside):
+            shutil.rmtree(beside.parent, ignore_errors=True)
+    return PrivateDirectory(path, lock)
+
+
+def is_abandoned(lock: Path) -> bool:
+    """Whether this is our lock file and no process holds it."""
+    try:
+        if lock.stat().st_uid != os.getuid():
+            return False
+        descriptor = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True

@@ -1,0 +1,38 @@
+"""The life of the driver's process: every driver connection of one JVM, each in a thread.
+
+Importing this module loads pypaimon (a second), which is why only this process does it. Connections
+arrive as descriptors over a socket from the fork server; its end is the end of this process.
+"""
+
+import os
+import socket
+import threading
+from collections.abc import Mapping
+
+from keyfold.worker import catalog, commit, scan
+from keyfold.worker.channel import Channel, Disconnected
+from keyfold.worker.serve import Answer, plain, serve
+
+ANSWERS: Mapping[str, Answer] = {
+    name: plain(function)
+    for family in (catalog.QUESTIONS, scan.QUESTIONS, commit.QUESTIONS)
+    for name, function in family.items()
+}
+
+
+def live(passing: socket.socket, log: str) -> None:
+    """Serve every connection that is passed, until the fork server closes `passing`."""
+    while descriptors := socket.recv_fds(passing, 1, 1)[1]:
+        connection = socket.socket(fileno=descriptors[0])
+        threading.Thread(target=_serve, args=(connection, log), daemon=True).start()
+
+
+def _serve(connection: socket.socket, log: str) -> None:
+    channel = Channel(connection)
+    try:
+        channel.send({"ok": {"pid": os.getpid(), "stderr": log}})
+        serve(channel, ANSWERS)
+    except Disconnected:
+        return
+    finally:
+        channel.close()

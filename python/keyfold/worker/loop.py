@@ -1,0 +1,56 @@
+"""What the fork server waits for: descriptors and signals, one thread, one callback each.
+
+poll(2) and not `selectors`: watching for nothing but a hang-up needs an empty event mask.
+"""
+
+import select
+import signal
+import socket
+from collections.abc import Callable
+
+READABLE = select.POLLIN
+HANG_UP_ONLY = 0
+Callback = Callable[[], None]
+
+
+class Loop:
+    """Owns the poll set and the pipe that turns signals into events."""
+
+    def __init__(self) -> None:
+        self.poll = select.poll()
+        self.callbacks: dict[int, Callback] = {}
+        self.alarm, self.wakeup = socket.socketpair()
+        self.alarm.setblocking(False)
+        self.wakeup.setblocking(False)
+        signal.set_wakeup_fd(self.wakeup.fileno(), warn_on_full_buffer=False)
+
+    def watch(self, descriptor: int, callback: Callback, mask: int = READABLE) -> None:
+        """Call back when the descriptor is readable, or with HANG_UP_ONLY when its peer closes."""
+        self.callbacks[descriptor] = callback
+        self.poll.register(descriptor, mask)
+
+    def forget(self, descriptor: int) -> None:
+        """Stop watching; nothing happens if it was not watched."""
+        if self.callbacks.pop(descriptor, None) is not None:
+            self.poll.unregister(descriptor)
+
+    def on_signal(self, callback: Callback) -> None:
+        """Call back after any signal that has a Python handler."""
+
+        def drained() -> None:
+            self.alarm.recv(4096)
+            callback()
+
+        self.watch(self.alarm.fileno(), drained)
+
+    def turn(self, seconds: float | None) -> None:
+        """Wait for events, at most that long, and call back for each."""
+        for descriptor, _ in self.poll.poll(None if seconds is None else seconds * 1000):
+            callback = self.callbacks.get(descriptor)
+            if callback is not None:
+                callback()
+
+    def close(self) -> None:
+        """Close the signal pipe."""
+        self.alarm.close()
+        self.wakeup.close()

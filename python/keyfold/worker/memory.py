@@ -1,0 +1,48 @@
+"""The cap on a worker's memory (spark.keyfold.worker.memory): RLIMIT_DATA, and the error that names it.
+
+The limit counts what a worker allocates on top of what it shares with the fork server, so that the
+number means the same whichever libraries are loaded.
+"""
+
+import os
+import resource
+from pathlib import Path
+
+from keyfold.errors import KeyfoldError
+
+OPTION = "spark.keyfold.worker.memory"
+
+
+class WorkerMemoryError(KeyfoldError):
+    """A worker needed more memory than it may have: raise the cap, or give it less at a time."""
+
+
+def cap(allowed: int | None) -> None:
+    """Let this process allocate at most `allowed` more bytes; None lifts nothing and sets nothing."""
+    if allowed is None:
+        return
+    limit = data_bytes() + allowed
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+
+
+def data_bytes() -> int:
+    """Bytes of private writable memory this process has mapped: what RLIMIT_DATA is compared with."""
+    for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
+        if line.startswith("VmData:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def explained(error: Exception) -> Exception:
+    """The error as it is, or, for a MemoryError, one of ours that says which option to raise."""
+    if not isinstance(error, MemoryError):
+        return error
+    limit, _ = resource.getrlimit(resource.RLIMIT_DATA)
+    capped = "has no cap of its own" if limit == resource.RLIM_INFINITY else "reached its cap"
+    ours = WorkerMemoryError(
+        f"worker {os.getpid()} could not get more memory and {capped} ({OPTION}, on top of what it "
+        f"shares with the fork server; {data_bytes()} bytes of data in all, limit {limit}); raise "
+        f"{OPTION}, or lower the table's write-buffer-size. It asked for: {error}"
+    )
+    ours.__cause__ = error
+    return ours

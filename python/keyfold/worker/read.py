@@ -1,0 +1,55 @@
+"""The question `read`: one split of one scan, answered with its rows (executor side).
+
+ok frame, Arrow IPC stream, trailer frame with the metrics. An error before the first batch replaces
+the ok frame; a later one ends the stream properly and takes the trailer's place.
+"""
+
+import itertools
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from keyfold.journey import ScanSpec, Split
+from keyfold.read import reader
+from keyfold.worker import memory, wire
+from keyfold.worker.ahead import ahead
+from keyfold.worker.channel import Channel, Disconnected
+
+
+def answer(channel: Channel, question: wire.Frame) -> None:
+    """Send the rows of question["split"] under question["scan"]."""
+    doing = "reading a split"
+    try:
+        scan = ScanSpec.from_json(question["scan"])
+        doing = f"reading table {scan.layout.name}"
+        batches = opened(reader.read(scan, Split.from_json(question["split"])))
+    except Exception as e:
+        channel.send(wire.failure(memory.explained(e), doing))
+        return
+    channel.send({"ok": {}})
+    channel.send(rows_sent(channel, schema_of(scan), batches, doing))
+
+
+def opened(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same batches, the first already made and the next ones being made ahead."""
+    made = ahead(iter(batches))
+    first = list(itertools.islice(made, 1))
+    return itertools.chain(first, made)
+
+
+def schema_of(scan: ScanSpec) -> pa.Schema:
+    """The Arrow schema of what a scan returns: its columns, in its order."""
+    return pa.schema([scan.layout.column(name).arrow_field for name in scan.columns])
+
+
+def rows_sent(
+    channel: Channel, schema: pa.Schema, batches: Iterator[pa.RecordBatch], doing: str
+) -> wire.Frame:
+    """Send the stream; the trailer that belongs after it."""
+    try:
+        traffic = channel.send_batches(schema, batches)
+    except Disconnected:
+        raise
+    except Exception as e:
+        return wire.failure(memory.explained(e), doing)
+    return {"ok": {"metrics": traffic.metrics()}}

@@ -1,0 +1,54 @@
+"""The loop of one connection: read a question, find who answers it, until the peer closes.
+
+A question that has one plain answer is a function from the question to JSON (`plain`); `read` and
+`write` carry rows and talk to the channel themselves.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from keyfold.errors import EnvironmentMismatchError
+from keyfold.worker import wire
+from keyfold.worker.channel import Channel
+
+Answer = Callable[[Channel, wire.Frame], None]
+log = logging.getLogger(__name__)
+
+
+def serve(channel: Channel, answers: Mapping[str, Answer]) -> None:
+    """Answer until the peer closes; MalformedFrameError is sent and re-raised: no frame can follow."""
+    try:
+        while (question := channel.receive()) is not None:
+            named(question, answers)(channel, question)
+    except wire.MalformedFrameError as e:
+        channel.send(wire.failure(e, "reading a question"))
+        raise
+
+
+def named(question: wire.Frame, answers: Mapping[str, Answer]) -> Answer:
+    """Who answers this question; for an unknown one, somebody who says so."""
+    return answers.get(str(question.get("question")), unknown)
+
+
+def unknown(channel: Channel, question: wire.Frame) -> None:
+    """Refuse a question this version does not know."""
+    error = EnvironmentMismatchError(
+        f"this worker has no answer to the question {question.get('question')!r}; "
+        "jar and Python package are of different versions"
+    )
+    channel.send(wire.failure(error, "finding an answer"))
+
+
+def plain(function: Callable[[wire.Frame], Any]) -> Answer:
+    """An Answer that sends what `function` returns, or the error it raises."""
+
+    def answer(channel: Channel, question: wire.Frame) -> None:
+        try:
+            reply: dict[str, Any] = {"ok": function(question)}
+        except Exception as e:
+            log.exception("%s failed", question["question"])
+            reply = wire.failure(e, str(question["question"]))
+        channel.send(reply)
+
+    return answer

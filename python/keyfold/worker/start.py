@@ -1,0 +1,97 @@
+"""From the JVM's first line to a warm server: check versions, fork the driver, import, warm, say ready.
+
+The driver's process is forked first, so that its import of pypaimon and the server's warm-up run side
+by side. No thread may exist before a fork: the libraries' own pools are told so by environment.
+"""
+
+import gc
+import importlib
+import logging
+import os
+import socket
+import sys
+from types import ModuleType
+from typing import TextIO
+
+from keyfold.errors import EnvironmentMismatchError
+from keyfold.worker import handshake, wire
+from keyfold.worker.directory import PrivateDirectory, claim
+from keyfold.worker.handshake import Hello
+from keyfold.worker.server import ForkServer
+
+SINGLE_THREADED = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+def main() -> int:
+    """Run a fork server on this process' stdin and stdout; its exit code."""
+    logging.basicConfig(level=logging.WARNING)
+    os.environ.update(dict.fromkeys(SINGLE_THREADED, "1"))
+    out = own_stdout()
+    try:
+        hello = handshake.receive(sys.stdin.readline())
+        handshake.check(hello)
+        directory = claim(hello.directory)
+    except Exception as e:
+        handshake.say(wire.failure(e, "starting the fork server"), out)
+        return 1
+    return serve(hello, directory, out)
+
+
+def own_stdout() -> TextIO:
+    """Stdout for the one line the JVM reads; whatever else prints goes to stderr."""
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    return out
+
+
+def serve(hello: Hello, directory: PrivateDirectory, out: TextIO) -> int:
+    """Warm up, say ready, run until the JVM is gone; nothing is left behind."""
+    server = ForkServer(directory, hello.token, live_as_worker, live_as_driver)
+    try:
+        if hello.driver:
+            server.start_driver()
+        try:
+            warm()
+        except Exception as e:
+            handshake.say(wire.failure(e, "warming up the fork server"), out)
+            return 1
+        handshake.say(handshake.ready(), out)
+        out.close()
+        server.run()
+    finally:
+        server.close()
+    return 0
+
+
+def warm() -> None:
+    """Import what workers need and compile or load their kernels; what is there now is never collected."""
+    try:
+        loaded("executor")
+        importlib.import_module("keyfold.kernels.jit").warm()
+    except ImportError as e:
+        raise EnvironmentMismatchError(
+            f"{sys.executable} cannot import what keyfold's workers need: {e}; install keyfold's "
+            f"dependencies there ({sys.executable} -m pip install keyfold)"
+        ) from e
+    gc.collect()
+    gc.freeze()
+
+
+def live_as_worker(connection: socket.socket, allowed: int | None) -> None:
+    """The life of a worker of an executor."""
+    loaded("executor").live(connection, allowed, own_log())
+
+
+def live_as_driver(passing: socket.socket) -> None:
+    """The life of the driver's process."""
+    loaded("driver").live(passing, own_log())
+
+
+def own_log() -> str:
+    """The file this forked process' stderr goes to."""
+    return os.readlink("/proc/self/fd/2")
+
+
+def loaded(name: str) -> ModuleType:
+    """A module of this package, imported now: when is decided here, for what it costs and shares."""
+    return importlib.import_module(f"keyfold.worker.{name}")

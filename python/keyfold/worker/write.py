@@ -1,0 +1,69 @@
+"""The question `write`: one task's rows, answered with the files they became (executor side).
+
+The JVM sends an Arrow IPC stream, then says whether the task may commit. If it may not, or leaves
+before it has heard the answer, the files are deleted: nothing refers to them yet.
+"""
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+
+from keyfold.journey import CommitMessage, WriteSpec
+from keyfold.worker import memory, wire
+from keyfold.worker.ahead import ahead
+from keyfold.worker.channel import Channel, Disconnected, Traffic
+from keyfold.write import writer
+
+
+def answer(channel: Channel, question: wire.Frame) -> None:
+    """Write the incoming rows as question["write"] says."""
+    try:
+        spec = WriteSpec.from_json(question["write"])
+    except Exception as e:
+        channel.send(wire.failure(e, "reading what to write"))
+        return
+    channel.send({"ok": {}})
+    traffic = Traffic()
+    rows = traffic.counted(ahead(channel.receive_batches()))
+    try:
+        messages = writer.write(spec, rows)
+    except Disconnected:
+        raise
+    except Exception as e:
+        channel.send(wire.failure(memory.explained(e), f"writing table {spec.layout.name}"))
+        drain(rows)
+        verdict(channel)
+        return
+    drain(rows)
+    deliver(channel, spec, messages, traffic)
+
+
+def deliver(
+    channel: Channel, spec: WriteSpec, messages: Sequence[CommitMessage], traffic: Traffic
+) -> None:
+    """Hand the files over if the JVM says commit, else delete them."""
+    try:
+        if not verdict(channel):
+            writer.abandon(spec, messages)
+            channel.send({"ok": {"message": [], "metrics": traffic.metrics()}})
+            return
+        message = [message.to_json() for message in messages]
+        channel.send({"ok": {"message": message, "metrics": traffic.metrics()}})
+    except Disconnected:
+        writer.abandon(spec, messages)
+        raise
+
+
+def drain(rows: Iterator[pa.RecordBatch]) -> None:
+    """Take what is left of the stream, so that the verdict is the next thing to arrive."""
+    deque(rows, maxlen=0)
+
+
+def verdict(channel: Channel) -> bool:
+    """What the JVM says after its rows: whether the task may commit."""
+    frame = channel.receive()
+    if frame is None:
+        raise Disconnected("the JVM left without saying whether to commit")
+    return bool(frame.get("commit"))
+

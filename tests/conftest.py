@@ -1,0 +1,33 @@
+"""What every test session shares: hypothesis profiles, and a seed that is printed."""
+
+import os
+import random
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
+settings.register_profile("ci", deadline=None, print_blob=True, suppress_health_check=SLOW)
+settings.register_profile("thorough", settings.get_profile("ci"), max_examples=2000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+SEED = pytest.StashKey[int]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """One seed for hypothesis and for `seed`: KEYFOLD_TEST_SEED, or a new one."""
+    seed = int(os.environ.get("KEYFOLD_TEST_SEED", random.SystemRandom().randrange(1 << 32)))
+    config.stash[SEED] = seed
+    if config.getoption("hypothesis_seed", None) is None:
+        config.option.hypothesis_seed = str(seed)
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """The seed of this session, in the header."""
+    return f"seed: KEYFOLD_TEST_SEED={config.stash[SEED]}"
+
+
+@pytest.fixture
+def seed(pytestconfig: pytest.Config) -> int:
+    """The session's seed, for numpy's or random's generators."""
+    return pytestconfig.stash[SEED]
