@@ -147,7 +147,7 @@ class Split:
     """What one Spark partition reads: sections of one bucket, in key order.
 
     A section is runs ordered by their greatest sequence number; one run is read raw, several are
-    merged. `path` is the bucket's directory. `lower` (inclusive) and `upper` (exclusive) are one-row
+    merged. `path` is the bucket's directory. `after` (exclusive) and `until` (inclusive) are one-row
     batches of the trimmed key where a bucket is cut by key range, else None.
     """
 
@@ -155,8 +155,8 @@ class Split:
     bucket: int
     path: str
     sections: tuple[Section, ...]
-    lower: pa.RecordBatch | None = None
-    upper: pa.RecordBatch | None = None
+    after: pa.RecordBatch | None = None
+    until: pa.RecordBatch | None = None
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -166,8 +166,8 @@ class Split:
             "sections": [
                 [[file.to_json() for file in run] for run in section] for section in self.sections
             ],
-            "lower": _optional_to_text(self.lower),
-            "upper": _optional_to_text(self.upper),
+            "after": _optional_to_text(self.after),
+            "until": _optional_to_text(self.until),
         }
 
     @staticmethod
@@ -181,8 +181,8 @@ class Split:
             json["bucket"],
             json["path"],
             sections,
-            _optional_from_text(json.get("lower")),
-            _optional_from_text(json.get("upper")),
+            _optional_from_text(json.get("after")),
+            _optional_from_text(json.get("until")),
         )
 
     @property

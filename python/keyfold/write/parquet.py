@@ -24,7 +24,7 @@ from keyfold.read.files import Store, create, remove
 from keyfold.types import is_atomic
 from keyfold.write.encoding import writer_settings
 from keyfold.write.schema import KEY_PREFIX, file_schema
-from keyfold.write.stats import KEY_TEXT, VALUE_TEXT, as_batch, collect
+from keyfold.write.stats import as_batch, collect
 
 
 @dataclass(frozen=True)
@@ -138,8 +138,8 @@ class _OpenFile:
             level=self._target.level,
             creation_millis=int(time.time() * 1000),
             keys=_bounds(self._first, self._last, pa.schema(keys)),
-            key_stats=as_batch(key_ranges, keys, KEY_TEXT),
-            value_stats=as_batch(ranges, [column.arrow_field for column in atomic], VALUE_TEXT),
+            key_stats=as_batch(key_ranges, keys),
+            value_stats=as_batch(ranges, [column.arrow_field for column in atomic]),
             key_nulls=tuple(r.nulls for r in key_ranges),
             value_nulls=tuple(r.nulls for r in ranges),
             value_stats_columns=tuple(column.name for column in atomic),

@@ -1,7 +1,4 @@
-"""Statistics of a finished data file, taken from what the Parquet writer has computed anyway.
-
-Text is cut as Paimon cuts it: 16 characters for values, 128 for keys, the upper bound rounded up.
-"""
+"""Statistics of a finished data file, taken from what the Parquet writer has computed anyway."""
 
 from __future__ import annotations
 
@@ -12,9 +9,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-
-VALUE_TEXT = 16
-KEY_TEXT = 128
 
 
 @dataclass(frozen=True)
@@ -37,10 +31,10 @@ def collect(metadata: pq.FileMetaData, schema: pa.Schema, names: Sequence[str]) 
     ]
 
 
-def as_batch(ranges: Sequence[Range], fields: Sequence[pa.Field], limit: int) -> pa.RecordBatch:
+def as_batch(ranges: Sequence[Range], fields: Sequence[pa.Field]) -> pa.RecordBatch:
     """Two rows, minima and maxima, in the Arrow types of `fields`; NULL where unknown."""
     columns = [
-        _column(found, limit).cast(field.type) for found, field in zip(ranges, fields, strict=True)
+        _column(found).cast(field.type) for found, field in zip(ranges, fields, strict=True)
     ]
     nullable = [pa.field(field.name, field.type) for field in fields]
     return pa.RecordBatch.from_arrays(columns, schema=pa.schema(nullable))
@@ -83,12 +77,10 @@ def _comparable(raw: Any, chunk: pq.ColumnChunkMetaData) -> Any:
     return int.from_bytes(raw, "big", signed=True) if is_decimal else raw
 
 
-def _column(found: Range, limit: int) -> pa.Array:
+def _column(found: Range) -> pa.Array:
     low, high, data_type = found.low, found.high, found.stored
     if pa.types.is_string(data_type) and low is not None:
-        low, high = low.decode()[:limit], _round_up(high.decode(), limit)
-        low = None if high is None else low
-        return pa.array([low, high], data_type)
+        return pa.array([low.decode(), high.decode()], data_type)
     if pa.types.is_decimal(data_type):
         return pa.array([_decimal(low, data_type), _decimal(high, data_type)], data_type)
     if pa.types.is_timestamp(data_type) or pa.types.is_date32(data_type):
@@ -102,14 +94,3 @@ def _decimal(unscaled: int | None, data_type: pa.Decimal128Type) -> Decimal | No
         return None
     digits = tuple(map(int, str(abs(unscaled))))
     return Decimal((int(unscaled < 0), digits, -data_type.scale))
-
-
-def _round_up(text: str, limit: int) -> str | None:
-    """The shortest text of `limit` characters not below any text with this prefix; None if none."""
-    if len(text) <= limit:
-        return text
-    for end in range(limit, 0, -1):
-        code = ord(text[end - 1]) + 1
-        if code <= 0x10FFFF and not 0xD800 <= code <= 0xDFFF:
-            return text[: end - 1] + chr(code)
-    return None

@@ -1,0 +1,100 @@
+"""The rows of one split, merged: what a Spark partition of a scan runs (executor side).
+
+Sections come one after another in key order. A section of one run is streamed as it is stored, without -U and
+-D; the others go through the merge, in memory bounded by a few batches a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+
+from keyfold.journey import KIND, Run, ScanSpec, Section, Split
+from keyfold.merge.plan import MergePlan, plan
+from keyfold.merge.run import SortedRun, merge_runs
+from keyfold.read.files import Store, store_of
+from keyfold.read.keyrange import KeyRange
+from keyfold.read.parquet import Wanted, read_file
+from keyfold.read.predicates import Ranges, may_be_true
+from keyfold.read.sections import needs_sequence
+
+
+def read(scan: ScanSpec, split: Split) -> Iterator[pa.RecordBatch]:
+    """Batches of `scan.columns` in table types, one row a key, ascending by key; at most `scan.limit` rows."""
+    source = _Source(scan, split)
+    batches = (batch for section in split.sections for batch in source.section(section))
+    return batches if scan.limit is None else _limited(batches, scan.limit)
+
+
+class _Source:
+    """One split being read."""
+
+    def __init__(self, scan: ScanSpec, split: Split) -> None:
+        self._scan = scan
+        self._split = split
+        self._store: Store = store_of(split.path, scan.layout.options)
+        self._plan: MergePlan = plan(scan.layout, scan.columns)
+        self._range = KeyRange.of(split, scan.layout)
+        self._keep = partial(_may_matter, scan, self._range)
+
+    def section(self, section: Section) -> Iterator[pa.RecordBatch]:
+        """The rows of one section."""
+        if len(section) == 1:
+            return self._raw(section[0])
+        is_numbered = needs_sequence(section)
+        columns = self._plan.reads
+        wanted = Wanted(columns, is_numbered, self._keep if self._is_filtered else None)
+        runs = [SortedRun(self._batches(run, wanted), _sequences(run)) for run in section]
+        return merge_runs(self._plan, runs)
+
+    def _raw(self, run: Run) -> Iterator[pa.RecordBatch]:
+        columns = self._scan.columns
+        if self._range is not None:
+            columns = (*columns, *(name for name in self._scan.layout.key if name not in columns))
+        wanted = Wanted(columns, False, self._keep if self._is_filtered else None)
+        schema = pa.schema([self._scan.layout.column(n).arrow_field for n in self._scan.columns])
+        for batch in self._batches(run, wanted):
+            kept = _without_deletes(batch)
+            if kept.num_rows:
+                yield kept.select(schema.names)
+
+    @property
+    def _is_filtered(self) -> bool:
+        return bool(self._scan.key_filter) or self._range is not None
+
+    def _batches(self, run: Run, wanted: Wanted) -> Iterator[pa.RecordBatch]:
+        for file in run:
+            for batch in read_file(self._scan, self._store, self._split.path, file, wanted):
+                yield batch if self._range is None else self._range.cut(batch)
+
+
+def _sequences(run: Run) -> tuple[int, int]:
+    return min(file.min_sequence for file in run), max(file.max_sequence for file in run)
+
+
+def _may_matter(scan: ScanSpec, key_range: KeyRange | None, ranges: Ranges) -> bool:
+    """Whether rows of a row group can pass the key filter and lie in the split's key range."""
+    if key_range is not None and not key_range.may_hold(ranges):
+        return False
+    return all(may_be_true(predicate, ranges) for predicate in scan.key_filter)
+
+
+def _without_deletes(batch: pa.RecordBatch) -> pa.RecordBatch:
+    place = batch.schema.get_field_index(KIND)
+    if place < 0:
+        return batch
+    is_retract = (batch.column(place).to_numpy() & 1).astype(np.bool_)
+    return batch.filter(pa.array(~is_retract)) if is_retract.any() else batch
+
+
+def _limited(batches: Iterator[pa.RecordBatch], limit: int) -> Iterator[pa.RecordBatch]:
+    left = limit
+    while left > 0:
+        batch = next(batches, None)
+        if batch is None:
+            return
+        yield batch.slice(0, left)
+        left -= batch.num_rows
