@@ -1,0 +1,32 @@
+"""The aggregates: every module of this folder that declares a `Pick` or `Fold` adds it, by name and alias."""
+
+import pkgutil
+from collections.abc import Iterable
+from functools import cache
+from importlib import import_module
+
+from keyfold.aggregates.declare import Aggregate, Fold, Pick
+
+
+def collect(found: Iterable[tuple[str, Aggregate]]) -> dict[str, Aggregate]:
+    """Aggregates by name and alias; two that claim one name are refused, naming the module of the second."""
+    named: dict[str, Aggregate] = {}
+    for module, aggregate in found:
+        for name in (aggregate.name, *aggregate.aliases):
+            if named.setdefault(name, aggregate) is not aggregate:
+                raise ValueError(f"aggregate {name} is declared twice, again in {module}")
+    return named
+
+
+@cache
+def aggregates() -> dict[str, Aggregate]:
+    """All aggregates by the name `fields.<column>.aggregate-function` gives."""
+    modules = [
+        import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__)
+    ]
+    return collect(
+        (module.__name__, value)
+        for module in modules
+        for value in vars(module).values()
+        if isinstance(value, Pick | Fold)
+    )

@@ -1,0 +1,25 @@
+"""bool_and: false if any input is, over non-null inputs (Paimon FieldBoolAndAgg)."""
+
+from typing import Any
+
+from keyfold.aggregates.declare import ADD, BOOLEAN, RESET, Inputs, Pick, Records
+from keyfold.kernels.buffers import Rows
+from keyfold.kernels.extremes import pick_extremes
+
+
+def _pick(inputs: Inputs) -> Rows:
+    return pick_extremes(inputs.column, inputs.ops, inputs.order, inputs.starts, is_least=True)
+
+
+def definition(records: Records) -> Any:
+    """All non-null values joined by `and`."""
+    result = None
+    for op, value in records:
+        if op == RESET or (op == ADD and result is None):
+            result = value
+        elif op == ADD and value is not None:
+            result = result and value
+    return result
+
+
+BOOL_AND = Pick("bool_and", BOOLEAN, definition, pick=_pick)

@@ -1,0 +1,31 @@
+"""first_non_null_value: the first non-null input (Paimon FieldFirstNonNullValueAgg)."""
+
+from typing import Any
+
+import numpy as np
+
+from keyfold.aggregates.declare import ADD, ANY, RESET, Inputs, Pick, Records
+from keyfold.aggregates.first_value import first_valid
+from keyfold.kernels.buffers import Rows, validity
+
+
+def _pick(inputs: Inputs) -> Rows:
+    picks = np.empty(inputs.groups, dtype=np.int64)
+    first_valid(validity(inputs.column), inputs.ops, inputs.order, inputs.starts, picks)
+    return picks
+
+
+def definition(records: Records) -> Any:
+    """The first value that is not None."""
+    result, is_found = None, False
+    for op, value in records:
+        if op == RESET:
+            result = value
+        elif op == ADD and not is_found and value is not None:
+            result, is_found = value, True
+    return result
+
+
+FIRST_NON_NULL_VALUE = Pick(
+    "first_non_null_value", ANY, definition, aliases=("first_not_null_value",), pick=_pick
+)

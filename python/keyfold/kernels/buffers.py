@@ -1,0 +1,87 @@
+"""numpy views of Arrow buffers, in the few shapes kernels are compiled for.
+
+Views are C-contiguous and typed as writable (a read-only array would be one more compiled signature); nobody
+writes to them. Arrays without nulls share one array of ones as their validity.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+Mask = npt.NDArray[np.uint8]
+Rows = npt.NDArray[np.int64]
+Words = npt.NDArray[np.uint64]
+
+
+class _Ones:
+    """One growing array of ones, shared by everything that has no nulls."""
+
+    mask: Mask = np.ones(1 << 16, dtype=np.uint8)
+
+
+def ones(length: int) -> Mask:
+    """uint8 ones of `length`; shared, not to be written."""
+    if length > len(_Ones.mask):
+        _Ones.mask = np.ones(max(length, 2 * len(_Ones.mask)), dtype=np.uint8)
+    return _Ones.mask[:length]
+
+
+class _Memory:
+    """Keeps a buffer alive under a numpy array that is typed as writable."""
+
+    def __init__(self, buffer: pa.Buffer, length: int, offset: int, kind: str) -> None:
+        self.buffer = buffer
+        self.__array_interface__ = {
+            "shape": (length,),
+            "typestr": kind,
+            "data": (buffer.address + offset, False),
+            "version": 3,
+        }
+
+
+def view(buffer: pa.Buffer | None, dtype: Any, start: int, length: int) -> npt.NDArray[Any]:
+    """`length` items of `dtype` from item `start` of an Arrow buffer."""
+    kind = np.dtype(dtype)
+    if buffer is None or length == 0:
+        return np.empty(0, dtype=kind)
+    return np.asarray(_Memory(buffer, length, start * kind.itemsize, kind.str))
+
+
+def values(array: pa.Array, dtype: Any) -> npt.NDArray[Any]:
+    """The fixed-width values of an array, seen as `dtype` of the same width; null slots hold anything."""
+    return view(array.buffers()[1], dtype, array.offset, len(array))
+
+
+def bits(buffer: pa.Buffer, start: int, length: int) -> Mask:
+    """uint8 0 or 1 for each bit of an Arrow bitmap."""
+    first = start // 8
+    packed = view(buffer, np.uint8, first, (start + length + 7) // 8 - first)
+    return np.unpackbits(packed, count=start % 8 + length, bitorder="little")[start % 8 :]
+
+
+def validity(array: pa.Array) -> Mask:
+    """uint8 1 where the array holds a value, 0 where null."""
+    if array.null_count == 0:
+        return ones(len(array))
+    return np.ascontiguousarray(bits(array.buffers()[0], array.offset, len(array)))
+
+
+def pack(mask: Mask) -> pa.Buffer | None:
+    """Arrow validity bitmap of a mask; None when nothing is null."""
+    if mask.all():
+        return None
+    return pa.py_buffer(np.packbits(mask, bitorder="little"))
+
+
+def text(array: pa.Array) -> tuple[Rows, Mask]:
+    """int64 offsets and the bytes of a string or binary array (32 or 64 bit offsets)."""
+    is_large = pa.types.is_large_string(array.type) or pa.types.is_large_binary(array.type)
+    buffers = array.buffers()
+    kind = np.int64 if is_large else np.int32
+    offsets = view(buffers[1], kind, array.offset, len(array) + 1)
+    if not len(array):
+        return np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.uint8)
+    last = int(offsets[-1])
+    return offsets.astype(np.int64), view(buffers[2], np.uint8, 0, last)

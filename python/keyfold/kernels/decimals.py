@@ -1,0 +1,49 @@
+"""128-bit decimals as (low, high) words: exact sums, and the check of their digits."""
+
+import numpy as np
+
+from keyfold.kernels.jit import kernel
+
+
+@kernel(
+    "int64(uint64[:, ::1], uint8[::1], int8[::1], int64[::1], int64[::1], uint64[:, ::1], uint8[::1])"
+)
+def sum_decimals(values, valid, ops, order, starts, out, out_valid):
+    """out[g] is the sum of group g (op -1 subtracts, 2 starts again); returns the first group beyond 128 bits, or -1."""
+    overflowed = -1
+    one, zero, ones = np.uint64(1), np.uint64(0), np.uint64(2**64 - 1)
+    for g in range(len(out)):
+        low, high, top, is_found = zero, zero, zero, False
+        for at in range(starts[g], starts[g + 1]):
+            row, op = order[at], ops[at]
+            if op == 2:
+                low, high, top, is_found = zero, zero, zero, False
+            if op != 0 and valid[row]:
+                flip = ones if op == -1 else zero
+                add_low, add_high = values[row, 0] ^ flip, values[row, 1] ^ flip
+                add_top = ones if add_high >> np.uint64(63) else zero
+                carry = one if op == -1 else zero
+                after = low + add_low
+                with_carry = after + carry
+                carry = one if (after < low) or (with_carry < after) else zero
+                low = with_carry
+                after = high + add_high
+                with_carry = after + carry
+                carry = one if (after < high) or (with_carry < after) else zero
+                high, top, is_found = with_carry, top + add_top + carry, True
+        out[g, 0], out[g, 1], out_valid[g] = low, high, is_found
+        if overflowed < 0 and top != (ones if high >> np.uint64(63) else zero):
+            overflowed = g
+    return overflowed
+
+
+@kernel("int64(uint64[:, ::1], uint64, uint64)")
+def beyond(values, limit_low, limit_high):
+    """The first value whose magnitude is the limit or more, or -1."""
+    for i in range(len(values)):
+        low, high = values[i, 0], values[i, 1]
+        if high >> np.uint64(63):
+            low, high = ~low + np.uint64(1), ~high + np.uint64(low == 0)
+        if high > limit_high or (high == limit_high and low >= limit_low):
+            return i
+    return -1

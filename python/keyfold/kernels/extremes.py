@@ -1,0 +1,68 @@
+"""The row with the greatest or least valid value of each group, over words or bytes that order as the values do."""
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from keyfold.kernels.buffers import Rows
+from keyfold.kernels.jit import kernel
+from keyfold.kernels.keys import encode_nullable
+from keyfold.kernels.order import compare_bytes
+
+
+@kernel("void(uint64[::1], uint8[::1], int8[::1], int64[::1], int64[::1], int64[::1])")
+def greatest_word(words, valid, ops, order, starts, out):
+    """out[g] is the row of the greatest valid added word of group g, -1 for none; op 2 starts again from its row."""
+    for g in range(len(out)):
+        pick = -1
+        for at in range(starts[g], starts[g + 1]):
+            row = order[at]
+            if ops[at] == 2:
+                pick = row if valid[row] else -1
+            elif ops[at] == 1 and valid[row] and (pick < 0 or words[row] > words[pick]):
+                pick = row
+        out[g] = pick
+
+
+@kernel(
+    "void(int64[::1], uint8[::1], uint8[::1], int8[::1], int64[::1], int64[::1], int64, int64[::1])"
+)
+def extreme_bytes(offsets, data, valid, ops, order, starts, sign, out):
+    """`greatest_word` over byte strings; the least with sign -1."""
+    for g in range(len(out)):
+        pick = -1
+        for at in range(starts[g], starts[g + 1]):
+            row = order[at]
+            if ops[at] == 2:
+                pick = row if valid[row] else -1
+            elif ops[at] == 1 and valid[row]:
+                if pick < 0 or compare_bytes(offsets, data, row, pick, 0) * sign > 0:
+                    pick = row
+        out[g] = pick
+
+
+def pick_extremes(
+    column: pa.Array, ops: npt.NDArray[np.int8], order: Rows, starts: Rows, *, is_least: bool
+) -> Rows:
+    """The picked row of each group, -1 where no value is valid."""
+    keys, valid = encode_nullable(column)
+    out = np.empty(len(starts) - 1, dtype=np.int64)
+    if keys.is_wide:
+        sign = -1 if is_least else 1
+        extreme_bytes(keys.offsets, keys.data, valid, ops, order, starts, sign, out)
+    else:
+        words = ~keys.words if is_least else keys.words
+        greatest_word(words, valid, ops, order, starts, out)
+    return out
+
+
+def rank(value: Any) -> Any:
+    """What Python compares in place of a value, so that the order is Paimon's; for definitions."""
+    if isinstance(value, str):
+        return value.encode()
+    if isinstance(value, float):
+        return (math.isnan(value), 0.0 if math.isnan(value) else value, math.copysign(1.0, value))
+    return value

@@ -1,0 +1,72 @@
+"""Groups of rows with one key in a sorted order, and the order inside a group.
+
+`starts` is an int64 array: group g is order[starts[g]:starts[g + 1]].
+"""
+
+import numpy as np
+
+from keyfold.kernels.buffers import Rows, Words
+from keyfold.kernels.jit import kernel
+from keyfold.kernels.keys import Keys
+from keyfold.kernels.order import compare_bytes
+
+
+@kernel("int64(uint64[::1], int64[::1])")
+def mark_words(words, starts):
+    """Write where each group of equal sorted words starts; returns the number of groups."""
+    count = 0
+    for i in range(len(words)):
+        starts[count] = i
+        count += i + 1 == len(words) or words[i + 1] != words[i]
+    return count
+
+
+@kernel("int64(uint64[::1], int64[::1], int64[::1], uint8[::1], int64[::1])")
+def mark_bytes(words, order, offsets, data, starts):
+    """`mark_words` over wide keys; words[i] belongs to row order[i]."""
+    count = 0
+    for i in range(len(words)):
+        starts[count] = i
+        is_last = i + 1 == len(words) or words[i + 1] != words[i]
+        if not is_last and words[i] & np.uint64(255) == np.uint64(8):
+            is_last = compare_bytes(offsets, data, order[i], order[i + 1], 7) != 0
+        count += is_last
+    return count
+
+
+def group_starts(keys: Keys, words: Words, order: Rows) -> Rows:
+    """Group offsets, one more than there are groups; words[i] is the word of row order[i]."""
+    starts = np.empty(len(words) + 1, dtype=np.int64)
+    if keys.is_wide:
+        count = mark_bytes(words, order, keys.offsets, keys.data, starts)
+    else:
+        count = mark_words(words, starts)
+    starts[count] = len(words)
+    return starts[: count + 1]
+
+
+@kernel("void(int64[::1], int64[::1], uint64[::1])")
+def sort_in_groups(order, starts, words):
+    """Sort the rows of each group by words[row], in place and stable; groups are as small as there are runs."""
+    for g in range(len(starts) - 1):
+        for i in range(starts[g] + 1, starts[g + 1]):
+            row, at = order[i], i
+            while at > starts[g] and words[order[at - 1]] > words[row]:
+                order[at] = order[at - 1]
+                at -= 1
+            order[at] = row
+
+
+@kernel("void(int64[::1], int64[::1], uint64[::1], int64[::1], uint8[::1], boolean)")
+def sort_bytes_in_groups(order, starts, words, offsets, data, is_descending):
+    """`sort_in_groups` over wide keys, ascending or descending."""
+    for g in range(len(starts) - 1):
+        for i in range(starts[g] + 1, starts[g + 1]):
+            row, at = order[i], i
+            while at > starts[g]:
+                difference = compare_bytes(offsets, data, order[at - 1], row, 0)
+                if (difference >= 0) if is_descending else (difference <= 0):
+                    break
+                order[at] = order[at - 1]
+                at -= 1
+            order[at] = row

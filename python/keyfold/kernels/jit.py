@@ -1,0 +1,174 @@
+"""All numba settings: the `kernel` decorator, where compiled code is kept, and the warm-up.
+
+The cache directory is keyed by a digest of every source that holds kernels, the package, numba, llvmlite and
+the processor; it is private to the user, only one process compiles into it, and what can't be loaded from it
+is compiled again. Kernels release the GIL; no fastmath, no parallel.
+"""
+
+import fcntl
+import hashlib
+import os
+import stat
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import llvmlite
+import llvmlite.binding
+import numba
+from numba.core.caching import FunctionCache
+
+CACHE_VARIABLE = "KEYFOLD_CACHE_DIR"
+_SOURCES = ("kernels", "aggregates", "merge")
+_DECLARED: list[tuple[Any, tuple[str, ...]]] = []
+
+
+def _package() -> Path:
+    spec = find_spec("keyfold")
+    assert spec is not None
+    assert spec.submodule_search_locations is not None
+    return Path(next(iter(spec.submodule_search_locations)))
+
+
+def source_digest(package: Path) -> str:
+    """Hex digest of what compiled code depends on: kernel sources, versions, processor."""
+    digest = hashlib.sha256()
+    for folder in _SOURCES:
+        for source in sorted((package / folder).glob("*.py")):
+            digest.update(f"{folder}/{source.name}\0".encode() + source.read_bytes())
+    processor = (
+        llvmlite.binding.get_host_cpu_name(),
+        llvmlite.binding.get_host_cpu_features().flatten(),
+    )
+    versions = (numba.__version__, llvmlite.__version__, sys.version, *processor)
+    digest.update(repr(versions).encode())
+    return digest.hexdigest()[:24]
+
+
+def _is_private(directory: Path) -> bool:
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = directory.lstat()
+        with tempfile.TemporaryFile(dir=directory):
+            pass
+    except OSError:
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077
+
+
+def _roots() -> Iterator[Path]:
+    named = os.environ.get(CACHE_VARIABLE)
+    if named:
+        yield Path(named)
+        return
+    home = os.environ.get("XDG_CACHE_HOME") or (
+        f"{os.environ['HOME']}/.cache" if "HOME" in os.environ else ""
+    )
+    if home:
+        yield Path(home) / "keyfold"
+    yield Path(tempfile.gettempdir()) / f"keyfold-{os.getuid()}"
+
+
+def find_cache_directory(digest: str) -> Path | None:
+    """The first private writable place for compiled code of `digest`; None keeps it in memory only."""
+    for root in _roots():
+        directory = root / f"kernels-{digest}"
+        if _is_private(directory):
+            return directory
+    return None
+
+
+CACHE_DIRECTORY = find_cache_directory(source_digest(_package()))
+
+
+@contextmanager
+def _locked(name: str, how: int) -> Iterator[None]:
+    assert CACHE_DIRECTORY is not None
+    with (CACHE_DIRECTORY / name).open("a") as lock:
+        fcntl.flock(lock, how)
+        yield
+
+
+class _GuardedCache(FunctionCache):  # type: ignore[misc]
+    """numba's cache of one function: locked while read or written, wiped when it can't be loaded."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        try:
+            with _locked("files.lock", fcntl.LOCK_SH):
+                return super().load_overload(sig, target_context)
+        except Exception:  # a truncated or foreign file raises anything at all
+            self._wipe()
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        try:
+            with _locked("files.lock", fcntl.LOCK_EX):
+                super().save_overload(sig, data)
+        except Exception:  # an unreadable index or a full disk: the code stays in memory
+            self._wipe()
+
+    def _wipe(self) -> None:
+        try:
+            with _locked("files.lock", fcntl.LOCK_EX):
+                for file in Path(self.cache_path).glob(f"{self._impl.filename_base}.*"):
+                    file.unlink(missing_ok=True)
+                _marker().unlink(missing_ok=True)
+        except OSError:
+            self.disable()
+
+
+def _marker() -> Path:
+    assert CACHE_DIRECTORY is not None
+    return CACHE_DIRECTORY / "complete"
+
+
+def _dispatcher(function: Callable[..., Any]) -> Any:
+    compiled = numba.njit(nogil=True)(function)
+    if CACHE_DIRECTORY is not None:
+        before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(CACHE_DIRECTORY)
+        try:
+            compiled._cache = _GuardedCache(function)
+        except (RuntimeError, OSError):  # no source file behind the function: kept in memory
+            pass
+        finally:
+            numba.config.CACHE_DIR = before
+    return compiled
+
+
+def kernel(*signatures: Any) -> Any:
+    """Compile a function for the named signatures at `warm()` or at its first call; bare use compiles lazily."""
+    if len(signatures) == 1 and callable(signatures[0]):
+        return _dispatcher(signatures[0])
+
+    def declare(function: Callable[..., Any]) -> Any:
+        compiled = _dispatcher(function)
+        _DECLARED.append((compiled, signatures))
+        return compiled
+
+    return declare
+
+
+def declared() -> list[tuple[Any, tuple[str, ...]]]:
+    """Every kernel that names its signatures, with them: the warm-up set."""
+    return list(_DECLARED)
+
+
+def warm() -> int:
+    """Load or compile every declared signature; one process compiles, others wait for it. Returns how many."""
+    if CACHE_DIRECTORY is None or _marker().exists():
+        return _compile_declared()
+    with _locked("compile.lock", fcntl.LOCK_EX):
+        count = _compile_declared()
+        _marker().touch()
+    return count
+
+
+def _compile_declared() -> int:
+    for compiled, signatures in _DECLARED:
+        for signature in signatures:
+            compiled.compile(signature)
+    return sum(len(signatures) for _, signatures in _DECLARED)

@@ -1,0 +1,172 @@
+"""Order of rows by key: sorted runs merged pairwise without a branch per comparison, unsorted rows by radix.
+
+An order is an int64 array of row numbers. It is stable: equal keys keep the order of runs, or of arrival.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from keyfold.kernels.buffers import Mask, Rows, Words
+from keyfold.kernels.jit import kernel
+from keyfold.kernels.keys import MORE, Keys, words_at
+
+
+@kernel("int64(int64[::1], uint8[::1], int64, int64, int64)")
+def compare_bytes(offsets, data, left, right, skip):
+    """Below, equal to or above 0 as the bytes of row `left` from `skip` on compare with those of `right`."""
+    at, other = offsets[left] + skip, offsets[right] + skip
+    length, other_length = offsets[left + 1] - at, offsets[right + 1] - other
+    for i in range(min(length, other_length)):
+        if data[at + i] != data[other + i]:
+            return np.int64(data[at + i]) - np.int64(data[other + i])
+    return length - other_length
+
+
+@kernel("void(uint64[::1], int64[::1], int64, int64, int64, uint64[::1], int64[::1])")
+def merge_words(words, rows, start, middle, stop, out_words, out_rows):
+    """Merge sorted start:middle and middle:stop into the same place of out; on a tie the left goes first."""
+    left, right, at = start, middle, start
+    while left < middle and right < stop:
+        a, b = words[left], words[right]
+        is_right = np.int64(b < a)
+        out_words[at] = b if is_right else a
+        out_rows[at] = rows[left + (right - left) * is_right]
+        left += 1 - is_right
+        right += is_right
+        at += 1
+    for i in range(middle - left):
+        out_words[at + i], out_rows[at + i] = words[left + i], rows[left + i]
+    for i in range(stop - right):
+        out_words[at + i], out_rows[at + i] = words[right + i], rows[right + i]
+
+
+@kernel(
+    "void(uint64[::1], int64[::1], int64[::1], uint8[::1], int64[::1], uint64[::1], int64[::1])"
+)
+def merge_bytes(words, rows, offsets, data, bounds, out_words, out_rows):
+    """`merge_words` over wide keys; bounds = (start, middle, stop); equal words of long keys compare bytes."""
+    left, right, at = bounds[0], bounds[1], bounds[0]
+    while left < bounds[1] and right < bounds[2]:
+        a, b = words[left], words[right]
+        is_right = b < a
+        if a == b and a & np.uint64(255) == np.uint64(8):
+            is_right = compare_bytes(offsets, data, rows[right], rows[left], 7) < 0
+        out_words[at] = b if is_right else a
+        out_rows[at] = rows[right] if is_right else rows[left]
+        left += not is_right
+        right += is_right
+        at += 1
+    for i in range(bounds[1] - left):
+        out_words[at + i], out_rows[at + i] = words[left + i], rows[left + i]
+    for i in range(bounds[2] - right):
+        out_words[at + i], out_rows[at + i] = words[right + i], rows[right + i]
+
+
+def merge_order(keys: Keys, lengths: Sequence[int]) -> tuple[Words, Rows]:
+    """Words and row numbers of concatenated sorted runs of these lengths, merged; earlier runs first on a tie."""
+    bounds = np.concatenate(([0], np.cumsum([length for length in lengths if length])))
+    words, rows = keys.words, np.arange(len(keys), dtype=np.int64)
+    spare = (np.empty_like(words), np.empty_like(rows))
+    while len(bounds) > 2:
+        for i in range(0, len(bounds) - 1, 2):
+            start, middle = int(bounds[i]), int(bounds[i + 1])
+            stop = int(bounds[min(i + 2, len(bounds) - 1)])
+            _merge_pair(keys, words, rows, (start, middle, stop), spare)
+        old = (words, rows) if words is not keys.words else (np.empty_like(words), rows)
+        (words, rows), spare = spare, old
+        bounds = np.append(bounds[:-1:2], bounds[-1])
+    return words, rows
+
+
+def _merge_pair(
+    keys: Keys, words: Words, rows: Rows, bounds: tuple[int, int, int], out: tuple[Words, Rows]
+) -> None:
+    if keys.is_wide:
+        merge_bytes(words, rows, keys.offsets, keys.data, np.array(bounds, dtype=np.int64), *out)
+    else:
+        merge_words(words, rows, *bounds, *out)
+
+
+@kernel("void(uint64[::1], int64[:, ::1])")
+def count_digits(words, counts):
+    """counts[d, v] is how many words have the value v in their d-th lowest byte."""
+    for word in words:
+        for digit in range(8):
+            counts[digit, (word >> np.uint64(8 * digit)) & np.uint64(255)] += 1
+
+
+@kernel("void(uint64[::1], int64[::1], int64, int64[::1], uint64[::1], int64[::1])")
+def scatter_digit(words, rows, digit, places, out_words, out_rows):
+    """One stable radix pass; places[v] is where the next row with byte v goes."""
+    for i in range(len(words)):
+        value = (words[i] >> np.uint64(8 * digit)) & np.uint64(255)
+        at = places[value]
+        places[value] = at + 1
+        out_words[at] = words[i]
+        out_rows[at] = rows[i]
+
+
+@kernel("boolean(uint64[::1])")
+def is_sorted(words):
+    """Whether the words never descend."""
+    for i in range(1, len(words)):
+        if words[i] < words[i - 1]:
+            return False
+    return True
+
+
+def radix(words: Words, rows: Rows) -> tuple[Words, Rows]:
+    """Words sorted ascending with the row numbers that came with them; stable; bytes all words share are skipped."""
+    if is_sorted(words):
+        return words, rows
+    counts = np.zeros((8, 256), dtype=np.int64)
+    count_digits(words, counts)
+    spare = (np.empty_like(words), np.empty_like(rows))
+    own: tuple[Words, Rows] | None = None
+    for digit in np.flatnonzero(counts.max(axis=1) < len(words)):
+        places = np.cumsum(counts[digit]) - counts[digit]
+        scatter_digit(words, rows, int(digit), places, *spare)
+        (words, rows), spare = spare, own or (np.empty_like(words), np.empty_like(rows))
+        own = words, rows
+    return words, rows
+
+
+def sort_order(keys: Keys, rows: Rows, *, is_descending: bool = False) -> tuple[Words, Rows]:
+    """Words and row numbers of `rows`, sorted by their keys; stable, also where descending."""
+    flip = np.uint64(2**64 - 1) if is_descending else np.uint64(0)
+    words, rows = radix(keys.words[rows] ^ flip, rows)
+    if keys.is_wide:
+        rows = rows.copy()
+        _sort_ties(keys, words, rows, flip)
+    return words ^ flip, rows
+
+
+def _sort_ties(keys: Keys, words: Words, rows: Rows, flip: np.uint64) -> None:
+    """Sort rows of equal words by the next seven bytes, and so on, while a tie has more bytes."""
+    depth = 7
+    places, tie = _ties(
+        np.arange(len(rows), dtype=np.int64), words, np.zeros(len(rows), dtype=np.uint64), flip
+    )
+    while len(places):
+        chunk = _next_words(keys, rows[places], depth) ^ flip
+        words, inner = radix(chunk, np.arange(len(places), dtype=np.int64))
+        tie, outer = radix(tie[inner], inner)
+        rows[places] = rows[places[outer]]
+        places, tie = _ties(places, chunk[outer], tie, flip)
+        depth += 7
+
+
+def _ties(places: Rows, words: Words, tie: Words, flip: np.uint64) -> tuple[Rows, Words]:
+    """Places whose neighbour has the same tie and word and more bytes, and a number for each new tie."""
+    is_new = np.ones(len(words) + 1, dtype=bool)
+    is_new[1:-1] = (words[1:] != words[:-1]) | (tie[1:] != tie[:-1])
+    is_tied = ~(is_new[:-1] & is_new[1:]) & (((words ^ flip) & np.uint64(255)) == MORE)
+    return places[is_tied], np.cumsum(is_new[:-1]).astype(np.uint64)[is_tied]
+
+
+def _next_words(keys: Keys, rows: Rows, depth: int) -> Words:
+    starts = keys.offsets[rows] + depth
+    words = np.empty(len(rows), dtype=np.uint64)
+    words_at(starts, keys.offsets[rows + 1], keys.data, words)
+    return words

@@ -1,0 +1,68 @@
+"""One unsigned word for each value of a fixed-width type, ordered as Paimon's comparators order the values.
+
+Integers, dates and timestamps by value, false < true, Float/Double.compare (-0.0 < 0.0, NaN greatest),
+decimals by value. Null slots get any word.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyarrow import types
+
+from keyfold.kernels.buffers import Words, bits, values
+
+_SIGNED = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
+_UNSIGNED = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
+
+
+def width(kind: pa.DataType) -> int | None:
+    """Bits of the ordered word of a type; None where values don't fit 64 bits (text, wide decimals, nested)."""
+    if types.is_boolean(kind):
+        return 8
+    if types.is_decimal(kind):
+        return 32 if kind.precision <= 9 else 64 if kind.precision <= 18 else None
+    if types.is_nested(kind) or not types.is_primitive(kind):
+        return None
+    return int(kind.bit_width)
+
+
+def ordered(array: pa.Array) -> Words:
+    """uint64 words of a fixed-width array, in the low `width` bits."""
+    bit_width = width(array.type)
+    assert bit_width is not None
+    if types.is_boolean(array.type):
+        return bits(array.buffers()[1], array.offset, len(array)).astype(np.uint64)
+    if types.is_floating(array.type):
+        return _floating(array, bit_width)
+    if types.is_decimal(array.type):
+        low = values_of_decimal(array)[:, 0].view(np.int64)
+        return _flipped(low if bit_width == 64 else low.astype(np.int32), bit_width)
+    return _flipped(values(array, _SIGNED[bit_width]), bit_width)
+
+
+def values_of_decimal(array: pa.Array) -> Words:
+    """The 128-bit values of a decimal array as (low, high) words."""
+    doubled = values(array.slice(0, 0), np.uint64)
+    if len(array):
+        buffer = array.buffers()[1]
+        doubled = np.frombuffer(
+            buffer, dtype=np.uint64, count=2 * len(array), offset=16 * array.offset
+        )
+    return doubled.reshape(-1, 2)
+
+
+def _flipped(signed: npt.NDArray[Any], bit_width: int) -> Words:
+    sign = _UNSIGNED[bit_width](1 << (bit_width - 1))
+    flipped = signed.view(_UNSIGNED[bit_width]) ^ sign
+    return flipped.astype(np.uint64, copy=False)
+
+
+def _floating(array: pa.Array, bit_width: int) -> Words:
+    numbers = values(array, np.float32 if bit_width == 32 else np.float64)
+    numbers = np.where(np.isnan(numbers), numbers.dtype.type(np.nan), numbers)
+    unsigned = numbers.view(_UNSIGNED[bit_width])
+    sign = _UNSIGNED[bit_width](1 << (bit_width - 1))
+    flipped = np.where(unsigned & sign, ~unsigned, unsigned | sign)
+    return flipped.astype(np.uint64, copy=False)

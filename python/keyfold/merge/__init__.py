@@ -1,0 +1,15 @@
+"""Merging: rows of one key fold by the table's merge engine; every engine is a plan over order, group, column results."""
+
+from keyfold.merge.buffer import fold_unsorted
+from keyfold.merge.plan import MergePlan, check, plan
+from keyfold.merge.run import SortedRun, merge_runs, sequences_overlap
+
+__all__ = [
+    "MergePlan",
+    "SortedRun",
+    "check",
+    "fold_unsorted",
+    "merge_runs",
+    "plan",
+    "sequences_overlap",
+]

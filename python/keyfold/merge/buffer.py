@@ -1,0 +1,86 @@
+"""Folding a write buffer: rows in arrival order become one sorted run, each key once."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import types
+
+from keyfold.kernels.buffers import Rows
+from keyfold.kernels.groups import group_starts
+from keyfold.kernels.keys import encode
+from keyfold.kernels.order import sort_order
+from keyfold.merge import kinds as row_kinds
+from keyfold.merge.columns import combine, indices, take
+from keyfold.merge.declare import Step
+from keyfold.merge.kinds import SEQUENCE_NUMBER, UPDATE_BEFORE, VALUE_KIND, Kinds, is_retract
+from keyfold.merge.plan import MergePlan
+from keyfold.merge.run import OUTPUT_ROWS, concatenated_kinds, fold_step
+from keyfold.merge.sequence import sort_rows
+
+_MOST_BYTES = 1 << 30
+
+
+def fold_unsorted(
+    plan: MergePlan, batches: Sequence[pa.RecordBatch], *, ordinal: str | None = None
+) -> list[pa.RecordBatch]:
+    """Rows of a write, ascending by key, one row a key: `plan.output`, then `_VALUE_KIND` (int8).
+
+    Input batches hold `plan.reads`, `_VALUE_KIND` or not (all +I). Rows of a key fold in order of arrival, or of
+    the int64 column `ordinal`; with it the output also has `_SEQUENCE_NUMBER`, the ordinal of the last folded
+    row, before the kind. Deletes stay, apart from those `ignore-delete` and `ignore-update-before` drop here.
+    """
+    batches = [batch for batch in batches if batch.num_rows]
+    kinds = concatenated_kinds(batches) if batches else None
+    rows = _accepted(plan, kinds, sum(batch.num_rows for batch in batches))
+    if not len(rows):
+        return []
+    columns = {name: _column(batches, name) for name in plan.reads}
+    ordinals = None if ordinal is None else combine([batch.column(ordinal) for batch in batches])
+    rows = sort_rows(plan, columns, ordinals, rows)
+    keys = encode([columns[name] for name in plan.key])
+    words, order = sort_order(keys, rows)
+    step = Step(columns, kinds, order, group_starts(keys, words, order))
+    folded = fold_step(plan, step, False)
+    arrays, fields = list(folded.arrays), list(plan.schema)
+    if ordinals is not None:
+        arrays.append(take(ordinals, indices(folded.last)))
+        fields.append(pa.field(SEQUENCE_NUMBER, pa.int64(), False))
+    arrays.append(row_kinds.to_array(folded.kinds, len(folded.last)))
+    return _sliced(arrays, pa.schema([*fields, pa.field(VALUE_KIND, pa.int8(), False)]))
+
+
+def _accepted(plan: MergePlan, kinds: Kinds | None, length: int) -> Rows:
+    """The rows whose kind the table takes."""
+    if kinds is None:
+        return np.arange(length, dtype=np.int64)
+    if plan.options.ignore_delete:
+        return np.flatnonzero(~is_retract(kinds))
+    if plan.options.ignore_update_before:
+        return np.flatnonzero(kinds != UPDATE_BEFORE)
+    return np.arange(length, dtype=np.int64)
+
+
+def _column(batches: Sequence[pa.RecordBatch], name: str) -> pa.Array:
+    """One array of a column; text beyond what 32-bit offsets reach gets 64-bit ones."""
+    parts = [batch.column(name) for batch in batches]
+    kind = parts[0].type
+    if (types.is_string(kind) or types.is_binary(kind)) and sum(
+        part.nbytes for part in parts
+    ) > _MOST_BYTES:
+        wide = pa.large_string() if types.is_string(kind) else pa.large_binary()
+        parts = [part.cast(wide) for part in parts]
+    return combine(parts)
+
+
+def _sliced(arrays: list[pa.Array], schema: pa.Schema) -> list[pa.RecordBatch]:
+    return [
+        pa.RecordBatch.from_arrays(
+            [
+                array.slice(start, OUTPUT_ROWS).cast(field.type)
+                for array, field in zip(arrays, schema, strict=True)
+            ],
+            schema=schema,
+        )
+        for start in range(0, len(arrays[0]), OUTPUT_ROWS)
+    ]

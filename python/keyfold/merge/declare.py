@@ -1,0 +1,58 @@
+"""What a merge engine declares, what it is given, and what it gives back.
+
+An engine is one file with one `Engine`. It sees a `Step`: all rows of some keys, ordered and grouped, and gives
+one row a group. Groups of one row never reach it: such a row stays as it is, with its own kind.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from keyfold.kernels.buffers import Rows
+from keyfold.layout import TableLayout
+from keyfold.merge.kinds import Kinds
+from keyfold.options import TableOptions
+
+
+@dataclass(frozen=True)
+class Step:
+    """Rows of some keys: group g is rows order[starts[g]:starts[g + 1]] of the columns, in merge order."""
+
+    columns: Mapping[str, pa.Array]
+    kinds: Kinds | None
+    order: Rows
+    starts: Rows
+
+    @property
+    def last(self) -> Rows:
+        """The last row of each group."""
+        return self.order[self.starts[1:] - 1]
+
+
+@dataclass(frozen=True)
+class Folded:
+    """One row a group: output columns in order, kinds (None = all +I) and the last merged row of each."""
+
+    arrays: list[pa.Array]
+    kinds: Kinds | None
+    last: Rows
+
+
+Fold = Callable[[Step, bool], Folded]
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A merge engine.
+
+    `check` refuses a layout at CREATE; `prepare` makes the fold of a step for some output columns, whose second
+    argument says whether results of kind -U or -D are left out; `definition` folds the rows of one key,
+    (kind, values by column) in merge order, to (kind, values) or None, slowly and obviously.
+    """
+
+    name: str
+    check: Callable[[TableLayout, TableOptions], None]
+    prepare: Callable[[TableLayout, TableOptions, Sequence[str]], Fold]
+    definition: Callable[..., tuple[int, dict[str, Any]] | None]

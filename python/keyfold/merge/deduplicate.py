@@ -1,0 +1,66 @@
+"""deduplicate: the last record of a key in merge order stays, with its kind and its nulls."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from keyfold.kernels.buffers import Rows
+from keyfold.kernels.jit import kernel
+from keyfold.layout import TableLayout
+from keyfold.merge.columns import indices, take
+from keyfold.merge.declare import Engine, Fold, Folded, Step
+from keyfold.merge.kinds import Kinds, is_retract
+from keyfold.options import TableOptions
+
+
+@kernel("void(int8[::1], int64[::1], int64[::1], int64[::1])")
+def last_added(kinds, order, starts, out):
+    """out[g] is the last row of group g that is no -U or -D, else -1; a group of one keeps its row."""
+    for g in range(len(out)):
+        at = starts[g + 1] - 1
+        if at > starts[g]:
+            while at >= starts[g] and kinds[order[at]] & 1:
+                at -= 1
+        out[g] = order[at] if at >= starts[g] else -1
+
+
+def _winners(step: Step, ignores_deletes: bool) -> Rows:
+    if not ignores_deletes or step.kinds is None:
+        return step.last
+    picks = np.empty(len(step.starts) - 1, dtype=np.int64)
+    last_added(step.kinds, step.order, step.starts, picks)
+    return picks[picks >= 0]
+
+
+def _fold(output: Sequence[str], ignores_deletes: bool, step: Step, drops_deletes: bool) -> Folded:
+    picks = _winners(step, ignores_deletes)
+    kinds: Kinds | None = None
+    if step.kinds is not None:
+        kinds = step.kinds[picks]
+        if drops_deletes:
+            is_added = ~is_retract(kinds)
+            picks, kinds = picks[is_added], kinds[is_added]
+    picked = indices(picks)
+    return Folded([take(step.columns[name], picked) for name in output], kinds, picks)
+
+
+def _prepare(layout: TableLayout, options: TableOptions, output: Sequence[str]) -> Fold:
+    return partial(_fold, tuple(output), options.ignore_delete)
+
+
+def _check(layout: TableLayout, options: TableOptions) -> None:
+    """Any layout will do: aggregate functions are passed over, as Paimon does."""
+
+
+def definition(
+    layout: TableLayout, options: TableOptions, records: Sequence[tuple[int, dict[str, Any]]]
+) -> tuple[int, dict[str, Any]] | None:
+    """The last record; with ignore-delete the last that is no -U or -D."""
+    if len(records) > 1 and options.ignore_delete:
+        records = [record for record in records if record[0] in (0, 2)]
+    return records[-1] if records else None
+
+
+DEDUPLICATE = Engine("deduplicate", _check, _prepare, definition)

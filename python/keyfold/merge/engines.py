@@ -1,0 +1,45 @@
+"""The merge engines: every module of this folder that declares an `Engine` has it, by name."""
+
+import pkgutil
+from functools import cache
+from importlib import import_module
+
+import keyfold.merge as folder
+from keyfold.errors import NotSupportedError
+from keyfold.merge.declare import Engine
+
+
+def collect(found: list[tuple[str, Engine]]) -> dict[str, Engine]:
+    """Engines by name; two modules that declare one name are refused."""
+    named: dict[str, Engine] = {}
+    for module, engine in found:
+        if named.setdefault(engine.name, engine) is not engine:
+            raise ValueError(f"merge engine {engine.name} is declared twice, again in {module}")
+    return named
+
+
+@cache
+def engines() -> dict[str, Engine]:
+    """All engines by the name `merge-engine` gives."""
+    modules = [
+        import_module(f"{folder.__name__}.{m.name}") for m in pkgutil.iter_modules(folder.__path__)
+    ]
+    return collect(
+        [
+            (m.__name__, value)
+            for m in modules
+            for value in vars(m).values()
+            if isinstance(value, Engine)
+        ]
+    )
+
+
+def engine(name: str, table: str) -> Engine:
+    """The engine of that name; NotSupportedError naming those there are."""
+    found = engines().get(name)
+    if found is None:
+        raise NotSupportedError(
+            f"option merge-engine of table {table}: expected one of {', '.join(sorted(engines()))}, "
+            f"found '{name}', which is not supported"
+        )
+    return found

@@ -1,0 +1,80 @@
+"""Which aggregate folds a column, and the words for functions that don't fit and sums that don't."""
+
+import difflib
+
+from keyfold import types
+from keyfold.aggregates import aggregates
+from keyfold.aggregates.declare import Aggregate
+from keyfold.errors import TableError
+from keyfold.layout import Column, TableLayout
+from keyfold.options import FIELD_DEFAULT_AGGREGATE, TableOptions
+
+_WIDER = {
+    "TINYINT": "BIGINT",
+    "SMALLINT": "BIGINT",
+    "INT": "BIGINT",
+    "BIGINT": "DECIMAL(38, 0)",
+}
+
+
+def aggregate_of(layout: TableLayout, options: TableOptions, name: str) -> Aggregate | None:
+    """The aggregate of a column, None for a primary-key column; TableError if unknown or of another type."""
+    if name in layout.primary_key:
+        return None
+    if name in options.sequence_fields:
+        return aggregates()["last_value"]
+    option, function = (
+        f"fields.{name}.aggregate-function",
+        options.field_options(name).get("aggregate-function"),
+    )
+    if function is None and options.default_aggregate is not None:
+        option, function = FIELD_DEFAULT_AGGREGATE, options.default_aggregate
+    aggregate = _named(layout.name, option, function or "last_non_null_value")
+    column = layout.column(name)
+    if not aggregate.accepts.test(types.to_arrow(column.type)):
+        raise TableError(
+            f"table {layout.name}, option {option}: Data type for {aggregate.name} column '{name}' must be "
+            f"{aggregate.accepts.words} but was '{types.describe(column.type)}'."
+        )
+    return aggregate
+
+
+def _named(table: str, option: str, function: str) -> Aggregate:
+    found = aggregates().get(function)
+    if found is not None:
+        return found
+    near = difflib.get_close_matches(function, aggregates(), 1, 0.6)
+    hint = f"Did you mean '{near[0]}'? " if near else ""
+    raise TableError(
+        f"table {table}, option {option}: Could not find any factory for identifier '{function}'. "
+        f"{hint}There are {', '.join(sorted(aggregates()))}."
+    )
+
+
+def check_functions(layout: TableLayout, options: TableOptions) -> None:
+    """TableError for the first column whose function is unknown, of another type, or set on a sequence field."""
+    for column in layout.columns:
+        if column.name in options.sequence_fields and "aggregate-function" in options.field_options(
+            column.name
+        ):
+            raise TableError(
+                f"table {layout.name}: Should not define aggregation on sequence field: '{column.name}'."
+            )
+        aggregate_of(layout, options, column.name)
+    if options.default_aggregate is not None:
+        _named(layout.name, FIELD_DEFAULT_AGGREGATE, options.default_aggregate)
+
+
+def wider(table: str, column: Column) -> str:
+    """The end of an overflow's message: what the column holds, and the statement that widens it."""
+    kind = column.type
+    own = types.describe(kind)
+    if isinstance(kind, types.Atomic) and kind.name == "DECIMAL":
+        digits, scale = kind.length or 0, kind.scale or 0
+        target = f"DECIMAL(38, {scale})" if digits < 38 else "DOUBLE"
+    else:
+        target = _WIDER.get(getattr(kind, "name", ""), "DOUBLE")
+    return (
+        f"does not fit {own}; no stored row is lost: ALTER TABLE {table} ALTER COLUMN {column.name} TYPE {target} "
+        "and read again, or leave the column out of the query"
+    )

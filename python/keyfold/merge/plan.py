@@ -1,0 +1,50 @@
+"""The plan of a merge: the engine of a table and the columns it reads and emits; made once a scan or write."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from keyfold import options as table_options
+from keyfold.layout import TableLayout
+from keyfold.merge.declare import Fold
+from keyfold.merge.engines import engine
+from keyfold.options import TableOptions
+
+
+@dataclass(frozen=True)
+class MergePlan:
+    """How the rows of one table fold.
+
+    `output` are the user columns that come out, `reads` those every input batch must hold (output, key and
+    sequence fields, in table order); `key` is the key a bucket is sorted by.
+    """
+
+    layout: TableLayout
+    options: TableOptions
+    output: tuple[str, ...]
+    reads: tuple[str, ...]
+    key: tuple[str, ...]
+    fold: Fold = field(repr=False)
+    schema: pa.Schema = field(repr=False)
+
+
+def plan(layout: TableLayout, output: Sequence[str]) -> MergePlan:
+    """The plan that emits `output`; TableError where engine, aggregates and types don't fit together."""
+    options = table_options.parse(layout)
+    needed = {*output, *layout.key, *options.sequence_fields}
+    return MergePlan(
+        layout=layout,
+        options=options,
+        output=tuple(output),
+        reads=tuple(column.name for column in layout.columns if column.name in needed),
+        key=layout.key,
+        fold=engine(options.merge_engine, layout.name).prepare(layout, options, output),
+        schema=pa.schema([layout.column(name).arrow_field for name in output]),
+    )
+
+
+def check(layout: TableLayout) -> None:
+    """Refuse at CREATE what the merge can't do: unknown engines and functions, types they don't take, conflicts."""
+    options = table_options.parse(layout)
+    engine(options.merge_engine, layout.name).check(layout, options)

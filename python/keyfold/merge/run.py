@@ -1,0 +1,179 @@
+"""Merging sorted runs: streaming, round by round, in memory bounded by a few batches a run.
+
+A round whose rows come from one run, or hold no key twice, passes through: a key with one record keeps it as it
+is. Everything else goes, ordered and grouped, to the engine of the plan.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from keyfold.kernels.groups import group_starts
+from keyfold.kernels.keys import concatenate
+from keyfold.kernels.order import merge_order
+from keyfold.merge import kinds as row_kinds
+from keyfold.merge.columns import combine, indices, keep, take
+from keyfold.merge.declare import Folded, Step
+from keyfold.merge.kinds import SEQUENCE_NUMBER, VALUE_KIND, Kinds, is_retract
+from keyfold.merge.plan import MergePlan
+from keyfold.merge.sequence import sort_groups
+from keyfold.merge.window import Piece, Window, rounds
+
+OUTPUT_ROWS = 1 << 17
+_SYSTEM_FIELDS = [
+    pa.field(SEQUENCE_NUMBER, pa.int64(), False),
+    pa.field(VALUE_KIND, pa.int8(), False),
+]
+
+
+@dataclass(frozen=True)
+class SortedRun:
+    """Batches sorted by key, each key once, with the columns `plan.reads`, and both system columns optional.
+
+    `sequence` is the least and greatest sequence number of the run, both inclusive.
+    """
+
+    batches: Iterator[pa.RecordBatch]
+    sequence: tuple[int, int]
+
+
+def sequences_overlap(ranges: Sequence[tuple[int, int]]) -> bool:
+    """Whether the `_SEQUENCE_NUMBER` column is needed to order runs with these ranges."""
+    ordered = sorted(ranges, key=_age)
+    return any(
+        after[0] <= before[1] and before != after
+        for before, after in zip(ordered, ordered[1:], strict=False)
+    )
+
+
+def _age(bounds: tuple[int, int]) -> tuple[int, int]:
+    return bounds[1], bounds[0]
+
+
+def merge_runs(
+    plan: MergePlan,
+    runs: Sequence[SortedRun],
+    *,
+    system_columns: bool = False,
+    drop_deletes: bool = True,
+) -> Iterator[pa.RecordBatch]:
+    """Batches of `plan.output`, ascending by key, one row a key; at most 128 Ki rows each.
+
+    Runs are taken in the order of their sequence ranges; where ranges overlap and the runs have the column,
+    `_SEQUENCE_NUMBER` decides inside a key. `system_columns` adds the number of the last merged record (the
+    greatest of its run where the column is absent) and the kind; `drop_deletes` leaves out -U and -D results.
+    """
+    runs = sorted(runs, key=lambda run: _age(run.sequence))
+    overlap = sequences_overlap([run.sequence for run in runs])
+    merge = _Merge(plan, [run.sequence[1] for run in runs], overlap, system_columns, drop_deletes)
+    windows = [Window(run.batches, plan.key, len(runs)) for run in runs]
+    for pieces in rounds(windows):
+        for batch in merge.round(pieces):
+            for start in range(0, batch.num_rows, OUTPUT_ROWS):
+                yield batch.slice(start, OUTPUT_ROWS)
+
+
+@dataclass(frozen=True)
+class _Merge:
+    """One merge: the plan, the greatest sequence number of each run, and what the caller asked for."""
+
+    plan: MergePlan
+    greatest: list[int]
+    ranges_overlap: bool
+    system_columns: bool
+    drop_deletes: bool
+
+    def round(self, pieces: Sequence[list[Piece]]) -> Iterator[pa.RecordBatch]:
+        """The merged rows of one round."""
+        busy = [run for run, parts in enumerate(pieces) if parts]
+        if len(busy) == 1:
+            for batch, _ in pieces[busy[0]]:
+                yield self._pass(batch, busy[0])
+        elif busy:
+            yield self._fold(pieces)
+
+    def _pass(self, batch: pa.RecordBatch, run: int) -> pa.RecordBatch:
+        """Rows of one run, as they are; without retractions where those are dropped."""
+        kinds = row_kinds.of(batch)
+        numbers = self._numbers([[batch] if at == run else [] for at in range(len(self.greatest))])
+        arrays = [batch.column(name) for name in self.plan.output]
+        if self.drop_deletes and kinds is not None and is_retract(kinds).any():
+            flags = ~is_retract(kinds)
+            arrays = [keep(array, flags) for array in arrays]
+            numbers = None if numbers is None else keep(numbers, flags)
+            kinds = kinds[flags]
+        return self._batch(arrays, numbers, kinds, len(arrays[0]) if arrays else batch.num_rows)
+
+    def _fold(self, pieces: Sequence[list[Piece]]) -> pa.RecordBatch:
+        keys = concatenate([keys for parts in pieces for _, keys in parts])
+        lengths = [sum(len(keys) for _, keys in parts) for parts in pieces]
+        batches = [[batch for batch, _ in parts] for parts in pieces]
+        flat = [batch for parts in batches for batch in parts]
+        columns = {
+            name: combine([batch.column(name) for batch in flat]) for name in self.plan.reads
+        }
+        kinds = concatenated_kinds(flat)
+        words, order = merge_order(keys, lengths)
+        starts = group_starts(keys, words, order)
+        numbers = self._numbers(batches)
+        deciding = numbers if self.ranges_overlap else None
+        sort_groups(self.plan, columns, deciding, kinds, order, starts)
+        folded = fold_step(self.plan, Step(columns, kinds, order, starts), self.drop_deletes)
+        taken = take(numbers, indices(folded.last)) if self.system_columns else None
+        return self._batch(folded.arrays, taken, folded.kinds, len(folded.last))
+
+    def _numbers(self, batches: Sequence[list[pa.RecordBatch]]) -> pa.Array | None:
+        """Sequence numbers of all rows, run by run; None where nobody needs them."""
+        if not self.system_columns and not self.ranges_overlap:
+            return None
+        parts = [
+            _numbers_of(batch, self.greatest[run])
+            for run, found in enumerate(batches)
+            for batch in found
+        ]
+        return combine(parts)
+
+    def _batch(
+        self, arrays: list[pa.Array], numbers: pa.Array | None, kinds: Kinds | None, rows: int
+    ) -> pa.RecordBatch:
+        schema = self.plan.schema
+        if self.system_columns:
+            schema = pa.schema([*schema, *_SYSTEM_FIELDS])
+            arrays = [*arrays, numbers, row_kinds.to_array(kinds, rows)]
+        if not arrays:
+            return pa.RecordBatch.from_struct_array(pa.array([{}] * rows, pa.struct([])))
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _numbers_of(batch: pa.RecordBatch, greatest: int) -> pa.Array:
+    place = batch.schema.get_field_index(SEQUENCE_NUMBER)
+    if place >= 0:
+        return batch.column(place)
+    return pa.array(np.full(batch.num_rows, greatest, dtype=np.int64))
+
+
+def concatenated_kinds(batches: Sequence[pa.RecordBatch]) -> Kinds | None:
+    """Kinds of all rows; None where no batch has the column."""
+    parts = [row_kinds.of(batch) for batch in batches]
+    if all(part is None for part in parts):
+        return None
+    filled = [
+        np.zeros(batch.num_rows, dtype=np.int8) if part is None else part
+        for batch, part in zip(batches, parts, strict=True)
+    ]
+    return np.concatenate(filled)
+
+
+def fold_step(plan: MergePlan, step: Step, drop_deletes: bool) -> Folded:
+    """One row a group: by the engine, or as they are where no group has two."""
+    if len(step.starts) - 1 < len(step.order):
+        return plan.fold(step, drop_deletes)
+    picks = step.order
+    kinds = None if step.kinds is None else step.kinds[picks]
+    if drop_deletes and kinds is not None:
+        flags = ~is_retract(kinds)
+        picks, kinds = picks[flags], kinds[flags]
+    picked = indices(picks)
+    return Folded([take(step.columns[name], picked) for name in plan.output], kinds, picks)

@@ -1,0 +1,67 @@
+"""Merge order inside a key: `sequence.field` columns, then sequence numbers, then retractions before additions.
+
+NULL sequence values come first in both directions. Every sort is stable, so where all of these tie the order
+of runs, or of arrival, stays.
+"""
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import pyarrow as pa
+
+from keyfold.kernels.buffers import Rows, Words
+from keyfold.kernels.groups import sort_bytes_in_groups, sort_in_groups
+from keyfold.kernels.keys import Keys, encode_nullable
+from keyfold.kernels.order import radix, sort_order
+from keyfold.kernels.words import ordered
+from keyfold.merge.kinds import Kinds
+from keyfold.merge.plan import MergePlan
+
+_ALL_BITS = np.uint64(2**64 - 1)
+
+
+def _fields(
+    plan: MergePlan, columns: Mapping[str, pa.Array]
+) -> Iterator[tuple[Keys, Words | None]]:
+    """Keys and, where there are nulls, validity words of the sequence fields, the last field first."""
+    for name in reversed(plan.options.sequence_fields):
+        keys, valid = encode_nullable(columns[name])
+        yield keys, valid.astype(np.uint64) if columns[name].null_count else None
+
+
+def sort_groups(
+    plan: MergePlan,
+    columns: Mapping[str, pa.Array],
+    numbers: pa.Array | None,
+    kinds: Kinds | None,
+    order: Rows,
+    starts: Rows,
+) -> None:
+    """Put the rows of each group into merge order, in place; `numbers` only where they decide."""
+    if len(starts) == len(order) + 1:
+        return
+    if numbers is not None and kinds is not None:
+        sort_in_groups(order, starts, ((kinds & 1) ^ 1).astype(np.uint64))
+    if numbers is not None:
+        sort_in_groups(order, starts, ordered(numbers))
+    is_descending = plan.options.sequence_descending
+    for keys, valid in _fields(plan, columns):
+        if keys.is_wide:
+            sort_bytes_in_groups(order, starts, keys.words, keys.offsets, keys.data, is_descending)
+        else:
+            sort_in_groups(order, starts, keys.words ^ _ALL_BITS if is_descending else keys.words)
+        if valid is not None:
+            sort_in_groups(order, starts, valid)
+
+
+def sort_rows(
+    plan: MergePlan, columns: Mapping[str, pa.Array], ordinals: pa.Array | None, rows: Rows
+) -> Rows:
+    """`rows`, which are in order of arrival, sorted by ordinal and then by the sequence fields."""
+    if ordinals is not None:
+        rows = radix(ordered(ordinals)[rows], rows)[1]
+    for keys, valid in _fields(plan, columns):
+        rows = sort_order(keys, rows, is_descending=plan.options.sequence_descending)[1]
+        if valid is not None:
+            rows = radix(valid[rows], rows)[1]
+    return rows
