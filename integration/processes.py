@@ -1,0 +1,90 @@
+"""Processes as /proc shows them: who descends from whom, how much memory each took at most."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+PROC = Path("/proc")
+
+
+def parents() -> dict[int, int]:
+    """Each running process and its parent; zombies left out."""
+    found = {}
+    for folder in PROC.iterdir():
+        if folder.name.isdigit():
+            try:
+                state, parent = (folder / "stat").read_text().rsplit(")", 1)[1].split()[:2]
+            except OSError:
+                continue
+            if state != "Z":
+                found[int(folder.name)] = int(parent)
+    return found
+
+
+def descendants(pid: int) -> set[int]:
+    """Children of a process, their children, and so on."""
+    above = parents()
+    found: set[int] = set()
+    waiting = [pid]
+    while waiting:
+        parent = waiting.pop()
+        children = {child for child, of in above.items() if of == parent}
+        waiting += children - found
+        found |= children
+    return found
+
+
+def is_worker(pid: int) -> bool:
+    """Whether a process is a fork server of keyfold, or was forked by one."""
+    try:
+        return b"keyfold.worker" in (PROC / str(pid) / "cmdline").read_bytes()
+    except OSError:
+        return False
+
+
+def workers(jvm: int) -> set[int]:
+    """keyfold's processes below a JVM: fork server, driver, workers."""
+    return {pid for pid in descendants(jvm) if is_worker(pid)}
+
+
+def alive(pids: Iterable[int]) -> set[int]:
+    """Those of the processes that still run."""
+    return set(pids) & set(parents())
+
+
+def peak_memory(pid: int) -> int:
+    """VmHWM in bytes; 0 if the process is gone."""
+    try:
+        lines = (PROC / str(pid) / "status").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM")), 0)
+
+
+def reset_peak(pid: int) -> None:
+    """Let VmHWM start again from what is resident now."""
+    try:
+        (PROC / str(pid) / "clear_refs").write_text("5")
+    except OSError:
+        return
+
+
+def wait_until(true: Callable[[], object], seconds: float = 15.0) -> bool:
+    """Ask every 20 ms; whether the answer became true in time."""
+    end = time.monotonic() + seconds
+    while not true():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def kill(pid: int) -> None:
+    """SIGKILL to one process, which may be gone already."""
+    try:
+        os.kill(pid, 9)
+    except ProcessLookupError:
+        return

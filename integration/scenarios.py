@@ -1,0 +1,236 @@
+"""What needs a Spark of its own: each scenario is a function, run in a process by `run` below.
+
+    python -m integration.scenarios NAME FOLDER [ARGUMENT]
+
+prints one line of JSON, the scenario's answer.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from integration import processes, sessions
+
+ANSWER = "answer: "
+TOP = Path(__file__).resolve().parents[1]
+WIDE = "repeat(md5(CAST(id AS STRING)), 300)"  # 9.6 KB
+SLEEP = "java_method('java.lang.Thread', 'sleep', IF(id % 10 = 0, 3L, 0L)) = 'null'"
+
+
+def command(name: str, folder: Path, argument: str = "") -> list[str]:
+    """What starts a scenario."""
+    return [sys.executable, "-m", "integration.scenarios", name, str(folder), argument]
+
+
+def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """That of this process, with room for `extra`."""
+    return {**os.environ, "SPARK_WORKER_DIR": os.devnull, **(extra or {})}
+
+
+def run(name: str, folder: Path, argument: str = "", extra: Mapping[str, str] | None = None) -> Any:
+    """A scenario in a process of its own; its answer."""
+    done = subprocess.run(
+        command(name, folder, argument),
+        cwd=TOP,
+        env=environment(extra),
+        capture_output=True,
+        text=True,
+        timeout=150,
+        check=False,
+    )
+    lines = [line for line in done.stdout.splitlines() if line.startswith(ANSWER)]
+    assert lines, f"{name} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}"
+    return json.loads(lines[-1].removeprefix(ANSWER))
+
+
+def jvm_of(spark: SparkSession) -> int:
+    """The process id of the driver's JVM."""
+    return int(spark._jvm.java.lang.ProcessHandle.current().pid())
+
+
+def children_of(spark: SparkSession) -> set[int]:
+    """keyfold's processes of this session."""
+    return processes.workers(jvm_of(spark))
+
+
+def wide_table(spark: SparkSession, rows: int) -> str:
+    """A table of rows too wide for a socket's buffer to hold many; two buckets."""
+    spark.sql("CREATE NAMESPACE IF NOT EXISTS keyfold.s")
+    spark.sql(
+        "CREATE TABLE keyfold.s.wide (id BIGINT, pad STRING, PRIMARY KEY (id) NOT ENFORCED) "
+        "TBLPROPERTIES ('bucket' = '2')"
+    )
+    spark.sql(f"INSERT INTO keyfold.s.wide SELECT id, {WIDE} FROM range({rows})")
+    return "keyfold.s.wide"
+
+
+class Job(threading.Thread):
+    """A slow query in the background: what it answered, or the error's text."""
+
+    def __init__(self, spark: SparkSession, table: str) -> None:
+        super().__init__(daemon=True)
+        self.spark, self.table = spark, table
+        self.answer: int | None = None
+        self.error = ""
+
+    def run(self) -> None:
+        """Sum something that needs every byte, slowly."""
+        query = f"SELECT sum(length(pad)) FROM {self.table} WHERE {SLEEP}"
+        try:
+            self.spark.sparkContext.setJobGroup("slow", "slow", interruptOnCancel=True)
+            self.answer = self.spark.sql(query).first()[0]
+        except Exception as error:  # whatever it is, the test reads it
+            self.error = str(error)
+
+
+def start_job(spark: SparkSession, table: str) -> tuple[Job, set[int]]:
+    """A job whose readers are at work, and their processes."""
+    idle = children_of(spark)
+    time.sleep(0.1)
+    job = Job(spark, table)
+    job.start()
+    processes.wait_until(lambda: len(children_of(spark) - idle) > 0 or not job.is_alive())
+    time.sleep(0.7)
+    return job, children_of(spark) - idle
+
+
+def rest(spark: SparkSession) -> set[int]:
+    """End idle workers, so that the next ones are new: what is left is fork server and driver."""
+    spark.sql("SHOW NAMESPACES IN keyfold").collect()
+    return children_of(spark)
+
+
+def killed_worker(folder: Path, master: str) -> dict[str, Any]:
+    """A reader's process is killed in the middle of a job, then another query runs."""
+    spark = sessions.start(folder, master)
+    permanent = rest(spark)
+    table = wide_table(spark, 20_000)
+    for pid in children_of(spark) - permanent:
+        processes.kill(pid)
+    job, working = start_job(spark, table)
+    victims = sorted(working - permanent)
+    processes.kill(victims[0])
+    job.join(60)
+    count = spark.sql(f"SELECT count(*) FROM {table}").first()[0]
+    return {"victims": victims, "error": job.error, "answer": job.answer, "count": count}
+
+
+def cancelled(folder: Path, argument: str) -> dict[str, Any]:
+    """A job is cancelled; its readers' processes must go."""
+    spark = sessions.start(folder)
+    permanent = rest(spark)
+    table = wide_table(spark, 20_000)
+    for pid in children_of(spark) - permanent:
+        processes.kill(pid)
+    job, working = start_job(spark, table)
+    readers = working - permanent
+    spark.sparkContext.cancelJobGroup("slow")
+    job.join(30)
+    freed = processes.wait_until(lambda: not processes.alive(readers), 20)
+    count = spark.sql(f"SELECT count(*) FROM {table}").first()[0]
+    return {"readers": len(readers), "error": job.error, "freed": freed, "count": count}
+
+
+def linger(folder: Path, ending: str) -> dict[str, Any] | None:
+    """Use readers, writers and the driver's worker; then `stop`, `exit` or wait to be killed."""
+    spark = sessions.start(folder)
+    table = wide_table(spark, 100)
+    spark.sql(f"SELECT count(pad) FROM {table}").collect()
+    answer = {"jvm": jvm_of(spark), "workers": sorted(children_of(spark))}
+    if ending == "wait":
+        tell(answer)
+        time.sleep(120)
+    if ending == "stop":
+        spark.stop()
+    return answer
+
+
+def two_executors(folder: Path, argument: str) -> dict[str, Any]:
+    """The order of an INSERT's rows on a cluster of two executors with a core each."""
+    spark = sessions.start(
+        folder, "local-cluster[2,1,1024]", spark__executor__memory="512m", spark__cores__max="2"
+    )
+    spark.sql("CREATE NAMESPACE keyfold.s")
+    spark.sql(
+        "CREATE TABLE keyfold.s.o (k INT, first BIGINT, last BIGINT, n BIGINT, "
+        "PRIMARY KEY (k) NOT ENFORCED) TBLPROPERTIES ('merge-engine' = 'aggregation', "
+        "'fields.first.aggregate-function' = 'first_value', "
+        "'fields.last.aggregate-function' = 'last_value', 'fields.n.aggregate-function' = 'sum')"
+    )
+    spark.sql(
+        "INSERT INTO keyfold.s.o SELECT CAST(id % 50 AS INT), id, id, 1 FROM range(0, 20000, 1, 8)"
+    )
+    rows = spark.sql("SELECT * FROM keyfold.s.o ORDER BY k").collect()
+    hosts = spark._jsc.sc().getExecutorMemoryStatus().size() - 1
+    return {"executors": hosts, "rows": [list(row) for row in rows]}
+
+
+def first_query(folder: Path, argument: str) -> dict[str, Any]:
+    """The error, if any, of the first thing asked of the catalog; `argument` is JSON of confs."""
+    confs = json.loads(argument or "{}")
+    try:
+        spark = sessions.start(folder, **confs)
+        spark.sql("CREATE NAMESPACE keyfold.s")
+        table = wide_table(spark, 10)
+        count = spark.sql(f"SELECT count(pad) FROM {table}").first()[0]
+    except Exception as error:  # the test reads it
+        return {"error": str(error)}
+    return {"error": "", "count": count}
+
+
+COUNTING = """
+import os
+import keyfold.worker.serve as serve
+real = serve.named
+def named(question, answers):
+    with open(os.environ["KEYFOLD_TEST_QUESTIONS"], "a") as file:
+        file.write(str(question.get("question")) + "\\n")
+    return real(question, answers)
+serve.named = named
+"""
+
+
+def questions(folder: Path, argument: str) -> dict[str, Any]:
+    """What the JVM asks Python for a query, for a self-join and for an INSERT."""
+    (folder / "sitecustomize.py").write_text(COUNTING)
+    asked = folder / "questions"
+    os.environ |= {"PYTHONPATH": str(folder), "KEYFOLD_TEST_QUESTIONS": str(asked)}
+    spark = sessions.start(folder)
+    spark.sql("CREATE NAMESPACE keyfold.s")
+    spark.sql("CREATE TABLE keyfold.s.t (id BIGINT, v STRING, PRIMARY KEY (id) NOT ENFORCED)")
+    spark.sql("INSERT INTO keyfold.s.t SELECT id, 'x' FROM range(1000)")
+
+    def during(query: str) -> tuple[list[str], int]:
+        asked.write_text("")
+        rows = len(spark.sql(query).collect())
+        return asked.read_text().split(), rows
+
+    query = "SELECT id, v FROM keyfold.s.t WHERE id < 500 ORDER BY v, id"
+    join = "SELECT a.v FROM keyfold.s.t a JOIN keyfold.s.t b ON a.id = b.id + 1"
+    insert = "INSERT INTO keyfold.s.t SELECT id, 'y' FROM range(10)"
+    counted, rows = during(query)
+    return {"asked": counted, "rows": rows, "join": during(join)[0], "insert": during(insert)[0]}
+
+
+def tell(answer: object) -> None:
+    """Print an answer."""
+    print(ANSWER + json.dumps(answer), flush=True)
+
+
+SCENARIOS: dict[str, Callable[[Path, str], object]] = {
+    scenario.__name__: scenario
+    for scenario in (killed_worker, cancelled, linger, two_executors, first_query, questions)
+}
+
+if __name__ == "__main__":
+    tell(SCENARIOS[sys.argv[1]](Path(sys.argv[2]), sys.argv[3]))

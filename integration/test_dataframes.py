@@ -1,0 +1,118 @@
+"""The DataFrame writer: append, overwritePartitions, create, createOrReplace, insertInto."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import col
+
+from integration.plans import assert_ours
+
+FreshName = Callable[[], str]
+
+
+def pairs(spark: SparkSession, table: str, columns: str = "id, v") -> list[tuple[object, ...]]:
+    frame = assert_ours(spark.sql(f"SELECT {columns} FROM {table}"))
+    return sorted(tuple(row) for row in frame.collect())
+
+
+def rows(spark: SparkSession, *values: tuple[int, str]) -> DataFrame:
+    return spark.createDataFrame(list(values), "id INT, v STRING")
+
+
+@pytest.fixture
+def table(spark: SparkSession, fresh_name: FreshName) -> str:
+    name = fresh_name()
+    spark.sql(f"CREATE TABLE {name} (id INT, v STRING, PRIMARY KEY (id) NOT ENFORCED)")
+    return name
+
+
+@pytest.fixture
+def partitioned(spark: SparkSession, fresh_name: FreshName) -> str:
+    name = fresh_name()
+    spark.sql(
+        f"CREATE TABLE {name} (id INT, v STRING, p INT, PRIMARY KEY (p, id) NOT ENFORCED) "
+        "PARTITIONED BY (p)"
+    )
+    spark.sql(f"INSERT INTO {name} VALUES (1, 'a', 1), (2, 'b', 1), (3, 'c', 2)")
+    return name
+
+
+def test_append_is_an_upsert(spark: SparkSession, table: str) -> None:
+    rows(spark, (1, "a"), (2, "b")).writeTo(table).append()
+    rows(spark, (2, "bb"), (3, "c")).writeTo(table).append()
+    assert pairs(spark, table) == [(1, "a"), (2, "bb"), (3, "c")]
+
+
+def test_columns_match_by_name(spark: SparkSession, table: str) -> None:
+    rows(spark, (1, "a")).select("v", "id").writeTo(table).append()
+    assert pairs(spark, table) == [(1, "a")]
+
+
+def test_insert_into_matches_by_position(spark: SparkSession, table: str) -> None:
+    rows(spark, (1, "a")).select(col("id").alias("x"), col("v").alias("y")).write.insertInto(table)
+    assert pairs(spark, table) == [(1, "a")]
+    rows(spark, (2, "b")).write.insertInto(table, overwrite=True)
+    assert pairs(spark, table) == [(2, "b")]
+
+
+def test_save_as_table_appends(spark: SparkSession, table: str) -> None:
+    rows(spark, (1, "a")).write.mode("append").saveAsTable(table)
+    rows(spark, (1, "b")).write.mode("append").saveAsTable(table)
+    assert pairs(spark, table) == [(1, "b")]
+
+
+def test_overwrite_partitions(spark: SparkSession, partitioned: str) -> None:
+    frame = spark.createDataFrame([(9, "z", 1), (8, "y", 3)], "id INT, v STRING, p INT")
+    frame.writeTo(partitioned).overwritePartitions()
+    assert pairs(spark, partitioned, "id, v, p") == [(3, "c", 2), (8, "y", 3), (9, "z", 1)]
+
+
+def test_overwrite_by_partition_filter(spark: SparkSession, partitioned: str) -> None:
+    frame = spark.createDataFrame([(9, "z", 1)], "id INT, v STRING, p INT")
+    frame.writeTo(partitioned).overwrite(col("p") == 1)
+    assert pairs(spark, partitioned, "id, v, p") == [(3, "c", 2), (9, "z", 1)]
+
+
+def test_overwrite_by_another_filter_is_refused(spark: SparkSession, partitioned: str) -> None:
+    frame = spark.createDataFrame([(9, "z", 1)], "id INT, v STRING, p INT")
+    with pytest.raises(PySparkException):
+        frame.writeTo(partitioned).overwrite(col("v") == "a")
+    assert len(pairs(spark, partitioned)) == 3
+
+
+def test_create_and_replace(spark: SparkSession, fresh_name: FreshName) -> None:
+    name = fresh_name()
+    rows(spark, (1, "a"), (1, "b")).coalesce(1).writeTo(name).tableProperty(
+        "primary-key", "id"
+    ).create()
+    assert pairs(spark, name) == [(1, "b")]
+    assert not spark.table(name).schema["id"].nullable
+    spark.table(name).selectExpr("id + 1 AS id", "v").writeTo(name).tableProperty(
+        "primary-key", "id"
+    ).createOrReplace()
+    assert pairs(spark, name) == [(2, "b")]
+
+
+def test_partitioned_create(spark: SparkSession, fresh_name: FreshName) -> None:
+    name = fresh_name()
+    spark.range(10).selectExpr("id", "id % 2 AS p", "'x' AS v").writeTo(name).partitionedBy(
+        col("p")
+    ).tableProperty("primary-key", "p,id").create()
+    assert pairs(spark, name, "id, p") == [(i, i % 2) for i in range(10)]
+
+
+def test_create_without_a_key_is_refused(spark: SparkSession, fresh_name: FreshName) -> None:
+    name = fresh_name()
+    with pytest.raises(PySparkException, match=r"(?i)primary.key"):
+        rows(spark, (1, "a")).writeTo(name).create()
+    assert not spark.catalog.tableExists(name)
+
+
+def test_to_arrow_and_pandas(spark: SparkSession, table: str) -> None:
+    rows(spark, (1, "a"), (2, "b")).writeTo(table).append()
+    arrow = assert_ours(spark.table(table).orderBy("id")).toArrow()
+    assert arrow.to_pylist() == [{"id": 1, "v": "a"}, {"id": 2, "v": "b"}]
