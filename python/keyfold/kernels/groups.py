@@ -13,10 +13,11 @@ from keyfold.kernels.order import compare_bytes
 
 @kernel("int64(uint64[::1], int64[::1])")
 def mark_words(words, starts):
-    """Write where each group of equal sorted words starts; returns the number of groups."""
+    """Write where each group of equal sorted words starts, and the end; returns the groups."""
     count = 0
+    starts[0] = 0
     for i in range(len(words)):
-        starts[count] = i
+        starts[count + 1] = i + 1
         count += i + 1 == len(words) or words[i + 1] != words[i]
     return count
 
@@ -25,8 +26,9 @@ def mark_words(words, starts):
 def mark_bytes(words, order, offsets, data, starts):
     """`mark_words` over wide keys; words[i] belongs to row order[i]."""
     count = 0
+    starts[0] = 0
     for i in range(len(words)):
-        starts[count] = i
+        starts[count + 1] = i + 1
         is_last = i + 1 == len(words) or words[i + 1] != words[i]
         if not is_last and words[i] & np.uint64(255) == np.uint64(8):
             is_last = compare_bytes(offsets, data, order[i], order[i + 1], 7) != 0
@@ -41,7 +43,6 @@ def group_starts(keys: Keys, words: Words, order: Rows) -> Rows:
         count = mark_bytes(words, order, keys.offsets, keys.data, starts)
     else:
         count = mark_words(words, starts)
-    starts[count] = len(words)
     return starts[: count + 1]
 
 
