@@ -29,6 +29,10 @@ class ConflictError(KeyfoldError):
     """Another job committed first: run the job again."""
 
 
+class UnknownOutcomeError(KeyfoldError):
+    """A commit may or may not have happened: look at the table before running the job again."""
+
+
 class CorruptDataError(KeyfoldError):
     """Stored bytes are not what the metadata says."""
 

@@ -55,6 +55,7 @@ class TableLayout:
     partition_keys: tuple[str, ...] = ()
     options: Mapping[str, str] = field(default_factory=dict)
     comment: str | None = None
+    identity: str = ""  # changes when the table is dropped and made anew, or altered
 
     @cached_property
     def key(self) -> tuple[str, ...]:
@@ -94,6 +95,7 @@ class TableLayout:
             "partition_keys": list(self.partition_keys),
             "options": dict(self.options),
             "comment": self.comment,
+            "identity": self.identity,
         }
 
     @staticmethod
@@ -108,4 +110,5 @@ class TableLayout:
             partition_keys=tuple(json["partition_keys"]),
             options=dict(json["options"]),
             comment=json.get("comment"),
+            identity=json.get("identity", ""),
         )

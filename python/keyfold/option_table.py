@@ -43,7 +43,8 @@ OPTIONS: tuple[Option, ...] = (
     Option("rowkind.field", "rowkind_field", word, None,
            "STRING column that holds +I, -U, +U or -D."),
     Option("ignore-delete", "ignore_delete", boolean, "false", "Drop -U and -D rows when writing.",
-           ("first-row.ignore-delete", "deduplicate.ignore-delete", "partial-update.ignore-delete")),
+           ("first-row.ignore-delete", "deduplicate.ignore-delete",
+            "partial-update.ignore-delete")),
     Option("ignore-update-before", "ignore_update_before", boolean, "false",
            "Drop -U rows when writing."),
     Option("aggregation.remove-record-on-delete", "remove_record_on_delete", boolean, "false",
@@ -101,6 +102,8 @@ OPTIONS: tuple[Option, ...] = (
     Option("sequence.snapshot-ordering", None, one_of("false"), "false", "Order rows by snapshot."),
     Option("file.suffix.include.compression", None, one_of("false"), "false",
            "Codec in names of data files."),
+    Option("partition.legacy-name", None, boolean, "true",
+           "Spell partition directories as Java prints the stored value."),
     Option("partition.default-name", None, one_of("__default_partition__"),
            "__DEFAULT_PARTITION__", "Directory of the NULL partition."),
 )

@@ -174,7 +174,7 @@ def check_option(layout: TableLayout, name: str, text: str) -> None:
         return _check_field_option(layout, name, text)
     if name == "bucket" and re.fullmatch(r"\s*(0|-\d+)\s*", text):
         raise NotSupportedError(
-            f"option bucket of table {layout.name}: expected a number of buckets from 1, found '{text}' "
+            f"option bucket of table {layout.name}: expected a number from 1, found '{text}' "
             "(dynamic and postpone buckets are not supported)"
         )
     try:
@@ -247,7 +247,8 @@ def _check_key(layout: TableLayout) -> None:
     missing = [name for name in layout.partition_keys if name not in key]
     if missing:
         raise NotSupportedError(
-            f"table {table}: the primary key ({', '.join(key)}) lacks partition column {', '.join(missing)}; "
+            f"table {table}: the primary key ({', '.join(key)}) lacks partition column "
+            f"{', '.join(missing)}; "
             "keys that reach across partitions are not supported"
         )
     if not layout.key:
@@ -262,7 +263,8 @@ def _check_columns(layout: TableLayout, options: TableOptions) -> None:
     stray = [name for name in options.bucket_key if name not in layout.key]
     if stray:
         raise TableError(
-            f"option bucket-key of table {layout.name}: {', '.join(stray)} is not in the primary key "
+            f"option bucket-key of table {layout.name}: "
+            f"{', '.join(stray)} is not in the primary key "
             f"without partition columns ({', '.join(layout.key)})"
         )
     for name in options.sequence_fields:

@@ -1,0 +1,318 @@
+"""Commits: a job's files become one snapshot, published exclusively, retried when the race is lost.
+
+Each commit has a user of its own, so a loser never takes the winner's snapshot for its own. What a
+failed attempt wrote of manifests is removed only where the snapshot is known not to exist.
+"""
+
+import random
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from keyfold.errors import ConflictError, TableError, UnknownOutcomeError
+from keyfold.journey import CommitMessage, WriteSpec
+from keyfold.storage.entries import LiveFile, Record, added, partition_values
+from keyfold.storage.manifest_merge import merge
+from keyfold.storage.paimon import BATCH_COMMIT_IDENTIFIER, Snapshot
+from keyfold.storage.table import Table, live_of_snapshot
+
+APPEND = "APPEND"
+OVERWRITE = "OVERWRITE"
+RANDOM_NUMBERS = 1 << 20
+_OUTCOMES_KEPT = 10_000
+
+Partition = tuple[Any, ...]
+Replaced = Callable[[LiveFile], bool]
+Renumber = Callable[[Sequence[CommitMessage], int], Sequence[CommitMessage]]
+Partitions = Literal["all", "dynamic"] | Sequence[Mapping[str, Any]] | Callable[[Partition], bool]
+
+_outcomes: dict[str, int | None] = {}
+_outcomes_lock = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Change:
+    """What one commit does to the newest snapshot, whichever that is."""
+
+    job: str
+    kind: str
+    messages: Sequence[CommitMessage]
+    replaced: Replaced | None = None
+
+
+def append(
+    table: Table,
+    spec: WriteSpec,
+    messages: Sequence[CommitMessage],
+    renumber: Renumber | None = None,
+) -> int | None:
+    """Add the files; the new snapshot's id, None if there is nothing to add.
+
+    Where a file committed meanwhile shares a sequence number with one of ours in its bucket,
+    `renumber(messages, sequence)` rewrites ours; without it ConflictError.
+    """
+    return _commit(table, Change(spec.job, APPEND, messages), renumber)
+
+
+def overwrite(
+    table: Table,
+    spec: WriteSpec,
+    messages: Sequence[CommitMessage],
+    partitions: Partitions,
+    renumber: Renumber | None = None,
+) -> int | None:
+    """Replace the files of `partitions` by ours; None if nothing changes.
+
+    `all`; `dynamic` (those our files are in); dictionaries of some or all partition columns; or a
+    function of the partition's values.
+    """
+    replaced = _replaced(table, messages, partitions)
+    return _commit(table, Change(spec.job, OVERWRITE, messages, replaced), renumber)
+
+
+def truncate(table: Table) -> int | None:
+    """Remove all files; None if there were none."""
+    return _commit(table, Change(str(uuid.uuid4()), OVERWRITE, (), lambda file: True), None)
+
+
+def is_abandonable(job: str) -> bool:
+    """Whether the files of a job may be deleted: not once it is published or may be."""
+    with _outcomes_lock:
+        return job not in _outcomes
+
+
+def _replaced(table: Table, messages: Sequence[CommitMessage], partitions: Partitions) -> Replaced:
+    if isinstance(partitions, str):
+        if partitions == "all":
+            return lambda file: True
+        touched = {partition_values(message.partition) for message in messages}
+        return lambda file: file.partition in touched
+    if callable(partitions):
+        chosen = partitions
+        return lambda file: chosen(file.partition)
+    wanted = [_positions(table, values) for values in partitions]
+    return lambda file: any(
+        all(file.partition[i] == value for i, value in one.items()) for one in wanted
+    )
+
+
+def _positions(table: Table, values: Mapping[str, Any]) -> dict[int, Any]:
+    keys = table.layout.partition_keys
+    stray = [name for name in values if name not in keys]
+    if stray:
+        raise TableError(f"table {table.layout.name} is not partitioned by {', '.join(stray)}")
+    return {keys.index(name): value for name, value in values.items()}
+
+
+# ---- the loop ----
+
+
+def _commit(table: Table, change: Change, renumber: Renumber | None) -> int | None:
+    table.check_writable()
+    with _outcomes_lock:
+        is_known, known = change.job in _outcomes, _outcomes.get(change.job)
+    if is_known and known is None:
+        raise UnknownOutcomeError(
+            f"whether job {change.job} was committed to table {table.layout.name} is not known; "
+            "look at its snapshots before running it again"
+        )
+    if is_known:
+        return known
+    for _ in _attempts(table):
+        table.check_unchanged()
+        base = table.snapshots.latest()
+        live = () if base is None else live_of_snapshot(table.manifests, base)
+        kept = [file for file in live if not (change.replaced and change.replaced(file))]
+        _check_buckets(table, change.messages, kept)
+        change = _untied(table, change, kept, live, renumber)
+        records = _records(table, change, live)
+        if not records:
+            return None
+        published = _attempt(table, change, base, records)
+        if published is not None:
+            return published
+    raise AssertionError("attempts end by an error")
+
+
+def _attempts(table: Table) -> Iterator[int]:
+    """Yield until a retry would be one too many; then ConflictError. Waits longer each time."""
+    options, started = table.options, time.monotonic()
+    for attempt in range(options.commit_max_retries + 1):
+        if attempt:
+            longest = min(
+                options.commit_min_retry_wait * 2.0**attempt, options.commit_max_retry_wait
+            )
+            time.sleep(random.uniform(options.commit_min_retry_wait / 2, longest))
+        yield attempt
+        if time.monotonic() - started > options.commit_timeout:
+            break
+    raise ConflictError(
+        f"commit to table {table.layout.name}: other jobs published first {attempt + 1} times in "
+        f"{time.monotonic() - started:.1f} s; run the job again, or raise commit.max-retries "
+        f"({options.commit_max_retries}) or commit.timeout ({options.commit_timeout:.0f} s)"
+    )
+
+
+def _check_buckets(
+    table: Table, messages: Sequence[CommitMessage], kept: Sequence[LiveFile]
+) -> None:
+    totals = {file.partition: file.total_buckets for file in kept}
+    for message in messages:
+        found = totals.get(partition_values(message.partition), message.total_buckets)
+        if found != message.total_buckets:
+            raise TableError(
+                f"table {table.layout.name}: a partition holds files of {found} buckets, the job "
+                f"wrote {message.total_buckets}; overwrite the partition to change its buckets"
+            )
+
+
+def _untied(
+    table: Table,
+    change: Change,
+    kept: Sequence[LiveFile],
+    live: Sequence[LiveFile],
+    renumber: Renumber | None,
+) -> Change:
+    """The change with files renumbered if one of theirs shares a number with a live file."""
+    if not _is_tied(change.messages, kept):
+        return change
+    if renumber is None:
+        raise ConflictError(
+            f"commit to table {table.layout.name}: a job committed meanwhile used the same "
+            "sequence numbers; run the job again"
+        )
+    highest = max(file.max_sequence for file in live)
+    messages = renumber(change.messages, highest + 1 + random.randrange(RANDOM_NUMBERS))
+    assert not _is_tied(messages, kept)
+    return Change(change.job, change.kind, messages, change.replaced)
+
+
+def _is_tied(messages: Sequence[CommitMessage], kept: Sequence[LiveFile]) -> bool:
+    ours: dict[tuple[Partition, int], list[tuple[int, int]]] = {}
+    for message in messages:
+        ranges = [(file.min_sequence, file.max_sequence) for file in message.files]
+        ours.setdefault((partition_values(message.partition), message.bucket), []).extend(ranges)
+    return any(
+        low <= file.max_sequence and file.min_sequence <= high
+        for file in kept
+        for low, high in ours.get((file.partition, file.bucket), ())
+    )
+
+
+def _records(table: Table, change: Change, live: Sequence[LiveFile]) -> list[Record]:
+    deleted = [f.deleted() for f in live if change.replaced is not None and change.replaced(f)]
+    ours = [
+        record
+        for message in change.messages
+        for record in added(table.layout, table.shapes, message)
+    ]
+    return deleted + ours
+
+
+# ---- one attempt ----
+
+
+def _attempt(table: Table, change: Change, base: Any, records: Sequence[Record]) -> int | None:
+    """Write manifests and publish; None if another commit took the snapshot id."""
+    written: list[str] = []
+    try:
+        snapshot = _prepare(table, change, base, records, written)
+    except BaseException:
+        table.manifests.remove(written)
+        raise
+    try:
+        is_published = _publish(table, snapshot, change.job)
+    except OSError:
+        table.manifests.remove(written)
+        raise
+    if not is_published:
+        table.manifests.remove(written)
+    return int(snapshot.id) if is_published else None
+
+
+def _prepare(
+    table: Table, change: Change, base: Any, records: Sequence[Record], written: list[str]
+) -> Any:
+    """The snapshot to publish; names of the files it needs are added to `written` beforehand."""
+    manifests, schema_id = table.manifests, table.layout.schema_id
+    unique = uuid.uuid4()
+    base_list, delta_list = f"manifest-list-{unique}-0", f"manifest-list-{unique}-1"
+    written += [base_list, delta_list]
+    delta = manifests.write(records, schema_id)
+    written += [record["_FILE_NAME"] for record in delta]
+    listed = [] if base is None else manifests.listed(base)
+    kept, fresh = merge(manifests, listed, table.options, schema_id)
+    written += fresh
+    base_size = manifests.write_list(base_list, kept)
+    delta_size = manifests.write_list(delta_list, delta)
+    rows = sum(_signed_rows(record) for record in records)
+    return Snapshot(
+        version=3,
+        id=1 if base is None else base.id + 1,
+        schema_id=schema_id,
+        base_manifest_list=base_list,
+        base_manifest_list_size=base_size,
+        delta_manifest_list=delta_list,
+        delta_manifest_list_size=delta_size,
+        total_record_count=rows + (0 if base is None else base.total_record_count or 0),
+        delta_record_count=rows,
+        commit_user=str(uuid.uuid4()),
+        commit_identifier=BATCH_COMMIT_IDENTIFIER,
+        commit_kind=change.kind,
+        time_millis=int(time.time() * 1000),
+        index_manifest=None if base is None else base.index_manifest,
+        watermark=None if base is None else base.watermark,
+        statistics=None if base is None else base.statistics,
+        next_row_id=None if base is None else base.next_row_id,
+    )
+
+
+def _signed_rows(record: Record) -> int:
+    rows = int(record["_FILE"]["_ROW_COUNT"])
+    return -rows if record["_KIND"] else rows
+
+
+def _publish(table: Table, snapshot: Any, job: str) -> bool:
+    """Publish; from here on the job's files may be live, until the snapshot is known not to be."""
+    _remember(job, None)
+    try:
+        is_published = table.snapshots.publish(snapshot)
+    except OSError as error:
+        is_published = _happened(table, snapshot, error)
+        if not is_published:
+            _forget(job)
+            raise
+    if is_published:
+        _remember(job, snapshot.id)
+    else:
+        _forget(job)
+    return is_published
+
+
+def _happened(table: Table, snapshot: Any, error: OSError) -> bool:
+    """Whether a publishing call that failed published all the same."""
+    try:
+        found = table.snapshots.find(snapshot.id)
+    except Exception as unreadable:
+        raise UnknownOutcomeError(
+            f"commit of snapshot {snapshot.id} to table {table.layout.name} failed ({error}) and "
+            f"whether it took place can't be read ({unreadable}); its data files were kept: look "
+            f"for commit user {snapshot.commit_user} in {table.snapshots.path(snapshot.id)} before "
+            "running the job again"
+        ) from error
+    return found is not None and found.commit_user == snapshot.commit_user
+
+
+def _remember(job: str, snapshot_id: int | None) -> None:
+    with _outcomes_lock:
+        _outcomes[job] = snapshot_id
+        while len(_outcomes) > _OUTCOMES_KEPT:
+            del _outcomes[next(iter(_outcomes))]
+
+
+def _forget(job: str) -> None:
+    with _outcomes_lock:
+        _outcomes.pop(job, None)

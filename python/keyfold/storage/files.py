@@ -1,0 +1,222 @@
+"""Files of a warehouse: a local folder for everything, any other file system for reading only.
+
+Publishing means creating a file with its content at once and exclusively: of several processes that
+publish one name exactly one wins. A file system that can't do that is refused for writing.
+"""
+
+import contextlib
+import os
+import shutil
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import unquote, urlparse
+
+from keyfold.errors import NotSupportedError
+from keyfold.storage.paimon import FileIO, Options
+
+
+class Files(Protocol):
+    """What storage needs of a file system; paths are full paths without a trailing slash."""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether writing is possible."""
+
+    def read(self, path: str) -> bytes:
+        """The content; FileNotFoundError if there is none."""
+
+    def exists(self, path: str) -> bool:
+        """Whether a file or folder is there."""
+
+    def folders(self, path: str) -> list[str]:
+        """Sorted names of the folders in a folder, hidden ones left out; empty if it is missing."""
+
+    def names(self, path: str) -> list[str]:
+        """Names of everything in a folder; empty if it is missing."""
+
+    def stamp(self, path: str) -> str:
+        """A word that changes when the file is replaced; FileNotFoundError if there is none."""
+
+    def write(self, path: str, data: bytes) -> None:
+        """Write a file whose name nobody else uses."""
+
+    def replace(self, path: str, data: bytes) -> None:
+        """Write a file over whatever has that name, in one step."""
+
+    def publish(self, path: str, data: bytes) -> bool:
+        """Create the file exclusively; False if it exists."""
+
+    def remove(self, path: str) -> None:
+        """Remove a file if it is there."""
+
+
+@dataclass(frozen=True)
+class LocalFiles:
+    """A local (or mounted) file system."""
+
+    @property
+    def is_local(self) -> bool:
+        return True
+
+    def read(self, path: str) -> bytes:
+        return Path(path).read_bytes()
+
+    def exists(self, path: str) -> bool:
+        return Path(path).exists()
+
+    def folders(self, path: str) -> list[str]:
+        with _scan(path) as entries:
+            return sorted(e.name for e in entries if not e.name.startswith(".") and e.is_dir())
+
+    def names(self, path: str) -> list[str]:
+        with _scan(path) as entries:
+            return [entry.name for entry in entries]
+
+    def stamp(self, path: str) -> str:
+        status = Path(path).stat()
+        return f"{status.st_ino}-{status.st_mtime_ns}"
+
+    def write(self, path: str, data: bytes) -> None:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        _write_synced(path, data)
+
+    def replace(self, path: str, data: bytes) -> None:
+        with _temporary(path, data) as temporary:
+            Path(temporary).replace(path)
+
+    def publish(self, path: str, data: bytes) -> bool:
+        with _temporary(path, data) as temporary:
+            try:
+                os.link(temporary, path)
+            except FileExistsError:
+                return False
+            except OSError:
+                # On a network mount the link may have been made although its answer got lost.
+                if Path(temporary).stat().st_nlink == 1:
+                    raise
+        _sync_folder(path)
+        return True
+
+    def remove(self, path: str) -> None:
+        Path(path).unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _scan(path: str) -> Iterator[Iterator[os.DirEntry[str]]]:
+    try:
+        with os.scandir(path) as entries:
+            yield entries
+    except FileNotFoundError:
+        yield iter(())
+
+
+@contextlib.contextmanager
+def _temporary(path: str, data: bytes) -> Iterator[str]:
+    folder = Path(path).parent
+    folder.mkdir(parents=True, exist_ok=True)
+    temporary = str(folder / f".tmp-{uuid.uuid4()}")
+    try:
+        _write_synced(temporary, data)
+        yield temporary
+    finally:
+        Path(temporary).unlink(missing_ok=True)
+
+
+def _write_synced(path: str, data: bytes) -> None:
+    with open(path, "xb") as file:  # noqa: PTH123 - "xb" refuses to write over another's file
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync_folder(path: str) -> None:
+    descriptor = os.open(str(Path(path).parent), os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@dataclass(frozen=True)
+class RemoteFiles:
+    """Any file system pypaimon opens, for reading: none of them creates a file exclusively."""
+
+    io: Any
+    root: str
+
+    @property
+    def is_local(self) -> bool:
+        return False
+
+    def read(self, path: str) -> bytes:
+        with self.io.new_input_stream(path) as stream:
+            data: bytes = stream.read()
+            return data
+
+    def exists(self, path: str) -> bool:
+        return bool(self.io.exists(path))
+
+    def folders(self, path: str) -> list[str]:
+        listed = self.io.list_status(path) if self.io.exists(path) else []
+        names = [_base_name(status) for status in listed if _is_folder(status)]
+        return sorted(name for name in names if name and not name.startswith("."))
+
+    def names(self, path: str) -> list[str]:
+        listed = self.io.list_status(path) if self.io.exists(path) else []
+        return [_base_name(status) for status in listed]
+
+    def stamp(self, path: str) -> str:
+        status = self.io.get_file_status(path)
+        return f"{getattr(status, 'size', '')}-{getattr(status, 'mtime_ns', '')}"
+
+    def write(self, path: str, data: bytes) -> None:
+        raise self._refused(path)
+
+    def replace(self, path: str, data: bytes) -> None:
+        raise self._refused(path)
+
+    def publish(self, path: str, data: bytes) -> bool:
+        raise self._refused(path)
+
+    def remove(self, path: str) -> None:
+        raise self._refused(path)
+
+    def _refused(self, path: str) -> NotSupportedError:
+        return NotSupportedError(
+            f"writing below {self.root} is not supported: its file system offers no exclusive "
+            f"creation of {path.rsplit('/', 1)[-1]}, so two jobs could both commit; "
+            "use a local or mounted warehouse"
+        )
+
+
+def _base_name(status: Any) -> str:
+    return str(getattr(status, "base_name", None) or status.path.rstrip("/").rsplit("/", 1)[-1])
+
+
+def _is_folder(status: Any) -> bool:
+    return str(getattr(status, "type", "")).rsplit(".", 1)[-1] == "Directory"
+
+
+def local_path(location: str) -> str | None:
+    """The path of a location on the local file system, None for any other scheme."""
+    parsed = urlparse(location)
+    if parsed.scheme in ("", "file"):
+        return unquote(parsed.path) if parsed.scheme else location
+    return None
+
+
+def remove_tree(path: str) -> None:
+    """Remove a folder and what is in it; missing parts are passed over."""
+    shutil.rmtree(path, ignore_errors=True)
+
+
+def open_files(warehouse: str, options: Mapping[str, str]) -> tuple[Files, str]:
+    """The file system of a warehouse and its full path there."""
+    local = local_path(warehouse)
+    if local is not None:
+        return LocalFiles(), str(Path(local).expanduser().absolute())
+    root = warehouse.rstrip("/")
+    return RemoteFiles(FileIO.get(root, Options(dict(options))), root), root

@@ -1,0 +1,94 @@
+"""What we can't honour of a table another engine made, refused by name before a row is touched."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from keyfold.errors import NotSupportedError
+from keyfold.layout import TableLayout
+from keyfold.options import parse
+from keyfold.storage.entries import LiveFile
+
+# Options with the only value under which their tables can be read.
+_READ = {
+    "type": "table",
+    "file.format": "parquet",
+    "deletion-vectors.enabled": "false",
+    "row-tracking.enabled": "false",
+    "data-evolution.enabled": "false",
+    "primary-key.nullable": "false",
+    "pk-clustering-override": "false",
+    "sequence.snapshot-ordering": "false",
+}
+_WRITE = {
+    "changelog-producer": "none",
+    "bucket-function.type": "default",
+    "data-file.thin-mode": "false",
+    "changelog-file.format": "parquet",
+}
+_ABSENT_TO_READ = ("data-file.path-directory", "record-level.expire-time")
+_ABSENT_TO_WRITE = (
+    "data-file.external-paths",
+    "file.format.per.level",
+    "metadata.iceberg.storage",
+    "tag.automatic-creation",
+)
+
+
+def check_readable(layout: TableLayout) -> None:
+    """NotSupportedError naming what keeps us from reading the table rightly."""
+    if not layout.primary_key:
+        raise NotSupportedError(f"table {layout.name} has no primary key: it can't be read here")
+    missing = [name for name in layout.partition_keys if name not in layout.primary_key]
+    if missing:
+        raise NotSupportedError(
+            f"table {layout.name}: its primary key lacks partition column {', '.join(missing)}; "
+            "keys that reach across partitions are not supported"
+        )
+    if parse(layout).bucket < 1:
+        raise _refused(layout, "bucket", layout.options.get("bucket", "-1"), "read", "1 or more")
+    _check(layout, _READ, _ABSENT_TO_READ, "read")
+
+
+def check_writable(layout: TableLayout) -> None:
+    """NotSupportedError naming what keeps us from writing the table rightly."""
+    check_readable(layout)
+    _check(layout, _WRITE, _ABSENT_TO_WRITE, "written")
+
+
+def _check(
+    layout: TableLayout, values: Mapping[str, str], absent: Iterable[str], verb: str
+) -> None:
+    for name, expected in values.items():
+        found = layout.options.get(name, expected)
+        if found.lower() != expected:
+            raise _refused(layout, name, found, verb, expected)
+    for name in absent:
+        if name in layout.options:
+            raise _refused(layout, name, layout.options[name], verb, "no such option")
+
+
+def _refused(
+    layout: TableLayout, name: str, found: str, verb: str, expected: str
+) -> NotSupportedError:
+    return NotSupportedError(
+        f"table {layout.name} can't be {verb} here: its option {name} is '{found}', "
+        f"expected {expected}"
+    )
+
+
+def check_files(layout: TableLayout, snapshot: Any, live: Iterable[LiveFile]) -> None:
+    """The same for what only snapshots and files show: bitmaps of deleted rows, formats, places."""
+    if snapshot.index_manifest is not None and "deletion-vectors.enabled" in layout.options:
+        raise NotSupportedError(
+            f"table {layout.name} holds deletion vectors: it can't be read here"
+        )
+    for file in live:
+        if not file.name.endswith(".parquet"):
+            raise NotSupportedError(
+                f"table {layout.name}: data file {file.name} is not Parquet: it can't be read here"
+            )
+        if file.external_path is not None:
+            raise NotSupportedError(
+                f"table {layout.name}: data file {file.name} lies outside the table "
+                f"({file.external_path}): it can't be read here"
+            )

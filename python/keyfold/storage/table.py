@@ -1,0 +1,259 @@
+"""A table at one schema version: what planning and committing ask of it.
+
+The handle is what the JVM carries between questions: it names the table, its schema and the
+snapshot it was loaded at, so that all scans of one query read one snapshot.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from keyfold import options, types
+from keyfold.errors import ConflictError
+from keyfold.layout import Column, TableLayout
+from keyfold.storage.entries import LiveFile, RowShapes
+from keyfold.storage.files import Files, open_files
+from keyfold.storage.manifests import Manifests
+from keyfold.storage.schemas import Schemas, StoredSchema
+from keyfold.storage.snapshots import Snapshots
+from keyfold.storage.support import check_files, check_readable, check_writable
+
+_KEPT = 256
+_LIVE_KEPT = 8
+_lock = threading.Lock()
+_schemas: OrderedDict[tuple[str, int, str], StoredSchema] = OrderedDict()
+_live: OrderedDict[tuple[str, str], tuple[LiveFile, ...]] = OrderedDict()
+
+
+@dataclass(frozen=True)
+class Table:
+    """A loaded table; `snapshot_id` is the latest one at load, None without data."""
+
+    files: Files
+    namespace: str
+    table: str
+    layout: TableLayout
+    snapshot_id: int | None
+
+    @cached_property
+    def shapes(self) -> RowShapes:
+        """Codecs of its manifest rows."""
+        return RowShapes.of(self.layout)
+
+    @cached_property
+    def snapshots(self) -> Snapshots:
+        """Its snapshot folder."""
+        return Snapshots(self.files, self.layout.location)
+
+    @cached_property
+    def manifests(self) -> Manifests:
+        """Its manifest folder."""
+        return Manifests(self.files, self.layout.location, self.shapes)
+
+    @cached_property
+    def options(self) -> options.TableOptions:
+        """Its typed options."""
+        return options.parse(self.layout)
+
+    def schema(self, schema_id: int) -> TableLayout:
+        """The layout at another schema version."""
+        if schema_id == self.layout.schema_id:
+            return self.layout
+        schemas = Schemas(self.files, self.layout.location, self.layout.name)
+        return _read_schema(schemas, schema_id).layout
+
+    def live_files(
+        self,
+        snapshot_id: int | None = None,
+        partition_filter: Callable[[tuple[Any, ...]], bool] | None = None,
+        bucket_filter: Callable[[int, int], bool] | None = None,
+    ) -> list[LiveFile]:
+        """Files of a snapshot (default: that of this handle).
+
+        `partition_filter` is asked with the partition's values, `bucket_filter` with the bucket
+        and the number of buckets of the file's partition.
+        """
+        wanted = self.snapshot_id if snapshot_id is None else snapshot_id
+        found: tuple[LiveFile, ...] = () if wanted is None else self._live(wanted)
+        if partition_filter is None and bucket_filter is None:
+            return list(found)
+        passing: dict[tuple[Any, ...], bool] = {}
+        return [
+            file
+            for file in found
+            if _passes(file, partition_filter, passing)
+            and (bucket_filter is None or bucket_filter(file.bucket, file.total_buckets))
+        ]
+
+    def _live(self, snapshot_id: int) -> tuple[LiveFile, ...]:
+        return live_of_snapshot(self.manifests, self.snapshots.read(snapshot_id))
+
+    def highest_sequence(self, snapshot_id: int | None = None) -> int:
+        """The greatest sequence number of any live file, -1 without data."""
+        return max((file.max_sequence for file in self.live_files(snapshot_id)), default=-1)
+
+    def check_readable(self) -> None:
+        """NotSupportedError naming the option or file that keeps us from reading it rightly."""
+        check_readable(self.layout)
+        if self.snapshot_id is not None:
+            check_files(self.layout, self.snapshots.read(self.snapshot_id), self.live_files())
+
+    def check_writable(self) -> None:
+        """NotSupportedError naming the option that keeps us from writing it rightly."""
+        check_writable(self.layout)
+
+    def check_unchanged(self) -> None:
+        """ConflictError if the table was dropped, replaced or renamed since it was loaded."""
+        _check_identity(self.files, self.layout)
+
+    @cached_property
+    def handle(self) -> dict[str, Any]:
+        """JSON from which `open_handle` reopens this table at this schema and snapshot."""
+        return {
+            "namespace": self.namespace,
+            "table": self.table,
+            "location": self.layout.location,
+            "schema_id": self.layout.schema_id,
+            "snapshot_id": self.snapshot_id,
+            "identity": self.layout.identity,
+        }
+
+    def describe(self) -> dict[str, Any]:
+        """What the JVM shows Spark of the table (JSON)."""
+        layout = self.layout
+        return {
+            "name": layout.name,
+            "namespace": [self.namespace],
+            "table": self.table,
+            "id": self.layout.identity,
+            "version": f"{layout.schema_id}:{self.snapshot_id or 0}",
+            "columns": [_column_json(column) for column in layout.columns],
+            "primary_key": list(layout.primary_key),
+            "partitioning": list(layout.partition_keys),
+            "properties": shown_properties(layout),
+            "bucketing": {"buckets": self.options.bucket, "keys": list(self.options.bucket_key)},
+            "handle": self.handle,
+        }
+
+
+def _passes(
+    file: LiveFile,
+    partition_filter: Callable[[tuple[Any, ...]], bool] | None,
+    passing: dict[tuple[Any, ...], bool],
+) -> bool:
+    if partition_filter is None:
+        return True
+    if file.partition not in passing:
+        passing[file.partition] = partition_filter(file.partition)
+    return passing[file.partition]
+
+
+def live_of_snapshot(manifests: Manifests, snapshot: Any) -> tuple[LiveFile, ...]:
+    """The files of a snapshot; the lists of the last few snapshots are kept."""
+    key = (manifests.location, f"{snapshot.base_manifest_list} {snapshot.delta_manifest_list}")
+    with _lock:
+        if key in _live:
+            _live.move_to_end(key)
+            return _live[key]
+    found = tuple(manifests.live(snapshot))
+    with _lock:
+        _live[key] = found
+        while len(_live) > _LIVE_KEPT:
+            _live.popitem(last=False)
+    return found
+
+
+def _column_json(column: Column) -> dict[str, Any]:
+    return {
+        "name": column.name,
+        "type": types.to_spark(column.type),
+        "nullable": column.type.nullable,
+        "comment": column.comment,
+        "default": column.default,
+    }
+
+
+def shown_properties(layout: TableLayout) -> dict[str, str]:
+    """Options as SHOW TBLPROPERTIES has them, with the primary key and the comment."""
+    shown = {k: v for k, v in layout.options.items() if not k.startswith(options.DEFAULT_PREFIX)}
+    if layout.primary_key:
+        shown["primary-key"] = ",".join(layout.primary_key)
+    if layout.comment is not None:
+        shown["comment"] = layout.comment
+    return shown
+
+
+def load(files: Files, location: str, namespace: str, table: str) -> Table | None:
+    """The table at `location` at its latest schema and snapshot, None if there is none."""
+    schemas = Schemas(files, location, f"{namespace}.{table}")
+    schema_id = schemas.latest_id()
+    if schema_id is None:
+        return None
+    layout = _read_schema(schemas, schema_id).layout
+    return Table(files, namespace, table, layout, Snapshots(files, location).latest_id())
+
+
+def open_handle(
+    handle: Mapping[str, Any], catalog_options: Mapping[str, str], *, latest: bool = False
+) -> Table:
+    """The table of a handle; ConflictError if it was dropped or replaced since.
+
+    `latest` looks up the newest snapshot (a write is planned on it) instead of the handle's.
+    """
+    files, location = open_files(handle["location"], catalog_options)
+    namespace, name = handle["namespace"], handle["table"]
+    schemas = Schemas(files, location, f"{namespace}.{name}")
+    if _stamp(schemas, handle["schema_id"]) != handle["identity"]:
+        raise _changed(schemas.name)
+    layout = _read_schema(schemas, handle["schema_id"]).layout
+    snapshot_id = Snapshots(files, location).latest_id() if latest else handle["snapshot_id"]
+    return Table(files, namespace, name, layout, snapshot_id)
+
+
+def open_layout(layout: TableLayout, catalog_options: Mapping[str, str]) -> Table:
+    """The table of a layout that a write was planned with, at its newest snapshot.
+
+    ConflictError if it was dropped or replaced since.
+    """
+    files, location = open_files(layout.location, catalog_options)
+    _check_identity(files, layout)
+    namespace, name = layout.name.split(".", 1)
+    return Table(files, namespace, name, layout, Snapshots(files, location).latest_id())
+
+
+def _check_identity(files: Files, layout: TableLayout) -> None:
+    schemas = Schemas(files, layout.location, layout.name)
+    if _stamp(schemas, layout.schema_id) != layout.identity:
+        raise _changed(layout.name)
+
+
+def _changed(name: str) -> ConflictError:
+    return ConflictError(
+        f"table {name} was dropped, renamed or replaced since the query was planned: run it again"
+    )
+
+
+def _stamp(schemas: Schemas, schema_id: int) -> str:
+    try:
+        return schemas.files.stamp(schemas.path(schema_id))
+    except FileNotFoundError:
+        return ""
+
+
+def _read_schema(schemas: Schemas, schema_id: int) -> StoredSchema:
+    identity = _stamp(schemas, schema_id)
+    key = (f"{schemas.location} {schemas.name}", schema_id, identity)
+    with _lock:
+        if key in _schemas:
+            _schemas.move_to_end(key)
+            return _schemas[key]
+    read = schemas.read(schema_id)
+    found = replace(read, layout=replace(read.layout, identity=identity))
+    with _lock:
+        _schemas[key] = found
+        while len(_schemas) > _KEPT:
+            _schemas.popitem(last=False)
+    return found
