@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 
 def plan_of(frame: DataFrame) -> str:
@@ -21,3 +21,13 @@ def assert_ours(frame: DataFrame) -> DataFrame:
 def scans(frame: DataFrame) -> list[str]:
     """The lines of the plan that are scans."""
     return [line.strip() for line in plan_of(frame).splitlines() if "BatchScan" in line]
+
+
+def rows_of_tasks(spark: SparkSession, group: str) -> list[int]:
+    """Rows that each task of a job group's last stage read from its exchange."""
+    tracker = spark.sparkContext.statusTracker()
+    jobs = sorted(tracker.getJobIdsForGroup(group))
+    stages = sorted(tracker.getJobInfo(jobs[-1]).stageIds)
+    tasks = spark._jsc.sc().statusStore().taskList(stages[-1], 0, 1000)
+    found = [tasks.apply(i).taskMetrics().get() for i in range(tasks.size())]
+    return [metrics.shuffleReadMetrics().recordsRead() for metrics in found]

@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from integration import stored
-from integration.plans import assert_ours
+from integration.plans import assert_ours, rows_of_tasks
 
 FreshName = Callable[[], str]
 
@@ -62,18 +62,6 @@ def test_no_task_idles_while_another_holds_two(
     busy = [load for load in loads if load]
     assert len(busy) >= tasks, loads
     assert max(busy) <= 1.6 * 8000 / min(buckets, len(busy)), loads
-
-
-def rows_of_tasks(spark: SparkSession, group: str) -> list[int]:
-    """Rows that each task of the group's last stage read from the exchange."""
-    store = spark._jsc.sc().statusStore()
-    jobs = sorted(spark.sparkContext.statusTracker().getJobIdsForGroup(group))
-    stages = sorted(spark.sparkContext.statusTracker().getJobInfo(jobs[-1]).stageIds)
-    tasks = store.taskList(stages[-1], 0, 1000)
-    return [
-        tasks.apply(i).taskMetrics().get().shuffleReadMetrics().recordsRead()
-        for i in range(tasks.size())
-    ]
 
 
 def test_a_failed_write_leaves_the_table_as_it_was(
