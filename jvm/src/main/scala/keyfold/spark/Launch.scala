@@ -29,9 +29,10 @@ object Launch {
     val process = spawn(python, directory)
     try {
       val hello = Json.obj("protocol" -> Protocol, "version" -> version, "token" -> token,
-        "directory" -> directory.toString)
+        "directory" -> directory.toString, "driver" -> Settings.isDriver)
       val ready = readyLine(process, Json.text(hello))
-      check(python, ready.getOrElse(throw notStarted(python, directory, process)))
+      val answer = ready.getOrElse(throw notStarted(python, directory, process))
+      if (answer.has("error")) throw KeyfoldException.fromAnswer(answer.get("error"))
       new ForkServer(process, directory, token)
     } catch {
       case failure: Throwable =>
@@ -69,17 +70,6 @@ object Launch {
     } catch { case _: IOException | _: TimeoutException => None }
   }
 
-  private def check(python: Interpreter, ready: JsonNode): Unit = {
-    if (ready.has("error")) throw KeyfoldException.fromAnswer(ready.get("error"))
-    val theirs = ready.path("version").asText
-    if (theirs != version || ready.path("protocol").asInt != Protocol) {
-      val jar = Option(getClass.getProtectionDomain.getCodeSource).map(_.getLocation.getPath).orNull
-      throw new KeyfoldException("EnvironmentMismatchError", s"keyfold's jar $jar has version $version, "
-        + s"but Python $python has keyfold $theirs (${ready.path("executable").asText}). Use the jar that "
-        + s"`python -m keyfold jar-path` prints there, or install keyfold==$version for that Python.")
-    }
-  }
-
   private def notStarted(python: Interpreter, directory: Path, process: Process): KeyfoldException = {
     val ended = process.waitFor(1, TimeUnit.SECONDS)
     val errors = Errors.tail(directory.resolve(ForkServer.ErrorFile))
@@ -88,7 +78,7 @@ object Launch {
       else if (errors.contains("No module named 'keyfold") || errors.contains("No module named keyfold"))
         s"Python $python has no package keyfold. Install keyfold==$version there, or set " +
           "spark.keyfold.python (on the driver spark.keyfold.driver.python) to a Python that has it."
-      else s"Python $python ended with code ${process.exitValue} while it started keyfold.worker"
+      else s"Python $python cannot run keyfold.worker: ${errors.linesIterator.toSeq.lastOption.mkString}"
     new KeyfoldException("EnvironmentMismatchError", s"$message\n$errors".stripTrailing)
   }
 

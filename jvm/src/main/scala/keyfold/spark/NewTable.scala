@@ -1,19 +1,29 @@
 package keyfold.spark
 
+import java.util.Locale
+
 import scala.jdk.CollectionConverters._
 
-import org.apache.spark.sql.connector.catalog.TableInfo
+import org.apache.spark.sql.connector.catalog.{TableCatalog, TableInfo}
 import org.apache.spark.sql.connector.catalog.constraints.{Constraint, PrimaryKey}
 import org.apache.spark.sql.connector.expressions.{NamedReference, Transform}
 import org.apache.spark.sql.keyfold.Refusal
 
 /** Driver side: the fields of create_table and stage_table. */
 object NewTable {
-  def fields(table: String, info: TableInfo): Seq[(String, Any)] = Seq(
-    "columns" -> info.columns.map(Columns.toJson),
-    "partitioning" -> info.partitions.map(partitionColumn(table, _)),
-    "primary_key" -> primaryKey(table, info.constraints),
-    "properties" -> info.properties.asScala.toMap)
+  private val OurProviders = Set("keyfold", "paimon")
+
+  def fields(table: String, info: TableInfo): Seq[(String, Any)] = {
+    val properties = info.properties.asScala.toMap
+    properties.get(TableCatalog.PROP_PROVIDER).map(_.toLowerCase(Locale.ROOT)).filterNot(OurProviders)
+      .foreach(provider => throw Refusal(s"table $table is declared USING $provider; leave USING out: "
+        + "this catalog's tables are Paimon tables of Parquet files"))
+    Seq(
+      "columns" -> info.columns.map(Columns.toJson),
+      "partitioning" -> info.partitions.map(partitionColumn(table, _)),
+      "primary_key" -> primaryKey(table, info.constraints),
+      "properties" -> properties)
+  }
 
   private def partitionColumn(table: String, transform: Transform): String = transform.name match {
     case "identity" => columnName(table, transform.references.head)

@@ -1,21 +1,22 @@
 package org.apache.spark.sql.keyfold
 
 import keyfold.spark.KeyfoldException
+import org.apache.spark.QueryContext
 import org.apache.spark.sql.AnalysisException
 
-/** Driver side: a statement that we refuse, in the class that Spark and PySpark show without a
-  * JVM stack: "fix the table, the option or the statement".
+/** Driver side: why a statement was not done, in the class that Spark and PySpark show as its message
+  * alone, without a JVM stack before or after it.
   */
 final class Refusal(message: String, cause: Throwable)
-    extends AnalysisException(message, None, None, Option(cause), None, Map.empty,
-      Array.empty[org.apache.spark.QueryContext])
+    extends AnalysisException(message, None, None, Option(cause), None, Map.empty, Array.empty[QueryContext])
 
 object Refusal {
-  private val Kinds = Set("TableError", "NotSupportedError")
+  /** Failures for which Spark has classes of its own, which it acts on. */
+  private val SparkHas = Set("NoSuchTableError", "TableExistsError", "NoSuchNamespaceError",
+    "NamespaceExistsError", "NamespaceNotEmptyError")
 
   def apply(message: String): Refusal = new Refusal(message, null)
 
-  /** The same failure as a Refusal if the user's statement is what to change. */
   def of(failure: KeyfoldException): Throwable =
-    if (Kinds(failure.kind)) new Refusal(failure.getMessage, failure) else failure
+    if (SparkHas(failure.kind)) failure else new Refusal(failure.getMessage, failure)
 }
