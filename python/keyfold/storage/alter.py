@@ -1,0 +1,159 @@
+"""ALTER TABLE: changes to the newest schema, published exclusively as the next version."""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from keyfold.errors import ConflictError, NotSupportedError, TableError
+from keyfold.layout import Column, TableLayout
+from keyfold.options import DEFAULT_PREFIX, normalize
+from keyfold.storage.definition import check_layout, literal_text, new_column, with_schema_id
+from keyfold.storage.schemas import Schemas, StoredSchema
+from keyfold.storage.snapshots import Snapshots
+
+_ALWAYS_FIXED = {"primary-key", "partition", "location", "type", "file.format"}
+_FIXED_WITH_DATA = {
+    "bucket",
+    "bucket-key",
+    "merge-engine",
+    "sequence.field",
+    "sequence.field.sort-order",
+    "rowkind.field",
+    "partition.default-name",
+    "partition.legacy-name",
+}
+_TRIES = 20
+
+Change = Mapping[str, Any]
+
+
+def alter(schemas: Schemas, snapshots: Snapshots, changes: Sequence[Change]) -> None:
+    """Apply all changes or none; another ALTER that comes in between is built upon."""
+    for _ in range(_TRIES):
+        schema_id = schemas.latest_id()
+        if schema_id is None:
+            raise ConflictError(f"table {schemas.name} was dropped during ALTER TABLE")
+        has_data = snapshots.latest_id() is not None
+        changed = schemas.read(schema_id)
+        for change in changes:
+            changed = _apply(changed, change, has_data)
+        check_layout(changed.layout)
+        if schemas.publish(with_schema_id(changed, schema_id + 1)):
+            return
+    raise ConflictError(f"table {schemas.name}: other ALTER TABLE statements came first; run again")
+
+
+def _apply(schema: StoredSchema, change: Change, has_data: bool) -> StoredSchema:
+    kind = change["change"]
+    if kind == "set_property":
+        return _set_property(schema, change["key"], change["value"], has_data)
+    if kind in ("unset_property", "remove_property"):
+        return _unset_property(schema, change["key"], has_data)
+    if kind == "add_column":
+        return _add_column(schema, change, has_data)
+    if kind == "update_column_comment":
+        return _comment_column(schema, _top_name(schema.layout, change), change.get("comment"))
+    raise NotSupportedError(
+        f"ALTER TABLE {schema.layout.name}: {str(kind).replace('_', ' ')} is not supported"
+    )
+
+
+# ---- properties ----
+
+
+def _set_property(schema: StoredSchema, key: str, value: str, has_data: bool) -> StoredSchema:
+    layout = schema.layout
+    if key == "comment":
+        return replace(schema, layout=replace(layout, comment=value or None))
+    for name, text in normalize({key: value}).items():
+        if layout.options.get(name) != text:
+            _check_mutable(layout, name, has_data)
+        layout = replace(layout, options={**layout.options, name: text})
+    return replace(schema, layout=layout)
+
+
+def _unset_property(schema: StoredSchema, key: str, has_data: bool) -> StoredSchema:
+    layout = schema.layout
+    if key == "comment":
+        return replace(schema, layout=replace(layout, comment=None))
+    for name in normalize({key: ""}):
+        if name == "bucket" or (name in layout.options or name in _ALWAYS_FIXED):
+            _check_mutable(layout, name, has_data or name == "bucket")
+        options = {k: v for k, v in layout.options.items() if k != name}
+        layout = replace(layout, options=options)
+    return replace(schema, layout=layout)
+
+
+def _check_mutable(layout: TableLayout, name: str, has_data: bool) -> None:
+    if name in _ALWAYS_FIXED or name.startswith(DEFAULT_PREFIX):
+        raise TableError(f"ALTER TABLE {layout.name}: property {name} can't be changed")
+    if has_data and name in _FIXED_WITH_DATA:
+        raise TableError(
+            f"ALTER TABLE {layout.name}: property {name} can't be changed once the table holds "
+            "data; make a new table and copy"
+        )
+
+
+# ---- columns ----
+
+
+def _top_name(layout: TableLayout, change: Change) -> str:
+    name = change["name"]
+    parts = [name] if isinstance(name, str) else list(name)
+    if len(parts) != 1:
+        raise NotSupportedError(
+            f"ALTER TABLE {layout.name}: changing the nested field {'.'.join(parts)} "
+            "is not supported"
+        )
+    return str(parts[0])
+
+
+def _add_column(schema: StoredSchema, change: Change, has_data: bool) -> StoredSchema:
+    layout, name = schema.layout, _top_name(schema.layout, change)
+    if layout.has_column(name):
+        raise TableError(f"ALTER TABLE {layout.name}: column {name} exists")
+    _check_addable(layout, name, change, has_data)
+    ids = itertools.count(schema.highest_field_id + 1)
+    column = new_column(layout.name, {**change, "name": name}, ids)
+    options = dict(layout.options)
+    if column.default is not None:
+        options[DEFAULT_PREFIX + name] = column.default
+    literal = literal_text(change)
+    literals = dict(schema.literals) | ({} if literal is None else {name: literal})
+    columns = _placed(layout, column, change.get("position"))
+    return StoredSchema(replace(layout, columns=columns, options=options), next(ids) - 1, literals)
+
+
+def _check_addable(layout: TableLayout, name: str, change: Change, has_data: bool) -> None:
+    if not change.get("nullable", True):
+        raise NotSupportedError(
+            f"ALTER TABLE {layout.name}: column {name} must be nullable, stored rows have no value"
+        )
+    if change.get("default") is not None and has_data:
+        raise NotSupportedError(
+            f"ALTER TABLE {layout.name}: adding column {name} with a DEFAULT to a table that holds "
+            "data is not supported: rows already stored would read NULL; add it without"
+        )
+
+
+def _placed(layout: TableLayout, column: Column, position: Any) -> tuple[Column, ...]:
+    """All columns with the new one at the end, `first`, or {"after": name}."""
+    columns = list(layout.columns)
+    if position is None:
+        return (*columns, column)
+    if isinstance(position, str) and position.lower() == "first":
+        return (column, *columns)
+    after = position["after"] if isinstance(position, Mapping) else position
+    at = columns.index(layout.column(after)) + 1
+    return (*columns[:at], column, *columns[at:])
+
+
+def _comment_column(schema: StoredSchema, name: str, comment: str | None) -> StoredSchema:
+    layout = schema.layout
+    layout.column(name)
+    columns = tuple(
+        replace(column, comment=comment or None) if column.name == name else column
+        for column in layout.columns
+    )
+    return replace(schema, layout=replace(layout, columns=columns))

@@ -1,0 +1,254 @@
+"""A catalog: namespaces and tables below one warehouse folder.
+
+A table appears, changes its place and disappears in one step, by renaming its folder. Building one
+aside and swapping it in (`stage`) is how CREATE … AS SELECT and REPLACE keep the old table until the
+new one is complete.
+"""
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from keyfold.errors import (
+    NoSuchTableError,
+    NotSupportedError,
+    TableError,
+    TableExistsError,
+)
+from keyfold.storage import folders, table
+from keyfold.storage.alter import alter
+from keyfold.storage.definition import NewTable, define
+from keyfold.storage.files import Files, open_files, remove_tree
+from keyfold.storage.namespaces import Namespace, Namespaces, check_name, single
+from keyfold.storage.schemas import Schemas
+from keyfold.storage.snapshots import Snapshots
+from keyfold.storage.table import Table
+
+MODES = ("create", "replace", "create_or_replace")
+_FILESYSTEM = ("filesystem", "paimon")
+
+_catalogs: dict[str, "Catalog"] = {}
+_lock = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Staged:
+    """A table built aside; JSON on the wire, opaque to the JVM."""
+
+    namespace: str
+    table: str
+    location: str
+    mode: str
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON object."""
+        return dict(self.__dict__)
+
+    @staticmethod
+    def from_json(json: Mapping[str, Any]) -> "Staged":
+        """The inverse of `to_json`."""
+        return Staged(json["namespace"], json["table"], json["location"], json["mode"])
+
+
+def open_catalog(name: str, options: Mapping[str, str]) -> "Catalog":
+    """The catalog of these options (`warehouse`, and what its file system needs), kept open."""
+    key = repr((name, sorted(options.items())))
+    with _lock:
+        if key not in _catalogs:
+            _catalogs[key] = _open(name, options)
+        return _catalogs[key]
+
+
+def _open(name: str, options: Mapping[str, str]) -> "Catalog":
+    kind = options.get("metastore") or options.get("type") or _FILESYSTEM[0]
+    if kind.lower() not in _FILESYSTEM:
+        raise NotSupportedError(
+            f"catalog {name}: type {kind} is not supported, expected {_FILESYSTEM[0]}"
+        )
+    warehouse = options.get("warehouse")
+    if not warehouse:
+        raise TableError(
+            f"catalog {name} has no warehouse: set spark.sql.catalog.{name}.warehouse to a folder"
+        )
+    files, root = open_files(warehouse, options)
+    return Catalog(name, files, Namespaces(files, root.rstrip("/")))
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """One open catalog; every answer is read anew, nothing of it is kept."""
+
+    name: str
+    files: Files
+    namespaces: Namespaces
+
+    # ---- namespaces ----
+
+    def list_namespaces(self) -> list[list[str]]:
+        """All namespaces; there is one level."""
+        return [[name] for name in self.namespaces.names()]
+
+    def load_namespace(self, namespace: Namespace) -> dict[str, str]:
+        """Properties; NoSuchNamespaceError."""
+        return self.namespaces.load(namespace)
+
+    def create_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
+        """NamespaceExistsError if it is there."""
+        self._check_writable()
+        self.namespaces.create(namespace, properties)
+
+    def alter_namespace(
+        self, namespace: Namespace, changed: Mapping[str, str], unset: Sequence[str]
+    ) -> None:
+        """Set and unset properties."""
+        self._check_writable()
+        self.namespaces.alter(namespace, changed, unset)
+
+    def drop_namespace(self, namespace: Namespace, cascade: bool) -> bool:
+        """False if there is none; NamespaceNotEmptyError without `cascade`."""
+        self._check_writable()
+        return self.namespaces.drop(namespace, cascade)
+
+    # ---- tables ----
+
+    def list_tables(self, namespace: Namespace) -> list[str]:
+        """Names of the tables, sorted."""
+        return self.files.folders(self.namespaces.path(self.namespaces.require(namespace)))
+
+    def load_table(self, namespace: Namespace, name: str) -> Table:
+        """The table at its newest schema and snapshot; NoSuchTableError."""
+        found = self._find(namespace, name)
+        if found is None:
+            raise NoSuchTableError(f"table {'.'.join([*namespace, name])} does not exist")
+        return found
+
+    def _find(self, namespace: Namespace, name: str) -> Table | None:
+        is_plain = len(namespace) == 1 and not name.startswith(".") and "/" not in name
+        if not is_plain or not self.namespaces.exists(namespace[0]):
+            return None
+        return table.load(self.files, self.location(namespace[0], name), namespace[0], name)
+
+    def location(self, namespace: str, name: str) -> str:
+        """Where a table lies."""
+        return f"{self.namespaces.path(namespace)}/{name}"
+
+    def create_table(
+        self, namespace: Namespace, name: str, new: NewTable, *, if_not_exists: bool = False
+    ) -> Table:
+        """Make an empty table; TableExistsError unless `if_not_exists`."""
+        existing = self._find(namespace, name)
+        if existing is not None and if_not_exists:
+            return existing
+        staged = self.stage(namespace, name, new, "create")
+        try:
+            self.commit_staged(staged)
+        except TableExistsError:
+            if not if_not_exists:
+                raise
+        return self.load_table(namespace, name)
+
+    def drop_table(self, namespace: Namespace, name: str) -> bool:
+        """Remove a table, a broken one too; False if there is none."""
+        self._check_writable()
+        check_name("table", name)
+        return folders.remove(self.location(single(namespace), name))
+
+    def rename_table(
+        self, namespace: Namespace, name: str, to_namespace: Namespace, to_name: str
+    ) -> None:
+        """Move a table, into another namespace too."""
+        self._check_writable()
+        check_name("table", to_name)
+        self.load_table(namespace, name)
+        target = self.namespaces.require(to_namespace)
+        self.namespaces.make(target)
+        source = self.location(single(namespace), name)
+        if not folders.move(source, self.location(target, to_name)):
+            raise TableExistsError(f"table {target}.{to_name} exists")
+
+    def alter_table(
+        self, namespace: Namespace, name: str, changes: Sequence[Mapping[str, Any]]
+    ) -> Table:
+        """Apply all changes or none; the table as it is then."""
+        self._check_writable()
+        location = self.load_table(namespace, name).layout.location
+        schemas = Schemas(self.files, location, f"{namespace[0]}.{name}")
+        alter(schemas, Snapshots(self.files, location), changes)
+        return self.load_table(namespace, name)
+
+    # ---- staging ----
+
+    def stage(self, namespace: Namespace, name: str, new: NewTable, mode: str) -> Staged:
+        """Build an empty table aside, for `commit_staged` or `abort_staged`."""
+        assert mode in MODES, mode
+        self._check_writable()
+        check_name("table", name)
+        database = self.namespaces.require(namespace)
+        existing = self._find(namespace, name)
+        if mode == "create" and existing is not None:
+            raise TableExistsError(f"table {database}.{name} exists")
+        if mode == "replace" and existing is None:
+            raise NoSuchTableError(f"table {database}.{name} does not exist")
+        schema = define(f"{database}.{name}", self.location(database, name), new)
+        folder = self.namespaces.make(database)
+        folders.clear_stale(folder)
+        staged = Staged(database, name, folders.hidden(folder, folders.STAGING), mode)
+        moved = replace(schema, layout=replace(schema.layout, location=staged.location))
+        Schemas(self.files, staged.location, schema.layout.name).publish(moved)
+        return staged
+
+    def staged_table(self, staged: Staged) -> Table:
+        """The table aside, to be written to."""
+        found = table.load(self.files, staged.location, staged.namespace, staged.table)
+        if found is None:
+            raise NoSuchTableError(
+                f"the staged table {staged.namespace}.{staged.table} is gone: run the query again"
+            )
+        return found
+
+    def commit_staged(self, staged: Staged) -> None:
+        """Put it in place: TableExistsError if a create lost the race, else the old one goes."""
+        target = self.location(staged.namespace, staged.table)
+        if staged.mode == "replace":
+            self._exchange(staged, target)
+            return
+        if folders.move(staged.location, target):
+            return
+        if staged.mode == "create":
+            self._take_empty_or_fail(staged, target)
+            return
+        self._exchange(staged, target)
+
+    def _take_empty_or_fail(self, staged: Staged, target: str) -> None:
+        """A folder without any schema is no table: what broke there is replaced."""
+        if Schemas(self.files, target, staged.table).latest_id() is not None:
+            self.abort_staged(staged)
+            raise TableExistsError(f"table {staged.namespace}.{staged.table} exists")
+        self._exchange(staged, target)
+
+    def _exchange(self, staged: Staged, target: str) -> None:
+        try:
+            folders.exchange(staged.location, target)
+        except FileNotFoundError:
+            if not Path(staged.location).exists() or staged.mode == "replace":
+                self.abort_staged(staged)
+                raise NoSuchTableError(
+                    f"table {staged.namespace}.{staged.table} was dropped while it was replaced"
+                ) from None
+            return self.commit_staged(staged)
+        remove_tree(staged.location)
+        return None
+
+    def abort_staged(self, staged: Staged) -> None:
+        """Remove what was built aside."""
+        assert Path(staged.location).name.startswith(folders.STAGING), staged.location
+        remove_tree(staged.location)
+
+    def _check_writable(self) -> None:
+        if not self.files.is_local:
+            raise NotSupportedError(
+                f"catalog {self.name}: {self.namespaces.warehouse} can only be read: its file "
+                "system offers no exclusive creation of files; use a local or mounted warehouse"
+            )

@@ -1,0 +1,146 @@
+"""CREATE TABLE: from Spark's columns, key and properties to the first schema of a table.
+
+Everything that can't work is refused here, naming table, column or option; later nothing is.
+"""
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from keyfold import types
+from keyfold.errors import KeyfoldError, NotSupportedError, TableError
+from keyfold.layout import Column, TableLayout
+from keyfold.merge.plan import check as check_engine
+from keyfold.options import DEFAULT_BUCKETS, DEFAULT_PREFIX, check_create, normalize
+from keyfold.storage.schemas import StoredSchema
+
+_RESERVED = {"_SEQUENCE_NUMBER", "_VALUE_KIND", "_LEVEL", "_ROW_ID", "_ORDINAL", "rowkind"}
+_NO_PARTITION = {"BINARY", "VARBINARY", "BYTES", "FLOAT", "DOUBLE"}
+
+
+@dataclass(frozen=True)
+class NewTable:
+    """A CREATE or REPLACE statement; `columns` are dictionaries of the wire (Spark type JSON)."""
+
+    columns: Sequence[Mapping[str, Any]]
+    partitioning: tuple[str, ...] = ()
+    primary_key: tuple[str, ...] | None = None
+    properties: Mapping[str, str] | None = None
+
+    @staticmethod
+    def from_json(question: Mapping[str, Any]) -> "NewTable":
+        """From a question's columns, partitioning, primary_key and properties."""
+        key = question.get("primary_key")
+        return NewTable(
+            columns=question["columns"],
+            partitioning=tuple(question.get("partitioning") or ()),
+            primary_key=None if key is None else tuple(key),
+            properties=dict(question.get("properties") or {}),
+        )
+
+
+def define(name: str, location: str, new: NewTable) -> StoredSchema:
+    """The first schema of the table; TableError or NotSupportedError for what can't work."""
+    properties = dict(new.properties or {})
+    comment = properties.pop("comment", None)
+    _check_location(name, location, properties)
+    key = _primary_key(name, new, properties)
+    options = {"bucket": str(DEFAULT_BUCKETS)} | normalize(properties)
+    ids = itertools.count()
+    columns = tuple(new_column(name, column, ids, column["name"] in key) for column in new.columns)
+    defaults = {DEFAULT_PREFIX + c.name: c.default for c in columns if c.default is not None}
+    options |= defaults
+    layout = TableLayout(
+        name, location, 0, columns, key, new.partitioning, options, comment or None
+    )
+    check_layout(layout)
+    return StoredSchema(layout, next(ids) - 1, _literals(new.columns))
+
+
+def check_layout(layout: TableLayout) -> None:
+    """Every check of CREATE, also after ALTER."""
+    _check_columns(layout)
+    check_create(layout)
+    check_engine(layout)
+
+
+def _check_location(name: str, location: str, properties: Mapping[str, str]) -> None:
+    wanted = properties.get("location")
+    if wanted is not None and wanted.removeprefix("file:").rstrip("/") != location:
+        raise NotSupportedError(
+            f"table {name}: LOCATION {wanted} is not supported; tables of this catalog lie below "
+            f"its warehouse, this one at {location}"
+        )
+
+
+def _primary_key(name: str, new: NewTable, properties: dict[str, str]) -> tuple[str, ...]:
+    text = properties.pop("primary-key", None)
+    named = None if text is None else tuple(p.strip() for p in text.split(",") if p.strip())
+    if named is not None and new.primary_key is not None and named != new.primary_key:
+        raise TableError(
+            f"table {name}: PRIMARY KEY ({', '.join(new.primary_key)}) and property primary-key "
+            f"({', '.join(named)}) differ"
+        )
+    return new.primary_key or named or ()
+
+
+def new_column(
+    table: str, json: Mapping[str, Any], ids: Iterator[int], is_key: bool = False
+) -> Column:
+    """A column with ids drawn from `ids`: its own, then those of its nested fields."""
+    name = json["name"]
+    column_id = next(ids)
+    try:
+        parsed = types.from_spark(json["type"], json.get("nullable", True) and not is_key)
+        types.check_storable(parsed, name)
+    except KeyfoldError as error:
+        text = str(error).removeprefix(f"column {name}: ")
+        raise type(error)(f"table {table}, column {name}: {text}") from None
+    data_type = types.assign_ids(parsed, lambda: next(ids))
+    return Column(column_id, name, data_type, json.get("comment"), json.get("default"))
+
+
+def _literals(columns: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Paimon's text of literal defaults; those without one (dates, expressions) are left out."""
+    found = {column["name"]: literal_text(column) for column in columns}
+    return {name: text for name, text in found.items() if text is not None}
+
+
+def literal_text(column: Mapping[str, Any]) -> str | None:
+    """Paimon's text of a column's literal default: numbers, text and booleans have one."""
+    value = column.get("default_value")
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    is_plain = not str(column["type"]).startswith(("date", "timestamp", "binary"))
+    return str(value) if isinstance(value, str | int | float) and is_plain else None
+
+
+def _check_columns(layout: TableLayout) -> None:
+    seen: set[str] = set()
+    for column in layout.columns:
+        if column.name.lower() in seen:
+            raise TableError(f"table {layout.name} has two columns {column.name}")
+        if column.name in _RESERVED or column.name.startswith("_KEY_"):
+            raise TableError(f"table {layout.name}: the column name {column.name} is reserved")
+        seen.add(column.name.lower())
+    for name in (*layout.primary_key, *layout.partition_keys):
+        _check_key_type(layout, name)
+
+
+def _check_key_type(layout: TableLayout, name: str) -> None:
+    data_type = layout.column(name).type
+    if not isinstance(data_type, types.Atomic):
+        raise NotSupportedError(
+            f"table {layout.name}: key column {name} must be of an atomic type, "
+            f"it is {types.describe(data_type)}"
+        )
+    if name in layout.partition_keys and data_type.name in _NO_PARTITION:
+        raise NotSupportedError(
+            f"table {layout.name}: partition column {name} can't be {types.describe(data_type)}"
+        )
+
+
+def with_schema_id(schema: StoredSchema, schema_id: int) -> StoredSchema:
+    """The same schema under another id."""
+    return replace(schema, layout=replace(schema.layout, schema_id=schema_id))

@@ -1,0 +1,111 @@
+"""Moving table folders in one step: into a free place, or in exchange with what is there.
+
+`renameat2` does both atomically on Linux. A folder being removed is moved to a hidden name first, so
+that nobody sees half a table; hidden leftovers older than a day go when the next one is made.
+"""
+
+import ctypes
+import errno
+import os
+import time
+import uuid
+from pathlib import Path
+
+from keyfold.storage.files import remove_tree
+
+STAGING = ".staging-"
+DROPPED = ".dropped-"
+STALE_SECONDS = 24 * 3600
+
+_NO_REPLACE = 1
+_EXCHANGE = 2
+_AT_FDCWD = -100
+_TAKEN = (errno.EEXIST, errno.ENOTEMPTY)
+_LACKING = (errno.EINVAL, errno.ENOSYS)
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def hidden(folder: str, prefix: str) -> str:
+    """A fresh hidden path in a folder."""
+    return f"{folder}/{prefix}{uuid.uuid4()}"
+
+
+def move(source: str, target: str) -> bool:
+    """Rename a folder to a free name; False if the name is taken."""
+    try:
+        _rename(source, target, _NO_REPLACE)
+    except OSError as error:
+        if error.errno in _TAKEN:
+            return False
+        if error.errno not in _LACKING:
+            raise
+        return _move_plainly(source, target)
+    return True
+
+
+def _move_plainly(source: str, target: str) -> bool:
+    """Without `renameat2`: a rename onto a folder with content fails just the same."""
+    if Path(target).exists():
+        return False
+    try:
+        Path(source).rename(target)
+    except OSError as error:
+        if error.errno in _TAKEN:
+            return False
+        raise
+    return True
+
+
+def exchange(source: str, target: str) -> None:
+    """Swap two folders, in one step where possible; FileNotFoundError if one is missing."""
+    try:
+        _rename(source, target, _EXCHANGE)
+    except OSError as error:
+        if error.errno not in _LACKING:
+            raise
+        aside = hidden(str(Path(target).parent), DROPPED)
+        Path(target).rename(aside)
+        Path(source).rename(target)
+        Path(aside).rename(source)
+
+
+def _rename(source: str, target: str, flags: int) -> None:
+    if not hasattr(_libc, "renameat2"):
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+    done = _libc.renameat2(
+        _AT_FDCWD, os.fsencode(source), _AT_FDCWD, os.fsencode(target), ctypes.c_uint(flags)
+    )
+    if done != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number), source, None, target)
+
+
+def remove(path: str) -> bool:
+    """Take a folder away in one step, then delete it; False if there was none."""
+    aside = hidden(str(Path(path).parent), DROPPED)
+    try:
+        Path(path).rename(aside)
+    except FileNotFoundError:
+        return False
+    remove_tree(aside)
+    return True
+
+
+def clear_stale(folder: str) -> None:
+    """Delete staging and dropped folders that nothing has written to for a day."""
+    oldest = time.time() - STALE_SECONDS
+    for child in Path(folder).glob(".*"):
+        is_ours = child.name.startswith((STAGING, DROPPED))
+        if is_ours and child.is_dir() and _newest(child) < oldest:
+            remove_tree(str(child))
+
+
+def _newest(folder: Path) -> float:
+    """When anything in a folder was last made, moved or removed."""
+    try:
+        stamps = [Path(found).stat().st_mtime for found, _, _ in os.walk(folder)]
+    except OSError as error:
+        if error.errno == errno.ENOENT:
+            return time.time()
+        raise
+    return max(stamps, default=time.time())

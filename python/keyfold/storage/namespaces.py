@@ -1,0 +1,125 @@
+"""Namespaces: folders `<name>.db` of the warehouse, their properties in a hidden file inside."""
+
+import contextlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from keyfold.errors import (
+    NamespaceExistsError,
+    NamespaceNotEmptyError,
+    NoSuchNamespaceError,
+    NotSupportedError,
+    TableError,
+)
+from keyfold.storage import folders
+from keyfold.storage.files import Files, remove_tree
+
+SUFFIX = ".db"
+DEFAULT = "default"
+_PROPERTIES = ".namespace.json"
+_LONGEST = 200
+_FORBIDDEN = frozenset('/\\$.:*?"<>|\0')
+
+Namespace = Sequence[str]
+
+
+def check_name(what: str, name: str) -> None:
+    """TableError for a name that can't be a folder or means something else to Paimon."""
+    bad = sorted({c for c in name if c in _FORBIDDEN or ord(c) < 32})
+    if not name or name != name.strip() or bad or len(name.encode()) > _LONGEST:
+        shown = " ".join(bad) if bad else "blank, padded or too long"
+        raise TableError(f"{what} name '{name}' is not allowed ({shown})")
+
+
+def single(namespace: Namespace) -> str:
+    """The one name of a namespace; deeper ones do not exist."""
+    if len(namespace) != 1:
+        shown = ".".join(namespace) or "(empty)"
+        raise NoSuchNamespaceError(f"namespace {shown} does not exist: namespaces have one level")
+    return namespace[0]
+
+
+@dataclass(frozen=True)
+class Namespaces:
+    """The namespaces of a warehouse; `default` exists without being made."""
+
+    files: Files
+    warehouse: str
+
+    def path(self, name: str) -> str:
+        """The folder of a namespace."""
+        return f"{self.warehouse}/{name}{SUFFIX}"
+
+    def names(self) -> list[str]:
+        """All of them, sorted."""
+        found = self.files.folders(self.warehouse)
+        return sorted(
+            {DEFAULT} | {name.removesuffix(SUFFIX) for name in found if name.endswith(SUFFIX)}
+        )
+
+    def exists(self, name: str) -> bool:
+        """Whether there is one of that name."""
+        is_plain = not _FORBIDDEN & set(name) and bool(name)
+        return name == DEFAULT or (is_plain and self.files.exists(self.path(name)))
+
+    def require(self, namespace: Namespace) -> str:
+        """Its name; NoSuchNamespaceError if there is none."""
+        name = single(namespace)
+        if not self.exists(name):
+            raise NoSuchNamespaceError(f"namespace {name} does not exist")
+        return name
+
+    def make(self, name: str) -> str:
+        """Its folder, made if it is missing."""
+        path = self.path(name)
+        Path(path).mkdir(parents=True, exist_ok=True)
+        return path
+
+    def load(self, namespace: Namespace) -> dict[str, str]:
+        """Its properties; `location` is where it lies."""
+        name = self.require(namespace)
+        stored: dict[str, str] = {}
+        with contextlib.suppress(FileNotFoundError):
+            stored = json.loads(self.files.read(f"{self.path(name)}/{_PROPERTIES}"))
+        return {**stored, "location": self.path(name)}
+
+    def create(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
+        """Make it; NamespaceExistsError if it is there."""
+        name = single(namespace)
+        check_name("namespace", name)
+        if self.exists(name):
+            raise NamespaceExistsError(f"namespace {name} exists")
+        if properties.get("location", self.path(name)).rstrip("/") != self.path(name):
+            raise NotSupportedError(
+                f"namespace {name}: LOCATION is not supported; it lies at {self.path(name)}"
+            )
+        self._write(name, properties)
+
+    def alter(self, namespace: Namespace, changed: Mapping[str, str], unset: Sequence[str]) -> None:
+        """Set and unset properties."""
+        if "location" in changed or "location" in unset:
+            raise NotSupportedError(f"the location of namespace {'.'.join(namespace)} is fixed")
+        kept = {k: v for k, v in self.load(namespace).items() if k not in unset}
+        self._write(single(namespace), {**kept, **changed})
+
+    def drop(self, namespace: Namespace, cascade: bool) -> bool:
+        """Remove it, with its tables if `cascade`; False if there is none."""
+        name = single(namespace)
+        if not self.exists(name):
+            return False
+        if self.files.folders(self.path(name)) and not cascade:
+            raise NamespaceNotEmptyError(f"namespace {name} is not empty; DROP … CASCADE drops all")
+        aside = folders.hidden(self.warehouse, folders.DROPPED)
+        try:
+            Path(self.path(name)).rename(aside)
+        except FileNotFoundError:
+            return name == DEFAULT
+        remove_tree(aside)
+        return True
+
+    def _write(self, name: str, properties: Mapping[str, str]) -> None:
+        kept = {k: v for k, v in properties.items() if k != "location"}
+        text = json.dumps(kept, ensure_ascii=False, sort_keys=True)
+        self.files.replace(f"{self.make(name)}/{_PROPERTIES}", text.encode())
