@@ -4,6 +4,16 @@
 Spark nor numba nor pypaimon: it is imported by every worker before its first fork.
 """
 
+import sys
+
+if sys.version_info < (3, 10):  # noqa: UP036 - a cluster may run any Python
+    raise ImportError(
+        "keyfold needs Python 3.10 or newer, this is "
+        + ".".join(map(str, sys.version_info[:3]))
+        + " at "
+        + sys.executable
+    )
+
 from keyfold.errors import (
     ConflictError,
     CorruptDataError,

@@ -1,4 +1,4 @@
-"""`python -m keyfold`: jar-path, conf, warmup and doctor, for those who start Spark by other means."""
+"""`python -m keyfold`: jar-path, conf, warmup and doctor, to start Spark by other means."""
 
 import argparse
 import sys

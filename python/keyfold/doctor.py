@@ -1,4 +1,4 @@
-"""`python -m keyfold doctor`: what this interpreter has, and what would stop keyfold from working."""
+"""`python -m keyfold doctor`: what this interpreter has, and what stops keyfold from working."""
 
 import re
 import shutil
@@ -30,7 +30,9 @@ def report(out: TextIO) -> int:
     """Print every finding; 1 if any of them is wrong."""
     findings = list(examine())
     for finding in findings:
-        out.write(f"{'ok   ' if finding.remedy is None else 'WRONG'} {finding.what}: {finding.found}\n")
+        out.write(
+            f"{'ok   ' if finding.remedy is None else 'WRONG'} {finding.what}: {finding.found}\n"
+        )
         if finding.remedy is not None:
             out.write(f"      {finding.remedy}\n")
     return int(any(finding.remedy is not None for finding in findings))

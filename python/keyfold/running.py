@@ -54,7 +54,7 @@ def has_class(jvm: Any, name: str) -> bool:
     """Whether a class of that name is on the JVM's class path."""
     try:
         jvm.java.lang.Thread.currentThread().getContextClassLoader().loadClass(name)
-    except Exception:  # noqa: BLE001 - py4j wraps ClassNotFoundException, and py4j is not imported here
+    except Exception:  # py4j wraps ClassNotFoundException, and py4j is not imported here
         return False
     return True
 

@@ -4,7 +4,6 @@ A conf the user has set is kept: lists get one more entry, single values stay as
 must be on the class path when the JVM starts, so a JVM that already runs is only checked.
 """
 
-import os
 import shlex
 import sys
 from collections.abc import Mapping
@@ -22,8 +21,9 @@ CATALOG_CLASS = "keyfold.spark.KeyfoldCatalog"
 EXTENSIONS_CLASS = "keyfold.spark.KeyfoldExtensions"
 JARS = "spark.jars"
 EXTENSIONS = "spark.sql.extensions"
-PYTHONS = ("spark.keyfold.python", "spark.keyfold.driver.python")
-SPARK_PYTHONS = ("spark.pyspark.python", "spark.pyspark.driver.python")
+SESSION_PYTHON = (
+    "spark.keyfold.session.python"  # used where no setting of the user's names a Python
+)
 
 
 def configure(
@@ -31,8 +31,8 @@ def configure(
 ) -> "SparkSession.Builder":
     """The builder, with keyfold's jar, session extension and a catalog added to what is set.
 
-    Without a warehouse the tables live below Spark's own. EnvironmentMismatchError, with the line to
-    add to spark-submit, where a JVM already runs without keyfold: a jar can't be added to it.
+    Without a warehouse the tables live below Spark's own. EnvironmentMismatchError, with the line
+    to add to spark-submit, where a JVM already runs without keyfold: a jar can't be added to it.
     """
     wanted = session_confs(catalog, warehouse)
     jvm = running.find(builder)
@@ -66,7 +66,7 @@ def jar_path() -> Path:
 def session_confs(catalog: str = "keyfold", warehouse: str | None = None) -> dict[str, str]:
     """Every conf a session needs, as if nothing were set yet."""
     confs = {JARS: str(jar_path()), **catalog_confs(catalog, warehouse)}
-    return confs | dict.fromkeys(PYTHONS, sys.executable)
+    return confs | {SESSION_PYTHON: sys.executable}
 
 
 def catalog_confs(catalog: str, warehouse: str | None) -> dict[str, str]:
@@ -82,8 +82,6 @@ def merged(options: Mapping[str, Any], wanted: Mapping[str, str]) -> dict[str, s
     confs = {name: str(options.get(name, value)) for name, value in wanted.items()}
     for name in {JARS, EXTENSIONS} & wanted.keys():
         confs[name] = with_entry(str(options.get(name) or ""), wanted[name])
-    if chooses_python(options):
-        confs = {name: value for name, value in confs.items() if name not in PYTHONS}
     return confs
 
 
@@ -91,8 +89,3 @@ def with_entry(listed: str, entry: str) -> str:
     """A comma-separated list with one more entry, unless it has it."""
     entries = [e.strip() for e in listed.split(",") if e.strip()]
     return ",".join(entries if entry in entries else [*entries, entry])
-
-
-def chooses_python(options: Mapping[str, Any]) -> bool:
-    """Whether the user says which Python runs, by a conf or by PYSPARK_PYTHON."""
-    return "PYSPARK_PYTHON" in os.environ or any(n in options for n in (*PYTHONS, *SPARK_PYTHONS))

@@ -1,7 +1,6 @@
 """What the JVM does, in Python: start a fork server, connect, send frames and Arrow streams."""
 
 import json
-import os
 import socket
 import subprocess
 import sys
@@ -126,4 +125,4 @@ def is_running(pid: int) -> bool:
 
 def size_of(path: Path) -> int:
     """The size of a file, 0 if there is none."""
-    return os.path.getsize(path) if path.exists() else 0
+    return path.stat().st_size if path.exists() else 0

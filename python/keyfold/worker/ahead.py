@@ -14,7 +14,7 @@ _END = object()
 
 
 def ahead(items: Iterator[Item], depth: int = 2) -> Iterator[Item]:
-    """The same items and the same exception at the end, at most `depth` made before they are asked for.
+    """The same items, at most `depth` made before they are asked for, and the same exception.
 
     The thread is a daemon: whoever stops early ends the process or takes the remaining items.
     """

@@ -21,7 +21,7 @@ BATCH_BYTES = 16 << 20
 MAX_PIECES = 512
 
 
-class Disconnected(Exception):  # noqa: N818 - an event of the protocol, not an error of ours
+class Disconnected(Exception):
     """The peer closed the connection."""
 
 
@@ -30,7 +30,7 @@ class Traffic:
     """What one stream carried, and how long each side kept the other waiting."""
 
     rows: int = 0
-    bytes: int = 0
+    arrow_bytes: int = 0
     batches: int = 0
     work_nanos: int = 0
     socket_nanos: int = 0
@@ -38,7 +38,7 @@ class Traffic:
     def count(self, batch: pa.RecordBatch) -> None:
         """Add one batch."""
         self.rows += batch.num_rows
-        self.bytes += batch.nbytes
+        self.arrow_bytes += batch.nbytes
         self.batches += 1
 
     def counted(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -76,7 +76,7 @@ class Channel:
         send_pieces(self.connection, [wire.encode(frame)])
 
     def send_batches(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Traffic:
-        """Send an Arrow IPC stream; also ended properly where `batches` raises, which is re-raised."""
+        """Send an Arrow IPC stream; it is ended properly even where `batches` raises."""
         traffic = Traffic()
         outlet = _Outlet()
         with pa.ipc.new_stream(pa.PythonFile(outlet, mode="w"), schema) as stream:
@@ -107,9 +107,7 @@ class Channel:
             return None
         if not first:
             return None
-        rest: bytes = receive_exactly(
-            self.connection, wire.PREFIX.size - len(first)
-        ).to_pybytes()
+        rest: bytes = receive_exactly(self.connection, wire.PREFIX.size - len(first)).to_pybytes()
         return first + rest
 
     def _flush(self, outlet: "_Outlet", traffic: Traffic) -> None:

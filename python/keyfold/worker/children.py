@@ -16,7 +16,7 @@ from keyfold.worker.directory import PrivateDirectory
 from keyfold.worker.loop import HANG_UP_ONLY, Loop
 
 GRACE_SECONDS = 10.0
-FAREWELL_SECONDS = 2.0
+FAREWELL_SECONDS = 1.0
 
 
 @dataclass
@@ -52,9 +52,7 @@ class Children:
     def attach(self, born: Child, connection: socket.socket) -> None:
         """Keep `connection`, which the child serves, until its peer hangs up or the child ends."""
         born.connections.add(connection)
-        self.loop.watch(
-            connection.fileno(), lambda: self._hung_up(born, connection), HANG_UP_ONLY
-        )
+        self.loop.watch(connection.fileno(), lambda: self._hung_up(born, connection), HANG_UP_ONLY)
 
     def _hung_up(self, born: Child, connection: socket.socket) -> None:
         self._detach(born, connection)

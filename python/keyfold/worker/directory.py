@@ -1,4 +1,4 @@
-"""The private directory of one fork server: socket, lock, and a log and a scratch folder per worker.
+"""The private directory of one fork server: socket, lock, a log and a scratch folder per worker.
 
 The JVM makes it, the server removes it. A server that was killed could not: the next one to start
 beside it removes what nobody holds the lock of any more.

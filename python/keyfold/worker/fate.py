@@ -1,4 +1,4 @@
-"""How a worker ended, in one line at the end of its log: what the JVM shows when a worker is gone."""
+"""How a worker ended, one line at the end of its log: what the JVM shows when a worker is gone."""
 
 import os
 import signal

@@ -37,8 +37,8 @@ def receive(line: str) -> Hello:
         return Hello(said["protocol"], said["version"], said["token"], directory, driver)
     except (ValueError, KeyError, TypeError) as e:
         raise EnvironmentMismatchError(
-            "python -m keyfold.worker is started by keyfold's jar, which writes one line of JSON to "
-            f"its stdin; found {line[:80]!r} ({type(e).__name__}: {e})"
+            "python -m keyfold.worker is started by keyfold's jar, which writes one line of JSON "
+            f"to its stdin; found {line[:80]!r} ({type(e).__name__}: {e})"
         ) from e
 
 
@@ -49,7 +49,7 @@ def check(hello: Hello) -> None:
         return
     raise EnvironmentMismatchError(
         f"the jar is keyfold {hello.version} (protocol {hello.protocol}), the Python package that "
-        f"{sys.executable} has installed is keyfold {ours} (protocol {PROTOCOL}); use the jar inside "
+        f"{sys.executable} has installed is keyfold {ours} (protocol {PROTOCOL}); use the jar in "
         f"that package ({sys.executable} -m keyfold jar-path), or install the jar's version there "
         f"({sys.executable} -m pip install keyfold=={hello.version}), or name another Python with "
         "spark.keyfold.python and spark.keyfold.driver.python"

@@ -1,4 +1,4 @@
-"""The cap on a worker's memory (spark.keyfold.worker.memory): RLIMIT_DATA, and the error that names it.
+"""The cap on a worker's memory (spark.keyfold.worker.memory), and the error that names it.
 
 The limit counts what a worker allocates on top of what it shares with the fork server, so that the
 number means the same whichever libraries are loaded.
@@ -18,7 +18,7 @@ class WorkerMemoryError(KeyfoldError):
 
 
 def cap(allowed: int | None) -> None:
-    """Let this process allocate at most `allowed` more bytes; None lifts nothing and sets nothing."""
+    """Let this process allocate at most `allowed` more bytes; None sets no limit."""
     if allowed is None:
         return
     limit = data_bytes() + allowed
@@ -26,7 +26,7 @@ def cap(allowed: int | None) -> None:
 
 
 def data_bytes() -> int:
-    """Bytes of private writable memory this process has mapped: what RLIMIT_DATA is compared with."""
+    """Bytes of private writable memory that are mapped: what RLIMIT_DATA limits."""
     for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
         if line.startswith("VmData:"):
             return int(line.split()[1]) * 1024

@@ -13,7 +13,7 @@ from keyfold.journey import ScanSpec, Split
 from keyfold.read import reader
 from keyfold.worker import memory, wire
 from keyfold.worker.ahead import ahead
-from keyfold.worker.channel import Channel, Disconnected
+from keyfold.worker.channel import Channel, Disconnected, Traffic
 
 
 def answer(channel: Channel, question: wire.Frame) -> None:
@@ -22,12 +22,13 @@ def answer(channel: Channel, question: wire.Frame) -> None:
     try:
         scan = ScanSpec.from_json(question["scan"])
         doing = f"reading table {scan.layout.name}"
-        batches = opened(reader.read(scan, Split.from_json(question["split"])))
+        split = Split.from_json(question["split"])
+        batches = opened(reader.read(scan, split))
     except Exception as e:
         channel.send(wire.failure(memory.explained(e), doing))
         return
     channel.send({"ok": {}})
-    channel.send(rows_sent(channel, schema_of(scan), batches, doing))
+    channel.send(rows_sent(channel, scan, split, batches))
 
 
 def opened(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -43,13 +44,20 @@ def schema_of(scan: ScanSpec) -> pa.Schema:
 
 
 def rows_sent(
-    channel: Channel, schema: pa.Schema, batches: Iterator[pa.RecordBatch], doing: str
+    channel: Channel, scan: ScanSpec, split: Split, batches: Iterator[pa.RecordBatch]
 ) -> wire.Frame:
     """Send the stream; the trailer that belongs after it."""
     try:
-        traffic = channel.send_batches(schema, batches)
+        traffic = channel.send_batches(schema_of(scan), batches)
     except Disconnected:
         raise
     except Exception as e:
-        return wire.failure(memory.explained(e), doing)
-    return {"ok": {"metrics": traffic.metrics()}}
+        return wire.failure(memory.explained(e), f"reading table {scan.layout.name}")
+    return {"ok": {"metrics": metrics(split, traffic)}}
+
+
+def metrics(split: Split, traffic: Traffic) -> dict[str, int]:
+    """What went in (rows, files and their bytes) and what came out, by the names Spark's UI has."""
+    files = split.files
+    stored = {"files": len(files), "bytes": sum(file.size for file in files)}
+    return traffic.metrics() | stored | {"rows_in": sum(file.rows for file in files)}

@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 
 def serve(channel: Channel, answers: Mapping[str, Answer]) -> None:
-    """Answer until the peer closes; MalformedFrameError is sent and re-raised: no frame can follow."""
+    """Answer until the peer closes; MalformedFrameError is sent and raised: nothing can follow."""
     try:
         while (question := channel.receive()) is not None:
             named(question, answers)(channel, question)

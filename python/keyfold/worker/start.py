@@ -1,7 +1,7 @@
-"""From the JVM's first line to a warm server: check versions, fork the driver, import, warm, say ready.
+"""From the JVM's first line to a warm server: check versions, fork the driver, warm up, say ready.
 
-The driver's process is forked first, so that its import of pypaimon and the server's warm-up run side
-by side. No thread may exist before a fork: the libraries' own pools are told so by environment.
+The driver's process is forked first, so that its import of pypaimon and the server's warm-up run
+side by side. No thread may exist before a fork: libraries are told by environment.
 """
 
 import gc
@@ -10,6 +10,7 @@ import logging
 import os
 import socket
 import sys
+from pathlib import Path
 from types import ModuleType
 from typing import TextIO
 
@@ -19,13 +20,18 @@ from keyfold.worker.directory import PrivateDirectory, claim
 from keyfold.worker.handshake import Hello
 from keyfold.worker.server import ForkServer
 
-SINGLE_THREADED = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+SINGLE_THREADED = {
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",
+}
 
 
 def main() -> int:
     """Run a fork server on this process' stdin and stdout; its exit code."""
     logging.basicConfig(level=logging.WARNING)
-    os.environ.update(dict.fromkeys(SINGLE_THREADED, "1"))
+    os.environ.update(SINGLE_THREADED)
     out = own_stdout()
     try:
         hello = handshake.receive(sys.stdin.readline())
@@ -64,7 +70,7 @@ def serve(hello: Hello, directory: PrivateDirectory, out: TextIO) -> int:
 
 
 def warm() -> None:
-    """Import what workers need and compile or load their kernels; what is there now is never collected."""
+    """Import what workers need and load their kernels; the garbage collector lets it all be."""
     try:
         loaded("executor")
         importlib.import_module("keyfold.kernels.jit").warm()
@@ -89,9 +95,9 @@ def live_as_driver(passing: socket.socket) -> None:
 
 def own_log() -> str:
     """The file this forked process' stderr goes to."""
-    return os.readlink("/proc/self/fd/2")
+    return str(Path("/proc/self/fd/2").readlink())
 
 
 def loaded(name: str) -> ModuleType:
-    """A module of this package, imported now: when is decided here, for what it costs and shares."""
+    """A module of this folder, imported now: the fork server decides when, for what it shares."""
     return importlib.import_module(f"keyfold.worker.{name}")

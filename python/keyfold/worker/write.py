@@ -66,4 +66,3 @@ def verdict(channel: Channel) -> bool:
     if frame is None:
         raise Disconnected("the JVM left without saying whether to commit")
     return bool(frame.get("commit"))
-

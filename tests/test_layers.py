@@ -1,0 +1,107 @@
+"""Imports point one way, stand at the top of their file, and pypaimon stays in keyfold.storage."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parent.parent / "python" / "keyfold"
+
+# A layer may import itself and every layer in a later row; layers of one row don't know each other.
+ROWS = (
+    ("worker",),
+    ("table",),
+    ("compact", "changelog"),
+    ("write",),
+    ("read",),
+    ("storage", "merge"),
+    ("aggregates",),
+    ("kernels",),
+)
+RANK = {layer: row for row, layers in enumerate(ROWS) for layer in layers}
+LEAF = len(ROWS)
+ENTRY = -1  # what users start: nothing imports it
+ENTRIES = {"__init__", "__main__", "doctor", "session", "running", "testing"}
+DEFERRED = {"session.py", "running.py"}  # name pyspark for the type checker only
+FOREIGN = {
+    "pypaimon": "storage",
+    "numba": "kernels",
+    "llvmlite": "kernels",
+}
+NOWHERE = {"pandas", "pyspark", "polars"}
+
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+
+
+def layer(module: str) -> str:
+    """The first name below keyfold: a folder or a module."""
+    names = module.split(".")
+    return names[1] if len(names) > 1 else "__init__"
+
+
+def rank(name: str) -> int:
+    """Where a layer stands; leaves last."""
+    return ENTRY if name in ENTRIES else RANK.get(name, LEAF)
+
+
+def may_import(here: str, there: str) -> bool:
+    """Whether layer `here` may import layer `there`: downwards, or among entries or leaves."""
+    return rank(here) < rank(there) or rank(here) == rank(there) in (ENTRY, LEAF)
+
+
+def imports(tree: ast.AST) -> Iterator[str]:
+    """Full names of the modules that a source imports; `from keyfold import x` is keyfold.x."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module == "keyfold":
+            yield from (f"keyfold.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+
+
+def hidden(tree: ast.AST) -> Iterator[int]:
+    """Lines of imports inside functions."""
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            for node in ast.walk(function):
+                if isinstance(node, ast.Import | ast.ImportFrom):
+                    yield node.lineno
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_imports_point_down(source: Path) -> None:
+    tree = ast.parse(source.read_text(encoding="utf-8"))
+    here = source.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    found = list(imports(tree))
+    ours = {layer(name) for name in found if name.split(".")[0] == "keyfold"} - {here}
+    upward = {there for there in ours if not may_import(here, there)}
+    assert not upward, f"{here} stands below or beside {upward}"
+    assert not list(hidden(tree)), "an import inside a function"
+    if source.name not in DEFERRED:
+        tops = {name.split(".")[0] for name in found}
+        assert not tops & NOWHERE
+        assert all(FOREIGN.get(top, here) == here for top in tops)
+
+
+def test_workers_load_no_driver_library() -> None:
+    program = (
+        "import sys, keyfold.worker.executor\n"
+        "print(*sorted({m.partition('.')[0] for m in sys.modules}))"
+    )
+    loaded = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert "numba" in loaded
+    assert not {"pypaimon", "pandas", "pyspark", "grpc", "py4j"} & set(loaded)
+
+
+def test_importing_the_package_is_cheap() -> None:
+    program = "import sys, keyfold\nprint(*sorted({m.partition('.')[0] for m in sys.modules}))"
+    loaded = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert not {"numba", "numpy", "pyarrow", "pypaimon", "pyspark"} & set(loaded)

@@ -1,0 +1,146 @@
+"""Frames and Arrow streams through a pair of sockets."""
+
+import socket
+import threading
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from keyfold.worker import channel as under_test
+from keyfold.worker import wire
+from keyfold.worker.ahead import ahead
+from keyfold.worker.channel import BATCH_BYTES, BATCH_ROWS, Channel, Disconnected, bounded
+
+Pair = tuple[Channel, Channel]
+
+
+@pytest.fixture
+def pair() -> Iterator[Pair]:
+    """Both ends of a connection."""
+    one, other = socket.socketpair()
+    yield Channel(one), Channel(other)
+    one.close()
+    other.close()
+
+
+def batch(rows: int, width: int = 10) -> pa.RecordBatch:
+    """Numbers, text of `width` characters and nulls."""
+    generator = np.random.default_rng(rows)
+    numbers = pa.array(generator.integers(0, 100, rows), mask=generator.random(rows) < 0.1)
+    text = ["x" * width] * rows
+    return pa.record_batch([numbers, pa.array(text, pa.string())], names=["n", "t"])
+
+
+def test_frames_keep_their_order_and_text(pair: Pair) -> None:
+    sent = [{"a": [1, None, "ü \u0000 ☃"]}, {}, {"b": {"c": 2**70}}]
+    for frame in sent:
+        pair[0].send(frame)
+    assert [pair[1].receive() for _ in sent] == sent
+
+
+@pytest.mark.parametrize("counts", [[], [0], [1], [100_000, 3], [200_000]])
+def test_rows_and_what_follows_arrive(pair: Pair, counts: list[int]) -> None:
+    batches = [batch(count) for count in counts]
+    schema = batch(1).schema
+    received: list[pa.RecordBatch] = []
+    reader = threading.Thread(target=lambda: received.extend(pair[1].receive_batches()))
+    reader.start()
+    traffic = pair[0].send_batches(schema, iter(batches))
+    reader.join()
+    pair[0].send({"after": 1})
+    assert pair[1].receive() == {"after": 1}
+    assert pa.Table.from_batches(received, schema) == pa.Table.from_batches(batches, schema)
+    assert traffic.rows == sum(counts)
+
+
+@pytest.mark.parametrize(("rows", "width"), [(0, 1), (1, 1), (300_000, 4), (3_000, 20_000)])
+def test_batches_are_bounded_by_rows_and_bytes(rows: int, width: int) -> None:
+    whole = batch(rows, width)
+    pieces = list(bounded(whole))
+    assert sum(piece.num_rows for piece in pieces) == rows
+    assert all(piece.num_rows <= BATCH_ROWS for piece in pieces)
+    assert all(piece.nbytes <= BATCH_BYTES * 1.1 for piece in pieces)
+
+
+def test_a_stream_that_fails_ends_properly(pair: Pair) -> None:
+    def failing() -> Iterator[pa.RecordBatch]:
+        yield batch(5)
+        raise ValueError("in the middle")
+
+    with pytest.raises(ValueError, match="in the middle"):
+        pair[0].send_batches(batch(1).schema, failing())
+    pair[0].send({"error": "follows"})
+    assert sum(b.num_rows for b in pair[1].receive_batches()) == 5
+    assert pair[1].receive() == {"error": "follows"}
+
+
+def test_losing_the_peer_is_no_storage_error(pair: Pair) -> None:
+    pair[1].close()
+    with pytest.raises(Disconnected):
+        pair[0].send_batches(batch(1).schema, iter([batch(100_000)] * 20))
+    assert pair[0].receive() is None
+
+
+def test_half_a_stream_is_a_lost_peer(pair: Pair) -> None:
+    pair[0].send_batches(batch(1).schema, iter([batch(5)]))
+    data = pair[1].connection.recv(1 << 20)
+    one, other = socket.socketpair()
+    one.sendall(data[:-12])
+    one.close()
+    with pytest.raises(Disconnected):
+        list(Channel(other).receive_batches())
+    other.close()
+
+
+def test_partial_sends_are_finished() -> None:
+    class Reluctant:
+        taken = b""
+
+        def sendmsg(self, pieces: list[memoryview]) -> int:
+            part = b"".join(pieces)[:7]
+            self.taken += part
+            return len(part)
+
+    peer = Reluctant()
+    under_test.send_pieces(peer, [b"0123456789", b"", b"abcdefghij"])  # type: ignore[arg-type]
+    assert peer.taken == b"0123456789abcdefghij"
+
+
+def test_a_frame_too_large_to_be_one_is_refused() -> None:
+    with pytest.raises(wire.MalformedFrameError, match="announcing 1195725856"):
+        wire.body_size(b"GET ")
+
+
+def test_a_failure_says_ours_first() -> None:
+    try:
+        try:
+            raise OSError("disk full")
+        except OSError as e:
+            raise wire.KeyfoldError("could not write t") from e
+    except wire.KeyfoldError as e:
+        error = wire.failure(e, "writing")["error"]
+    assert error["message"] == "could not write t"
+    assert error["cause"] == "OSError: disk full"
+    assert error["traceback"].startswith("Traceback")
+
+
+def test_a_foreign_failure_says_what_was_done() -> None:
+    error = wire.failure(ZeroDivisionError("division by zero"), "reading table t")["error"]
+    assert error["message"] == "reading table t failed: ZeroDivisionError: division by zero"
+    assert error["kind"] == "KeyfoldError"
+
+
+def test_ahead_keeps_items_and_the_error() -> None:
+    def items() -> Iterator[int]:
+        yield from range(5)
+        raise ValueError("at the end")
+
+    made = ahead(items())
+    assert [next(made) for _ in range(5)] == list(range(5))
+    with pytest.raises(ValueError, match="at the end"):
+        next(made)
+    made = ahead(iter(range(3)))
+    assert list(made) == [0, 1, 2]
+    assert list(made) == []
