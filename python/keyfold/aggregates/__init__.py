@@ -1,4 +1,6 @@
-"""The aggregates: every module of this folder that declares a `Pick` or `Fold` adds it, by name and alias."""
+"""The aggregates: every module of this folder that declares a `Pick` or `Fold` adds it, by name
+and alias.
+"""
 
 import pkgutil
 from collections.abc import Iterable
@@ -9,7 +11,9 @@ from keyfold.aggregates.declare import Aggregate, Fold, Pick
 
 
 def collect(found: Iterable[tuple[str, Aggregate]]) -> dict[str, Aggregate]:
-    """Aggregates by name and alias; two that claim one name are refused, naming the module of the second."""
+    """Aggregates by name and alias; two that claim one name are refused, naming the module of the
+    second.
+    """
     named: dict[str, Aggregate] = {}
     for module, aggregate in found:
         for name in (aggregate.name, *aggregate.aliases):

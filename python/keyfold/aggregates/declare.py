@@ -1,7 +1,8 @@
-"""What an aggregate declares: its name, the types it takes, its kind of column result and its definition.
+"""What an aggregate declares: its name, the types it takes, its kind of column result and its
+definition.
 
-Every kind is given one `Inputs` and answers for each group. `definition` is the slow obvious truth in plain
-Python: it folds the records of one key, (op, value) in merge order, to a value.
+Every kind is given one `Inputs` and answers for each group. `definition` is the slow obvious truth
+in plain Python: it folds the records of one key, (op, value) in merge order, to a value.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,7 +25,9 @@ Records = Sequence[tuple[int, Any]]
 
 @dataclass(frozen=True)
 class Inputs:
-    """One column of some keys: group g is rows order[starts[g]:starts[g + 1]], ops[i] belongs to order[i]."""
+    """One column of some keys: group g is rows order[starts[g]:starts[g + 1]], ops[i] belongs to
+    order[i].
+    """
 
     column: pa.Array
     ops: Ops
@@ -72,7 +75,9 @@ class Pick(_Declaration):
 
 @dataclass(frozen=True)
 class FoldResult:
-    """A column with one value a group; `overflowed` is the first group whose value has no place in the type, or -1."""
+    """A column with one value a group; `overflowed` is the first group whose value has no place in
+    the type, or -1.
+    """
 
     array: pa.Array
     overflowed: int = -1

@@ -1,17 +1,21 @@
-"""first_value: the first input, null too (Paimon FieldFirstValueAgg; Fluss' document, not its code)."""
+"""first_value: the first input, null too (Paimon FieldFirstValueAgg; Fluss' document, not its
+code).
+"""
 
 from typing import Any
 
 import numpy as np
 
 from keyfold.aggregates.declare import ADD, ANY, RESET, Inputs, Pick, Records
-from keyfold.kernels.buffers import Rows, ones
+from keyfold.kernels.buffers import Mask, Rows, Signs, ones
 from keyfold.kernels.jit import kernel
 
 
 @kernel("void(uint8[::1], int8[::1], int64[::1], int64[::1], int64[::1])")
-def first_valid(valid, ops, order, starts, out):
-    """out[g] is the first valid added row of group g, else -1; a reset row replaces it and is itself no first."""
+def first_valid(valid: Mask, ops: Signs, order: Rows, starts: Rows, out: Rows) -> None:
+    """out[g] is the first valid added row of group g, else -1; a reset row replaces it and is
+    itself no first.
+    """
     for g in range(len(out)):
         pick, is_found = -1, False
         for at in range(starts[g], starts[g + 1]):

@@ -1,17 +1,21 @@
-"""last_non_null_value: the last non-null input; retracting a non-null value leaves null (FieldLastNonNullValueAgg)."""
+"""last_non_null_value: the last non-null input; retracting a non-null value leaves null
+(FieldLastNonNullValueAgg).
+"""
 
 from typing import Any
 
 import numpy as np
 
 from keyfold.aggregates.declare import ADD, ANY, RESET, RETRACT, Inputs, Pick, Records
-from keyfold.kernels.buffers import Mask, Rows, validity
+from keyfold.kernels.buffers import Mask, Rows, Signs, validity
 from keyfold.kernels.jit import kernel
 
 
 @kernel("void(uint8[::1], int8[::1], int64[::1], int64[::1], int64[::1])")
-def last_valid(valid, ops, order, starts, out):
-    """out[g] is the last valid added row of group g, -1 if a valid retraction follows it or there is none."""
+def last_valid(valid: Mask, ops: Signs, order: Rows, starts: Rows, out: Rows) -> None:
+    """out[g] is the last valid added row of group g, -1 if a valid retraction follows it or there
+    is none.
+    """
     for g in range(len(out)):
         pick = -1
         for at in range(starts[g + 1] - 1, starts[g] - 1, -1):

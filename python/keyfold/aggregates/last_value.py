@@ -5,13 +5,15 @@ from typing import Any
 import numpy as np
 
 from keyfold.aggregates.declare import ADD, ANY, RESET, RETRACT, SKIP, Inputs, Pick, Records
-from keyfold.kernels.buffers import Rows
+from keyfold.kernels.buffers import Rows, Signs
 from keyfold.kernels.jit import kernel
 
 
 @kernel("void(int8[::1], int64[::1], int64[::1], int64[::1])")
-def last(ops, order, starts, out):
-    """out[g] is the last row of group g that does anything, -1 if that is a retraction or there is none."""
+def last(ops: Signs, order: Rows, starts: Rows, out: Rows) -> None:
+    """out[g] is the last row of group g that does anything, -1 if that is a retraction or there is
+    none.
+    """
     for g in range(len(out)):
         at = starts[g + 1] - 1
         while at >= starts[g] and ops[at] == SKIP:

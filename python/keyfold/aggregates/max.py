@@ -1,4 +1,6 @@
-"""max: the greatest non-null input, of any comparable type (Paimon FieldMaxAgg; Fluss MAX; Doris MAX)."""
+"""max: the greatest non-null input, of any comparable type (Paimon FieldMaxAgg; Fluss MAX; Doris
+MAX).
+"""
 
 from typing import Any
 

@@ -1,4 +1,6 @@
-"""min: the least non-null input, of any comparable type (Paimon FieldMinAgg; Fluss MIN; Doris MIN)."""
+"""min: the least non-null input, of any comparable type (Paimon FieldMinAgg; Fluss MIN; Doris
+MIN).
+"""
 
 from typing import Any
 

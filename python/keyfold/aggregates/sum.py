@@ -1,7 +1,9 @@
-"""sum: the sum of the non-null inputs, in the column's own type (Paimon FieldSumAgg; Fluss SUM; Doris SUM).
+"""sum: the sum of the non-null inputs, in the column's own type (Paimon FieldSumAgg; Fluss SUM;
+Doris SUM).
 
-Integers and decimals are exact; a result beyond the type's range or digits is an overflow, whatever the sums on
-the way were. FLOAT adds in 32 bit, DOUBLE in 64; infinities and NaN propagate. A retraction subtracts.
+Integers and decimals are exact; a result beyond the type's range or digits is an overflow,
+whatever the sums on the way were. FLOAT adds in 32 bit, DOUBLE in 64; infinities and NaN
+propagate. A retraction subtracts.
 """
 
 from decimal import Context, Decimal
@@ -23,14 +25,16 @@ from keyfold.aggregates.declare import (
     Inputs,
     Records,
 )
-from keyfold.kernels.buffers import Mask, pack, validity, values
+from keyfold.kernels.buffers import Floats, Mask, Rows, Signs, pack, validity, values
 from keyfold.kernels.decimals import beyond, sum_decimals
 from keyfold.kernels.jit import kernel
 from keyfold.kernels.words import values_of_decimal
 
 
 @kernel("int64(int64[::1], uint8[::1], int8[::1], int64[::1], int64[::1], int64[::1], uint8[::1])")
-def sum_integers(values, valid, ops, order, starts, out, out_valid):
+def sum_integers(
+    values: Rows, valid: Mask, ops: Signs, order: Rows, starts: Rows, out: Rows, out_valid: Mask
+) -> int:
     """out[g] is the sum of group g; returns the first group whose sum leaves 64 bits, or -1."""
     overflowed = -1
     for g in range(len(out)):
@@ -55,7 +59,9 @@ def sum_integers(values, valid, ops, order, starts, out, out_valid):
     "void(float32[::1], uint8[::1], int8[::1], int64[::1], int64[::1], float32[::1], uint8[::1])",
     "void(float64[::1], uint8[::1], int8[::1], int64[::1], int64[::1], float64[::1], uint8[::1])",
 )
-def sum_floats(values, valid, ops, order, starts, out, out_valid):
+def sum_floats(
+    values: Floats, valid: Mask, ops: Signs, order: Rows, starts: Rows, out: Floats, out_valid: Mask
+) -> None:
     """out[g] is the sum of group g, each step rounded to the width of `out`."""
     for g in range(len(out)):
         out[g], out_valid[g] = 0, 0

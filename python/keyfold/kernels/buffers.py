@@ -1,7 +1,7 @@
 """numpy views of Arrow buffers, in the few shapes kernels are compiled for.
 
-Views are C-contiguous and typed as writable (a read-only array would be one more compiled signature); nobody
-writes to them. Arrays without nulls share one array of ones as their validity.
+Views are C-contiguous and typed as writable (a read-only array would be one more compiled
+signature); nobody writes to them. Arrays without nulls share one array of ones as their validity.
 """
 
 from typing import Any
@@ -13,6 +13,8 @@ import pyarrow as pa
 Mask = npt.NDArray[np.uint8]
 Rows = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
+Signs = npt.NDArray[np.int8]
+Floats = npt.NDArray[Any]
 
 
 class _Ones:
@@ -50,7 +52,9 @@ def view(buffer: pa.Buffer | None, dtype: Any, start: int, length: int) -> npt.N
 
 
 def values(array: pa.Array, dtype: Any) -> npt.NDArray[Any]:
-    """The fixed-width values of an array, seen as `dtype` of the same width; null slots hold anything."""
+    """The fixed-width values of an array, seen as `dtype` of the same width; null slots hold
+    anything.
+    """
     return view(array.buffers()[1], dtype, array.offset, len(array))
 
 

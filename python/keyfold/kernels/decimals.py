@@ -2,14 +2,19 @@
 
 import numpy as np
 
+from keyfold.kernels.buffers import Mask, Rows, Signs, Words
 from keyfold.kernels.jit import kernel
 
 
 @kernel(
     "int64(uint64[:, ::1], uint8[::1], int8[::1], int64[::1], int64[::1], uint64[:, ::1], uint8[::1])"
 )
-def sum_decimals(values, valid, ops, order, starts, out, out_valid):
-    """out[g] is the sum of group g (op -1 subtracts, 2 starts again); returns the first group beyond 128 bits, or -1."""
+def sum_decimals(
+    values: Words, valid: Mask, ops: Signs, order: Rows, starts: Rows, out: Words, out_valid: Mask
+) -> int:
+    """out[g] is the sum of group g (op -1 subtracts, 2 starts again); returns the first group
+    beyond 128 bits, or -1.
+    """
     overflowed = -1
     one, zero, ones = np.uint64(1), np.uint64(0), np.uint64(2**64 - 1)
     for g in range(len(out)):
@@ -38,7 +43,7 @@ def sum_decimals(values, valid, ops, order, starts, out, out_valid):
 
 
 @kernel("int64(uint64[:, ::1], uint64, uint64)")
-def beyond(values, limit_low, limit_high):
+def beyond(values: Words, limit_low: np.uint64, limit_high: np.uint64) -> int:
     """The first value whose magnitude is the limit or more, or -1."""
     for i in range(len(values)):
         low, high = values[i, 0], values[i, 1]

@@ -1,4 +1,6 @@
-"""The row with the greatest or least valid value of each group, over words or bytes that order as the values do."""
+"""The row with the greatest or least valid value of each group, over words or bytes that order as
+the values do.
+"""
 
 import math
 from typing import Any
@@ -7,15 +9,19 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from keyfold.kernels.buffers import Rows
+from keyfold.kernels.buffers import Mask, Rows, Signs, Words
 from keyfold.kernels.jit import kernel
 from keyfold.kernels.keys import encode_nullable
 from keyfold.kernels.order import compare_bytes
 
 
 @kernel("void(uint64[::1], uint8[::1], int8[::1], int64[::1], int64[::1], int64[::1])")
-def greatest_word(words, valid, ops, order, starts, out):
-    """out[g] is the row of the greatest valid added word of group g, -1 for none; op 2 starts again from its row."""
+def greatest_word(
+    words: Words, valid: Mask, ops: Signs, order: Rows, starts: Rows, out: Rows
+) -> None:
+    """out[g] is the row of the greatest valid added word of group g, -1 for none; op 2 starts
+    again from its row.
+    """
     for g in range(len(out)):
         pick = -1
         for at in range(starts[g], starts[g + 1]):
@@ -30,7 +36,16 @@ def greatest_word(words, valid, ops, order, starts, out):
 @kernel(
     "void(int64[::1], uint8[::1], uint8[::1], int8[::1], int64[::1], int64[::1], int64, int64[::1])"
 )
-def extreme_bytes(offsets, data, valid, ops, order, starts, sign, out):
+def extreme_bytes(
+    offsets: Rows,
+    data: Mask,
+    valid: Mask,
+    ops: Signs,
+    order: Rows,
+    starts: Rows,
+    sign: int,
+    out: Rows,
+) -> None:
     """`greatest_word` over byte strings; the least with sign -1."""
     for g in range(len(out)):
         pick = -1

@@ -5,14 +5,14 @@
 
 import numpy as np
 
-from keyfold.kernels.buffers import Rows, Words
+from keyfold.kernels.buffers import Mask, Rows, Words
 from keyfold.kernels.jit import kernel
 from keyfold.kernels.keys import Keys
 from keyfold.kernels.order import compare_bytes
 
 
 @kernel("int64(uint64[::1], int64[::1])")
-def mark_words(words, starts):
+def mark_words(words: Words, starts: Rows) -> int:
     """Write where each group of equal sorted words starts, and the end; returns the groups."""
     count = 0
     starts[0] = 0
@@ -23,7 +23,7 @@ def mark_words(words, starts):
 
 
 @kernel("int64(uint64[::1], int64[::1], int64[::1], uint8[::1], int64[::1])")
-def mark_bytes(words, order, offsets, data, starts):
+def mark_bytes(words: Words, order: Rows, offsets: Rows, data: Mask, starts: Rows) -> int:
     """`mark_words` over wide keys; words[i] belongs to row order[i]."""
     count = 0
     starts[0] = 0
@@ -47,8 +47,10 @@ def group_starts(keys: Keys, words: Words, order: Rows) -> Rows:
 
 
 @kernel("void(int64[::1], int64[::1], uint64[::1])")
-def sort_in_groups(order, starts, words):
-    """Sort the rows of each group by words[row], in place and stable; groups are as small as there are runs."""
+def sort_in_groups(order: Rows, starts: Rows, words: Words) -> None:
+    """Sort the rows of each group by words[row], in place and stable; groups are as small as there
+    are runs.
+    """
     for g in range(len(starts) - 1):
         for i in range(starts[g] + 1, starts[g + 1]):
             row, at = order[i], i
@@ -59,7 +61,9 @@ def sort_in_groups(order, starts, words):
 
 
 @kernel("void(int64[::1], int64[::1], uint64[::1], int64[::1], uint8[::1], boolean)")
-def sort_bytes_in_groups(order, starts, words, offsets, data, is_descending):
+def sort_bytes_in_groups(
+    order: Rows, starts: Rows, words: Words, offsets: Rows, data: Mask, is_descending: bool
+) -> None:
     """`sort_in_groups` over wide keys, ascending or descending."""
     for g in range(len(starts) - 1):
         for i in range(starts[g] + 1, starts[g + 1]):

@@ -1,8 +1,8 @@
 """All numba settings: the `kernel` decorator, where compiled code is kept, and the warm-up.
 
-The cache directory is keyed by a digest of every source that holds kernels, the package, numba, llvmlite and
-the processor; it is private to the user, only one process compiles into it, and what can't be loaded from it
-is compiled again. Kernels release the GIL; no fastmath, no parallel.
+The cache directory is keyed by a digest of every source that holds kernels, the package, numba,
+llvmlite and the processor; it is private to the user, only one process compiles into it, and what
+can't be loaded from it is compiled again. Kernels release the GIL; no fastmath, no parallel.
 """
 
 import fcntl
@@ -15,12 +15,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast, overload
 
-import llvmlite
-import llvmlite.binding
+import llvmlite  # type: ignore[import-untyped]
+import llvmlite.binding  # type: ignore[import-untyped]
 import numba
 from numba.core.caching import FunctionCache
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 CACHE_VARIABLE = "KEYFOLD_CACHE_DIR"
 _SOURCES = ("kernels", "aggregates", "merge")
@@ -74,7 +76,9 @@ def _roots() -> Iterator[Path]:
 
 
 def find_cache_directory(digest: str) -> Path | None:
-    """The first private writable place for compiled code of `digest`; None keeps it in memory only."""
+    """The first private writable place for compiled code of `digest`; None keeps it in memory
+    only.
+    """
     for root in _roots():
         directory = root / f"kernels-{digest}"
         if _is_private(directory):
@@ -139,15 +143,27 @@ def _dispatcher(function: Callable[..., Any]) -> Any:
     return compiled
 
 
-def kernel(*signatures: Any) -> Any:
-    """Compile a function for the named signatures at `warm()` or at its first call; bare use compiles lazily."""
-    if len(signatures) == 1 and callable(signatures[0]):
-        return _dispatcher(signatures[0])
+@overload
+def kernel(declared: F, /) -> F: ...
 
-    def declare(function: Callable[..., Any]) -> Any:
+
+@overload
+def kernel(*declared: str) -> Callable[[F], F]: ...
+
+
+def kernel(*declared: Any) -> Any:
+    """Compile a function for the named signatures, at `warm()` or at its first call.
+
+    Bare, `@kernel` compiles for whatever it is called with, at that call. The plain Python function
+    is `.py_func` of the result.
+    """
+    if len(declared) == 1 and callable(declared[0]):
+        return _dispatcher(declared[0])
+
+    def declare(function: F) -> F:
         compiled = _dispatcher(function)
-        _DECLARED.append((compiled, signatures))
-        return compiled
+        _DECLARED.append((compiled, declared))
+        return cast("F", compiled)
 
     return declare
 
@@ -158,7 +174,9 @@ def declared() -> list[tuple[Any, tuple[str, ...]]]:
 
 
 def warm() -> int:
-    """Load or compile every declared signature; one process compiles, others wait for it. Returns how many."""
+    """Load or compile every declared signature; one process compiles, others wait for it. Returns
+    how many.
+    """
     if CACHE_DIRECTORY is None or _marker().exists():
         return _compile_declared()
     with _locked("compile.lock", fcntl.LOCK_EX):

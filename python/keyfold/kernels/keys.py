@@ -1,8 +1,10 @@
-"""Keys in the one form every kernel compares: a uint64 word a row, and memcomparable bytes where a word is too short.
+"""Keys in the one form every kernel compares: a uint64 word a row, and memcomparable bytes where a
+word is too short.
 
-A key of fixed width up to 8 bytes is its word. Any other key is a byte string whose word holds its first seven
-bytes and, in the lowest byte, how many bytes the key has (8 = more than seven): unequal words decide, equal
-words below 8 mean equal keys, and only the rest needs the bytes. Order is that of Paimon's key comparator.
+A key of fixed width up to 8 bytes is its word. Any other key is a byte string whose word holds its
+first seven bytes and, in the lowest byte, how many bytes the key has (8 = more than seven):
+unequal words decide, equal words below 8 mean equal keys, and only the rest needs the bytes. Order
+is that of Paimon's key comparator.
 """
 
 from bisect import bisect_right
@@ -55,7 +57,7 @@ class Keys:
 
 
 @kernel("void(int64[::1], int64[::1], uint8[::1], uint64[::1])")
-def words_at(starts, stops, data, out):
+def words_at(starts: Rows, stops: Rows, data: Mask, out: Words) -> None:
     """out[i] is the word of data[starts[i]:stops[i]]: seven bytes, and their count (8 = more)."""
     for i in range(len(out)):
         length = max(stops[i] - starts[i], 0)
@@ -68,7 +70,7 @@ def words_at(starts, stops, data, out):
 
 
 @kernel("void(uint64[::1], int64, uint8[::1], int64[::1])")
-def put_words(words, size, data, cursor):
+def put_words(words: Words, size: int, data: Mask, cursor: Rows) -> None:
     """Write the low `size` bytes of each word, greatest first, at cursor[row]; move the cursor."""
     for row in range(len(words)):
         for i in range(size):
@@ -77,8 +79,10 @@ def put_words(words, size, data, cursor):
 
 
 @kernel("void(int64[::1], uint8[::1], uint8[::1], int64[::1])")
-def put_escaped(offsets, source, data, cursor):
-    """Write each text with 0 as 0 255 and 0 0 behind it, so that a prefix sorts first; move the cursor."""
+def put_escaped(offsets: Rows, source: Mask, data: Mask, cursor: Rows) -> None:
+    """Write each text with 0 as 0 255 and 0 0 behind it, so that a prefix sorts first; move the
+    cursor.
+    """
     for row in range(len(cursor)):
         at = cursor[row]
         for i in range(offsets[row], offsets[row + 1]):
@@ -93,7 +97,7 @@ def put_escaped(offsets, source, data, cursor):
 
 
 @kernel("void(int64[::1], uint8[::1], uint8[::1], int64[::1])")
-def put_raw(offsets, source, data, cursor):
+def put_raw(offsets: Rows, source: Mask, data: Mask, cursor: Rows) -> None:
     """Write each text as it is at cursor[row]; move the cursor."""
     for row in range(len(cursor)):
         at = cursor[row]
@@ -104,7 +108,7 @@ def put_raw(offsets, source, data, cursor):
 
 
 @kernel("void(int64[::1], uint8[::1], int64[::1])")
-def escaped_lengths(offsets, source, lengths):
+def escaped_lengths(offsets: Rows, source: Mask, lengths: Rows) -> None:
     """Add to lengths[row] what `put_escaped` writes."""
     for row in range(len(lengths)):
         count = offsets[row + 1] - offsets[row] + 2

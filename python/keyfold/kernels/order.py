@@ -1,6 +1,8 @@
-"""Order of rows by key: sorted runs merged pairwise without a branch per comparison, unsorted rows by radix.
+"""Order of rows by key: sorted runs merged pairwise without a branch per comparison, unsorted rows
+by radix.
 
-An order is an int64 array of row numbers. It is stable: equal keys keep the order of runs, or of arrival.
+An order is an int64 array of row numbers. It is stable: equal keys keep the order of runs, or of
+arrival.
 """
 
 from collections.abc import Sequence
@@ -13,8 +15,10 @@ from keyfold.kernels.keys import MORE, Keys, words_at
 
 
 @kernel("int64(int64[::1], uint8[::1], int64, int64, int64)")
-def compare_bytes(offsets, data, left, right, skip):
-    """Below, equal to or above 0 as the bytes of row `left` from `skip` on compare with those of `right`."""
+def compare_bytes(offsets: Rows, data: Mask, left: int, right: int, skip: int) -> int:
+    """Below, equal to or above 0 as the bytes of row `left` from `skip` on compare with those of
+    `right`.
+    """
     at, other = offsets[left] + skip, offsets[right] + skip
     length, other_length = offsets[left + 1] - at, offsets[right + 1] - other
     for i in range(min(length, other_length)):
@@ -24,8 +28,12 @@ def compare_bytes(offsets, data, left, right, skip):
 
 
 @kernel("void(uint64[::1], int64[::1], int64, int64, int64, uint64[::1], int64[::1])")
-def merge_words(words, rows, start, middle, stop, out_words, out_rows):
-    """Merge sorted start:middle and middle:stop into the same place of out; on a tie the left goes first."""
+def merge_words(
+    words: Words, rows: Rows, start: int, middle: int, stop: int, out_words: Words, out_rows: Rows
+) -> None:
+    """Merge sorted start:middle and middle:stop into the same place of out; on a tie the left goes
+    first.
+    """
     left, right, at = start, middle, start
     while left < middle and right < stop:
         a, b = words[left], words[right]
@@ -44,8 +52,18 @@ def merge_words(words, rows, start, middle, stop, out_words, out_rows):
 @kernel(
     "void(uint64[::1], int64[::1], int64[::1], uint8[::1], int64[::1], uint64[::1], int64[::1])"
 )
-def merge_bytes(words, rows, offsets, data, bounds, out_words, out_rows):
-    """`merge_words` over wide keys; bounds = (start, middle, stop); equal words of long keys compare bytes."""
+def merge_bytes(
+    words: Words,
+    rows: Rows,
+    offsets: Rows,
+    data: Mask,
+    bounds: Rows,
+    out_words: Words,
+    out_rows: Rows,
+) -> None:
+    """`merge_words` over wide keys; bounds = (start, middle, stop); equal words of long keys
+    compare bytes.
+    """
     left, right, at = bounds[0], bounds[1], bounds[0]
     while left < bounds[1] and right < bounds[2]:
         a, b = words[left], words[right]
@@ -64,7 +82,9 @@ def merge_bytes(words, rows, offsets, data, bounds, out_words, out_rows):
 
 
 def merge_order(keys: Keys, lengths: Sequence[int]) -> tuple[Words, Rows]:
-    """Words and row numbers of concatenated sorted runs of these lengths, merged; earlier runs first on a tie."""
+    """Words and row numbers of concatenated sorted runs of these lengths, merged; earlier runs
+    first on a tie.
+    """
     bounds = np.concatenate(([0], np.cumsum([length for length in lengths if length])))
     words, rows = keys.words, np.arange(len(keys), dtype=np.int64)
     spare = (np.empty_like(words), np.empty_like(rows))
@@ -89,7 +109,7 @@ def _merge_pair(
 
 
 @kernel("void(uint64[::1], int64[:, ::1])")
-def count_digits(words, counts):
+def count_digits(words: Words, counts: Rows) -> None:
     """counts[d, v] is how many words have the value v in their d-th lowest byte."""
     for word in words:
         for digit in range(8):
@@ -97,7 +117,9 @@ def count_digits(words, counts):
 
 
 @kernel("void(uint64[::1], int64[::1], int64, int64[::1], uint64[::1], int64[::1])")
-def scatter_digit(words, rows, digit, places, out_words, out_rows):
+def scatter_digit(
+    words: Words, rows: Rows, digit: int, places: Rows, out_words: Words, out_rows: Rows
+) -> None:
     """One stable radix pass; places[v] is where the next row with byte v goes."""
     for i in range(len(words)):
         value = (words[i] >> np.uint64(8 * digit)) & np.uint64(255)
@@ -108,7 +130,7 @@ def scatter_digit(words, rows, digit, places, out_words, out_rows):
 
 
 @kernel("boolean(uint64[::1])")
-def is_sorted(words):
+def is_sorted(words: Words) -> bool:
     """Whether the words never descend."""
     for i in range(1, len(words)):
         if words[i] < words[i - 1]:
@@ -117,7 +139,9 @@ def is_sorted(words):
 
 
 def radix(words: Words, rows: Rows) -> tuple[Words, Rows]:
-    """Words sorted ascending with the row numbers that came with them; stable; bytes all words share are skipped."""
+    """Words sorted ascending with the row numbers that came with them; stable; bytes all words
+    share are skipped.
+    """
     if is_sorted(words):
         return words, rows
     counts = np.zeros((8, 256), dtype=np.int64)
@@ -158,7 +182,9 @@ def _sort_ties(keys: Keys, words: Words, rows: Rows, flip: np.uint64) -> None:
 
 
 def _ties(places: Rows, words: Words, tie: Words, flip: np.uint64) -> tuple[Rows, Words]:
-    """Places whose neighbour has the same tie and word and more bytes, and a number for each new tie."""
+    """Places whose neighbour has the same tie and word and more bytes, and a number for each new
+    tie.
+    """
     is_new = np.ones(len(words) + 1, dtype=bool)
     is_new[1:-1] = (words[1:] != words[:-1]) | (tie[1:] != tie[:-1])
     is_tied = ~(is_new[:-1] & is_new[1:]) & (((words ^ flip) & np.uint64(255)) == MORE)

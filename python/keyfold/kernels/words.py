@@ -1,7 +1,8 @@
-"""One unsigned word for each value of a fixed-width type, ordered as Paimon's comparators order the values.
+"""One unsigned word for each value of a fixed-width type, ordered as Paimon's comparators order
+the values.
 
-Integers, dates and timestamps by value, false < true, Float/Double.compare (-0.0 < 0.0, NaN greatest),
-decimals by value. Null slots get any word.
+Integers, dates and timestamps by value, false < true, Float/Double.compare (-0.0 < 0.0, NaN
+greatest), decimals by value. Null slots get any word.
 """
 
 from typing import Any
@@ -18,7 +19,9 @@ _UNSIGNED = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
 
 
 def width(kind: pa.DataType) -> int | None:
-    """Bits of the ordered word of a type; None where values don't fit 64 bits (text, wide decimals, nested)."""
+    """Bits of the ordered word of a type; None where values don't fit 64 bits (text, wide
+    decimals, nested).
+    """
     if types.is_boolean(kind):
         return 8
     if types.is_decimal(kind):

@@ -1,4 +1,6 @@
-"""Merging: rows of one key fold by the table's merge engine; every engine is a plan over order, group, column results."""
+"""Merging: rows of one key fold by the table's merge engine; every engine is a plan over order,
+group, column results.
+"""
 
 from keyfold.merge.buffer import fold_unsorted
 from keyfold.merge.plan import MergePlan, check, plan

@@ -1,7 +1,9 @@
-"""aggregation: every column folds by its own aggregate; retractions are taken back column by column.
+"""aggregation: every column folds by its own aggregate; retractions are taken back column by
+column.
 
 Sequence fields take last_value, primary-key columns the newest record, other columns
-`fields.<column>.aggregate-function`, else `fields.default-aggregate-function`, else last_non_null_value.
+`fields.<column>.aggregate-function`, else `fields.default-aggregate-function`, else
+last_non_null_value.
 """
 
 from collections.abc import Sequence

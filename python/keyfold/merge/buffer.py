@@ -26,9 +26,10 @@ def fold_unsorted(
 ) -> list[pa.RecordBatch]:
     """Rows of a write, ascending by key, one row a key: `plan.output`, then `_VALUE_KIND` (int8).
 
-    Input batches hold `plan.reads`, `_VALUE_KIND` or not (all +I). Rows of a key fold in order of arrival, or of
-    the int64 column `ordinal`; with it the output also has `_SEQUENCE_NUMBER`, the ordinal of the last folded
-    row, before the kind. Deletes stay, apart from those `ignore-delete` and `ignore-update-before` drop here.
+    Input batches hold `plan.reads`, `_VALUE_KIND` or not (all +I). Rows of a key fold in order of
+    arrival, or of the int64 column `ordinal`; with it the output also has `_SEQUENCE_NUMBER`, the
+    ordinal of the last folded row, before the kind. Deletes stay, apart from those `ignore-delete`
+    and `ignore-update-before` drop here.
     """
     batches = [batch for batch in batches if batch.num_rows]
     kinds = concatenated_kinds(batches) if batches else None

@@ -1,7 +1,8 @@
 """What a merge engine declares, what it is given, and what it gives back.
 
-An engine is one file with one `Engine`. It sees a `Step`: all rows of some keys, ordered and grouped, and gives
-one row a group. Groups of one row never reach it: such a row stays as it is, with its own kind.
+An engine is one file with one `Engine`. It sees a `Step`: all rows of some keys, ordered and
+grouped, and gives one row a group. Groups of one row never reach it: such a row stays as it is,
+with its own kind.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +19,9 @@ from keyfold.options import TableOptions
 
 @dataclass(frozen=True)
 class Step:
-    """Rows of some keys: group g is rows order[starts[g]:starts[g + 1]] of the columns, in merge order."""
+    """Rows of some keys: group g is rows order[starts[g]:starts[g + 1]] of the columns, in merge
+    order.
+    """
 
     columns: Mapping[str, pa.Array]
     kinds: Kinds | None
@@ -33,7 +36,9 @@ class Step:
 
 @dataclass(frozen=True)
 class Folded:
-    """One row a group: output columns in order, kinds (None = all +I) and the last merged row of each."""
+    """One row a group: output columns in order, kinds (None = all +I) and the last merged row of
+    each.
+    """
 
     arrays: list[pa.Array]
     kinds: Kinds | None
@@ -47,9 +52,10 @@ Fold = Callable[[Step, bool], Folded]
 class Engine:
     """A merge engine.
 
-    `check` refuses a layout at CREATE; `prepare` makes the fold of a step for some output columns, whose second
-    argument says whether results of kind -U or -D are left out; `definition` folds the rows of one key,
-    (kind, values by column) in merge order, to (kind, values) or None, slowly and obviously.
+    `check` refuses a layout at CREATE; `prepare` makes the fold of a step for some output columns,
+    whose second argument says whether results of kind -U or -D are left out; `definition` folds
+    the rows of one key, (kind, values by column) in merge order, to (kind, values) or None, slowly
+    and obviously.
     """
 
     name: str

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from keyfold.kernels.buffers import Rows
+from keyfold.kernels.buffers import Rows, Signs
 from keyfold.kernels.jit import kernel
 from keyfold.layout import TableLayout
 from keyfold.merge.columns import indices, take
@@ -16,8 +16,10 @@ from keyfold.options import TableOptions
 
 
 @kernel("void(int8[::1], int64[::1], int64[::1], int64[::1])")
-def last_added(kinds, order, starts, out):
-    """out[g] is the last row of group g that is no -U or -D, else -1; a group of one keeps its row."""
+def last_added(kinds: Signs, order: Rows, starts: Rows, out: Rows) -> None:
+    """out[g] is the last row of group g that is no -U or -D, else -1; a group of one keeps its
+    row.
+    """
     for g in range(len(out)):
         at = starts[g + 1] - 1
         if at > starts[g]:

@@ -18,7 +18,9 @@ _WIDER = {
 
 
 def aggregate_of(layout: TableLayout, options: TableOptions, name: str) -> Aggregate | None:
-    """The aggregate of a column, None for a primary-key column; TableError if unknown or of another type."""
+    """The aggregate of a column, None for a primary-key column; TableError if unknown or of
+    another type.
+    """
     if name in layout.primary_key:
         return None
     if name in options.sequence_fields:
@@ -52,7 +54,9 @@ def _named(table: str, option: str, function: str) -> Aggregate:
 
 
 def check_functions(layout: TableLayout, options: TableOptions) -> None:
-    """TableError for the first column whose function is unknown, of another type, or set on a sequence field."""
+    """TableError for the first column whose function is unknown, of another type, or set on a
+    sequence field.
+    """
     for column in layout.columns:
         if column.name in options.sequence_fields and "aggregate-function" in options.field_options(
             column.name

@@ -1,4 +1,6 @@
-"""The plan of a merge: the engine of a table and the columns it reads and emits; made once a scan or write."""
+"""The plan of a merge: the engine of a table and the columns it reads and emits; made once a scan
+or write.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,8 +18,8 @@ from keyfold.options import TableOptions
 class MergePlan:
     """How the rows of one table fold.
 
-    `output` are the user columns that come out, `reads` those every input batch must hold (output, key and
-    sequence fields, in table order); `key` is the key a bucket is sorted by.
+    `output` are the user columns that come out, `reads` those every input batch must hold (output,
+    key and sequence fields, in table order); `key` is the key a bucket is sorted by.
     """
 
     layout: TableLayout
@@ -30,7 +32,9 @@ class MergePlan:
 
 
 def plan(layout: TableLayout, output: Sequence[str]) -> MergePlan:
-    """The plan that emits `output`; TableError where engine, aggregates and types don't fit together."""
+    """The plan that emits `output`; TableError where engine, aggregates and types don't fit
+    together.
+    """
     options = table_options.parse(layout)
     needed = {*output, *layout.key, *options.sequence_fields}
     return MergePlan(
@@ -45,6 +49,8 @@ def plan(layout: TableLayout, output: Sequence[str]) -> MergePlan:
 
 
 def check(layout: TableLayout) -> None:
-    """Refuse at CREATE what the merge can't do: unknown engines and functions, types they don't take, conflicts."""
+    """Refuse at CREATE what the merge can't do: unknown engines and functions, types they don't
+    take, conflicts.
+    """
     options = table_options.parse(layout)
     engine(options.merge_engine, layout.name).check(layout, options)

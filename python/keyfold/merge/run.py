@@ -1,11 +1,12 @@
 """Merging sorted runs: streaming, round by round, in memory bounded by a few batches a run.
 
-A round whose rows come from one run, or hold no key twice, passes through: a key with one record keeps it as it
-is. Everything else goes, ordered and grouped, to the engine of the plan.
+A round whose rows come from one run, or hold no key twice, passes through: a key with one record
+keeps it as it is. Everything else goes, ordered and grouped, to the engine of the plan.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -30,7 +31,8 @@ _SYSTEM_FIELDS = [
 
 @dataclass(frozen=True)
 class SortedRun:
-    """Batches sorted by key, each key once, with the columns `plan.reads`, and both system columns optional.
+    """Batches sorted by key, each key once, with the columns `plan.reads`, and both system columns
+    optional.
 
     `sequence` is the least and greatest sequence number of the run, both inclusive.
     """
@@ -42,10 +44,7 @@ class SortedRun:
 def sequences_overlap(ranges: Sequence[tuple[int, int]]) -> bool:
     """Whether the `_SEQUENCE_NUMBER` column is needed to order runs with these ranges."""
     ordered = sorted(ranges, key=_age)
-    return any(
-        after[0] <= before[1] and before != after
-        for before, after in zip(ordered, ordered[1:], strict=False)
-    )
+    return any(after[0] <= before[1] and before != after for before, after in pairwise(ordered))
 
 
 def _age(bounds: tuple[int, int]) -> tuple[int, int]:
@@ -61,9 +60,10 @@ def merge_runs(
 ) -> Iterator[pa.RecordBatch]:
     """Batches of `plan.output`, ascending by key, one row a key; at most 128 Ki rows each.
 
-    Runs are taken in the order of their sequence ranges; where ranges overlap and the runs have the column,
-    `_SEQUENCE_NUMBER` decides inside a key. `system_columns` adds the number of the last merged record (the
-    greatest of its run where the column is absent) and the kind; `drop_deletes` leaves out -U and -D results.
+    Runs are taken in the order of their sequence ranges; where ranges overlap and the runs have
+    the column, `_SEQUENCE_NUMBER` decides inside a key. `system_columns` adds the number of the
+    last merged record (the greatest of its run where the column is absent) and the kind;
+    `drop_deletes` leaves out -U and -D results.
     """
     runs = sorted(runs, key=lambda run: _age(run.sequence))
     overlap = sequences_overlap([run.sequence for run in runs])
@@ -77,7 +77,9 @@ def merge_runs(
 
 @dataclass(frozen=True)
 class _Merge:
-    """One merge: the plan, the greatest sequence number of each run, and what the caller asked for."""
+    """One merge: the plan, the greatest sequence number of each run, and what the caller asked
+    for.
+    """
 
     plan: MergePlan
     greatest: list[int]

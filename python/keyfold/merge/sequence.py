@@ -1,7 +1,8 @@
-"""Merge order inside a key: `sequence.field` columns, then sequence numbers, then retractions before additions.
+"""Merge order inside a key: `sequence.field` columns, then sequence numbers, then retractions
+before additions.
 
-NULL sequence values come first in both directions. Every sort is stable, so where all of these tie the order
-of runs, or of arrival, stays.
+NULL sequence values come first in both directions. Every sort is stable, so where all of these tie
+the order of runs, or of arrival, stays.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,7 +24,9 @@ _ALL_BITS = np.uint64(2**64 - 1)
 def _fields(
     plan: MergePlan, columns: Mapping[str, pa.Array]
 ) -> Iterator[tuple[Keys, Words | None]]:
-    """Keys and, where there are nulls, validity words of the sequence fields, the last field first."""
+    """Keys and, where there are nulls, validity words of the sequence fields, the last field
+    first.
+    """
     for name in reversed(plan.options.sequence_fields):
         keys, valid = encode_nullable(columns[name])
         yield keys, valid.astype(np.uint64) if columns[name].null_count else None

@@ -1,7 +1,8 @@
-"""Cutting sorted runs by key: each round takes, from every run, the rows up to a key no later batch can hold.
+"""Cutting sorted runs by key: each round takes, from every run, the rows up to a key no later
+batch can hold.
 
-A window holds the batches of one run that are read and not yet merged: about as many rows, and bytes, as
-every other run's, so that memory does not grow with the runs' length.
+A window holds the batches of one run that are read and not yet merged: about as many rows, and
+bytes, as every other run's, so that memory does not grow with the runs' length.
 """
 
 from collections import deque
@@ -92,6 +93,6 @@ def rounds(windows: Sequence[Window]) -> Iterator[list[list[Piece]]]:
     while any(not window.is_empty for window in windows):
         bounds = [window.bound for window in windows if not window.is_empty]
         known = [bound for bound in bounds if bound is not None]
-        yield [window.cut(min(known, default=None)) for window in windows]  # type: ignore[type-var]
+        yield [window.cut(min(known, default=None)) for window in windows]
         for window in windows:
             window.fill()
