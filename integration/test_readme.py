@@ -1,0 +1,115 @@
+"""Every block of README.md runs, and what it shows as the answer is the answer."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from integration.scenarios import TOP
+from keyfold.option_table import FIELD_OPTIONS, OPTIONS
+
+README = TOP / "README.md"
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+TABLE = re.compile(r"^\+[-+]+\+$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block and the answer shown after it, if there is one."""
+
+    number: int
+    language: str
+    text: str
+    shown: str | None
+
+
+def blocks() -> list[Block]:
+    """Code in order; a `text` block holding a table is the answer of the block before it."""
+    fenced = BLOCK.findall(README.read_text())
+    found = []
+    for number, (language, text) in enumerate(fenced):
+        if language != "text":
+            following = fenced[number + 1] if number + 1 < len(fenced) else ("", "")
+            shown = following[1] if following[0] == "text" and TABLE.search(following[1]) else None
+            found.append(Block(number, language, text, shown))
+    return found
+
+
+BLOCKS = blocks()
+
+
+def run_sql(spark: SparkSession, text: str) -> str:
+    """Run each statement; the last one as `show` prints it."""
+    statements = [part.strip() for part in text.split(";\n") if part.strip().rstrip(";")]
+    for statement in statements:
+        frame = spark.sql(statement.rstrip(";"))
+    return str(frame._jdf.showString(20, 20, False))
+
+
+def run_python(text: str) -> str:
+    """Run it as a program; what it prints."""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(text, str(README), "exec"), {"__name__": "__main__"})
+    return printed.getvalue()
+
+
+def run_shell(text: str, folder: Path) -> str:
+    """Run it in an empty folder with this environment's programs; `make` says only what it would do."""
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    making = text.lstrip().startswith("make ")
+    command = re.sub(r"^make ", f"make -n -C {TOP} ", text, flags=re.MULTILINE) if making else text
+    done = subprocess.run(
+        ["bash", "-euc", command],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: f"{block.number}-{block.language}")
+def test_block(spark: SparkSession, tmp_path: Path, block: Block) -> None:
+    if block.language == "sql":
+        printed = run_sql(spark, block.text)
+    elif block.language == "python":
+        printed = run_python(block.text)
+    else:
+        assert block.language == "sh"
+        printed = run_shell(block.text, tmp_path)
+        assert printed.strip()
+    if block.shown is not None:
+        assert printed.strip() == block.shown.strip()
+
+
+def test_what_the_blocks_are() -> None:
+    languages = [block.language for block in BLOCKS]
+    assert languages[:3] == ["sh", "sql", "python"]
+    assert "make demo" in BLOCKS[0].text
+    assert "make test" in BLOCKS[0].text
+    assert sum(block.shown is not None for block in BLOCKS) >= 3
+    for block in BLOCKS[1:3]:
+        assert len(block.text.splitlines()) <= 12
+
+
+def test_every_option_is_listed() -> None:
+    text = README.read_text()
+    for option in (option for option in OPTIONS if option.attribute):
+        default = f"`{option.default}`" if option.default else ""
+        assert f"| `{option.name}` | {default} | {option.doc} |" in text
+    for suffix, doc in FIELD_OPTIONS.items():
+        assert f"`fields.<column>.{suffix}`" in text
+        assert doc in text
