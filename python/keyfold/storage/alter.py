@@ -8,7 +8,7 @@ from typing import Any
 from keyfold.errors import ConflictError, NotSupportedError, TableError
 from keyfold.layout import Column, TableLayout
 from keyfold.options import DEFAULT_PREFIX, normalize
-from keyfold.storage.definition import check_layout, literal_text, new_column, with_schema_id
+from keyfold.storage.definition import Check, check_layout, literal_text, new_column, with_schema_id
 from keyfold.storage.schemas import Schemas, StoredSchema
 from keyfold.storage.snapshots import Snapshots
 
@@ -28,7 +28,9 @@ _TRIES = 20
 Change = Mapping[str, Any]
 
 
-def alter(schemas: Schemas, snapshots: Snapshots, changes: Sequence[Change]) -> None:
+def alter(
+    schemas: Schemas, snapshots: Snapshots, changes: Sequence[Change], check_engine: Check
+) -> None:
     """Apply all changes or none; another ALTER that comes in between is built upon."""
     for _ in range(_TRIES):
         schema_id = schemas.latest_id()
@@ -38,7 +40,7 @@ def alter(schemas: Schemas, snapshots: Snapshots, changes: Sequence[Change]) -> 
         changed = schemas.read(schema_id)
         for change in changes:
             changed = _apply(changed, change, has_data)
-        check_layout(changed.layout)
+        check_layout(changed.layout, check_engine)
         if schemas.publish(with_schema_id(changed, schema_id + 1)):
             return
     raise ConflictError(f"table {schemas.name}: other ALTER TABLE statements came first; run again")

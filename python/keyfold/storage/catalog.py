@@ -1,8 +1,8 @@
 """A catalog: namespaces and tables below one warehouse folder.
 
 A table appears, changes its place and disappears in one step, by renaming its folder. Building one
-aside and swapping it in (`stage`) is how CREATE … AS SELECT and REPLACE keep the old table until the
-new one is complete.
+aside and swapping it in (`stage`) is how CREATE … AS SELECT and REPLACE keep the old table
+until the new one is complete.
 """
 
 import threading
@@ -17,9 +17,10 @@ from keyfold.errors import (
     TableError,
     TableExistsError,
 )
+from keyfold.layout import TableLayout
 from keyfold.storage import folders, table
 from keyfold.storage.alter import alter
-from keyfold.storage.definition import NewTable, define
+from keyfold.storage.definition import Check, NewTable, define
 from keyfold.storage.files import Files, open_files, remove_tree
 from keyfold.storage.namespaces import Namespace, Namespaces, check_name, single
 from keyfold.storage.schemas import Schemas
@@ -52,16 +53,24 @@ class Staged:
         return Staged(json["namespace"], json["table"], json["location"], json["mode"])
 
 
-def open_catalog(name: str, options: Mapping[str, str]) -> "Catalog":
-    """The catalog of these options (`warehouse`, and what its file system needs), kept open."""
-    key = repr((name, sorted(options.items())))
+def _accept(_: TableLayout) -> None:
+    """No check of merge engines."""
+
+
+def open_catalog(name: str, options: Mapping[str, str], check_engine: Check = _accept) -> "Catalog":
+    """The catalog of these options (`warehouse`, and what its file system needs), kept open.
+
+    `check_engine` refuses a new or altered layout its merge engine can't serve
+    (`keyfold.merge.plan.check`).
+    """
+    key = repr((name, sorted(options.items()), id(check_engine)))
     with _lock:
         if key not in _catalogs:
-            _catalogs[key] = _open(name, options)
+            _catalogs[key] = _open(name, options, check_engine)
         return _catalogs[key]
 
 
-def _open(name: str, options: Mapping[str, str]) -> "Catalog":
+def _open(name: str, options: Mapping[str, str], check_engine: Check) -> "Catalog":
     kind = options.get("metastore") or options.get("type") or _FILESYSTEM[0]
     if kind.lower() not in _FILESYSTEM:
         raise NotSupportedError(
@@ -73,7 +82,7 @@ def _open(name: str, options: Mapping[str, str]) -> "Catalog":
             f"catalog {name} has no warehouse: set spark.sql.catalog.{name}.warehouse to a folder"
         )
     files, root = open_files(warehouse, options)
-    return Catalog(name, files, Namespaces(files, root.rstrip("/")))
+    return Catalog(name, files, Namespaces(files, root.rstrip("/")), check_engine)
 
 
 @dataclass(frozen=True)
@@ -83,6 +92,7 @@ class Catalog:
     name: str
     files: Files
     namespaces: Namespaces
+    check_engine: Check
 
     # ---- namespaces ----
 
@@ -175,7 +185,7 @@ class Catalog:
         self._check_writable()
         location = self.load_table(namespace, name).layout.location
         schemas = Schemas(self.files, location, f"{namespace[0]}.{name}")
-        alter(schemas, Snapshots(self.files, location), changes)
+        alter(schemas, Snapshots(self.files, location), changes, self.check_engine)
         return self.load_table(namespace, name)
 
     # ---- staging ----
@@ -191,7 +201,7 @@ class Catalog:
             raise TableExistsError(f"table {database}.{name} exists")
         if mode == "replace" and existing is None:
             raise NoSuchTableError(f"table {database}.{name} does not exist")
-        schema = define(f"{database}.{name}", self.location(database, name), new)
+        schema = define(f"{database}.{name}", self.location(database, name), new, self.check_engine)
         folder = self.namespaces.make(database)
         folders.clear_stale(folder)
         staged = Staged(database, name, folders.hidden(folder, folders.STAGING), mode)

@@ -4,19 +4,20 @@ Everything that can't work is refused here, naming table, column or option; late
 """
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from keyfold import types
 from keyfold.errors import KeyfoldError, NotSupportedError, TableError
 from keyfold.layout import Column, TableLayout
-from keyfold.merge.plan import check as check_engine
 from keyfold.options import DEFAULT_BUCKETS, DEFAULT_PREFIX, check_create, normalize
 from keyfold.storage.schemas import StoredSchema
 
 _RESERVED = {"_SEQUENCE_NUMBER", "_VALUE_KIND", "_LEVEL", "_ROW_ID", "_ORDINAL", "rowkind"}
 _NO_PARTITION = {"BINARY", "VARBINARY", "BYTES", "FLOAT", "DOUBLE"}
+
+Check = Callable[[TableLayout], None]
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class NewTable:
         )
 
 
-def define(name: str, location: str, new: NewTable) -> StoredSchema:
+def define(name: str, location: str, new: NewTable, check_engine: Check) -> StoredSchema:
     """The first schema of the table; TableError or NotSupportedError for what can't work."""
     properties = dict(new.properties or {})
     comment = properties.pop("comment", None)
@@ -54,12 +55,12 @@ def define(name: str, location: str, new: NewTable) -> StoredSchema:
     layout = TableLayout(
         name, location, 0, columns, key, new.partitioning, options, comment or None
     )
-    check_layout(layout)
+    check_layout(layout, check_engine)
     return StoredSchema(layout, next(ids) - 1, _literals(new.columns))
 
 
-def check_layout(layout: TableLayout) -> None:
-    """Every check of CREATE, also after ALTER."""
+def check_layout(layout: TableLayout, check_engine: Check) -> None:
+    """Every check of CREATE, also after ALTER; `check_engine` is the merge engine's own."""
     _check_columns(layout)
     check_create(layout)
     check_engine(layout)

@@ -1,7 +1,7 @@
 """Moving table folders in one step: into a free place, or in exchange with what is there.
 
-`renameat2` does both atomically on Linux. A folder being removed is moved to a hidden name first, so
-that nobody sees half a table; hidden leftovers older than a day go when the next one is made.
+`renameat2` does both atomically on Linux. A folder being removed is first moved to a hidden name,
+so that nobody sees half a table; hidden leftovers older than a day go when the next one is made.
 """
 
 import ctypes
