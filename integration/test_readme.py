@@ -64,7 +64,7 @@ def run_python(text: str) -> str:
 
 
 def run_shell(text: str, folder: Path) -> str:
-    """Run it in an empty folder with this environment's programs; `make` says only what it would do."""
+    """Run it in an empty folder with this environment's programs; `make` is only asked."""
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     making = text.lstrip().startswith("make ")
     command = re.sub(r"^make ", f"make -n -C {TOP} ", text, flags=re.MULTILINE) if making else text
