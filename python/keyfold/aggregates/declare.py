@@ -16,7 +16,7 @@ from pyarrow import types
 
 from keyfold.kernels.buffers import Rows
 
-# What a record does to the accumulator: nothing; add its value; take its value back; start again from its value.
+# What a record does to the accumulator: nothing, add its value, take it back, start again from it.
 SKIP, ADD, RETRACT, RESET = 0, 1, -1, 2
 
 Ops = npt.NDArray[np.int8]

@@ -7,7 +7,8 @@ from keyfold.kernels.jit import kernel
 
 
 @kernel(
-    "int64(uint64[:, ::1], uint8[::1], int8[::1], int64[::1], int64[::1], uint64[:, ::1], uint8[::1])"
+    "int64(uint64[:, ::1], uint8[::1], int8[::1], int64[::1], int64[::1], "
+    "uint64[:, ::1], uint8[::1])"
 )
 def sum_decimals(
     values: Words, valid: Mask, ops: Signs, order: Rows, starts: Rows, out: Words, out_valid: Mask

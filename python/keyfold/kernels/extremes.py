@@ -53,9 +53,12 @@ def extreme_bytes(
             row = order[at]
             if ops[at] == 2:
                 pick = row if valid[row] else -1
-            elif ops[at] == 1 and valid[row]:
-                if pick < 0 or compare_bytes(offsets, data, row, pick, 0) * sign > 0:
-                    pick = row
+            elif (ops[at] == 1 and valid[row] and pick < 0) or (
+                ops[at] == 1
+                and valid[row]
+                and compare_bytes(offsets, data, row, pick, 0) * sign > 0
+            ):
+                pick = row
         out[g] = pick
 
 

@@ -98,7 +98,7 @@ def _locked(name: str, how: int) -> Iterator[None]:
 
 
 class _GuardedCache(FunctionCache):  # type: ignore[misc]
-    """numba's cache of one function: locked while read or written, wiped when it can't be loaded."""
+    """numba's cache of one function: locked in use, wiped when it can't be loaded."""
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:

@@ -16,15 +16,13 @@ from keyfold.kernels.keys import MORE, Keys, words_at
 
 @kernel("int64(int64[::1], uint8[::1], int64, int64, int64)")
 def compare_bytes(offsets: Rows, data: Mask, left: int, right: int, skip: int) -> int:
-    """Below, equal to or above 0 as the bytes of row `left` from `skip` on compare with those of
-    `right`.
-    """
+    """Below, at or above 0 as row `left` compares with row `right`, bytes from `skip` on."""
     at, other = offsets[left] + skip, offsets[right] + skip
     length, other_length = offsets[left + 1] - at, offsets[right + 1] - other
     for i in range(min(length, other_length)):
         if data[at + i] != data[other + i]:
-            return np.int64(data[at + i]) - np.int64(data[other + i])
-    return length - other_length
+            return 1 if data[at + i] > data[other + i] else -1
+    return int(length - other_length)
 
 
 @kernel("void(uint64[::1], int64[::1], int64, int64, int64, uint64[::1], int64[::1])")
@@ -37,7 +35,7 @@ def merge_words(
     left, right, at = start, middle, start
     while left < middle and right < stop:
         a, b = words[left], words[right]
-        is_right = np.int64(b < a)
+        is_right = int(b < a)
         out_words[at] = b if is_right else a
         out_rows[at] = rows[left + (right - left) * is_right]
         left += 1 - is_right
@@ -132,7 +130,7 @@ def scatter_digit(
 @kernel("boolean(uint64[::1])")
 def is_sorted(words: Words) -> bool:
     """Whether the words never descend."""
-    for i in range(1, len(words)):
+    for i in range(1, len(words)):  # noqa: SIM110 - numba has no generators here
         if words[i] < words[i - 1]:
             return False
     return True

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyarrow import types
 
-from keyfold.kernels.buffers import Words, bits, values
+from keyfold.kernels.buffers import Words, bits, values, view
 
 _SIGNED = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
 _UNSIGNED = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
@@ -47,19 +47,14 @@ def ordered(array: pa.Array) -> Words:
 
 def values_of_decimal(array: pa.Array) -> Words:
     """The 128-bit values of a decimal array as (low, high) words."""
-    doubled = values(array.slice(0, 0), np.uint64)
-    if len(array):
-        buffer = array.buffers()[1]
-        doubled = np.frombuffer(
-            buffer, dtype=np.uint64, count=2 * len(array), offset=16 * array.offset
-        )
-    return doubled.reshape(-1, 2)
+    pairs = view(array.buffers()[1], np.uint64, 2 * array.offset, 2 * len(array))
+    return pairs.reshape(-1, 2)
 
 
 def _flipped(signed: npt.NDArray[Any], bit_width: int) -> Words:
     sign = _UNSIGNED[bit_width](1 << (bit_width - 1))
-    flipped = signed.view(_UNSIGNED[bit_width]) ^ sign
-    return flipped.astype(np.uint64, copy=False)
+    flipped: Words = (signed.view(_UNSIGNED[bit_width]) ^ sign).astype(np.uint64, copy=False)
+    return flipped
 
 
 def _floating(array: pa.Array, bit_width: int) -> Words:

@@ -123,9 +123,9 @@ def _check_retracts(plan: _Aggregation, ops: Ops) -> None:
         name, aggregate = refusing[0].name, refusing[0].aggregate
         assert aggregate is not None
         raise TableError(
-            f"table {plan.layout.name}, column {name}: Aggregate function '{aggregate.name}' does not support "
-            "retraction, If you allow this function to ignore retraction messages, you can configure "
-            f"'fields.{name}.ignore-retract'='true'."
+            f"table {plan.layout.name}, column {name}: Aggregate function '{aggregate.name}' does "
+            "not support retraction, If you allow this function to ignore retraction messages, you "
+            f"can configure 'fields.{name}.ignore-retract'='true'."
         )
 
 
@@ -186,8 +186,9 @@ def _check(layout: TableLayout, options: TableOptions) -> None:
     ignoring = [column.name for column in layout.columns if ignores_retract(options, column.name)]
     if options.remove_record_on_delete and ignoring:
         raise TableError(
-            f"table {layout.name}: aggregation.remove-record-on-delete and fields.{ignoring[0]}.ignore-retract "
-            "have conflicting behavior so should not be enabled at the same time."
+            f"table {layout.name}: aggregation.remove-record-on-delete and "
+            f"fields.{ignoring[0]}.ignore-retract have conflicting behavior so should not be "
+            "enabled at the same time."
         )
 
 

@@ -39,7 +39,7 @@ def engine(name: str, table: str) -> Engine:
     found = engines().get(name)
     if found is None:
         raise NotSupportedError(
-            f"option merge-engine of table {table}: expected one of {', '.join(sorted(engines()))}, "
-            f"found '{name}', which is not supported"
+            f"option merge-engine of table {table}: expected one of "
+            f"{', '.join(sorted(engines()))}, found '{name}', which is not supported"
         )
     return found

@@ -1,4 +1,4 @@
-"""Which aggregate folds a column, and the words for functions that don't fit and sums that don't."""
+"""Which aggregate folds a column, and the words for functions and sums that don't fit it."""
 
 import difflib
 
@@ -35,8 +35,8 @@ def aggregate_of(layout: TableLayout, options: TableOptions, name: str) -> Aggre
     column = layout.column(name)
     if not aggregate.accepts.test(types.to_arrow(column.type)):
         raise TableError(
-            f"table {layout.name}, option {option}: Data type for {aggregate.name} column '{name}' must be "
-            f"{aggregate.accepts.words} but was '{types.describe(column.type)}'."
+            f"table {layout.name}, option {option}: Data type for {aggregate.name} column '{name}' "
+            f"must be {aggregate.accepts.words} but was '{types.describe(column.type)}'."
         )
     return aggregate
 
@@ -58,11 +58,11 @@ def check_functions(layout: TableLayout, options: TableOptions) -> None:
     sequence field.
     """
     for column in layout.columns:
-        if column.name in options.sequence_fields and "aggregate-function" in options.field_options(
-            column.name
-        ):
+        has_function = "aggregate-function" in options.field_options(column.name)
+        if has_function and column.name in options.sequence_fields:
             raise TableError(
-                f"table {layout.name}: Should not define aggregation on sequence field: '{column.name}'."
+                f"table {layout.name}: Should not define aggregation on sequence field: "
+                f"'{column.name}'."
             )
         aggregate_of(layout, options, column.name)
     if options.default_aggregate is not None:
@@ -79,6 +79,7 @@ def wider(table: str, column: Column) -> str:
     else:
         target = _WIDER.get(getattr(kind, "name", ""), "DOUBLE")
     return (
-        f"does not fit {own}; no stored row is lost: ALTER TABLE {table} ALTER COLUMN {column.name} TYPE {target} "
+        f"does not fit {own}; no stored row is lost: "
+        f"ALTER TABLE {table} ALTER COLUMN {column.name} TYPE {target} "
         "and read again, or leave the column out of the query"
     )

@@ -39,7 +39,8 @@ def from_text(column: pa.Array, table: str, name: str) -> pa.Array:
     if found.null_count:
         bad = column.filter(found.is_null())[0].as_py()
         raise TableError(
-            f"{where}: Unsupported short string '{bad}' for row kind. Expected one of {', '.join(NAMES)}"
+            f"{where}: Unsupported short string '{bad}' for row kind. "
+            f"Expected one of {', '.join(NAMES)}"
         )
     return found.cast(pa.int8())
 
