@@ -8,7 +8,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ class Server:
     process: subprocess.Popen[bytes]
     directory: Path
     answer: dict[str, Any]
+    workers: list["Worker"] = field(default_factory=list)
 
     def connect(
         self, role: str = "worker", memory: int | None = None, token: str = TOKEN
@@ -38,7 +39,13 @@ class Server:
         connection.settimeout(PATIENCE)
         connection.connect(str(self.directory / "fork.sock"))
         connection.sendall(wire.encode({"token": token, "role": role, "memory": memory}))
-        return Worker(connection)
+        self.workers.append(Worker(connection))
+        return self.workers[-1]
+
+    def leave(self) -> None:
+        """Close every connection."""
+        while self.workers:
+            self.workers.pop().close()
 
     def processes(self) -> set[int]:
         """The server's pid and its children's."""
@@ -76,8 +83,7 @@ class Worker(Channel):
 
     def rows(self) -> pa.Table:
         """The incoming stream as a table."""
-        with pa.ipc.open_stream(self.connection.makefile("rb", 0)) as stream:
-            return stream.read_all()
+        return pa.Table.from_batches(list(self.receive_batches()))
 
 
 @contextmanager
@@ -98,7 +104,11 @@ def server(**changes: Any) -> Iterator[Server]:
     try:
         process.stdin.write(json.dumps(hello | changes).encode() + b"\n")
         process.stdin.flush()
-        yield Server(process, directory, json.loads(process.stdout.readline() or b"null"))
+        started = Server(process, directory, json.loads(process.stdout.readline() or b"null"))
+        try:
+            yield started
+        finally:
+            started.leave()
     finally:
         process.stdin.close()
         process.stdout.close()

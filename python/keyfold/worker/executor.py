@@ -8,7 +8,7 @@ import os
 import socket
 from collections.abc import Mapping
 
-from keyfold.worker import memory, read, write
+from keyfold.worker import memory, read, wire, write
 from keyfold.worker.channel import Channel, Disconnected
 from keyfold.worker.serve import Answer, serve
 
@@ -17,9 +17,13 @@ ANSWERS: Mapping[str, Answer] = {"read": read.answer, "write": write.answer}
 
 def live(connection: socket.socket, allowed: int | None, log: str) -> None:
     """Serve one connection until its peer leaves; `allowed` caps the memory in bytes."""
-    memory.cap(allowed)
     channel = Channel(connection)
     try:
+        try:
+            memory.cap(allowed)
+        except memory.WorkerMemoryError as e:
+            channel.send(wire.failure(e, "starting a worker"))
+            return
         channel.send({"ok": {"pid": os.getpid(), "stderr": log}})
         serve(channel, ANSWERS)
     except Disconnected:

@@ -9,8 +9,10 @@ import resource
 from pathlib import Path
 
 from keyfold.errors import KeyfoldError
+from keyfold.worker.wire import describe
 
 OPTION = "spark.keyfold.worker.memory"
+LEAST = 128 << 20  # Arrow's allocator takes 64 MiB at its first use
 
 
 class WorkerMemoryError(KeyfoldError):
@@ -18,9 +20,13 @@ class WorkerMemoryError(KeyfoldError):
 
 
 def cap(allowed: int | None) -> None:
-    """Let this process allocate at most `allowed` more bytes; None sets no limit."""
+    """Let this process allocate at most `allowed` more bytes; None sets no limit, under LEAST fails."""
     if allowed is None:
         return
+    if allowed < LEAST:
+        raise WorkerMemoryError(
+            f"{OPTION} is {allowed} bytes; a worker needs at least {LEAST >> 20} MiB"
+        )
     limit = data_bytes() + allowed
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
 
@@ -42,7 +48,7 @@ def explained(error: Exception) -> Exception:
     ours = WorkerMemoryError(
         f"worker {os.getpid()} could not get more memory and {capped} ({OPTION}, on top of what it "
         f"shares with the fork server; {data_bytes()} bytes of data in all, limit {limit}); raise "
-        f"{OPTION}, or lower the table's write-buffer-size. It asked for: {error}"
+        f"{OPTION}, or lower the table's write-buffer-size. Python says: {describe(error)}"
     )
     ours.__cause__ = error
     return ours

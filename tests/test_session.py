@@ -1,0 +1,166 @@
+"""The one line from Python: what it adds to a builder, what it keeps, and when it refuses."""
+
+import subprocess
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import keyfold
+from keyfold import session
+from keyfold.errors import EnvironmentMismatchError
+
+JAR = str(session.jar_path())
+
+
+class Builder:
+    """As much of SparkSession.Builder as configure uses."""
+
+    def __init__(self, **options: str) -> None:
+        self._options: dict[str, Any] = {k.replace("__", "."): v for k, v in options.items()}
+
+    def config(self, name: str, value: str) -> "Builder":
+        self._options[name] = value
+        return self
+
+
+@pytest.fixture(autouse=True)
+def spark(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """A pyspark in which nothing runs yet."""
+    context = SimpleNamespace(_active_spark_context=None, _gateway=None, _jvm=None)
+    context._ensure_initialized = lambda: None
+    monkeypatch.setitem(sys.modules, "pyspark", SimpleNamespace(SparkContext=context))
+    for name in ("SPARK_REMOTE", "PYSPARK_GATEWAY_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    return context
+
+
+def configured(builder: Builder, **arguments: Any) -> dict[str, Any]:
+    """The builder's options after configure."""
+    assert keyfold.configure(builder, **arguments) is builder  # type: ignore[arg-type, comparison-overlap]
+    return builder._options
+
+
+def test_an_empty_builder_gets_everything() -> None:
+    assert configured(Builder()) == {
+        "spark.jars": JAR,
+        "spark.sql.extensions": "keyfold.spark.KeyfoldExtensions",
+        "spark.sql.catalog.keyfold": "keyfold.spark.KeyfoldCatalog",
+        "spark.keyfold.session.python": sys.executable,
+    }
+
+
+def test_catalog_and_warehouse_have_names() -> None:
+    options = configured(Builder(), catalog="lake", warehouse="/data/lake")
+    assert options["spark.sql.catalog.lake"] == "keyfold.spark.KeyfoldCatalog"
+    assert options["spark.sql.catalog.lake.warehouse"] == "/data/lake"
+    assert "spark.sql.catalog.keyfold" not in options
+
+
+def test_what_is_set_stays_and_lists_grow() -> None:
+    options = configured(
+        Builder(
+            spark__jars="a.jar, b.jar",
+            spark__sql__extensions="org.Other",
+            spark__sql__catalog__keyfold__warehouse="/mine",
+            spark__keyfold__python="/opt/python",
+        ),
+        warehouse="/theirs",
+    )
+    assert options["spark.jars"] == f"a.jar,b.jar,{JAR}"
+    assert options["spark.sql.extensions"] == "org.Other,keyfold.spark.KeyfoldExtensions"
+    assert options["spark.sql.catalog.keyfold.warehouse"] == "/mine"
+    assert options["spark.keyfold.python"] == "/opt/python"
+
+
+def test_twice_is_as_good_as_once() -> None:
+    builder = Builder()
+    once = dict(configured(builder))
+    assert configured(builder) == once
+
+
+def context_with(**confs: str) -> SimpleNamespace:
+    """A SparkContext that runs with these confs."""
+    return SimpleNamespace(getConf=lambda: {k.replace("__", "."): v for k, v in confs.items()})
+
+
+def test_a_context_without_keyfold_is_refused_with_the_line(spark: SimpleNamespace) -> None:
+    spark._active_spark_context = context_with()
+    with pytest.raises(EnvironmentMismatchError) as caught:
+        configured(Builder(), catalog="lake", warehouse="/my data")
+    message = str(caught.value)
+    assert f"--jars {JAR}" in message
+    assert "--conf spark.sql.extensions=keyfold.spark.KeyfoldExtensions" in message
+    assert "--conf 'spark.sql.catalog.lake.warehouse=/my data'" in message
+
+
+def test_a_context_with_keyfold_gets_the_catalog(spark: SimpleNamespace) -> None:
+    spark._active_spark_context = context_with(spark__sql__extensions=session.EXTENSIONS_CLASS)
+    options = configured(Builder(), catalog="second")
+    assert options["spark.sql.catalog.second"] == session.CATALOG_CLASS
+    assert "spark.jars" not in options
+    assert "spark.sql.extensions" not in options
+
+
+def gateway(has_class: bool) -> SimpleNamespace:
+    """A JVM whose class loader does or doesn't find a class."""
+
+    def load(name: str) -> str:
+        if not has_class:
+            raise RuntimeError(name)
+        return name
+
+    loader = SimpleNamespace(loadClass=load)
+    thread = SimpleNamespace(getContextClassLoader=lambda: loader)
+    current = SimpleNamespace(currentThread=lambda: thread)
+    return SimpleNamespace(java=SimpleNamespace(lang=SimpleNamespace(Thread=current)))
+
+
+def test_under_spark_submit_the_jar_must_be_there(
+    spark: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
+    spark._jvm = gateway(has_class=False)
+    with pytest.raises(EnvironmentMismatchError, match="--jars"):
+        configured(Builder())
+    spark._jvm = gateway(has_class=True)
+    options = configured(Builder())
+    assert options["spark.sql.extensions"] == session.EXTENSIONS_CLASS
+    assert "spark.jars" not in options
+
+
+@pytest.mark.parametrize("extensions", ["", session.EXTENSIONS_CLASS])
+def test_a_connect_server_is_asked(extensions: str) -> None:
+    builder = Builder(spark__remote="sc://host")
+    remote = SimpleNamespace(conf={"spark.sql.extensions": extensions})
+    builder.getOrCreate = lambda: remote  # type: ignore[attr-defined]
+    if extensions:
+        assert configured(builder)["spark.sql.catalog.keyfold"] == session.CATALOG_CLASS
+    else:
+        with pytest.raises(EnvironmentMismatchError, match="Connect server sc://host"):
+            configured(builder)
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """`python -m keyfold` with these arguments."""
+    command = [sys.executable, "-m", "keyfold", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_the_command_line_prints_what_submit_needs() -> None:
+    assert run("jar-path").stdout.strip() == JAR
+    line = run("conf", "--catalog", "lake", "--warehouse", "/w").stdout
+    assert line.startswith(f"--jars {JAR} --conf ")
+    assert "--conf spark.sql.catalog.lake.warehouse=/w" in line
+
+
+def test_doctor_finds_nothing_wrong_here() -> None:
+    done = run("doctor")
+    assert done.returncode == 0, done.stdout
+    assert "WRONG" not in done.stdout
+    assert JAR in done.stdout
+
+
+def test_warmup_says_where() -> None:
+    assert "kernels" in run("warmup").stdout

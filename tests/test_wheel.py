@@ -1,0 +1,71 @@
+"""The wheel: one jar, of its own version, with the shim in it; nothing of the tests."""
+
+import io
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from keyfold import session
+from keyfold.errors import EnvironmentMismatchError
+from keyfold.version import package_version
+
+ROOT = Path(__file__).resolve().parent.parent
+PARTS = ("python", "jvm", "README.md", "LICENSE", "MANIFEST.in")
+BUILD = ("pyproject.toml", "setup.py", "gradle.properties")
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
+    """The wheel of a copy of this checkout in which nothing was built."""
+    clone = tmp_path_factory.mktemp("clone")
+    unbuilt = shutil.ignore_patterns("jars", "*.egg-info", "__pycache__")
+    for part in (*PARTS, *BUILD):
+        source = ROOT / part
+        if source.is_dir():
+            shutil.copytree(source, clone / part, ignore=unbuilt)
+        else:
+            shutil.copy(source, clone / part)
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
+    subprocess.run(
+        [*command, "--no-build-isolation", "--wheel-dir", str(clone / "dist"), str(clone)],
+        check=True,
+    )
+    (built,) = (clone / "dist").glob("*.whl")
+    return zipfile.ZipFile(built)
+
+
+def test_it_has_exactly_one_jar(wheel: zipfile.ZipFile) -> None:
+    jars = [name for name in wheel.namelist() if name.endswith(".jar")]
+    assert jars == [f"keyfold/jars/keyfold-{package_version()}.jar"]
+
+
+def test_its_jar_knows_its_version_and_holds_the_shim(wheel: zipfile.ZipFile) -> None:
+    (jar,) = (name for name in wheel.namelist() if name.endswith(".jar"))
+    with zipfile.ZipFile(io.BytesIO(wheel.read(jar))) as packed:
+        assert packed.read("keyfold/version.properties").decode() == (
+            f"version={package_version()}\n"
+        )
+        names = packed.namelist()
+    for class_name in (session.CATALOG_CLASS, session.EXTENSIONS_CLASS):
+        assert f"{class_name.replace('.', '/')}.class" in names
+    assert all(
+        name.startswith(("keyfold/", "org/apache/spark/sql/keyfold/", "META-INF/"))
+        for name in names
+    )
+
+
+def test_it_has_every_module_and_no_test(wheel: zipfile.ZipFile) -> None:
+    sources = (ROOT / "python").rglob("*.py")
+    expected = {path.relative_to(ROOT / "python").as_posix() for path in sources}
+    found = {name for name in wheel.namelist() if name.endswith(".py")}
+    assert found == expected
+
+
+def test_a_package_without_its_jar_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "__file__", str(tmp_path / "session.py"))
+    with pytest.raises(EnvironmentMismatchError, match="make jar"):
+        session.jar_path()
