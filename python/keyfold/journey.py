@@ -1,8 +1,9 @@
 """What travels between driver and workers: one frozen description per journey, JSON on the wire.
 
-A read is a ScanSpec and one Split per Spark partition; a write is a WriteSpec and the CommitMessages
-that come back. All of it is opaque to the JVM. Arrow batches inside are base64 IPC streams; a
-partition of an unpartitioned table is None. Readers of JSON ignore keys they don't know.
+A read is a ScanSpec and one Split per Spark partition; a write is a WriteSpec and the
+CommitMessages that come back. All of it is opaque to the JVM. Arrow batches inside are base64 IPC
+streams; a partition of an unpartitioned table is None. Readers of JSON ignore keys they don't
+know.
 """
 
 from __future__ import annotations
@@ -57,10 +58,10 @@ class FileMeta:
 
     @staticmethod
     def from_json(json: Json) -> FileMeta:
-        plain = {name: json[name] for name in _FILE_NUMBERS}
+        plain: dict[str, Any] = {name: json[name] for name in _FILE_NUMBERS}
         batches = {name: batch_from_text(json[name]) for name in _FILE_BATCHES}
         lists = {name: tuple(json[name]) for name in _FILE_LISTS}
-        return FileMeta(**plain, **batches, **lists)
+        return FileMeta(**plain | batches | lists)
 
 
 _FILE_NUMBERS = (
@@ -147,8 +148,8 @@ class Split:
     """What one Spark partition reads: sections of one bucket, in key order.
 
     A section is runs ordered by their greatest sequence number; one run is read raw, several are
-    merged. `path` is the bucket's directory. `after` (exclusive) and `until` (inclusive) are one-row
-    batches of the trimmed key where a bucket is cut by key range, else None.
+    merged. `path` is the bucket's directory. `after` (exclusive) and `until` (inclusive) are one-
+    row batches of the trimmed key where a bucket is cut by key range, else None.
     """
 
     partition: pa.RecordBatch | None
@@ -198,9 +199,9 @@ class ScanSpec:
     """What every split of one scan shares.
 
     `columns` are the output columns in order. `schemas` holds, for schema ids older than the
-    layout's that files use, (field id, name, Paimon type JSON) of each column. `limit` counts merged
-    rows. `key_filter` is a list of predicates (JSON) over key columns, all of which must hold; rows
-    that fail them may or may not be returned.
+    layout's that files use, (field id, name, Paimon type JSON) of each column. `limit` counts
+    merged rows. `key_filter` is a list of predicates (JSON) over key columns, all of which must
+    hold; rows that fail them may or may not be returned.
     """
 
     layout: TableLayout
@@ -237,10 +238,10 @@ class ScanSpec:
 class WriteSpec:
     """What every task of one write job shares.
 
-    `columns` names the incoming columns in order (without `_ORDINAL`); with `ordinal` one more int64
-    column follows them. All rows carry the sequence number `sequence`. `mode` is append, overwrite or
-    overwrite_dynamic; `filters` (predicate JSON) select what overwrite replaces. `snapshot` is the one
-    the job was planned on, None for an empty table.
+    `columns` names the incoming columns in order (without `_ORDINAL`); with `ordinal` one more
+    int64 column follows them. All rows carry the sequence number `sequence`. `mode` is append,
+    overwrite or overwrite_dynamic; `filters` (predicate JSON) select what overwrite replaces.
+    `snapshot` is the one the job was planned on, None for an empty table.
     """
 
     layout: TableLayout

@@ -1,7 +1,7 @@
 """The one seam through which data files are opened, made and removed.
 
-Local paths go straight to the operating system (memory-mapped for reading: pages are shared and a large
-column chunk costs no heap); every other scheme goes through the file systems of pyarrow.
+Local paths go straight to the operating system (memory-mapped for reading: pages are shared and a
+large column chunk costs no heap); every other scheme goes through the file systems of pyarrow.
 """
 
 from __future__ import annotations
@@ -40,7 +40,11 @@ def store_of(location: str, options: Mapping[str, str] | None = None) -> Store:
     if scheme is None or scheme[1] == "file":
         return Store()
     if scheme[1] in ("s3", "s3a", "s3n"):
-        given = {ours: (options or {})[name] for name, ours in _S3_OPTIONS.items() if name in (options or {})}
+        given = {
+            ours: (options or {})[name]
+            for name, ours in _S3_OPTIONS.items()
+            if name in (options or {})
+        }
         return Store(pafs.S3FileSystem(**given))
     try:
         filesystem, _ = pafs.FileSystem.from_uri(location)

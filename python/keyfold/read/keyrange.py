@@ -16,50 +16,52 @@ from keyfold.layout import TableLayout
 from keyfold.read.literals import comparable, manifest_value
 from keyfold.read.predicates import Ranges
 
-Bound = int | bytes | None
+
+@dataclass(frozen=True)
+class _End:
+    """An end of a range: a key, or the values of its leading columns `names`."""
+
+    names: tuple[str, ...]
+    bound: int | bytes
+    lead: Any
+
+    def reach(self, batch: pa.RecordBatch) -> int:
+        """How many leading rows of a sorted batch are not above this end."""
+        return encode([batch.column(name) for name in self.names]).above(self.bound)
 
 
 @dataclass(frozen=True)
 class KeyRange:
-    """Keys above `after` (that key itself not included) up to `until` (included); None is open.
+    """Keys above `after` (that key itself not included) up to `until` (included); None is open."""
 
-    `lead` holds the first key column's values at both ends, for row group statistics.
-    """
-
-    key: tuple[str, ...]
-    after: Bound
-    until: Bound
-    lead: tuple[Any, Any]
+    after: _End | None
+    until: _End | None
 
     @staticmethod
     def of(split: Split, layout: TableLayout) -> KeyRange | None:
         """The range of a split, None if it has no bounds."""
         if split.after is None and split.until is None:
             return None
-        ends = (split.after, split.until)
-        after, until = (None if end is None else _encoded(end, layout.key) for end in ends)
-        kind = layout.column(layout.key[0]).type
-        low, high = (
-            None if end is None else comparable(manifest_value(end.column(layout.key[0])[0]), kind)
-            for end in ends
-        )
-        return KeyRange(layout.key, after, until, (low, high))
+        return KeyRange(_end(split.after, layout), _end(split.until, layout))
 
     def cut(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The rows of a batch, sorted by key, that lie inside."""
-        keys = encode([batch.column(name) for name in self.key])
-        start = 0 if self.after is None else keys.above(self.after)
-        stop = len(keys) if self.until is None else keys.above(self.until)
+        start = 0 if self.after is None else self.after.reach(batch)
+        stop = batch.num_rows if self.until is None else self.until.reach(batch)
         return batch.slice(start, max(stop - start, 0))
 
-    def may_hold(self, ranges: Ranges) -> bool:
-        """False only if rows with these ranges all lie outside."""
-        found = ranges.get(self.key[0])
+    def may_hold(self, ranges: Ranges, lead: str) -> bool:
+        """False only if rows with these ranges, `lead` the first key column, all lie outside."""
+        found = ranges.get(lead)
         if found is None or found.low is None or found.high is None:
             return True
-        low, high = self.lead
-        return (low is None or found.high >= low) and (high is None or found.low <= high)
+        is_below = self.after is not None and found.high < self.after.lead
+        is_above = self.until is not None and found.low > self.until.lead
+        return not is_below and not is_above
 
 
-def _encoded(end: pa.RecordBatch, key: tuple[str, ...]) -> Bound:
-    return encode([end.column(name) for name in key]).scalar(0)
+def _end(end: pa.RecordBatch | None, layout: TableLayout) -> _End | None:
+    if end is None:
+        return None
+    lead = comparable(manifest_value(end.column(0)[0]), layout.column(layout.key[0]).type)
+    return _End(tuple(end.schema.names), encode(end.columns).scalar(0), lead)

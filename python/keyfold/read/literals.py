@@ -1,7 +1,8 @@
 """Literals of Spark's predicates as values that compare like the stored column.
 
-Values are those of manifests: DATE is days, a TIMESTAMP microseconds, DECIMAL a Decimal, text str, binary
-bytes; FLOAT and DOUBLE compare by `Floating`. A literal whose type is not the column's is Unknown.
+Values are those of manifests: DATE is days, a TIMESTAMP microseconds, DECIMAL a Decimal, text str,
+binary bytes; FLOAT and DOUBLE compare by `Floating`. A literal whose type is not the column's is
+Unknown.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ FLOATING = frozenset({"FLOAT", "DOUBLE"})
 TEXT = frozenset({"STRING", "VARCHAR"})
 
 
-class Unknown(Exception):  # noqa: N818 - an answer, not an error
+class Unknown(Exception):
     """The predicate can't be decided from statistics: everything is kept."""
 
 
@@ -98,7 +99,9 @@ def _exactly(value: Any, kind: type) -> Any:
 
 
 def arrow_array(values: list[Any], data_type: DataType) -> pa.Array:
-    """Manifest values as an Arrow array of the column's type; dates and times are given as integers."""
+    """Manifest values as an Arrow array of the column's type; dates and times are given as
+    integers.
+    """
     arrow = to_arrow(data_type)
     if pa.types.is_date32(arrow):
         return pa.array(values, pa.int32()).cast(arrow)

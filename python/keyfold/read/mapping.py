@@ -1,7 +1,8 @@
-"""From the columns of a file, written under some schema version, to the columns of the table today.
+"""From the columns of a file, written under some schema version, to the columns of the table
+today.
 
-Columns and nested fields are matched by field id: what was renamed is found, what was added reads NULL, what
-was dropped and added again under its old name reads NULL too, what was widened is cast.
+Columns and nested fields are matched by field id: what was renamed is found, what was added reads
+NULL, what was dropped and added again under its old name reads NULL too, what was widened is cast.
 """
 
 from __future__ import annotations
@@ -59,7 +60,9 @@ def adapt(array: pa.Array, stored: DataType, target: DataType) -> pa.Array:
             return _nest(array, wanted, [adapt(array.values, inner, element)])
         case Map(key, value), Map(new_key, new_value):
             entries = [adapt(array.keys, key, new_key), adapt(array.items, value, new_value)]
-            inner = pa.StructArray.from_arrays(entries, fields=[wanted.key_field, wanted.item_field])
+            inner = pa.StructArray.from_arrays(
+                entries, fields=[wanted.key_field, wanted.item_field]
+            )
             return _nest(array, wanted, [inner])
         case Row(fields), Row(new_fields):
             return _struct(array, fields, new_fields, wanted)
@@ -102,4 +105,6 @@ def _cast(array: pa.Array, wanted: pa.DataType) -> pa.Array:
     try:
         return pc.cast(array, wanted, safe=False)
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
-        raise NotSupportedError(f"a stored {array.type} can't be read as {wanted}: {error}") from error
+        raise NotSupportedError(
+            f"a stored {array.type} can't be read as {wanted}: {error}"
+        ) from error

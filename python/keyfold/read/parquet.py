@@ -1,8 +1,8 @@
 """One data file as record batches of table columns, decoded on the calling thread.
 
-The value column of a key is read, never its `_KEY_` copy, so thin files read alike. `_VALUE_KIND` is read
-only where its statistics allow a -U or -D (the delete count of a manifest can't be trusted for that), and
-row groups whose keys a filter excludes are not decoded.
+The value column of a key is read, never its `_KEY_` copy, so thin files read alike. `_VALUE_KIND`
+is read only where its statistics allow a -U or -D (the delete count of a manifest can't be trusted
+for that), and row groups whose keys a filter excludes are not decoded.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from keyfold import types
 from keyfold.errors import CorruptDataError
 from keyfold.journey import KIND, SEQUENCE, DataFile, ScanSpec
 from keyfold.read.files import Store, open_input
-from keyfold.read.literals import comparable
 from keyfold.read.mapping import Source, adapt, sources
 from keyfold.read.predicates import Range, Ranges
 from keyfold.types import Atomic
@@ -41,18 +40,22 @@ class Wanted:
 def read_file(
     scan: ScanSpec, store: Store, directory: str, file: DataFile, wanted: Wanted
 ) -> Iterator[pa.RecordBatch]:
-    """Batches of `wanted.columns` in table types, then `_SEQUENCE_NUMBER` if wanted, then `_VALUE_KIND`
-    (int8) if the file may hold -U or -D. At most 64 Ki rows each."""
+    """Batches of `wanted.columns` in table types, then `_SEQUENCE_NUMBER` if wanted, then
+    `_VALUE_KIND` (int8) if the file may hold -U or -D. At most 64 Ki rows each.
+    """
     path = f"{directory}/{file.name}"
     with open_input(store, path) as source:
         try:
             opened = pq.ParquetFile(
-                source, pre_buffer=False, coerce_int96_timestamp_unit="us", page_checksum_verification=False
+                source,
+                pre_buffer=False,
+                coerce_int96_timestamp_unit="us",
+                page_checksum_verification=False,
             )
         except pa.ArrowInvalid as error:
             raise CorruptDataError(f"data file {path} is not a Parquet file: {error}") from error
         found = sources(scan, file.schema_id, wanted.columns)
-        leaves = _leaves(opened.metadata)
+        leaves = leaf_positions(opened.metadata)
         groups = _groups(opened.metadata, leaves, scan, file, wanted)
         system = [SEQUENCE] if wanted.sequence else []
         if _may_hold_deletes(opened.metadata, leaves, groups):
@@ -67,7 +70,7 @@ def read_file(
             yield _adapted(batch, found, system, schema)
 
 
-def _leaves(metadata: pq.FileMetaData) -> dict[str, int]:
+def leaf_positions(metadata: pq.FileMetaData) -> dict[str, int]:
     """Positions of top-level atomic columns (and dotted paths of nested ones)."""
     schema = metadata.schema
     return {schema.column(place).path: place for place in range(len(schema))}
@@ -97,14 +100,21 @@ def _key_ranges(
         target = key.target.type
         if key.name not in leaves or not isinstance(target, Atomic) or key.stored != target:
             continue
-        statistics = group.column(leaves[key.name]).statistics
-        if statistics is None or not statistics.has_min_max:
-            continue
-        bounds = (_value(raw, target) for raw in (statistics.min_raw, statistics.max_raw))
-        low, high = (comparable(value, target) for value in bounds)
-        if low is not None and high is not None:
-            found[key.target.name] = Range(target, low, high, may_hold_null=False)
+        bounds = manifest_bounds(group.column(leaves[key.name]), target)
+        if bounds is not None:
+            found[key.target.name] = Range(target, *bounds, may_hold_null=False)
     return found
+
+
+def manifest_bounds(
+    chunk: pq.ColumnChunkMetaData, data_type: Atomic
+) -> tuple[object, object] | None:
+    """Least and greatest value as manifests hold them; None where statistics don't say."""
+    statistics = chunk.statistics
+    if statistics is None or not statistics.has_min_max:
+        return None
+    low, high = (_value(raw, data_type) for raw in (statistics.min_raw, statistics.max_raw))
+    return None if low is None or high is None else (low, high)
 
 
 def _value(raw: object, data_type: Atomic) -> object:

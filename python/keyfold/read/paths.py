@@ -1,6 +1,7 @@
 """Directories of buckets, spelled as Paimon's Java and Python spell them.
 
-Partition values are formatted by type, escaped as Hive does, NULL and blank text go to the default partition.
+Partition values are formatted by type, escaped as Hive does, NULL and blank text go to the default
+partition.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Whether any row of a value range can satisfy a predicate: the question all pruning asks.
 
-A predicate is true, false or NULL for a row; a row is kept if it is true. Two mirror-image questions, "may it
-be true" and "may it be false", make NOT exact under NULLs. Whatever is not understood may be both.
+A predicate is true, false or NULL for a row; a row is kept if it is true. Two mirror-image
+questions, "may it be true" and "may it be false", make NOT exact under NULLs. Whatever is not
+understood may be both.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from keyfold.types import Atomic, DataType
 
 @dataclass(frozen=True)
 class Range:
-    """What is known of a column's values: bounds (None = unknown), and whether NULLs, or others, occur."""
+    """What is known of a column's values: bounds (None = unknown), and whether NULLs, or others,
+    occur.
+    """
 
     type: DataType
     low: Any
@@ -57,10 +60,10 @@ def _may(predicate: Json, ranges: Ranges, outcome: bool) -> bool:
     if op == "NOT":
         return _may(args[0], ranges, not outcome)
     if op in ("AND", "OR"):
-        combine = all if (op == "AND") == outcome else any
-        return combine(_may(arg, ranges, outcome) for arg in args)
+        found: Iterator[bool] = (_may(arg, ranges, outcome) for arg in args)
+        return all(found) if (op == "AND") == outcome else any(found)
     if op in ("ALWAYS_TRUE", "ALWAYS_FALSE"):
-        return outcome == (op == "ALWAYS_TRUE")
+        return outcome is (op == "ALWAYS_TRUE")
     decide = _LEAVES.get(op)
     if decide is None:
         return True

@@ -1,7 +1,7 @@
 """The rows of one split, merged: what a Spark partition of a scan runs (executor side).
 
-Sections come one after another in key order. A section of one run is streamed as it is stored, without -U and
--D; the others go through the merge, in memory bounded by a few batches a run.
+Sections come one after another in key order. A section of one run is streamed as it is stored,
+without -U and -D; the others go through the merge, in memory bounded by a few batches a run.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ from keyfold.read.sections import needs_sequence
 
 
 def read(scan: ScanSpec, split: Split) -> Iterator[pa.RecordBatch]:
-    """Batches of `scan.columns` in table types, one row a key, ascending by key; at most `scan.limit` rows."""
+    """Batches of `scan.columns` in table types, one row a key, ascending by key; at most
+    `scan.limit` rows.
+    """
     source = _Source(scan, split)
     batches = (batch for section in split.sections for batch in source.section(section))
     return batches if scan.limit is None else _limited(batches, scan.limit)
@@ -77,7 +79,7 @@ def _sequences(run: Run) -> tuple[int, int]:
 
 def _may_matter(scan: ScanSpec, key_range: KeyRange | None, ranges: Ranges) -> bool:
     """Whether rows of a row group can pass the key filter and lie in the split's key range."""
-    if key_range is not None and not key_range.may_hold(ranges):
+    if key_range is not None and not key_range.may_hold(ranges, scan.layout.key[0]):
         return False
     return all(may_be_true(predicate, ranges) for predicate in scan.key_filter)
 

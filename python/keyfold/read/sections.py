@@ -1,14 +1,15 @@
 """Files of a bucket cut into sections of overlapping keys, and sections into sorted runs.
 
-Sections don't share keys, so each is read by itself. Within a run every key stands once: the files of one
-level above 0, or those one job wrote; neighbours in sequence order are joined where their keys don't touch,
-so runs stay few and their sequence ranges apart wherever they were.
+Sections don't share keys, so each is read by itself. Within a run every key stands once: the files
+of one level above 0, or those one job wrote; neighbours in sequence order are joined where their
+keys don't touch, so runs stay few and their sequence ranges apart wherever they were.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from keyfold.journey import DataFile, Section
@@ -18,11 +19,14 @@ Key = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class KeyedFile:
-    """A file with its first and last key, as tuples that compare in key order."""
+    """A file with its first and last key, as tuples that compare in key order; `last_key` as
+    stored.
+    """
 
     file: DataFile
     first: Key
     last: Key
+    last_key: Key = ()
 
 
 @dataclass(frozen=True)
@@ -76,7 +80,9 @@ def needs_sequence(section: Section) -> bool:
 
 
 def _pieces(files: Sequence[KeyedFile]) -> Iterator[_Piece]:
-    """Runs given by level above 0, or by equal sequence ranges on level 0, taken apart if keys touch."""
+    """Runs given by level above 0, or by equal sequence ranges on level 0, taken apart if keys
+    touch.
+    """
     by_origin: dict[tuple[int, int, int], list[KeyedFile]] = {}
     for keyed in files:
         file = keyed.file
@@ -87,7 +93,7 @@ def _pieces(files: Sequence[KeyedFile]) -> Iterator[_Piece]:
 
 
 def _disjoint(files: Sequence[KeyedFile]) -> Iterator[_Piece]:
-    """As few pieces as hold the files without touching keys (one, if the origin kept its promise)."""
+    """As few pieces as hold the files without touching keys: one, if the origin is sound."""
     pieces: list[list[KeyedFile]] = []
     for file in files:
         for piece in pieces:
@@ -102,5 +108,5 @@ def _disjoint(files: Sequence[KeyedFile]) -> Iterator[_Piece]:
 def _join(older: _Piece, newer: _Piece) -> _Piece | None:
     """Both as one piece if no keys touch."""
     files = sorted((*older.files, *newer.files), key=lambda f: f.first)
-    touches = any(a.last >= b.first for a, b in zip(files, files[1:], strict=False))
+    touches = any(a.last >= b.first for a, b in pairwise(files))
     return None if touches else _Piece(tuple(files))

@@ -1,9 +1,10 @@
 """How the columns of a data file are encoded.
 
-Measured on 2 M rows of seven mixed columns, one core: whole numbers as DELTA_BINARY_PACKED decode at 30 M
-rows/s against 20 M/s for PLAIN and 17 M/s for pyarrow's default of a dictionary for all, and the file is a
-tenth smaller; readers of Paimon since 1.1, of Spark, Trino and pypaimon know it. Text gets a dictionary only
-where a sample repeats itself: a dictionary that is given up again costs half the write.
+Measured on 2 M rows of seven mixed columns, one core: whole numbers as DELTA_BINARY_PACKED decode
+at 30 M rows/s against 20 M/s for PLAIN and 17 M/s for pyarrow's default of a dictionary for all,
+and the file is a tenth smaller; readers of Paimon since 1.1, of Spark, Trino and pypaimon know it.
+Text gets a dictionary only where a sample repeats itself: a dictionary that is given up again
+costs half the write.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ _INT64_DIGITS = 18
 
 def writer_settings(options: TableOptions, schema: pa.Schema, first: pa.Table) -> dict[str, Any]:
     """Arguments of ParquetWriter for a file whose first rows are `first`."""
-    repeated = [field.name for field in schema if _is_text(field.type) and _repeats(first[field.name])]
+    repeated = [
+        field.name for field in schema if _is_text(field.type) and _repeats(first[field.name])
+    ]
     delta = {field.name: "DELTA_BINARY_PACKED" for field in schema if _is_whole(field.type)}
     level = options.zstd_level if options.file_compression == "zstd" else None
     return {

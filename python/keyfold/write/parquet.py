@@ -1,7 +1,7 @@
 """Sorted, folded batches of one bucket become data files in Paimon's form.
 
-A file is written under its final name: nothing reads it before a commit names it. It is rolled at the
-target size, and removed if writing it fails.
+A file is written under its final name: nothing reads it before a commit names it. It is rolled at
+the target size, and removed if writing it fails.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ class Target:
 def write_files(
     target: Target, batches: Iterable[pa.RecordBatch], sequence: int | None = None
 ) -> list[FileMeta]:
-    """Write sorted batches of all table columns, each key once; returns what was written, in key order.
+    """Write sorted batches of all table columns, each key once; returns what was written, in key
+    order.
 
     `_VALUE_KIND` (int8, absent = all +I) and `_SEQUENCE_NUMBER` (int64) are optional columns; with
     `sequence` given every row carries that number. On an error the files made so far are removed.

@@ -1,7 +1,8 @@
-"""The Arrow schema of a data file: column order, field ids, nullability and stored types of Paimon.
+"""The Arrow schema of a data file: column order, field ids, nullability and stored types of
+Paimon.
 
-`_KEY_<name>` copies of the trimmed key, `_SEQUENCE_NUMBER`, `_VALUE_KIND`, then all columns. Field ids of
-nested elements are derived from the column's id and depth, as Paimon's Java derives them.
+`_KEY_<name>` copies of the trimmed key, `_SEQUENCE_NUMBER`, `_VALUE_KIND`, then all columns. Field
+ids of nested elements are derived from the column's id and depth, as Paimon's Java derives them.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ import pyarrow as pa
 
 from keyfold.journey import KIND, SEQUENCE
 from keyfold.layout import TableLayout
-from keyfold.types import Array, Atomic, DataType, Map, Row, to_arrow
+from keyfold.read.stored import stored_type
+from keyfold.types import Array, Atomic, DataType, Map, Row
 
 KEY_PREFIX = "_KEY_"
 KEY_ID_BASE = 1073741823
@@ -18,7 +20,6 @@ SEQUENCE_ID = 2147483646
 KIND_ID = 2147483645
 NESTED_ID_BASE = 536870911
 _DEPTHS = 1024
-MILLIS = 3
 
 
 def file_schema(layout: TableLayout) -> pa.Schema:
@@ -32,16 +33,12 @@ def file_schema(layout: TableLayout) -> pa.Schema:
         pa.field(KIND, pa.int8(), False, _id(KIND_ID)),
     ]
     return pa.schema(
-        [*copies, *system, *(_field(column.name, column.type, column.id) for column in layout.columns)]
+        [
+            *copies,
+            *system,
+            *(_field(column.name, column.type, column.id) for column in layout.columns),
+        ]
     )
-
-
-def stored_type(data_type: Atomic) -> pa.DataType:
-    """The Arrow type written for an atomic type: timestamps of up to 3 digits are milliseconds."""
-    arrow = to_arrow(data_type)
-    if pa.types.is_timestamp(arrow) and (data_type.length or 0) <= MILLIS:
-        return pa.timestamp("ms", tz=arrow.tz)
-    return arrow
 
 
 def _id(field_id: int) -> dict[bytes, bytes]:

@@ -33,9 +33,7 @@ def collect(metadata: pq.FileMetaData, schema: pa.Schema, names: Sequence[str]) 
 
 def as_batch(ranges: Sequence[Range], fields: Sequence[pa.Field]) -> pa.RecordBatch:
     """Two rows, minima and maxima, in the Arrow types of `fields`; NULL where unknown."""
-    columns = [
-        _column(found).cast(field.type) for found, field in zip(ranges, fields, strict=True)
-    ]
+    columns = [_column(found).cast(field.type) for found, field in zip(ranges, fields, strict=True)]
     nullable = [pa.field(field.name, field.type) for field in fields]
     return pa.RecordBatch.from_arrays(columns, schema=pa.schema(nullable))
 

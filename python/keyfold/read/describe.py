@@ -1,0 +1,39 @@
+"""Predicates as the SQL text that EXPLAIN shows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from keyfold.journey import Json
+
+
+def describe(expression: Json) -> str:
+    """`id = 5`, `(a OR NOT b)`, `d IN ('x', 'y')` …."""
+    if "column" in expression:
+        return ".".join(expression["column"])
+    if "literal" in expression:
+        return _literal(expression["literal"])
+    op = str(expression["op"])
+    args = [describe(arg) for arg in expression.get("args", ())]
+    match op, args:
+        case (("AND" | "OR"), _):
+            return f"({f' {op} '.join(args)})"
+        case "NOT", [inner]:
+            return f"NOT {inner}"
+        case "IN", [column, *values]:
+            return f"{column} IN ({', '.join(values)})"
+        case (("IS_NULL" | "IS_NOT_NULL"), [column]):
+            return f"{column} {op.replace('_', ' ')}"
+        case "STARTS_WITH", [column, prefix]:
+            return f"{column} STARTS WITH {prefix}"
+        case _, [left, right]:
+            return f"{left} {op} {right}"
+    return f"{op}({', '.join(args)})"
+
+
+def _literal(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    return f"'{value}'" if isinstance(value, str) else str(value)

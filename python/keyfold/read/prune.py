@@ -1,0 +1,182 @@
+"""Which files a scan can leave out before merging: by partition, by bucket hash and by key
+statistics.
+
+A predicate over partition and key columns holds for all rows of a key or for none, so leaving out
+files (or row groups) that can't satisfy it never changes the merge of a key that does. Value
+columns are unknown here.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from keyfold.journey import Json
+from keyfold.layout import TableLayout
+from keyfold.options import TableOptions
+from keyfold.read.describe import describe
+from keyfold.read.literals import FLOATING, NAN_TOP, Unknown, arrow_array, comparable, value_of
+from keyfold.read.predicates import Range, columns_of, conjuncts, may_be_true
+from keyfold.read.stored import hashes
+from keyfold.types import Atomic
+
+MOST_KEYS = 1024
+Bounds = tuple[Any, Any, int | None]
+
+
+@dataclass(frozen=True)
+class Pruning:
+    """The predicates of a scan, sorted by what they can decide."""
+
+    layout: TableLayout
+    by_partition: tuple[Json, ...]
+    by_key: tuple[Json, ...]
+    bucket_hashes: tuple[int, ...] | None
+
+    @property
+    def pushed(self) -> list[str]:
+        """SQL text of the predicates that leave out files."""
+        return [describe(predicate) for predicate in (*self.by_partition, *self.by_key)]
+
+    def keeps_partition(self, values: Sequence[Any]) -> bool:
+        """Whether a partition (manifest values) may hold rows of the scan."""
+        ranges = partition_ranges(self.layout, values)
+        return all(may_be_true(predicate, ranges) for predicate in self.by_partition)
+
+    @property
+    def bucket_filter(self) -> Callable[[int, int], bool] | None:
+        """Whether a bucket, of so many, may; None if all may."""
+        hashes = self.bucket_hashes
+        if hashes is None:
+            return None
+        by_total: dict[int, frozenset[int]] = {}
+
+        def keeps(bucket: int, total: int) -> bool:
+            if total <= 0:
+                return True
+            if total not in by_total:
+                by_total[total] = frozenset(abs(number) % total for number in hashes)
+            return bucket in by_total[total]
+
+        return keeps
+
+    def keeps_file(
+        self,
+        partition: Sequence[Any],
+        first: Sequence[Any],
+        last: Sequence[Any],
+        stats: Callable[[], Sequence[Bounds]],
+    ) -> bool:
+        """Whether a file may hold rows of the scan; `stats` are per key column and asked for only
+        if used.
+        """
+        if not self.by_key:
+            return True
+        ranges = partition_ranges(self.layout, partition)
+        ranges |= key_ranges(self.layout, first, last, stats)
+        return all(may_be_true(predicate, ranges) for predicate in self.by_key)
+
+
+def pruning(layout: TableLayout, options: TableOptions, filters: Sequence[Json]) -> Pruning:
+    """Sort the filters of a scan, all of which must hold; those over other columns are passed
+    over.
+    """
+    partition, key = set(layout.partition_keys), set(layout.key)
+    by_partition, by_key = [], []
+    for predicate in conjuncts(filters):
+        columns = columns_of(predicate)
+        if columns and columns <= partition:
+            by_partition.append(predicate)
+        elif columns and columns <= partition | key:
+            by_key.append(predicate)
+    hashes = _bucket_hashes(layout, options, by_key)
+    return Pruning(layout, tuple(by_partition), tuple(by_key), hashes)
+
+
+def partition_ranges(layout: TableLayout, values: Sequence[Any]) -> dict[str, Range]:
+    """Partition values as exact ranges."""
+    return {
+        name: _exact(layout.column(name).type, value)
+        for name, value in zip(layout.partition_keys, values, strict=True)
+    }
+
+
+def _exact(data_type: Any, value: Any) -> Range:
+    shown = comparable(value, data_type)
+    return Range(data_type, shown, shown, value is None, value is not None)
+
+
+def key_ranges(
+    layout: TableLayout,
+    first: Sequence[Any],
+    last: Sequence[Any],
+    stats: Callable[[], Sequence[Bounds]],
+) -> dict[str, Range]:
+    """Ranges of the key columns of a file: the leading one by its first and last key, exactly."""
+    bounds = [(first[0], last[0]), *((low, high) for low, high, _ in _behind(layout, stats))]
+    found = {}
+    for place, (name, (low, high)) in enumerate(zip(layout.key, bounds, strict=True)):
+        kind = layout.column(name).type
+        low, high = comparable(low, kind), comparable(high, kind)
+        if place and isinstance(kind, Atomic) and kind.name in FLOATING:
+            high = NAN_TOP  # statistics leave NaN out
+        found[name] = Range(kind, low, high, may_hold_null=False)
+    return found
+
+
+def _behind(layout: TableLayout, stats: Callable[[], Sequence[Bounds]]) -> Sequence[Bounds]:
+    return stats()[1:] if len(layout.key) > 1 else ()
+
+
+def _bucket_hashes(
+    layout: TableLayout, options: TableOptions, predicates: Sequence[Json]
+) -> tuple[int, ...] | None:
+    """Hashes of all bucket keys the predicates allow; None if they don't pin every bucket-key
+    column.
+    """
+    allowed = [_pinned(layout, name, predicates) for name in options.bucket_key]
+    if not allowed or any(values is None for values in allowed):
+        return None
+    combinations = list(itertools.product(*(values for values in allowed if values is not None)))
+    if len(combinations) > MOST_KEYS:
+        return None
+    if not combinations:
+        return ()
+    try:
+        columns = [
+            arrow_array([row[place] for row in combinations], layout.column(name).type)
+            for place, name in enumerate(options.bucket_key)
+        ]
+    except (pa.ArrowInvalid, OverflowError):
+        return None
+    return tuple(hashes(layout, options.bucket_key, columns).tolist())
+
+
+def _pinned(layout: TableLayout, name: str, predicates: Sequence[Json]) -> set[Any] | None:
+    """The values a column may have; None = any. Floating values are left alone: 0.0 and NaN have
+    several bit patterns.
+    """
+    kind = layout.column(name).type
+    if not isinstance(kind, Atomic) or kind.name in FLOATING:
+        return None
+    found: set[Any] | None = None
+    for predicate in predicates:
+        values = _equalities(predicate, name, kind)
+        if values is not None:
+            found = values if found is None else found & values
+    return found
+
+
+def _equalities(predicate: Mapping[str, Any], name: str, kind: Atomic) -> set[Any] | None:
+    column, *literals = predicate.get("args") or [{}]
+    is_equality = predicate["op"] in ("=", "<=>", "IN") and column.get("column") == [name]
+    if not is_equality or any("literal" not in literal for literal in literals):
+        return None
+    try:
+        return {value_of(literal, kind) for literal in literals} - {None}
+    except Unknown:
+        return None

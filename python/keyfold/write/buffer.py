@@ -1,0 +1,145 @@
+"""The write buffer of one task: rows in order of arrival, per bucket, within a bound of bytes.
+
+Over the bound the largest bucket is folded and spilled as sorted runs; at the end runs and rest
+are merged. Where jobs carry ordinals, map tasks arrive in any order: an engine that keeps whole
+records (deduplicate) is then decided by the ordinal itself, all others spill one run per map task,
+whose ordinals don't interleave.
+"""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from keyfold.journey import ORDINAL, SEQUENCE
+from keyfold.merge.buffer import fold_unsorted
+from keyfold.merge.plan import MergePlan
+from keyfold.merge.run import SortedRun, merge_runs
+from keyfold.write.spill import Spilled, spill
+from keyfold.write.split import Place, grouped
+
+# Spark's monotonically_increasing_id: the map partition above, its row below.
+ORDINAL_ROW_BITS = 33
+MOST_RUNS = 256
+_FAN_IN = 64
+_WHOLE_RECORDS = ("deduplicate",)
+
+Folded = tuple[list[pa.RecordBatch], tuple[int, int]]
+
+
+@dataclass
+class _Bucket:
+    batches: list[pa.RecordBatch] = field(default_factory=list)
+    bytes: int = 0
+    runs: list[Spilled] = field(default_factory=list)
+
+
+class WriteBuffer:
+    """Rows of one task until they are written; `limit` bytes of them stay in memory."""
+
+    def __init__(self, plan: MergePlan, has_ordinal: bool, limit: int) -> None:
+        self._plan = plan
+        self._ordinal = ORDINAL if has_ordinal else None
+        self._limit = limit
+        self._buckets: dict[Place, _Bucket] = {}
+        self._bytes = 0
+
+    @property
+    def places(self) -> list[Place]:
+        """The buckets that have rows, in order of first arrival."""
+        return list(self._buckets)
+
+    def add(self, place: Place, batch: pa.RecordBatch) -> None:
+        """Take rows of one bucket; spills if that is too much."""
+        bucket = self._buckets.setdefault(place, _Bucket())
+        bucket.batches.append(batch)
+        bucket.bytes += batch.nbytes
+        self._bytes += batch.nbytes
+        while self._bytes > self._limit:
+            self._spill(max(self._buckets.values(), key=lambda b: b.bytes))
+
+    def finish(self, place: Place) -> Iterator[pa.RecordBatch]:
+        """The folded rows of a bucket, ascending by key, each key once; the bucket is given up."""
+        bucket = self._buckets.pop(place)
+        self._bytes -= bucket.bytes
+        if not bucket.runs:
+            yield from fold_unsorted(self._plan, bucket.batches, ordinal=self._ordinal)
+            return
+        rest = self._fold(bucket)
+        bucket.batches.clear()
+        runs = [run.open() for run in _reduced(self._plan, bucket.runs)]
+        runs += [SortedRun(iter(batches), sequence) for batches, sequence in rest]
+        yield from merge_runs(self._plan, runs, system_columns=True, drop_deletes=False)
+
+    def _spill(self, bucket: _Bucket) -> None:
+        bucket.runs += [spill(batches, sequence) for batches, sequence in self._fold(bucket)]
+        self._bytes -= bucket.bytes
+        bucket.bytes = 0
+        bucket.batches = []
+
+    def _fold(self, bucket: _Bucket) -> list[Folded]:
+        """The rows of a bucket as sorted runs; later runs have greater sequence numbers, or it is
+        the ordinal that decides.
+        """
+        if self._ordinal is None:
+            number = len(bucket.runs)
+            return self._folded(bucket.batches, (number, number))
+        if self._plan.options.merge_engine in _WHOLE_RECORDS:
+            return self._folded(bucket.batches, None)
+        by_task = _by_map_task(bucket.batches)
+        return [run for batches in by_task for run in self._folded(batches, None)]
+
+    def _folded(
+        self, batches: Sequence[pa.RecordBatch], sequence: tuple[int, int] | None
+    ) -> list[Folded]:
+        folded = fold_unsorted(self._plan, batches, ordinal=self._ordinal)
+        return [(folded, sequence or _range(folded))] if folded else []
+
+
+def allowance(wanted: int) -> int:
+    """Bytes a buffer may hold: `wanted`, or a quarter of what this process may still allocate.
+    Folding needs the rows once more, and the folded rows beside them.
+    """
+    limit, _ = resource.getrlimit(resource.RLIMIT_DATA)
+    if limit == resource.RLIM_INFINITY:
+        return wanted
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    used = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmData:"))
+    return max(1 << 20, min(wanted, (limit - used * 1024) // 4))
+
+
+def _range(batches: Sequence[pa.RecordBatch]) -> tuple[int, int]:
+    bounds: list[Any] = [pc.min_max(batch.column(SEQUENCE)).as_py() for batch in batches]
+    return min(bound["min"] for bound in bounds), max(bound["max"] for bound in bounds)
+
+
+def _by_map_task(batches: Sequence[pa.RecordBatch]) -> list[list[pa.RecordBatch]]:
+    tasks: dict[int, list[pa.RecordBatch]] = {}
+    for batch in batches:
+        codes = batch.column(ORDINAL).to_numpy() >> np.int64(ORDINAL_ROW_BITS)
+        for rows in grouped(codes):
+            part = batch if rows is None else batch.take(pa.array(rows))
+            tasks.setdefault(int(codes[0 if rows is None else rows[0]]), []).append(part)
+    return list(tasks.values())
+
+
+def _reduced(plan: MergePlan, runs: list[Spilled]) -> list[Spilled]:
+    """At most MOST_RUNS runs: neighbours in sequence order are merged into longer ones."""
+    while len(runs) > MOST_RUNS:
+        runs = sorted(runs, key=lambda run: (run.sequence[1], run.sequence[0]))
+        chunks = [runs[start : start + _FAN_IN] for start in range(0, len(runs), _FAN_IN)]
+        runs = [_merged(plan, chunk) for chunk in chunks]
+    return runs
+
+
+def _merged(plan: MergePlan, runs: Sequence[Spilled]) -> Spilled:
+    sequence = min(run.sequence[0] for run in runs), max(run.sequence[1] for run in runs)
+    opened = [run.open() for run in runs]
+    return spill(merge_runs(plan, opened, system_columns=True, drop_deletes=False), sequence)

@@ -1,0 +1,57 @@
+"""Files of a message written again under another sequence number: what a commit asks for after a
+tie.
+
+Two jobs that start in one millisecond and draw one random offset would hand out equal numbers,
+which have no defined order; the later commit moves its own files up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+
+from keyfold.journey import CommitMessage, DataFile, FileMeta, ScanSpec, WriteSpec
+from keyfold.options import parse
+from keyfold.read.files import store_of
+from keyfold.read.parquet import Wanted, read_file
+from keyfold.read.paths import bucket_path
+from keyfold.write.parquet import Target, delete_files, write_files
+from keyfold.write.writer import file_names
+
+
+def renumber(
+    spec: WriteSpec, messages: Sequence[CommitMessage], sequence: int
+) -> list[CommitMessage]:
+    """The same rows in new files whose rows carry `sequence`; the old files, in no snapshot, are
+    removed.
+    """
+    return [_renumbered(spec, message, sequence) for message in messages]
+
+
+def _renumbered(spec: WriteSpec, message: CommitMessage, sequence: int) -> CommitMessage:
+    store = store_of(spec.layout.location, spec.layout.options)
+    directory = bucket_path(spec.layout, message.partition, message.bucket)
+    target = Target(spec.layout, parse(spec.layout), store, directory, file_names())
+    scan = ScanSpec(spec.layout, tuple(spec.layout.arrow_schema.names), {})
+
+    def rows() -> Iterator[pa.RecordBatch]:
+        for file in message.files:
+            yield from read_file(scan, store, directory, _stored(file), Wanted(scan.columns))
+
+    files = tuple(write_files(target, rows(), sequence))
+    delete_files(store, directory, message.files)
+    return CommitMessage(message.partition, message.bucket, message.total_buckets, files)
+
+
+def _stored(file: FileMeta) -> DataFile:
+    return DataFile(
+        file.name,
+        file.size,
+        file.rows,
+        file.delete_rows,
+        file.min_sequence,
+        file.max_sequence,
+        file.schema_id,
+        file.level,
+    )

@@ -1,0 +1,77 @@
+"""One task's rows become data files: split, buffer, fold, write (executor side)."""
+
+from __future__ import annotations
+
+import itertools
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+
+import pyarrow as pa
+
+from keyfold.journey import CommitMessage, WriteSpec
+from keyfold.layout import TableLayout
+from keyfold.merge.plan import plan
+from keyfold.options import TableOptions, parse
+from keyfold.read.files import store_of
+from keyfold.read.paths import bucket_path
+from keyfold.write.buffer import WriteBuffer, allowance
+from keyfold.write.incoming import conform
+from keyfold.write.parquet import Target, delete_files, write_files
+from keyfold.write.split import Place, split
+
+
+def write(spec: WriteSpec, batches: Iterable[pa.RecordBatch]) -> list[CommitMessage]:
+    """Write a task's batches (columns as `spec.columns` says, then `_ORDINAL` if there is one).
+
+    Rows of a key fold in order of arrival, or of the ordinal. One message a bucket that got files;
+    nothing is visible before a commit. On an error the files made so far are removed.
+    """
+    options = parse(spec.layout)
+    merge = plan(spec.layout, spec.layout.arrow_schema.names)
+    buffer = WriteBuffer(merge, spec.ordinal, allowance(options.write_buffer_size))
+    for batch in batches:
+        if batch.num_rows:
+            for place, part in split(spec.layout, options, conform(spec, options, batch)):
+                buffer.add(place, part)
+    return _written(spec, options, buffer)
+
+
+def abandon(spec: WriteSpec, messages: Sequence[CommitMessage]) -> None:
+    """Delete the files of messages that will not be committed."""
+    store = store_of(spec.layout.location, spec.layout.options)
+    for message in messages:
+        directory = bucket_path(spec.layout, message.partition, message.bucket)
+        delete_files(store, directory, message.files)
+
+
+def file_names() -> Iterator[str]:
+    """`data-<uuid>-<n>.parquet`, one uuid an iterator."""
+    writer = uuid.uuid4()
+    return (f"data-{writer}-{number}.parquet" for number in itertools.count())
+
+
+def _written(spec: WriteSpec, options: TableOptions, buffer: WriteBuffer) -> list[CommitMessage]:
+    store = store_of(spec.layout.location, spec.layout.options)
+    names = file_names()
+    messages: list[CommitMessage] = []
+    try:
+        for place in buffer.places:
+            partition = partition_batch(spec.layout, place)
+            directory = bucket_path(spec.layout, partition, place.bucket)
+            target = Target(spec.layout, options, store, directory, names)
+            files = tuple(write_files(target, buffer.finish(place), spec.sequence))
+            if files:
+                messages.append(CommitMessage(partition, place.bucket, options.bucket, files))
+    except BaseException:
+        abandon(spec, messages)
+        raise
+    return messages
+
+
+def partition_batch(layout: TableLayout, place: Place) -> pa.RecordBatch | None:
+    """The one-row batch of a partition's values, None in an unpartitioned table."""
+    if not layout.partition_keys:
+        return None
+    fields = [layout.column(name).arrow_field for name in layout.partition_keys]
+    arrays = [pa.array([v], f.type) for v, f in zip(place.partition, fields, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
