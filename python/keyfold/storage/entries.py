@@ -15,6 +15,7 @@ import pyarrow as pa
 from keyfold import types
 from keyfold.journey import CommitMessage, DataFile, FileMeta
 from keyfold.layout import TableLayout
+from keyfold.storage.bounds import KEY_LENGTH, VALUE_LENGTH, cut_high, cut_low
 from keyfold.storage.rows import EMPTY, RowCodec
 
 ADD = 0
@@ -235,8 +236,8 @@ def _file_record(layout: TableLayout, shapes: RowShapes, file: FileMeta) -> Reco
         "_ROW_COUNT": file.rows,
         "_MIN_KEY": shapes.key.encode(first),
         "_MAX_KEY": shapes.key.encode(last),
-        "_KEY_STATS": _stats(shapes.key, file.key_stats, file.key_nulls),
-        "_VALUE_STATS": _stats(codec, file.value_stats, file.value_nulls),
+        "_KEY_STATS": _stats(shapes.key, file.key_stats, file.key_nulls, KEY_LENGTH),
+        "_VALUE_STATS": _stats(codec, file.value_stats, file.value_nulls, VALUE_LENGTH),
         "_MIN_SEQUENCE_NUMBER": file.min_sequence,
         "_MAX_SEQUENCE_NUMBER": file.max_sequence,
         "_SCHEMA_ID": file.schema_id,
@@ -254,12 +255,12 @@ def _file_record(layout: TableLayout, shapes: RowShapes, file: FileMeta) -> Reco
     }
 
 
-def _stats(codec: RowCodec, bounds: pa.RecordBatch, nulls: Sequence[int]) -> Record:
+def _stats(codec: RowCodec, bounds: pa.RecordBatch, nulls: Sequence[int], length: int) -> Record:
     if not codec.types:
         return {"_MIN_VALUES": EMPTY, "_MAX_VALUES": EMPTY, "_NULL_COUNTS": []}
     pairs = [values_of(column) for column in bounds.columns]
     return {
-        "_MIN_VALUES": codec.encode([low for low, _ in pairs]),
-        "_MAX_VALUES": codec.encode([high for _, high in pairs]),
+        "_MIN_VALUES": codec.encode([cut_low(low, length) for low, _ in pairs]),
+        "_MAX_VALUES": codec.encode([cut_high(high, length) for _, high in pairs]),
         "_NULL_COUNTS": list(nulls),
     }

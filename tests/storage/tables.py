@@ -1,0 +1,108 @@
+"""Tables in a temporary warehouse, and messages of files that need not exist to be committed."""
+
+import itertools
+import time
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from keyfold import types
+from keyfold.journey import CommitMessage, FileMeta, WriteSpec
+from keyfold.layout import TableLayout
+from keyfold.storage.catalog import Catalog, open_catalog
+from keyfold.storage.definition import NewTable
+from keyfold.storage.entries import partition_batch
+from keyfold.storage.table import Table
+
+SEQUENCES = itertools.count(1000)
+
+
+def column(
+    name: str, spark_type: Any = "long", nullable: bool = True, **more: Any
+) -> dict[str, Any]:
+    """A column as a CREATE question has it."""
+    return {"name": name, "type": spark_type, "nullable": nullable} | more
+
+
+def new_table(*columns: dict[str, Any], key: str = "k", by: str = "", **options: str) -> NewTable:
+    """`k` and `v` BIGINT unless named, two buckets; option names with _ for - and __ for a dot."""
+    names = {n.replace("__", ".").replace("_", "-"): value for n, value in options.items()}
+    return NewTable(
+        columns or (column("k"), column("v")),
+        tuple(by.split(",")) if by else (),
+        tuple(key.split(",")) if key else None,
+        {"bucket": "2"} | names,
+    )
+
+
+def catalog(folder: Path) -> Catalog:
+    """The catalog of a warehouse folder."""
+    return open_catalog("test", {"warehouse": str(folder)})
+
+
+def table(folder: Path, new: NewTable | None = None, name: str = "t") -> Table:
+    """A table made anew in namespace `default`."""
+    return catalog(folder).create_table(["default"], name, new or new_table())
+
+
+def reload(found: Table) -> Table:
+    """The table at its newest schema and snapshot."""
+    folder = Path(found.layout.location).parent.parent
+    return catalog(folder).load_table([found.namespace], found.table)
+
+
+def spec(found: Table, sequence: int = 0) -> WriteSpec:
+    """A write job of its own."""
+    columns = tuple(c.name for c in found.layout.columns)
+    return WriteSpec(found.layout, columns, False, sequence, str(uuid.uuid4()))
+
+
+def message(
+    found: Table,
+    low: int = 0,
+    high: int = 9,
+    *,
+    bucket: int = 0,
+    partition: tuple[Any, ...] = (),
+    sequence: int | None = None,
+    files: int = 1,
+    total: int = 2,
+) -> CommitMessage:
+    """Files with BIGINT keys low … high that were never written."""
+    number = next(SEQUENCES) if sequence is None else sequence
+    metas = tuple(_meta(found.layout, low, high, number) for _ in range(files))
+    return CommitMessage(partition_batch(found.layout, partition), bucket, total, metas)
+
+
+def _meta(layout: TableLayout, low: int, high: int, sequence: int) -> FileMeta:
+    names = [c.name for c in layout.columns if types.is_atomic(c.type)]
+    keys = [layout.column(name).arrow_field for name in layout.key]
+    values = [layout.column(name).arrow_field for name in names]
+    return FileMeta(
+        name=f"data-{uuid.uuid4()}-0.parquet",
+        size=1000,
+        rows=high - low + 1,
+        delete_rows=0,
+        min_sequence=sequence,
+        max_sequence=sequence,
+        schema_id=layout.schema_id,
+        level=0,
+        creation_millis=int(time.time() * 1000),
+        keys=_bounds(keys, low, high),
+        key_stats=_bounds(keys, low, high),
+        value_stats=_bounds(values, low, high),
+        key_nulls=(0,) * len(keys),
+        value_nulls=(0,) * len(values),
+        value_stats_columns=tuple(names),
+    )
+
+
+def _bounds(fields: list[pa.Field], low: int, high: int) -> pa.RecordBatch:
+    plain = [field.with_nullable(True) for field in fields]
+    arrays = [
+        pa.array([low, high] if pa.types.is_integer(f.type) else [None, None], f.type)
+        for f in plain
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(plain))
