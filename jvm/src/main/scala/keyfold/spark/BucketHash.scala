@@ -2,6 +2,7 @@ package keyfold.spark
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.types.{DataType, StructType}
+import org.apache.spark.unsafe.types.UTF8String
 
 /** Both sides: the hash by which Paimon puts a row into a bucket: murmur3 over the BinaryRow of the
   * bucket key, which is hashed word by word and never built. `types` are those of the row's columns
@@ -58,6 +59,23 @@ final class BucketHash(types: Array[DataType], first: Int = 0) extends Serializa
 object BucketHash {
   /** The bucket of a hash. */
   def bucket(hash: Int, buckets: Int): Int = Math.abs(hash % buckets)
+
+  /** The hash of one value of eight bytes or fewer. */
+  def ofWord(word: Long): Int = Murmur.finish(mixAlone(word), 16)
+
+  /** The hash of one string. */
+  def ofText(text: UTF8String): Int = {
+    val length = text.numBytes
+    if (length <= 7)
+      ofWord(Murmur.shortWord(text.getBaseObject, text.getBaseOffset, length) | (0x80L | length) << 56)
+    else {
+      val fixed = mixAlone(16L << 32 | length)
+      Murmur.finish(Murmur.mixBytes(fixed, text.getBaseObject, text.getBaseOffset, length), 16 + (length + 7) / 8 * 8)
+    }
+  }
+
+  /** The header of a row of one field that is not null, then the field. */
+  private def mixAlone(word: Long): Int = Murmur.mixLong(Murmur.mixLong(Murmur.Seed, 0L), word)
 
   /** The hash of one row: column types as Spark DDL, values as Spark keeps them inside. */
   def of(ddl: String, values: Seq[Any]): Int =

@@ -1,8 +1,7 @@
 package keyfold.spark
 
-import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.catalog.functions.{BoundFunction, ScalarFunction, UnboundFunction}
-import org.apache.spark.sql.types.{DataType, IntegerType, StructType}
+import org.apache.spark.sql.types.{DataType, IntegerType, LongType, StringType, StructType}
 
 /** Driver side: `keyfold_slot(tasks, buckets, number of bucket keys, bucket keys…, partition columns…)`,
   * by which a write is clustered. Spark would hash a bucket's number and leave tasks idle beside tasks
@@ -13,34 +12,30 @@ object SlotFunction extends UnboundFunction {
 
   override def name(): String = Name
   override def description(): String = s"$Name: the task that writes a row"
-  override def bind(arguments: StructType): BoundFunction = new Slot(arguments.fields.map(_.dataType))
+
+  override def bind(arguments: StructType): BoundFunction = {
+    val types = arguments.fields.map(_.dataType)
+    types.drop(3) match {
+      case Array(LongType) => new SlotOfLong
+      case Array(IntegerType) => new SlotOfInt
+      case Array(text: StringType) => new SlotOfText(text)
+      case _ => new SlotOfRow(types)
+    }
+  }
 }
 
 /** Executor side: the same for one row. */
-final class Slot(arguments: Array[DataType]) extends ScalarFunction[Int] {
-  @transient private var prepared: Prepared = _
+abstract class Slot(keys: DataType*) extends ScalarFunction[Int] {
+  @transient private var ofTask: Array[Int] = _
 
   override def name(): String = SlotFunction.Name
-  override def inputTypes(): Array[DataType] = arguments
+  override def inputTypes(): Array[DataType] = Array.fill[DataType](3)(IntegerType) ++ keys
   override def resultType(): DataType = IntegerType
   override def isResultNullable: Boolean = false
   override def toString: String = SlotFunction.Name
 
-  override def produceResult(row: InternalRow): Int = {
-    if (prepared == null) prepared = new Prepared(row.getInt(0), row.getInt(1), row.getInt(2))
-    prepared.key(row)
-  }
-
-  private final class Prepared(tasks: Int, buckets: Int, bucketKeys: Int) {
-    private val keys = Slots.keys(tasks)
-    private val ofBucket = new BucketHash(arguments.slice(3, 3 + bucketKeys), 3)
-    private val ofPartition = new BucketHash(arguments.drop(3 + bucketKeys), 3 + bucketKeys)
-    private val isPartitioned = arguments.length > 3 + bucketKeys
-
-    def key(row: InternalRow): Int = {
-      val bucket = BucketHash.bucket(ofBucket.hash(row), buckets)
-      val shift = if (isPartitioned) ofPartition.hash(row) else 0
-      keys(Math.floorMod(bucket + shift, tasks))
-    }
+  protected def slot(tasks: Int, bucket: Int): Int = {
+    if (ofTask == null) ofTask = Slots.keys(tasks)
+    ofTask(Math.floorMod(bucket, tasks))
   }
 }
