@@ -20,7 +20,7 @@ class WorkerMemoryError(KeyfoldError):
 
 
 def cap(allowed: int | None) -> None:
-    """Let this process allocate at most `allowed` more bytes; None sets no limit, under LEAST fails."""
+    """Let this process allocate at most `allowed` more bytes (at least LEAST); None: no limit."""
     if allowed is None:
         return
     if allowed < LEAST:

@@ -1,0 +1,94 @@
+"""Questions of a write job (driver side): plan it, then commit or abort it, once.
+
+The opaque `write` is the WriteSpec that the executors read, plus the handle of the table, which
+only this file looks at. `messages` are one list of CommitMessages per task.
+"""
+
+import random
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Literal
+
+from keyfold.journey import CommitMessage, WriteSpec
+from keyfold.storage import commit
+from keyfold.storage.table import Table, open_handle
+from keyfold.worker.overwrite import Replaces, replaced_by
+from keyfold.worker.wire import Frame
+from keyfold.write import writer
+from keyfold.write.renumber import renumber
+
+RANDOM_NUMBERS = 1 << 20
+
+
+def plan_write(question: Frame) -> dict[str, Any]:
+    """The write of a new job, planned on the newest snapshot."""
+    table = open_handle(question["table"], question["catalog"]["options"], latest=True)
+    table.check_writable()
+    spec = WriteSpec(
+        layout=table.layout,
+        columns=tuple(table.layout.column(name).name for name in question["columns"]),
+        ordinal=question["ordinal"],
+        sequence=sequence_of_job(table.highest_sequence()),
+        job=str(uuid.uuid4()),
+        mode=question["mode"],
+        snapshot=table.snapshot_id,
+        filters=tuple(question["filters"]),
+    )
+    if spec.mode == "overwrite":
+        table.live_files(partition_filter=replaced_by(table.layout, spec.filters))
+    return {"write": spec.to_json() | {"handle": question["table"]}}
+
+
+def sequence_of_job(highest: int) -> int:
+    """The sequence number of a job's rows: above every live one and in the order jobs start.
+
+    The start in ms, shifted, leaves 2^20 numbers a ms to draw from, so that jobs don't tie.
+    """
+    start = int(time.time() * 1000) << 20
+    return max(highest + 1, start) + random.SystemRandom().randrange(RANDOM_NUMBERS)
+
+
+def commit_write(question: Frame) -> dict[str, Any]:
+    """Publish the job's files as one snapshot; its id, null where nothing changed."""
+    spec, messages = told(question)
+    handle = question["write"]["handle"]
+    table = open_handle(handle, question["catalog"]["options"], latest=True)
+    again = partial(renumber, spec)
+    if spec.mode == "append":
+        return {"snapshot": commit.append(table, spec, messages, again)}
+    return {"snapshot": commit.overwrite(table, spec, messages, replaced(table, spec), again)}
+
+
+def replaced(table: Table, spec: WriteSpec) -> Literal["all", "dynamic"] | Replaces:
+    """What an overwrite replaces, in the words of `storage.commit`."""
+    if spec.mode == "overwrite_dynamic":
+        return "dynamic"
+    return replaced_by(table.layout, spec.filters) if spec.filters else "all"
+
+
+def abort_write(question: Frame) -> None:
+    """Delete the job's files, unless they are, or may be, part of a snapshot."""
+    spec, messages = told(question)
+    if commit.is_abandonable(spec.job):
+        writer.abandon(spec, messages)
+
+
+def told(question: Frame) -> tuple[WriteSpec, Sequence[CommitMessage]]:
+    """The job of a question and what all its tasks wrote."""
+    spec = WriteSpec.from_json(question["write"])
+    tasks = question["messages"]
+    return spec, [CommitMessage.from_json(message) for task in tasks for message in task]
+
+
+def truncate_table(question: Frame) -> dict[str, Any]:
+    """Remove all rows."""
+    table = open_handle(question["table"], question["catalog"]["options"], latest=True)
+    return {"snapshot": commit.truncate(table)}
+
+
+QUESTIONS: Mapping[str, Callable[[Frame], Any]] = {
+    function.__name__: function
+    for function in (plan_write, commit_write, abort_write, truncate_table)
+}

@@ -1,0 +1,47 @@
+"""Which partitions an overwrite replaces, from the filters Spark gives it (driver side).
+
+A filter must decide about a partition as a whole: exactly one of "it holds" and "it does not" may
+be possible for the partition's values. What can't be decided so is refused, never guessed.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from keyfold.errors import NotSupportedError
+from keyfold.journey import Json
+from keyfold.layout import TableLayout
+from keyfold.read.describe import describe
+from keyfold.read.predicates import Ranges, columns_of, conjuncts, may_be_true
+from keyfold.read.prune import partition_ranges
+
+Replaces = Callable[[tuple[Any, ...]], bool]
+
+
+def replaced_by(layout: TableLayout, filters: Sequence[Json]) -> Replaces:
+    """Whether a partition (manifest values) is replaced; NotSupportedError for other columns."""
+    predicates = list(conjuncts(filters))
+    for predicate in predicates:
+        others = columns_of(predicate) - set(layout.partition_keys)
+        if others:
+            raise NotSupportedError(
+                f"table {layout.name}: an overwrite replaces whole partitions, so its condition "
+                f"takes partition columns ({', '.join(layout.partition_keys) or 'there is none'}); "
+                f"found {describe(predicate)}. Use INSERT, or DELETE first"
+            )
+
+    def replaces(values: tuple[Any, ...]) -> bool:
+        ranges = partition_ranges(layout, values)
+        return all(holds(layout, predicate, ranges) for predicate in predicates)
+
+    return replaces
+
+
+def holds(layout: TableLayout, predicate: Json, ranges: Ranges) -> bool:
+    """Whether the predicate is true for a partition; NotSupportedError if that is not decidable."""
+    may_hold = may_be_true(predicate, ranges)
+    if may_hold and may_be_true({"op": "NOT", "args": [predicate]}, ranges):
+        raise NotSupportedError(
+            f"table {layout.name}: whether a partition is replaced can't be decided from "
+            f"{describe(predicate)}; compare partition columns with constants"
+        )
+    return may_hold

@@ -1,0 +1,43 @@
+"""The question `plan_scan` (driver side): asked once a scan; splits and an estimate."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from keyfold.read import planner
+from keyfold.read.planner import ScanReport
+from keyfold.storage.table import Table, open_handle
+from keyfold.worker.wire import Frame
+
+
+def plan_scan(question: Frame) -> dict[str, Any]:
+    """The scan, its splits, the rows and bytes they hold before merging, and a line for EXPLAIN."""
+    table = open_handle(question["table"], question["catalog"]["options"])
+    table.check_readable()
+    limit = question.get("limit")
+    scan, splits, report = planner.plan(
+        table, question["columns"], question["filters"], limit, question.get("options") or {}
+    )
+    return {
+        "scan": scan.to_json(),
+        "splits": [split.to_json() for split in splits],
+        "rows": report.rows,
+        "bytes": report.bytes,
+        "description": description(table, report, limit),
+    }
+
+
+def description(table: Table, report: ScanReport, limit: int | None) -> str:
+    """What EXPLAIN shows: table, snapshot, files, and what was pushed down."""
+    parts = [
+        table.layout.name,
+        "no snapshot" if report.snapshot is None else f"snapshot {report.snapshot}",
+        f"{report.files_read} of {report.files_total} files",
+    ]
+    if report.pushed:
+        parts.append(f"pushed: {' AND '.join(report.pushed)}")
+    if limit is not None:
+        parts.append(f"limit {limit}")
+    return ", ".join(parts)
+
+
+QUESTIONS: Mapping[str, Callable[[Frame], Any]] = {"plan_scan": plan_scan}
