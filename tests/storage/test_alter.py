@@ -1,0 +1,147 @@
+"""ALTER TABLE: what changes, what is refused, and two at once."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from keyfold.errors import KeyfoldError
+from keyfold.storage import commit
+from keyfold.storage.files import LocalFiles
+from keyfold.storage.table import Table
+from tests.storage import tables
+from tests.storage.tables import catalog, column, new_table
+
+
+def alter(found: Table, *changes: dict[str, Any]) -> Table:
+    folder = Path(found.layout.location).parent.parent
+    return catalog(folder).alter_table(["default"], "t", changes)
+
+
+def add(name: Any, spark_type: Any = "integer", **more: Any) -> dict[str, Any]:
+    return {"change": "add_column", "name": name, "type": spark_type} | more
+
+
+def put(key: str, value: str) -> dict[str, Any]:
+    return {"change": "set_property", "key": key, "value": value}
+
+
+def drop(key: str) -> dict[str, Any]:
+    return {"change": "unset_property", "key": key}
+
+
+def with_data(folder: Path, **options: str) -> Table:
+    found = tables.table(folder, new_table(**options))
+    commit.append(found, tables.spec(found), [tables.message(found)])
+    return found
+
+
+def test_properties(tmp_path: Path) -> None:
+    found = with_data(tmp_path)
+    changes = (put("target-file-size", "64mb"), put("comment", "hi"), put("keyfold.tag.a", "b"))
+    altered = alter(found, *changes)
+    assert altered.options.target_file_size == 64 << 20
+    assert altered.layout.comment == "hi"
+    assert altered.layout.schema_id == 1
+    assert altered.snapshot_id == 1
+    cleared = alter(found, drop("target-file-size"), drop("comment"), drop("never-there"))
+    assert cleared.options.target_file_size == 128 << 20
+    assert cleared.layout.comment is None
+
+
+def test_columns_are_placed_and_numbered(tmp_path: Path) -> None:
+    found = with_data(tmp_path)
+    struct = {"type": "struct", "fields": [{"name": "x", "type": "integer", "nullable": True}]}
+    altered = alter(
+        found,
+        add("end"),
+        add(["a"], "string", position="first", comment="one"),
+        add("b", struct, position={"after": "k"}),
+    )
+    assert [(c.name, c.id) for c in altered.layout.columns] == [
+        ("a", 3),
+        ("k", 0),
+        ("b", 4),
+        ("v", 1),
+        ("end", 2),
+    ]
+    stored = json.loads(Path(found.layout.location, "schema", "schema-1").read_text())
+    assert stored["highestFieldId"] == 5
+    again = alter(found, {"change": "update_column_comment", "name": ["v"], "comment": "value"})
+    assert again.layout.column("v").comment == "value"
+    assert again.schema(0).columns == found.layout.columns
+
+
+def test_a_default_on_a_table_without_data(tmp_path: Path) -> None:
+    found = tables.table(tmp_path)
+    altered = alter(found, add("d", "string", default="'x'", default_value="x"))
+    assert altered.layout.column("d").default == "'x'"
+    stored = json.loads(Path(found.layout.location, "schema", "schema-1").read_text())
+    assert stored["fields"][2]["defaultValue"] == "x"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (put("bucket", "8"), "bucket can't be changed once the table holds data"),
+        (put("merge-engine", "aggregation"), "merge-engine can't be changed once"),
+        (put("sequence.field", "v"), "sequence.field can't be changed once"),
+        (put("primary-key", "v"), "primary-key can't be changed"),
+        (put("bogus", "1"), "bogus of table default.t is unknown"),
+        (put("scan.mode", "latest"), "scan.mode .* known to Paimon"),
+        (put("write-buffer-size", "many"), "write-buffer-size .* expected a size"),
+        (drop("bucket"), "bucket can't be changed"),
+        (add("v"), "column v exists"),
+        (add("w", nullable=False), "column w must be nullable"),
+        (add("w", default="1"), "rows already stored would read NULL"),
+        (add(["v", "w"]), r"nested field v\.w is not supported"),
+        (add("w", "variant"), "column w: type VARIANT"),
+        (add("w", position={"after": "nope"}), "has no column nope"),
+        ({"change": "drop_column", "name": "v"}, "drop column is not supported"),
+        ({"change": "update_column_type", "name": "v"}, "update column type is not supported"),
+    ],
+)
+def test_refused(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+    found = with_data(tmp_path)
+    with pytest.raises(KeyfoldError, match=message):
+        alter(found, put("keyfold.tag.a", "b"), change)
+    assert tables.reload(found).layout.schema_id == 0, "all changes or none"
+
+
+def test_without_data_more_may_change(tmp_path: Path) -> None:
+    assert alter(tables.table(tmp_path), put("bucket", "8")).options.bucket == 8
+
+
+def test_two_alters_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = tables.table(tmp_path)
+    original = LocalFiles.publish
+    lost: list[str] = []
+
+    def racing(self: LocalFiles, path: str, data: bytes) -> bool:
+        if path.endswith("schema-1") and not lost:
+            lost.append(path)
+            alter(found, add("theirs"))
+        return original(self, path, data)
+
+    monkeypatch.setattr(LocalFiles, "publish", racing)
+    altered = alter(found, add("ours"))
+    assert [(c.name, c.id) for c in altered.layout.columns[2:]] == [("theirs", 2), ("ours", 3)]
+    assert altered.layout.schema_id == 2
+
+
+def test_old_files_are_read_with_their_schema(tmp_path: Path) -> None:
+    found = with_data(tmp_path)
+    altered = alter(found, add("w", position="first"))
+    (file,) = altered.live_files()
+    assert file.schema_id == 0
+    assert file.value_stats(altered.schema(0)) == {"k": (0, 9, 0), "v": (0, 9, 0)}
+
+
+def test_columns_of_other_engines_defaults(tmp_path: Path) -> None:
+    found = tables.table(tmp_path, new_table(column("k"), column("v", "string")))
+    path = Path(found.layout.location, "schema", "schema-0")
+    schema = json.loads(path.read_text())
+    schema["fields"][1]["defaultValue"] = "it's"
+    path.write_text(json.dumps(schema))
+    assert tables.reload(found).layout.column("v").default == r"CAST('it\'s' AS STRING)"
