@@ -81,6 +81,7 @@ def rank(value: Any) -> Any:
     """What Python compares in place of a value, so that the order is Paimon's; for definitions."""
     if isinstance(value, str):
         return value.encode()
-    if isinstance(value, float):
-        return (math.isnan(value), 0.0 if math.isnan(value) else value, math.copysign(1.0, value))
+    if isinstance(value, float | np.floating):
+        number = 0.0 if math.isnan(value) else float(value)
+        return (math.isnan(value), number, math.copysign(1.0, number))
     return value

@@ -44,7 +44,7 @@ class SortedRun:
 def sequences_overlap(ranges: Sequence[tuple[int, int]]) -> bool:
     """Whether the `_SEQUENCE_NUMBER` column is needed to order runs with these ranges."""
     ordered = sorted(ranges, key=_age)
-    return any(after[0] <= before[1] and before != after for before, after in pairwise(ordered))
+    return any(after[0] <= before[1] for before, after in pairwise(ordered))
 
 
 def _age(bounds: tuple[int, int]) -> tuple[int, int]:

@@ -1,0 +1,1 @@
+"""Shipped for authors of aggregates and engines: slow definitions, rows as text, random values."""

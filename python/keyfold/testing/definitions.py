@@ -1,0 +1,59 @@
+"""What a merge must give, in plain Python: one dict a record, sorted with `sorted`, folded one key
+at a time.
+
+Everything fast is tested against this. A record is (row kind, values by column).
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from keyfold import options as table_options
+from keyfold.kernels.extremes import rank
+from keyfold.layout import TableLayout
+from keyfold.merge.engines import engine
+from keyfold.options import TableOptions
+
+Record = tuple[int, dict[str, Any]]
+
+
+def key_of(layout: TableLayout, record: Record) -> tuple[Any, ...]:
+    """The trimmed primary key of a record, as it sorts."""
+    return tuple(rank(record[1][name]) for name in layout.key)
+
+
+def merge_order(options: TableOptions, records: Sequence[Record]) -> list[Record]:
+    """Records of one key in merge order: by sequence fields, NULL first, else as they came."""
+    ordered = list(records)
+    for name in reversed(options.sequence_fields):
+        nulls = [record for record in ordered if record[1][name] is None]
+        rest = [record for record in ordered if record[1][name] is not None]
+        rest.sort(key=lambda record: rank(record[1][name]), reverse=options.sequence_descending)
+        ordered = nulls + rest  # sort keeps ties in order, also in reverse
+    return ordered
+
+
+def fold(layout: TableLayout, records: Iterable[Record]) -> list[Record]:
+    """One record a key, ascending by key; results of kind -U and -D stay."""
+    options = table_options.parse(layout)
+    groups: dict[tuple[Any, ...], list[Record]] = {}
+    for record in records:
+        groups.setdefault(key_of(layout, record), []).append(record)
+    merge = engine(options.merge_engine, layout.name).definition
+    folded = []
+    for _, group in sorted(groups.items()):
+        ordered = merge_order(options, group)
+        result = ordered[0] if len(ordered) == 1 else merge(layout, options, ordered)
+        folded += [] if result is None else [result]
+    return folded
+
+
+def accepted(layout: TableLayout, records: Iterable[Record]) -> list[Record]:
+    """The records a write takes: without those `ignore-delete` and `ignore-update-before` drop."""
+    options = table_options.parse(layout)
+    dropped = {1, 3} if options.ignore_delete else {1} if options.ignore_update_before else set()
+    return [record for record in records if record[0] not in dropped]
+
+
+def visible(records: Iterable[Record]) -> list[Record]:
+    """What a reader sees: no -U and no -D."""
+    return [record for record in records if record[0] in (0, 2)]

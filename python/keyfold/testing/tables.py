@@ -1,0 +1,83 @@
+"""Small tables for tests: layouts from a line, records to batches and back."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from keyfold import types
+from keyfold.layout import Column, TableLayout
+from keyfold.merge.kinds import NAMES, VALUE_KIND
+from keyfold.testing.definitions import Record
+
+
+def layout(
+    columns: Mapping[str, str], key: Sequence[str], options: Mapping[str, str] | None = None
+) -> TableLayout:
+    """A layout of columns with Paimon types; key columns become NOT NULL."""
+    made = []
+    for number, (name, text) in enumerate(columns.items()):
+        kind = types.from_paimon(text)
+        made.append(
+            Column(number, name, types.with_nullability(kind, kind.nullable and name not in key))
+        )
+    return TableLayout("db.t", "/t", 0, tuple(made), tuple(key), (), dict(options or {}))
+
+
+def batch(table: TableLayout, records: Sequence[Record]) -> pa.RecordBatch:
+    """One batch of all columns and `_VALUE_KIND`."""
+    arrays = [
+        pa.array([values[field.name] for _, values in records], field.type)
+        for field in table.arrow_schema
+    ]
+    kinds = pa.array([kind for kind, _ in records], pa.int8())
+    return pa.RecordBatch.from_arrays(
+        [*arrays, kinds], schema=table.arrow_schema.append(pa.field(VALUE_KIND, pa.int8(), False))
+    )
+
+
+def records(batches: Sequence[pa.RecordBatch]) -> list[Record]:
+    """Records of batches, the kind +I where the column is absent; FLOAT comes as numpy.float32."""
+    found = []
+    for part in batches:
+        columns = {name: cells(part.column(name)) for name in part.schema.names}
+        kinds = columns.pop(VALUE_KIND, [0] * part.num_rows)
+        columns = {name: column for name, column in columns.items() if name[0] != "_"}
+        for row in range(part.num_rows):
+            found.append((kinds[row], {name: column[row] for name, column in columns.items()}))
+    return found
+
+
+def cells(column: pa.Array) -> list[Any]:
+    """Python values of a column; FLOAT gives numpy.float32, which adds as FLOAT does."""
+    values = column.to_pylist()
+    if pa.types.is_float32(column.type):
+        return [None if item is None else np.float32(item) for item in values]
+    return list(values)
+
+
+def parse(table: TableLayout, text: str) -> list[Record]:
+    """Records written as `+I 1 a null | -D 2 b 3`: a kind, then a word a column; INT and STRING
+    columns.
+    """
+    made = []
+    for line in text.split("|"):
+        kind, *words = line.split()
+        row = {c.name: _cell(c, word) for c, word in zip(table.columns, words, strict=True)}
+        made.append((NAMES.index(kind), row))
+    return made
+
+
+def _cell(column: Column, word: str) -> Any:
+    if word == "null":
+        return None
+    return int(word) if pa.types.is_integer(types.to_arrow(column.type)) else word
+
+
+def render(found: Sequence[Record]) -> str:
+    """The inverse of `parse`."""
+    return " | ".join(
+        " ".join([NAMES[kind], *("null" if v is None else str(v) for v in values.values())])
+        for kind, values in found
+    )

@@ -1,0 +1,82 @@
+"""Keys order as Paimon's comparator orders the values, whatever form they take."""
+
+from random import Random
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keyfold.kernels.extremes import rank
+from keyfold.kernels.keys import concatenate, encode, encode_nullable
+from keyfold.kernels.order import merge_order, sort_order
+from keyfold.testing.values import ATOMIC, value
+
+KINDS = list(ATOMIC.values())
+SEEDS = st.integers(0, 2**32)
+
+
+def draw(random: Random, columns: int, rows: int) -> tuple[list[pa.Array], list[tuple]]:
+    kinds = [random.choice(KINDS) for _ in range(columns)]
+    lists = [[value(kind, random) for _ in range(rows)] for kind in kinds]
+    arrays = [pa.array(items, kind) for items, kind in zip(lists, kinds, strict=True)]
+    return arrays, [tuple(rank(item) for item in row) for row in zip(*lists, strict=True)]
+
+
+@given(SEEDS, st.integers(1, 3), st.integers(1, 40))
+def test_sorting_keys_sorts_the_values_and_is_stable(seed: int, columns: int, rows: int) -> None:
+    arrays, expected = draw(Random(seed), columns, rows)
+    words, order = sort_order(encode(arrays), np.arange(rows, dtype=np.int64))
+    assert order.tolist() == sorted(range(rows), key=lambda row: expected[row])
+    assert words.tolist() == encode(arrays).words[order].tolist()
+
+
+@given(SEEDS, st.integers(1, 2), st.lists(st.integers(0, 12), min_size=1, max_size=7))
+def test_merging_runs_is_sorting_them(seed: int, columns: int, lengths: list[int]) -> None:
+    random = Random(seed)
+    arrays, expected = draw(random, columns, sum(lengths) + 1)
+    parts, rows, start = [], [], 0
+    for length in lengths:
+        run = sorted(range(start, start + length), key=lambda row: expected[row])
+        parts.append(encode([array.take(pa.array(run, pa.int64())) for array in arrays]))
+        rows += run
+        start += length
+    keys = concatenate(parts)
+    words, order = merge_order(keys, lengths)
+    assert order.tolist() == sorted(range(len(rows)), key=lambda i: expected[rows[i]])
+    assert words.tolist() == keys.words[order].tolist()
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+@given(SEEDS, st.integers(1, 30), st.booleans())
+def test_one_column_sorts_in_both_directions(
+    kind: pa.DataType, seed: int, rows: int, is_descending: bool
+) -> None:
+    random = Random(seed)
+    items = [value(kind, random, 0.3) for _ in range(rows)]
+    array = pa.concat_arrays([pa.nulls(1, kind), pa.array(items, kind)]).slice(1)
+    keys, valid = encode_nullable(array)
+    assert valid.tolist() == [int(item is not None) for item in items]
+    present = np.flatnonzero(valid)
+    order = sort_order(keys, present, is_descending=is_descending)[1].tolist()
+    assert order == sorted(present.tolist(), key=lambda i: rank(items[i]), reverse=is_descending)
+    nulls = {keys.scalar(row) for row in range(rows) if not valid[row]}
+    assert len(nulls) <= 1
+
+
+@given(SEEDS, st.integers(1, 2), st.integers(1, 30))
+def test_above_counts_the_rows_up_to_a_key(seed: int, columns: int, rows: int) -> None:
+    arrays, expected = draw(Random(seed), columns, rows)
+    order = sorted(range(rows), key=lambda row: expected[row])
+    keys = encode([array.take(pa.array(order)) for array in arrays])
+    for row in range(rows):
+        count = sum(expected[other] <= expected[order[row]] for other in range(rows))
+        assert keys.above(keys.scalar(row)) == count
+        assert keys.slice(row, rows).above(keys.scalar(row)) == count - row
+
+
+def test_a_short_key_is_one_word_and_a_long_one_has_bytes() -> None:
+    assert not encode([pa.array([1], pa.int32()), pa.array([2], pa.int32())]).is_wide
+    assert encode([pa.array([1], pa.int64()), pa.array([2], pa.int8())]).is_wide
+    assert encode([pa.array(["a"])]).is_wide
