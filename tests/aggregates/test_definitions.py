@@ -1,6 +1,7 @@
 """Every aggregate, on every type it accepts, against its plain-Python definition."""
 
 import warnings
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -47,10 +48,7 @@ def by_definition(aggregate: Pick | Fold, inputs: Inputs) -> list[Any]:
     starts = inputs.starts.tolist()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # FLOAT sums that reach infinity
-        return [
-            aggregate.definition(records[start:stop])
-            for start, stop in zip(starts, starts[1:], strict=False)
-        ]
+        return [aggregate.definition(records[start:stop]) for start, stop in pairwise(starts)]
 
 
 def fast(aggregate: Pick | Fold, inputs: Inputs) -> FoldResult:

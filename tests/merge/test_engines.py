@@ -5,7 +5,7 @@ from random import Random
 
 import pyarrow as pa
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from keyfold.errors import KeyfoldError
@@ -97,8 +97,10 @@ def test_writing_runs_and_merging_them_is_the_definition(
         sources = [SortedRun(cut(random, part), (i, i)) for i, part in enumerate(stored)]
         found = records(list(merge_runs(read, sources)))
     except KeyfoldError as error:
-        assert "does not support retraction" in str(error) or "does not fit" in str(error)
-        assume(False)
+        is_expected = "does not support retraction" in str(error) or "does not fit" in str(error)
+        if not is_expected:
+            raise
+        reject()
     folded = [fold(table, accepted(table, write)) for write in writes]
     for part, expected in zip(stored, folded, strict=True):
         check_same(records(part), expected, merge.output)

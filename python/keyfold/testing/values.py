@@ -109,7 +109,7 @@ def value(kind: pa.DataType, random: Random, null_rate: float = 0.0) -> Any:
 
 def same(left: Any, right: Any) -> bool:
     """Whether two values are one: NaN is NaN, -0.0 is not 0.0."""
-    return _exact(left) == _exact(right)
+    return bool(_exact(left) == _exact(right))
 
 
 def _exact(item: Any) -> Any:

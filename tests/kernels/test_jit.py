@@ -1,0 +1,111 @@
+"""The kernel cache: where it lives, what it is keyed by, and that bad files never hurt."""
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from keyfold.kernels import jit
+
+PACKAGE = Path(jit.__file__).resolve().parent.parent
+PROGRAM = """
+import numpy as np
+from keyfold.kernels import groups, jit
+starts = np.empty(4, dtype=np.int64)
+assert groups.mark_words(np.array([1, 1, 2], dtype=np.uint64), starts) == 2
+hits = groups.mark_words.stats.cache_hits
+print(sum(hits.values()), jit.CACHE_DIRECTORY)
+"""
+
+
+def run(program: str, root: Path, **environment: str) -> list[str]:
+    """The words a new process prints whose cache is below `root`."""
+    known = {**os.environ, "PYTHONPATH": str(PACKAGE.parent), jit.CACHE_VARIABLE: str(root)}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program],
+        env=known | environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.split()
+
+
+def test_the_next_process_loads_what_one_compiled_and_wipes_what_is_broken(tmp_path: Path) -> None:
+    hits, place = run(PROGRAM, tmp_path)
+    assert hits == "0"
+    assert stat.S_IMODE(Path(place).stat().st_mode) == 0o700
+    for kind in ("nbc", "nbi"):
+        (file,) = Path(place).rglob(f"*mark_words*.{kind}")
+        file.write_bytes(file.read_bytes()[:40])
+        assert run(PROGRAM, tmp_path) == ["0", place], "a truncated file is compiled again"
+    assert run(PROGRAM, tmp_path) == ["1", place]
+
+
+def test_nowhere_to_write_still_runs(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("no directory")
+    assert run(PROGRAM, blocked) == ["0", "None"]
+
+
+def test_a_directory_others_may_enter_is_not_used(tmp_path: Path) -> None:
+    assert jit._is_private(tmp_path / "own")
+    (tmp_path / "own").chmod(0o755)
+    assert not jit._is_private(tmp_path / "own")
+    (tmp_path / "link").symlink_to(tmp_path / "own")
+    assert not jit._is_private(tmp_path / "link")
+
+
+def test_any_edited_source_is_another_cache(tmp_path: Path) -> None:
+    copy = tmp_path / "keyfold"
+    for folder in ("kernels", "aggregates", "merge"):
+        shutil.copytree(PACKAGE / folder, copy / folder)
+    before = jit.source_digest(copy)
+    assert before == jit.source_digest(PACKAGE)
+    helper = copy / "kernels" / "order.py"
+    helper.write_text(helper.read_text() + "\n# edited\n")
+    assert jit.source_digest(copy) != before
+
+
+def test_racing_processes_compile_once(tmp_path: Path) -> None:
+    program = (
+        "from keyfold.kernels import jit, groups\njit._DECLARED[:] = "
+        "[d for d in jit._DECLARED if d[0] is groups.mark_words]\njit.warm()\n"
+        "print(sum(groups.mark_words.stats.cache_misses.values()))"
+    )
+    known = {**os.environ, "PYTHONPATH": str(PACKAGE.parent), jit.CACHE_VARIABLE: str(tmp_path)}
+    racing = [
+        subprocess.Popen([sys.executable, "-c", program], env=known, stdout=subprocess.PIPE)
+        for _ in range(3)
+    ]
+    misses = [int(process.communicate()[0]) for process in racing]
+    assert sorted(misses) == [0, 0, 1]
+
+
+def test_kernels_use_no_fast_math_and_no_threads_of_their_own() -> None:
+    for compiled, signatures in jit.declared():
+        assert signatures
+        assert compiled.targetoptions.get("nogil") is True
+        assert not compiled.targetoptions.get("fastmath")
+        assert not compiled.targetoptions.get("parallel")
+
+
+def test_a_bare_kernel_compiles_for_what_it_is_called_with() -> None:
+    @jit.kernel
+    def twice(number: int) -> int:
+        return number + number
+
+    assert twice(4) == 8
+    assert twice not in [compiled for compiled, _ in jit.declared()]
+
+
+def test_warming_up_twice_compiles_nothing_new(monkeypatch: pytest.MonkeyPatch) -> None:
+    count = jit.warm()
+    assert count == sum(len(signatures) for _, signatures in jit.declared())
+    before = [len(compiled.overloads) for compiled, _ in jit.declared()]
+    jit.warm()
+    assert [len(compiled.overloads) for compiled, _ in jit.declared()] == before

@@ -1,0 +1,119 @@
+"""Every kernel gives what its undecorated Python gives, on the inputs that merging really hands
+it.
+"""
+
+import copy
+import sys
+from collections import Counter
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from numba.core.types import unliteral
+
+from keyfold.aggregates import aggregates
+from keyfold.aggregates.declare import Inputs, Pick
+from keyfold.kernels import jit
+from keyfold.kernels.hash import bucket_hash
+from keyfold.kernels.keys import concatenate, encode
+from keyfold.kernels.order import merge_order, sort_order
+from keyfold.merge import SortedRun, fold_unsorted, merge_runs, plan
+from keyfold.merge.engines import engines
+from keyfold.testing.tables import batch, layout
+from keyfold.testing.values import ATOMIC, same, value
+
+ROWS = 60
+
+
+def compared(compiled: Any, calls: Counter[str]) -> Callable[..., Any]:
+    """The kernel, run beside its Python on copies of the same arguments."""
+
+    def both(*arguments: Any) -> Any:
+        copies = copy.deepcopy(arguments)
+        fast = compiled(*arguments)
+        with np.errstate(over="ignore"):
+            slow = compiled.py_func(*copies)
+        assert fast == slow
+        for mine, theirs in zip(arguments, copies, strict=True):
+            if isinstance(mine, np.ndarray) and mine.dtype.kind == "f":
+                assert all(map(same, mine.tolist(), theirs.tolist()))
+            else:
+                assert np.array_equal(mine, theirs)
+        calls[compiled.__name__] += 1
+        return fast
+
+    return both
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """Every kernel of every module compared from here on; how often each was called."""
+    engines(), aggregates()
+    counted: Counter[str] = Counter()
+    known = {id(compiled): compared(compiled, counted) for compiled, _ in jit.declared()}
+    for name, module in list(sys.modules.items()):
+        if name.startswith("keyfold."):
+            for place, found in list(vars(module).items()):
+                if id(found) in known:
+                    monkeypatch.setattr(module, place, known[id(found)])
+    return counted
+
+
+def column(kind: pa.DataType, random: Random, null_rate: float = 0.0) -> pa.Array:
+    return pa.array([value(kind, random, null_rate) for _ in range(ROWS)], kind)
+
+
+def merge_tables(random: Random) -> None:
+    for key in ("INT", "STRING"):
+        for sequence in ("INT", "STRING"):
+            columns = {"k": key, "s": sequence, "v": "STRING"}
+            options = {"sequence.field": "s", "ignore-delete": "true"}
+            table = layout(columns, ["k"], options)
+            runs = []
+            for number in range(3):
+                rows = [
+                    (0, {f.name: value(f.type, random) for f in table.arrow_schema})
+                    for _ in range(ROWS)
+                ]
+                out = fold_unsorted(plan(table, list(columns)), [batch(table, rows)])
+                kinds = [random.randrange(4) for _ in range(out[0].num_rows)]
+                arrays = [*out[0].columns[:-1], pa.array(kinds, pa.int8())]
+                part = pa.RecordBatch.from_arrays(arrays, schema=out[0].schema)
+                runs.append(SortedRun(iter([part]), (number, number)))
+            list(merge_runs(plan(table, list(columns)), runs))
+
+
+def fold_columns(random: Random, kind: pa.DataType) -> None:
+    order = np.arange(ROWS, dtype=np.int64)
+    random.shuffle(order)
+    ops = np.array([random.choice((0, 1, 1, 1, -1, 2)) for _ in range(ROWS)], dtype=np.int8)
+    starts = np.array([0, 1, 3, 10, 11, 40, ROWS], dtype=np.int64)
+    for aggregate in set(aggregates().values()):
+        if aggregate.accepts.test(kind):
+            inputs = Inputs(column(kind, random, 0.2), ops, order, starts)
+            aggregate.pick(inputs) if isinstance(aggregate, Pick) else aggregate.fold(inputs)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_every_kernel_is_its_python(calls: Counter[str]) -> None:
+    random = Random(1)
+    merge_tables(random)
+    for kind in ATOMIC.values():
+        fold_columns(random, kind)
+        bucket_hash([column(kind, random, 0.2), column(pa.utf8(), random)])
+        keys = encode([column(kind, random), column(pa.utf8(), random), column(pa.int8(), random)])
+        order = sort_order(keys, np.arange(ROWS, dtype=np.int64))[1]
+        encode([column(pa.int8(), random), column(pa.utf8(), random)])
+        runs = [keys.slice(int(row), int(row) + 1) for row in order]
+        merge_order(concatenate(runs), [ROWS])
+    untouched = {compiled.__name__ for compiled, _ in jit.declared()} - set(calls)
+    assert not untouched, "a kernel no merge called"
+
+
+def test_no_kernel_was_compiled_for_types_it_does_not_name() -> None:
+    for compiled, signatures in jit.declared():
+        known = {tuple(map(unliteral, arguments)) for arguments in compiled.signatures}
+        assert len(known) <= len(signatures), compiled.__name__
