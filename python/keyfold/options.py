@@ -193,9 +193,7 @@ def _check_field_option(layout: TableLayout, name: str, text: str) -> None:
         raise unknown_option(layout.name, name)
     column, suffix = match.groups()
     if suffix in PAIMON_FIELD_OPTIONS and suffix not in FIELD_OPTIONS:
-        raise NotSupportedError(
-            f"option {name} of table {layout.name} is known to Paimon, not supported here"
-        )
+        raise _known_to_paimon(layout.name, name)
     if suffix not in FIELD_OPTIONS:
         raise unknown_option(layout.name, name)
     if not layout.has_column(column):
@@ -216,14 +214,18 @@ def _check_boolean(table: str, name: str, text: str) -> None:
 def unknown_option(table: str, name: str) -> TableError | NotSupportedError:
     """The error for a name we lack: known to Paimon, or unknown with the nearest known name."""
     if name in PAIMON_OPTIONS:
-        return NotSupportedError(
-            f"option {name} of table {table} is known to Paimon but not supported here"
-        )
+        return _known_to_paimon(table, name)
     near = difflib.get_close_matches(name, _nearby_names(name), 1, 0.6)
     hint = f"; did you mean {near[0]}?" if near else ""
     return TableError(
         f"option {name} of table {table} is unknown{hint} "
         f"(names that begin with {TAG_PREFIX} are free for your own tags)"
+    )
+
+
+def _known_to_paimon(table: str, name: str) -> NotSupportedError:
+    return NotSupportedError(
+        f"option {name} of table {table} is known to Paimon but not supported here"
     )
 
 

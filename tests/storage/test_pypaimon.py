@@ -1,0 +1,156 @@
+"""pypaimon reads what we write, and we read what it writes: rows, keys, statistics, partitions."""
+
+import datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pypaimon
+import pytest
+
+from keyfold.storage import commit
+from keyfold.storage.catalog import open_catalog
+from keyfold.storage.definition import NewTable
+from keyfold.storage.table import Table
+from keyfold.write.writer import write
+from tests.storage import tables
+from tests.storage.tables import column
+
+COLUMNS = (
+    column("p", "string"),
+    column("k", "long"),
+    column("name", "string"),
+    column("price", "decimal(20,2)"),
+    column("day", "date"),
+    column("at", "timestamp"),
+    column("wall", "timestamp_ntz"),
+    column("flag", "boolean"),
+    column("ratio", "double"),
+    column("raw", "binary"),
+    column("tags", {"type": "array", "elementType": "string", "containsNull": True}),
+)
+UTC = datetime.timezone.utc
+
+
+def row(p: str, k: int, version: int) -> dict[str, Any]:
+    return {
+        "p": p,
+        "k": k,
+        "name": None if k % 7 == 0 else f"a rather long name of {k} in version {version}",
+        "price": Decimal(k * 100 + version).scaleb(-2),
+        "day": datetime.date(2024, 1, 1) + datetime.timedelta(days=k),
+        "at": datetime.datetime(2024, 1, 1, 12, 0, 0, k, tzinfo=UTC),
+        "wall": datetime.datetime(2024, 1, 1, 12, 0, 0, k),
+        "flag": k % 2 == 0,
+        "ratio": k / 3,
+        "raw": bytes([k % 256]) * (k % 20),
+        "tags": [str(k), None],
+    }
+
+
+def insert(found: Table, rows: list[dict[str, Any]], sequence: int) -> None:
+    batch = pa.RecordBatch.from_pylist(rows, found.layout.arrow_schema)
+    spec = tables.spec(found, sequence)
+    commit.append(found, spec, write(spec, iter([batch])))
+
+
+def theirs(folder: Path) -> Any:
+    return pypaimon.CatalogFactory.create({"warehouse": str(folder)}).get_table("default.t")
+
+
+def read_theirs(table: Any, *keys: str) -> list[dict[str, Any]]:
+    builder = table.new_read_builder()
+    rows = builder.new_read().to_arrow(builder.new_scan().plan().splits()).to_pylist()
+    return sorted(rows, key=lambda found: [found[key] for key in keys])
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> tuple[Table, dict[tuple[str, int], dict[str, Any]]]:
+    new = NewTable(COLUMNS, ("p",), ("p", "k"), {"bucket": "2"})
+    found = tables.table(tmp_path, new)
+    expected: dict[tuple[str, int], dict[str, Any]] = {}
+    for version in range(3):
+        keys = range(version * 20, 60 + version * 20)
+        rows = [row(p, k, version) for p in ("a", "b c=d/é") for k in keys]
+        insert(found, rows, 100 + version)
+        expected |= {(r["p"], r["k"]): r for r in rows}
+    return tables.reload(found), expected
+
+
+def test_rows(tmp_path: Path, written: Any) -> None:
+    _, expected = written
+    rows = read_theirs(theirs(tmp_path), "p", "k")
+    assert rows == [expected[key] for key in sorted(expected)]
+
+
+@pytest.mark.parametrize(
+    ("method", "name", "value"),
+    [("equal", "p", "b c=d/é"), ("greater_than", "k", 88), ("less_than", "k", 3)],
+)
+def test_their_pruning_by_our_statistics(
+    tmp_path: Path, written: Any, method: str, name: str, value: Any
+) -> None:
+    _, expected = written
+    builder = theirs(tmp_path).new_read_builder()
+    predicate = getattr(builder.new_predicate_builder(), method)(name, value)
+    builder = builder.with_filter(predicate)
+    rows = builder.new_read().to_arrow(builder.new_scan().plan().splits()).to_pylist()
+    tests = {"equal": lambda v: v == value, "greater_than": lambda v: v > value}
+    passes = tests.get(method, lambda v: v < value)
+    wanted = {key for key, r in expected.items() if passes(r[name])}
+    assert {(r["p"], r["k"]) for r in rows if passes(r[name])} == wanted
+    assert wanted
+
+
+def test_their_manifests(tmp_path: Path, written: Any) -> None:
+    found, _ = written
+    entries = [
+        entry
+        for split in theirs(tmp_path).new_read_builder().new_scan().plan().splits()
+        for entry in split.files
+    ]
+    ours = {file.name: file for file in found.live_files()}
+    assert {entry.file_name for entry in entries} == set(ours)
+    for entry in entries:
+        file = ours[entry.file_name]
+        assert tuple(entry.min_key.values) == file.min_key
+        assert tuple(entry.max_key.values) == file.max_key
+        assert entry.row_count == file.rows
+        assert entry.creation_time is not None
+
+
+def test_statistics_are_cut_and_dense(written: Any) -> None:
+    found, _ = written
+    stats = found.live_files()[0].value_stats(found.layout)
+    assert "tags" not in stats
+    low, high, nulls = stats["name"]
+    assert (low, high) == ("a rather long na", "a rather long nb")
+    assert nulls > 0
+    assert stats["day"][0] >= 19723
+
+
+def test_we_read_their_tables(tmp_path: Path) -> None:
+    catalog = pypaimon.CatalogFactory.create({"warehouse": str(tmp_path)})
+    catalog.create_database("default", True)
+    schema = pa.schema([pa.field("k", pa.int64(), False), ("s", pa.string()), ("d", pa.date32())])
+    theirs = pypaimon.Schema.from_pyarrow_schema(schema, ["d"], ["k", "d"], {"bucket": "2"})
+    catalog.create_table("default.t", theirs, False)
+    builder = catalog.get_table("default.t").new_batch_write_builder()
+    day = datetime.date(2024, 1, 2)
+    rows = [{"k": k, "s": f"text number {k:010}", "d": day} for k in range(50)]
+    writer, committer = builder.new_write(), builder.new_commit()
+    writer.write_arrow(pa.Table.from_pylist(rows, schema))
+    committer.commit(writer.prepare_commit())
+    writer.close()
+    committer.close()
+
+    found = open_catalog("c", {"warehouse": str(tmp_path)}).load_table(["default"], "t")
+    found.check_writable()
+    assert found.layout.key == ("k",)
+    files = found.live_files()
+    assert sum(file.rows for file in files) == 50
+    assert {file.partition for file in files} == {(19724,)}
+    assert min(file.min_key for file in files) == (0,)
+    assert len(found.live_files(partition_filter=lambda p: p[0] == 1)) == 0
+    assert all(f.bucket == 1 for f in found.live_files(bucket_filter=lambda b, n: b == 1 < n))

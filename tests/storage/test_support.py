@@ -1,0 +1,83 @@
+"""Tables of other engines: what we can't honour is refused by option name."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from keyfold.errors import NotSupportedError
+from keyfold.layout import TableLayout
+from keyfold.storage import commit
+from keyfold.storage.entries import LiveFile
+from keyfold.storage.support import check_files, check_readable, check_writable
+from tests.storage import tables
+
+
+def changed(folder: Path, **options: str) -> TableLayout:
+    found = tables.table(folder).layout
+    named = {n.replace("__", ".").replace("_", "-"): value for n, value in options.items()}
+    return replace(found, options={**found.options, **named})
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("deletion_vectors__enabled", "true"),
+        ("bucket", "-1"),
+        ("bucket", "-2"),
+        ("file__format", "orc"),
+        ("data_file__path_directory", "data"),
+        ("primary_key__nullable", "true"),
+    ],
+)
+def test_unreadable(tmp_path: Path, option: str, value: str) -> None:
+    name = option.replace("__", ".").replace("_", "-")
+    with pytest.raises(NotSupportedError, match=f"can't be read here: its option {name} is"):
+        check_readable(changed(tmp_path, **{option: value}))
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("changelog_producer", "lookup"),
+        ("bucket_function__type", "mod"),
+        ("data_file__external_paths", "s3://x"),
+        ("metadata__iceberg__storage", "table-location"),
+    ],
+)
+def test_readable_but_not_writable(tmp_path: Path, option: str, value: str) -> None:
+    layout = changed(tmp_path, **{option: value})
+    check_readable(layout)
+    with pytest.raises(NotSupportedError, match="can't be written here: its option"):
+        check_writable(layout)
+
+
+def test_harmless_options_pass(tmp_path: Path) -> None:
+    check_writable(changed(tmp_path, snapshot__time_retained="1 h", num_levels="6"))
+
+
+def test_keys_decide(tmp_path: Path) -> None:
+    layout = changed(tmp_path)
+    with pytest.raises(NotSupportedError, match="has no primary key"):
+        check_readable(replace(layout, primary_key=()))
+    with pytest.raises(NotSupportedError, match="lacks partition column v"):
+        check_readable(replace(layout, partition_keys=("v",)))
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "message"),
+    [
+        ("_FILE_NAME", "data-1-0.orc", r"data-1-0\.orc is not Parquet"),
+        ("_EXTERNAL_PATH", "s3://elsewhere/x", "lies outside the table"),
+    ],
+)
+def test_files_decide(tmp_path: Path, part: str, value: str, message: str) -> None:
+    found = tables.table(tmp_path)
+    commit.append(found, tables.spec(found), [tables.message(found)])
+    (file,) = tables.reload(found).live_files()
+    record: dict[str, Any] = {**file.record, "_FILE": {**file.file, part: value}}
+    odd = LiveFile(record, file.partition, file.shapes)
+    with pytest.raises(NotSupportedError, match=message):
+        check_files(found.layout, found.snapshots.latest(), [odd])
+    tables.reload(found).check_readable()

@@ -1,0 +1,170 @@
+"""Options: parsed values, translated names, and what is refused with which words."""
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from keyfold import options, types
+from keyfold.errors import KeyfoldError, NotSupportedError, TableError
+from keyfold.layout import Column, TableLayout
+from keyfold.option_values import byte_size, duration
+from keyfold.paimon_options import PAIMON_OPTIONS
+
+COLUMNS = tuple(
+    Column(n, name, types.from_paimon(kind))
+    for n, (name, kind) in enumerate(
+        {"p": "INT NOT NULL", "k": "BIGINT NOT NULL", "v": "BIGINT", "s": "STRING"}.items()
+    )
+)
+BASE = TableLayout("db.t", "/x", 0, COLUMNS, ("p", "k"), ("p",), {"bucket": "2"})
+
+
+def layout(**named: str) -> TableLayout:
+    return replace(BASE, options={**BASE.options, **named})
+
+
+def test_defaults() -> None:
+    found = options.parse(BASE)
+    assert found.merge_engine == "deduplicate"
+    assert (found.bucket, found.bucket_key) == (2, ("k",))
+    assert found.sequence_fields == ()
+    assert found.target_file_size == 128 << 20
+    assert found.write_buffer_size == 256 << 20
+    assert (found.file_compression, found.zstd_level) == ("zstd", 1)
+    assert found.commit_max_retries == 10
+    assert found.commit_min_retry_wait == 0.01
+    assert found.field_options("v") == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "attribute", "value"),
+    [
+        ("merge-engine", "aggregation", "merge_engine", "aggregation"),
+        ("table.merge-engine", "aggregation", "merge_engine", "aggregation"),
+        ("bucket-key", "k", "bucket_key", ("k",)),
+        ("sequence.field", "v, s", "sequence_fields", ("v", "s")),
+        ("sequence.field.sort-order", "DESCENDING", "sequence_descending", True),
+        ("rowkind.field", "s", "rowkind_field", "s"),
+        ("ignore-delete", "TRUE", "ignore_delete", True),
+        ("first-row.ignore-delete", "true", "ignore_delete", True),
+        ("deduplicate.ignore-delete", "true", "ignore_delete", True),
+        ("partial-update.ignore-delete", "true", "ignore_delete", True),
+        ("target-file-size", "64kb", "target_file_size", 64 << 10),
+        ("manifest.full-compaction-threshold", "1 mb", "manifest_full_compaction_size", 1 << 20),
+        ("commit.timeout", "2 min", "commit_timeout", 120.0),
+        ("fields.default-aggregate-function", "sum", "default_aggregate", "sum"),
+    ],
+)
+def test_parsed(name: str, text: str, attribute: str, value: Any) -> None:
+    stored = options.normalize({name: text})
+    found = layout(**stored)
+    options.check_create(found)
+    assert getattr(options.parse(found), attribute) == value
+
+
+def test_field_options() -> None:
+    stored = options.normalize({"fields.v.agg": "sum", "fields.v.ignore-retract": "true"})
+    assert stored["fields.v.aggregate-function"] == "sum"
+    found = options.parse(layout(**stored))
+    assert found.field_options("v") == {"aggregate-function": "sum", "ignore-retract": "true"}
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("128 mb", 128 << 20),
+        ("128MB", 128 << 20),
+        ("64kb", 64 << 10),
+        ("64 k", 64 << 10),
+        ("1 g", 1 << 30),
+        ("1048576", 1 << 20),
+        ("10 bytes", 10),
+    ],
+)
+def test_byte_sizes(text: str, size: int) -> None:
+    assert byte_size(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "mb", "-1 mb", "1.5 gb", "12 xb", "0"])
+def test_no_byte_sizes(text: str) -> None:
+    with pytest.raises(ValueError, match="a size such as 128 mb"):
+        byte_size(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("10 ms", 0.01), ("30s", 30), ("5 min", 300), ("1 h", 3600), ("250", 0.25)],
+)
+def test_durations(text: str, seconds: float) -> None:
+    assert duration(text) == pytest.approx(seconds)
+
+
+def test_what_spark_adds_is_taken_out() -> None:
+    added = {"owner": "me", "provider": "x", "option.path": "/x", "comment": "c", "external": "1"}
+    assert options.normalize({**added, "bucket": "3"}) == {"bucket": "3"}
+
+
+def test_one_option_twice() -> None:
+    same = {"merge-engine": "aggregation", "table.merge-engine": "aggregation"}
+    assert options.normalize(same) == {"merge-engine": "aggregation"}
+    with pytest.raises(TableError, match="merge-engine is given twice"):
+        options.normalize({**same, "merge-engine": "deduplicate"})
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "kind", "message"),
+    [
+        ("merge-engin", "x", TableError, "unknown; did you mean merge-engine?"),
+        ("target-filesize", "1 mb", TableError, "unknown; did you mean target-file-size?"),
+        ("fields.v.agregate-function", "sum", TableError, "mean fields.v.aggregate-function?"),
+        ("zzzz", "1", TableError, "names that begin with keyfold.tag. are free"),
+        ("keyfold.bogus", "1", TableError, "is unknown"),
+        ("scan.mode", "latest", NotSupportedError, "known to Paimon but not supported here"),
+        ("num-levels", "3", NotSupportedError, "known to Paimon but not supported here"),
+        ("fields.v.sequence-group", "s", NotSupportedError, "known to Paimon but not supported"),
+        ("file.format", "orc", NotSupportedError, "expected parquet, found 'orc'"),
+        ("changelog-producer", "input", NotSupportedError, "expected none, found 'input'"),
+        ("deletion-vectors.enabled", "true", NotSupportedError, "expected false, found 'true'"),
+        ("bucket", "0", NotSupportedError, "expected a number from 1, found '0'"),
+        ("bucket", "-2", NotSupportedError, "dynamic and postpone buckets"),
+        ("bucket", "many", TableError, "expected a whole number from 1"),
+        ("write-only", "maybe", TableError, "expected true or false, found 'maybe'"),
+        ("sequence.field", "nope", TableError, "there is no column nope"),
+        ("sequence.field", "v,v", TableError, "names column v twice"),
+        ("sequence.field", "v,,s", TableError, "column names separated by commas"),
+        ("rowkind.field", "v", TableError, "column v must be a STRING, it is BIGINT"),
+        ("bucket-key", "v", TableError, "v is not in the primary key"),
+        ("bucket-key", "p", TableError, "p is not in the primary key"),
+        ("fields.zzz.ignore-retract", "true", TableError, "has no column zzz"),
+        ("fields.v.ignore-retract", "si", TableError, "expected true or false, found 'si'"),
+    ],
+)
+def test_refused(name: str, text: str, kind: type[KeyfoldError], message: str) -> None:
+    with pytest.raises(kind, match=re.escape(message)) as caught:
+        options.check_create(layout(**{name: text}))
+    assert "db.t" in str(caught.value)
+
+
+def test_a_sequence_field_has_no_aggregate() -> None:
+    named = {"sequence.field": "v", "fields.v.aggregate-function": "sum"}
+    with pytest.raises(TableError, match=r"sequence.field v may (not )?have"):
+        options.check_create(layout(**named))
+
+
+def test_tags_are_free() -> None:
+    options.check_create(layout(**{"keyfold.tag.team": "x", "keyfold.default.v": "1 + 1"}))
+
+
+def test_other_engines_options_are_passed_over() -> None:
+    assert options.parse(layout(bogus="1", bucket="-1")).bucket == -1
+    assert options.parse(replace(BASE, options={})).bucket == -1
+
+
+def test_declarations() -> None:
+    names = [option.name for option in options.OPTIONS]
+    assert len(set(names)) == len(names)
+    assert all(option.doc.endswith(".") for option in options.OPTIONS)
+    foreign = {name for name in names if name not in PAIMON_OPTIONS}
+    assert {name for name in foreign if not name.startswith("keyfold.")} == set()
