@@ -73,7 +73,7 @@ def test_any_edited_source_is_another_cache(tmp_path: Path) -> None:
 
 def test_racing_processes_compile_once(tmp_path: Path) -> None:
     program = (
-        "from keyfold.kernels import jit, groups\njit._DECLARED[:] = "
+        "from keyfold.kernels import jit, groups\njit.load_sources()\njit._DECLARED[:] = "
         "[d for d in jit._DECLARED if d[0] is groups.mark_words]\njit.warm()\n"
         "print(sum(groups.mark_words.stats.cache_misses.values()))"
     )

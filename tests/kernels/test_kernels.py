@@ -21,7 +21,6 @@ from keyfold.kernels.hash import bucket_hash
 from keyfold.kernels.keys import concatenate, encode
 from keyfold.kernels.order import merge_order, sort_order
 from keyfold.merge import SortedRun, fold_unsorted, merge_runs, plan
-from keyfold.merge.engines import engines
 from keyfold.testing.tables import batch, layout
 from keyfold.testing.values import ATOMIC, same, value
 
@@ -51,7 +50,7 @@ def compared(compiled: Any, calls: Counter[str]) -> Callable[..., Any]:
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """Every kernel of every module compared from here on; how often each was called."""
-    engines(), aggregates()
+    jit.load_sources()
     counted: Counter[str] = Counter()
     known = {id(compiled): compared(compiled, counted) for compiled, _ in jit.declared()}
     for name, module in list(sys.modules.items()):

@@ -13,6 +13,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar, cast, overload
@@ -173,10 +174,20 @@ def declared() -> list[tuple[Any, tuple[str, ...]]]:
     return list(_DECLARED)
 
 
+def load_sources() -> None:
+    """Import every module that may declare kernels; engines and aggregates are found by name
+    alone.
+    """
+    for folder in _SOURCES:
+        for source in sorted((_package() / folder).glob("*.py")):
+            import_module(f"keyfold.{folder}.{source.stem}".removesuffix(".__init__"))
+
+
 def warm() -> int:
     """Load or compile every declared signature; one process compiles, others wait for it. Returns
     how many.
     """
+    load_sources()
     if CACHE_DIRECTORY is None or _marker().exists():
         return _compile_declared()
     with _locked("compile.lock", fcntl.LOCK_EX):
