@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keyfold.aggregates import aggregates, collect
-from keyfold.aggregates.declare import ADD, RESET, RETRACT, SKIP, Fold, FoldResult, Inputs, Pick
-from keyfold.merge.columns import indices, take
+from keyfold.aggregates.declare import ADD, RESET, RETRACT, SKIP, Aggregate, Inputs, Pick
+from keyfold.merge.results import column_result
 from keyfold.testing.tables import cells
 from keyfold.testing.values import ATOMIC, same, value
 
@@ -42,19 +42,13 @@ def draw(random: Random, kind: pa.DataType, groups: int, is_retractable: bool) -
     )
 
 
-def by_definition(aggregate: Pick | Fold, inputs: Inputs) -> list[Any]:
+def by_definition(aggregate: Aggregate, inputs: Inputs) -> list[Any]:
     items = cells(inputs.column)
     records = [(op, items[row]) for op, row in zip(inputs.ops.tolist(), inputs.order, strict=True)]
     starts = inputs.starts.tolist()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # FLOAT sums that reach infinity
         return [aggregate.definition(records[start:stop]) for start, stop in pairwise(starts)]
-
-
-def fast(aggregate: Pick | Fold, inputs: Inputs) -> FoldResult:
-    if isinstance(aggregate, Pick):
-        return FoldResult(take(inputs.column, indices(aggregate.pick(inputs))))
-    return aggregate.fold(inputs)
 
 
 def fits(item: Any, kind: pa.DataType) -> bool:
@@ -69,12 +63,12 @@ def fits(item: Any, kind: pa.DataType) -> bool:
 @settings(max_examples=20)
 @given(st.integers(0, 2**32), st.integers(1, 40))
 def test_aggregate_is_its_definition(
-    aggregate: Pick | Fold, kind: pa.DataType, seed: int, groups: int
+    aggregate: Aggregate, kind: pa.DataType, seed: int, groups: int
 ) -> None:
     inputs = draw(Random(seed), kind, groups, aggregate.is_retractable)
     expected = by_definition(aggregate, inputs)
     overflowing = [group for group, item in enumerate(expected) if not fits(item, kind)]
-    result = fast(aggregate, inputs)
+    result = column_result(aggregate, inputs)
     assert result.overflowed == -1 or result.overflowed in overflowing
     assert (result.overflowed >= 0) == bool(overflowing)
     assert result.array.type == kind

@@ -1,4 +1,4 @@
-"""The aggregates: every module of this folder that declares a `Pick` or `Fold` adds it, by name
+"""The aggregates: every module of this folder that declares an `Aggregate` adds it, by name
 and alias.
 """
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
 
-from keyfold.aggregates.declare import Aggregate, Fold, Pick
+from keyfold.aggregates.declare import Aggregate
 
 
 def collect(found: Iterable[tuple[str, Aggregate]]) -> dict[str, Aggregate]:
@@ -32,5 +32,5 @@ def aggregates() -> dict[str, Aggregate]:
         (module.__name__, value)
         for module in modules
         for value in vars(module).values()
-        if isinstance(value, Pick | Fold)
+        if isinstance(value, Aggregate)
     )

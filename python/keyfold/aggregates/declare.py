@@ -90,4 +90,24 @@ class Fold(_Declaration):
     fold: Callable[[Inputs], FoldResult] = lambda inputs: FoldResult(inputs.column)
 
 
-Aggregate = Pick | Fold
+@dataclass(frozen=True)
+class Gather(_Declaration):
+    """The value is made of several rows: `gather` gives row numbers and the groups' offsets into
+    them.
+
+    `finish` gets the gathered values, taken once, those offsets and the column's type, and gives
+    the column: a list, a text.
+    """
+
+    gather: Callable[[Inputs], tuple[Rows, Rows]] = lambda inputs: (inputs.order, inputs.starts)
+    finish: Callable[[pa.Array, Rows, pa.DataType], pa.Array] = lambda taken, offsets, kind: taken
+
+
+@dataclass(frozen=True)
+class Combine(_Declaration):
+    """The value is an opaque state: `combine` folds the records of one key; the one slow kind."""
+
+    combine: Callable[[Records], bytes | None] = lambda records: None
+
+
+Aggregate = Pick | Fold | Gather | Combine

@@ -22,7 +22,6 @@ from keyfold.aggregates.declare import (
     Aggregate,
     Inputs,
     Ops,
-    Pick,
     Records,
 )
 from keyfold.errors import FoldOverflowError, TableError
@@ -32,6 +31,7 @@ from keyfold.merge.columns import indices, keep, take
 from keyfold.merge.declare import Engine, Fold, Folded, Step
 from keyfold.merge.functions import aggregate_of, check_functions, wider
 from keyfold.merge.kinds import DELETE, INSERT, Kinds, is_retract
+from keyfold.merge.results import column_result
 from keyfold.options import TableOptions
 
 
@@ -130,12 +130,9 @@ def _check_retracts(plan: _Aggregation, ops: Ops) -> None:
 
 
 def _column(plan: _Aggregation, step: Step, column: _Column, ops: Ops) -> pa.Array:
-    aggregate, values = column.aggregate, step.columns[column.name]
-    inputs = Inputs(values, ops, step.order, step.starts)
-    if isinstance(aggregate, Pick):
-        return take(values, indices(aggregate.pick(inputs)))
-    assert aggregate is not None
-    result = aggregate.fold(inputs)
+    assert column.aggregate is not None
+    inputs = Inputs(step.columns[column.name], ops, step.order, step.starts)
+    result = column_result(column.aggregate, inputs)
     if result.overflowed >= 0:
         raise _overflow(plan.layout, column, step, result.overflowed)
     return result.array
