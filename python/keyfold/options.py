@@ -32,6 +32,7 @@ __all__ = [
     "TAG_PREFIX",
     "Option",
     "TableOptions",
+    "check_change",
     "check_create",
     "check_option",
     "normalize",
@@ -163,6 +164,14 @@ def check_create(layout: TableLayout) -> None:
             "dynamic and postpone buckets are not supported"
         )
     _check_columns(layout, options)
+
+
+def check_change(before: TableLayout, after: TableLayout) -> None:
+    """The same for what an ALTER changes; options another engine set before are left alone."""
+    for name, text in after.options.items():
+        if before.options.get(name) != text:
+            check_option(after, name, text)
+    _check_columns(after, parse(after))
 
 
 def check_option(layout: TableLayout, name: str, text: str) -> None:

@@ -145,3 +145,13 @@ def test_columns_of_other_engines_defaults(tmp_path: Path) -> None:
     schema["fields"][1]["defaultValue"] = "it's"
     path.write_text(json.dumps(schema))
     assert tables.reload(found).layout.column("v").default == r"CAST('it\'s' AS STRING)"
+
+
+def test_options_another_engine_set_stay(tmp_path: Path) -> None:
+    found = tables.table(tmp_path)
+    path = Path(found.layout.location, "schema", "schema-0")
+    schema = json.loads(path.read_text())
+    schema["options"]["num-levels"] = "6"
+    path.write_text(json.dumps(schema))
+    altered = alter(found, put("target-file-size", "64mb"))
+    assert altered.layout.options["num-levels"] == "6"

@@ -2,6 +2,7 @@
 
 import os
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -106,6 +107,19 @@ def test_a_crash_leaves_the_old_table_and_is_cleared_a_day_later(tmp_path: Path)
     catalog(tmp_path).create_table(HOME, "u", new_table())
     assert not Path(crashed.location).exists()
     assert Path(recent.location).exists()
+
+
+def test_one_of_many_creates_wins(tmp_path: Path) -> None:
+    def create(_: int) -> bool:
+        try:
+            tables.table(tmp_path)
+        except TableExistsError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sorted(pool.map(create, range(40)))[-2:] == [False, True]
+    assert hidden(tmp_path) == []
 
 
 def test_without_renameat2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,13 @@ from typing import Any
 from keyfold.errors import ConflictError, NotSupportedError, TableError
 from keyfold.layout import Column, TableLayout
 from keyfold.options import DEFAULT_PREFIX, normalize
-from keyfold.storage.definition import Check, check_layout, literal_text, new_column, with_schema_id
+from keyfold.storage.definition import (
+    Check,
+    check_altered,
+    literal_text,
+    new_column,
+    with_schema_id,
+)
 from keyfold.storage.schemas import Schemas, StoredSchema
 from keyfold.storage.snapshots import Snapshots
 
@@ -37,10 +43,10 @@ def alter(
         if schema_id is None:
             raise ConflictError(f"table {schemas.name} was dropped during ALTER TABLE")
         has_data = snapshots.latest_id() is not None
-        changed = schemas.read(schema_id)
+        current = changed = schemas.read(schema_id)
         for change in changes:
             changed = _apply(changed, change, has_data)
-        check_layout(changed.layout, check_engine)
+        check_altered(current.layout, changed.layout, check_engine)
         if schemas.publish(with_schema_id(changed, schema_id + 1)):
             return
     raise ConflictError(f"table {schemas.name}: other ALTER TABLE statements came first; run again")

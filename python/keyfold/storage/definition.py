@@ -11,7 +11,7 @@ from typing import Any
 from keyfold import types
 from keyfold.errors import KeyfoldError, NotSupportedError, TableError
 from keyfold.layout import Column, TableLayout
-from keyfold.options import DEFAULT_BUCKETS, DEFAULT_PREFIX, check_create, normalize
+from keyfold.options import DEFAULT_BUCKETS, DEFAULT_PREFIX, check_change, check_create, normalize
 from keyfold.storage.schemas import StoredSchema
 
 _RESERVED = {"_SEQUENCE_NUMBER", "_VALUE_KIND", "_LEVEL", "_ROW_ID", "_ORDINAL", "rowkind"}
@@ -42,7 +42,10 @@ class NewTable:
 
 
 def define(name: str, location: str, new: NewTable, check_engine: Check) -> StoredSchema:
-    """The first schema of the table; TableError or NotSupportedError for what can't work."""
+    """The first schema of the table; TableError or NotSupportedError for what can't work.
+
+    `check_engine` is the merge engine's own check.
+    """
     properties = dict(new.properties or {})
     comment = properties.pop("comment", None)
     _check_location(name, location, properties)
@@ -55,15 +58,17 @@ def define(name: str, location: str, new: NewTable, check_engine: Check) -> Stor
     layout = TableLayout(
         name, location, 0, columns, key, new.partitioning, options, comment or None
     )
-    check_layout(layout, check_engine)
-    return StoredSchema(layout, next(ids) - 1, _literals(new.columns))
-
-
-def check_layout(layout: TableLayout, check_engine: Check) -> None:
-    """Every check of CREATE, also after ALTER; `check_engine` is the merge engine's own."""
     _check_columns(layout)
     check_create(layout)
     check_engine(layout)
+    return StoredSchema(layout, next(ids) - 1, _literals(new.columns))
+
+
+def check_altered(before: TableLayout, after: TableLayout, check_engine: Check) -> None:
+    """The checks of CREATE on what an ALTER changes."""
+    _check_columns(after)
+    check_change(before, after)
+    check_engine(after)
 
 
 def _check_location(name: str, location: str, properties: Mapping[str, str]) -> None:

@@ -213,17 +213,6 @@ def open_handle(
     return Table(files, namespace, name, layout, snapshot_id)
 
 
-def open_layout(layout: TableLayout, catalog_options: Mapping[str, str]) -> Table:
-    """The table of a layout that a write was planned with, at its newest snapshot.
-
-    ConflictError if it was dropped or replaced since.
-    """
-    files, location = open_files(layout.location, catalog_options)
-    _check_identity(files, layout)
-    namespace, name = layout.name.split(".", 1)
-    return Table(files, namespace, name, layout, Snapshots(files, location).latest_id())
-
-
 def _check_identity(files: Files, layout: TableLayout) -> None:
     schemas = Schemas(files, layout.location, layout.name)
     if _stamp(schemas, layout.schema_id) != layout.identity:
