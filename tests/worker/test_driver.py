@@ -18,8 +18,8 @@ IDENT = {"namespace": ["db"], "table": "t"}
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[Server]:
-    """A server whose driver was forked before the warm-up."""
-    with server(driver=True) as started:
+    """A server that all tests of this file share."""
+    with server() as started:
         yield started
 
 

@@ -19,13 +19,12 @@ from keyfold.version import PROTOCOL, package_version
 
 @dataclass(frozen=True)
 class Hello:
-    """What the JVM says first; `driver` asks for the driver process at once, before the warm-up."""
+    """What the JVM says first."""
 
     protocol: int
     version: str
     token: str
     directory: Path
-    driver: bool
 
 
 def receive(line: str) -> Hello:
@@ -33,8 +32,7 @@ def receive(line: str) -> Hello:
     try:
         said: Mapping[str, Any] = json.loads(line)
         directory = Path(said["directory"])
-        driver = bool(said.get("driver"))
-        return Hello(said["protocol"], said["version"], said["token"], directory, driver)
+        return Hello(said["protocol"], said["version"], said["token"], directory)
     except (ValueError, KeyError, TypeError) as e:
         raise EnvironmentMismatchError(
             "python -m keyfold.worker is started by keyfold's jar, which writes one line of JSON "

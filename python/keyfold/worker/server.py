@@ -9,6 +9,7 @@ import logging
 import os
 import signal
 import socket
+import time
 from collections.abc import Callable
 
 from keyfold.errors import KeyfoldError
@@ -67,9 +68,12 @@ class ForkServer:
         self.children.end()
         self.directory.remove()
 
-    def start_driver(self) -> tuple[Child, socket.socket]:
+    def _driver_process(self) -> tuple[Child, socket.socket]:
         """The driver process and the socket that passes connections to it, forked if need be."""
         if self.driver is None or self.driver[0].pid not in self.children.by_pid:
+            if self.driver is not None:
+                self.driver[1].close()
+                self.driver = None
             ours, theirs = socket.socketpair()
             born = self.children.start(
                 lambda: self.live_as_driver(theirs), [*self._open(), ours], outlives_peers=True
@@ -93,7 +97,12 @@ class ForkServer:
         return [self.listener, self.loop.alarm, self.loop.wakeup, *waiting, *passing]
 
     def _accept(self) -> None:
-        connection, _ = self.listener.accept()
+        try:
+            connection, _ = self.listener.accept()
+        except OSError:  # no descriptor left: the connection waits until one is
+            log.exception("a connection can't be accepted")
+            time.sleep(0.1)
+            return
         arrival = Arrival(connection)
         self.arrivals[connection.fileno()] = arrival
         self.loop.watch(connection.fileno(), lambda: self._arrive(arrival))
@@ -130,7 +139,7 @@ class ForkServer:
         )
 
     def _pass_to_driver(self, connection: socket.socket) -> Child:
-        born, passing = self.start_driver()
+        born, passing = self._driver_process()
         socket.send_fds(passing, [b"+"], [connection.fileno()])
         return born
 

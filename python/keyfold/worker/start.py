@@ -1,7 +1,7 @@
-"""From the JVM's first line to a warm server: check versions, fork the driver, warm up, say ready.
+"""From the JVM's first line to a warm server: check versions, warm up, say ready.
 
-The driver's process is forked first, so that its import of pypaimon and the server's warm-up run
-side by side. No thread may exist before a fork: libraries are told by environment.
+No thread may exist before a fork: libraries that would start one are told not to by environment.
+The driver's process is forked from the warm server too: then it has only pypaimon left to import.
 """
 
 import gc
@@ -54,8 +54,6 @@ def serve(hello: Hello, directory: PrivateDirectory, out: TextIO) -> int:
     """Warm up, say ready, run until the JVM is gone; nothing is left behind."""
     server = ForkServer(directory, hello.token, live_as_worker, live_as_driver)
     try:
-        if hello.driver:
-            server.start_driver()
         try:
             warm()
         except Exception as e:
