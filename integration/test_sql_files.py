@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -33,8 +34,8 @@ def answer(frame: DataFrame, *, ordered: bool) -> list[str]:
 
 
 def expect_error(session: SparkSession, statement: Statement) -> None:
-    """The statement fails, and the message names what it should."""
-    with pytest.raises(PySparkException) as caught:
+    """The statement fails, on the driver or in a task, and the message names what it should."""
+    with pytest.raises((PySparkException, Py4JJavaError)) as caught:
         session.sql(statement.text).collect()
     message = str(caught.value)
     missing = [part for part in statement.fragments if part.lower() not in message.lower()]

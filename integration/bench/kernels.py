@@ -52,7 +52,7 @@ def rows(ids: np.ndarray, random: np.random.Generator) -> pa.RecordBatch:
             "a": random.integers(0, 1000, count),
             "b": random.integers(0, 1 << 40, count),
             "c": random.random(count),
-            "d": pa.array(np.char.zfill(ids.astype(str), 10)),
+            "d": pa.array([f"{number:010d}" for number in ids.tolist()], pa.utf8()),
             "e": random.integers(0, 1000, count).astype(np.int32),
         }
     )

@@ -64,5 +64,5 @@ INSERT INTO o VALUES ('fine', 1Y, 1), ('big', 100Y, 1);
 SELECT k, v FROM o;
 -- against
 SELECT * FROM VALUES ('fine', 2), ('big', 2) AS t(k, v);
--- error: n | big | TINYINT | SMALLINT
+-- error: column n | big | TINYINT | ALTER COLUMN n TYPE
 SELECT n FROM o;

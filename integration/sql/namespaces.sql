@@ -10,7 +10,7 @@ SHOW TABLES LIKE 'f*';
 ALTER TABLE first RENAME TO third;
 -- query
 SELECT * FROM third;
--- error: not found | first
+-- error: cannot be found | first
 SELECT * FROM first;
 -- error: exist
 ALTER TABLE third RENAME TO second;

@@ -26,7 +26,7 @@ CREATE TABLE t (id INT, PRIMARY KEY (id)) TBLPROPERTIES ('bukcet' = '2');
 -- error: fields.v.aggregate-funtion | aggregate-function
 CREATE TABLE t (id INT, v INT, PRIMARY KEY (id))
 TBLPROPERTIES ('merge-engine' = 'aggregation', 'fields.v.aggregate-funtion' = 'sum');
--- error: fields.nope | nope
+-- error: no column nope
 CREATE TABLE t (id INT, v INT, PRIMARY KEY (id))
 TBLPROPERTIES ('merge-engine' = 'aggregation', 'fields.nope.aggregate-function' = 'sum');
 -- Known to Paimon, not supported here.
