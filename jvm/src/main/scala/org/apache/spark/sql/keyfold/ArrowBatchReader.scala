@@ -4,6 +4,7 @@ import java.nio.channels.ReadableByteChannel
 
 import scala.jdk.CollectionConverters._
 
+import org.apache.arrow.vector.ValueVector
 import org.apache.arrow.vector.ipc.ArrowStreamReader
 import org.apache.spark.sql.util.ArrowUtils
 import org.apache.spark.sql.vectorized.{ArrowColumnVector, ColumnVector, ColumnarBatch}
@@ -16,7 +17,7 @@ final class ArrowBatchReader(channel: ReadableByteChannel) extends AutoCloseable
   private val stream = new ArrowStreamReader(channel, allocator)
   private lazy val root = stream.getVectorSchemaRoot
   private lazy val batch = new ColumnarBatch(
-    root.getFieldVectors.asScala.map(vector => new ArrowColumnVector(vector): ColumnVector).toArray)
+    root.getFieldVectors.asScala.map(vector => new BatchColumn(vector): ColumnVector).toArray)
   private var isClosed = false
 
   def next(): Boolean = stream.loadNextBatch()
@@ -31,4 +32,11 @@ final class ArrowBatchReader(channel: ReadableByteChannel) extends AutoCloseable
     stream.close(false)
     allocator.close()
   }
+}
+
+/** Executor side: a column that stays ours when Spark is done with a batch. Closing it would take the
+  * children of a struct away, which the next batch needs; the stream closes all of them at its end.
+  */
+final class BatchColumn(vector: ValueVector) extends ArrowColumnVector(vector) {
+  override def closeIfFreeable(): Unit = ()
 }
