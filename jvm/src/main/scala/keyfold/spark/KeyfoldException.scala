@@ -1,10 +1,11 @@
 package keyfold.spark
 
 import com.fasterxml.jackson.databind.JsonNode
+import org.apache.spark.sql.keyfold.PlainFailure
 
 /** Both sides: a failure of ours, or one that Python reported; `kind` is its class there. */
 class KeyfoldException(val kind: String, message: String, cause: Throwable = null)
-    extends RuntimeException(message, cause)
+    extends PlainFailure(message, cause)
 
 object KeyfoldException {
   /** What `{"error": …}` says: our message first, then the cause; Python's traceback below. */

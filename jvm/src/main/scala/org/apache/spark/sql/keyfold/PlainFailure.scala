@@ -1,0 +1,12 @@
+package org.apache.spark.sql.keyfold
+
+import org.apache.spark.{QueryContext, SparkRuntimeException}
+
+/** Both sides: a failure whose message is shown as it is: Spark throws such a one itself where a task
+  * ended with it, not "Job aborted due to stage failure", and PySpark shows it without a JVM stack.
+  */
+abstract class PlainFailure(message: String, cause: Throwable)
+    extends SparkRuntimeException("USER_RAISED_EXCEPTION", Map("errorMessage" -> message), cause,
+      Array.empty[QueryContext], "") {
+  override def getMessage: String = message
+}
