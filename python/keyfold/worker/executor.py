@@ -8,6 +8,7 @@ import os
 import socket
 from collections.abc import Mapping
 
+from keyfold.errors import KeyfoldError
 from keyfold.worker import memory, read, wire, write
 from keyfold.worker.channel import Channel, Disconnected
 from keyfold.worker.serve import Answer, serve
@@ -21,7 +22,7 @@ def live(connection: socket.socket, allowed: int | None, log: str) -> None:
     try:
         try:
             memory.cap(allowed)
-        except memory.WorkerMemoryError as e:
+        except KeyfoldError as e:
             channel.send(wire.failure(e, "starting a worker"))
             return
         channel.send({"ok": {"pid": os.getpid(), "stderr": log}})

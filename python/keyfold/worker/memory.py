@@ -15,16 +15,12 @@ OPTION = "spark.keyfold.worker.memory"
 LEAST = 128 << 20  # Arrow's allocator takes 64 MiB at its first use
 
 
-class WorkerMemoryError(KeyfoldError):
-    """A worker needed more memory than it may have: raise the cap, or give it less at a time."""
-
-
 def cap(allowed: int | None) -> None:
     """Let this process allocate at most `allowed` more bytes (at least LEAST); None: no limit."""
     if allowed is None:
         return
     if allowed < LEAST:
-        raise WorkerMemoryError(
+        raise KeyfoldError(
             f"{OPTION} is {allowed} bytes; a worker needs at least {LEAST >> 20} MiB"
         )
     limit = data_bytes() + allowed
@@ -45,7 +41,7 @@ def explained(error: Exception) -> Exception:
         return error
     limit, _ = resource.getrlimit(resource.RLIMIT_DATA)
     capped = "has no cap of its own" if limit == resource.RLIM_INFINITY else "reached its cap"
-    ours = WorkerMemoryError(
+    ours = KeyfoldError(
         f"worker {os.getpid()} could not get more memory and {capped} ({OPTION}, on top of what it "
         f"shares with the fork server; {data_bytes()} bytes of data in all, limit {limit}); raise "
         f"{OPTION}, or lower the table's write-buffer-size. Python says: {describe(error)}"

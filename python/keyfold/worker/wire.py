@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Mapping
 from typing import Any
 
-from keyfold.errors import KeyfoldError
+from keyfold.errors import EnvironmentMismatchError, KeyfoldError
 
 PREFIX = struct.Struct(">I")
 FRAME_LIMIT = 512 << 20
@@ -18,7 +18,7 @@ FRAME_LIMIT = 512 << 20
 Frame = Mapping[str, Any]
 
 
-class MalformedFrameError(KeyfoldError):
+class MalformedFrameError(EnvironmentMismatchError):
     """What arrived is not a frame of this protocol."""
 
 
