@@ -52,15 +52,19 @@ def source_digest(package: Path) -> str:
     return digest.hexdigest()[:24]
 
 
-def _is_private(directory: Path) -> bool:
+def _is_own(directory: Path, forbidden: int) -> bool:
+    """Whether this user owns the directory, made if it is missing, and others lack these rights."""
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = directory.lstat()
-        with tempfile.TemporaryFile(dir=directory):
-            pass
     except OSError:
         return False
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077
+    is_mine = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
+    return is_mine and not found.st_mode & forbidden
+
+
+def _is_private(directory: Path) -> bool:
+    return _is_own(directory, 0o077) and os.access(directory, os.W_OK | os.X_OK)
 
 
 def _roots() -> Iterator[Path]:
@@ -73,13 +77,13 @@ def _roots() -> Iterator[Path]:
     )
     if home:
         yield Path(home) / "keyfold"
-    yield Path(tempfile.gettempdir()) / f"keyfold-{os.getuid()}"
+    shared = Path(tempfile.gettempdir()) / f"keyfold-{os.getuid()}"
+    if _is_own(shared, 0o022):
+        yield shared
 
 
 def find_cache_directory(digest: str) -> Path | None:
-    """The first private writable place for compiled code of `digest`; None keeps it in memory
-    only.
-    """
+    """The first private writable place for compiled code of `digest`; None if there is none."""
     for root in _roots():
         directory = root / f"kernels-{digest}"
         if _is_private(directory):
