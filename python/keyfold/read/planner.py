@@ -13,19 +13,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import pyarrow as pa
-
 from keyfold import types
 from keyfold.journey import DataFile, Json, ScanSpec, SchemaColumns, Split
 from keyfold.layout import TableLayout
 from keyfold.options import TableOptions, parse
 from keyfold.read.cuts import cuts
 from keyfold.read.files import store_of
-from keyfold.read.literals import FLOATING, arrow_array
+from keyfold.read.literals import FLOATING
 from keyfold.read.paths import bucket_path
 from keyfold.read.prune import Pruning, pruning
 from keyfold.read.sections import KeyedFile, runs, sections
-from keyfold.storage.entries import LiveFile
+from keyfold.storage.entries import LiveFile, partition_batch
 from keyfold.storage.table import Table
 from keyfold.types import Atomic, DataType
 
@@ -106,7 +104,7 @@ def _splits(
     kinds = [layout.column(name).type for name in layout.key]
     footers = MOST_FOOTERS
     for (values, bucket), found in sorted(by_place.items(), key=lambda item: str(item[0][0])):
-        partition = _partition(layout, values)
+        partition = partition_batch(layout, values)
         whole = Split(partition, bucket, bucket_path(layout, partition, bucket), ())
         keyed = [_keyed(file, kinds) for file in found]
         for packed in _packed(sections(keyed), settings):
@@ -154,17 +152,6 @@ def _packed(
 
 def _weight(section: Sequence[KeyedFile], settings: TableOptions) -> int:
     return sum(max(keyed.file.size, settings.split_open_file_cost) for keyed in section)
-
-
-def _partition(layout: TableLayout, values: tuple[Any, ...]) -> pa.RecordBatch | None:
-    if not layout.partition_keys:
-        return None
-    fields = [layout.column(name).arrow_field for name in layout.partition_keys]
-    arrays = [
-        arrow_array([value], layout.column(name).type)
-        for name, value in zip(layout.partition_keys, values, strict=True)
-    ]
-    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
 
 def _keyed(file: LiveFile, kinds: Sequence[DataType]) -> KeyedFile:

@@ -85,7 +85,7 @@ class _Literals:
         return value_of(self.args[0], found.type)
 
     def values(self, found: Range) -> list[Any]:
-        if any("literal" not in arg for arg in self.args):
+        if not self.args or any("literal" not in arg for arg in self.args):
             raise Unknown
         return [value_of(arg, found.type) for arg in self.args]
 

@@ -1,0 +1,88 @@
+"""Tables that are written by jobs of ours, committed, planned and read, without a JVM."""
+
+import itertools
+import uuid
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from keyfold import types
+from keyfold.journey import ORDINAL, CommitMessage, ScanSpec, Split, WriteSpec
+from keyfold.layout import Column, TableLayout
+from keyfold.read.planner import ScanReport, plan
+from keyfold.read.reader import read
+from keyfold.storage import commit
+from keyfold.storage.table import Table
+from keyfold.write.writer import write
+from tests.storage import tables
+
+SEQUENCES = itertools.count(1)
+
+
+def layout(folder: Path, *columns: tuple[str, Any], key: str = "k", **options: str) -> TableLayout:
+    """A layout that no catalog knows; types are Paimon JSON, options have _ for -."""
+    made = [Column(i, n, types.from_paimon(t)) for i, (n, t) in enumerate(columns)]
+    names = {name.replace("_", "-"): value for name, value in options.items()}
+    settings = {"bucket": "1"} | names
+    return TableLayout("db.t", str(folder), 0, tuple(made), tuple(key.split(",")), (), settings)
+
+
+def job(found: TableLayout, ordinal: bool = False, columns: Sequence[str] = ()) -> WriteSpec:
+    """A write job of its own, later than all before it."""
+    names = tuple(columns or found.arrow_schema.names)
+    return WriteSpec(found, names, ordinal, next(SEQUENCES), str(uuid.uuid4()))
+
+
+def batches(
+    found: TableLayout, rows: Iterable[dict[str, Any]], size: int = 7
+) -> list[pa.RecordBatch]:
+    """Rows as small batches of the table's types; an `_ORDINAL` in the rows is kept."""
+    listed = list(rows)
+    schema = found.arrow_schema
+    if listed and ORDINAL in listed[0]:
+        schema = schema.append(pa.field(ORDINAL, pa.int64()))
+    nullable = pa.schema([field.with_nullable(True) for field in schema])
+    return pa.Table.from_pylist(listed, schema=nullable).to_batches(size)
+
+
+def upsert(found: Table, rows: Iterable[dict[str, Any]]) -> list[CommitMessage]:
+    """Write rows in one job and commit it."""
+    spec = job(found.layout)
+    messages = write(spec, batches(found.layout, rows))
+    commit.append(tables.reload(found), spec, messages)
+    return messages
+
+
+def planned(
+    found: Table,
+    columns: Sequence[str] | None = None,
+    filters: Sequence[Any] = (),
+    limit: int | None = None,
+    **options: str,
+) -> tuple[ScanSpec, list[Split], ScanReport]:
+    """The plan of a scan of the newest snapshot, through JSON as the JVM carries it."""
+    table = tables.reload(found)
+    names = table.layout.arrow_schema.names if columns is None else columns
+    settings = {name.replace("__", ".").replace("_", "-"): value for name, value in options.items()}
+    scan, splits, report = plan(table, names, filters, limit, settings)
+    sent = ScanSpec.from_json(scan.to_json())
+    return sent, [Split.from_json(split.to_json()) for split in splits], report
+
+
+def rows_of(scan: ScanSpec, splits: Iterable[Split]) -> list[dict[str, Any]]:
+    """The rows of all splits, one after another."""
+    return [row for split in splits for batch in read(scan, split) for row in batch.to_pylist()]
+
+
+def rows(found: Table, *args: Any, **options: Any) -> list[dict[str, Any]]:
+    """Plan and read; arguments as for `planned`."""
+    scan, splits, _ = planned(found, *args, **options)
+    return rows_of(scan, splits)
+
+
+def where(op: str, column: str, *values: Any, type: str = "long") -> dict[str, Any]:
+    """A predicate of a column and literals."""
+    literals = [{"literal": value, "type": type} for value in values]
+    return {"op": op, "args": [{"column": [column]}, *literals]}

@@ -1,0 +1,140 @@
+"""Pruning never loses a row: predicates over ranges against three-valued logic over the rows."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keyfold import types
+from keyfold.read.describe import describe
+from keyfold.read.literals import comparable
+from keyfold.read.predicates import Range, may_be_true
+from tests.read.harness import where
+
+INT = types.from_paimon("INT")
+DOUBLE = types.from_paimon("DOUBLE")
+TEXT = types.from_paimon("STRING")
+CASES = (
+    (INT, "integer", st.integers(-3, 3)),
+    (DOUBLE, "double", st.sampled_from([-math.inf, -1.5, -0.0, 0.0, 2.0, math.inf, math.nan])),
+    (TEXT, "string", st.text("ab\U0001f600", max_size=3)),
+)
+COMPARISONS = ("=", "<>", "<", "<=", ">", ">=", "<=>")
+
+
+def leaves(kind: str, values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    literal = st.none() | values
+    compared = st.builds(
+        lambda op, v: where(op, "c", v, type=kind), st.sampled_from(COMPARISONS), literal
+    )
+    member = st.builds(lambda v: where("IN", "c", *v, type=kind), st.lists(literal, max_size=3))
+    nulls = st.sampled_from([where("IS_NULL", "c"), where("IS_NOT_NULL", "c")])
+    if kind != "string":
+        return compared | member | nulls
+    return (
+        compared
+        | member
+        | nulls
+        | st.builds(lambda v: where("STARTS_WITH", "c", v, type=kind), literal)
+    )
+
+
+def trees(kind: str, values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.recursive(
+        leaves(kind, values),
+        lambda inner: (
+            st.builds(lambda a: {"op": "NOT", "args": [a]}, inner)
+            | st.builds(
+                lambda op, a, b: {"op": op, "args": [a, b]},
+                st.sampled_from(["AND", "OR"]),
+                inner,
+                inner,
+            )
+        ),
+        max_leaves=5,
+    )
+
+
+def truth(predicate: Any, value: Any, data_type: types.DataType) -> bool | None:
+    """The predicate of one row, as SQL has it."""
+    op, args = predicate["op"], predicate["args"]
+    if op in ("AND", "OR", "NOT"):
+        return connect(op, [truth(arg, value, data_type) for arg in args])
+    ours = comparable(value, data_type)
+    literals = [comparable(arg["literal"], data_type) for arg in args[1:]]
+    if op in ("IS_NULL", "IS_NOT_NULL"):
+        return (ours is None) == (op == "IS_NULL")
+    if op == "<=>":
+        return bool(ours == literals[0])
+    if op == "IN":
+        found = [None if v is None or ours is None else v == ours for v in literals]
+        return connect("OR", found)
+    if ours is None or literals[0] is None:
+        return None
+    return compare(op, ours, literals[0])
+
+
+def connect(op: str, parts: Sequence[bool | None]) -> bool | None:
+    if op == "NOT":
+        return None if parts[0] is None else not parts[0]
+    decisive = op == "OR"
+    if decisive in parts:
+        return decisive
+    return None if None in parts else not decisive
+
+
+def compare(op: str, left: Any, right: Any) -> bool:
+    if op == "STARTS_WITH":
+        return bool(left.startswith(right))
+    outcomes = {"=": left == right, "<>": left != right, "<": left < right, "<=": left <= right}
+    outcomes |= {">": left > right, ">=": left >= right}
+    return outcomes[op]
+
+
+@pytest.mark.parametrize(("data_type", "kind", "values"), CASES, ids=["int", "double", "text"])
+@given(data=st.data())
+def test_no_range_with_a_matching_row_is_left_out(
+    data_type: types.DataType, kind: str, values: st.SearchStrategy[Any], data: st.DataObject
+) -> None:
+    rows = data.draw(st.lists(st.none() | values, min_size=1, max_size=4))
+    predicate = data.draw(trees(kind, values))
+    known = [comparable(row, data_type) for row in rows if row is not None]
+    bounds = (min(known), max(known)) if known else (None, None)
+    found = Range(data_type, *bounds, None in rows, bool(known))
+    if any(truth(predicate, row, data_type) for row in rows):
+        assert may_be_true(predicate, {"c": found})
+
+
+def of(low: Any, high: Any) -> dict[str, Range]:
+    return {"c": Range(INT, low, high, may_hold_null=False)}
+
+
+@pytest.mark.parametrize(
+    ("predicate", "is_kept"),
+    [
+        (where("=", "c", 11, type="integer"), False),
+        (where("=", "c", 10, type="integer"), True),
+        (where("=", "c", 11, type="long"), True),  # types differ: kept
+        (where("=", "other", 11, type="integer"), True),
+        (where("IN", "c", 1, 30, type="integer"), False),
+        (where("<", "c", 5, type="integer"), False),
+        (where("<=", "c", 5, type="integer"), True),
+        (where("SOMETHING", "c", 5, type="integer"), True),
+        (where("IS_NULL", "c"), False),
+        ({"op": "NOT", "args": [where(">=", "c", 5, type="integer")]}, False),
+        ({"op": "NOT", "args": [where("=", "other", 5)]}, True),
+        ({"op": "OR", "args": [where(">", "c", 10, type="integer"), where("=", "x", 1)]}, True),
+        ({"op": "AND", "args": [where(">", "c", 10, type="integer"), where("=", "x", 1)]}, False),
+        ({"op": "ALWAYS_FALSE", "args": []}, False),
+    ],
+)
+def test_what_is_left_out(predicate: Any, is_kept: bool) -> None:
+    assert may_be_true(predicate, of(5, 10)) is is_kept
+
+
+def test_predicates_read_as_sql() -> None:
+    either = {"op": "OR", "args": [where("IN", "c", 1, None), where("STARTS_WITH", "d", "x")]}
+    assert describe({"op": "NOT", "args": [either]}) == "NOT (c IN (1, NULL) OR d STARTS WITH 'x')"
