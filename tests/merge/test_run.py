@@ -6,7 +6,15 @@ import pyarrow as pa
 import pytest
 
 from keyfold.layout import TableLayout
-from keyfold.merge import SortedRun, fold_unsorted, merge_runs, plan, sequences_overlap, window
+from keyfold.merge import (
+    SortedRun,
+    buffer,
+    fold_unsorted,
+    merge_runs,
+    plan,
+    sequences_overlap,
+    window,
+)
 from keyfold.merge.kinds import SEQUENCE_NUMBER, VALUE_KIND
 from keyfold.testing.tables import batch, layout, parse, records, render
 
@@ -122,6 +130,18 @@ def test_a_buffer_folds_in_order_of_arrival_or_of_its_ordinal() -> None:
     assert out[0].column(SEQUENCE_NUMBER).to_pylist() == [2, 9, 4]
     assert out[0].schema.names == ["k", "v", SEQUENCE_NUMBER, VALUE_KIND]
     assert fold_unsorted(merge, []) == []
+
+
+def test_text_beyond_32_bit_offsets_folds_into_batches_of_few_bytes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(buffer, "_MOST_BYTES", 100)
+    monkeypatch.setattr(buffer, "_BATCH_BYTES", 400)
+    rows = [(0, {"k": k % 50, "v": "x" * k}) for k in range(100)]
+    out = fold_unsorted(plan(KV, ["k", "v"]), [batch(KV, rows[:70]), batch(KV, rows[70:])])
+    assert records(out) == rows[50:]
+    assert {part.schema.field("v").type for part in out} == {pa.utf8()}
+    assert max(part.num_rows for part in out) < 10
 
 
 @pytest.mark.parametrize(

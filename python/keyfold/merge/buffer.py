@@ -19,6 +19,7 @@ from keyfold.merge.run import OUTPUT_ROWS, concatenated_kinds, fold_step
 from keyfold.merge.sequence import sort_rows
 
 _MOST_BYTES = 1 << 30
+_BATCH_BYTES = 1 << 26
 
 
 def fold_unsorted(
@@ -75,13 +76,16 @@ def _column(batches: Sequence[pa.RecordBatch], name: str) -> pa.Array:
 
 
 def _sliced(arrays: list[pa.Array], schema: pa.Schema) -> list[pa.RecordBatch]:
+    """Batches bounded in rows and, on average, in bytes."""
+    rows, size = len(arrays[0]), sum(array.nbytes for array in arrays)
+    step = max(1, min(OUTPUT_ROWS, rows * _BATCH_BYTES // max(size, 1)))
     return [
         pa.RecordBatch.from_arrays(
             [
-                array.slice(start, OUTPUT_ROWS).cast(field.type)
+                array.slice(start, step).cast(field.type)
                 for array, field in zip(arrays, schema, strict=True)
             ],
             schema=schema,
         )
-        for start in range(0, len(arrays[0]), OUTPUT_ROWS)
+        for start in range(0, rows, step)
     ]
