@@ -2,6 +2,7 @@
 
 import json
 import multiprocessing
+import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -272,3 +273,26 @@ def test_deletes_are_worked_off(tmp_path: Path) -> None:
         for record in found.manifests.listed(snapshot)
     )
     assert entries == 1
+
+
+def commit_forever(location: str) -> None:
+    found = tables.catalog(Path(location)).load_table(["default"], "t")
+    while True:
+        commit.append(found, tables.spec(found), [tables.message(found)], renumbered(found))
+
+
+def test_a_killed_job_leaves_a_sound_table(tmp_path: Path) -> None:
+    new = tables.new_table(manifest__merge_min_count="2")
+    found = tables.table(tmp_path, new)
+    for victims in range(1, 4):
+        victim = SPAWN.Process(target=commit_forever, args=(str(tmp_path),))
+        victim.start()
+        while (found.snapshots.latest_id() or 0) < 15 * victims:
+            assert victim.exitcode is None
+            time.sleep(0.01)
+        victim.kill()
+        victim.join()
+        assert len(names(found)) == found.snapshots.latest_id()
+        appended = tables.message(found, sequence=10**9 + victims)
+        append(found, appended)
+        assert written(appended) <= names(found)

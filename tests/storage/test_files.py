@@ -8,8 +8,13 @@ from typing import Any
 import pytest
 
 from keyfold.errors import NotSupportedError
+from keyfold.storage import commit
 from keyfold.storage import files as storage_files
+from keyfold.storage.catalog import Catalog
 from keyfold.storage.files import LocalFiles, RemoteFiles, local_path
+from keyfold.storage.namespaces import Namespaces
+from keyfold.storage.paimon import FileIO, Options
+from tests.storage import tables
 
 NAMES = 10_000
 PROCESSES = 4
@@ -70,3 +75,21 @@ def test_other_file_systems_are_not_written() -> None:
 )
 def test_local_path(location: str, expected: str | None) -> None:
     assert local_path(location) == expected
+
+
+def test_a_table_is_read_through_another_file_system(tmp_path: Path) -> None:
+    found = tables.table(tmp_path)
+    commit.append(found, tables.spec(found), [tables.message(found)])
+    remote = RemoteFiles(FileIO.get(str(tmp_path), Options({})), str(tmp_path))
+    ours = Catalog("remote", remote, Namespaces(remote, str(tmp_path)), lambda layout: None)
+    assert ours.list_namespaces() == [["default"]]
+    assert ours.list_tables(["default"]) == ["t"]
+    read = ours.load_table(["default"], "t")
+    assert [file.name for file in read.live_files()] == [
+        file.name for file in tables.reload(found).live_files()
+    ]
+    assert read.layout.identity
+    with pytest.raises(NotSupportedError, match="can only be read"):
+        ours.drop_table(["default"], "t")
+    with pytest.raises(NotSupportedError, match="no exclusive creation"):
+        commit.append(read, tables.spec(read), [tables.message(read)])

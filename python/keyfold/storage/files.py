@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import unquote, urlparse
 
+from pyarrow.fs import FileType
+
 from keyfold.errors import NotSupportedError
 from keyfold.storage.paimon import FileIO, Options
 
@@ -170,7 +172,7 @@ class RemoteFiles:
 
     def stamp(self, path: str) -> str:
         status = self.io.get_file_status(path)
-        return f"{getattr(status, 'size', '')}-{getattr(status, 'mtime_ns', '')}"
+        return f"{status.size}-{status.mtime}"
 
     def write(self, path: str, data: bytes) -> None:
         raise self._refused(path)
@@ -197,7 +199,7 @@ def _base_name(status: Any) -> str:
 
 
 def _is_folder(status: Any) -> bool:
-    return str(getattr(status, "type", "")).rsplit(".", 1)[-1] == "Directory"
+    return bool(status.type == FileType.Directory)
 
 
 def local_path(location: str) -> str | None:
