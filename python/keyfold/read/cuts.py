@@ -79,7 +79,9 @@ def _group_ends(
 def _quantiles(ends: Ends, pieces: int) -> list[pa.RecordBatch]:
     total, seen = sum(rows for _, rows in ends), 0
     found: list[pa.RecordBatch] = []
-    for end, rows in ends[:-1]:
+    for end, rows in ends:
+        if end.equals(ends[-1][0]):
+            break  # nothing lies above it
         seen += rows
         is_due = seen * pieces >= total * (len(found) + 1)
         if is_due and len(found) < pieces - 1 and not (found and found[-1].equals(end)):
