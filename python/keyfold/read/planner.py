@@ -122,8 +122,9 @@ def _parts(
 ) -> list[Split]:
     """The splits of some sections: one, or for a single large section one a key range."""
     split = replace(whole, sections=tuple(runs(section) for section in packed))
-    weight = sum(_weight(section, settings) for section in packed)
-    pieces = math.ceil(weight / settings.split_target_size) if may_cut and len(packed) == 1 else 1
+    # Every piece opens every run: what opening costs is no reason to cut, only bytes are.
+    size = sum(file.size for file in split.files)
+    pieces = math.ceil(size / settings.split_target_size) if may_cut and len(packed) == 1 else 1
     if pieces < 2:
         return [split]
     ends = cuts(layout, store_of(whole.path, layout.options), whole.path, packed[0], pieces)
