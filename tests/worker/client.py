@@ -1,6 +1,7 @@
 """What the JVM does, in Python: start a fork server, connect, send frames and Arrow streams."""
 
 import json
+import shutil
 import socket
 import subprocess
 import sys
@@ -113,6 +114,7 @@ def server(**changes: Any) -> Iterator[Server]:
         process.stdin.close()
         process.stdout.close()
         process.wait(PATIENCE)
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 def eventually(true: Callable[[], bool]) -> bool:
