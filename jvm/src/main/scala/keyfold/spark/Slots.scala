@@ -6,14 +6,16 @@ import org.apache.spark.unsafe.hash.Murmur3_x86_32
 /** Both sides: which task writes which bucket, and how Spark is made to send it there. */
 object Slots {
   private val SparkSeed = 42
-  private val PerPartitionedTask = 4
+  private val MostTasksPerCore = 8
+  private val TasksPerCoreOfPartitions = 4
 
-  /** Driver side: how many tasks write. Never more than one task a bucket without partitions, and never
-    * more than the cores where each would hold several: then the cores fill evenly.
+  /** Driver side: how many tasks write. One a bucket, so that no core is idle while another has two
+    * to write (16 tasks on 2 cores took as long as 2); with very many buckets some a task. With
+    * partitions, whose number is not known here, a few tasks a core.
     */
   def tasks(buckets: Int, isPartitioned: Boolean): Int = {
     val cores = SparkSession.active.sparkContext.defaultParallelism
-    if (isPartitioned) cores * PerPartitionedTask else Math.min(buckets, cores)
+    if (isPartitioned) cores * TasksPerCoreOfPartitions else Math.min(buckets, cores * MostTasksPerCore)
   }
 
   /** For each task the int that Spark's hash partitioning over `tasks` sends to it. */
