@@ -41,9 +41,8 @@ def folded(spark: SparkSession, table: str) -> dict[int, tuple[int, int, int]]:
 
 @pytest.mark.parametrize("tasks", [1, 2, 7])
 def test_order_of_the_input(spark: SparkSession, table: str, tasks: int) -> None:
-    spark.range(0, ROWS, 1, tasks).selectExpr(f"id % {KEYS}", "id", "id", "1").writeTo(
-        table
-    ).append()
+    columns = (f"id % {KEYS} AS k", "id AS first", "id AS last", "1L AS n")
+    spark.range(0, ROWS, 1, tasks).selectExpr(*columns).writeTo(table).append()
     assert folded(spark, table) == expected()
 
 
