@@ -77,7 +77,6 @@ object BucketHash {
   /** The header of a row of one field that is not null, then the field. */
   private def mixAlone(word: Long): Int = Murmur.mixLong(Murmur.mixLong(Murmur.Seed, 0L), word)
 
-  /** The hash of one row: column types as Spark DDL, values as Spark keeps them inside. */
-  def of(ddl: String, values: Seq[Any]): Int =
-    new BucketHash(StructType.fromDDL(ddl).fields.map(_.dataType)).hash(InternalRow.fromSeq(values))
+  /** The hash of a whole row. */
+  def ofRow(schema: StructType, row: InternalRow): Int = new BucketHash(schema.fields.map(_.dataType)).hash(row)
 }
