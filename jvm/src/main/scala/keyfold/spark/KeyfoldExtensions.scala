@@ -3,8 +3,12 @@ package keyfold.spark
 import org.apache.spark.sql.SparkSessionExtensions
 import org.apache.spark.sql.keyfold.OrdinalStrategy
 
-/** Driver side: `spark.sql.extensions = keyfold.spark.KeyfoldExtensions`. */
+/** Driver side: `spark.sql.extensions = keyfold.spark.KeyfoldExtensions`. Python starts here already:
+  * Spark makes the catalog only when the first statement names it.
+  */
 final class KeyfoldExtensions extends (SparkSessionExtensions => Unit) {
-  override def apply(extensions: SparkSessionExtensions): Unit =
+  override def apply(extensions: SparkSessionExtensions): Unit = {
     extensions.injectPlannerStrategy(_ => OrdinalStrategy)
+    ForkServer.startInBackground()
+  }
 }
