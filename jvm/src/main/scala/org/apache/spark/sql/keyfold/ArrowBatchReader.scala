@@ -4,7 +4,7 @@ import java.nio.channels.ReadableByteChannel
 
 import scala.jdk.CollectionConverters._
 
-import org.apache.arrow.vector.ValueVector
+import org.apache.arrow.vector.{FieldVector, ValueVector}
 import org.apache.arrow.vector.ipc.ArrowStreamReader
 import org.apache.spark.sql.util.ArrowUtils
 import org.apache.spark.sql.vectorized.{ArrowColumnVector, ColumnVector, ColumnarBatch}
@@ -16,16 +16,23 @@ final class ArrowBatchReader(channel: ReadableByteChannel) extends AutoCloseable
   private val allocator = ArrowUtils.rootAllocator.newChildAllocator("keyfold read", 0, Long.MaxValue)
   private val stream = new ArrowStreamReader(channel, allocator)
   private lazy val root = stream.getVectorSchemaRoot
-  private lazy val batch = new ColumnarBatch(
-    root.getFieldVectors.asScala.map(vector => new BatchColumn(vector): ColumnVector).toArray)
+  private lazy val columns: Array[ColumnVector] = root.getFieldVectors.asScala.map(column).toArray
+  private lazy val batch = new ColumnarBatch(columns)
   private var isClosed = false
 
-  def next(): Boolean = stream.loadNextBatch()
+  def next(): Boolean = {
+    val isLoaded = stream.loadNextBatch()
+    if (isLoaded) columns.foreach { case flat: FlatColumn => flat.bind(); case _ => () }
+    isLoaded
+  }
 
   def current: ColumnarBatch = {
     batch.setNumRows(root.getRowCount)
     batch
   }
+
+  private def column(vector: FieldVector): ColumnVector =
+    if (FlatColumn.reads(vector)) new FlatColumn(vector) else new NestedColumn(vector)
 
   override def close(): Unit = if (!isClosed) {
     isClosed = true
@@ -34,9 +41,9 @@ final class ArrowBatchReader(channel: ReadableByteChannel) extends AutoCloseable
   }
 }
 
-/** Executor side: a column that stays ours when Spark is done with a batch. Closing it would take the
+/** Executor side: a nested column that stays ours when Spark is done with a batch. Closing it would take the
   * children of a struct away, which the next batch needs; the stream closes all of them at its end.
   */
-final class BatchColumn(vector: ValueVector) extends ArrowColumnVector(vector) {
+final class NestedColumn(vector: ValueVector) extends ArrowColumnVector(vector) {
   override def closeIfFreeable(): Unit = ()
 }
