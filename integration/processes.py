@@ -24,6 +24,11 @@ def parents() -> dict[int, int]:
     return found
 
 
+def children(pid: int) -> set[int]:
+    """The processes that a process started itself."""
+    return {child for child, parent in parents().items() if parent == pid}
+
+
 def descendants(pid: int) -> set[int]:
     """Children of a process, their children, and so on."""
     above = parents()

@@ -104,19 +104,20 @@ def start_job(spark: SparkSession, table: str) -> tuple[Job, set[int]]:
     return job, children_of(spark) - idle
 
 
-def rest(spark: SparkSession) -> set[int]:
-    """End idle workers, so that the next ones are new: what is left is fork server and driver."""
+def only_permanent(spark: SparkSession, table: str) -> set[int]:
+    """End the pooled workers, so that a job's are new; the fork server and the driver's stay."""
     spark.sql("SHOW NAMESPACES IN keyfold").collect()
-    return children_of(spark)
-
-
-def killed_worker(folder: Path, master: str) -> dict[str, Any]:
-    """A reader's process is killed in the middle of a job, then another query runs."""
-    spark = sessions.start(folder, master)
-    permanent = rest(spark)
-    table = wide_table(spark, 20_000)
-    for pid in children_of(spark) - permanent:
+    server = processes.children(jvm_of(spark)) & children_of(spark)
+    driver = min(pid for pid in children_of(spark) - server)
+    for pid in children_of(spark) - server - {driver}:
         processes.kill(pid)
+    processes.wait_until(lambda: children_of(spark) == server | {driver})
+    return server | {driver}
+
+
+def killed(spark: SparkSession, table: str) -> dict[str, Any]:
+    """A reader's process is killed in the middle of a job, then another query runs."""
+    permanent = only_permanent(spark, table)
     job, working = start_job(spark, table)
     victims = sorted(working - permanent)
     processes.kill(victims[0])
@@ -125,13 +126,9 @@ def killed_worker(folder: Path, master: str) -> dict[str, Any]:
     return {"victims": victims, "error": job.error, "answer": job.answer, "count": count}
 
 
-def cancelled(folder: Path, argument: str) -> dict[str, Any]:
+def cancelled(spark: SparkSession, table: str) -> dict[str, Any]:
     """A job is cancelled; its readers' processes must go."""
-    spark = sessions.start(folder)
-    permanent = rest(spark)
-    table = wide_table(spark, 20_000)
-    for pid in children_of(spark) - permanent:
-        processes.kill(pid)
+    permanent = only_permanent(spark, table)
     job, working = start_job(spark, table)
     readers = working - permanent
     spark.sparkContext.cancelJobGroup("slow")
@@ -141,8 +138,18 @@ def cancelled(folder: Path, argument: str) -> dict[str, Any]:
     return {"readers": len(readers), "error": job.error, "freed": freed, "count": count}
 
 
-def linger(folder: Path, ending: str) -> dict[str, Any] | None:
-    """Use readers, writers and the driver's worker; then `stop`, `exit` or wait to be killed."""
+def faults(folder: Path, master: str) -> dict[str, Any]:
+    """A killed worker, a cancelled job, and what is left after the session is stopped."""
+    spark = sessions.start(folder, master)
+    table = wide_table(spark, 20_000)
+    answer = {"killed": killed(spark, table), "cancelled": cancelled(spark, table)}
+    left = sorted(children_of(spark))
+    spark.stop()
+    return {**answer, "workers": left}
+
+
+def linger(folder: Path, ending: str) -> dict[str, Any]:
+    """Use readers, writers and the driver's worker; then exit at once, or wait to be killed."""
     spark = sessions.start(folder)
     table = wide_table(spark, 100)
     spark.sql(f"SELECT count(pad) FROM {table}").collect()
@@ -150,8 +157,6 @@ def linger(folder: Path, ending: str) -> dict[str, Any] | None:
     if ending == "wait":
         tell(answer)
         time.sleep(120)
-    if ending == "stop":
-        spark.stop()
     return answer
 
 
@@ -229,7 +234,7 @@ def tell(answer: object) -> None:
 
 SCENARIOS: dict[str, Callable[[Path, str], object]] = {
     scenario.__name__: scenario
-    for scenario in (killed_worker, cancelled, linger, two_executors, first_query, questions)
+    for scenario in (faults, linger, two_executors, first_query, questions)
 }
 
 if __name__ == "__main__":

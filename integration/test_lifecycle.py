@@ -5,41 +5,53 @@ from __future__ import annotations
 import json
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from integration import processes, scenarios
 
+ROWS = 20_000
 WIDE_LENGTH = 32 * 300
 
 
-def test_a_killed_worker_is_an_error_that_says_so(tmp_path: Path) -> None:
-    answer = scenarios.run("killed_worker", tmp_path, "local[2]")
-    assert answer["victims"]
-    assert "killed by signal 9" in answer["error"]
-    assert answer["answer"] is None
-    assert answer["count"] == 20_000
+@pytest.fixture(scope="module")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """What faults do where a task has one attempt."""
+    return scenarios.run("faults", tmp_path_factory.mktemp("once"), "local[2]")
+
+
+def test_a_killed_worker_is_an_error_that_says_so(once: Any) -> None:
+    killed = once["killed"]
+    assert killed["victims"]
+    assert "killed by signal 9" in killed["error"]
+    assert killed["answer"] is None
+    assert killed["count"] == ROWS
+
+
+def test_a_cancelled_job_frees_its_workers(once: Any) -> None:
+    cancelled = once["cancelled"]
+    assert cancelled["readers"] > 0
+    assert "cancel" in cancelled["error"].lower()
+    assert cancelled["freed"]
+    assert cancelled["count"] == ROWS
+
+
+def test_nothing_outlives_a_stopped_session(once: Any) -> None:
+    assert len(once["workers"]) >= 2
+    assert processes.wait_until(lambda: not processes.alive(once["workers"]))
 
 
 def test_spark_retries_after_a_killed_worker(tmp_path: Path) -> None:
-    answer = scenarios.run("killed_worker", tmp_path, "local[2,4]")
-    assert answer["victims"]
-    assert answer["error"] == ""
-    assert answer["answer"] == 20_000 * WIDE_LENGTH
+    killed = scenarios.run("faults", tmp_path, "local[2,4]")["killed"]
+    assert killed["victims"]
+    assert killed["error"] == ""
+    assert killed["answer"] == ROWS * WIDE_LENGTH
 
 
-def test_a_cancelled_job_frees_its_workers(tmp_path: Path) -> None:
-    answer = scenarios.run("cancelled", tmp_path)
-    assert answer["readers"] > 0
-    assert "cancel" in answer["error"].lower()
-    assert answer["freed"]
-    assert answer["count"] == 20_000
-
-
-@pytest.mark.parametrize("ending", ["stop", "exit"])
-def test_nothing_outlives_the_session(tmp_path: Path, ending: str) -> None:
-    answer = scenarios.run("linger", tmp_path, ending)
+def test_nothing_outlives_a_program_that_just_ends(tmp_path: Path) -> None:
+    answer = scenarios.run("linger", tmp_path, "exit")
     assert len(answer["workers"]) >= 2
     assert processes.wait_until(lambda: not processes.alive(answer["workers"]))
 
