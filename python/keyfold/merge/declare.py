@@ -55,10 +55,12 @@ class Engine:
     `check` refuses a layout at CREATE; `prepare` makes the fold of a step for some output columns,
     whose second argument says whether results of kind -U or -D are left out; `definition` folds
     the rows of one key, (kind, values by column) in merge order, to (kind, values) or None, slowly
-    and obviously.
+    and obviously. `keeps_records` says that a result is one of the records as it came: such an
+    engine can fold rows of different arrivals in any grouping and lets the sequence decide.
     """
 
     name: str
     check: Callable[[TableLayout, TableOptions], None]
     prepare: Callable[[TableLayout, TableOptions, Sequence[str]], Fold]
     definition: Callable[..., tuple[int, dict[str, Any]] | None]
+    keeps_records: bool = False

@@ -65,4 +65,4 @@ def definition(
     return records[-1] if records else None
 
 
-DEDUPLICATE = Engine("deduplicate", _check, _prepare, definition)
+DEDUPLICATE = Engine("deduplicate", _check, _prepare, definition, keeps_records=True)

@@ -27,6 +27,7 @@ class MergePlan:
     output: tuple[str, ...]
     reads: tuple[str, ...]
     key: tuple[str, ...]
+    keeps_records: bool
     fold: Fold = field(repr=False)
     schema: pa.Schema = field(repr=False)
 
@@ -36,6 +37,7 @@ def plan(layout: TableLayout, output: Sequence[str]) -> MergePlan:
     together.
     """
     options = table_options.parse(layout)
+    declared = engine(options.merge_engine, layout.name)
     needed = {*output, *layout.key, *options.sequence_fields}
     return MergePlan(
         layout=layout,
@@ -43,7 +45,8 @@ def plan(layout: TableLayout, output: Sequence[str]) -> MergePlan:
         output=tuple(output),
         reads=tuple(column.name for column in layout.columns if column.name in needed),
         key=layout.key,
-        fold=engine(options.merge_engine, layout.name).prepare(layout, options, output),
+        keeps_records=declared.keeps_records,
+        fold=declared.prepare(layout, options, output),
         schema=pa.schema([layout.column(name).arrow_field for name in output]),
     )
 

@@ -29,7 +29,6 @@ from keyfold.write.split import Place, grouped
 ORDINAL_ROW_BITS = 33
 MOST_RUNS = 256
 _FAN_IN = 64
-_WHOLE_RECORDS = ("deduplicate",)
 
 Folded = tuple[list[pa.RecordBatch], tuple[int, int]]
 
@@ -91,7 +90,7 @@ class WriteBuffer:
         if self._ordinal is None:
             number = len(bucket.runs)
             return self._folded(bucket.batches, (number, number))
-        if self._plan.options.merge_engine in _WHOLE_RECORDS:
+        if self._plan.keeps_records:
             return self._folded(bucket.batches, None)
         by_task = _by_map_task(bucket.batches)
         return [run for batches in by_task for run in self._folded(batches, None)]
