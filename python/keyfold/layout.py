@@ -4,6 +4,7 @@ Made by `keyfold.storage` when a table is loaded, sent as JSON inside every scan
 to the JVM.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,6 +14,18 @@ import pyarrow as pa
 
 from keyfold import types
 from keyfold.errors import TableError
+
+# Hidden folders beside tables: one that is being built, or, for a day, one that was replaced.
+STAGING = ".staging-"
+_NEEDS_NO_QUOTES = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def sql_name(*parts: str) -> str:
+    """A name as SQL takes it: parts joined by dots, in backticks where they need them."""
+    return ".".join(
+        part if _NEEDS_NO_QUOTES.fullmatch(part) else "`" + part.replace("`", "``") + "`"
+        for part in parts
+    )
 
 
 @dataclass(frozen=True)
@@ -45,7 +58,7 @@ class Column:
 
 @dataclass(frozen=True)
 class TableLayout:
-    """One schema version of one table."""
+    """One schema version of one table; `name` is its full name as SQL takes it."""
 
     name: str
     location: str

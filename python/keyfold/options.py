@@ -26,8 +26,10 @@ from keyfold.paimon_options import PAIMON_FIELD_OPTIONS, PAIMON_OPTIONS
 __all__ = [
     "DEFAULT_BUCKETS",
     "DEFAULT_PREFIX",
+    "FIELD",
     "FIELD_DEFAULT_AGGREGATE",
     "FIELD_OPTIONS",
+    "NAMING",
     "OPTIONS",
     "TAG_PREFIX",
     "Option",
@@ -42,6 +44,9 @@ __all__ = [
 TAG_PREFIX = "keyfold.tag."
 DEFAULT_PREFIX = "keyfold.default."
 
+# Options whose values are column names.
+NAMING = ("bucket-key", "sequence.field", "rowkind.field")
+
 _SPARKS_OWN = {
     "comment",
     "external",
@@ -51,7 +56,7 @@ _SPARKS_OWN = {
     "provider",
     "table_type",
 }
-_FIELD = re.compile(r"^fields\.(.+)\.([^.]+)$")
+FIELD = re.compile(r"^fields\.(.+)\.([^.]+)$")
 
 
 _BY_NAME = {option.name: option for option in OPTIONS}
@@ -123,7 +128,7 @@ def _parsed(option: Option, text: str, table: str) -> Any:
 def _by_field(stored: Mapping[str, str]) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
     for name, text in stored.items():
-        match = _FIELD.match(name)
+        match = FIELD.match(name)
         if match is not None:
             found.setdefault(match[1], {})[match[2]] = text
     return found
@@ -143,7 +148,7 @@ def normalize(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def _stored_name(name: str) -> str:
-    match = _FIELD.match(name)
+    match = FIELD.match(name)
     if match is not None and match[2] in FIELD_ALIASES:
         return f"fields.{match[1]}.{FIELD_ALIASES[match[2]]}"
     return _ALIASES.get(name, name)
@@ -197,7 +202,7 @@ def check_option(layout: TableLayout, name: str, text: str) -> None:
 
 
 def _check_field_option(layout: TableLayout, name: str, text: str) -> None:
-    match = _FIELD.match(name)
+    match = FIELD.match(name)
     if match is None:
         raise unknown_option(layout.name, name)
     column, suffix = match.groups()

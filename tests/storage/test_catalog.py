@@ -48,7 +48,7 @@ def test_the_engines_check_is_asked(tmp_path: Path) -> None:
     def refuse(layout: TableLayout) -> None:
         raise TableError(f"no engine for {layout.name}")
 
-    with pytest.raises(TableError, match=r"no engine for default\.t"):
+    with pytest.raises(TableError, match=r"no engine for c\.default\.t"):
         open_catalog("c", {"warehouse": str(tmp_path)}, refuse).create_table(HOME, "t", new_table())
 
 
@@ -136,6 +136,8 @@ def test_create_and_load(tmp_path: Path) -> None:
         "comment": "prices",
         "keyfold.tag.team": "x",
         "primary-key": "day,id",
+        "location": made.layout.location,
+        "is_managed_location": "true",
     }
     assert described["version"] == "0:0"
     stored = json.loads(Path(made.layout.location, "schema", "schema-0").read_text())
@@ -259,3 +261,25 @@ def test_a_handle_outlives_alter_but_not_drop(tmp_path: Path) -> None:
     tables.table(tmp_path)
     with pytest.raises(Exception, match="dropped, renamed or replaced"):
         open_handle(found.handle, {})
+
+
+def test_names_of_another_case_are_found(tmp_path: Path) -> None:
+    columns = [column("Id"), column("Day", "string"), column("V", "long")]
+    options = {"sequence__field": "v", "bucket_key": "ID", "fields__v__ignore_retract": "true"}
+    new = new_table(*columns, key="DAY,ID", by="day", **options)
+    layout = catalog(tmp_path).create_table(HOME, "t", new).layout
+    assert (layout.primary_key, layout.partition_keys) == (("Day", "Id"), ("Day",))
+    assert layout.options["sequence.field"] == "V"
+    assert layout.options["bucket-key"] == "Id"
+    assert layout.options["fields.V.ignore-retract"] == "true"
+
+
+def test_names_are_what_sql_takes(tmp_path: Path) -> None:
+    made = catalog(tmp_path).create_table(HOME, "my table", new_table())
+    assert made.layout.name == "test.default.`my table`"
+    assert open_handle(made.handle, {}).layout.name == made.layout.name
+
+
+def test_a_column_needs_a_name(tmp_path: Path) -> None:
+    with pytest.raises(TableError, match="a column without a name"):
+        catalog(tmp_path).create_table(HOME, "t", new_table(column("k"), column(" ")))

@@ -66,10 +66,24 @@ def test_replace(tmp_path: Path, mode: str) -> None:
     assert new.layout.key == ("a",)
     assert len(new.live_files()) == 1
     assert new.live_files()[0].value_stats(new.layout)["b"] == (0, 9, 0)
-    assert hidden(tmp_path) == []
+    assert len(hidden(tmp_path)) == 1, "the old table stays aside for a day"
     with pytest.raises(ConflictError):
         open_handle(old.handle, {})
     fill(new)
+
+
+def test_a_replaced_table_goes_a_day_later(tmp_path: Path) -> None:
+    old = tables.table(tmp_path)
+    past = time.time() - folders.STALE_SECONDS - 60
+    for path, _, _ in os.walk(old.layout.location):
+        os.utime(path, (past, past))
+    catalog(tmp_path).commit_staged(stage(tmp_path, "replace"))
+    catalog(tmp_path).create_table(HOME, "u", new_table())
+    (aside,) = hidden(tmp_path)
+    for path, _, _ in os.walk(aside):
+        os.utime(path, (past, past))
+    catalog(tmp_path).create_table(HOME, "w", new_table())
+    assert hidden(tmp_path) == []
 
 
 def test_create_or_replace_of_nothing(tmp_path: Path) -> None:
@@ -129,4 +143,4 @@ def test_without_renameat2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         tables.table(tmp_path)
     catalog(tmp_path).commit_staged(stage(tmp_path, "replace"))
     assert catalog(tmp_path).load_table(HOME, "t").layout.key == ("a",)
-    assert hidden(tmp_path) == []
+    assert len(hidden(tmp_path)) == 1

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from keyfold.errors import CorruptDataError, NotSupportedError
+from keyfold.layout import STAGING
 
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*):")
 _S3_OPTIONS = {
@@ -70,13 +71,33 @@ def open_input(store: Store, path: str) -> pa.NativeFile:
     """A random-access file; CorruptDataError if there is none."""
     try:
         if store.filesystem is None:
-            return pa.memory_map(str(local_path(path)))
+            return _mapped(local_path(path))
         return store.filesystem.open_input_file(_inside(path))
     except FileNotFoundError as error:
         raise CorruptDataError(
             f"data file {path} is gone: expected by the snapshot that is read, not found; "
             "an expiry or a clean-up removed it while the query ran"
         ) from error
+
+
+def _mapped(path: Path) -> pa.NativeFile:
+    try:
+        return pa.memory_map(str(path))
+    except FileNotFoundError:
+        aside = _set_aside(path)
+        if aside is None:
+            raise
+        return pa.memory_map(str(aside))
+
+
+def _set_aside(path: Path) -> Path | None:
+    """Where a file went when its table was replaced while a query read it."""
+    for folder in path.parents:
+        inside = path.relative_to(folder).parts[1:]
+        for staged in folder.glob(f"{STAGING}*"):
+            if staged.joinpath(*inside).exists():
+                return staged.joinpath(*inside)
+    return None
 
 
 def create(store: Store, path: str) -> pa.NativeFile:

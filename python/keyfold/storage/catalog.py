@@ -17,7 +17,7 @@ from keyfold.errors import (
     TableError,
     TableExistsError,
 )
-from keyfold.layout import TableLayout
+from keyfold.layout import STAGING, TableLayout, sql_name
 from keyfold.storage import folders, table
 from keyfold.storage.alter import alter
 from keyfold.storage.definition import Check, NewTable, define
@@ -131,14 +131,20 @@ class Catalog:
         """The table at its newest schema and snapshot; NoSuchTableError."""
         found = self._find(namespace, name)
         if found is None:
-            raise NoSuchTableError(f"table {'.'.join([*namespace, name])} does not exist")
+            raise NoSuchTableError(f"table {sql_name(self.name, *namespace, name)} does not exist")
         return found
 
     def _find(self, namespace: Namespace, name: str) -> Table | None:
         is_plain = len(namespace) == 1 and not name.startswith(".") and "/" not in name
         if not is_plain or not self.namespaces.exists(namespace[0]):
             return None
-        return table.load(self.files, self.location(namespace[0], name), namespace[0], name)
+        return self._load(self.location(namespace[0], name), namespace[0], name)
+
+    def _load(self, location: str, namespace: str, name: str) -> Table | None:
+        return table.load(self.files, location, self.name, namespace, name)
+
+    def _shown(self, namespace: str, name: str) -> str:
+        return sql_name(self.name, namespace, name)
 
     def location(self, namespace: str, name: str) -> str:
         """Where a table lies."""
@@ -176,7 +182,7 @@ class Catalog:
         self.namespaces.make(target)
         source = self.location(single(namespace), name)
         if not folders.move(source, self.location(target, to_name)):
-            raise TableExistsError(f"table {target}.{to_name} exists")
+            raise TableExistsError(f"table {self._shown(target, to_name)} exists")
 
     def alter_table(
         self, namespace: Namespace, name: str, changes: Sequence[Mapping[str, Any]]
@@ -184,7 +190,7 @@ class Catalog:
         """Apply all changes or none; the table as it is then."""
         self._check_writable()
         location = self.load_table(namespace, name).layout.location
-        schemas = Schemas(self.files, location, f"{namespace[0]}.{name}")
+        schemas = Schemas(self.files, location, self._shown(namespace[0], name))
         alter(schemas, Snapshots(self.files, location), changes, self.check_engine)
         return self.load_table(namespace, name)
 
@@ -198,28 +204,33 @@ class Catalog:
         database = self.namespaces.require(namespace)
         existing = self._find(namespace, name)
         if mode == "create" and existing is not None:
-            raise TableExistsError(f"table {database}.{name} exists")
+            raise TableExistsError(f"table {self._shown(database, name)} exists")
         if mode == "replace" and existing is None:
-            raise NoSuchTableError(f"table {database}.{name} does not exist")
-        schema = define(f"{database}.{name}", self.location(database, name), new, self.check_engine)
+            raise NoSuchTableError(f"table {self._shown(database, name)} does not exist")
+        schema = define(
+            self._shown(database, name), self.location(database, name), new, self.check_engine
+        )
         folder = self.namespaces.make(database)
         folders.clear_stale(folder)
-        staged = Staged(database, name, folders.hidden(folder, folders.STAGING), mode)
+        staged = Staged(database, name, folders.hidden(folder, STAGING), mode)
         moved = replace(schema, layout=replace(schema.layout, location=staged.location))
         Schemas(self.files, staged.location, schema.layout.name).publish(moved)
         return staged
 
+    def _staged_name(self, staged: Staged) -> str:
+        return self._shown(staged.namespace, staged.table)
+
     def staged_table(self, staged: Staged) -> Table:
         """The table aside, to be written to."""
-        found = table.load(self.files, staged.location, staged.namespace, staged.table)
+        found = self._load(staged.location, staged.namespace, staged.table)
         if found is None:
             raise NoSuchTableError(
-                f"the staged table {staged.namespace}.{staged.table} is gone: run the query again"
+                f"the staged table {self._staged_name(staged)} is gone: run the query again"
             )
         return found
 
     def commit_staged(self, staged: Staged) -> None:
-        """Put it in place: TableExistsError if a create lost the race, else the old one goes."""
+        """Put it in place: TableExistsError if a create lost the race; an old one is set aside."""
         target = self.location(staged.namespace, staged.table)
         if staged.mode == "replace":
             self._exchange(staged, target)
@@ -235,7 +246,7 @@ class Catalog:
         """A folder without any schema is no table: what broke there is replaced."""
         if Schemas(self.files, target, staged.table).latest_id() is not None:
             self.abort_staged(staged)
-            raise TableExistsError(f"table {staged.namespace}.{staged.table} exists")
+            raise TableExistsError(f"table {self._staged_name(staged)} exists")
         self._exchange(staged, target)
 
     def _exchange(self, staged: Staged, target: str) -> None:
@@ -245,15 +256,13 @@ class Catalog:
             if not Path(staged.location).exists() or staged.mode == "replace":
                 self.abort_staged(staged)
                 raise NoSuchTableError(
-                    f"table {staged.namespace}.{staged.table} was dropped while it was replaced"
+                    f"table {self._staged_name(staged)} was dropped while it was replaced"
                 ) from None
-            return self.commit_staged(staged)
-        remove_tree(staged.location)
-        return None
+            self.commit_staged(staged)
 
     def abort_staged(self, staged: Staged) -> None:
         """Remove what was built aside."""
-        assert Path(staged.location).name.startswith(folders.STAGING), staged.location
+        assert Path(staged.location).name.startswith(STAGING), staged.location
         remove_tree(staged.location)
 
     def _check_writable(self) -> None:

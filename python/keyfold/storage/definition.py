@@ -11,8 +11,15 @@ from typing import Any
 from keyfold import types
 from keyfold.errors import KeyfoldError, NotSupportedError, TableError
 from keyfold.layout import Column, TableLayout
-from keyfold.options import DEFAULT_BUCKETS, DEFAULT_PREFIX, check_change, check_create, normalize
+from keyfold.options import (
+    DEFAULT_BUCKETS,
+    DEFAULT_PREFIX,
+    check_change,
+    check_create,
+    normalize,
+)
 from keyfold.storage.schemas import StoredSchema
+from keyfold.storage.spelling import spelling_of
 
 _RESERVED = {"_SEQUENCE_NUMBER", "_VALUE_KIND", "_LEVEL", "_ROW_ID", "_ORDINAL", "rowkind"}
 _NO_PARTITION = {"BINARY", "VARBINARY", "BYTES", "FLOAT", "DOUBLE"}
@@ -49,15 +56,15 @@ def define(name: str, location: str, new: NewTable, check_engine: Check) -> Stor
     properties = dict(new.properties or {})
     comment = properties.pop("comment", None)
     _check_location(name, location, properties)
-    key = _primary_key(name, new, properties)
-    options = {"bucket": str(DEFAULT_BUCKETS)} | normalize(properties)
+    own = spelling_of(column["name"] for column in new.columns)
+    key = own.of(_primary_key(name, new, properties))
+    partitioning = own.of(new.partitioning)
+    options = {"bucket": str(DEFAULT_BUCKETS)} | own.in_options(normalize(properties))
     ids = itertools.count()
     columns = tuple(new_column(name, column, ids, column["name"] in key) for column in new.columns)
     defaults = {DEFAULT_PREFIX + c.name: c.default for c in columns if c.default is not None}
     options |= defaults
-    layout = TableLayout(
-        name, location, 0, columns, key, new.partitioning, options, comment or None
-    )
+    layout = TableLayout(name, location, 0, columns, key, partitioning, options, comment or None)
     _check_columns(layout)
     check_create(layout)
     check_engine(layout)
@@ -127,6 +134,8 @@ def _check_columns(layout: TableLayout) -> None:
     for column in layout.columns:
         if column.name.lower() in seen:
             raise TableError(f"table {layout.name} has two columns {column.name}")
+        if not column.name.strip():
+            raise TableError(f"table {layout.name} has a column without a name")
         if column.name in _RESERVED or column.name.startswith("_KEY_"):
             raise TableError(f"table {layout.name}: the column name {column.name} is reserved")
         seen.add(column.name.lower())

@@ -1,7 +1,8 @@
 """Moving table folders in one step: into a free place, or in exchange with what is there.
 
 `renameat2` does both atomically on Linux. A folder being removed is first moved to a hidden name,
-so that nobody sees half a table; hidden leftovers older than a day go when the next one is made.
+so that nobody sees half a table. What was replaced stays under its hidden name for the queries
+that still read it; it and other leftovers go a day later, when the next table is made.
 """
 
 import ctypes
@@ -11,9 +12,9 @@ import time
 import uuid
 from pathlib import Path
 
+from keyfold.layout import STAGING
 from keyfold.storage.files import remove_tree
 
-STAGING = ".staging-"
 DROPPED = ".dropped-"
 STALE_SECONDS = 24 * 3600
 
@@ -57,7 +58,11 @@ def _move_plainly(source: str, target: str) -> bool:
 
 
 def exchange(source: str, target: str) -> None:
-    """Swap two folders, in one step where possible; FileNotFoundError if one is missing."""
+    """Swap two folders, in one step where possible; FileNotFoundError if one is missing.
+
+    What stood at `target` counts as touched just now, so that it is a day until it is stale.
+    """
+    os.utime(target)
     try:
         _rename(source, target, _EXCHANGE)
     except OSError as error:

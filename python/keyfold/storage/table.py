@@ -13,7 +13,7 @@ from typing import Any
 
 from keyfold import options, types
 from keyfold.errors import ConflictError
-from keyfold.layout import Column, TableLayout
+from keyfold.layout import Column, TableLayout, sql_name
 from keyfold.storage.entries import LiveFile, RowShapes
 from keyfold.storage.files import Files, open_files
 from keyfold.storage.manifests import Manifests
@@ -33,6 +33,7 @@ class Table:
     """A loaded table; `snapshot_id` is the latest one at load, None without data."""
 
     files: Files
+    catalog: str
     namespace: str
     table: str
     layout: TableLayout
@@ -113,6 +114,7 @@ class Table:
     def handle(self) -> dict[str, Any]:
         """JSON from which `open_handle` reopens this table at this schema and snapshot."""
         return {
+            "catalog": self.catalog,
             "namespace": self.namespace,
             "table": self.table,
             "location": self.layout.location,
@@ -177,23 +179,23 @@ def _column_json(column: Column) -> dict[str, Any]:
 
 
 def shown_properties(layout: TableLayout) -> dict[str, str]:
-    """Options as SHOW TBLPROPERTIES has them, with the primary key and the comment."""
+    """Options as SHOW TBLPROPERTIES has them, with the primary key, the comment and the place."""
     shown = {k: v for k, v in layout.options.items() if not k.startswith(options.DEFAULT_PREFIX)}
     if layout.primary_key:
         shown["primary-key"] = ",".join(layout.primary_key)
     if layout.comment is not None:
         shown["comment"] = layout.comment
-    return shown
+    return {**shown, "location": layout.location, "is_managed_location": "true"}
 
 
-def load(files: Files, location: str, namespace: str, table: str) -> Table | None:
+def load(files: Files, location: str, catalog: str, namespace: str, table: str) -> Table | None:
     """The table at `location` at its latest schema and snapshot, None if there is none."""
-    schemas = Schemas(files, location, f"{namespace}.{table}")
+    schemas = Schemas(files, location, sql_name(catalog, namespace, table))
     schema_id = schemas.latest_id()
     if schema_id is None:
         return None
     layout = _read_schema(schemas, schema_id).layout
-    return Table(files, namespace, table, layout, Snapshots(files, location).latest_id())
+    return Table(files, catalog, namespace, table, layout, Snapshots(files, location).latest_id())
 
 
 def open_handle(
@@ -204,13 +206,13 @@ def open_handle(
     `latest` looks up the newest snapshot (a write is planned on it) instead of the handle's.
     """
     files, location = open_files(handle["location"], catalog_options)
-    namespace, name = handle["namespace"], handle["table"]
-    schemas = Schemas(files, location, f"{namespace}.{name}")
+    path = handle["catalog"], handle["namespace"], handle["table"]
+    schemas = Schemas(files, location, sql_name(*path))
     if _stamp(schemas, handle["schema_id"]) != handle["identity"]:
         raise _changed(schemas.name)
     layout = _read_schema(schemas, handle["schema_id"]).layout
     snapshot_id = Snapshots(files, location).latest_id() if latest else handle["snapshot_id"]
-    return Table(files, namespace, name, layout, snapshot_id)
+    return Table(files, *path, layout, snapshot_id)
 
 
 def _check_identity(files: Files, layout: TableLayout) -> None:
