@@ -119,7 +119,7 @@ def test_spark_types_without_a_place(spark: Any) -> None:
 
 
 def test_collations_hide_in_metadata() -> None:
-    field = {"name": "s", "type": "string", "nullable": True, "metadata": {"__COLLATIONS": {}}}
+    field = {"name": "s", "type": "string", "nullable": True, "metadata": {"__COLLATIONS": {"s": "icu.FR"}}}
     with pytest.raises(NotSupportedError, match="collated STRING"):
         types.from_spark({"type": "struct", "fields": [field]})
 
@@ -161,3 +161,58 @@ def test_ids_are_drawn_inside_first() -> None:
     (field,) = found.fields
     assert isinstance(field.type, types.Row)
     assert (field.type.fields[0].id, field.id) == (10, 11)
+
+
+@pytest.mark.parametrize(
+    ("narrow", "wide"),
+    [
+        ("TINYINT", "SMALLINT"),
+        ("SMALLINT", "INT"),
+        ("INT", "BIGINT"),
+        ("FLOAT", "DOUBLE"),
+        ("TINYINT", "DECIMAL(3, 0)"),
+        ("INT", "DECIMAL(12, 2)"),
+        ("BIGINT", "DECIMAL(38, 19)"),
+        ("DECIMAL(5, 2)", "DECIMAL(6, 2)"),
+        ("DECIMAL(5, 2)", "DECIMAL(38, 10)"),
+        ("VARCHAR(3)", "VARCHAR(4)"),
+        ("VARCHAR(3)", "STRING"),
+    ],
+)
+def test_a_wider_type_holds_what_the_other_does_not(narrow: str, wide: str) -> None:
+    small, large = types.from_paimon(narrow), types.from_paimon(wide)
+    assert types.holds(large, small)
+    assert not types.holds(small, large)
+    assert types.holds(small, small)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("BIGINT", "DOUBLE"),
+        ("BIGINT", "DECIMAL(18, 0)"),
+        ("DECIMAL(38, 2)", "DOUBLE"),
+        ("DECIMAL(5, 2)", "DECIMAL(6, 4)"),
+        ("DATE", "TIMESTAMP(6)"),
+        ("STRING", "INT"),
+        ("BOOLEAN", "INT"),
+    ],
+)
+def test_neither_type_holds_the_other(one: str, other: str) -> None:
+    first, second = types.from_paimon(one), types.from_paimon(other)
+    assert not types.holds(first, second)
+    assert not types.holds(second, first)
+
+
+def test_the_collation_that_spark_writes_out_is_none() -> None:
+    for text in ("string", "char(3)", "varchar(4)"):
+        assert types.from_spark(f"{text} collate UTF8_BINARY") == types.from_spark(text)
+    nested = {"type": "array", "elementType": "string", "containsNull": True}
+    for collation, is_plain in (("spark.UTF8_BINARY", True), ("icu.UNICODE_CI", False)):
+        metadata = {"__COLLATIONS": {"a.element": collation}}
+        field = {"name": "a", "type": nested, "nullable": True, "metadata": metadata}
+        if is_plain:
+            types.from_spark({"type": "struct", "fields": [field]})
+        else:
+            with pytest.raises(NotSupportedError, match="collated"):
+                types.from_spark({"type": "struct", "fields": [field]})

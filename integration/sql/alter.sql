@@ -39,13 +39,41 @@ SELECT id, v, w FROM t WHERE id <= 2;
 -- against
 SELECT * FROM VALUES (1, 'uno', 1.5D), (2, 'two', NULL) AS t(id, v, w);
 
--- error: t
+-- error: keyfold.sql_alter.t: DROP COLUMN v is not supported
 ALTER TABLE t DROP COLUMN v;
--- error: t
+-- error: keyfold.sql_alter.t: RENAME COLUMN v is not supported
 ALTER TABLE t RENAME COLUMN v TO vv;
+-- error: ALTER COLUMN w SET or DROP DEFAULT is not supported
+ALTER TABLE t ALTER COLUMN w SET DEFAULT 1;
+-- error: ALTER COLUMN w FIRST or AFTER is not supported
+ALTER TABLE t ALTER COLUMN w FIRST;
+-- error: ADD CONSTRAINT is not supported
+ALTER TABLE t ADD CONSTRAINT positive CHECK (w > 0);
+-- error: property location can't be changed
+ALTER TABLE t SET LOCATION '/elsewhere';
+-- error: nested field y.c is not supported
+ALTER TABLE t ADD COLUMN y.c INT;
 -- error: exist
 ALTER TABLE t ADD COLUMN v STRING;
 -- error: VARIANT
 ALTER TABLE t ADD COLUMN z VARIANT;
 -- query
 SELECT id, v FROM t WHERE id > 1;
+
+-- Places and names of new columns.
+-- keyfold
+CREATE TABLE placed (id INT, v INT, PRIMARY KEY (id));
+-- keyfold
+INSERT INTO placed VALUES (1, 2);
+-- keyfold
+ALTER TABLE placed ADD COLUMN a INT FIRST;
+-- keyfold
+ALTER TABLE placed ADD COLUMN b INT AFTER ID;
+-- keyfold
+ALTER TABLE placed ADD COLUMN `v.x` INT;
+-- keyfold
+INSERT INTO placed VALUES (9, 2, 8, 7, 6);
+-- query
+SELECT * FROM placed;
+-- against
+SELECT * FROM VALUES (NULL, 1, NULL, 2, NULL), (9, 2, 8, 7, 6) AS t(a, id, b, v, `v.x`);

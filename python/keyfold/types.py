@@ -15,6 +15,9 @@ import pyarrow as pa
 from keyfold.errors import NotSupportedError, TableError
 
 MAX_LENGTH = 2147483647
+_DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 19}
+_PLAIN_COLLATION = "UTF8_BINARY"
+_WIDER = {("FLOAT", "DOUBLE"), ("VARCHAR", "STRING")}
 MICROS = 6
 
 
@@ -188,7 +191,8 @@ def from_spark(json: Any, nullable: bool = True) -> DataType:
 
 def _spark_field(index: int, json: Any) -> Field:
     metadata = json.get("metadata") or {}
-    if "__COLLATIONS" in metadata:
+    collations = metadata.get("__COLLATIONS") or {}
+    if any(not str(name).upper().endswith(_PLAIN_COLLATION) for name in collations.values()):
         raise NotSupportedError(f"a collated STRING is not supported (field {json['name']})")
     declared = metadata.get("__CHAR_VARCHAR_TYPE_STRING", json["type"])
     return Field(
@@ -197,7 +201,7 @@ def _spark_field(index: int, json: Any) -> Field:
 
 
 def _parse_spark_atomic(text: str, nullable: bool) -> Atomic:
-    name = text.strip().lower()
+    name = text.strip().lower().removesuffix(f" collate {_PLAIN_COLLATION.lower()}")
     if name in _SPARK_PLAIN:
         return Atomic(_SPARK_PLAIN[name], nullable)
     if name in ("timestamp", "timestamp_ltz"):
@@ -311,6 +315,23 @@ def describe(data_type: DataType) -> str:
         case Atomic(name="CHAR" | "VARCHAR"):
             return f"{data_type.name}({data_type.length})"
     return _SQL_NAME.get(data_type.name, data_type.name)
+
+
+def holds(wider: DataType, data_type: DataType) -> bool:
+    """Whether every value of an atomic type is one of `wider` too, exactly."""
+    if not isinstance(wider, Atomic) or not isinstance(data_type, Atomic):
+        return wider == data_type
+    name, digits = data_type.name, _DIGITS.get(data_type.name)
+    if wider.name == name == "VARCHAR":
+        return (wider.length or 0) >= (data_type.length or 0)
+    if wider.name == "DECIMAL" and (digits is not None or name == "DECIMAL"):
+        scale = data_type.scale or 0
+        whole = (data_type.length or 0) - scale if digits is None else digits
+        more = wider.scale or 0
+        return more >= scale and (wider.length or 0) - more >= whole
+    if digits is not None:
+        return _DIGITS.get(wider.name, 0) >= digits
+    return wider == data_type or (name, wider.name) in _WIDER
 
 
 def is_atomic(data_type: DataType) -> bool:

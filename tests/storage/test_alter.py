@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from keyfold import types
 from keyfold.errors import KeyfoldError
 from keyfold.storage import commit
 from keyfold.storage.files import LocalFiles
@@ -25,6 +26,10 @@ def add(name: Any, spark_type: Any = "integer", **more: Any) -> dict[str, Any]:
 
 def put(key: str, value: str) -> dict[str, Any]:
     return {"change": "set_property", "key": key, "value": value}
+
+
+def widen(name: Any, spark_type: str) -> dict[str, Any]:
+    return {"change": "update_column_type", "name": name, "type": spark_type}
 
 
 def drop(key: str) -> dict[str, Any]:
@@ -56,7 +61,7 @@ def test_columns_are_placed_and_numbered(tmp_path: Path) -> None:
     altered = alter(
         found,
         add("end"),
-        add(["a"], "string", position="first", comment="one"),
+        add(["a"], "string", position={"first": ""}, comment="one"),
         add("b", struct, position={"after": "k"}),
     )
     assert [(c.name, c.id) for c in altered.layout.columns] == [
@@ -88,7 +93,7 @@ def test_a_default_on_a_table_without_data(tmp_path: Path) -> None:
         (put("merge-engine", "aggregation"), "merge-engine can't be changed once"),
         (put("sequence.field", "v"), "sequence.field can't be changed once"),
         (put("primary-key", "v"), "primary-key can't be changed"),
-        (put("bogus", "1"), "bogus of table default.t is unknown"),
+        (put("bogus", "1"), "bogus of table test.default.t is unknown"),
         (put("scan.mode", "latest"), "scan.mode .* known to Paimon"),
         (put("write-buffer-size", "many"), "write-buffer-size .* expected a size"),
         (drop("bucket"), "bucket can't be changed"),
@@ -98,8 +103,15 @@ def test_a_default_on_a_table_without_data(tmp_path: Path) -> None:
         (add(["v", "w"]), r"nested field v\.w is not supported"),
         (add("w", "variant"), "column w: type VARIANT"),
         (add("w", position={"after": "nope"}), "has no column nope"),
-        ({"change": "drop_column", "name": "v"}, "drop column is not supported"),
-        ({"change": "update_column_type", "name": "v"}, "update column type is not supported"),
+        (put("location", "/elsewhere"), "property location can't be changed"),
+        ({"change": "delete_column", "name": ["v"]}, "DROP COLUMN v is not supported"),
+        ({"change": "rename_column", "name": ["v"], "to": "w"}, "RENAME COLUMN v is not supp"),
+        ({"change": "drop_constraint", "name": "p"}, "DROP CONSTRAINT p is not supported"),
+        (widen("v", "integer"), "v from BIGINT to INT is not supported"),
+        (widen("v", "double"), "v from BIGINT to DOUBLE is not supported"),
+        (widen("v", "decimal(18,0)"), r"v from BIGINT to DECIMAL\(18,0\) is not supported"),
+        (widen("k", "decimal(19,0)"), "k is in the primary key, its type is fixed"),
+        (widen(["v", "w"], "long"), r"nested field v\.w is not supported"),
     ],
 )
 def test_refused(tmp_path: Path, change: dict[str, Any], message: str) -> None:
@@ -107,6 +119,21 @@ def test_refused(tmp_path: Path, change: dict[str, Any], message: str) -> None:
     with pytest.raises(KeyfoldError, match=message):
         alter(found, put("keyfold.tag.a", "b"), change)
     assert tables.reload(found).layout.schema_id == 0, "all changes or none"
+
+
+def test_a_column_is_widened(tmp_path: Path) -> None:
+    found = with_data(tmp_path)
+    altered = alter(found, widen(["v"], "decimal(38,0)"))
+    column = altered.layout.column("v")
+    assert (column.id, types.describe(column.type)) == (1, "DECIMAL(38,0)")
+    assert column.type.nullable
+    assert types.describe(altered.schema(0).column("v").type) == "BIGINT"
+
+
+def test_a_sequence_field_keeps_its_type(tmp_path: Path) -> None:
+    found = tables.table(tmp_path, new_table(sequence__field="v"))
+    with pytest.raises(KeyfoldError, match=r"v is a sequence\.field, its type is fixed"):
+        alter(found, widen("v", "decimal(38,0)"))
 
 
 def test_without_data_more_may_change(tmp_path: Path) -> None:
@@ -132,7 +159,7 @@ def test_two_alters_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_old_files_are_read_with_their_schema(tmp_path: Path) -> None:
     found = with_data(tmp_path)
-    altered = alter(found, add("w", position="first"))
+    altered = alter(found, add("w", position={"first": ""}))
     (file,) = altered.live_files()
     assert file.schema_id == 0
     assert file.value_stats(altered.schema(0)) == {"k": (0, 9, 0), "v": (0, 9, 0)}

@@ -6,9 +6,10 @@ from keyfold import types
 from keyfold.aggregates import aggregates
 from keyfold.aggregates.declare import Aggregate
 from keyfold.errors import TableError
-from keyfold.layout import Column, TableLayout
+from keyfold.layout import Column, TableLayout, sql_name
 from keyfold.options import FIELD_DEFAULT_AGGREGATE, TableOptions
 
+MOST_DIGITS = 38
 _WIDER = {
     "TINYINT": "BIGINT",
     "SMALLINT": "BIGINT",
@@ -71,15 +72,17 @@ def check_functions(layout: TableLayout, options: TableOptions) -> None:
 
 def wider(table: str, column: Column) -> str:
     """The end of an overflow's message: what the column holds, and the statement that widens it."""
-    kind = column.type
-    own = types.describe(kind)
-    if isinstance(kind, types.Atomic) and kind.name == "DECIMAL":
-        digits, scale = kind.length or 0, kind.scale or 0
-        target = f"DECIMAL(38, {scale})" if digits < 38 else "DOUBLE"
-    else:
-        target = _WIDER.get(getattr(kind, "name", ""), "DOUBLE")
+    own, target = types.describe(column.type), _wider_type(column.type)
+    lost = f"does not fit {own}; no stored row is lost: "
+    if target is None:
+        return f"{lost}there is no wider type, so leave the column out of the query"
     return (
-        f"does not fit {own}; no stored row is lost: "
-        f"ALTER TABLE {table} ALTER COLUMN {column.name} TYPE {target} "
+        f"{lost}ALTER TABLE {table} ALTER COLUMN {sql_name(column.name)} TYPE {target} "
         "and read again, or leave the column out of the query"
     )
+
+
+def _wider_type(kind: types.DataType) -> str | None:
+    if isinstance(kind, types.Atomic) and kind.name == "DECIMAL":
+        return f"DECIMAL(38, {kind.scale or 0})" if (kind.length or 0) < MOST_DIGITS else None
+    return _WIDER.get(getattr(kind, "name", ""))

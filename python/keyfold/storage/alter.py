@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from keyfold import types
 from keyfold.errors import ConflictError, NotSupportedError, TableError
-from keyfold.layout import Column, TableLayout
-from keyfold.options import DEFAULT_PREFIX, normalize
+from keyfold.layout import Column, TableLayout, sql_name
+from keyfold.options import DEFAULT_PREFIX, normalize, parse
 from keyfold.storage.definition import (
     Check,
     check_altered,
@@ -18,7 +19,7 @@ from keyfold.storage.definition import (
 from keyfold.storage.schemas import Schemas, StoredSchema
 from keyfold.storage.snapshots import Snapshots
 
-_ALWAYS_FIXED = {"primary-key", "partition", "location", "type", "file.format"}
+_ALWAYS_FIXED = {"primary-key", "partition", "location", "provider", "type", "file.format"}
 _FIXED_WITH_DATA = {
     "bucket",
     "bucket-key",
@@ -28,6 +29,15 @@ _FIXED_WITH_DATA = {
     "rowkind.field",
     "partition.default-name",
     "partition.legacy-name",
+}
+_REFUSED = {
+    "add_constraint": "ADD CONSTRAINT",
+    "delete_column": "DROP COLUMN {}",
+    "drop_constraint": "DROP CONSTRAINT {}",
+    "rename_column": "RENAME COLUMN {}",
+    "update_column_default": "ALTER COLUMN {} SET or DROP DEFAULT",
+    "update_column_nullability": "ALTER COLUMN {} SET or DROP NOT NULL",
+    "update_column_position": "ALTER COLUMN {} FIRST or AFTER",
 }
 _TRIES = 20
 
@@ -62,9 +72,11 @@ def _apply(schema: StoredSchema, change: Change, has_data: bool) -> StoredSchema
         return _add_column(schema, change, has_data)
     if kind == "update_column_comment":
         return _comment_column(schema, _top_name(schema.layout, change), change.get("comment"))
-    raise NotSupportedError(
-        f"ALTER TABLE {schema.layout.name}: {str(kind).replace('_', ' ')} is not supported"
-    )
+    if kind == "update_column_type":
+        return _widen_column(schema, _top_name(schema.layout, change), change)
+    name = change.get("name", "")
+    words = _REFUSED[kind].format(sql_name(*([name] if isinstance(name, str) else name)))
+    raise NotSupportedError(f"ALTER TABLE {schema.layout.name}: {words} is not supported")
 
 
 # ---- properties ----
@@ -74,6 +86,8 @@ def _set_property(schema: StoredSchema, key: str, value: str, has_data: bool) ->
     layout = schema.layout
     if key == "comment":
         return replace(schema, layout=replace(layout, comment=value or None))
+    if key in _ALWAYS_FIXED:
+        _check_mutable(layout, key, has_data)
     for name, text in normalize({key: value}).items():
         if layout.options.get(name) != text:
             _check_mutable(layout, name, has_data)
@@ -145,23 +159,52 @@ def _check_addable(layout: TableLayout, name: str, change: Change, has_data: boo
         )
 
 
-def _placed(layout: TableLayout, column: Column, position: Any) -> tuple[Column, ...]:
-    """All columns with the new one at the end, `first`, or {"after": name}."""
+def _placed(
+    layout: TableLayout, column: Column, position: Mapping[str, str] | None
+) -> tuple[Column, ...]:
+    """All columns with the new one at the end (None), {"first": ""} or {"after": name}."""
     columns = list(layout.columns)
     if position is None:
         return (*columns, column)
-    if isinstance(position, str) and position.lower() == "first":
+    if "first" in position:
         return (column, *columns)
-    after = position["after"] if isinstance(position, Mapping) else position
-    at = columns.index(layout.column(after)) + 1
+    at = columns.index(layout.column(position["after"])) + 1
     return (*columns[:at], column, *columns[at:])
 
 
 def _comment_column(schema: StoredSchema, name: str, comment: str | None) -> StoredSchema:
+    return _with_column(schema, replace(schema.layout.column(name), comment=comment or None))
+
+
+def _widen_column(schema: StoredSchema, name: str, change: Change) -> StoredSchema:
+    """Another type that holds every stored value; files are cast when they are read."""
     layout = schema.layout
-    layout.column(name)
+    column = layout.column(name)
+    _check_widened(layout, name)
+    wider = types.from_spark(change["type"], column.type.nullable)
+    types.check_storable(wider, name)
+    if not types.holds(wider, column.type):
+        raise NotSupportedError(
+            f"ALTER TABLE {layout.name}: changing column {name} from "
+            f"{types.describe(column.type)} to {types.describe(wider)} is not supported: "
+            "it takes a type that holds every value of the old one"
+        )
+    return _with_column(schema, replace(column, type=wider))
+
+
+def _check_widened(layout: TableLayout, name: str) -> None:
+    for place, names in (
+        ("in the primary key", layout.primary_key),
+        ("a sequence.field", parse(layout).sequence_fields),
+    ):
+        if name in names:
+            raise NotSupportedError(
+                f"ALTER TABLE {layout.name}: column {name} is {place}, its type is fixed"
+            )
+
+
+def _with_column(schema: StoredSchema, changed: Column) -> StoredSchema:
     columns = tuple(
-        replace(column, comment=comment or None) if column.name == name else column
-        for column in layout.columns
+        changed if column.id == changed.id else column for column in schema.layout.columns
     )
-    return replace(schema, layout=replace(layout, columns=columns))
+    return replace(schema, layout=replace(schema.layout, columns=columns))

@@ -14,13 +14,15 @@ object TableChanges {
     case column: ColumnChange => ofColumn(column)
     case constraint: AddConstraint => Json.obj("change" -> "add_constraint", "sql" -> constraint.constraint.toDDL)
     case constraint: DropConstraint => Json.obj("change" -> "drop_constraint", "name" -> constraint.name)
-    case other => throw Refusal(s"ALTER TABLE cannot do ${other.getClass.getSimpleName} here")
+    case other => throw refused(other)
   }
+
+  private def refused(change: TableChange): Refusal =
+    Refusal(s"ALTER TABLE: the change ${change.getClass.getSimpleName} is not supported")
 
   private def ofColumn(change: ColumnChange): ObjectNode = {
     val made = details(change)
-    made.set[JsonNode]("path", Json.node(change.fieldNames))
-    made.set[JsonNode]("name", Json.node(change.fieldNames.mkString(".")))
+    made.set[JsonNode]("name", Json.node(change.fieldNames))
     made
   }
 
@@ -45,7 +47,7 @@ object TableChanges {
     case update: UpdateColumnDefaultValue =>
       Json.obj("change" -> "update_column_default", "default" -> Option(update.newCurrentDefault).map(_.getSql))
     case delete: DeleteColumn => Json.obj("change" -> "delete_column", "if_exists" -> delete.ifExists)
-    case other => throw Refusal(s"ALTER TABLE cannot do ${other.getClass.getSimpleName} here")
+    case other => throw refused(other)
   }
 
   private def position(position: ColumnPosition): Option[Map[String, String]] = position match {
