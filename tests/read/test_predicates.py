@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from keyfold import types
 from keyfold.read.describe import describe
 from keyfold.read.literals import comparable
-from keyfold.read.predicates import Range, may_be_true
+from keyfold.read.predicates import Range, columns_of, may_be_true
 from tests.read.harness import where
 
 INT = types.from_paimon("INT")
@@ -138,3 +138,23 @@ def test_what_is_left_out(predicate: Any, is_kept: bool) -> None:
 def test_predicates_read_as_sql() -> None:
     either = {"op": "OR", "args": [where("IN", "c", 1, None), where("STARTS_WITH", "d", "x")]}
     assert describe({"op": "NOT", "args": [either]}) == "NOT (c IN (1, NULL) OR d STARTS WITH 'x')"
+
+
+def test_a_field_is_no_column_with_dots_in_its_name() -> None:
+    ranges = {"a.b": Range(INT, 1, 1, may_hold_null=False)}
+    column = {"op": "=", "args": [{"column": ["a.b"]}, {"literal": 9, "type": "integer"}]}
+    field = {"op": "=", "args": [{"column": ["a", "b"]}, {"literal": 9, "type": "integer"}]}
+    assert not may_be_true(column, ranges)
+    assert may_be_true(field, ranges)
+    assert columns_of(column) == {"a.b"}
+    assert "a.b" not in columns_of(field)
+
+
+def test_char_compares_with_its_padding() -> None:
+    char = types.from_paimon("CHAR(3)")
+    value = comparable("a", char)
+    ranges = {"c": Range(char, value, value, may_hold_null=False)}
+    for literal, holds in (("a", True), ("a  ", True), ("ab ", False)):
+        assert may_be_true(where("<=>", "c", literal, type="string"), ranges) is holds
+        negated = {"op": "NOT", "args": [where("<=>", "c", literal, type="string")]}
+        assert may_be_true(negated, ranges) is not holds

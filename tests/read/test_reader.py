@@ -17,6 +17,8 @@ from keyfold.layout import Column, TableLayout
 from keyfold.read import reader
 from keyfold.write.writer import write
 from tests.read import harness
+from tests.read.harness import planned, rows, rows_of, upsert, where
+from tests.storage import tables
 
 ARRAY = {"type": "ARRAY", "element": "INT"}
 
@@ -193,3 +195,28 @@ def test_a_missing_file_says_so(tmp_path: Path) -> None:
     (tmp_path / "bucket-0" / messages[0].files[0].name).unlink()
     with pytest.raises(CorruptDataError, match="is gone"):
         harness.rows_of(ScanSpec(found, ("k",), {}), [split_of(found, messages)])
+
+
+def test_a_replaced_table_is_read_to_the_end(tmp_path: Path) -> None:
+    found = tables.table(tmp_path, tables.new_table(bucket="1"))
+    upsert(found, [{"k": 1, "v": 10}])
+    scan, splits, _ = planned(found)
+    ours = tables.catalog(tmp_path)
+    new = tables.new_table(tables.column("other"), key="other")
+    ours.commit_staged(ours.stage(["default"], "t", new, "create_or_replace"))
+    assert rows_of(scan, splits) == [{"k": 1, "v": 10}]
+    assert planned(found)[1] == []
+
+
+def test_a_column_with_dots_is_not_a_field_of_another(tmp_path: Path) -> None:
+    struct = {
+        "type": "struct",
+        "fields": [{"name": "b", "type": "long", "nullable": True, "metadata": {}}],
+    }
+    columns = (tables.column("a.b"), tables.column("a", struct), tables.column("b"))
+    found = tables.table(tmp_path, tables.new_table(*columns, key="a.b", bucket="1"))
+    row = {"a.b": 1, "a": {"b": 9}, "b": 5}
+    upsert(found, [row])
+    assert rows(found, filters=[where("=", "a.b", 1)]) == [row]
+    assert rows(found, ["a"]) == [{"a": {"b": 9}}]
+    assert rows(found, ["b", "a.b"]) == [{"b": 5, "a.b": 1}]

@@ -1,8 +1,8 @@
 """Literals of Spark's predicates as values that compare like the stored column.
 
 Values are those of manifests: DATE is days, a TIMESTAMP microseconds, DECIMAL a Decimal, text str,
-binary bytes; FLOAT and DOUBLE compare by `Floating`. A literal whose type is not the column's is
-Unknown.
+binary bytes; FLOAT and DOUBLE compare by `Floating`, CHAR padded to its length. A literal whose
+type is not the column's is Unknown.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ _SPARK_NAMES = {
     "DOUBLE": ("double",),
     "STRING": ("string",),
     "VARCHAR": ("string",),
+    "CHAR": ("string",),
     "BYTES": ("binary",),
     "VARBINARY": ("binary",),
     "DATE": ("date",),
@@ -66,14 +67,21 @@ def value_of(literal: Mapping[str, Any], data_type: DataType) -> Any:
 
 def comparable(value: Any, data_type: DataType) -> Any:
     """A manifest value in the form `value_of` gives."""
-    is_floating = isinstance(data_type, Atomic) and data_type.name in FLOATING
-    return floating(value) if is_floating and value is not None else value
+    if value is None or not isinstance(data_type, Atomic):
+        return value
+    if data_type.name in FLOATING:
+        return floating(value)
+    return _padded(value, data_type) if data_type.name == "CHAR" else value
+
+
+def _padded(text: str, data_type: Atomic) -> str:
+    return text.ljust(data_type.length or 0)
 
 
 def _fits(spark: str, data_type: Atomic) -> bool:
     if data_type.name == "DECIMAL":
         return spark.startswith("decimal")
-    is_text = data_type.name in TEXT and spark.startswith(("varchar", "string"))
+    is_text = data_type.name in (*TEXT, "CHAR") and spark.startswith(("char", "varchar", "string"))
     return is_text or spark in _SPARK_NAMES.get(data_type.name, ())
 
 
@@ -89,6 +97,8 @@ def _convert(value: Any, data_type: Atomic) -> Any:
         return Decimal(str(value))
     if name in TEXT:
         return _exactly(value, str)
+    if name == "CHAR":
+        return _padded(_exactly(value, str), data_type)
     return base64.b64decode(value)
 
 

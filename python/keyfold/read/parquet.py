@@ -71,9 +71,9 @@ def read_file(
 
 
 def leaf_positions(metadata: pq.FileMetaData) -> dict[str, int]:
-    """Positions of top-level atomic columns (and dotted paths of nested ones)."""
-    schema = metadata.schema
-    return {schema.column(place).path: place for place in range(len(schema))}
+    """Positions of top-level atomic columns; `a.b` is a column of that name, never a field."""
+    leaves = enumerate(metadata.schema.column(place) for place in range(len(metadata.schema)))
+    return {leaf.path: place for place, leaf in leaves if leaf.path == leaf.name}
 
 
 def _groups(

@@ -47,12 +47,17 @@ def conjuncts(predicates: Sequence[Json]) -> Iterator[Json]:
 
 
 def columns_of(expression: Any) -> set[str]:
-    """Names of all columns a predicate mentions; a nested field is named by its dotted path."""
+    """Names of all columns a predicate mentions; see `_name` for nested fields."""
     if not isinstance(expression, Mapping):
         return set()
     if "column" in expression:
-        return {".".join(expression["column"])}
+        return {_name(expression["column"])}
     return set().union(*(columns_of(arg) for arg in expression.get("args", ())))
+
+
+def _name(path: Sequence[str]) -> str:
+    """A column's own name; a nested field gets one that no column has, whatever dots it holds."""
+    return path[0] if len(path) == 1 else "\0".join(["", *path])
 
 
 def _may(predicate: Json, ranges: Ranges, outcome: bool) -> bool:
@@ -91,7 +96,7 @@ class _Literals:
 
 
 def _range(expression: Json, ranges: Ranges) -> Range:
-    found = ranges.get(".".join(expression.get("column", ())))
+    found = ranges.get(_name(expression.get("column", ())))
     if found is None:
         raise Unknown
     return found
@@ -150,9 +155,9 @@ def _is_not_null(found: Range, _: _Literals, outcome: bool) -> bool:
 
 
 def _starts_with(found: Range, literals: _Literals, outcome: bool) -> bool:
-    prefix = literals.value(found)
     if not isinstance(found.type, Atomic) or found.type.name not in TEXT:
         raise Unknown
+    prefix = literals.value(found)
     if prefix is None or not found.may_hold_value:
         return False
     if found.low is None or found.high is None:

@@ -122,6 +122,8 @@ def key_ranges(
     for place, (name, (low, high)) in enumerate(zip(layout.key, bounds, strict=True)):
         kind = layout.column(name).type
         low, high = comparable(low, kind), comparable(high, kind)
+        if isinstance(kind, Atomic) and kind.name == "CHAR":
+            low = high = None  # stored in the order of the text without its padding
         if place and isinstance(kind, Atomic) and kind.name in FLOATING:
             high = NAN_TOP  # statistics leave NaN out
         found[name] = Range(kind, low, high, may_hold_null=False)
@@ -157,11 +159,11 @@ def _bucket_hashes(
 
 
 def _pinned(layout: TableLayout, name: str, predicates: Sequence[Json]) -> set[Any] | None:
-    """The values a column may have; None = any. Floating values are left alone: 0.0 and NaN have
-    several bit patterns.
+    """The values a column may have; None = any. Left alone are floating values, as 0.0 and NaN
+    have several bit patterns, and CHAR, which may be stored with or without its padding.
     """
     kind = layout.column(name).type
-    if not isinstance(kind, Atomic) or kind.name in FLOATING:
+    if not isinstance(kind, Atomic) or kind.name in (*FLOATING, "CHAR"):
         return None
     found: set[Any] | None = None
     for predicate in predicates:
