@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keyfold.errors import TableError
+from keyfold.errors import CorruptDataError, TableError
 from keyfold.journey import ORDINAL, CommitMessage
 from keyfold.layout import TableLayout
 from keyfold.merge.plan import plan
@@ -155,6 +155,19 @@ def test_renumbered_files_hold_the_same_rows(tmp_path: Path) -> None:
     again = [row | {"_SEQUENCE_NUMBER": spec.sequence} for row in stored(tmp_path, after)]
     assert again == before
     assert len(list(tmp_path.rglob("*.parquet"))) == 2
+
+
+def test_renumbering_that_fails_leaves_no_new_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = harness.layout(tmp_path, ("k", "INT NOT NULL"), bucket="2")
+    spec = harness.job(found)
+    messages = write(spec, harness.batches(found, [{"k": i} for i in range(50)]))
+    gone = messages[1].files[0].name
+    next(tmp_path.rglob(gone)).unlink()
+    with pytest.raises(CorruptDataError, match="is gone"):
+        renumber(spec, messages, 77)
+    assert not list(tmp_path.rglob("*.parquet"))
 
 
 ENGINES = (

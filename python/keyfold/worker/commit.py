@@ -8,7 +8,6 @@ import random
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any, Literal
 
 from keyfold.journey import CommitMessage, WriteSpec
@@ -55,10 +54,21 @@ def commit_write(question: Frame) -> dict[str, Any]:
     spec, messages = told(question)
     handle = question["write"]["handle"]
     table = open_handle(handle, question["catalog"]["options"], latest=True)
-    again = partial(renumber, spec)
-    if spec.mode == "append":
-        return {"snapshot": commit.append(table, spec, messages, again)}
-    return {"snapshot": commit.overwrite(table, spec, messages, replaced(table, spec), again)}
+    rewritten: list[CommitMessage] = []
+
+    def again(messages: Sequence[CommitMessage], sequence: int) -> Sequence[CommitMessage]:
+        rewritten[:] = renumber(spec, messages, sequence)
+        return rewritten
+
+    try:
+        if spec.mode == "append":
+            return {"snapshot": commit.append(table, spec, messages, again)}
+        return {"snapshot": commit.overwrite(table, spec, messages, replaced(table, spec), again)}
+    except BaseException:
+        # abort_write will name the files of before, not these.
+        if commit.is_abandonable(spec.job):
+            writer.abandon(spec, rewritten)
+        raise
 
 
 def replaced(table: Table, spec: WriteSpec) -> Literal["all", "dynamic"] | Replaces:

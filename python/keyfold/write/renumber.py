@@ -17,16 +17,23 @@ from keyfold.read.files import store_of
 from keyfold.read.parquet import Wanted, read_file
 from keyfold.read.paths import bucket_path
 from keyfold.write.parquet import Target, delete_files, write_files
-from keyfold.write.writer import file_names
+from keyfold.write.writer import abandon, file_names
 
 
 def renumber(
     spec: WriteSpec, messages: Sequence[CommitMessage], sequence: int
 ) -> list[CommitMessage]:
     """The same rows in new files whose rows carry `sequence`; the old files, in no snapshot, are
-    removed.
+    removed. On an error so are the new ones.
     """
-    return [_renumbered(spec, message, sequence) for message in messages]
+    made: list[CommitMessage] = []
+    try:
+        for message in messages:
+            made.append(_renumbered(spec, message, sequence))
+    except BaseException:
+        abandon(spec, made)
+        raise
+    return made
 
 
 def _renumbered(spec: WriteSpec, message: CommitMessage, sequence: int) -> CommitMessage:
