@@ -6,6 +6,7 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.connector.catalog._
 import org.apache.spark.sql.connector.catalog.TableCatalogCapability._
+import org.apache.spark.sql.keyfold.Refusal
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /** Driver side: `spark.sql.catalog.<name> = keyfold.spark.KeyfoldCatalog`; every answer is Python's. */
@@ -34,8 +35,14 @@ final class KeyfoldCatalog extends StagingTableCatalog with KeyfoldNamespaces wi
 
   override def loadTable(ident: Identifier): Table = table(ident, "load_table")
 
+  override def loadTable(ident: Identifier, version: String): Table = noHistory(ident, "VERSION")
+  override def loadTable(ident: Identifier, timestamp: Long): Table = noHistory(ident, "TIMESTAMP")
+
+  private def noHistory(ident: Identifier, what: String): Table =
+    throw Refusal(s"reading table ${shown(ident)} $what AS OF is not supported: the newest snapshot is read")
+
   override def createTable(ident: Identifier, info: TableInfo): Table =
-    table(ident, "create_table", NewTable.fields(ident.name, info): _*)
+    table(ident, "create_table", NewTable.fields(shown(ident), info): _*)
 
   override def alterTable(ident: Identifier, changes: TableChange*): Table =
     table(ident, "alter_table", "changes" -> changes.map(TableChanges.toJson))
@@ -51,11 +58,13 @@ final class KeyfoldCatalog extends StagingTableCatalog with KeyfoldNamespaces wi
   override def stageCreateOrReplace(ident: Identifier, info: TableInfo): StagedTable =
     stage(ident, info, "create_or_replace")
 
+  private def shown(ident: Identifier): String = Names.shown((name() +: ident.namespace.toSeq) :+ ident.name)
+
   private def table(ident: Identifier, question: String, fields: (String, Any)*): KeyfoldTable =
     new KeyfoldTable(catalog, Description(catalog.askOfTable(ident, question, fields: _*)))
 
   private def stage(ident: Identifier, info: TableInfo, mode: String): StagedTable = {
-    val fields = ("mode" -> mode) +: NewTable.fields(ident.name, info)
+    val fields = ("mode" -> mode) +: NewTable.fields(shown(ident), info)
     new StagedKeyfoldTable(catalog, Description(catalog.askOfTable(ident, "stage_table", fields: _*)))
   }
 

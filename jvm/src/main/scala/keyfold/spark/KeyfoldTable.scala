@@ -76,4 +76,8 @@ final class StagedKeyfoldTable(questions: CatalogQuestions, description: Descrip
 /** Driver side: column names as Spark's expressions parse them. */
 object Names {
   def quote(name: String): String = s"`${name.replace("`", "``")}`"
+
+  /** A name as SQL takes it: parts joined by dots, in backticks where they need them. */
+  def shown(parts: Seq[String]): String =
+    parts.map(part => if (part.matches("[A-Za-z_][A-Za-z0-9_]*")) part else quote(part)).mkString(".")
 }

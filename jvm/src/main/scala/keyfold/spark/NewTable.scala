@@ -16,8 +16,9 @@ object NewTable {
   def fields(table: String, info: TableInfo): Seq[(String, Any)] = {
     val properties = info.properties.asScala.toMap
     properties.get(TableCatalog.PROP_PROVIDER).map(_.toLowerCase(Locale.ROOT)).filterNot(OurProviders)
-      .foreach(provider => throw Refusal(s"table $table is declared USING $provider; leave USING out: "
-        + "this catalog's tables are Paimon tables of Parquet files"))
+      .foreach(provider => throw Refusal(s"table $table is declared USING $provider: this catalog's tables "
+        + "are Paimon tables of Parquet files; leave USING out (saveAsTable always names a format: there, use "
+        + "writeTo(…).tableProperty('primary-key', …).create())"))
     Seq(
       "columns" -> info.columns.map(Columns.toJson),
       "partitioning" -> info.partitions.map(partitionColumn(table, _)),

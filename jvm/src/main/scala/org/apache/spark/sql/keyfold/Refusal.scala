@@ -15,8 +15,12 @@ object Refusal {
   private val SparkHas = Set("NoSuchTableError", "TableExistsError", "NoSuchNamespaceError",
     "NamespaceExistsError", "NamespaceNotEmptyError")
 
+  /** What the user changes in the statement: one sentence says it, the rest stays in the cause. */
+  private val Plain = Set("TableError", "NotSupportedError")
+
   def apply(message: String): Refusal = new Refusal(message, null)
 
   def of(failure: KeyfoldException): Throwable =
-    if (SparkHas(failure.kind)) failure else new Refusal(failure.getMessage, failure)
+    if (SparkHas(failure.kind)) failure
+    else new Refusal(if (Plain(failure.kind)) failure.sentence else failure.getMessage, failure)
 }
