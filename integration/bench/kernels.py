@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from keyfold.kernels import jit
+from keyfold.kernels.closed import encode_closed
 from keyfold.kernels.groups import group_starts
 from keyfold.kernels.hash import bucket_hash
-from keyfold.kernels.keys import concatenate, encode
 from keyfold.kernels.order import merge_order
 from keyfold.layout import TableLayout
 from keyfold.merge import SortedRun, fold_unsorted, merge_runs, plan
@@ -83,8 +83,8 @@ def merge_all(table: TableLayout, runs: list[pa.RecordBatch]) -> int:
 def pick_all(runs: list[pa.Array]) -> None:
     """Order, group and pick alone, in rounds of what fits the processor's caches."""
     for at in range(0, len(runs[0]), ROUND):
-        parts = [encode([run.slice(at, ROUND)]) for run in runs]
-        keys = concatenate(parts)
+        parts = [run.slice(at, ROUND) for run in runs]
+        keys = encode_closed([pa.concat_arrays(parts)])
         words, order = merge_order(keys, [len(part) for part in parts])
         order[group_starts(keys, words, order)[1:] - 1]
 

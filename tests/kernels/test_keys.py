@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfold.kernels.extremes import rank
-from keyfold.kernels.keys import concatenate, encode, encode_nullable
+from keyfold.kernels.keys import encode, encode_nullable, rows_up_to
 from keyfold.kernels.order import merge_order, sort_order
 from keyfold.testing.values import ATOMIC, value
 
@@ -36,13 +36,12 @@ def test_sorting_keys_sorts_the_values_and_is_stable(seed: int, columns: int, ro
 def test_merging_runs_is_sorting_them(seed: int, columns: int, lengths: list[int]) -> None:
     random = Random(seed)
     arrays, expected = draw(random, columns, sum(lengths) + 1)
-    parts, rows, start = [], [], 0
+    rows: list[int] = []
+    start = 0
     for length in lengths:
-        run = sorted(range(start, start + length), key=lambda row: expected[row])
-        parts.append(encode([array.take(pa.array(run, pa.int64())) for array in arrays]))
-        rows += run
+        rows += sorted(range(start, start + length), key=lambda row: expected[row])
         start += length
-    keys = concatenate(parts)
+    keys = encode([array.take(pa.array(rows, pa.int64())) for array in arrays])
     words, order = merge_order(keys, lengths)
     assert order.tolist() == sorted(range(len(rows)), key=lambda i: expected[rows[i]])
     assert words.tolist() == keys.words[order].tolist()
@@ -69,11 +68,12 @@ def test_one_column_sorts_in_both_directions(
 def test_above_counts_the_rows_up_to_a_key(seed: int, columns: int, rows: int) -> None:
     arrays, expected = draw(Random(seed), columns, rows)
     order = sorted(range(rows), key=lambda row: expected[row])
-    keys = encode([array.take(pa.array(order)) for array in arrays])
+    ordered = [array.take(pa.array(order)) for array in arrays]
+    keys = encode(ordered)
     for row in range(rows):
         count = sum(expected[other] <= expected[order[row]] for other in range(rows))
         assert keys.above(keys.scalar(row)) == count
-        assert keys.slice(row, rows).above(keys.scalar(row)) == count - row
+        assert rows_up_to(ordered, keys.scalar(row)) == count
 
 
 def test_a_short_key_is_one_word_and_a_long_one_has_bytes() -> None:

@@ -7,6 +7,7 @@ unequal words decide, equal words below 8 mean equal keys, and only the rest nee
 is that of Paimon's key comparator.
 """
 
+import math
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -36,12 +37,6 @@ class Keys:
 
     def __len__(self) -> int:
         return len(self.words)
-
-    def slice(self, start: int, stop: int) -> "Keys":
-        """Rows start:stop, without a copy."""
-        if not self.is_wide:
-            return Keys(self.words[start:stop])
-        return Keys(self.words[start:stop], self.offsets[start : stop + 1], self.data, True)
 
     def scalar(self, row: int) -> int | bytes:
         """The key of one row as Python compares it: a number, or bytes where wide."""
@@ -130,7 +125,7 @@ def encode(columns: Sequence[pa.Array]) -> Keys:
     """
     if not is_wide([column.type for column in columns]):
         return Keys(_packed(columns))
-    if len(columns) == 1 and _is_text(columns[0].type):
+    if len(columns) == 1 and is_text(columns[0].type):
         return of_bytes(*text(columns[0]))
     lengths = np.zeros(len(columns[0]), dtype=np.int64)
     for place, column in enumerate(columns):
@@ -142,6 +137,18 @@ def encode(columns: Sequence[pa.Array]) -> Keys:
     for place, column in enumerate(columns):
         _write(column, place == len(columns) - 1, data, cursor)
     return of_bytes(offsets, data)
+
+
+def rows_up_to(columns: Sequence[pa.Array], bound: int | bytes) -> int:
+    """How many leading rows of sorted key columns are not above `bound`, a `scalar`.
+
+    By the last row of each block, then inside one block, so that few keys are encoded.
+    """
+    rows = len(columns[0])
+    step = max(math.isqrt(rows), 1)
+    marks = pa.array(np.arange(step - 1, rows, step))
+    start = encode([column.take(marks) for column in columns]).above(bound) * step
+    return start + encode([column.slice(start, step) for column in columns]).above(bound)
 
 
 def encode_nullable(column: pa.Array) -> tuple[Keys, Mask]:
@@ -162,22 +169,6 @@ def of_bytes(offsets: Rows, data: Mask) -> Keys:
     return Keys(words, offsets, data, True)
 
 
-def concatenate(parts: Sequence[Keys]) -> Keys:
-    """One `Keys` of all rows, in order; the parts are of one key."""
-    if len(parts) == 1:
-        return parts[0]
-    words = np.concatenate([part.words for part in parts])
-    if not parts[0].is_wide:
-        return Keys(words)
-    data = np.concatenate([part.data[part.offsets[0] : part.offsets[-1]] for part in parts])
-    offsets = np.empty(len(words) + 1, dtype=np.int64)
-    offsets[0] = row = base = 0
-    for part in parts:
-        offsets[row + 1 : row + 1 + len(part)] = part.offsets[1:] + (base - part.offsets[0])
-        row, base = row + len(part), base + int(part.offsets[-1] - part.offsets[0])
-    return Keys(words, offsets, data, True)
-
-
 def _packed(columns: Sequence[pa.Array]) -> Words:
     words = ordered(columns[0])
     for column in columns[1:]:
@@ -185,7 +176,8 @@ def _packed(columns: Sequence[pa.Array]) -> Words:
     return words
 
 
-def _is_text(kind: pa.DataType) -> bool:
+def is_text(kind: pa.DataType) -> bool:
+    """Whether values are strings of bytes."""
     return bool(
         types.is_string(kind)
         or types.is_binary(kind)
@@ -195,7 +187,7 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _measure(column: pa.Array, is_last: bool, lengths: Rows) -> None:
-    if not _is_text(column.type):
+    if not is_text(column.type):
         lengths += (width(column.type) or 128) // 8
     elif is_last:
         lengths += np.diff(text(column)[0])
@@ -205,7 +197,7 @@ def _measure(column: pa.Array, is_last: bool, lengths: Rows) -> None:
 
 def _write(column: pa.Array, is_last: bool, data: Mask, cursor: Rows) -> None:
     bit_width = width(column.type)
-    if _is_text(column.type):
+    if is_text(column.type):
         (put_raw if is_last else put_escaped)(*text(column), data, cursor)
     elif bit_width is not None:
         put_words(ordered(column), bit_width // 8, data, cursor)

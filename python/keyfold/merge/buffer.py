@@ -7,8 +7,8 @@ import pyarrow as pa
 from pyarrow import types
 
 from keyfold.kernels.buffers import Rows
+from keyfold.kernels.closed import encode_closed
 from keyfold.kernels.groups import group_starts
-from keyfold.kernels.keys import encode
 from keyfold.kernels.order import sort_order
 from keyfold.merge import kinds as row_kinds
 from keyfold.merge.columns import combine, indices, take
@@ -40,7 +40,7 @@ def fold_unsorted(
     columns = {name: _column(batches, name) for name in plan.reads}
     ordinals = None if ordinal is None else combine([batch.column(ordinal) for batch in batches])
     rows = sort_rows(plan, columns, ordinals, rows)
-    keys = encode([columns[name] for name in plan.key])
+    keys = encode_closed([columns[name] for name in plan.key])
     words, order = sort_order(keys, rows)
     step = Step(columns, kinds, order, group_starts(keys, words, order))
     folded = fold_step(plan, step, False)

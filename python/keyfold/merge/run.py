@@ -11,8 +11,8 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
+from keyfold.kernels.closed import encode_closed
 from keyfold.kernels.groups import group_starts
-from keyfold.kernels.keys import concatenate
 from keyfold.kernels.order import merge_order
 from keyfold.merge import kinds as row_kinds
 from keyfold.merge.columns import combine, indices, keep, take
@@ -20,7 +20,7 @@ from keyfold.merge.declare import Folded, Step
 from keyfold.merge.kinds import SEQUENCE_NUMBER, VALUE_KIND, Kinds, is_retract
 from keyfold.merge.plan import MergePlan
 from keyfold.merge.sequence import sort_groups
-from keyfold.merge.window import Piece, Window, rounds
+from keyfold.merge.window import Window, rounds
 
 OUTPUT_ROWS = 1 << 17
 _SYSTEM_FIELDS = [
@@ -87,11 +87,11 @@ class _Merge:
     system_columns: bool
     drop_deletes: bool
 
-    def round(self, pieces: Sequence[list[Piece]]) -> Iterator[pa.RecordBatch]:
+    def round(self, pieces: Sequence[list[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
         """The merged rows of one round."""
         busy = [run for run, parts in enumerate(pieces) if parts]
         if len(busy) == 1:
-            for batch, _ in pieces[busy[0]]:
+            for batch in pieces[busy[0]]:
                 yield self._pass(batch, busy[0])
         elif busy:
             yield self._fold(pieces)
@@ -108,18 +108,17 @@ class _Merge:
             kinds = kinds[flags]
         return self._batch(arrays, numbers, kinds, len(arrays[0]) if arrays else batch.num_rows)
 
-    def _fold(self, pieces: Sequence[list[Piece]]) -> pa.RecordBatch:
-        keys = concatenate([keys for parts in pieces for _, keys in parts])
-        lengths = [sum(len(keys) for _, keys in parts) for parts in pieces]
-        batches = [[batch for batch, _ in parts] for parts in pieces]
-        flat = [batch for parts in batches for batch in parts]
+    def _fold(self, pieces: Sequence[list[pa.RecordBatch]]) -> pa.RecordBatch:
+        lengths = [sum(batch.num_rows for batch in parts) for parts in pieces]
+        flat = [batch for parts in pieces for batch in parts]
         columns = {
             name: combine([batch.column(name) for batch in flat]) for name in self.plan.reads
         }
         kinds = concatenated_kinds(flat)
+        keys = encode_closed([columns[name] for name in self.plan.key])
         words, order = merge_order(keys, lengths)
         starts = group_starts(keys, words, order)
-        numbers = self._numbers(batches)
+        numbers = self._numbers(pieces)
         deciding = numbers if self.ranges_overlap else None
         sort_groups(self.plan, columns, deciding, kinds, order, starts)
         folded = fold_step(self.plan, Step(columns, kinds, order, starts), self.drop_deletes)

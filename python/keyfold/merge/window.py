@@ -10,13 +10,11 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from keyfold.kernels.keys import Keys, encode
+from keyfold.kernels.keys import encode, rows_up_to
 
 ROUND_ROWS = 1 << 18
 ROUND_BYTES = 1 << 28
 LEAST_ROWS = 1 << 12
-
-Piece = tuple[pa.RecordBatch, Keys]
 
 
 class Window:
@@ -27,7 +25,7 @@ class Window:
         self._key = key
         self._want_rows = max(LEAST_ROWS, ROUND_ROWS // runs)
         self._want_bytes = ROUND_BYTES // runs
-        self._pieces: deque[Piece] = deque()
+        self._pieces: deque[pa.RecordBatch] = deque()
         self._rows = 0
         self._bytes = 0.0
         self._is_drained = False
@@ -45,11 +43,10 @@ class Window:
                 self._add(batch)
 
     def _add(self, batch: pa.RecordBatch) -> None:
-        keys = encode([batch.column(name) for name in self._key])
         size = batch.nbytes
         most = max(1, min(self._want_rows, int(self._want_bytes * batch.num_rows / max(size, 1))))
         for start in range(0, batch.num_rows, most):
-            self._pieces.append((batch.slice(start, most), keys.slice(start, start + most)))
+            self._pieces.append(batch.slice(start, most))
         self._rows += batch.num_rows
         self._bytes += size
 
@@ -64,31 +61,37 @@ class Window:
         if self._is_drained and len(self._pieces) <= 1:
             return None
         rows = 0
-        for _, keys in self._pieces:
-            rows += len(keys)
+        for batch in self._pieces:
+            rows += batch.num_rows
             if rows >= self._want_rows:
                 break
-        return keys.scalar(len(keys) - 1)
+        return self._last_key(batch)
 
-    def cut(self, bound: int | bytes | None) -> list[Piece]:
+    def cut(self, bound: int | bytes | None) -> list[pa.RecordBatch]:
         """Take off the rows with keys up to `bound`, all for None."""
-        taken: list[Piece] = []
+        taken: list[pa.RecordBatch] = []
         while self._pieces:
-            batch, keys = self._pieces[0]
-            count = len(keys) if bound is None else keys.above(bound)
-            if count < len(keys):
-                self._pieces[0] = (batch.slice(count), keys.slice(count, len(keys)))
+            batch = self._pieces[0]
+            count = batch.num_rows if bound is None else rows_up_to(self._key_columns(batch), bound)
+            if count < batch.num_rows:
+                self._pieces[0] = batch.slice(count)
                 if count:
-                    taken.append((batch.slice(0, count), keys.slice(0, count)))
+                    taken.append(batch.slice(0, count))
                 break
             taken.append(self._pieces.popleft())
-        rows = sum(len(keys) for _, keys in taken)
+        rows = sum(batch.num_rows for batch in taken)
         self._bytes -= self._bytes * rows / max(self._rows, 1)
         self._rows -= rows
         return taken
 
+    def _key_columns(self, batch: pa.RecordBatch) -> list[pa.Array]:
+        return [batch.column(name) for name in self._key]
 
-def rounds(windows: Sequence[Window]) -> Iterator[list[list[Piece]]]:
+    def _last_key(self, batch: pa.RecordBatch) -> int | bytes:
+        return encode(self._key_columns(batch.slice(batch.num_rows - 1))).scalar(0)
+
+
+def rounds(windows: Sequence[Window]) -> Iterator[list[list[pa.RecordBatch]]]:
     """For each round the pieces of every run (in the runs' order, maybe none), ascending by key."""
     while any(not window.is_empty for window in windows):
         bounds = [window.bound for window in windows if not window.is_empty]

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from keyfold.journey import Split
-from keyfold.kernels.keys import encode
+from keyfold.kernels.keys import encode, rows_up_to
 from keyfold.layout import TableLayout
 from keyfold.read.literals import comparable, manifest_value
 from keyfold.read.predicates import Ranges
@@ -27,7 +27,7 @@ class _End:
 
     def reach(self, batch: pa.RecordBatch) -> int:
         """How many leading rows of a sorted batch are not above this end."""
-        return encode([batch.column(name) for name in self.names]).above(self.bound)
+        return rows_up_to([batch.column(name) for name in self.names], self.bound)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,124 @@
+"""Keys of rows that are compared with one another only: as narrow as these rows allow.
+
+A key whose columns, in these rows, differ in 64 bits together is one word: numbers by their range,
+texts by the few bytes behind the prefix that all share. What is left as bytes loses that prefix
+too, so that a word's seven bytes decide more.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from keyfold.kernels.buffers import Mask, Rows, Words, text
+from keyfold.kernels.jit import kernel
+from keyfold.kernels.keys import Keys, encode, is_text, is_wide, of_bytes, words_at
+from keyfold.kernels.words import ordered, values_of_decimal, width
+
+
+@kernel("int64(int64[::1], uint8[::1])")
+def common_prefix(offsets: Rows, data: Mask) -> int:
+    """How many leading bytes all rows share."""
+    first, shared = offsets[0], offsets[1] - offsets[0]
+    for row in range(1, len(offsets) - 1):
+        start = offsets[row]
+        shared = min(shared, offsets[row + 1] - start)
+        for i in range(shared):
+            if data[start + i] != data[first + i]:
+                shared = i
+                break
+        if shared == 0:
+            break
+    return int(shared)
+
+
+@kernel("void(int64[::1], uint8[::1], int64, int64[::1], uint8[::1])")
+def cut_prefix(offsets: Rows, data: Mask, size: int, out_offsets: Rows, out: Mask) -> None:
+    """Copy every row without its first `size` bytes."""
+    at = np.int64(0)
+    out_offsets[0] = 0
+    for row in range(len(offsets) - 1):
+        for i in range(offsets[row] + size, offsets[row + 1]):
+            out[at] = data[i]
+            at += 1
+        out_offsets[row + 1] = at
+
+
+@kernel("void(int64[::1], uint8[::1], int64, uint64[::1])")
+def whole_words(starts: Rows, data: Mask, size: int, out: Words) -> None:
+    """out[i] is the number that the `size` bytes from starts[i] spell, at most eight."""
+    for i in range(len(out)):
+        word = np.uint64(0)
+        for byte in range(size):
+            word = (word << np.uint64(8)) | np.uint64(data[starts[i] + byte])
+        out[i] = word
+
+
+def encode_closed(columns: Sequence[pa.Array]) -> Keys:
+    """Keys of rows given by their key columns, without nulls, in key order; they compare with one
+    another as `encode` of the same rows does, and with no other keys.
+    """
+    if not is_wide([column.type for column in columns]):
+        return encode(columns)
+    packed = _packed(columns) if len(columns[0]) else None
+    return Keys(packed) if packed is not None else _without_prefix(encode(columns))
+
+
+def _packed(columns: Sequence[pa.Array]) -> Words | None:
+    """One word a row, if what differs between the rows fits."""
+    total, used = np.zeros(len(columns[0]), dtype=np.uint64), 0
+    for column in columns:
+        words = _words(column)
+        if words is None:
+            return None
+        differing = int(np.bitwise_or.reduce(words ^ words[0]))
+        if not differing:
+            continue
+        unused = np.uint64((differing & -differing).bit_length() - 1)
+        least = words.min()
+        bits = (int(words.max() - least) >> int(unused)).bit_length()
+        used += bits
+        if used > 64:
+            return None
+        shifted = total << np.uint64(bits) if bits < 64 else total
+        total = shifted | ((words - least) >> unused)
+    return total
+
+
+def _words(column: pa.Array) -> Words | None:
+    """Ordered words that are all of a key column: of numbers, of wide decimals with equal high
+    words, of texts with few bytes behind a common prefix.
+    """
+    if width(column.type) is not None:
+        return ordered(column)
+    if is_text(column.type):
+        return _text_words(*text(column))
+    pairs = values_of_decimal(column)
+    is_low = bool((pairs[:, 1] == pairs[0, 1]).all())
+    return np.ascontiguousarray(pairs[:, 0]) if is_low else None
+
+
+def _text_words(offsets: Rows, data: Mask) -> Words | None:
+    prefix = int(common_prefix(offsets, data))
+    lengths = np.diff(offsets) - prefix
+    longest, is_even = int(lengths.max()), bool((lengths == lengths[0]).all())
+    if longest > (8 if is_even else 7):
+        return None
+    words = np.empty(len(lengths), dtype=np.uint64)
+    starts = offsets[:-1] + prefix
+    if is_even:
+        whole_words(starts, data, longest, words)
+    else:
+        words_at(starts, offsets[1:], data, words)
+    return words
+
+
+def _without_prefix(keys: Keys) -> Keys:
+    size = int(common_prefix(keys.offsets, keys.data)) if len(keys) else 0
+    if not size:
+        return keys
+    offsets = np.empty_like(keys.offsets)
+    left = int(keys.offsets[-1] - keys.offsets[0]) - size * len(keys)
+    data = np.empty(max(left, 1), dtype=np.uint8)
+    cut_prefix(keys.offsets, keys.data, size, offsets, data)
+    return of_bytes(offsets, data)
