@@ -31,3 +31,14 @@ SELECT id, a, m, s, aa, ms FROM t WHERE id = 1;
 SELECT 1 AS id, array(9) AS a, CAST(NULL AS MAP<STRING, BIGINT>) AS m,
   named_struct('x', CAST(NULL AS INT), 'y', 'z') AS s, CAST(NULL AS ARRAY<ARRAY<STRING>>) AS aa,
   CAST(map() AS MAP<STRING, STRUCT<a: ARRAY<STRUCT<p: INT, q: TIMESTAMP_NTZ>>, b: BINARY>>) AS ms;
+
+-- A NULL struct whose fields are NOT NULL, at any depth.
+CREATE TABLE required (id INT, v STRUCT<a: INT NOT NULL, s: STRUCT<t: STRING NOT NULL> NOT NULL>,
+  w ARRAY<STRUCT<d: DECIMAL(5, 2) NOT NULL, l: ARRAY<INT> NOT NULL>>,
+  PRIMARY KEY (id) NOT ENFORCED);
+INSERT INTO required VALUES (1, NULL, NULL), (2, named_struct('a', 2, 's', named_struct('t', 'x')),
+  array(named_struct('d', 1.5, 'l', array(1)), NULL)), (3, NULL, array(NULL)), (4, NULL, array());
+-- query
+SELECT * FROM required;
+-- query
+SELECT id, v.a, v.s.t FROM required WHERE v.a IS NULL;

@@ -11,6 +11,7 @@ from keyfold.errors import TableError
 from keyfold.journey import KIND, ORDINAL, WriteSpec
 from keyfold.merge.kinds import from_text
 from keyfold.options import TableOptions
+from keyfold.read.nested import settled
 
 
 def conform(spec: WriteSpec, options: TableOptions, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -42,7 +43,7 @@ def conform(spec: WriteSpec, options: TableOptions, batch: pa.RecordBatch) -> pa
 def _column(batch: pa.RecordBatch, place: int | None, field: pa.Field) -> pa.Array:
     if place is None:
         return pa.nulls(batch.num_rows, field.type)
-    column = batch.column(place)
+    column = settled(batch.column(place))
     return column if column.type.equals(field.type) else pc.cast(column, field.type)
 
 
