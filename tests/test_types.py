@@ -119,7 +119,8 @@ def test_spark_types_without_a_place(spark: Any) -> None:
 
 
 def test_collations_hide_in_metadata() -> None:
-    field = {"name": "s", "type": "string", "nullable": True, "metadata": {"__COLLATIONS": {"s": "icu.FR"}}}
+    collations = {"__COLLATIONS": {"s": "icu.FR"}}
+    field = {"name": "s", "type": "string", "nullable": True, "metadata": collations}
     with pytest.raises(NotSupportedError, match="collated STRING"):
         types.from_spark({"type": "struct", "fields": [field]})
 

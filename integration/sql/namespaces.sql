@@ -59,3 +59,15 @@ DROP NAMESPACE keyfold.sql_spare;
 DROP NAMESPACE IF EXISTS keyfold.sql_spare;
 -- error: nowhere
 CREATE TABLE keyfold.nowhere.t (id INT, PRIMARY KEY (id));
+
+-- RENAME takes a full name too, and names what is in its way.
+-- keyfold
+CREATE TABLE full_name (id INT, PRIMARY KEY (id));
+-- keyfold
+ALTER TABLE full_name RENAME TO keyfold.sql_namespaces.fuller_name;
+-- holds: fuller_name
+SHOW TABLES LIKE 'full*';
+-- error: third | already exists
+ALTER TABLE fuller_name RENAME TO keyfold.sql_namespaces.third;
+-- error: nowhere | cannot be found
+ALTER TABLE fuller_name RENAME TO keyfold.nowhere.t;

@@ -96,6 +96,12 @@ CREATE TABLE t (id INT, _VALUE_KIND INT, PRIMARY KEY (id));
 -- error: parquet
 CREATE TABLE t (id INT, PRIMARY KEY (id)) USING parquet;
 
+-- error: BUCKET | did you mean bucket?
+CREATE TABLE t (id INT, PRIMARY KEY (id)) TBLPROPERTIES ('BUCKET' = '2');
+-- error: STRUCT without fields
+CREATE TABLE t (id INT, v STRUCT<>, PRIMARY KEY (id));
+-- error: keyfold.t needs a namespace: keyfold.default.t
+CREATE TABLE keyfold.t (id INT, PRIMARY KEY (id));
 -- error: without a name
 CREATE TABLE t (id INT, `` INT, PRIMARY KEY (id));
 

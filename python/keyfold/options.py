@@ -229,7 +229,7 @@ def unknown_option(table: str, name: str) -> TableError | NotSupportedError:
     """The error for a name we lack: known to Paimon, or unknown with the nearest known name."""
     if name in PAIMON_OPTIONS:
         return _known_to_paimon(table, name)
-    near = difflib.get_close_matches(name, _nearby_names(name), 1, 0.6)
+    near = difflib.get_close_matches(name.lower(), _nearby_names(name), 1, 0.6)
     hint = f"; did you mean {near[0]}?" if near else ""
     return TableError(
         f"option {name} of table {table} is unknown{hint} "

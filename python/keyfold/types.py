@@ -365,6 +365,8 @@ def check_storable(data_type: DataType, column: str) -> None:
         case Map(key, value):
             check_storable(key, column)
             check_storable(value, column)
+        case Row(()):
+            raise NotSupportedError(f"column {column}: a STRUCT without fields is not supported")
         case Row(fields):
             for field in fields:
                 check_storable(field.type, f"{column}.{field.name}")

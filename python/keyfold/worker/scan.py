@@ -27,9 +27,8 @@ def plan_scan(question: Frame) -> dict[str, Any]:
 
 
 def description(table: Table, report: ScanReport, limit: int | None) -> str:
-    """What EXPLAIN shows: table, snapshot, files, and what was pushed down."""
+    """What EXPLAIN shows behind the table: snapshot, files, and what was pushed down."""
     parts = [
-        table.layout.name,
         "no snapshot" if report.snapshot is None else f"snapshot {report.snapshot}",
         f"{report.files_read} of {report.files_total} files",
     ]

@@ -17,14 +17,21 @@ final class CatalogQuestions(val name: String, options: Map[String, String]) ext
   }
 
   def askOfTable(ident: Identifier, question: String, fields: (String, Any)*): JsonNode =
-    inNamespace(ident.namespace)(try ask(question, ("ident" -> json(ident)) +: fields: _*)
+    inNamespace(ident.namespace)(asked(ident, ident, question, fields: _*))
+
+  /** What is missing is then the new namespace, what exists the new name. */
+  def rename(from: Identifier, to: Identifier): Unit =
+    inNamespace(to.namespace)(asked(from, to, "rename_table", "to" -> json(to))): Unit
+
+  private def asked(ident: Identifier, made: Identifier, question: String, fields: (String, Any)*): JsonNode =
+    try ask(question, ("ident" -> json(ident)) +: fields: _*)
     catch {
       case failure: KeyfoldException => throw (failure.kind match {
           case "NoSuchTableError" => new NoSuchTableException(ident)
-          case "TableExistsError" => new TableAlreadyExistsException(ident)
+          case "TableExistsError" => new TableAlreadyExistsException(made)
           case _ => failure
         })
-    })
+    }
 
   def askOfNamespace(namespace: Array[String], question: String, fields: (String, Any)*): JsonNode =
     inNamespace(namespace)(ask(question, ("namespace" -> namespace) +: fields: _*))

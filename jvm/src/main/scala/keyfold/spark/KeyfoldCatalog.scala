@@ -42,7 +42,7 @@ final class KeyfoldCatalog extends StagingTableCatalog with KeyfoldNamespaces wi
     throw Refusal(s"reading table ${shown(ident)} $what AS OF is not supported: the newest snapshot is read")
 
   override def createTable(ident: Identifier, info: TableInfo): Table =
-    table(ident, "create_table", NewTable.fields(shown(ident), info): _*)
+    table(ident, "create_table", fields(ident, info): _*)
 
   override def alterTable(ident: Identifier, changes: TableChange*): Table =
     table(ident, "alter_table", "changes" -> changes.map(TableChanges.toJson))
@@ -50,8 +50,12 @@ final class KeyfoldCatalog extends StagingTableCatalog with KeyfoldNamespaces wi
   override def dropTable(ident: Identifier): Boolean = drop(ident, purge = false)
   override def purgeTable(ident: Identifier): Boolean = drop(ident, purge = true)
 
-  override def renameTable(from: Identifier, to: Identifier): Unit =
-    catalog.askOfTable(from, "rename_table", "to" -> catalog.json(to)): Unit
+  /** Spark leaves the catalog's name in front of a new name that was written in full. */
+  override def renameTable(from: Identifier, to: Identifier): Unit = {
+    val isFull = to.namespace.length == 2 && to.namespace.head == name()
+    val target = if (isFull) Identifier.of(to.namespace.tail, to.name) else to
+    catalog.rename(from, target)
+  }
 
   override def stageCreate(ident: Identifier, info: TableInfo): StagedTable = stage(ident, info, "create")
   override def stageReplace(ident: Identifier, info: TableInfo): StagedTable = stage(ident, info, "replace")
@@ -63,8 +67,14 @@ final class KeyfoldCatalog extends StagingTableCatalog with KeyfoldNamespaces wi
   private def table(ident: Identifier, question: String, fields: (String, Any)*): KeyfoldTable =
     new KeyfoldTable(catalog, Description(catalog.askOfTable(ident, question, fields: _*)))
 
+  private def fields(ident: Identifier, info: TableInfo): Seq[(String, Any)] = {
+    if (ident.namespace.isEmpty)
+      throw Refusal(s"table ${shown(ident)} needs a namespace: ${name()}.default.${ident.name}, for one")
+    NewTable.fields(shown(ident), info)
+  }
+
   private def stage(ident: Identifier, info: TableInfo, mode: String): StagedTable = {
-    val fields = ("mode" -> mode) +: NewTable.fields(shown(ident), info)
+    val fields = ("mode" -> mode) +: this.fields(ident, info)
     new StagedKeyfoldTable(catalog, Description(catalog.askOfTable(ident, "stage_table", fields: _*)))
   }
 

@@ -31,7 +31,7 @@ final case class KeyfoldScan(
   override def toBatch(): Batch = this
   override def columnarSupportMode(): ColumnarSupportMode = ColumnarSupportMode.SUPPORTED
 
-  override def description(): String = s"keyfold ${plan.path("description").asText}"
+  override def description(): String = s"keyfold: ${plan.path("description").asText}"
 
   override def estimateStatistics(): Statistics = new Statistics {
     override def sizeInBytes(): OptionalLong = OptionalLong.of(plan.path("bytes").asLong)
