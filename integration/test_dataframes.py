@@ -116,3 +116,20 @@ def test_to_arrow_and_pandas(spark: SparkSession, table: str) -> None:
     rows(spark, (1, "a"), (2, "b")).writeTo(table).append()
     arrow = assert_ours(spark.table(table).orderBy("id")).toArrow()
     assert arrow.to_pylist() == [{"id": 1, "v": "a"}, {"id": 2, "v": "b"}]
+
+
+def test_a_frame_outlives_what_alter_adds(spark: SparkSession, table: str) -> None:
+    rows(spark, (1, "a")).writeTo(table).append()
+    frame = spark.table(table)
+    spark.sql(f"ALTER TABLE {table} ADD COLUMN w INT")
+    spark.sql(f"INSERT INTO {table} VALUES (2, 'b', 3)")
+    assert sorted(map(tuple, frame.collect())) == [(1, "a"), (2, "b")]
+
+
+def test_a_query_reads_on_while_its_table_is_replaced(spark: SparkSession, table: str) -> None:
+    spark.range(1000).selectExpr("id", "CAST(id AS STRING) AS v").writeTo(table).append()
+    found = spark.table(table).toLocalIterator()
+    first = next(found)
+    rows(spark, (7, "new")).writeTo(table).tableProperty("primary-key", "id").createOrReplace()
+    assert sorted(row.id for row in (first, *found)) == list(range(1000))
+    assert [tuple(row) for row in spark.table(table).collect()] == [(7, "new")]

@@ -283,3 +283,13 @@ def test_names_are_what_sql_takes(tmp_path: Path) -> None:
 def test_a_column_needs_a_name(tmp_path: Path) -> None:
     with pytest.raises(TableError, match="a column without a name"):
         catalog(tmp_path).create_table(HOME, "t", new_table(column("k"), column(" ")))
+
+
+def test_an_id_is_for_life(tmp_path: Path) -> None:
+    ours, made = catalog(tmp_path), tables.table(tmp_path).describe()
+    changes = [{"change": "add_column", "name": ["w"], "type": "long"}]
+    altered = ours.alter_table(HOME, "t", changes).describe()
+    assert altered["id"] == made["id"]
+    assert altered["version"] != made["version"]
+    ours.drop_table(HOME, "t")
+    assert tables.table(tmp_path).describe()["id"] != made["id"]

@@ -123,6 +123,12 @@ class Table:
             "identity": self.layout.identity,
         }
 
+    @property
+    def _birth(self) -> str:
+        """What stays when the table is altered and changes when it is dropped and made anew."""
+        schemas = Schemas(self.files, self.layout.location, self.layout.name)
+        return _stamp(schemas, 0) or self.layout.identity
+
     def describe(self) -> dict[str, Any]:
         """What the JVM shows Spark of the table (JSON)."""
         layout = self.layout
@@ -130,7 +136,7 @@ class Table:
             "name": layout.name,
             "namespace": [self.namespace],
             "table": self.table,
-            "id": self.layout.identity,
+            "id": self._birth,
             "version": f"{layout.schema_id}:{self.snapshot_id or 0}",
             "columns": [_column_json(column) for column in layout.columns],
             "primary_key": list(layout.primary_key),

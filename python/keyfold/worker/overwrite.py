@@ -26,7 +26,7 @@ def replaced_by(layout: TableLayout, filters: Sequence[Json]) -> Replaces:
             raise NotSupportedError(
                 f"table {layout.name}: an overwrite replaces whole partitions, so its condition "
                 f"takes partition columns ({', '.join(layout.partition_keys) or 'there is none'}); "
-                f"found {describe(predicate)}. Use INSERT, or DELETE first"
+                f"found {describe(predicate)}. INSERT replaces single rows by their key"
             )
 
     def replaces(values: tuple[Any, ...]) -> bool:
