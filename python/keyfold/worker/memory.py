@@ -36,8 +36,8 @@ def data_bytes() -> int:
 
 
 def explained(error: Exception) -> Exception:
-    """The error as it is, or, for a MemoryError, one of ours that says which option to raise."""
-    if not isinstance(error, MemoryError):
+    """The error as it is, or, where memory ran out, one of ours that says which option to raise."""
+    if not isinstance(error, MemoryError) and "can't start new thread" not in str(error):
         return error
     limit, _ = resource.getrlimit(resource.RLIMIT_DATA)
     capped = "has no cap of its own" if limit == resource.RLIM_INFINITY else "reached its cap"

@@ -26,17 +26,37 @@ def answer(channel: Channel, question: wire.Frame) -> None:
     channel.send({"ok": {}})
     traffic = Traffic()
     rows = traffic.counted(ahead(channel.receive_batches()))
+    messages = written(channel, spec, rows)
+    if messages is None:
+        refuse(channel, rows)
+    else:
+        drain(rows)
+        deliver(channel, spec, messages, traffic)
+
+
+def written(
+    channel: Channel, spec: WriteSpec, rows: Iterator[pa.RecordBatch]
+) -> Sequence[CommitMessage] | None:
+    """The files of the rows; None where it failed and the JVM was told why."""
     try:
-        messages = writer.write(spec, rows)
+        return writer.write(spec, rows)
     except Disconnected:
         raise
     except Exception as e:
         channel.send(wire.failure(memory.explained(e), f"writing table {spec.layout.name}"))
+        return None
+
+
+def refuse(channel: Channel, rows: Iterator[pa.RecordBatch]) -> None:
+    """Take what the JVM still sends after an error; Disconnected where even that is impossible.
+
+    Without memory, or with a stream that broke, nothing can follow on this connection.
+    """
+    try:
         drain(rows)
         verdict(channel)
-        return
-    drain(rows)
-    deliver(channel, spec, messages, traffic)
+    except Exception as e:
+        raise Disconnected(f"no more can be received: {e}") from e
 
 
 def deliver(

@@ -1,16 +1,25 @@
 package keyfold.spark
 
+import java.io.RandomAccessFile
 import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.{Files, Path}
 
 /** Both sides: the end of what a Python process wrote to its standard error. */
 object Errors {
-  private val TailLength = 4000
+  private val TailBytes = 4000
   private val FateWaitMillis = 1000L
 
-  def tail(file: Path): String = {
-    val text = if (Files.exists(file)) new String(Files.readAllBytes(file), UTF_8) else ""
-    text.takeRight(TailLength).strip
+  /** The last whole lines of the file; "" if there is none. */
+  def tail(file: Path): String = if (!Files.exists(file)) "" else {
+    val opened = new RandomAccessFile(file.toFile, "r")
+    try {
+      val start = math.max(0L, opened.length - TailBytes)
+      opened.seek(start)
+      val bytes = new Array[Byte]((opened.length - start).toInt)
+      opened.readFully(bytes)
+      val text = new String(bytes, UTF_8)
+      (if (start == 0) text else text.drop(text.indexOf('\n') + 1)).strip
+    } finally opened.close()
   }
 
   /** The same for a worker that died: the fork server adds how it ended within a moment. */
@@ -18,7 +27,8 @@ object Errors {
     val giveUp = System.nanoTime + FateWaitMillis * 1000000
     while (!hasFate(file) && System.nanoTime < giveUp) Thread.sleep(20)
     val text = tail(file)
-    if (text.isEmpty) "; it wrote no error" else s"; the end of its standard error:\n$text"
+    val unseen = if (hasFate(file)) "" else " (how is not known: its fork server ended, too)"
+    if (text.isEmpty) s"$unseen; it wrote no error" else s"$unseen; the end of its standard error:\n$text"
   }
 
   private def hasFate(file: Path): Boolean =

@@ -16,16 +16,19 @@ final class ForkServer(process: Process, directory: Path, token: String) {
 
   /** A new worker of the role "worker" or "driver". */
   def connect(role: String): Worker = {
+    val memory = if (role == "worker") Settings.workerMemory else None
     val channel = SocketChannel.open(StandardProtocolFamily.UNIX)
     try {
       channel.connect(address): Unit
-      val memory = if (role == "worker") Settings.workerMemory else None
       Frames.write(channel, Json.obj("token" -> token, "role" -> role, "memory" -> memory))
       val welcome = Frames.read(channel)
       if (welcome.has("error")) throw KeyfoldException.fromAnswer(welcome.get("error"))
       val ok = welcome.get("ok")
       new Worker(channel, ok.path("pid").asLong, Path.of(ok.path("stderr").asText))
     } catch {
+      case refused: KeyfoldException =>
+        channel.close()
+        throw refused
       case failure: IOException =>
         channel.close()
         throw new KeyfoldException("WorkerDied", "keyfold's fork server gave no worker; the end of "

@@ -19,7 +19,7 @@ final class KeyfoldDataWriter(write: String, schema: StructType, partitionId: In
 
     /** Ends the rows, says whether to keep them, and returns the worker's answer. */
     def end(commit: Boolean): String = {
-      lease.worker.alive(rows.finish())
+      lease.worker.heard(rows.finish())
       rows.close()
       val answer = lease.worker.ask(Json.obj("commit" -> commit))
       lease.giveBack()
@@ -54,7 +54,7 @@ final class KeyfoldDataWriter(write: String, schema: StructType, partitionId: In
   /** Sends the batch that is full. A worker that speaks before it is asked has failed. */
   private def send(stream: Stream): Unit = {
     lazy val worker = stream.lease.worker
-    worker.alive(stream.rows.flush())
+    worker.heard(stream.rows.flush())
     if (worker.hasAnswered) worker.answer(): Unit
   }
 }

@@ -6,6 +6,8 @@ import org.apache.spark.sql.SparkSession
 
 /** Both sides: the value of a `spark.*` setting where this code runs. */
 object Settings {
+  private val WorkerMemory = "spark.keyfold.worker.memory"
+
   /** The session's value if there is one (Spark carries it into tasks), else the application's. */
   def get(name: String): Option[String] = {
     val inTask = Option(TaskContext.get()).map(task => Option(task.getLocalProperty(name)))
@@ -15,7 +17,13 @@ object Settings {
   def isDriver: Boolean = Option(SparkEnv.get).forall(_.executorId == "driver")
 
   /** The most bytes a worker may take, if `spark.keyfold.worker.memory` says. */
-  def workerMemory: Option[Long] = get("spark.keyfold.worker.memory").map(JavaUtils.byteStringAsBytes)
+  def workerMemory: Option[Long] = get(WorkerMemory).map { value =>
+    try JavaUtils.byteStringAsBytes(value)
+    catch {
+      case failure: NumberFormatException => throw new KeyfoldException("KeyfoldError",
+        s"$WorkerMemory is '$value'; expected a number of bytes with a unit, as 512m or 2g", failure)
+    }
+  }
 
   private def ofSession(name: String): Option[String] =
     SparkSession.getActiveSession.orElse(SparkSession.getDefaultSession).flatMap(_.conf.getOption(name))

@@ -1,6 +1,7 @@
 package keyfold.spark
 
 import java.io.IOException
+import java.net.SocketException
 import java.nio.ByteBuffer
 import java.nio.channels.{AsynchronousCloseException, ReadableByteChannel, SocketChannel, WritableByteChannel}
 import java.nio.file.Path
@@ -20,7 +21,7 @@ final class Worker(channel: SocketChannel, val pid: Long, errors: Path) extends 
     answer()
   }
 
-  def send(frame: JsonNode): Unit = alive(Frames.write(channel, frame))
+  def send(frame: JsonNode): Unit = heard(Frames.write(channel, frame))
 
   def answer(): JsonNode = {
     val frame = alive(Frames.read(in))
@@ -36,6 +37,21 @@ final class Worker(channel: SocketChannel, val pid: Long, errors: Path) extends 
       case failure: IOException if !closed => throw died(failure)
     }
 
+  /** The same for what only sends: a worker that ended may have said why, and that counts. */
+  def heard[T](sending: => T): T =
+    alive {
+      try sending
+      catch {
+        case interrupted: AsynchronousCloseException => throw interrupted
+        case failure: IOException if !closed =>
+          throw lastWords().getOrElse(failure)
+      }
+    }
+
+  private def lastWords(): Option[KeyfoldException] =
+    try Option(Frames.read(in).get("error")).map(KeyfoldException.fromAnswer)
+    catch { case _: IOException => None }
+
   val out: WritableByteChannel = channel
 
   /** What the worker sends, the byte that `hasAnswered` took included. */
@@ -49,7 +65,10 @@ final class Worker(channel: SocketChannel, val pid: Long, errors: Path) extends 
   /** Whether the worker has sent something (or ended) that was not read yet; does not wait. */
   def hasAnswered: Boolean = peeked.hasRemaining || {
     channel.configureBlocking(false)
-    val got = try channel.read(peeked.clear()) finally channel.configureBlocking(true): Unit
+    val got =
+      try channel.read(peeked.clear())
+      catch { case _: SocketException => -1 }
+      finally channel.configureBlocking(true): Unit
     peeked.flip()
     got != 0
   }
