@@ -9,6 +9,7 @@ import java.util.{HexFormat, Properties}
 import java.util.concurrent.{CompletableFuture, TimeUnit, TimeoutException}
 
 import com.fasterxml.jackson.databind.JsonNode
+import org.apache.spark.sql.keyfold.LocalFolder
 
 /** Both sides: starts a fork server and checks that it is the one this jar was made for. */
 object Launch {
@@ -42,9 +43,15 @@ object Launch {
     }
   }
 
-  private def spawn(python: Interpreter, directory: Path): Process =
-    try new ProcessBuilder(python.command, "-m", "keyfold.worker")
-      .redirectError(directory.resolve(ForkServer.ErrorFile).toFile).start()
+  /** Neither a `types.py` in the working directory nor a full /tmp is Python's business here: it looks for
+    * modules where packages are installed only, and spills into the folder that Spark itself spills into.
+    */
+  private def spawn(python: Interpreter, directory: Path): Process = {
+    val builder = new ProcessBuilder(python.command, "-m", "keyfold.worker")
+      .redirectError(directory.resolve(ForkServer.ErrorFile).toFile)
+    builder.environment.put("PYTHONSAFEPATH", "1"): Unit
+    LocalFolder.current.foreach(builder.environment.put("SPARK_LOCAL_DIRS", _))
+    try builder.start()
     catch {
       case failure: IOException =>
         remove(directory)
@@ -52,6 +59,7 @@ object Launch {
           + "does not start. Set spark.keyfold.python (on the driver spark.keyfold.driver.python) to a "
           + s"Python that has keyfold $version installed.", failure)
     }
+  }
 
   /** The one line the server prints when it is warm; None if it ended, or took too long. */
   private def readyLine(process: Process, hello: String): Option[JsonNode] = {

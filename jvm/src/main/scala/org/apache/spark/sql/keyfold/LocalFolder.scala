@@ -1,0 +1,14 @@
+package org.apache.spark.sql.keyfold
+
+import org.apache.spark.SparkEnv
+
+/** Both sides: the folder of this JVM that Spark spills into (`spark.local.dir`, or the cluster's choice).
+  * The block manager's own folder below it goes with its SparkContext, this one with the JVM.
+  */
+object LocalFolder {
+  def current: Option[String] = for {
+    environment <- Option(SparkEnv.get)
+    blocks <- Option(environment.blockManager)
+    folder <- blocks.diskBlockManager.localDirs.headOption
+  } yield folder.getParent
+}
