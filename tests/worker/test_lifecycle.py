@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 from keyfold.worker.channel import Disconnected
+from keyfold.worker.directory import KEPT_LOGS
 from tests.worker import tables
 from tests.worker.client import Server, eventually, is_running, server
 
@@ -195,6 +196,28 @@ def test_too_little_memory_names_the_setting(running: Server, tmp_path: Path) ->
     except Disconnected:
         pass
     assert "spark.keyfold.worker.memory" in (worker.receive() or {})["error"]["message"]
+    worker.close()
+    assert eventually(lambda: not is_running(worker.pid))
+    assert eventually(lambda: not worker.log.exists())
+
+
+def test_a_worker_does_without_pandas(running: Server, tmp_path: Path) -> None:
+    table = tables.layout(tmp_path)
+    worker = running.connect()
+    worker.ask("read", **tables.read_question(table, tables.write(worker, table, BIG[:1])))
+    assert worker.rows().num_rows == 100_000
+    loaded = Path(f"/proc/{worker.pid}/maps").read_text()
+    assert "pyarrow" in loaded
+    assert "pandas" not in loaded
+
+
+def test_logs_of_dead_workers_are_bounded(running: Server) -> None:
+    dead = [running.connect() for _ in range(KEPT_LOGS + 3)]
+    for worker in dead:
+        os.kill(worker.pid, signal.SIGKILL)
+        assert worker.receive() is None
+    assert "SIGKILL" in dead[-1].log.read_text()
+    assert len([worker for worker in dead if worker.log.exists()]) == KEPT_LOGS
 
 
 def test_a_cap_that_can_not_work_is_refused(running: Server) -> None:

@@ -7,18 +7,24 @@ beside it removes what nobody holds the lock of any more.
 import fcntl
 import os
 import shutil
-from dataclasses import dataclass
+from collections import deque
+from dataclasses import dataclass, field
 from pathlib import Path
 
 LOCK = "keyfold.lock"
+KEPT_LOGS = 20
 
 
 @dataclass(frozen=True)
 class PrivateDirectory:
-    """Where things are; `lock` is an open descriptor whose lock says that the server lives."""
+    """Where things are; `lock` is an open descriptor whose lock says that the server lives.
+
+    `kept` are the logs of workers that ended badly, the newest last; at most KEPT_LOGS of them.
+    """
 
     path: Path
     lock: int
+    kept: deque[Path] = field(default_factory=deque)
 
     @property
     def socket(self) -> Path:
@@ -36,8 +42,12 @@ class PrivateDirectory:
     def forget(self, pid: int, keep_log: bool) -> None:
         """Remove what a worker that ended has left, except the log of one that ended badly."""
         shutil.rmtree(self.scratch(pid), ignore_errors=True)
-        if not keep_log:
+        if keep_log:
+            self.kept.append(self.log(pid))
+        else:
             self.log(pid).unlink(missing_ok=True)
+        while len(self.kept) > KEPT_LOGS:
+            self.kept.popleft().unlink(missing_ok=True)
 
     def remove(self) -> None:
         """Remove all of it."""

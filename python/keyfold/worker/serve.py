@@ -4,7 +4,6 @@ A question that has one plain answer is a function from the question to JSON (`p
 `write` carry rows and talk to the channel themselves.
 """
 
-import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -13,7 +12,6 @@ from keyfold.worker import wire
 from keyfold.worker.channel import Channel
 
 Answer = Callable[[Channel, wire.Frame], None]
-log = logging.getLogger(__name__)
 
 
 def serve(channel: Channel, answers: Mapping[str, Answer]) -> None:
@@ -47,7 +45,6 @@ def plain(function: Callable[[wire.Frame], Any]) -> Answer:
         try:
             reply: dict[str, Any] = {"ok": function(question)}
         except Exception as e:
-            log.exception("%s failed", question["question"])
             reply = wire.failure(e, str(question["question"]))
         channel.send(reply)
 
