@@ -1,7 +1,9 @@
 """The one line from Python: what it adds to a builder, what it keeps, and when it refuses."""
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -31,7 +33,7 @@ def spark(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     context = SimpleNamespace(_active_spark_context=None, _gateway=None, _jvm=None)
     context._ensure_initialized = lambda: None
     monkeypatch.setitem(sys.modules, "pyspark", SimpleNamespace(SparkContext=context))
-    for name in ("SPARK_REMOTE", "PYSPARK_GATEWAY_PORT"):
+    for name in ("SPARK_REMOTE", "PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS", "SPARK_HOME"):
         monkeypatch.delenv(name, raising=False)
     return context
 
@@ -80,6 +82,36 @@ def test_twice_is_as_good_as_once() -> None:
     assert configured(builder) == once
 
 
+@pytest.fixture
+def conf_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A SPARK_CONF_DIR without files."""
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    return tmp_path
+
+
+def test_lists_of_spark_defaults_grow(conf_dir: Path) -> None:
+    (conf_dir / "spark-defaults.conf").write_text(
+        "# ours\nspark.sql.extensions  org.Other\nspark.jars=/a.jar\nspark.app.name x y\n"
+    )
+    options = configured(Builder())
+    assert options["spark.sql.extensions"] == "org.Other,keyfold.spark.KeyfoldExtensions"
+    assert options["spark.jars"] == f"/a.jar,{JAR}"
+    assert "spark.app.name" not in options
+    replaced = configured(Builder(spark__sql__extensions="org.Mine"))
+    assert replaced["spark.sql.extensions"] == "org.Mine,keyfold.spark.KeyfoldExtensions"
+
+
+@pytest.mark.parametrize("form", ["--jars /b.jar", "--jars=/b.jar"])
+def test_lists_of_submit_arguments_grow(monkeypatch: pytest.MonkeyPatch, form: str) -> None:
+    words = f"--conf spark.sql.extensions=org.Other {form} pyspark-shell"
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", words)
+    for _ in range(2):
+        options = configured(Builder())
+        assert options["spark.sql.extensions"] == "org.Other,keyfold.spark.KeyfoldExtensions"
+        assert options["spark.jars"] == f"/b.jar,{JAR}"
+        assert os.environ["PYSPARK_SUBMIT_ARGS"] == words.replace("/b.jar", f"/b.jar,{JAR}")
+
+
 def context_with(**confs: str) -> SimpleNamespace:
     """A SparkContext that runs with these confs."""
     return SimpleNamespace(getConf=lambda: {k.replace("__", "."): v for k, v in confs.items()})
@@ -90,6 +122,7 @@ def test_a_context_without_keyfold_is_refused_with_the_line(spark: SimpleNamespa
     with pytest.raises(EnvironmentMismatchError) as caught:
         configured(Builder(), catalog="lake", warehouse="/my data")
     message = str(caught.value)
+    assert "call keyfold.configure(builder) before" in message
     assert f"--jars {JAR}" in message
     assert "--conf spark.sql.extensions=keyfold.spark.KeyfoldExtensions" in message
     assert "--conf 'spark.sql.catalog.lake.warehouse=/my data'" in message
@@ -103,8 +136,9 @@ def test_a_context_with_keyfold_gets_the_catalog(spark: SimpleNamespace) -> None
     assert "spark.sql.extensions" not in options
 
 
-def gateway(has_class: bool) -> SimpleNamespace:
-    """A JVM whose class loader does or doesn't find a class."""
+def gateway(has_class: bool, **properties: str) -> SimpleNamespace:
+    """A JVM whose class loader does or doesn't find a class, with these system properties."""
+    set_there = {name.replace("__", "."): value for name, value in properties.items()}
 
     def load(name: str) -> str:
         if not has_class:
@@ -114,7 +148,10 @@ def gateway(has_class: bool) -> SimpleNamespace:
     loader = SimpleNamespace(loadClass=load)
     thread = SimpleNamespace(getContextClassLoader=lambda: loader)
     current = SimpleNamespace(currentThread=lambda: thread)
-    return SimpleNamespace(java=SimpleNamespace(lang=SimpleNamespace(Thread=current)))
+    system = SimpleNamespace(getProperty=set_there.get)
+    return SimpleNamespace(
+        java=SimpleNamespace(lang=SimpleNamespace(Thread=current, System=system))
+    )
 
 
 def test_under_spark_submit_the_jar_must_be_there(
@@ -128,6 +165,15 @@ def test_under_spark_submit_the_jar_must_be_there(
     options = configured(Builder())
     assert options["spark.sql.extensions"] == session.EXTENSIONS_CLASS
     assert "spark.jars" not in options
+
+
+def test_extensions_of_spark_submit_are_kept(
+    spark: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
+    spark._jvm = gateway(has_class=True, spark__sql__extensions="org.Other")
+    options = configured(Builder())
+    assert options["spark.sql.extensions"] == "org.Other,keyfold.spark.KeyfoldExtensions"
 
 
 @pytest.mark.parametrize("extensions", ["", session.EXTENSIONS_CLASS])

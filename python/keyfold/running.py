@@ -18,11 +18,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunningJvm:
-    """What started it, whether it has a session, and whether it has a session extension's class."""
+    """What started it, whether it has a session, and whether it has a session extension's class.
+
+    `extensions` are those that its next session would get; `remedy` is what else a user can do.
+    """
 
     described: str
     has_session: bool
     has_extension: Callable[[str], bool]
+    extensions: str = ""
+    remedy: str = ""
 
 
 def find(builder: "SparkSession.Builder") -> RunningJvm | None:
@@ -36,12 +41,24 @@ def find(builder: "SparkSession.Builder") -> RunningJvm | None:
     active = context._active_spark_context
     if active is not None:
         extensions = active.getConf().get("spark.sql.extensions", "")
-        return RunningJvm("this SparkContext", True, lambda name: name in extensions)
+        return RunningJvm(
+            "this SparkContext", True, lambda name: name in extensions, extensions, remedy()
+        )
     if context._gateway is None and "PYSPARK_GATEWAY_PORT" not in os.environ:
         return None
     context._ensure_initialized()
     jvm = context._jvm
-    return RunningJvm("the JVM of this spark-submit", False, lambda name: has_class(jvm, name))
+    set_already = jvm.java.lang.System.getProperty("spark.sql.extensions") or ""
+    return RunningJvm(
+        "the JVM of this spark-submit", False, lambda name: has_class(jvm, name), set_already
+    )
+
+
+def remedy() -> str:
+    """Where the program itself starts Spark, it can do so after `configure`."""
+    if "PYSPARK_GATEWAY_PORT" in os.environ:
+        return ""
+    return "call keyfold.configure(builder) before the program's first getOrCreate(), or "
 
 
 def remote_has(builder: "SparkSession.Builder", extension: str) -> bool:
@@ -64,5 +81,5 @@ def check(jvm: RunningJvm, extension: str, arguments: str) -> None:
     if not jvm.has_extension(extension):
         raise EnvironmentMismatchError(
             f"{jvm.described} already runs and was started without keyfold, whose jar and session "
-            f"extension can't be added any more; start it with\n  {arguments}"
+            f"extension can't be added any more; {jvm.remedy}start it with\n  {arguments}"
         )

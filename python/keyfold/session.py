@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from keyfold import running
+from keyfold import running, submitted
 from keyfold.errors import EnvironmentMismatchError
+from keyfold.submitted import with_entry
 from keyfold.version import package_version
 
 if TYPE_CHECKING:
@@ -36,12 +37,16 @@ def configure(
     """
     wanted = session_confs(catalog, warehouse)
     jvm = running.find(builder)
-    if jvm is not None:
+    if jvm is None:
+        outside = {name: submitted.setting(name) for name in (JARS, EXTENSIONS)}
+        submitted.add_jar(wanted[JARS])
+    else:
         running.check(jvm, EXTENSIONS_CLASS, submit_arguments(wanted))
+        outside = {EXTENSIONS: jvm.extensions}
         del wanted[JARS]
         if jvm.has_session:
             del wanted[EXTENSIONS]
-    for name, value in merged(builder._options, wanted).items():
+    for name, value in merged(outside | builder._options, wanted).items():
         builder.config(name, value)
     return builder
 
@@ -83,9 +88,3 @@ def merged(options: Mapping[str, Any], wanted: Mapping[str, str]) -> dict[str, s
     for name in {JARS, EXTENSIONS} & wanted.keys():
         confs[name] = with_entry(str(options.get(name) or ""), wanted[name])
     return confs
-
-
-def with_entry(listed: str, entry: str) -> str:
-    """A comma-separated list with one more entry, unless it has it."""
-    entries = [e.strip() for e in listed.split(",") if e.strip()]
-    return ",".join(entries if entry in entries else [*entries, entry])
