@@ -126,6 +126,45 @@ def killed(spark: SparkSession, table: str) -> dict[str, Any]:
     return {"victims": victims, "error": job.error, "answer": job.answer, "count": count}
 
 
+def write_without(spark: SparkSession, table: str, victim: str) -> dict[str, Any]:
+    """An INSERT whose writer, or the fork server, is killed in the middle; then another one."""
+    permanent = only_permanent(spark, table)
+    error = ""
+
+    def insert() -> None:
+        nonlocal error
+        try:
+            spark.sql(f"INSERT INTO {table} SELECT id, {WIDE} FROM range(40000)")
+        except Exception as e:  # whatever it is, the test reads it
+            error = str(e)
+
+    job = threading.Thread(target=insert, daemon=True)
+    job.start()
+    processes.wait_until(lambda: children_of(spark) - permanent, 30)
+    time.sleep(0.3)
+    writers = children_of(spark) - permanent
+    server = processes.children(jvm_of(spark)) & permanent
+    processes.kill(min(writers if victim == "writer" else server))
+    job.join(60)
+    count = spark.sql(f"SELECT count(*) FROM {table}").first()[0]
+    return {"writers": len(writers), "error": error, "count": count}
+
+
+def capped(spark: SparkSession, table: str) -> dict[str, Any]:
+    """A write that needs more memory than a worker may take, and a cap that is no number."""
+    errors = {}
+    for cap in ("150m", "much"):
+        only_permanent(spark, table)
+        spark.conf.set("spark.keyfold.worker.memory", cap)
+        try:
+            spark.sql(f"INSERT INTO {table} SELECT id, {WIDE} FROM range(40000)")
+        except Exception as error:  # the test reads it
+            errors[cap] = str(error)
+    spark.conf.unset("spark.keyfold.worker.memory")
+    count = spark.sql(f"SELECT count(*) FROM {table}").first()[0]
+    return {"errors": errors, "count": count}
+
+
 def cancelled(spark: SparkSession, table: str) -> dict[str, Any]:
     """A job is cancelled; its readers' processes must go."""
     permanent = only_permanent(spark, table)
@@ -139,10 +178,15 @@ def cancelled(spark: SparkSession, table: str) -> dict[str, Any]:
 
 
 def faults(folder: Path, master: str) -> dict[str, Any]:
-    """A killed worker, a cancelled job, and what is left after the session is stopped."""
+    """Killed processes, a cancelled job, too little memory, and what a stopped session leaves."""
     spark = sessions.start(folder, master)
     table = wide_table(spark, 20_000)
-    answer = {"killed": killed(spark, table), "cancelled": cancelled(spark, table)}
+    answer = {"killed": killed(spark, table)}
+    answer["writer"] = write_without(spark, table, "writer")
+    if "," not in master:  # the rest is the same where Spark tries again
+        answer["cancelled"] = cancelled(spark, table)
+        answer["server"] = write_without(spark, table, "server")
+        answer["capped"] = capped(spark, table)
     left = sorted(children_of(spark))
     spark.stop()
     return {**answer, "workers": left}
@@ -153,7 +197,10 @@ def linger(folder: Path, ending: str) -> dict[str, Any]:
     spark = sessions.start(folder)
     table = wide_table(spark, 100)
     spark.sql(f"SELECT count(pad) FROM {table}").collect()
-    answer = {"jvm": jvm_of(spark), "workers": sorted(children_of(spark))}
+    workers = sorted(children_of(spark))
+    (server,) = processes.children(jvm_of(spark)) & set(workers)
+    directory = Path(f"/proc/{server}/fd/2").readlink().parent
+    answer = {"jvm": jvm_of(spark), "workers": workers, "directory": str(directory)}
     if ending == "wait":
         tell(answer)
         time.sleep(120)

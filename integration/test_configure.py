@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -68,3 +69,40 @@ def test_a_running_jvm_is_told_the_line(tmp_path: Path) -> None:
 def test_a_running_session_with_keyfold_is_left_alone(spark: SparkSession) -> None:
     again = keyfold.configure(SparkSession.builder).getOrCreate()
     assert again.sparkContext is spark.sparkContext
+
+
+JOB = """
+import sys
+import keyfold
+from pyspark.sql import SparkSession
+spark = keyfold.configure(SparkSession.builder, warehouse=sys.argv[1]).getOrCreate()
+print(spark.conf.get("spark.sql.extensions"))
+spark.sql("CREATE NAMESPACE keyfold.n")
+spark.sql("CREATE TABLE keyfold.n.t (id INT, PRIMARY KEY (id) NOT ENFORCED)")
+spark.sql("INSERT INTO keyfold.n.t VALUES (1), (2), (1)")
+print(spark.table("keyfold.n.t").count())
+"""
+
+
+def test_spark_submit(tmp_path: Path) -> None:
+    """With an extension of the user's, in a folder whose types.py would break any Python."""
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "types.py").write_text("raise SystemExit('not the types you look for')")
+    (tmp_path / "job.py").write_text(JOB)
+    submit = str(Path(sys.executable).with_name("spark-submit"))
+    confs = ("spark.ui.enabled=false", "spark.sql.extensions=org.example.Missing")
+    arguments = [word for conf in confs for word in ("--conf", conf)]
+    arguments += ["--jars", str(keyfold.jar_path())]
+    done = subprocess.run(
+        [submit, *arguments, str(tmp_path / "job.py"), str(tmp_path / "warehouse")],
+        cwd=tmp_path / "run",
+        env={**os.environ, "PYSPARK_PYTHON": sys.executable},
+        capture_output=True,
+        text=True,
+        timeout=150,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    extensions, count = done.stdout.splitlines()[:1] + done.stdout.splitlines()[-1:]
+    assert extensions == "org.example.Missing,keyfold.spark.KeyfoldExtensions"
+    assert count == "2"

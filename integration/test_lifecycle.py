@@ -38,22 +38,48 @@ def test_a_cancelled_job_frees_its_workers(once: Any) -> None:
     assert cancelled["count"] == ROWS
 
 
+def test_a_killed_writer_leaves_the_table_as_it_was(once: Any) -> None:
+    assert once["writer"]["writers"] > 0
+    assert "killed by signal 9" in once["writer"]["error"]
+    assert once["writer"]["count"] == ROWS
+
+
+def test_a_killed_fork_server_is_started_again(once: Any) -> None:
+    assert once["server"]["writers"] > 0
+    assert "its fork server ended" in once["server"]["error"]
+    assert once["server"]["count"] == ROWS
+
+
+def test_too_little_memory_names_the_setting_first(once: Any) -> None:
+    capped = once["capped"]
+    said = capped["errors"]["150m"].splitlines()[0]
+    assert "spark.keyfold.worker.memory" in said
+    assert "write-buffer-size" in said
+    assert capped["errors"]["much"].startswith("spark.keyfold.worker.memory is 'much'")
+    assert capped["count"] == ROWS
+
+
 def test_nothing_outlives_a_stopped_session(once: Any) -> None:
     assert len(once["workers"]) >= 2
     assert processes.wait_until(lambda: not processes.alive(once["workers"]))
 
 
 def test_spark_retries_after_a_killed_worker(tmp_path: Path) -> None:
-    killed = scenarios.run("faults", tmp_path, "local[2,4]")["killed"]
+    answer = scenarios.run("faults", tmp_path, "local[2,4]")
+    killed, writer = answer["killed"], answer["writer"]
     assert killed["victims"]
     assert killed["error"] == ""
     assert killed["answer"] == ROWS * WIDE_LENGTH
+    assert writer["writers"] > 0
+    assert writer["error"] == ""
+    assert writer["count"] > ROWS
 
 
 def test_nothing_outlives_a_program_that_just_ends(tmp_path: Path) -> None:
     answer = scenarios.run("linger", tmp_path, "exit")
     assert len(answer["workers"]) >= 2
     assert processes.wait_until(lambda: not processes.alive(answer["workers"]))
+    assert processes.wait_until(lambda: not Path(answer["directory"]).exists())
 
 
 def test_nothing_outlives_a_killed_jvm(tmp_path: Path) -> None:
@@ -73,6 +99,15 @@ def test_nothing_outlives_a_killed_jvm(tmp_path: Path) -> None:
         gone = processes.wait_until(lambda: not processes.alive(answer["workers"]))
         process.kill()
     assert gone
+    assert processes.wait_until(lambda: not Path(answer["directory"]).exists())
+
+
+def test_workers_spill_where_spark_does(spark: SparkSession, folder: Path) -> None:
+    spark.sql("SHOW NAMESPACES IN keyfold").collect()
+    (server,) = processes.children(scenarios.jvm_of(spark)) & scenarios.children_of(spark)
+    environment = Path(f"/proc/{server}/environ").read_text().split("\0")
+    (local,) = (e for e in environment if e.startswith("SPARK_LOCAL_DIRS="))
+    assert local == f"SPARK_LOCAL_DIRS={folder}/scratch"
 
 
 def test_workers_are_reused(spark: SparkSession) -> None:

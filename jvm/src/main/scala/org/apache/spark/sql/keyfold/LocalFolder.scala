@@ -2,8 +2,8 @@ package org.apache.spark.sql.keyfold
 
 import org.apache.spark.SparkEnv
 
-/** Both sides: the folder of this JVM that Spark spills into (`spark.local.dir`, or the cluster's choice).
-  * The block manager's own folder below it goes with its SparkContext, this one with the JVM.
+/** Both sides: the folder that Spark spills into (`spark.local.dir`, or the cluster's choice). The block
+  * manager's own folder below it goes with its SparkContext, before the fork server does.
   */
 object LocalFolder {
   def current: Option[String] = for {
