@@ -14,7 +14,7 @@ SOURCES := $(shell find python -name '*.py') pyproject.toml setup.py
 help:  ## print this list
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
-setup: .venv/.installed jar  ## Debian packages, .venv, the package in it, the jar
+setup: .venv/.installed jar  ## Debian packages, .venv, the package in it, its kernels, the jar
 
 demo: setup  ## fold a year of real flights and check every answer with plain Spark
 	$(BIN)/python -m integration.demo
@@ -58,4 +58,5 @@ $(JAR): .venv/.installed $(SHIM)
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --requirement requirements-dev.lock
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+	$(BIN)/python -m keyfold warmup
 	@touch $@
