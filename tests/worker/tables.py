@@ -38,7 +38,7 @@ def rows(start: int, count: int) -> pa.RecordBatch:
 
 def write_json(table: TableLayout) -> dict[str, Any]:
     """The write of one job."""
-    return WriteSpec(table, ("id", "value"), False, 7, "job").to_json()
+    return WriteSpec(table, tuple(table.arrow_schema.names), False, 7, "job").to_json()
 
 
 def begin_write(worker: Worker, table: TableLayout) -> None:

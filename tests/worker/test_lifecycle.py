@@ -8,11 +8,14 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
+from keyfold import types
+from keyfold.layout import Column
 from keyfold.worker.channel import Disconnected
 from keyfold.worker.directory import KEPT_LOGS
 from tests.worker import tables
@@ -187,11 +190,15 @@ def test_a_writer_that_leaves_frees_its_worker_and_files(
 
 
 def test_too_little_memory_names_the_setting(running: Server, tmp_path: Path) -> None:
-    table = tables.layout(tmp_path, **{"write-buffer-size": "4 gb"})
+    """A text of twice the cap; what is smaller, a worker spills."""
+    table = tables.layout(tmp_path)
+    text = Column(2, "text", types.from_paimon("STRING"))
+    table = replace(table, columns=(*table.columns, text))
+    row = BIG[0].slice(0, 1).append_column("text", pa.array(["x" * (320 << 20)]))
     worker = running.connect(memory=160 << 20)
     tables.begin_write(worker, table)
     try:
-        worker.send_batches(BIG[0].schema, iter(BIG))
+        worker.send_batches(row.schema, iter([row]))
         worker.send({"commit": True})
     except Disconnected:
         pass
