@@ -1,8 +1,6 @@
-"""Sorted runs of a write buffer on local disk: compressed Arrow streams in files that have no
-name.
+"""Sorted runs of a write buffer on local disk: compressed Arrow streams in files without a name.
 
-The name is removed as soon as the file is written, so nothing is left behind however the process
-ends.
+So nothing is left behind however the process ends.
 """
 
 from __future__ import annotations
@@ -12,7 +10,6 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
-from pathlib import Path
 
 import pyarrow as pa
 
@@ -42,20 +39,19 @@ class Spilled:
 
 def spill(batches: Iterable[pa.RecordBatch], sequence: tuple[int, int]) -> Spilled:
     """Write a sorted run; it is read back in batches of at most 16 Ki rows."""
-    path = _temporary()
-    try:
+    directory = os.environ.get(_DIRECTORIES, "").split(",")[0] or None
+    with tempfile.TemporaryFile(dir=directory) as file:
+        path = f"/proc/self/fd/{file.fileno()}"
         _write(path, batches)
-        return Spilled(pa.memory_map(str(path)), sequence)
-    finally:
-        path.unlink(missing_ok=True)
+        return Spilled(pa.memory_map(path), sequence)
 
 
-def _write(path: Path, batches: Iterable[pa.RecordBatch]) -> None:
+def _write(path: str, batches: Iterable[pa.RecordBatch]) -> None:
     options = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
     rest = iter(batches)
     first = next(rest)
     with (
-        pa.OSFile(str(path), "wb") as sink,
+        pa.OSFile(path, "wb") as sink,
         pa.ipc.new_stream(sink, first.schema, options=options) as stream,
     ):
         for batch in chain((first,), rest):
@@ -65,10 +61,3 @@ def _write(path: Path, batches: Iterable[pa.RecordBatch]) -> None:
 def _append(stream: pa.ipc.RecordBatchStreamWriter, batch: pa.RecordBatch) -> None:
     for start in range(0, batch.num_rows, BATCH_ROWS):
         stream.write_batch(batch.slice(start, BATCH_ROWS))
-
-
-def _temporary() -> Path:
-    directory = os.environ.get(_DIRECTORIES, "").split(",")[0] or None
-    descriptor, path = tempfile.mkstemp(prefix="keyfold-", suffix=".run", dir=directory)
-    os.close(descriptor)
-    return Path(path)
