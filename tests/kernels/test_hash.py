@@ -10,25 +10,10 @@ import pyarrow as pa
 import pytest
 
 from keyfold.kernels.hash import bucket_hash
+from keyfold.read.stored import stored_type
+from keyfold.types import from_paimon
 
 VECTORS = json.loads((Path(__file__).parent.parent / "vectors" / "bucket_hash.json").read_text())
-
-ARROW = {
-    "BOOLEAN": pa.bool_(),
-    "TINYINT": pa.int8(),
-    "SMALLINT": pa.int16(),
-    "INT": pa.int32(),
-    "BIGINT": pa.int64(),
-    "FLOAT": pa.float32(),
-    "DOUBLE": pa.float64(),
-    "STRING": pa.utf8(),
-    "BYTES": pa.binary(),
-    "DATE": pa.date32(),
-    "DECIMAL(10, 2)": pa.decimal128(10, 2),
-    "DECIMAL(20, 2)": pa.decimal128(20, 2),
-    "TIMESTAMP(3)": pa.timestamp("ms"),
-    "TIMESTAMP(6)": pa.timestamp("us"),
-}
 
 
 def value(name: str, json_value: Any) -> Any:
@@ -45,7 +30,7 @@ def value(name: str, json_value: Any) -> Any:
 
 def columns(vector: dict[str, Any]) -> list[pa.Array]:
     cells = zip(vector["types"], vector["row"], strict=True)
-    return [pa.array([value(name, cell)], ARROW[name]) for name, cell in cells]
+    return [pa.array([value(name, cell)], stored_type(from_paimon(name))) for name, cell in cells]
 
 
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: f"{vector['types']}{vector['row']}")
