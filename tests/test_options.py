@@ -119,12 +119,10 @@ def test_one_option_twice() -> None:
     [
         ("merge-engin", "x", TableError, "unknown; did you mean merge-engine?"),
         ("target-filesize", "1 mb", TableError, "unknown; did you mean target-file-size?"),
-        ("fields.v.agregate-function", "sum", TableError, "mean fields.v.aggregate-function?"),
         ("zzzz", "1", TableError, "names that begin with keyfold.tag. are free"),
         ("keyfold.bogus", "1", TableError, "is unknown"),
         ("scan.mode", "latest", NotSupportedError, "known to Paimon but not supported here"),
         ("num-levels", "3", NotSupportedError, "known to Paimon but not supported here"),
-        ("fields.v.sequence-group", "s", NotSupportedError, "known to Paimon but not supported"),
         ("file.format", "orc", NotSupportedError, "expected parquet, found 'orc'"),
         ("changelog-producer", "input", NotSupportedError, "expected none, found 'input'"),
         ("deletion-vectors.enabled", "true", NotSupportedError, "expected false, found 'true'"),
@@ -139,7 +137,6 @@ def test_one_option_twice() -> None:
         ("bucket-key", "v", TableError, "v is not in the primary key"),
         ("bucket-key", "p", TableError, "p is not in the primary key"),
         ("fields.zzz.ignore-retract", "true", TableError, "has no column zzz"),
-        ("fields.v.ignore-retract", "si", TableError, "expected true or false, found 'si'"),
     ],
 )
 def test_refused(name: str, text: str, kind: type[KeyfoldError], message: str) -> None:

@@ -109,11 +109,17 @@ OPTIONS: tuple[Option, ...] = (
 )
 # fmt: on
 
+# Those of single aggregates are their parameters, checked where the aggregates are known.
 FIELD_OPTIONS: Mapping[str, str] = {
     "aggregate-function": "Aggregate of the column under merge-engine aggregation.",
     "ignore-retract": "Leave -U and -D rows out of the column's aggregate.",
 }
-FIELD_ALIASES = {"agg": "aggregate-function"}
+FIELD_ALIASES = {
+    "agg": "aggregate-function",
+    "delimiter": "list-agg-delimiter",
+    "listagg.delimiter": "list-agg-delimiter",
+    "string_agg.delimiter": "list-agg-delimiter",
+}
 
 
 def markdown() -> str:

@@ -20,8 +20,8 @@ from keyfold.option_table import (
     OPTIONS,
     Option,
 )
-from keyfold.option_values import boolean
-from keyfold.paimon_options import PAIMON_FIELD_OPTIONS, PAIMON_OPTIONS
+from keyfold.option_values import names
+from keyfold.paimon_options import PAIMON_OPTIONS
 
 __all__ = [
     "DEFAULT_BUCKETS",
@@ -57,6 +57,9 @@ _SPARKS_OWN = {
     "table_type",
 }
 FIELD = re.compile(r"^fields\.(.+)\.([^.]+)$")
+_FIELD_ALIAS = re.compile(
+    rf"^fields\.(.+?)\.({'|'.join(map(re.escape, FIELD_ALIASES))})$", re.IGNORECASE
+)
 
 
 _BY_NAME = {option.name: option for option in OPTIONS}
@@ -148,9 +151,9 @@ def normalize(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def _stored_name(name: str) -> str:
-    match = FIELD.match(name)
-    if match is not None and match[2] in FIELD_ALIASES:
-        return f"fields.{match[1]}.{FIELD_ALIASES[match[2]]}"
+    match = _FIELD_ALIAS.match(name)
+    if match is not None:
+        return f"fields.{match[1]}.{FIELD_ALIASES[match[2].lower()]}"
     return _ALIASES.get(name, name)
 
 
@@ -185,7 +188,7 @@ def check_option(layout: TableLayout, name: str, text: str) -> None:
         return
     option = _BY_NAME.get(name)
     if option is None:
-        return _check_field_option(layout, name, text)
+        return _check_field_option(layout, name)
     if name == "bucket" and re.fullmatch(r"\s*(0|-\d+)\s*", text):
         raise NotSupportedError(
             f"option bucket of table {layout.name}: expected a number from 1, found '{text}' "
@@ -201,28 +204,13 @@ def check_option(layout: TableLayout, name: str, text: str) -> None:
     return None
 
 
-def _check_field_option(layout: TableLayout, name: str, text: str) -> None:
+def _check_field_option(layout: TableLayout, name: str) -> None:
+    """The columns must exist; what stands behind them is checked where the aggregates are known."""
     match = FIELD.match(name)
     if match is None:
         raise unknown_option(layout.name, name)
-    column, suffix = match.groups()
-    if suffix in PAIMON_FIELD_OPTIONS and suffix not in FIELD_OPTIONS:
-        raise _known_to_paimon(layout.name, name)
-    if suffix not in FIELD_OPTIONS:
-        raise unknown_option(layout.name, name)
-    if not layout.has_column(column):
+    for column in names(match[1]):
         layout.column(column)
-    if suffix == "ignore-retract":
-        _check_boolean(layout.name, name, text)
-
-
-def _check_boolean(table: str, name: str, text: str) -> None:
-    try:
-        boolean(text)
-    except ValueError as error:
-        raise TableError(
-            f"option {name} of table {table}: expected {error}, found '{text}'"
-        ) from None
 
 
 def unknown_option(table: str, name: str) -> TableError | NotSupportedError:

@@ -45,7 +45,7 @@ def test_one_catalog_is_opened_once(tmp_path: Path) -> None:
 
 
 def test_the_engines_check_is_asked(tmp_path: Path) -> None:
-    def refuse(layout: TableLayout) -> None:
+    def refuse(layout: TableLayout, _: TableLayout | None) -> TableLayout:
         raise TableError(f"no engine for {layout.name}")
 
     with pytest.raises(TableError, match=r"no engine for c\.default\.t"):

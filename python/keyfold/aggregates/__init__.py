@@ -16,15 +16,20 @@ def collect(found: Iterable[tuple[str, Aggregate]]) -> dict[str, Aggregate]:
     """
     named: dict[str, Aggregate] = {}
     for module, aggregate in found:
-        for name in (aggregate.name, *aggregate.aliases):
+        for name in map(spelling, (aggregate.name, *aggregate.aliases)):
             if named.setdefault(name, aggregate) is not aggregate:
                 raise ValueError(f"aggregate {name} is declared twice, again in {module}")
     return named
 
 
+def spelling(name: str) -> str:
+    """A function's name without regard to letter case, `-` for `_`, as Fluss looks it up."""
+    return name.strip().lower().replace("-", "_")
+
+
 @cache
 def aggregates() -> dict[str, Aggregate]:
-    """All aggregates by the name `fields.<column>.aggregate-function` gives."""
+    """All aggregates by the `spelling` of the names `fields.<column>.aggregate-function` gives."""
     modules = [
         import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__)
     ]

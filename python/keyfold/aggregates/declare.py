@@ -5,9 +5,9 @@ Every kind is given one `Inputs` and answers for each group. `definition` is the
 in plain Python: it folds the records of one key, (op, value) in merge order, to a value.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -15,12 +15,14 @@ import pyarrow as pa
 from pyarrow import types
 
 from keyfold.kernels.buffers import Rows
+from keyfold.types import DataType
 
 # What a record does to the accumulator: nothing, add its value, take it back, start again from it.
 SKIP, ADD, RETRACT, RESET = 0, 1, -1, 2
 
 Ops = npt.NDArray[np.int8]
 Records = Sequence[tuple[int, Any]]
+Settings = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -57,13 +59,54 @@ COMPARABLE = Accepts("comparable", lambda kind: not types.is_nested(kind))
 BOOLEAN = Accepts("'BooleanType'", types.is_boolean)
 
 
+class BadRecord(Exception):
+    """A record an aggregate can't fold: the group it is in, and what is wrong in words that end the
+    sentence "table t, column c, key (k = 1): …".
+    """
+
+    def __init__(self, group: int, message: str) -> None:
+        super().__init__(message)
+        self.group = group
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """An option `fields.<column>.<name>` of an aggregate; `parse` raises ValueError with what it
+    expected, a default of None parses to None.
+    """
+
+    name: str
+    parse: Callable[[str], Any]
+    default: str | None
+    doc: str
+
+
 @dataclass(frozen=True)
 class _Declaration:
+    """What every aggregate says of itself.
+
+    `aliases` are other systems' spellings, in any letter case, `-` for `_` or not. `bind` makes the
+    aggregate of one column from its settings, which are by parameter name, and the column's type.
+    `refuses` gives the words of what is wrong with a type that `accepts` takes. `reversal` says
+    where an older record of a partial-update sequence group goes: in front of all others, or behind
+    them as if it came last. `normalize` rewrites incoming columns before anything else sees them.
+    `summary`, `nulls` and `retraction` are the words of the documentation's table.
+    """
+
     name: str
     accepts: Accepts
     definition: Callable[[Records], Any]
     is_retractable: bool = False
     aliases: tuple[str, ...] = ()
+    parameters: tuple[Parameter, ...] = ()
+    bind: "Callable[[Settings, DataType], Aggregate] | None" = None
+    refuses: Callable[[DataType], str | None] | None = None
+    reversal: Literal["front", "append"] = "front"
+    is_stored_by_paimon: bool = True
+    normalize: Callable[[pa.Array], pa.Array] | None = None
+    summary: str = ""
+    nulls: str = ""
+    retraction: str = ""
 
 
 @dataclass(frozen=True)

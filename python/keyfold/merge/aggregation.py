@@ -24,14 +24,14 @@ from keyfold.aggregates.declare import (
     Ops,
     Records,
 )
-from keyfold.errors import FoldOverflowError, TableError
+from keyfold.errors import TableError
 from keyfold.kernels.buffers import ones
 from keyfold.layout import TableLayout
 from keyfold.merge.columns import indices, keep, take
 from keyfold.merge.declare import Engine, Fold, Folded, Step
-from keyfold.merge.functions import aggregate_of, check_functions, wider
+from keyfold.merge.functions import aggregate_of, check_functions
 from keyfold.merge.kinds import DELETE, INSERT, Kinds, is_retract
-from keyfold.merge.results import column_result
+from keyfold.merge.results import folded_column
 from keyfold.options import TableOptions
 
 
@@ -132,21 +132,7 @@ def _check_retracts(plan: _Aggregation, ops: Ops) -> None:
 def _column(plan: _Aggregation, step: Step, column: _Column, ops: Ops) -> pa.Array:
     assert column.aggregate is not None
     inputs = Inputs(step.columns[column.name], ops, step.order, step.starts)
-    result = column_result(column.aggregate, inputs)
-    if result.overflowed >= 0:
-        raise _overflow(plan.layout, column, step, result.overflowed)
-    return result.array
-
-
-def _overflow(layout: TableLayout, column: _Column, step: Step, group: int) -> FoldOverflowError:
-    row = int(step.last[group])
-    key = ", ".join(f"{name} = {step.columns[name][row].as_py()}" for name in layout.key)
-    found = layout.column(column.name)
-    assert column.aggregate is not None
-    return FoldOverflowError(
-        f"table {layout.name}, column {column.name}: the {column.aggregate.name} for key ({key}) "
-        f"{wider(layout.name, found)}"
-    )
+    return folded_column(plan.layout, step, column.name, column.aggregate, inputs)
 
 
 def _definition_column(

@@ -1,9 +1,11 @@
 """Which aggregate folds a column, and the words for functions and sums that don't fit it."""
 
 import difflib
+from collections.abc import Mapping
+from typing import Any
 
 from keyfold import types
-from keyfold.aggregates import aggregates
+from keyfold.aggregates import aggregates, spelling
 from keyfold.aggregates.declare import Aggregate
 from keyfold.errors import TableError
 from keyfold.layout import Column, TableLayout, sql_name
@@ -32,25 +34,56 @@ def aggregate_of(layout: TableLayout, options: TableOptions, name: str) -> Aggre
     )
     if function is None and options.default_aggregate is not None:
         option, function = FIELD_DEFAULT_AGGREGATE, options.default_aggregate
-    aggregate = _named(layout.name, option, function or "last_non_null_value")
+    declared = named(layout.name, option, function or "last_non_null_value")
     column = layout.column(name)
-    if not aggregate.accepts.test(types.to_arrow(column.type)):
-        raise TableError(
-            f"table {layout.name}, option {option}: Data type for {aggregate.name} column '{name}' "
-            f"must be {aggregate.accepts.words} but was '{types.describe(column.type)}'."
+    refused = _refused(declared, column)
+    if refused is not None:
+        raise TableError(f"table {layout.name}, option {option}: {refused}")
+    if declared.bind is None:
+        return declared
+    return declared.bind(settings_of(layout, options, declared, name), column.type)
+
+
+def _refused(declared: Aggregate, column: Column) -> str | None:
+    """Why a function does not take a column, None if it does."""
+    if not declared.accepts.test(types.to_arrow(column.type)):
+        return (
+            f"Data type for {declared.name} column '{column.name}' must be "
+            f"{declared.accepts.words} but was '{types.describe(column.type)}'."
         )
-    return aggregate
+    words = None if declared.refuses is None else declared.refuses(column.type)
+    return None if words is None else f"column '{column.name}': {words}"
 
 
-def _named(table: str, option: str, function: str) -> Aggregate:
-    found = aggregates().get(function)
+def settings_of(
+    layout: TableLayout, options: TableOptions, declared: Aggregate, name: str
+) -> Mapping[str, Any]:
+    """The parameters of a column's function, parsed; TableError for a value that doesn't parse."""
+    given = options.field_options(name)
+    found = {}
+    for parameter in declared.parameters:
+        text = given.get(parameter.name, parameter.default)
+        try:
+            found[parameter.name] = None if text is None else parameter.parse(text)
+        except ValueError as error:
+            raise TableError(
+                f"option fields.{name}.{parameter.name} of table {layout.name}: "
+                f"expected {error}, found '{text}'"
+            ) from None
+    return found
+
+
+def named(table: str, option: str, function: str) -> Aggregate:
+    """The aggregate of that name or alias; TableError with the nearest there is."""
+    found = aggregates().get(spelling(function))
     if found is not None:
         return found
-    near = difflib.get_close_matches(function, aggregates(), 1, 0.6)
+    own = sorted({aggregate.name for aggregate in aggregates().values()})
+    near = difflib.get_close_matches(spelling(function), aggregates(), 1, 0.6)
     hint = f"Did you mean '{near[0]}'? " if near else ""
     raise TableError(
         f"table {table}, option {option}: Could not find any factory for identifier '{function}'. "
-        f"{hint}There are {', '.join(sorted(aggregates()))}."
+        f"{hint}There are {', '.join(own)}."
     )
 
 
@@ -67,7 +100,7 @@ def check_functions(layout: TableLayout, options: TableOptions) -> None:
             )
         aggregate_of(layout, options, column.name)
     if options.default_aggregate is not None:
-        _named(layout.name, FIELD_DEFAULT_AGGREGATE, options.default_aggregate)
+        named(layout.name, FIELD_DEFAULT_AGGREGATE, options.default_aggregate)
 
 
 def wider(table: str, column: Column) -> str:

@@ -11,6 +11,7 @@ from keyfold import options as table_options
 from keyfold.layout import TableLayout
 from keyfold.merge.declare import Fold
 from keyfold.merge.engines import engine
+from keyfold.merge.field_options import check_field_options, stored_functions
 from keyfold.options import TableOptions
 
 
@@ -51,9 +52,14 @@ def plan(layout: TableLayout, output: Sequence[str]) -> MergePlan:
     )
 
 
-def check(layout: TableLayout) -> None:
-    """Refuse at CREATE what the merge can't do: unknown engines and functions, types they don't
-    take, conflicts.
+def check(layout: TableLayout, before: TableLayout | None = None) -> TableLayout:
+    """The layout as it is stored: other systems' names of functions become Paimon's.
+
+    Refuses what the merge can't do: unknown engines, functions and field options, types they don't
+    take, conflicts. After an ALTER of `before`, options that it did not change are left alone.
     """
-    options = table_options.parse(layout)
-    engine(options.merge_engine, layout.name).check(layout, options)
+    settled = stored_functions(layout)
+    check_field_options(settled, {} if before is None else before.options)
+    options = table_options.parse(settled)
+    engine(options.merge_engine, layout.name).check(settled, options)
+    return settled

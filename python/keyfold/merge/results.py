@@ -4,8 +4,48 @@ from itertools import pairwise
 
 import pyarrow as pa
 
-from keyfold.aggregates.declare import Aggregate, Combine, Fold, FoldResult, Gather, Inputs, Pick
+from keyfold.aggregates.declare import (
+    Aggregate,
+    BadRecord,
+    Combine,
+    Fold,
+    FoldResult,
+    Gather,
+    Inputs,
+    Pick,
+)
+from keyfold.errors import FoldOverflowError, TableError
+from keyfold.layout import TableLayout
 from keyfold.merge.columns import indices, take
+from keyfold.merge.declare import Step
+from keyfold.merge.functions import wider
+
+
+def folded_column(
+    layout: TableLayout, step: Step, name: str, aggregate: Aggregate, inputs: Inputs
+) -> pa.Array:
+    """The folded column of one step; errors name table, column and key.
+
+    FoldOverflowError where a value has no place in the type, TableError for a record that the
+    aggregate can't fold. Groups of `inputs` are those of the step.
+    """
+    try:
+        result = column_result(aggregate, inputs)
+    except BadRecord as error:
+        where = f"table {layout.name}, column {name}, key ({_key(layout, step, error.group)})"
+        raise TableError(f"{where}: {error}") from error
+    if result.overflowed >= 0:
+        key = _key(layout, step, result.overflowed)
+        raise FoldOverflowError(
+            f"table {layout.name}, column {name}: the {aggregate.name} for key ({key}) "
+            f"{wider(layout.name, layout.column(name))}"
+        )
+    return result.array
+
+
+def _key(layout: TableLayout, step: Step, group: int) -> str:
+    row = int(step.last[group])
+    return ", ".join(f"{name} = {step.columns[name][row].as_py()}" for name in layout.key)
 
 
 def column_result(aggregate: Aggregate, inputs: Inputs) -> FoldResult:

@@ -56,7 +56,8 @@ def alter(
         current = changed = schemas.read(schema_id)
         for change in changes:
             changed = _apply(changed, change, has_data)
-        check_altered(current.layout, changed.layout, check_engine)
+        settled = check_altered(current.layout, changed.layout, check_engine)
+        changed = replace(changed, layout=settled)
         if schemas.publish(with_schema_id(changed, schema_id + 1)):
             return
     raise ConflictError(f"table {schemas.name}: other ALTER TABLE statements came first; run again")

@@ -24,7 +24,8 @@ from keyfold.storage.spelling import spelling_of
 _RESERVED = {"_SEQUENCE_NUMBER", "_VALUE_KIND", "_LEVEL", "_ROW_ID", "_ORDINAL", "rowkind"}
 _NO_PARTITION = {"BINARY", "VARBINARY", "BYTES", "FLOAT", "DOUBLE"}
 
-Check = Callable[[TableLayout], None]
+# Checks a layout, new or after an ALTER of the second, and gives it with options as stored.
+Check = Callable[[TableLayout, TableLayout | None], TableLayout]
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class NewTable:
 def define(name: str, location: str, new: NewTable, check_engine: Check) -> StoredSchema:
     """The first schema of the table; TableError or NotSupportedError for what can't work.
 
-    `check_engine` is the merge engine's own check.
+    `check_engine` is the merge engine's own check (`keyfold.merge.plan.check`).
     """
     properties = dict(new.properties or {})
     comment = properties.pop("comment", None)
@@ -67,15 +68,15 @@ def define(name: str, location: str, new: NewTable, check_engine: Check) -> Stor
     layout = TableLayout(name, location, 0, columns, key, partitioning, options, comment or None)
     _check_columns(layout)
     check_create(layout)
-    check_engine(layout)
-    return StoredSchema(layout, next(ids) - 1, _literals(new.columns))
+    settled = check_engine(layout, None)
+    return StoredSchema(settled, next(ids) - 1, _literals(new.columns))
 
 
-def check_altered(before: TableLayout, after: TableLayout, check_engine: Check) -> None:
-    """The checks of CREATE on what an ALTER changes."""
+def check_altered(before: TableLayout, after: TableLayout, check_engine: Check) -> TableLayout:
+    """The checks of CREATE on what an ALTER changes; the layout to store."""
     _check_columns(after)
     check_change(before, after)
-    check_engine(after)
+    return check_engine(after, before)
 
 
 def _check_location(name: str, location: str, properties: Mapping[str, str]) -> None:

@@ -1,0 +1,98 @@
+"""`fields.<column>.…` at CREATE and ALTER: names of functions as Paimon stores them, and checks.
+
+An option of one function is refused on a column that has another: it would do nothing.
+"""
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import replace
+
+from keyfold import options as table_options
+from keyfold.aggregates import aggregates, spelling
+from keyfold.aggregates.declare import Aggregate, Parameter
+from keyfold.errors import NotSupportedError, TableError
+from keyfold.layout import TableLayout
+from keyfold.merge.functions import named, settings_of
+from keyfold.option_values import boolean
+from keyfold.options import FIELD, FIELD_DEFAULT_AGGREGATE, FIELD_OPTIONS
+from keyfold.paimon_options import PAIMON_FIELD_OPTIONS
+
+
+def parameters() -> dict[str, list[tuple[Aggregate, Parameter]]]:
+    """The options of single functions by suffix, with the functions that take them."""
+    found: dict[str, list[tuple[Aggregate, Parameter]]] = {}
+    for aggregate in dict.fromkeys(aggregates().values()):
+        for parameter in aggregate.parameters:
+            found.setdefault(parameter.name, []).append((aggregate, parameter))
+    return found
+
+
+def stored_functions(layout: TableLayout) -> TableLayout:
+    """The layout with each function it names under Paimon's name; unknown ones stay as they are."""
+    stored = {name: _stored(name, text) for name, text in layout.options.items()}
+    return layout if stored == layout.options else replace(layout, options=stored)
+
+
+def _stored(option: str, text: str) -> str:
+    names_function = option == FIELD_DEFAULT_AGGREGATE or (
+        option.startswith("fields.") and option.endswith(".aggregate-function")
+    )
+    if not names_function:
+        return text
+    found = aggregates().get(spelling(text))
+    return text if found is None else found.name
+
+
+def check_field_options(layout: TableLayout, before: Mapping[str, str]) -> None:
+    """TableError or NotSupportedError for the first option that is new and can't stand there."""
+    for option, text in layout.options.items():
+        match = FIELD.match(option)
+        if match is not None and before.get(option) != text:
+            _check(layout, option, match[1], match[2], text)
+
+
+def _check(layout: TableLayout, option: str, column: str, suffix: str, text: str) -> None:
+    takers = parameters().get(suffix)
+    if takers is not None:
+        return _check_parameter(layout, option, column, [aggregate for aggregate, _ in takers])
+    if suffix not in FIELD_OPTIONS:
+        raise _unknown(layout.name, option, column, suffix)
+    if suffix == "ignore-retract":
+        _check_boolean(layout.name, option, text)
+    return None
+
+
+def _check_parameter(
+    layout: TableLayout, option: str, column: str, takers: list[Aggregate]
+) -> None:
+    """The column's function must take the parameter, and the value must parse."""
+    options = table_options.parse(layout)
+    function = options.field_options(column).get("aggregate-function", options.default_aggregate)
+    aggregate = None if function is None else named(layout.name, option, function)
+    if aggregate not in takers:
+        words = " or ".join(sorted(f"'{taker.name}'" for taker in takers))
+        own = "" if aggregate is None else f" for aggregation function '{aggregate.name}'"
+        raise TableError(
+            f"table {layout.name}: option {option} is not supported{own}; it belongs to {words}, "
+            f"which fields.{column}.aggregate-function names"
+        )
+    settings_of(layout, options, aggregate, column)
+
+
+def _check_boolean(table: str, option: str, text: str) -> None:
+    try:
+        boolean(text)
+    except ValueError as error:
+        raise TableError(
+            f"option {option} of table {table}: expected {error}, found '{text}'"
+        ) from None
+
+
+def _unknown(table: str, option: str, column: str, suffix: str) -> TableError | NotSupportedError:
+    if suffix in PAIMON_FIELD_OPTIONS:
+        return NotSupportedError(
+            f"option {option} of table {table} is known to Paimon but not supported here"
+        )
+    near = difflib.get_close_matches(suffix.lower(), [*FIELD_OPTIONS, *parameters()], 1, 0.6)
+    hint = f"; did you mean fields.{column}.{near[0]}?" if near else ""
+    return TableError(f"option {option} of table {table} is unknown{hint}")
