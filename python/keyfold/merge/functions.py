@@ -41,7 +41,10 @@ def aggregate_of(layout: TableLayout, options: TableOptions, name: str) -> Aggre
         raise TableError(f"table {layout.name}, option {option}: {refused}")
     if declared.bind is None:
         return declared
-    return declared.bind(settings_of(layout, options, declared, name), column.type)
+    try:
+        return declared.bind(settings_of(layout, options, declared, name), column.type)
+    except ValueError as error:
+        raise TableError(f"table {layout.name}, column {name}: {error}") from None
 
 
 def _refused(declared: Aggregate, column: Column) -> str | None:

@@ -1,0 +1,146 @@
+"""nested_update: a nested table, ARRAY<ROW>, whose rows are added, or replaced by their own key
+(Paimon FieldNestedUpdateAgg).
+
+With `nested-sequence-field` a row gives way only to one that is not older, NULL first. A retraction
+removes the rows with its keys, or without a key all rows equal to its own.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from keyfold.aggregates.declare import (
+    RESET,
+    RETRACT,
+    SKIP,
+    Aggregate,
+    Fold,
+    FoldResult,
+    Inputs,
+    Parameter,
+    Records,
+    Settings,
+)
+from keyfold.aggregates.nested import (
+    IS_TABLE,
+    NESTED_KEY,
+    NO_LIMIT,
+    NULL_STRATEGY,
+    NestedKey,
+    check_fields,
+    elements_of,
+    nested_key,
+    order_of,
+    table_of,
+)
+from keyfold.kernels.buffers import validity
+from keyfold.kernels.codes import codes
+from keyfold.kernels.entries import appended, latest_by_key, places
+from keyfold.kernels.extremes import rank
+from keyfold.option_values import names, whole
+from keyfold.types import DataType
+
+SEQUENCE = Parameter(
+    "nested-sequence-field", names, None, "Fields that say which of two nested rows is newer."
+)
+LIMIT = Parameter("count-limit", whole(0), None, "Most nested rows that are kept.")
+_NEEDS = (
+    "Option 'fields.<field-name>.{}' requires 'fields.<field-name>.nested-key' to be configured."
+)
+
+
+@dataclass(frozen=True)
+class _Table:
+    key: NestedKey | None
+    sequence: tuple[str, ...] = ()
+    limit: int = NO_LIMIT
+
+
+def _fold(table: _Table, inputs: Inputs) -> FoldResult:
+    rows, elements = inputs.column.values, elements_of(inputs)
+    out, bounds, valid = elements.results
+    if table.key is None:
+        is_retracting = bool((inputs.ops == RETRACT).any())
+        found = codes([rows])[0] if is_retracting else np.zeros(len(rows), dtype=np.int64)
+        appended(*elements.rows, found, validity(rows), table.limit, out, bounds, valid)
+    else:
+        found, count, used = table.key.elements(inputs, rows)
+        ranks = order_of(rows, table.sequence)
+        latest_by_key(
+            *elements.rows, found, ranks, used, table.limit, *places(count), out, bounds, valid
+        )
+    kept = rows.take(pa.array(out[: bounds[-1]]))
+    return FoldResult(table_of(inputs.column.type, bounds, valid, kept))
+
+
+def definition(table: _Table, records: Records) -> Any:
+    """Row by row over plain lists and dictionaries."""
+    if len(records) == 1:
+        return records[0][1]
+    result: list[Any] | None = None
+    for op, rows in records:
+        if op == RESET:
+            result = None
+        if op == SKIP or rows is None or (op == RETRACT and result is None):
+            continue
+        result = result or []
+        for row in rows:
+            if row is not None:
+                result = _apply(table, result, row, op == RETRACT)
+    return result
+
+
+def _apply(table: _Table, result: list[Any], row: dict[str, Any], is_retract: bool) -> list[Any]:
+    if table.key is None:
+        if is_retract:
+            return [other for other in result if repr(other) != repr(row)]
+        return [*result, row] if len(result) < table.limit else result
+    key = table.key.of(row)
+    if key is None:
+        return result
+    found = [repr(table.key.of(other)) for other in result]
+    if repr(key) not in found:
+        return [*result, row] if not is_retract and len(result) < table.limit else result
+    place = found.index(repr(key))
+    if is_retract:
+        return result[:place] + result[place + 1 :]
+    is_newer = _sequence(table, row) >= _sequence(table, result[place])
+    return [*result[:place], row, *result[place + 1 :]] if is_newer else result
+
+
+def _sequence(table: _Table, row: Mapping[str, Any]) -> list[Any]:
+    parts = [row[name] for name in table.sequence]
+    return [(part is not None, None if part is None else rank(part)) for part in parts]
+
+
+def _bind(settings: Settings, kind: DataType) -> Aggregate:
+    key = nested_key(settings)
+    for parameter in (SEQUENCE, NULL_STRATEGY):
+        if key is None and settings[parameter.name] is not None:
+            raise ValueError(_NEEDS.format(parameter.name))
+    sequence, limit = settings[SEQUENCE.name] or (), settings[LIMIT.name]
+    check_fields(kind, NESTED_KEY.name, key.fields if key else ())
+    check_fields(kind, SEQUENCE.name, sequence)
+    return _made(_Table(key, sequence, NO_LIMIT if limit is None else limit))
+
+
+def _made(table: _Table) -> Fold:
+    return replace(DECLARED, fold=partial(_fold, table), definition=partial(definition, table))
+
+
+DECLARED = Fold(
+    "nested_update",
+    IS_TABLE,
+    partial(definition, _Table(None)),
+    is_retractable=True,
+    fold=partial(_fold, _Table(None)),
+    parameters=(NESTED_KEY, SEQUENCE, NULL_STRATEGY, LIMIT),
+    bind=_bind,
+    summary="A nested table: rows are added, or with a nested key replaced by their key.",
+    nulls="a NULL array changes nothing, NULL rows are dropped",
+    retraction="removes the rows with its keys, without a nested key all equal rows",
+)

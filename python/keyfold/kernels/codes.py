@@ -1,0 +1,90 @@
+"""Codes of values: equal values have one code, below the count; null is a value like others.
+
+Equality is that of Java's `equals`: NaN is NaN and -0.0 is not 0.0; structs and lists are equal
+field by field and element by element.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import types
+
+from keyfold.kernels.buffers import Rows, view
+from keyfold.kernels.groups import group_starts
+from keyfold.kernels.keys import encode_nullable
+from keyfold.kernels.order import sort_order
+
+_MOST = 1 << 62
+
+
+def codes(columns: Sequence[pa.Array]) -> tuple[Rows, int]:
+    """int64 codes of the rows of these columns taken together, and how many there may be."""
+    found, count = _codes(columns[0])
+    for column in columns[1:]:
+        following, more = _codes(column)
+        found, count = found * more + following, count * more
+        if count > max(4 * len(found), 1 << 16) or count > _MOST // (1 << 31):
+            found, count = _encoded(pa.array(found))
+    return found, count
+
+
+def _codes(column: pa.Array) -> tuple[Rows, int]:
+    if types.is_struct(column.type):
+        fields = column.flatten()
+        is_valid = column.is_valid()
+        return codes([is_valid, *fields]) if fields else _encoded(is_valid)
+    if types.is_nested(column.type):
+        return _encoded(pa.array([repr(_canonical(item)) for item in column.to_pylist()]))
+    if types.is_floating(column.type):
+        return _encoded(_bits(column))
+    return _encoded(column)
+
+
+def _encoded(column: pa.Array) -> tuple[Rows, int]:
+    encoded = column.dictionary_encode(null_encoding="encode")
+    found = view(encoded.indices.buffers()[1], np.int32, encoded.indices.offset, len(column))
+    return found.astype(np.int64), len(encoded.dictionary)
+
+
+def _bits(column: pa.Array) -> pa.Array:
+    """The bits of floats, one pattern for NaN, as integers with the same nulls."""
+    numbers = column.fill_null(0).to_numpy(zero_copy_only=False)
+    numbers = np.where(np.isnan(numbers), numbers.dtype.type(np.nan), numbers)
+    missing = column.is_null().to_numpy(zero_copy_only=False)
+    return pa.array(numbers.view(f"i{numbers.dtype.itemsize}"), mask=missing)
+
+
+def _canonical(item: Any) -> Any:
+    """A value whose repr is equal exactly for equal values."""
+    if isinstance(item, dict):
+        return {name: _canonical(part) for name, part in item.items()}
+    if isinstance(item, list | tuple):
+        return [_canonical(part) for part in item]
+    return item
+
+
+def ranks(columns: Sequence[pa.Array]) -> Rows:
+    """int64 numbers that order the rows by these columns, NULL first; equal rows have one number.
+
+    NULL of a single column is 0, and only that. Order is that of Paimon's comparators, as in
+    `keyfold.kernels.keys`.
+    """
+    found = _ranks(columns[0])
+    for column in columns[1:]:
+        own = _ranks(column)
+        found = found * (int(own.max(initial=0)) + 1) + own
+        found = np.unique(found, return_inverse=True)[1].astype(np.int64)
+    return found
+
+
+def _ranks(column: pa.Array) -> Rows:
+    """0 for null, else 1 and the place among the different values."""
+    keys, valid = encode_nullable(column)
+    rows = np.flatnonzero(valid)
+    words, order = sort_order(keys, rows)
+    starts = group_starts(keys, words, order)
+    out = np.zeros(len(column), dtype=np.int64)
+    out[order] = np.repeat(np.arange(1, len(starts)), np.diff(starts))
+    return out
