@@ -1,4 +1,4 @@
-"""The five figures: write, raw read, merge-on-read, small upsert, first query of a session."""
+"""The figures: write, raw read, merge-on-read, small upsert, first query of a session."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import expr
 
 from integration.bench.data import COLUMNS, NAMES, RUNS, UPSERTS, Sizes
 from integration.bench.measure import Figure, Peaks, by_turns
@@ -34,12 +36,14 @@ class Bench:
         """One of the input tables of data.py."""
         return self.spark.read.parquet(str(self.folder / "input" / name))
 
-    def create(self, name: str) -> str:
+    def create(self, name: str, options: Mapping[str, str] | None = None) -> str:
         """A new, empty table."""
+        properties = {"bucket": str(self.buckets), **(options or {})}
+        listed = ", ".join(f"'{key}' = '{text}'" for key, text in properties.items())
         self.spark.sql(f"DROP TABLE IF EXISTS keyfold.bench.{name}")
         self.spark.sql(
             f"CREATE TABLE keyfold.bench.{name} ({COLUMNS}, PRIMARY KEY (id) NOT ENFORCED) "
-            f"TBLPROPERTIES ('bucket' = '{self.buckets}')"
+            f"TBLPROPERTIES ({listed})"
         )
         return f"keyfold.bench.{name}"
 
@@ -110,20 +114,32 @@ def raw_read(bench: Bench) -> Figure:
     )
 
 
-def merge_on_read(bench: Bench) -> Figure:
+# Options of the merged table, and what each of its columns must be of the rows of one key.
+ENGINES: dict[str, tuple[dict[str, str], str]] = {
+    "deduplicate": ({}, "max_by({column}, seq)"),
+    "partial-update": ({}, "max_by({column}, seq)"),
+    "aggregation": (
+        {f"fields.{name}.aggregate-function": "sum" for name in ("a", "b", "e")}
+        | {f"fields.{name}.aggregate-function": "max" for name in ("seq", "c", "d")},
+        "",
+    ),
+}
+
+
+def merge_on_read(engine: str, bench: Bench) -> Figure:
     """Four overlapping runs, against the plain scan of the same input rows."""
-    name = bench.create("runs")
+    options, truth = ENGINES[engine]
+    name = bench.create("runs_" + engine.replace("-", "_"), {"merge-engine": engine, **options})
     paths = []
     for run in range(RUNS):
         rows = bench.input(f"run{run}")
         rows.writeTo(name).append()
         paths.append(bench.sorted_write(rows, f"run{run}"))
     plain = bench.spark.read.parquet(*paths)
-    plain.createOrReplaceTempView("plain_runs")
-    check_merge(bench.spark, name)
+    check_merge(bench.spark.table(name), plain, options, truth)
     rows_in = RUNS * bench.sizes.rows
     return bench.figure(
-        f"merge-on-read {RUNS} x {bench.sizes.rows:,} rows",
+        f"merge-on-read {RUNS} x {bench.sizes.rows:,} rows, {engine}",
         rows_in,
         1.0,
         lambda: by_turns(
@@ -134,11 +150,19 @@ def merge_on_read(bench: Bench) -> Figure:
     )
 
 
-def check_merge(spark: SparkSession, name: str) -> None:
-    """The merged table has each key once, with the values of its last run."""
-    found = assert_ours(spark.sql(f"SELECT count(*), sum(seq) FROM {name}")).first()
-    latest = "SELECT max(seq) AS seq FROM plain_runs GROUP BY id"
-    expected = spark.sql(f"SELECT count(*), sum(seq) FROM ({latest})").first()
+def check_merge(
+    merged: DataFrame, plain: DataFrame, functions: dict[str, str], otherwise: str
+) -> None:
+    """The merged table holds each key once, and what plain Spark makes of its rows."""
+    columns = []
+    for column in NAMES[1:]:
+        function = functions.get(f"fields.{column}.aggregate-function")
+        folded = f"{function}({column})" if function else otherwise.format(column=column)
+        columns.append(f"{folded} AS {column}")
+    sums = ["count(*)", *(f"sum(hash(string({column})))" for column in NAMES)]
+    aggregates = [expr(column) for column in columns]
+    expected = plain.groupBy("id").agg(*aggregates).selectExpr(*sums).first()
+    found = assert_ours(merged).selectExpr(*sums).first()
     assert found == expected, f"{found} is not {expected}"
 
 
@@ -180,7 +204,9 @@ def first_query(bench: Bench) -> Figure:
 FIGURES: dict[str, Callable[[Bench], Figure]] = {
     "write": write,
     "raw": raw_read,
-    "merge": merge_on_read,
+    "merge": partial(merge_on_read, "deduplicate"),
+    "partial-update": partial(merge_on_read, "partial-update"),
+    "aggregation": partial(merge_on_read, "aggregation"),
     "upsert": small_upsert,
     "first": first_query,
 }
