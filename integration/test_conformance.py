@@ -1,0 +1,46 @@
+"""The conformance runner on real tables: what passes, and that wrong results are seen."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from keyfold.testing.conformance import files, pool
+from keyfold.testing.conformance.report import FAILED, PASSED, SKIPPED, Result
+
+CASES = Path(__file__).resolve().parent / "conformance"
+
+
+def run(path: Path, spark: SparkSession, layout: str = "write-only") -> list[Result]:
+    lines = files.read([path], "*", layout)
+    namespaces = f"keyfold.conformance_{path.stem}_{layout.replace('-', '_')}"
+    return list(pool.results(lines, spark, namespaces, threads=2))
+
+
+def test_own_cases_pass_in_both_layouts(spark: SparkSession) -> None:
+    for path in sorted(CASES.glob("*.jsonl")):
+        for layout in ("write-only", "buckets"):
+            results = run(path, spark, layout)
+            assert [result for result in results if result.status == FAILED] == []
+            assert {result.status for result in results} >= {PASSED}
+
+
+def changed(raw: dict[str, Any]) -> dict[str, Any]:
+    """The same case, wrong."""
+    if "expect_error" in raw:
+        return {**raw, "expect_error": "no column `k` here"}
+    return {**raw, "expect": [*raw["expect"], raw["expect"][0]], "path_dependent": False}
+
+
+def test_wrong_cases_fail(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "wrong.jsonl"
+    texts = [text for file in CASES.glob("*.jsonl") for text in file.read_text().splitlines()]
+    raws = [raw for raw in map(json.loads, texts) if raw.get("expect") != []]
+    path.write_text("\n".join(json.dumps(changed(raw)) for raw in raws), encoding="utf-8")
+    results = run(path, spark)
+    assert len(results) == len(raws)
+    assert [r.id for r in results if r.status not in (FAILED, SKIPPED)] == []
+    assert all("expected" in r.detail for r in results if r.status == FAILED)

@@ -1,0 +1,87 @@
+"""One case, whatever system it came from: a table, what is written, and what must come of it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+Raw = Mapping[str, Any]
+PHASES = ("create", "write", "read")
+
+
+@dataclass(frozen=True)
+class Insert:
+    """One INSERT of whole rows; `targets` names the columns that count, None for all."""
+
+    rows: Sequence[Sequence[Any]]
+    targets: tuple[str, ...] | None = None
+    merge_mode: str | None = None
+    is_sql: bool = False
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A statement as the case words it; the table is `t`."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A refusal in `phase` or earlier; `text` is the system's own message, or a part of it."""
+
+    text: str
+    phase: str = "read"
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of the query as a multiset; the order inside the `unordered` columns is free."""
+
+    rows: Sequence[Sequence[Any]]
+    unordered: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Elements:
+    """For each row the bits set in the bitmaps of some columns."""
+
+    rows: Sequence[Mapping[str, Sequence[int]]]
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """For each row what the sketches in some columns say, within their error."""
+
+    rows: Sequence[Mapping[str, float]]
+
+
+Expectation = Refusal | Rows | Elements | Estimates
+
+
+@dataclass(frozen=True)
+class Case:
+    """Columns are (name, Spark SQL type); any one of `accepted` is right. A case that is `left_out`
+    names the capability it needs. `declared` and `configured` are the names of `words`.
+    """
+
+    id: str
+    about: str
+    create: str
+    columns: Sequence[tuple[str, str]]
+    commits: Sequence[Insert | Statement]
+    accepted: Sequence[Expectation]
+    functions: Mapping[str, str] = field(default_factory=dict)
+    query: str | None = None
+    left_out: str | None = None
+    declared: frozenset[str] = frozenset()
+    configured: Sequence[frozenset[str]] = ()
+
+
+class Dialect(Protocol):
+    """A module that knows one form of case."""
+
+    def is_form(self, raw: Raw) -> bool:
+        """Whether a case has the form."""
+
+    def read(self, raw: Raw, layout: str) -> Case:
+        """The case; KeyError, TypeError or ValueError where it has not the form after all."""
