@@ -2,9 +2,11 @@
 
 from itertools import pairwise
 
+import numpy as np
 import pyarrow as pa
 
 from keyfold.aggregates.declare import (
+    SKIP,
     Aggregate,
     BadRecord,
     Combine,
@@ -15,6 +17,7 @@ from keyfold.aggregates.declare import (
     Pick,
 )
 from keyfold.errors import FoldOverflowError, TableError
+from keyfold.kernels.buffers import Rows
 from keyfold.layout import TableLayout
 from keyfold.merge.columns import indices, take
 from keyfold.merge.declare import Step
@@ -64,13 +67,29 @@ def column_result(aggregate: Aggregate, inputs: Inputs) -> FoldResult:
 
 
 def _combined(aggregate: Combine, inputs: Inputs) -> pa.Array:
-    """One call a group; a state that is alone is not opened."""
-    states = take(inputs.column, pa.array(inputs.order)).to_pylist()
-    ops = inputs.ops.tolist()
-    values = [
-        states[start]
-        if stop - start == 1
-        else aggregate.combine(list(zip(ops[start:stop], states[start:stop], strict=True)))
-        for start, stop in pairwise(inputs.starts.tolist())
-    ]
+    """One call a group of several records; states that are alone don't become Python objects."""
+    sizes = np.diff(inputs.starts)
+    several = np.flatnonzero(sizes > 1)
+    first = inputs.starts[:-1]
+    picks = np.where(inputs.ops[first] == SKIP, -1, inputs.order[first])
+    if not len(several):
+        return take(inputs.column, indices(picks))
+    made = _combined_groups(aggregate, inputs, several, sizes)
+    if len(several) == len(sizes):
+        return made
+    picks[several] = len(inputs.column) + np.arange(len(several))
+    return take(pa.concat_arrays([inputs.column, made]), indices(picks))
+
+
+def _combined_groups(aggregate: Combine, inputs: Inputs, groups: Rows, sizes: Rows) -> pa.Array:
+    is_taken = np.repeat(sizes > 1, sizes)
+    states = take(inputs.column, pa.array(inputs.order[is_taken])).to_pylist()
+    records = list(zip(inputs.ops[is_taken].tolist(), states, strict=True))
+    bounds = np.concatenate(([0], np.cumsum(sizes[groups]))).tolist()
+    values = []
+    for group, (start, stop) in zip(groups.tolist(), pairwise(bounds), strict=True):
+        try:
+            values.append(aggregate.combine(records[start:stop]))
+        except BadRecord as error:
+            raise BadRecord(group, str(error)) from error
     return pa.array(values, inputs.column.type)

@@ -1,0 +1,132 @@
+"""quantile_union, Doris' QUANTILE_UNION and StarRocks' PERCENTILE_UNION: the union of states that
+answer quantiles, exact up to 2048 values, then a t-digest.
+
+A state is u8 version 1, u16 compression, u8 form; form 0: u32 n and n f64 in any order; form 1: the
+bytes of DataSketches' TDigestDouble. Little-endian.
+"""
+
+import math
+import struct
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from datasketches import tdigest_double
+
+from keyfold.aggregates.declare import Combine, Records
+from keyfold.aggregates.states import BYTES, NULLS, RETRACTION, live, not_fixed, united
+
+VERSION = 1
+EXACT, DIGEST = 0, 1
+MOST_EXACT = 2048
+LEAST_COMPRESSION, MOST_COMPRESSION = 2048, 10000
+
+_HEAD = struct.Struct("<BHB")
+
+
+@dataclass(frozen=True)
+class Quantiles:
+    """An opened state: the values it holds one by one, or else a digest."""
+
+    compression: int
+    values: npt.NDArray[np.float64]
+    digest: tdigest_double | None = None
+
+
+def opened(state: bytes) -> Quantiles:
+    """A state from its bytes; ValueError for bytes that are none."""
+    if len(state) < _HEAD.size:
+        raise _bad(f"{len(state)} bytes are too few")
+    version, compression, form = _HEAD.unpack_from(state)
+    if version != VERSION or form not in (EXACT, DIGEST):
+        raise _bad(f"expected version {VERSION} and form 0 or 1, found {version} and {form}")
+    compression, body = allowed(compression), state[_HEAD.size :]
+    if form == DIGEST:
+        try:
+            return Quantiles(compression, np.empty(0), tdigest_double.deserialize(body))
+        except (ValueError, IndexError, RuntimeError, MemoryError) as error:
+            raise _bad(str(error)) from error
+    count = int.from_bytes(body[:4], "little")
+    if len(body) != 4 + 8 * count or count > MOST_EXACT:
+        raise _bad(f"{count} values, of at most {MOST_EXACT}, can't be in {len(body)} bytes")
+    return Quantiles(compression, np.frombuffer(body, "<f8", count, 4))
+
+
+def allowed(compression: int) -> int:
+    """A compression as Doris takes it: one out of bounds is the default, 2048."""
+    is_allowed = LEAST_COMPRESSION <= compression <= MOST_COMPRESSION
+    return compression if is_allowed else LEAST_COMPRESSION
+
+
+def written(compression: int, values: npt.NDArray[np.float64]) -> bytes:
+    """The state of some values, exact up to 2048 of them; NaN has no place among numbers."""
+    values = values[~np.isnan(values)]
+    if len(values) > MOST_EXACT:
+        return _digested(compression, [Quantiles(compression, values)])
+    body = struct.pack("<I", len(values)) + values.astype("<f8").tobytes()
+    return _HEAD.pack(VERSION, compression, EXACT) + body
+
+
+def percent(state: bytes, q: float) -> float:
+    """The quantile of rank q, 0 to 1: between the two values nearest to place (n - 1) * q in
+    proportion, as Doris' quantile_percent, while the state is exact; NaN if it is empty.
+    """
+    quantiles = opened(state)
+    if quantiles.digest is not None:
+        digest = quantiles.digest
+        return math.nan if digest.is_empty() else float(digest.get_quantile(q))
+    if not len(quantiles.values):
+        return math.nan
+    ordered = np.sort(quantiles.values)
+    place = (len(ordered) - 1) * q
+    below = int(place)
+    if below == len(ordered) - 1:
+        return float(ordered[below])
+    return float(ordered[below + 1] * (place - below) + ordered[below] * (below + 1 - place))
+
+
+def definition(records: Records) -> bytes | None:
+    """One state after the other into the union of those before; the first is kept as it is."""
+    result: bytes | None = None
+    for state in live(records):
+        result = state if result is None else union([result, state])
+    return result
+
+
+def union(states: list[bytes]) -> bytes:
+    """All values of the states, exact if each state is and there are at most 2048, with the
+    largest compression of any.
+    """
+    parts = [opened(state) for state in states]
+    compression = max(part.compression for part in parts)
+    if all(part.digest is None for part in parts):
+        return written(compression, np.concatenate([part.values for part in parts]))
+    return _digested(compression, parts)
+
+
+def _digested(compression: int, parts: list[Quantiles]) -> bytes:
+    result = tdigest_double(compression)
+    for part in parts:
+        if part.digest is not None:
+            result.merge(part.digest)
+        else:
+            result.update(np.ascontiguousarray(part.values))
+    return _HEAD.pack(VERSION, compression, DIGEST) + bytes(result.serialize())
+
+
+def _bad(words: str) -> ValueError:
+    return ValueError(f"Unable to deserialize quantile state: {words}")
+
+
+QUANTILE_UNION = Combine(
+    name="quantile_union",
+    accepts=BYTES,
+    definition=definition,
+    aliases=("PERCENTILE_UNION",),
+    refuses=not_fixed("quantile state"),
+    is_stored_by_paimon=False,
+    summary="union of quantile states: exact up to 2048 values, then a t-digest",
+    nulls=NULLS,
+    retraction=RETRACTION,
+    combine=united(union),
+)

@@ -1,0 +1,58 @@
+"""What the aggregates of opaque states share: which of a key's states count, and their type."""
+
+from collections.abc import Callable
+
+from pyarrow import types
+
+from keyfold.aggregates.declare import RESET, SKIP, Accepts, BadRecord, Records
+from keyfold.types import Atomic, DataType, describe
+
+BYTES = Accepts(
+    "'VarBinaryType'", lambda kind: types.is_binary(kind) or types.is_large_binary(kind)
+)
+NULLS = "ignored; all NULL gives NULL"
+RETRACTION = "refused"
+
+
+def not_fixed(words: str) -> Callable[[DataType], str | None]:
+    """Refuses BINARY(n), which pads what is shorter; `words` name the column as Paimon does."""
+
+    def refuses(kind: DataType) -> str | None:
+        if isinstance(kind, Atomic) and kind.name == "BINARY":
+            return (
+                f"Data type for {words} column must be 'VarBinaryType' but was '{describe(kind)}'."
+            )
+        return None
+
+    return refuses
+
+
+def live(records: Records) -> list[bytes]:
+    """The states since the last reset, without NULL and what is skipped."""
+    states: list[bytes] = []
+    for op, state in records:
+        if op == RESET:
+            states.clear()
+        if op != SKIP and state is not None:
+            states.append(state)
+    return states
+
+
+def united(
+    union: Callable[[list[bytes]], bytes],
+) -> Callable[[Records], bytes | None]:
+    """A `combine`: the union of the states that count; a state that is alone is not opened.
+
+    A ValueError of `union` becomes a BadRecord of the one key.
+    """
+
+    def combine(records: Records) -> bytes | None:
+        states = live(records)
+        if len(states) < 2:
+            return states[0] if states else None
+        try:
+            return union(states)
+        except ValueError as error:
+            raise BadRecord(0, str(error)) from error
+
+    return combine
