@@ -80,3 +80,14 @@ def test_a_short_key_is_one_word_and_a_long_one_has_bytes() -> None:
     assert not encode([pa.array([1], pa.int32()), pa.array([2], pa.int32())]).is_wide
     assert encode([pa.array([1], pa.int64()), pa.array([2], pa.int8())]).is_wide
     assert encode([pa.array(["a"])]).is_wide
+
+
+@pytest.mark.parametrize(
+    ("width", "quiet", "negative"),
+    [(32, 0x7FC00001, 0xFF800001), (64, 0x7FF8 << 48, 0xFFF0 << 48 | 1)],
+)
+def test_every_nan_is_the_one_greatest_number(width: int, quiet: int, negative: int) -> None:
+    patterns = np.array([quiet, negative], dtype=f"u{width // 8}")
+    numbers = np.append(patterns.view(f"f{width // 8}"), [np.inf, -np.inf]).astype(f"f{width // 8}")
+    words = encode([pa.array(numbers)]).words.tolist()
+    assert words[0] == words[1] > words[2] > words[3]

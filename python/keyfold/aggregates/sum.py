@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 from pyarrow import types
 
 from keyfold.aggregates.declare import (
@@ -25,7 +24,7 @@ from keyfold.aggregates.declare import (
     Inputs,
     Records,
 )
-from keyfold.kernels.buffers import Floats, Mask, Rows, Signs, pack, validity, values
+from keyfold.kernels.buffers import Floats, Mask, Rows, Signs, column_of, dtype_of, validity, values
 from keyfold.kernels.decimals import beyond, sum_decimals
 from keyfold.kernels.jit import kernel
 from keyfold.kernels.words import values_of_decimal
@@ -84,13 +83,8 @@ def _fold(inputs: Inputs) -> FoldResult:
         numbers = values(inputs.column, dtype_of(kind))
         out: npt.NDArray[Any] = np.empty(inputs.groups, dtype=numbers.dtype)
         sum_floats(numbers, valid, inputs.ops, inputs.order, inputs.starts, out, out_valid)
-        return FoldResult(_array(kind, out, out_valid))
+        return FoldResult(column_of(kind, out, out_valid))
     return _integers(inputs, valid, out_valid)
-
-
-def dtype_of(kind: pa.DataType) -> np.dtype[Any]:
-    """numpy's type for integers or floats; pyarrow's own way to ask would load pandas."""
-    return np.dtype(f"{'f' if types.is_floating(kind) else 'i'}{kind.bit_width // 8}")
 
 
 def _integers(inputs: Inputs, valid: Mask, out_valid: Mask) -> FoldResult:
@@ -105,7 +99,7 @@ def _integers(inputs: Inputs, valid: Mask, out_valid: Mask) -> FoldResult:
         outside = np.flatnonzero((out < limits.min) | (out > limits.max))
         overflowed = int(outside[0]) if len(outside) else -1
     return FoldResult(
-        _array(inputs.column.type, out.astype(own, copy=False), out_valid), overflowed
+        column_of(inputs.column.type, out.astype(own, copy=False), out_valid), overflowed
     )
 
 
@@ -118,11 +112,7 @@ def _decimals(inputs: Inputs, valid: Mask, out_valid: Mask) -> FoldResult:
     if overflowed < 0:
         limit = 10**inputs.column.type.precision
         overflowed = beyond(out, np.uint64(limit % 2**64), np.uint64(limit >> 64))
-    return FoldResult(_array(inputs.column.type, out, out_valid), overflowed)
-
-
-def _array(kind: pa.DataType, out: npt.NDArray[Any], out_valid: Mask) -> pa.Array:
-    return pa.Array.from_buffers(kind, len(out_valid), [pack(out_valid), pa.py_buffer(out)])
+    return FoldResult(column_of(inputs.column.type, out, out_valid), overflowed)
 
 
 def definition(records: Records) -> Any:

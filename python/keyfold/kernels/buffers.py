@@ -89,3 +89,13 @@ def text(array: pa.Array) -> tuple[Rows, Mask]:
         return np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.uint8)
     last = int(offsets[-1])
     return offsets.astype(np.int64), view(buffers[2], np.uint8, 0, last)
+
+
+def dtype_of(kind: pa.DataType) -> np.dtype[Any]:
+    """numpy's type for integers or floats; pyarrow's own way to ask would load pandas."""
+    return np.dtype(f"{'f' if pa.types.is_floating(kind) else 'i'}{kind.bit_width // 8}")
+
+
+def column_of(kind: pa.DataType, items: npt.NDArray[Any], valid: Mask) -> pa.Array:
+    """The array of fixed-width items, null where `valid` is 0."""
+    return pa.Array.from_buffers(kind, len(valid), [pack(valid), pa.py_buffer(items)])

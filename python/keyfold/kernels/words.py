@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from keyfold.kernels.buffers import Words, bits, values, view
+from keyfold.kernels.jit import kernel
 
 _SIGNED = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
 _UNSIGNED = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
@@ -57,10 +58,30 @@ def _flipped(signed: npt.NDArray[Any], bit_width: int) -> Words:
     return flipped
 
 
+@kernel("void(uint64[::1], uint64[::1])")
+def order_doubles(bits: Words, out: Words) -> None:
+    """Words that order as the doubles of these bits do; every NaN has the greatest."""
+    sign, infinity = np.uint64(1 << 63), np.uint64(0x7FF << 52)
+    for i in range(len(out)):
+        word = bits[i]
+        if word & ~sign > infinity:
+            word = np.uint64(0x7FF8 << 48)
+        out[i] = ~word if word & sign else word | sign
+
+
+@kernel("void(uint32[::1], uint64[::1])")
+def order_floats(bits: npt.NDArray[np.uint32], out: Words) -> None:
+    """`order_doubles` for 32 bits, in the low half of the words."""
+    sign, infinity = np.uint64(1 << 31), np.uint64(0xFF << 23)
+    for i in range(len(out)):
+        word = np.uint64(bits[i])
+        if word & ~sign > infinity:
+            word = np.uint64(0x7FC << 20)
+        out[i] = word ^ np.uint64(0xFFFFFFFF) if word & sign else word | sign
+
+
 def _floating(array: pa.Array, bit_width: int) -> Words:
-    numbers = values(array, np.float32 if bit_width == 32 else np.float64)
-    numbers = np.where(np.isnan(numbers), numbers.dtype.type(np.nan), numbers)
-    unsigned = numbers.view(_UNSIGNED[bit_width])
-    sign = _UNSIGNED[bit_width](1 << (bit_width - 1))
-    flipped = np.where(unsigned & sign, ~unsigned, unsigned | sign)
-    return flipped.astype(np.uint64, copy=False)
+    out = np.empty(len(array), dtype=np.uint64)
+    order = order_doubles if bit_width == 64 else order_floats
+    order(values(array, _UNSIGNED[bit_width]), out)
+    return out

@@ -175,4 +175,4 @@ def _check(layout: TableLayout, options: TableOptions) -> None:
         )
 
 
-AGGREGATION = Engine("aggregation", _check, _prepare, definition)
+AGGREGATION = Engine("aggregation", _check, _prepare, definition, takes_functions=True)

@@ -57,6 +57,7 @@ class Engine:
     the rows of one key, (kind, values by column) in merge order, to (kind, values) or None, slowly
     and obviously. `keeps_records` says that a result is one of the records as it came: such an
     engine can fold rows of different arrivals in any grouping and lets the sequence decide.
+    `takes_functions` says that columns fold by the aggregate their options name.
     """
 
     name: str
@@ -64,3 +65,4 @@ class Engine:
     prepare: Callable[[TableLayout, TableOptions, Sequence[str]], Fold]
     definition: Callable[..., tuple[int, dict[str, Any]] | None]
     keeps_records: bool = False
+    takes_functions: bool = False

@@ -1,8 +1,10 @@
 """Which aggregate folds a column, and the words for functions and sums that don't fit it."""
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
+
+import pyarrow as pa
 
 from keyfold import types
 from keyfold.aggregates import aggregates, spelling
@@ -10,6 +12,8 @@ from keyfold.aggregates.declare import Aggregate
 from keyfold.errors import TableError
 from keyfold.layout import Column, TableLayout, sql_name
 from keyfold.options import FIELD_DEFAULT_AGGREGATE, TableOptions
+
+Normalize = Callable[[pa.Array], pa.Array]
 
 MOST_DIGITS = 38
 _WIDER = {
@@ -45,6 +49,16 @@ def aggregate_of(layout: TableLayout, options: TableOptions, name: str) -> Aggre
         return declared.bind(settings_of(layout, options, declared, name), column.type)
     except ValueError as error:
         raise TableError(f"table {layout.name}, column {name}: {error}") from None
+
+
+def normalizers(layout: TableLayout, options: TableOptions) -> dict[str, Normalize]:
+    """By column, what its function does to every value a job writes, before anything folds."""
+    found = {}
+    for column in layout.columns:
+        aggregate = aggregate_of(layout, options, column.name)
+        if aggregate is not None and aggregate.normalize is not None:
+            found[column.name] = aggregate.normalize
+    return found
 
 
 def _refused(declared: Aggregate, column: Column) -> str | None:

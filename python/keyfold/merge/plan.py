@@ -2,7 +2,7 @@
 or write.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -12,6 +12,7 @@ from keyfold.layout import TableLayout
 from keyfold.merge.declare import Fold
 from keyfold.merge.engines import engine
 from keyfold.merge.field_options import check_field_options, stored_functions
+from keyfold.merge.functions import Normalize, normalizers
 from keyfold.options import TableOptions
 
 
@@ -20,7 +21,8 @@ class MergePlan:
     """How the rows of one table fold.
 
     `output` are the user columns that come out, `reads` those every input batch must hold (output,
-    key and sequence fields, in table order); `key` is the key a bucket is sorted by.
+    key and sequence fields, in table order); `key` is the key a bucket is sorted by; `normalizers`
+    are by column.
     """
 
     layout: TableLayout
@@ -31,6 +33,16 @@ class MergePlan:
     keeps_records: bool
     fold: Fold = field(repr=False)
     schema: pa.Schema = field(repr=False)
+    normalizers: Mapping[str, Normalize] = field(repr=False, default_factory=dict)
+
+    def normalized(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Rows that a job writes, in the form their columns' functions fold: counts, encodings."""
+        for name, normalize in self.normalizers.items():
+            place = batch.schema.get_field_index(name)
+            batch = batch.set_column(
+                place, batch.schema.field(place), normalize(batch.column(place))
+            )
+        return batch
 
 
 def plan(layout: TableLayout, output: Sequence[str]) -> MergePlan:
@@ -49,6 +61,7 @@ def plan(layout: TableLayout, output: Sequence[str]) -> MergePlan:
         keeps_records=declared.keeps_records,
         fold=declared.prepare(layout, options, output),
         schema=pa.schema([layout.column(name).arrow_field for name in output]),
+        normalizers=normalizers(layout, options) if declared.takes_functions else {},
     )
 
 

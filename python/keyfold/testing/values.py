@@ -96,6 +96,13 @@ _MAKERS: tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType, Rando
         types.is_list,
         lambda kind, random: [value(kind.value_type, random) for _ in range(random.randrange(3))],
     ),
+    (
+        types.is_map,
+        lambda kind, random: [
+            (key, value(kind.item_type, random))
+            for key in {value(kind.key_type, random): None for _ in range(random.randrange(3))}
+        ],
+    ),
     (types.is_struct, lambda kind, random: {f.name: value(f.type, random) for f in kind}),
 )
 

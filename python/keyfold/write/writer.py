@@ -31,7 +31,8 @@ def write(spec: WriteSpec, batches: Iterable[pa.RecordBatch]) -> list[CommitMess
     buffer = WriteBuffer(merge, spec.ordinal, allowance(options.write_buffer_size))
     for batch in batches:
         if batch.num_rows:
-            for place, part in split(spec.layout, options, conform(spec, options, batch)):
+            rows = merge.normalized(conform(spec, options, batch))
+            for place, part in split(spec.layout, options, rows):
                 buffer.add(place, part)
     return _written(spec, options, buffer)
 

@@ -1,0 +1,37 @@
+"""count: how many inputs were not null (keyfold's own: Paimon has none).
+
+A column with this function holds a number of inputs. What a job writes to it is counted on the way
+in, 1 for any value and 0 for NULL, whatever the value is; from there on counts add up, so the
+result is the same for any split of the records into jobs, files and merges. A retraction takes
+back what its value counted for. A count that leaves the column's type is an overflow.
+"""
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import types
+
+from keyfold.aggregates.declare import Accepts, Fold
+from keyfold.aggregates.sum import SUM
+from keyfold.kernels.buffers import column_of, dtype_of, ones, validity
+
+INTEGER = Accepts("an integer type", types.is_integer)
+
+
+def counted(column: pa.Array) -> pa.Array:
+    """1 for each value, 0 for each null."""
+    counts = validity(column).astype(dtype_of(column.type))
+    return column_of(column.type, np.ascontiguousarray(counts), ones(len(column)))
+
+
+COUNT = Fold(
+    "count",
+    INTEGER,
+    SUM.definition,
+    is_retractable=True,
+    is_stored_by_paimon=False,
+    normalize=counted,
+    fold=SUM.fold,
+    summary="how many inputs were not NULL; a written value counts 1, whatever it is",
+    nulls="count 0",
+    retraction="takes 1 back for a value",
+)

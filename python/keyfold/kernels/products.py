@@ -1,0 +1,205 @@
+"""Products of a group's numbers: exact for integers and decimals, with the first overflow found.
+
+A step that leaves the type makes the group overflow, whatever follows it, but for a reset. Ops are
+those of `keyfold.aggregates.declare`: 1 multiplies, -1 divides, 2 starts again from the row's
+value; dividing nothing leaves nothing.
+"""
+
+import numpy as np
+
+from keyfold.kernels.buffers import Floats, Mask, Rows, Signs, Words
+from keyfold.kernels.jit import kernel
+
+_LIMBS, _LOW = 8, np.uint64(0xFFFFFFFF)
+_CHUNK = 9  # decimal digits that a limb takes as a divisor
+
+
+@kernel
+def _exceeds(left: int, right: int) -> bool:
+    """Whether the product of two integers leaves 64 bits."""
+    estimate = abs(float(left) * float(right))
+    if estimate < 9.2e18:
+        return False
+    if estimate > 9.3e18 or left == 0:
+        return left != 0
+    wrapped = left * right
+    return (left == -1 and right == wrapped) or wrapped // left != right
+
+
+@kernel(
+    "void(int64[::1], uint8[::1], int8[::1], int64[::1], int64[::1], int64, int64, int64[::1], "
+    "uint8[::1], int64[::1])"
+)
+def multiply_integers(
+    values: Rows,
+    valid: Mask,
+    ops: Signs,
+    order: Rows,
+    starts: Rows,
+    least: int,
+    most: int,
+    out: Rows,
+    out_valid: Mask,
+    failed: Rows,
+) -> None:
+    """out[g] is the product of group g. failed[0] is the first group with a step beyond `least` to
+    `most`, failed[1] the first that divides by zero, else -1.
+    """
+    failed[:] = -1
+    for g in range(len(out)):
+        total, is_found, is_beyond = 1, False, False
+        for at in range(starts[g], starts[g + 1]):
+            row, op = order[at], ops[at]
+            if op == 2:
+                total, is_found, is_beyond = 1, False, False
+            if op == 0 or not valid[row] or is_beyond or (op == -1 and not is_found):
+                continue
+            value = values[row]
+            if op != -1:
+                is_beyond = _exceeds(total, value)
+                total, is_found = total * value, True
+            elif value == 0:
+                failed[1] = g if failed[1] < 0 else failed[1]
+            elif value == -1:
+                is_beyond = total == np.int64(-(2**63))
+                total = -total
+            else:
+                quotient = total // value
+                # towards zero, as Java divides
+                is_below = (total < 0) != (value < 0) and quotient * value != total
+                total = quotient + 1 if is_below else quotient
+            is_beyond = is_beyond or total < least or total > most
+        out[g], out_valid[g] = total, is_found
+        if is_beyond and failed[0] < 0:
+            failed[0] = g
+
+
+@kernel(
+    "void(float32[::1], uint8[::1], int8[::1], int64[::1], int64[::1], float32[::1], uint8[::1])",
+    "void(float64[::1], uint8[::1], int8[::1], int64[::1], int64[::1], float64[::1], uint8[::1])",
+)
+def multiply_floats(
+    values: Floats, valid: Mask, ops: Signs, order: Rows, starts: Rows, out: Floats, out_valid: Mask
+) -> None:
+    """out[g] is the product of group g, each step rounded to the width of `out`."""
+    for g in range(len(out)):
+        out[g], out_valid[g] = 1, 0
+        for at in range(starts[g], starts[g + 1]):
+            row, op = order[at], ops[at]
+            if op == 2:
+                out[g], out_valid[g] = 1, 0
+            if op == 0 or not valid[row]:
+                continue
+            if op != -1:
+                out[g] = out[g] * values[row] if out_valid[g] else values[row]
+                out_valid[g] = 1
+            elif out_valid[g]:
+                out[g] = np.divide(out[g], values[row])  # x / 0 is an infinity or NaN, no error
+
+
+@kernel
+def _divide(limbs: Words, divisor: np.uint64) -> np.uint64:
+    """Divide in place by a number of 32 bits; the remainder."""
+    rest = np.uint64(0)
+    for i in range(_LIMBS - 1, -1, -1):
+        part = (rest << np.uint64(32)) | limbs[i]
+        limbs[i] = part // divisor
+        rest = part - limbs[i] * divisor
+    return rest
+
+
+@kernel
+def _rescale(limbs: Words, scale: int) -> None:
+    """Divide in place by 10^scale, halves away from zero; only the first digit cut off decides."""
+    if scale == 0:
+        return
+    left = scale - 1
+    while left > 0:
+        step = min(left, _CHUNK)
+        _divide(limbs, np.uint64(10**step))
+        left -= step
+    if _divide(limbs, np.uint64(10)) < np.uint64(5):
+        return
+    for i in range(_LIMBS):
+        limbs[i] += np.uint64(1)
+        if limbs[i] <= _LOW:
+            return
+        limbs[i] = np.uint64(0)
+
+
+@kernel
+def _multiply_long(
+    low: np.uint64, high: np.uint64, by_low: np.uint64, by_high: np.uint64, scale: int, limbs: Words
+) -> None:
+    """limbs = the product of two magnitudes of 128 bits, divided by 10^scale."""
+    limbs[:] = np.uint64(0)
+    half = np.uint64(32)
+    left = (low & _LOW, low >> half, high & _LOW, high >> half)
+    right = (by_low & _LOW, by_low >> half, by_high & _LOW, by_high >> half)
+    for i in range(4):
+        carry = np.uint64(0)
+        for j in range(4):
+            part = left[i] * right[j] + limbs[i + j] + carry
+            limbs[i + j], carry = part & _LOW, part >> half
+        limbs[i + 4] = carry
+    _rescale(limbs, scale)
+
+
+@kernel(
+    "int64(uint64[:, ::1], uint8[::1], int8[::1], int64[::1], int64[::1], int64, uint64, uint64, "
+    "uint64[:, ::1], uint8[::1])"
+)
+def multiply_decimals(
+    values: Words,
+    valid: Mask,
+    ops: Signs,
+    order: Rows,
+    starts: Rows,
+    scale: int,
+    limit_low: np.uint64,
+    limit_high: np.uint64,
+    out: Words,
+    out_valid: Mask,
+) -> int:
+    """out[g] is the product of group g at this scale, each step rounded half up; no divisions.
+
+    Returns the first group with a step whose magnitude is the limit or more, or -1. Products of 64
+    bits, nearly all there are, take one multiplication and one division.
+    """
+    overflowed, one, zero = -1, np.uint64(1), np.uint64(0)
+    limbs = np.zeros(_LIMBS, dtype=np.uint64)
+    is_short = scale <= 18
+    divisor = np.uint64(10 ** max(scale - 1, 0)) if is_short else one
+    for g in range(len(out)):
+        low, high, is_found, is_negative, is_beyond = zero, zero, False, False, False
+        for at in range(starts[g], starts[g + 1]):
+            row = order[at]
+            if ops[at] == 2:
+                is_found, is_beyond = False, False
+            if ops[at] <= 0 or not valid[row] or is_beyond:
+                continue
+            by_low, by_high = values[row, 0], values[row, 1]
+            is_flipping = by_high >> np.uint64(63) != zero
+            if is_flipping:
+                by_low, by_high = ~by_low + one, ~by_high + np.uint64(by_low == zero)
+            if not is_found:
+                low, high, is_negative, is_found = by_low, by_high, is_flipping, True
+                continue
+            is_negative ^= is_flipping
+            if is_short and (high | by_high) == zero and float(low) * float(by_low) < 1.8e19:
+                low *= by_low
+                if scale:
+                    low = (low // divisor + np.uint64(5)) // np.uint64(10)
+            else:
+                _multiply_long(low, high, by_low, by_high, scale, limbs)
+                low = (limbs[1] << np.uint64(32)) | limbs[0]
+                high = (limbs[3] << np.uint64(32)) | limbs[2]
+                is_beyond = bool((limbs[4] | limbs[5] | limbs[6] | limbs[7]) != zero)
+            if high > limit_high or (high == limit_high and low >= limit_low):
+                is_beyond = True
+        if is_negative and is_found:
+            low, high = ~low + one, ~high + np.uint64(low == zero)
+        out[g, 0], out[g, 1], out_valid[g] = low, high, is_found
+        if is_beyond and overflowed < 0:
+            overflowed = g
+    return overflowed
