@@ -144,10 +144,31 @@ def normalize(properties: Mapping[str, str]) -> dict[str, str]:
         if name in _SPARKS_OWN or name.startswith("option."):
             continue
         target = _stored_name(name)
+        _check_fluss_delimiter(name, target, text)
         if stored.get(target, text) != text:
             raise TableError(f"option {target} is given twice: '{stored[target]}' and '{text}'")
         stored[target] = text
-    return stored
+    return _keeping_blanks(properties) | stored
+
+
+def _check_fluss_delimiter(name: str, target: str, text: str) -> None:
+    """Fluss refuses an empty delimiter, Paimon joins without one: each name means its own."""
+    if target != name and target.endswith(".list-agg-delimiter") and not text:
+        raise TableError(
+            f"option {name}: Parameter 'delimiter' for aggregation function 'listagg' must be a "
+            "non-empty string"
+        )
+
+
+def _keeping_blanks(properties: Mapping[str, str]) -> dict[str, str]:
+    """Fluss joins blank texts too: where its name for the function's option says listagg."""
+    found = {}
+    for name, text in properties.items():
+        match = _FIELD_ALIAS.match(name)
+        is_listagg = text.strip().lower().replace("-", "_") in ("listagg", "string_agg")
+        if match is not None and match[2].lower() == "agg" and is_listagg:
+            found[f"fields.{match[1]}.list-agg-skip-blank"] = "false"
+    return found
 
 
 def _stored_name(name: str) -> str:

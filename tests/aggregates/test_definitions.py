@@ -42,6 +42,12 @@ NESTED: dict[str, Any] = {
 KINDS = {name: from_paimon(NESTED.get(name, name)) for name in (*ATOMIC, *NESTED)}
 SETTINGS: dict[str, list[dict[str, str]]] = {
     "nested_partial_update": [{"nested-key": "a"}],
+    "listagg": [
+        {},
+        {"list-agg-delimiter": "bc"},
+        {"distinct": "true", "list-agg-delimiter": "b"},
+        {"list-agg-skip-blank": "false"},
+    ],
 }
 
 
@@ -145,7 +151,7 @@ def test_every_aggregate_of_paimon_that_the_issue_asks_for_is_there() -> None:
     assert set(aggregates()) >= {
         *("sum", "max", "min", "last_value", "last_non_null_value", "first_value"),
         *("first_non_null_value", "first_not_null_value", "bool_and", "bool_or"),
-        *("product", "count"),
+        *("product", "count", "listagg", "string_agg"),
     }
 
 

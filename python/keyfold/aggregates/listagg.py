@@ -1,0 +1,157 @@
+"""listagg: the non-null texts in merge order, a delimiter between two (Paimon FieldListaggAgg;
+Fluss LISTAGG and STRING_AGG).
+
+Blank texts (nothing but whitespace) leave no trace, and a blank start is replaced: Paimon's rule.
+Fluss keeps them; `list-agg-skip-blank` says which. With `distinct` the first text stays as it is;
+of later ones only the parts between delimiters that are new and not blank are added.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import types
+
+from keyfold.aggregates.declare import (
+    ADD,
+    RESET,
+    SKIP,
+    Accepts,
+    Aggregate,
+    Fold,
+    FoldResult,
+    Inputs,
+    Parameter,
+    Records,
+    Settings,
+)
+from keyfold.kernels.buffers import Mask, Rows, pack, text, validity
+from keyfold.kernels.texts import join_distinct, join_texts
+from keyfold.option_values import boolean
+from keyfold.types import DataType, describe
+
+DELIMITER = Parameter("list-agg-delimiter", str, ",", "What listagg puts between two texts.")
+DISTINCT = Parameter("distinct", boolean, "false", "Whether each value is collected once.")
+SKIPS_BLANK = Parameter(
+    "list-agg-skip-blank",
+    boolean,
+    "true",
+    "Whether listagg leaves out texts of whitespace alone; `fields.<column>.agg`, Fluss' name of "
+    "`aggregate-function`, sets it to false.",
+)
+_SPACES = "\t\n\v\f\r\x1c\x1d\x1e\x1f \u1680\u2028\u2029\u205f\u3000" + "".join(
+    map(chr, {*range(0x2000, 0x200B)} - {0x2007})
+)
+_MOST_BYTES = (1 << 31) - 1
+
+
+def _bytes(letters: str) -> Mask:
+    return np.frombuffer(bytearray(letters.encode()), dtype=np.uint8)
+
+
+def _fold(delimiter: str, distinct: bool, skips_blank: bool, inputs: Inputs) -> FoldResult:
+    offsets, data = text(inputs.column)
+    rows = (offsets, data, validity(inputs.column), inputs.ops, inputs.order, inputs.starts)
+    joint = _bytes(delimiter)
+    lengths = np.diff(offsets)[inputs.order]
+    out_offsets = np.empty(inputs.groups + 1, dtype=np.int64)
+    out = np.empty(int(lengths.sum()) + len(joint) * len(lengths), dtype=np.uint8)
+    out_valid = np.empty(inputs.groups, dtype=np.uint8)
+    if distinct:
+        separator = _bytes(_separator(delimiter))
+        stamps, parts = _table(lengths // len(separator) + 1, inputs.starts)
+        splits_again = len(joint) == 0 or _may_overlap(delimiter)
+        settings = (joint, separator, splits_again, skips_blank, stamps, parts)
+        join_distinct(*rows, *settings, out_offsets, out, out_valid)
+    else:
+        join_texts(*rows, joint, skips_blank, out_offsets, out, out_valid)
+    return FoldResult(_array(inputs.column.type, out_offsets, out, out_valid))
+
+
+def _separator(delimiter: str) -> str:
+    """What texts are split by: Paimon splits by a space where the delimiter is empty."""
+    return delimiter or " "
+
+
+def _may_overlap(delimiter: str) -> bool:
+    """Whether the delimiter begins as it ends, so that it may be found across its own edge."""
+    return any(delimiter.endswith(delimiter[:size]) for size in range(1, len(delimiter)))
+
+
+def _table(most: Rows, starts: Rows) -> tuple[Rows, Rows]:
+    """An empty hash table with room for the parts of any group."""
+    sums = np.concatenate(([0], np.cumsum(most)))[starts]
+    size = 1 << int(2 * np.diff(sums).max(initial=1)).bit_length()
+    return np.full(size, -1, dtype=np.int64), np.empty(2 * size, dtype=np.int64)
+
+
+def _array(kind: pa.DataType, offsets: Rows, data: Mask, valid: Mask) -> pa.Array:
+    """The texts; beyond what 32-bit offsets reach they get 64-bit ones."""
+    total = int(offsets[-1])
+    if types.is_string(kind) and total > _MOST_BYTES:
+        kind = pa.large_string()
+    bounds = offsets if types.is_large_string(kind) else offsets.astype(np.int32)
+    buffers = [pack(valid), pa.py_buffer(bounds), pa.py_buffer(data[:total])]
+    return pa.Array.from_buffers(kind, len(valid), buffers)
+
+
+def definition(delimiter: str, distinct: bool, skips_blank: bool, records: Records) -> Any:
+    """Texts joined one by one."""
+    if len(records) == 1:
+        return None if records[0][0] == SKIP else records[0][1]
+    is_nothing: Callable[[Any], bool] = lambda item: (  # noqa: E731
+        item is None or (skips_blank and not item.strip(_SPACES))
+    )
+    result: str | None = None
+    for op, item in records:
+        if op == RESET:
+            result = item
+        elif op != ADD or is_nothing(item):
+            continue
+        elif result is None or is_nothing(result):
+            result = item
+        elif distinct:
+            result += "".join(delimiter + part for part in _new_parts(delimiter, result, item))
+        else:
+            result += delimiter + item
+    return result
+
+
+def _new_parts(delimiter: str, stored: str, added: str) -> list[str]:
+    separator = _separator(delimiter)
+    seen, found = set(stored.split(separator)), []
+    for part in added.split(separator):
+        if part.strip(_SPACES) and part not in seen:
+            seen.add(part)
+            found.append(part)
+    return found
+
+
+def _refuses(kind: DataType) -> str | None:
+    words = describe(kind)
+    if words == "STRING":
+        return None
+    return f"Data type for list agg column must be STRING (unbounded VARCHAR), but was {words}."
+
+
+def _bind(settings: Settings, kind: DataType) -> Aggregate:
+    own = [settings[option.name] for option in (DELIMITER, DISTINCT, SKIPS_BLANK)]
+    return replace(LISTAGG, fold=partial(_fold, *own), definition=partial(definition, *own))
+
+
+LISTAGG = Fold(
+    "listagg",
+    Accepts("'VarCharType'", types.is_string),
+    partial(definition, ",", False, True),
+    aliases=("string_agg",),
+    parameters=(DELIMITER, DISTINCT, SKIPS_BLANK),
+    bind=_bind,
+    refuses=_refuses,
+    fold=partial(_fold, ",", False, True),
+    summary="the texts joined with a delimiter, `distinct` or not",
+    nulls="NULL and blank texts are left out",
+    retraction="refused",
+)

@@ -1,0 +1,199 @@
+"""Texts of a group joined into one, their bytes copied once, with or without repeated parts.
+
+Ops are those of `keyfold.aggregates.declare`: 1 adds, 2 starts again from the row's text; a group
+of one row stays as it is. `out` has room for every text with a delimiter, and all positions are 64
+bits wide. Blank is what Java's Character.isWhitespace says of every letter, nothing at all too.
+"""
+
+import numpy as np
+
+from keyfold.kernels.buffers import Mask, Rows, Signs
+from keyfold.kernels.jit import kernel
+
+_INPUTS = "int64[::1], uint8[::1], uint8[::1], int8[::1], int64[::1], int64[::1]"
+_OUTPUTS = "int64[::1], uint8[::1], uint8[::1]"
+
+
+@kernel
+def _space(data: Mask, at: int, stop: int) -> int:
+    """How many bytes of UTF-8 the whitespace at data[at] has; 0 where there is none."""
+    first = data[at]
+    if first < 0x80:
+        return 1 if 0x09 <= first <= 0x0D or 0x1C <= first <= 0x20 else 0
+    if at + 2 >= stop or first < 0xE1 or first > 0xE3:
+        return 0
+    letter = (first & 15) << 12 | (data[at + 1] & 63) << 6 | (data[at + 2] & 63)
+    is_quad = 0x2000 <= letter <= 0x200A and letter != 0x2007
+    is_other = letter in (0x1680, 0x2028, 0x2029, 0x205F, 0x3000)
+    return 3 if is_quad or is_other else 0
+
+
+@kernel
+def is_blank(data: Mask, start: int, stop: int) -> bool:
+    """Whether data[start:stop] holds only whitespace."""
+    at = start
+    while at < stop:
+        length = _space(data, at, stop)
+        if length == 0:
+            return False
+        at += length
+    return True
+
+
+@kernel
+def _copy(source: Mask, start: int, stop: int, out: Mask, at: int) -> int:
+    """Copy source[start:stop] to out[at:]; where it ends there."""
+    for i in range(stop - start):
+        out[at + i] = source[start + i]
+    return at + stop - start
+
+
+@kernel(f"void({_INPUTS}, uint8[::1], boolean, {_OUTPUTS})")
+def join_texts(
+    offsets: Rows,
+    data: Mask,
+    valid: Mask,
+    ops: Signs,
+    order: Rows,
+    starts: Rows,
+    delimiter: Mask,
+    skips_blank: bool,
+    out_offsets: Rows,
+    out: Mask,
+    out_valid: Mask,
+) -> None:
+    """Text g is the texts of group g, the delimiter between two; blank ones leave no trace where
+    they are skipped.
+    """
+    end, out_offsets[0] = 0, 0
+    for g in range(len(starts) - 1):
+        begin, is_found, is_open = end, False, True
+        is_lone = starts[g + 1] - starts[g] == 1
+        for at in range(starts[g], starts[g + 1]):
+            row, op = order[at], ops[at]
+            if op == 2 or (is_lone and op != 0):
+                end, is_found = begin, valid[row] == 1
+                if is_found:
+                    end = _copy(data, offsets[row], offsets[row + 1], out, begin)
+                is_open = not is_found or (skips_blank and is_blank(out, begin, end))
+                continue
+            if op != 1 or not valid[row]:
+                continue
+            if skips_blank and is_blank(data, offsets[row], offsets[row + 1]):
+                continue
+            end = begin if is_open else _copy(delimiter, 0, len(delimiter), out, end)
+            end = _copy(data, offsets[row], offsets[row + 1], out, end)
+            is_found, is_open = True, False
+        out_offsets[g + 1], out_valid[g] = end, is_found
+
+
+@kernel
+def _part(data: Mask, start: int, stop: int, separator: Mask) -> int:
+    """Where the part of data[start:stop] that begins at `start` ends: at a separator or `stop`."""
+    size = len(separator)
+    for at in range(start, stop - size + 1):
+        same = 0
+        while same < size and data[at + same] == separator[same]:
+            same += 1
+        if same == size:
+            return at
+    return stop
+
+
+@kernel
+def _slot(
+    source: Mask, start: int, stop: int, out: Mask, stamp: int, stamps: Rows, parts: Rows
+) -> int:
+    """The place of the part source[start:stop] in the table, or the free one it belongs in.
+
+    Place i is taken where stamps[i] is the stamp, by out[parts[2 * i]:parts[2 * i + 1]].
+    """
+    hashed = np.uint64(0xCBF29CE484222325)
+    for i in range(start, stop):
+        hashed = (hashed ^ np.uint64(source[i])) * np.uint64(0x100000001B3)
+    mask = len(stamps) - 1
+    place = int(hashed ^ (hashed >> np.uint64(32))) & mask
+    while stamps[place] == stamp:
+        own, length = parts[2 * place], parts[2 * place + 1] - parts[2 * place]
+        same = 0 if length == stop - start else -1
+        while 0 <= same < length and out[own + same] == source[start + same]:
+            same += 1
+        if same == length:
+            return place
+        place = (place + 1) & mask
+    return place
+
+
+@kernel
+def _remember(
+    out: Mask, start: int, stop: int, separator: Mask, stamp: int, stamps: Rows, parts: Rows
+) -> None:
+    """Put all parts of out[start:stop] into the table."""
+    at = start
+    while at <= stop:
+        end = _part(out, at, stop, separator)
+        place = _slot(out, at, end, out, stamp, stamps, parts)
+        stamps[place], parts[2 * place], parts[2 * place + 1] = stamp, at, end
+        at = end + len(separator) if end < stop else stop + 1
+
+
+@kernel(
+    f"void({_INPUTS}, uint8[::1], uint8[::1], boolean, boolean, int64[::1], int64[::1], {_OUTPUTS})"
+)
+def join_distinct(
+    offsets: Rows,
+    data: Mask,
+    valid: Mask,
+    ops: Signs,
+    order: Rows,
+    starts: Rows,
+    delimiter: Mask,
+    separator: Mask,
+    splits_again: bool,
+    skips_blank: bool,
+    stamps: Rows,
+    parts: Rows,
+    out_offsets: Rows,
+    out: Mask,
+    out_valid: Mask,
+) -> None:
+    """`join_texts` without parts that are blank or there already; the first text stays as it is.
+
+    Texts are split by the separator. `splits_again` says that what was joined may split into other
+    parts than went in, so that it has to be split before each row. `stamps` (-1) and `parts` have
+    room for twice the parts of a group, a power of two.
+    """
+    end, stamp, out_offsets[0] = 0, 0, 0
+    for g in range(len(starts) - 1):
+        begin, is_found, is_open, is_split = end, False, True, False
+        is_lone = starts[g + 1] - starts[g] == 1
+        for at in range(starts[g], starts[g + 1]):
+            row, op = order[at], ops[at]
+            if op == 0 or op == -1 or (op == 1 and not valid[row]):
+                continue
+            start, stop = offsets[row], offsets[row + 1]
+            if op == 2 or is_lone:
+                is_found = valid[row] == 1
+                end = _copy(data, start, stop, out, begin) if is_found else begin
+                is_open, is_split = (
+                    not is_found or (skips_blank and is_blank(out, begin, end)),
+                    False,
+                )
+                continue
+            if skips_blank and is_blank(data, start, stop):
+                continue
+            if is_open:
+                end, is_found, is_open = _copy(data, start, stop, out, begin), True, False
+                continue
+            if splits_again or not is_split:
+                stamp, is_split = stamp + 1, True
+                _remember(out, begin, end, separator, stamp, stamps, parts)
+            while start <= stop:
+                part = _part(data, start, stop, separator)
+                place = _slot(data, start, part, out, stamp, stamps, parts)
+                if stamps[place] != stamp and not is_blank(data, start, part):
+                    own = _copy(delimiter, 0, len(delimiter), out, end)
+                    end = _copy(data, start, part, out, own)
+                    stamps[place], parts[2 * place], parts[2 * place + 1] = stamp, own, end
+                start = part + len(separator) if part < stop else stop + 1
+        out_offsets[g + 1], out_valid[g] = end, is_found
