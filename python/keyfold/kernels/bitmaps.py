@@ -18,7 +18,7 @@ from keyfold.kernels.jit import kernel
 from keyfold.kernels.roaring import Table, problem
 
 PORTABLE32, PORTABLE64, JAVA = "portable 32-bit", "portable 64-bit", "Roaring64Bitmap"
-_WIDEST_32 = 1 << 32
+_GREATEST_32 = (1 << 32) - 1
 _VERBATIM, _UNDECIDED = -1, -2
 _NOTHING: Table = np.empty((0, 4), dtype=np.int64)
 
@@ -47,14 +47,7 @@ def read32(state: bytes) -> Any:
     found, _ = _walked(state)
     if found == PORTABLE32:
         return _checked(BitMap, state)
-    wide = read64(state)
-    if not wide:
-        return BitMap()
-    if wide.max() >= _WIDEST_32:
-        raise BitmapError(
-            f"it holds {wide.max()}, expected values up to {_WIDEST_32 - 1}; rbm64 takes more"
-        )
-    return BitMap.deserialize(wide.serialize()[12:])
+    return _fitting(read64(state))
 
 
 def read64(state: bytes) -> Any:
@@ -196,14 +189,33 @@ def _java(portable: bytes, containers: int) -> bytes:
     return out[: art.put_art(data, table, out, stack)].tobytes()
 
 
+def _fitting(wide: BitMap64) -> BitMap:
+    if not wide:
+        return BitMap()
+    if wide.max() > _GREATEST_32:
+        raise BitmapError(
+            f"it holds {wide.max()}, expected values up to {_GREATEST_32}; rbm64 takes more"
+        )
+    return BitMap.deserialize(wide.serialize()[12:])
+
+
+def _set_unless(stored: str, state: bytes) -> BitMap64 | None:
+    """The set of a bitmap that is not in the stored form, None for all other bytes."""
+    try:
+        found, _ = _walked(state)
+        return None if found == stored else read64(state)
+    except BitmapError:
+        return None
+
+
 def _narrow(state: bytes) -> bytes:
-    found = form(state)
-    return state if found in (None, PORTABLE32) else write32(read32(state))
+    wide = _set_unless(PORTABLE32, state)
+    return state if wide is None else write32(_fitting(wide))
 
 
 def _wide(state: bytes) -> bytes:
-    found = form(state)
-    return state if found in (None, JAVA) else write64(read64(state))
+    wide = _set_unless(JAVA, state)
+    return state if wide is None else write64(wide)
 
 
 def _replaced(column: pa.Array, rows: Any, convert: Any) -> pa.Array:
