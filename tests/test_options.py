@@ -53,6 +53,8 @@ def test_defaults() -> None:
         ("deduplicate.ignore-delete", "true", "ignore_delete", True),
         ("partial-update.ignore-delete", "true", "ignore_delete", True),
         ("target-file-size", "64kb", "target_file_size", 64 << 10),
+        ("primary-key.nullable", "true", "key_nullable", True),
+        ("data-file.thin-mode", "true", "thin_files", True),
         ("manifest.full-compaction-threshold", "1 mb", "manifest_full_compaction_size", 1 << 20),
         ("commit.timeout", "2 min", "commit_timeout", 120.0),
         ("fields.default-aggregate-function", "sum", "default_aggregate", "sum"),
@@ -63,6 +65,17 @@ def test_parsed(name: str, text: str, attribute: str, value: Any) -> None:
     found = layout(**stored)
     options.check_create(found)
     assert getattr(options.parse(found), attribute) == value
+
+
+def test_snapshot_ordering_has_conditions() -> None:
+    ordered = {"sequence.snapshot-ordering": "true", "write-only": "true"}
+    options.check_create(layout(**ordered))
+    with pytest.raises(TableError, match="= true is mutually exclusive with sequence"):
+        options.check_create(layout(**ordered, **{"sequence.field": "v"}))
+    with pytest.raises(TableError, match="= true requires write-only = true"):
+        options.check_create(layout(**{"sequence.snapshot-ordering": "true"}))
+    with pytest.raises(TableError, match="= true requires write-only = true"):
+        options.check_change(layout(**ordered), layout(**(ordered | {"write-only": "false"})))
 
 
 def test_field_options() -> None:

@@ -76,6 +76,11 @@ class TableLayout:
         return tuple(name for name in self.primary_key if name not in self.partition_keys)
 
     @cached_property
+    def nullable_key(self) -> tuple[bool, ...]:
+        """For each column of `key` whether it may hold NULL; then NULL is one more value of it."""
+        return tuple(self.column(name).type.nullable for name in self.key)
+
+    @cached_property
     def arrow_schema(self) -> pa.Schema:
         """All columns, in table order."""
         return pa.schema([column.arrow_field for column in self.columns])

@@ -11,6 +11,7 @@ from keyfold.option_values import boolean, byte_size, duration, names, one_of, w
 
 # Stored at CREATE when `bucket` is not named.
 DEFAULT_BUCKETS = 4
+KEY_NULLABLE = "primary-key.nullable"
 FIELD_DEFAULT_AGGREGATE = "fields.default-aggregate-function"
 
 
@@ -36,10 +37,14 @@ OPTIONS: tuple[Option, ...] = (
     Option("bucket-key", "bucket_key", names, None,
            "Columns hashed into the bucket; the key less partition columns when not named.",
            ("bucket.key",)),
+    Option(KEY_NULLABLE, "key_nullable", boolean, "false",
+           "Key columns, all of them, may hold NULL, which is a value of its own."),
     Option("sequence.field", "sequence_fields", names, None,
            "Columns that order the rows of a key; the greatest is folded last."),
     Option("sequence.field.sort-order", "sequence_order", one_of("ascending", "descending"),
            "ascending", "Whether the greatest or the smallest sequence value is folded last."),
+    Option("sequence.snapshot-ordering", "snapshot_ordering", boolean, "false",
+           "Rows of a later snapshot are folded last, whenever their job began; needs write-only."),
     Option("rowkind.field", "rowkind_field", word, None,
            "STRING column that holds +I, -U, +U or -D."),
     Option("ignore-delete", "ignore_delete", boolean, "false", "Drop -U and -D rows when writing.",
@@ -61,6 +66,8 @@ OPTIONS: tuple[Option, ...] = (
            "Rows in a row group of a data file."),
     Option("write-buffer-size", "write_buffer_size", byte_size, "256 mb",
            "Bytes a task buffers before it spills sorted runs to local disk."),
+    Option("data-file.thin-mode", "thin_files", boolean, "false",
+           "Data files hold the key once: without the `_KEY_` copies that old readers want."),
     Option("write-only", "write_only", boolean, "false",
            "A job only appends runs and leaves compaction to others."),
     Option("source.split.target-size", "split_target_size", byte_size, "128 mb",
@@ -95,11 +102,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("row-tracking.enabled", None, one_of("false"), "false", "Row ids for append tables."),
     Option("data-evolution.enabled", None, one_of("false"), "false",
            "Column files for append tables."),
-    Option("data-file.thin-mode", None, one_of("false"), "false",
-           "Leave the key copy out of data files."),
-    Option("primary-key.nullable", None, one_of("false"), "false", "NULL in key columns."),
     Option("bucket-function.type", None, one_of("default"), "default", "Hash of the bucket key."),
-    Option("sequence.snapshot-ordering", None, one_of("false"), "false", "Order rows by snapshot."),
     Option("file.suffix.include.compression", None, one_of("false"), "false",
            "Codec in names of data files."),
     Option("partition.legacy-name", None, boolean, "true",

@@ -17,6 +17,7 @@ from keyfold.option_table import (
     FIELD_ALIASES,
     FIELD_DEFAULT_AGGREGATE,
     FIELD_OPTIONS,
+    KEY_NULLABLE,
     OPTIONS,
     Option,
 )
@@ -29,6 +30,7 @@ __all__ = [
     "FIELD",
     "FIELD_DEFAULT_AGGREGATE",
     "FIELD_OPTIONS",
+    "KEY_NULLABLE",
     "NAMING",
     "OPTIONS",
     "TAG_PREFIX",
@@ -73,8 +75,10 @@ class TableOptions:
     merge_engine: str
     bucket: int
     bucket_key: tuple[str, ...]
+    key_nullable: bool
     sequence_fields: tuple[str, ...]
     sequence_descending: bool
+    snapshot_ordering: bool
     rowkind_field: str | None
     ignore_delete: bool
     ignore_update_before: bool
@@ -85,6 +89,7 @@ class TableOptions:
     zstd_level: int
     row_group_rows: int
     write_buffer_size: int
+    thin_files: bool
     write_only: bool
     split_target_size: int
     split_open_file_cost: int
@@ -299,6 +304,23 @@ def _check_columns(layout: TableLayout, options: TableOptions) -> None:
             )
     if options.rowkind_field is not None:
         _check_row_kind(layout, options.rowkind_field)
+    if options.snapshot_ordering:
+        _check_snapshot_ordering(layout, options)
+
+
+def _check_snapshot_ordering(layout: TableLayout, options: TableOptions) -> None:
+    """Paimon's SchemaValidation, in its words."""
+    start = f"table {layout.name}: sequence.snapshot-ordering = true"
+    if options.sequence_fields:
+        raise TableError(
+            f"{start} is mutually exclusive with sequence.field; the snapshot id is the sole "
+            "tiebreaker."
+        )
+    if not options.write_only:
+        raise TableError(
+            f"{start} requires write-only = true: set it; compaction before a commit could not "
+            "know the snapshot id its rows are ordered by"
+        )
 
 
 def _check_named(layout: TableLayout, option: str, columns: tuple[str, ...]) -> None:

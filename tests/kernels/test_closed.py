@@ -4,6 +4,7 @@ from random import Random
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,10 +37,11 @@ def close(random: Random, kind: pa.DataType, rows: int) -> pa.Array:
     return pa.array([random.choice(few) for _ in range(rows)], kind)
 
 
-def check(columns: list[pa.Array]) -> None:
+def check(columns: list[pa.Array], *, nullable: bool = False) -> None:
     """Order and groups are those of plain keys, also when merging two runs."""
     rows = np.arange(len(columns[0]), dtype=np.int64)
-    plain, closed = encode(columns), encode_closed(columns)
+    flags = [nullable] * len(columns)
+    plain, closed = encode(columns, flags), encode_closed(columns)
     words, order = sort_order(plain, rows)
     own_words, own_order = sort_order(closed, rows)
     assert own_order.tolist() == order.tolist()
@@ -49,13 +51,29 @@ def check(columns: list[pa.Array]) -> None:
     parts = [sort_order(plain, part)[1] for part in (rows[:half], rows[half:])]
     runs = [column.take(pa.array(np.concatenate(parts))) for column in columns]
     merged = merge_order(encode_closed(runs), [half, len(rows) - half])[1]
-    assert merged.tolist() == merge_order(encode(runs), [half, len(rows) - half])[1].tolist()
+    expected = merge_order(encode(runs, flags), [half, len(rows) - half])[1]
+    assert merged.tolist() == expected.tolist()
 
 
 @given(SEEDS, st.integers(1, 3), st.integers(1, 40))
 def test_order_and_groups_are_those_of_plain_keys(seed: int, count: int, rows: int) -> None:
     random = Random(seed)
     check([close(random, random.choice(KINDS), rows) for _ in range(count)])
+
+
+@given(SEEDS, st.integers(1, 3), st.integers(1, 40), st.sampled_from([0.0, 0.2, 1.0]))
+def test_so_they_are_with_nulls(seed: int, count: int, rows: int, null_rate: float) -> None:
+    random = Random(seed)
+    drawn = [close(random, random.choice(KINDS), rows) for _ in range(count)]
+    mask = [pa.array([random.random() < null_rate for _ in range(rows)]) for _ in drawn]
+    holes = [pc.if_else(m, pa.scalar(None, c.type), c) for m, c in zip(mask, drawn, strict=True)]
+    check(holes, nullable=True)
+
+
+def test_a_few_nulls_do_not_make_keys_wide() -> None:
+    for column in (pa.array([None, 2**40, 2**40 + 9]), pa.array(["item-007", None, "item-001"])):
+        assert not encode_closed([column]).is_wide
+        check([column], nullable=True)
 
 
 @pytest.mark.parametrize("columns", NARROW.values(), ids=NARROW)

@@ -1,6 +1,7 @@
 """Keys order as Paimon's comparator orders the values, whatever form they take."""
 
 from random import Random
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,11 +18,18 @@ KINDS = list(ATOMIC.values())
 SEEDS = st.integers(0, 2**32)
 
 
-def draw(random: Random, columns: int, rows: int) -> tuple[list[pa.Array], list[tuple]]:
+def draw(
+    random: Random, columns: int, rows: int, null_rate: float = 0.0
+) -> tuple[list[pa.Array], list[tuple]]:
     kinds = [random.choice(KINDS) for _ in range(columns)]
-    lists = [[value(kind, random) for _ in range(rows)] for kind in kinds]
+    lists = [[value(kind, random, null_rate) for _ in range(rows)] for kind in kinds]
     arrays = [pa.array(items, kind) for items, kind in zip(lists, kinds, strict=True)]
-    return arrays, [tuple(rank(item) for item in row) for row in zip(*lists, strict=True)]
+    ranks = [tuple(rank_or_null(item) for item in row) for row in zip(*lists, strict=True)]
+    return arrays, ranks
+
+
+def rank_or_null(item: Any) -> tuple[Any, ...]:
+    return () if item is None else (rank(item),)
 
 
 @given(SEEDS, st.integers(1, 3), st.integers(1, 40))
@@ -74,6 +82,34 @@ def test_above_counts_the_rows_up_to_a_key(seed: int, columns: int, rows: int) -
         count = sum(expected[other] <= expected[order[row]] for other in range(rows))
         assert keys.above(keys.scalar(row)) == count
         assert rows_up_to(ordered, keys.scalar(row)) == count
+
+
+@given(SEEDS, st.integers(1, 3), st.integers(1, 40), st.sampled_from([0.0, 0.1, 0.5, 1.0]))
+def test_null_is_the_least_value_and_equal_to_itself(
+    seed: int, columns: int, rows: int, null_rate: float
+) -> None:
+    arrays, expected = draw(Random(seed), columns, rows, null_rate)
+    nullable = [True] * columns
+    keys = encode(arrays, nullable)
+    order = sort_order(keys, np.arange(rows, dtype=np.int64))[1].tolist()
+    assert order == sorted(range(rows), key=lambda row: expected[row])
+    ordered = [array.take(pa.array(order)) for array in arrays]
+    for row in order:
+        # Each key encoded by itself, so with or without NULLs in the batch, is the same key.
+        alone = encode([array.slice(row, 1) for array in arrays], nullable).scalar(0)
+        assert alone == keys.scalar(row)
+        count = sum(other <= expected[row] for other in expected)
+        assert rows_up_to(ordered, alone, nullable) == count
+        assert (keys.scalar(order[0]) == alone) == (expected[order[0]] == expected[row])
+
+
+def test_null_is_neither_zero_nor_the_empty_text() -> None:
+    for items in ([None, ""], [None, b""], [None, 0], [None, False], [None, -(2**63)]):
+        (keys,) = (encode([pa.array(items)], [True]),)
+        assert keys.scalar(0) < keys.scalar(1)
+    pair = [pa.array([None, "", None]), pa.array(["", None, None])]
+    keys = encode(pair, [True, True])
+    assert keys.scalar(2) < keys.scalar(0) < keys.scalar(1)
 
 
 def test_a_short_key_is_one_word_and_a_long_one_has_bytes() -> None:

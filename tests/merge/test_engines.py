@@ -33,6 +33,8 @@ def random_table(random: Random, engine: str) -> TableLayout:
         options["sequence.field"] = random.choice(("s", "s,t"))
         options["sequence.field.sort-order"] = random.choice(("ascending", "descending"))
     if random.random() < 0.3:
+        options["primary-key.nullable"] = "true"
+    if random.random() < 0.3:
         options[random.choice(FLAGS[engine])] = "true"
     if engine == "aggregation":
         options["fields.v.aggregate-function"] = random.choice(FUNCTIONS)
@@ -48,8 +50,9 @@ def random_table(random: Random, engine: str) -> TableLayout:
 def random_records(
     random: Random, table: TableLayout, count: int, kinds: Sequence[int]
 ) -> list[Record]:
+    null_rate = random.choice((0.1, 0.6)) if any(table.nullable_key) else 0.0
     keys = [
-        [value(f.type, random) for f in table.arrow_schema if f.name in table.key]
+        [value(f.type, random, null_rate) for f in table.arrow_schema if f.name in table.key]
         for _ in range(12)
     ]
     found = []

@@ -1,6 +1,7 @@
 """Files read under other schemas, deletes that no count mentions, and how much is alive at once."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -112,15 +113,22 @@ def test_deletes_are_seen_although_the_count_says_none(tmp_path: Path) -> None:
     assert [r["k"] for r in harness.rows_of(scan, [split_of(found, first, second)])] == [1, 3]
 
 
-def test_thin_files_need_no_key_copy(tmp_path: Path) -> None:
-    found = harness.layout(tmp_path, ("k", "INT NOT NULL"), ("v", "INT"))
-    messages = write(
-        harness.job(found), harness.batches(found, [{"k": i, "v": i} for i in range(9)])
-    )
-    path = tmp_path / "bucket-0" / messages[0].files[0].name
-    pq.write_table(pq.read_table(path).drop_columns("_KEY_k"), path)
-    scan = ScanSpec(found, ("v",), {})
-    assert [r["v"] for r in harness.rows_of(scan, [split_of(found, messages)])] == list(range(9))
+@pytest.mark.parametrize("section", [(0,), (1,), (0, 1), (1, 0)])
+def test_thin_and_full_files_are_read_alike(tmp_path: Path, section: tuple[int, ...]) -> None:
+    columns = (("s", "STRING NOT NULL"), ("k", "INT NOT NULL"), ("v", "INT"))
+    full = harness.layout(tmp_path, *columns, key="s,k")
+    thin = replace(full, options={**full.options, "data-file.thin-mode": "true"})
+    rows = [{"s": f"{i % 3}", "k": i, "v": i} for i in range(9)]
+    jobs = [write(harness.job(table), harness.batches(table, rows)) for table in (full, thin)]
+    names = [pq.read_schema(tmp_path / "bucket-0" / job[0].files[0].name).names for job in jobs]
+    assert names[0] == ["_KEY_s", "_KEY_k", *names[1]]
+    assert names[1] == ["_SEQUENCE_NUMBER", "_VALUE_KIND", "s", "k", "v"]
+    first, second = (job[0].files[0] for job in jobs)
+    assert second.keys.equals(first.keys)
+    assert second.key_stats.equals(first.key_stats)
+    scan = ScanSpec(thin, ("v",), {}, key_filter=(harness.where(">=", "k", 0, type="integer"),))
+    found = harness.rows_of(scan, [split_of(thin, *(jobs[at] for at in section))])
+    assert sorted(row["v"] for row in found) == list(range(9))
 
 
 def test_interleaved_sequence_ranges_are_decided_by_the_column(tmp_path: Path) -> None:

@@ -93,6 +93,8 @@ def test_a_default_on_a_table_without_data(tmp_path: Path) -> None:
         (put("merge-engine", "aggregation"), "merge-engine can't be changed once"),
         (put("sequence.field", "v"), "sequence.field can't be changed once"),
         (put("primary-key", "v"), "primary-key can't be changed"),
+        (put("primary-key.nullable", "true"), "primary-key.nullable can't be changed"),
+        (put("sequence.snapshot-ordering", "true"), "snapshot-ordering can't be changed once"),
         (put("bogus", "1"), "bogus of table test.default.t is unknown"),
         (put("scan.mode", "latest"), "scan.mode .* known to Paimon"),
         (put("write-buffer-size", "many"), "write-buffer-size .* expected a size"),

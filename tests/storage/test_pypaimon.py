@@ -154,3 +154,34 @@ def test_we_read_their_tables(tmp_path: Path) -> None:
     assert min(file.min_key for file in files) == (0,)
     assert len(found.live_files(partition_filter=lambda p: p[0] == 1)) == 0
     assert all(f.bucket == 1 for f in found.live_files(bucket_filter=lambda b, n: b == 1 < n))
+
+
+def test_they_read_nulls_in_keys(tmp_path: Path) -> None:
+    columns = (column("p", "string"), column("k", "long"), column("d", "decimal(20,2)"))
+    options = {"bucket": "3", "primary-key.nullable": "true"}
+    new = NewTable((*columns, column("v", "long")), ("p",), ("p", "k", "d"), options)
+    found = tables.table(tmp_path, new)
+    expected = {}
+    for version in range(3):
+        rows = [
+            {"p": p, "k": k, "d": d, "v": version}
+            for p in (None, "a")
+            for k in (None, version, 7)
+            for d in (None, Decimal("1.50"))
+        ]
+        insert(found, rows, 100 + version)
+        expected |= {(row["p"], row["k"], row["d"]): row for row in rows}
+    builder = theirs(tmp_path).new_read_builder()
+    rows = builder.new_read().to_arrow(builder.new_scan().plan().splits()).to_pylist()
+    assert sorted(rows, key=str) == sorted(expected.values(), key=str)
+
+
+def test_they_read_thin_files_and_ours_beside_them(tmp_path: Path) -> None:
+    found = tables.table(tmp_path, tables.new_table(bucket="1"))
+    insert(found, [{"k": k, "v": 0} for k in range(20)], 100)
+    catalog = tables.catalog(tmp_path)
+    change = {"change": "set_property", "key": "data-file.thin-mode", "value": "true"}
+    catalog.alter_table(["default"], "t", [change])
+    insert(tables.reload(found), [{"k": k, "v": 1} for k in range(10, 30)], 101)
+    rows = read_theirs(theirs(tmp_path), "k")
+    assert rows == [{"k": k, "v": int(k >= 10)} for k in range(30)]

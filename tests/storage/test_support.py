@@ -28,7 +28,6 @@ def changed(folder: Path, **options: str) -> TableLayout:
         ("bucket", "-2"),
         ("file__format", "orc"),
         ("data_file__path_directory", "data"),
-        ("primary_key__nullable", "true"),
     ],
 )
 def test_unreadable(tmp_path: Path, option: str, value: str) -> None:

@@ -79,6 +79,16 @@ def pack(mask: Mask) -> pa.Buffer | None:
     return pa.py_buffer(np.packbits(mask, bitorder="little"))
 
 
+def is_text(kind: pa.DataType) -> bool:
+    """Whether values are strings of bytes."""
+    return bool(
+        pa.types.is_string(kind)
+        or pa.types.is_binary(kind)
+        or pa.types.is_large_string(kind)
+        or pa.types.is_large_binary(kind)
+    )
+
+
 def text(array: pa.Array) -> tuple[Rows, Mask]:
     """int64 offsets and the bytes of a string or binary array (32 or 64 bit offsets)."""
     is_large = pa.types.is_large_string(array.type) or pa.types.is_large_binary(array.type)

@@ -10,9 +10,10 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from keyfold.kernels.buffers import Mask, Rows, Words, text
+from keyfold.kernels.buffers import Mask, Rows, Words, is_text, text
 from keyfold.kernels.jit import kernel
-from keyfold.kernels.keys import Keys, encode, is_text, is_wide, of_bytes, words_at
+from keyfold.kernels.keys import Keys, encode, is_wide, of_bytes, words_at
+from keyfold.kernels.nulls import without_nulls
 from keyfold.kernels.words import ordered, values_of_decimal, width
 
 
@@ -55,9 +56,12 @@ def whole_words(starts: Rows, data: Mask, size: int, out: Words) -> None:
 
 
 def encode_closed(columns: Sequence[pa.Array]) -> Keys:
-    """Keys of rows given by their key columns, without nulls, in key order; they compare with one
-    another as `encode` of the same rows does, and with no other keys.
+    """Keys of rows given by their key columns, in key order; they compare with one another as
+    `encode` of the same rows does, and with no other keys. NULL comes first.
     """
+    nullable = [column.null_count > 0 for column in columns]
+    if any(nullable):
+        columns = without_nulls(columns, nullable, is_closed=True)
     if not is_wide([column.type for column in columns]):
         return encode(columns)
     packed = _packed(columns) if len(columns[0]) else None

@@ -68,12 +68,13 @@ def put_decimal(
     numbers: Words, valid: Mask, field: int, starts: Rows, cursor: Rows, out: Words
 ) -> None:
     """Lay out a decimal of more than 18 digits: 16 bytes, big-endian, as short as two's complement
-    allows.
+    allows; a NULL keeps its place and the offset of it.
     """
     for row in range(len(cursor)):
         at = cursor[row]
         cursor[row] += 2
         if not valid[row]:
+            out[starts[row] + field] = np.uint64(8 * (at - starts[row])) << np.uint64(32)
             continue
         low, high = numbers[row, 0], numbers[row, 1]
         sign = np.uint64(255) if high >> np.uint64(63) else np.uint64(0)
@@ -142,10 +143,10 @@ def _put_timestamp(
 ) -> None:
     per_milli = {"us": 1000, "ns": 1_000_000}[column.type.unit]
     millis, rest = np.divmod(values(column, np.int64), per_milli)
-    nanos = rest * (1_000_000 // per_milli)
+    nanos = rest * (1_000_000 // per_milli) * valid  # a NULL keeps its place and the offset of it
     offset = (8 * (cursor - starts[:-1])) << 32
     out[cursor] = millis.view(np.uint64) * valid
-    out[starts[:-1] + field] = (offset | nanos).view(np.uint64) * valid
+    out[starts[:-1] + field] = (offset | nanos).view(np.uint64)
     cursor += 1
 
 

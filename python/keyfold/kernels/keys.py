@@ -11,14 +11,13 @@ import math
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
-from pyarrow import types
 
-from keyfold.kernels.buffers import Mask, Rows, Words, text, validity
+from keyfold.kernels.buffers import Mask, Rows, Words, is_text, text, validity
 from keyfold.kernels.jit import kernel
+from keyfold.kernels.nulls import filled, without_nulls
 from keyfold.kernels.words import ordered, values_of_decimal, width
 
 NO_OFFSETS: Rows = np.zeros(1, dtype=np.int64)
@@ -118,11 +117,15 @@ def is_wide(kinds: Sequence[pa.DataType]) -> bool:
     return None in widths or sum(bits or 0 for bits in widths) > 64
 
 
-def encode(columns: Sequence[pa.Array]) -> Keys:
-    """Keys of rows given by their key columns, in key order; columns hold no nulls.
+def encode(columns: Sequence[pa.Array], nullable: Sequence[bool] = ()) -> Keys:
+    """Keys of rows given by their key columns, in key order; NULL comes first.
 
-    Null slots, where a caller masks them itself, give any key.
+    `nullable` says of each column whether it may hold NULL in any batch whose keys are compared
+    with these; without it none does, and null slots, where a caller masks them itself, give any
+    key.
     """
+    if any(nullable):
+        columns = without_nulls(columns, nullable)
     if not is_wide([column.type for column in columns]):
         return Keys(_packed(columns))
     if len(columns) == 1 and is_text(columns[0].type):
@@ -139,16 +142,20 @@ def encode(columns: Sequence[pa.Array]) -> Keys:
     return of_bytes(offsets, data)
 
 
-def rows_up_to(columns: Sequence[pa.Array], bound: int | bytes) -> int:
-    """How many leading rows of sorted key columns are not above `bound`, a `scalar`.
+def rows_up_to(
+    columns: Sequence[pa.Array], bound: int | bytes, nullable: Sequence[bool] = ()
+) -> int:
+    """How many leading rows of sorted key columns are not above `bound`, a `scalar`; `nullable` as
+    for `encode`.
 
     By the last row of each block, then inside one block, so that few keys are encoded.
     """
     rows = len(columns[0])
     step = max(math.isqrt(rows), 1)
     marks = pa.array(np.arange(step - 1, rows, step))
-    start = encode([column.take(marks) for column in columns]).above(bound) * step
-    return start + encode([column.slice(start, step) for column in columns]).above(bound)
+    start = encode([column.take(marks) for column in columns], nullable).above(bound) * step
+    block = [column.slice(start, step) for column in columns]
+    return start + encode(block, nullable).above(bound)
 
 
 def encode_nullable(column: pa.Array) -> tuple[Keys, Mask]:
@@ -156,10 +163,7 @@ def encode_nullable(column: pa.Array) -> tuple[Keys, Mask]:
     if column.null_count == 0 or not is_wide([column.type]):
         keys, valid = encode([column]), validity(column)
         return (Keys(keys.words * valid) if column.null_count else keys), valid
-    nothing = (
-        Decimal(0) if types.is_decimal(column.type) else b"" if types.is_binary(column.type) else ""
-    )
-    return encode([column.fill_null(pa.scalar(nothing, column.type))]), validity(column)
+    return encode([filled(column)]), validity(column)
 
 
 def of_bytes(offsets: Rows, data: Mask) -> Keys:
@@ -174,16 +178,6 @@ def _packed(columns: Sequence[pa.Array]) -> Words:
     for column in columns[1:]:
         words = (words << np.uint64(width(column.type) or 0)) | ordered(column)
     return words
-
-
-def is_text(kind: pa.DataType) -> bool:
-    """Whether values are strings of bytes."""
-    return bool(
-        types.is_string(kind)
-        or types.is_binary(kind)
-        or types.is_large_string(kind)
-        or types.is_large_binary(kind)
-    )
 
 
 def _measure(column: pa.Array, is_last: bool, lengths: Rows) -> None:

@@ -68,7 +68,7 @@ def merge_runs(
     runs = sorted(runs, key=lambda run: _age(run.sequence))
     overlap = sequences_overlap([run.sequence for run in runs])
     merge = _Merge(plan, [run.sequence[1] for run in runs], overlap, system_columns, drop_deletes)
-    windows = [Window(run.batches, plan.key, len(runs)) for run in runs]
+    windows = [Window(run.batches, plan.key, len(runs), plan.layout.nullable_key) for run in runs]
     for pieces in rounds(windows):
         for batch in merge.round(pieces):
             for start in range(0, batch.num_rows, OUTPUT_ROWS):

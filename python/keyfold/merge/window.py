@@ -20,9 +20,16 @@ LEAST_ROWS = 1 << 12
 class Window:
     """The read and unmerged head of one run."""
 
-    def __init__(self, batches: Iterator[pa.RecordBatch], key: Sequence[str], runs: int) -> None:
+    def __init__(
+        self,
+        batches: Iterator[pa.RecordBatch],
+        key: Sequence[str],
+        runs: int,
+        nullable: Sequence[bool] = (),
+    ) -> None:
         self._batches = batches
         self._key = key
+        self._nullable = nullable
         self._want_rows = max(LEAST_ROWS, ROUND_ROWS // runs)
         self._want_bytes = ROUND_BYTES // runs
         self._pieces: deque[pa.RecordBatch] = deque()
@@ -72,7 +79,7 @@ class Window:
         taken: list[pa.RecordBatch] = []
         while self._pieces:
             batch = self._pieces[0]
-            count = batch.num_rows if bound is None else rows_up_to(self._key_columns(batch), bound)
+            count = batch.num_rows if bound is None else self._rows_up_to(batch, bound)
             if count < batch.num_rows:
                 self._pieces[0] = batch.slice(count)
                 if count:
@@ -87,8 +94,12 @@ class Window:
     def _key_columns(self, batch: pa.RecordBatch) -> list[pa.Array]:
         return [batch.column(name) for name in self._key]
 
+    def _rows_up_to(self, batch: pa.RecordBatch, bound: int | bytes) -> int:
+        return rows_up_to(self._key_columns(batch), bound, self._nullable)
+
     def _last_key(self, batch: pa.RecordBatch) -> int | bytes:
-        return encode(self._key_columns(batch.slice(batch.num_rows - 1))).scalar(0)
+        last = self._key_columns(batch.slice(batch.num_rows - 1))
+        return encode(last, self._nullable).scalar(0)
 
 
 def rounds(windows: Sequence[Window]) -> Iterator[list[list[pa.RecordBatch]]]:

@@ -22,12 +22,13 @@ class _End:
     """An end of a range: a key, or the values of its leading columns `names`."""
 
     names: tuple[str, ...]
+    nullable: tuple[bool, ...]
     bound: int | bytes
     lead: Any
 
     def reach(self, batch: pa.RecordBatch) -> int:
         """How many leading rows of a sorted batch are not above this end."""
-        return rows_up_to([batch.column(name) for name in self.names], self.bound)
+        return rows_up_to([batch.column(name) for name in self.names], self.bound, self.nullable)
 
 
 @dataclass(frozen=True)
@@ -55,13 +56,21 @@ class KeyRange:
         found = ranges.get(lead)
         if found is None or found.low is None or found.high is None:
             return True
-        is_below = self.after is not None and found.high < self.after.lead
-        is_above = self.until is not None and found.low > self.until.lead
-        return not is_below and not is_above
+        is_below = self.after is not None and _is_less(found.high, self.after.lead)
+        is_above = self.until is not None and _is_less(self.until.lead, found.low)
+        return not is_below and not (is_above and not found.may_hold_null)
+
+
+def _is_less(left: Any, right: Any) -> bool:
+    """Whether one value of the leading key column sorts before another; NULL is least."""
+    if left is None or right is None:
+        return left is None and right is not None
+    return bool(left < right)
 
 
 def _end(end: pa.RecordBatch | None, layout: TableLayout) -> _End | None:
     if end is None:
         return None
     lead = comparable(manifest_value(end.column(0)[0]), layout.column(layout.key[0]).type)
-    return _End(tuple(end.schema.names), encode(end.columns).scalar(0), lead)
+    nullable = layout.nullable_key[: end.num_columns]
+    return _End(tuple(end.schema.names), nullable, encode(end.columns, nullable).scalar(0), lead)

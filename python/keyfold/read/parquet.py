@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -60,14 +61,16 @@ def read_file(
         system = [SEQUENCE] if wanted.sequence else []
         if _may_hold_deletes(opened.metadata, leaves, groups):
             system.append(KIND)
-        names = [source.name for source in found if source.stored is not None] + system
+        number = _common_number(file)
+        names = [source.name for source in found if source.stored is not None]
+        names += [name for name in system if name != SEQUENCE or number is None]
         # A file that lacks every wanted column still says how many rows there are.
         batches = opened.iter_batches(
             batch_size=BATCH_ROWS, row_groups=groups, columns=names or [SEQUENCE], use_threads=False
         )
         schema = _schema(found, system)
         for batch in batches:
-            yield _adapted(batch, found, system, schema)
+            yield _adapted(batch, found, schema, number)
 
 
 def leaf_positions(metadata: pq.FileMetaData) -> dict[str, int]:
@@ -102,8 +105,14 @@ def _key_ranges(
             continue
         bounds = manifest_bounds(group.column(leaves[key.name]), target)
         if bounds is not None:
-            found[key.target.name] = Range(target, *bounds, may_hold_null=False)
+            may_hold_null = target.nullable and _may_hold_null(group.column(leaves[key.name]))
+            found[key.target.name] = Range(target, *bounds, may_hold_null)
     return found
+
+
+def _may_hold_null(chunk: pq.ColumnChunkMetaData) -> bool:
+    statistics = chunk.statistics
+    return not statistics.has_null_count or statistics.null_count > 0
 
 
 def manifest_bounds(
@@ -150,11 +159,22 @@ def _schema(found: Sequence[Source], system: Sequence[str]) -> pa.Schema:
     return pa.schema([*fields, *(pa.field(name, kinds[name], False) for name in system)])
 
 
+def _common_number(file: DataFile) -> int | None:
+    """The sequence number of every row, where the manifest gives one: it counts even if the file
+    says another (a file that was stamped with its snapshot).
+    """
+    return file.min_sequence if file.min_sequence == file.max_sequence else None
+
+
 def _adapted(
-    batch: pa.RecordBatch, found: Sequence[Source], system: Sequence[str], schema: pa.Schema
+    batch: pa.RecordBatch, found: Sequence[Source], schema: pa.Schema, number: int | None
 ) -> pa.RecordBatch:
     arrays = [_array(batch, source) for source in found]
-    arrays += [batch.column(name).cast(schema.field(name).type) for name in system]
+    for field in list(schema)[len(found) :]:
+        if field.name == SEQUENCE and number is not None:
+            arrays.append(pa.array(np.full(batch.num_rows, number, dtype=np.int64)))
+        else:
+            arrays.append(batch.column(field.name).cast(field.type))
     if not arrays:
         return batch.select([])
     return pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from keyfold import types
-from keyfold.journey import DataFile, Json, ScanSpec, SchemaColumns, Split
+from keyfold.journey import Json, ScanSpec, SchemaColumns, Split
 from keyfold.layout import TableLayout
 from keyfold.options import TableOptions, parse
 from keyfold.read.cuts import cuts
@@ -106,7 +106,7 @@ def _splits(
     for (values, bucket), found in sorted(by_place.items(), key=lambda item: str(item[0][0])):
         partition = partition_batch(layout, values)
         whole = Split(partition, bucket, bucket_path(layout, partition, bucket), ())
-        keyed = [_keyed(file, kinds) for file in found]
+        keyed = [_keyed(file, kinds, settings) for file in found]
         for packed in _packed(sections(keyed), settings):
             parts = _parts(layout, settings, whole, packed, footers > 0)
             footers -= len(parts) > 1
@@ -155,18 +155,24 @@ def _weight(section: Sequence[KeyedFile], settings: TableOptions) -> int:
     return sum(max(keyed.file.size, settings.split_open_file_cost) for keyed in section)
 
 
-def _keyed(file: LiveFile, kinds: Sequence[DataType]) -> KeyedFile:
-    stored: DataFile = file.data_file
+def _keyed(file: LiveFile, kinds: Sequence[DataType], settings: TableOptions) -> KeyedFile:
+    stored = file.data_file(is_ordered_by_snapshot=settings.snapshot_ordering)
     first, last = (_ordered(key, kinds) for key in (file.min_key, file.max_key))
     return KeyedFile(stored, first, last, file.max_key)
 
 
 def _ordered(key: Sequence[Any], kinds: Sequence[DataType]) -> tuple[Any, ...]:
-    """A key as a tuple in Paimon's order: NaN above all numbers, -0.0 below 0.0."""
+    """A key as a tuple in Paimon's order: NULL first, NaN above all numbers, -0.0 below 0.0."""
     return tuple(_java_order(v, kind) for v, kind in zip(key, kinds, strict=True))
 
 
 def _java_order(value: Any, kind: DataType) -> Any:
+    if kind.nullable:
+        return () if value is None else (_java_order_of_value(value, kind),)
+    return _java_order_of_value(value, kind)
+
+
+def _java_order_of_value(value: Any, kind: DataType) -> Any:
     if not isinstance(kind, Atomic) or kind.name not in FLOATING:
         return value
     return (1, 0.0, 0.0) if math.isnan(value) else (0, value, math.copysign(1.0, value))

@@ -117,17 +117,25 @@ def key_ranges(
     stats: Callable[[], Sequence[Bounds]],
 ) -> dict[str, Range]:
     """Ranges of the key columns of a file: the leading one by its first and last key, exactly."""
-    bounds = [(first[0], last[0]), *((low, high) for low, high, _ in _behind(layout, stats))]
+    bounds = [_lead(first[0], last[0], stats), *_behind(layout, stats)]
     found = {}
-    for place, (name, (low, high)) in enumerate(zip(layout.key, bounds, strict=True)):
+    for place, (name, (low, high, nulls)) in enumerate(zip(layout.key, bounds, strict=True)):
         kind = layout.column(name).type
         low, high = comparable(low, kind), comparable(high, kind)
         if isinstance(kind, Atomic) and kind.name == "CHAR":
             low = high = None  # stored in the order of the text without its padding
         if place and isinstance(kind, Atomic) and kind.name in FLOATING:
             high = NAN_TOP  # statistics leave NaN out
-        found[name] = Range(kind, low, high, may_hold_null=False)
+        may_hold_value = place > 0 or last[0] is not None
+        found[name] = Range(kind, low, high, kind.nullable and nulls != 0, may_hold_value)
     return found
+
+
+def _lead(first: Any, last: Any, stats: Callable[[], Sequence[Bounds]]) -> Bounds:
+    """Bounds of the leading key column, in whose order the file is: NULLs, then values."""
+    if first is not None:
+        return first, last, 0
+    return stats()[0] if last is not None else (None, None, None)
 
 
 def _behind(layout: TableLayout, stats: Callable[[], Sequence[Bounds]]) -> Sequence[Bounds]:
@@ -174,11 +182,17 @@ def _pinned(layout: TableLayout, name: str, predicates: Sequence[Json]) -> set[A
 
 
 def _equalities(predicate: Mapping[str, Any], name: str, kind: Atomic) -> set[Any] | None:
+    """The values, None for NULL, for which a predicate can be true; None if it may be any."""
     column, *literals = predicate.get("args") or [{}]
-    is_equality = predicate["op"] in ("=", "<=>", "IN") and column.get("column") == [name]
-    if not is_equality or any("literal" not in literal for literal in literals):
+    op = predicate["op"]
+    if op not in ("=", "<=>", "IN", "IS_NULL") or column.get("column") != [name]:
+        return None
+    if op == "IS_NULL":
+        return {None}
+    if any("literal" not in literal for literal in literals):
         return None
     try:
-        return {value_of(literal, kind) for literal in literals} - {None}
+        values = {value_of(literal, kind) for literal in literals}
     except Unknown:
         return None
+    return values if op == "<=>" else values - {None}

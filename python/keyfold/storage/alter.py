@@ -19,13 +19,22 @@ from keyfold.storage.definition import (
 from keyfold.storage.schemas import Schemas, StoredSchema
 from keyfold.storage.snapshots import Snapshots
 
-_ALWAYS_FIXED = {"primary-key", "partition", "location", "provider", "type", "file.format"}
+_ALWAYS_FIXED = {
+    "primary-key",
+    "primary-key.nullable",
+    "partition",
+    "location",
+    "provider",
+    "type",
+    "file.format",
+}
 _FIXED_WITH_DATA = {
     "bucket",
     "bucket-key",
     "merge-engine",
     "sequence.field",
     "sequence.field.sort-order",
+    "sequence.snapshot-ordering",
     "rowkind.field",
     "partition.default-name",
     "partition.legacy-name",

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from keyfold.errors import ConflictError, TableError, UnknownOutcomeError
 from keyfold.journey import CommitMessage, WriteSpec
-from keyfold.storage.entries import LiveFile, Record, added, partition_values
+from keyfold.storage.entries import LiveFile, Record, added, partition_values, stamped
 from keyfold.storage.manifest_merge import merge
 from keyfold.storage.paimon import BATCH_COMMIT_IDENTIFIER, Snapshot
 from keyfold.storage.table import Table, live_of_snapshot
@@ -128,7 +128,7 @@ def _commit(table: Table, change: Change, renumber: Renumber | None) -> int | No
         kept = [file for file in live if not (change.replaced and change.replaced(file))]
         _check_buckets(table, change.messages, kept)
         change = _untied(table, change, kept, live, renumber)
-        records = _records(table, change, live)
+        records = _records(table, change, live, 1 if base is None else base.id + 1)
         if not records:
             return None
         published = _attempt(table, change, base, records)
@@ -177,7 +177,7 @@ def _untied(
     renumber: Renumber | None,
 ) -> Change:
     """The change with files renumbered if one of theirs shares a number with a live file."""
-    if not _is_tied(change.messages, kept):
+    if table.options.snapshot_ordering or not _is_tied(change.messages, kept):
         return change
     if renumber is None:
         raise ConflictError(
@@ -202,13 +202,17 @@ def _is_tied(messages: Sequence[CommitMessage], kept: Sequence[LiveFile]) -> boo
     )
 
 
-def _records(table: Table, change: Change, live: Sequence[LiveFile]) -> list[Record]:
+def _records(
+    table: Table, change: Change, live: Sequence[LiveFile], snapshot_id: int
+) -> list[Record]:
     deleted = [f.deleted() for f in live if change.replaced is not None and change.replaced(f)]
     ours = [
         record
         for message in change.messages
         for record in added(table.layout, table.shapes, message)
     ]
+    if table.options.snapshot_ordering:
+        ours = [stamped(record, snapshot_id) for record in ours]
     return deleted + ours
 
 

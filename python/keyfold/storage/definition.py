@@ -14,6 +14,7 @@ from keyfold.layout import Column, TableLayout
 from keyfold.options import (
     DEFAULT_BUCKETS,
     DEFAULT_PREFIX,
+    KEY_NULLABLE,
     check_change,
     check_create,
     normalize,
@@ -62,7 +63,15 @@ def define(name: str, location: str, new: NewTable, check_engine: Check) -> Stor
     partitioning = own.of(new.partitioning)
     options = {"bucket": str(DEFAULT_BUCKETS)} | own.in_options(normalize(properties))
     ids = itertools.count()
-    columns = tuple(new_column(name, column, ids, column["name"] in key) for column in new.columns)
+    # Paimon's rule: the option decides for every key column, whatever its declaration says (Spark
+    # makes the columns of a PRIMARY KEY clause NOT NULL before anyone else sees them).
+    nullable = dict.fromkeys(key, options.get(KEY_NULLABLE, "").strip().lower() == "true")
+    columns = tuple(
+        new_column(name, {**column, "nullable": nullable[column["name"]]}, ids)
+        if column["name"] in nullable
+        else new_column(name, column, ids)
+        for column in new.columns
+    )
     defaults = {DEFAULT_PREFIX + c.name: c.default for c in columns if c.default is not None}
     options |= defaults
     layout = TableLayout(name, location, 0, columns, key, partitioning, options, comment or None)
@@ -99,14 +108,12 @@ def _primary_key(name: str, new: NewTable, properties: dict[str, str]) -> tuple[
     return new.primary_key or named or ()
 
 
-def new_column(
-    table: str, json: Mapping[str, Any], ids: Iterator[int], is_key: bool = False
-) -> Column:
+def new_column(table: str, json: Mapping[str, Any], ids: Iterator[int]) -> Column:
     """A column with ids drawn from `ids`: its own, then those of its nested fields."""
     name = json["name"]
     column_id = next(ids)
     try:
-        parsed = types.from_spark(json["type"], json.get("nullable", True) and not is_key)
+        parsed = types.from_spark(json["type"], json.get("nullable", True))
         types.check_storable(parsed, name)
     except KeyfoldError as error:
         text = str(error).removeprefix(f"column {name}: ")

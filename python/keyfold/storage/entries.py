@@ -21,6 +21,7 @@ from keyfold.storage.rows import EMPTY, RowCodec
 ADD = 0
 DELETE = 1
 APPEND_SOURCE = 0
+COMPACT_SOURCE = 1
 
 Record = Mapping[str, Any]
 Bounds = tuple[Any, Any, int | None]
@@ -95,6 +96,12 @@ class LiveFile:
         return int(self.file["_MAX_SEQUENCE_NUMBER"])
 
     @property
+    def source(self) -> int | None:
+        """APPEND_SOURCE, COMPACT_SOURCE, or None from a writer that did not say."""
+        found: int | None = self.file.get("_FILE_SOURCE")
+        return found
+
+    @property
     def schema_id(self) -> int:
         return int(self.file["_SCHEMA_ID"])
 
@@ -143,16 +150,18 @@ class LiveFile:
         )
         return {column.name: bound for column, bound in zip(columns, bounds, strict=True)}
 
-    @property
-    def data_file(self) -> DataFile:
-        """What a reader has to know of it."""
+    def data_file(self, *, is_ordered_by_snapshot: bool) -> DataFile:
+        """What a reader has to know of it. Ordered by snapshot, all rows of an appended file have
+        the number of its snapshot, which is its least, whatever the file holds.
+        """
+        is_stamped = is_ordered_by_snapshot and self.source == APPEND_SOURCE
         return DataFile(
             self.name,
             self.size,
             self.rows,
             self.delete_rows,
             self.min_sequence,
-            self.max_sequence,
+            self.min_sequence if is_stamped else self.max_sequence,
             self.schema_id,
             self.level,
         )
@@ -160,6 +169,14 @@ class LiveFile:
     def deleted(self) -> Record:
         """The record that takes this file out of the table."""
         return {**self.record, "_KIND": DELETE}
+
+
+def stamped(record: Record, snapshot_id: int) -> Record:
+    """The record of a file whose rows all count as of that snapshot (Paimon's
+    sequence.snapshot-ordering): it stands in place of their numbers, the file stays as it is.
+    """
+    numbers = {"_MIN_SEQUENCE_NUMBER": snapshot_id, "_MAX_SEQUENCE_NUMBER": snapshot_id}
+    return {**record, "_FILE": {**record["_FILE"], **numbers}}
 
 
 def identifier(record: Record) -> tuple[Any, ...]:

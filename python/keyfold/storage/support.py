@@ -15,14 +15,11 @@ _READ = {
     "deletion-vectors.enabled": "false",
     "row-tracking.enabled": "false",
     "data-evolution.enabled": "false",
-    "primary-key.nullable": "false",
     "pk-clustering-override": "false",
-    "sequence.snapshot-ordering": "false",
 }
 _WRITE = {
     "changelog-producer": "none",
     "bucket-function.type": "default",
-    "data-file.thin-mode": "false",
     "changelog-file.format": "parquet",
 }
 _ABSENT_TO_READ = ("data-file.path-directory", "record-level.expire-time")
@@ -82,10 +79,17 @@ def check_files(layout: TableLayout, snapshot: Any, live: Iterable[LiveFile]) ->
         raise NotSupportedError(
             f"table {layout.name} holds deletion vectors: it can't be read here"
         )
+    is_ordered = parse(layout).snapshot_ordering
     for file in live:
         if not file.name.endswith(".parquet"):
             raise NotSupportedError(
                 f"table {layout.name}: data file {file.name} is not Parquet: it can't be read here"
+            )
+        if is_ordered and file.source is None:
+            raise NotSupportedError(
+                f"table {layout.name}: data file {file.name} does not say whether it was appended "
+                "or compacted, so it can't be ordered by snapshot: sequence.snapshot-ordering was "
+                "set after it was written"
             )
         if file.external_path is not None:
             raise NotSupportedError(

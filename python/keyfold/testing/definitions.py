@@ -17,8 +17,9 @@ Record = tuple[int, dict[str, Any]]
 
 
 def key_of(layout: TableLayout, record: Record) -> tuple[Any, ...]:
-    """The trimmed primary key of a record, as it sorts."""
-    return tuple(rank(record[1][name]) for name in layout.key)
+    """The trimmed primary key of a record, as it sorts: NULL first."""
+    values = (record[1][name] for name in layout.key)
+    return tuple(() if value is None else (rank(value),) for value in values)
 
 
 def merge_order(options: TableOptions, records: Sequence[Record]) -> list[Record]:

@@ -9,20 +9,22 @@ import pyarrow as pa
 from keyfold import types
 from keyfold.layout import Column, TableLayout
 from keyfold.merge.kinds import NAMES, VALUE_KIND
+from keyfold.options import KEY_NULLABLE
 from keyfold.testing.definitions import Record
 
 
 def layout(
     columns: Mapping[str, str], key: Sequence[str], options: Mapping[str, str] | None = None
 ) -> TableLayout:
-    """A layout of columns with Paimon types; key columns become NOT NULL."""
+    """A layout of columns with Paimon types; key columns become NOT NULL, as CREATE makes them."""
+    settings = dict(options or {})
+    not_null = () if settings.get(KEY_NULLABLE) == "true" else key
     made = []
     for number, (name, text) in enumerate(columns.items()):
         kind = types.from_paimon(text)
-        made.append(
-            Column(number, name, types.with_nullability(kind, kind.nullable and name not in key))
-        )
-    return TableLayout("db.t", "/t", 0, tuple(made), tuple(key), (), dict(options or {}))
+        kind = types.with_nullability(kind, kind.nullable and name not in not_null)
+        made.append(Column(number, name, kind))
+    return TableLayout("db.t", "/t", 0, tuple(made), tuple(key), (), settings)
 
 
 def batch(table: TableLayout, records: Sequence[Record]) -> pa.RecordBatch:

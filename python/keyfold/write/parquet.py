@@ -50,7 +50,7 @@ def write_files(
     """
     metas: list[FileMeta] = []
     rows = target.options.row_group_rows
-    schema = file_schema(target.layout)
+    schema = file_schema(target.layout, is_thin=target.options.thin_files)
     open_file: _OpenFile | None = None
     try:
         for chunk in _regroup(batches, rows):
@@ -105,7 +105,7 @@ class _OpenFile:
         """Append row groups."""
         self._writer.write_table(table, row_group_size=row_group_rows)
         self._deletes += _count_deletes(table[KIND])
-        keys = table.select([KEY_PREFIX + name for name in self._target.layout.key])
+        keys = table.select(list(self._target.layout.key))
         self._first = keys.slice(0, 1) if self._first is None else self._first
         self._last = keys.slice(len(keys) - 1)
 
@@ -125,7 +125,7 @@ class _OpenFile:
         layout = self._target.layout
         atomic = [column for column in layout.columns if is_atomic(column.type)]
         keys = [layout.column(name).arrow_field for name in layout.key]
-        key_ranges = collect(metadata, self._schema, [KEY_PREFIX + name for name in layout.key])
+        key_ranges = collect(metadata, self._schema, layout.key)
         ranges = collect(metadata, self._schema, [column.name for column in atomic])
         (sequences,) = collect(metadata, self._schema, [SEQUENCE])
         return FileMeta(

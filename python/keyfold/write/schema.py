@@ -1,8 +1,9 @@
 """The Arrow schema of a data file: column order, field ids, nullability and stored types of
 Paimon.
 
-`_KEY_<name>` copies of the trimmed key, `_SEQUENCE_NUMBER`, `_VALUE_KIND`, then all columns. Field
-ids of nested elements are derived from the column's id and depth, as Paimon's Java derives them.
+`_KEY_<name>` copies of the trimmed key (none in a thin file), `_SEQUENCE_NUMBER`, `_VALUE_KIND`,
+then all columns. Field ids of nested elements are derived from the column's id and depth, as
+Paimon's Java derives them.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ NESTED_ID_BASE = 536870911
 _DEPTHS = 1024
 
 
-def file_schema(layout: TableLayout) -> pa.Schema:
+def file_schema(layout: TableLayout, *, is_thin: bool = False) -> pa.Schema:
     """All columns of a data file of this table, with Parquet field ids."""
-    keys = [layout.column(name) for name in layout.key]
+    keys = [] if is_thin else [layout.column(name) for name in layout.key]
     copies = [
         _field(KEY_PREFIX + column.name, column.type, KEY_ID_BASE + column.id) for column in keys
     ]

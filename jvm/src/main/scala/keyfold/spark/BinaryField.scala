@@ -14,6 +14,8 @@ import org.apache.spark.unsafe.types.UTF8String
 sealed abstract class BinaryField(val at: Int) extends Serializable {
   /** The eight bytes of a value that is not null; `offset` is where its variable part would begin. */
   def slot(row: InternalRow, offset: Int): Long
+  /** The eight bytes of NULL: where a variable part of fixed size is kept free, they say where. */
+  def nullSlot(offset: Int): Long = 0L
   def varBytes(row: InternalRow): Int
   def mixVar(state: Int, row: InternalRow): Int
 
@@ -51,6 +53,7 @@ object BinaryField {
   /** More than 18 digits: big-endian minimal two's complement, in sixteen bytes. */
   private final class WideDecimal(at: Int, d: DecimalType) extends BinaryField(at) {
     override def slot(row: InternalRow, offset: Int): Long = pointer(offset, unscaled(row).length)
+    override def nullSlot(offset: Int): Long = pointer(offset, 0)
     override def varBytes(row: InternalRow): Int = 16
     override def mixVar(state: Int, row: InternalRow): Int = {
       val bytes = java.util.Arrays.copyOf(if (row.isNullAt(at)) Array.emptyByteArray else unscaled(row), 16)
@@ -64,6 +67,7 @@ object BinaryField {
   private final class Timestamp(at: Int) extends BinaryField(at) {
     override def slot(row: InternalRow, offset: Int): Long =
       pointer(offset, Math.floorMod(row.getLong(at), 1000L).toInt * 1000)
+    override def nullSlot(offset: Int): Long = pointer(offset, 0)
     override def varBytes(row: InternalRow): Int = 8
     override def mixVar(state: Int, row: InternalRow): Int =
       Murmur.mixLong(state, if (row.isNullAt(at)) 0L else Math.floorDiv(row.getLong(at), 1000L))

@@ -19,7 +19,7 @@ final class BucketHash(types: Array[DataType], first: Int = 0) extends Serializa
     var i = 0
     while (i < fields.length) {
       val field = fields(i)
-      state = Murmur.mixLong(state, if (row.isNullAt(field.at)) 0L else field.slot(row, offset))
+      state = Murmur.mixLong(state, if (row.isNullAt(field.at)) field.nullSlot(offset) else field.slot(row, offset))
       offset += field.varBytes(row)
       i += 1
     }

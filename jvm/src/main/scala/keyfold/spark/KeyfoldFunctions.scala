@@ -9,6 +9,6 @@ trait KeyfoldFunctions extends FunctionCatalog {
   override def listFunctions(namespace: Array[String]): Array[Identifier] = Array.empty
 
   override def loadFunction(ident: Identifier): UnboundFunction =
-    if (ident.namespace.isEmpty && ident.name == SlotFunction.Name) SlotFunction
-    else throw new NoSuchFunctionException(ident)
+    SlotFunction.named(ident.name).filter(_ => ident.namespace.isEmpty)
+      .getOrElse(throw new NoSuchFunctionException(ident))
 }

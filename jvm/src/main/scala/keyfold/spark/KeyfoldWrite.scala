@@ -22,7 +22,8 @@ final case class KeyfoldWrite(table: KeyfoldTable, info: LogicalWriteInfo, mode:
   override def requiredDistribution(): Distribution = {
     val counts = Seq(requiredNumPartitions(), described.buckets, described.bucketKeys.length)
     val columns = (described.bucketKeys ++ described.partitioning).map(name => Expressions.column(Names.quote(name)))
-    val slot = Expressions.apply(SlotFunction.Name, counts.map(Expressions.literal[Int](_)) ++ columns: _*)
+    val name = SlotFunction.nameFor(described.columns.exists(c => c.nullable && described.bucketKeys.contains(c.name)))
+    val slot = Expressions.apply(name, counts.map(Expressions.literal[Int](_)) ++ columns: _*)
     Distributions.clustered(Array(slot))
   }
 
