@@ -182,8 +182,11 @@ def test_small_numbers_fit_either_width(bitmap: BitMap64) -> None:
     states = [bitmaps.write64(bitmap), bitmap.serialize(), bitmaps.write32(narrow)]
     assert all(bitmaps.read32(state) == narrow for state in states)
     assert all(bitmaps.read64(state) == bitmap for state in states)
-    assert bitmaps.to_portable32(pa.array(states)).to_pylist() == [states[2]] * 3
-    assert bitmaps.to_java(pa.array(states)).to_pylist() == [states[0]] * 3
+    small, java = bitmaps.to_portable32(pa.array(states)), bitmaps.to_java(pa.array(states))
+    assert [bitmaps.form(state) for state in small.to_pylist()] == [PORTABLE32] * 3
+    assert [bitmaps.form(state) for state in java.to_pylist()] == [JAVA] * 3
+    assert all(bitmaps.read32(state) == narrow for state in small.to_pylist())
+    assert all(bitmaps.read64(state) == bitmap for state in java.to_pylist())
 
 
 def test_the_maps_of_a_64_bit_bitmap_may_be_as_many_as_a_cookie_says() -> None:

@@ -110,7 +110,7 @@ def _digested(compression: int, parts: list[Quantiles]) -> bytes:
         if part.digest is not None:
             result.merge(part.digest)
         else:
-            result.update(np.ascontiguousarray(part.values))
+            result.update(part.values.astype(np.float64))  # a copy: it must be writable
     return _HEAD.pack(VERSION, compression, DIGEST) + bytes(result.serialize())
 
 

@@ -8,11 +8,14 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from keyfold import options as table_options
+from keyfold.aggregates.declare import BadRecord
+from keyfold.errors import TableError
 from keyfold.layout import TableLayout
 from keyfold.merge.declare import Fold
 from keyfold.merge.engines import engine
 from keyfold.merge.field_options import check_field_options, stored_functions
 from keyfold.merge.functions import Normalize, normalizers
+from keyfold.merge.results import key_words
 from keyfold.options import TableOptions
 
 
@@ -36,12 +39,20 @@ class MergePlan:
     normalizers: Mapping[str, Normalize] = field(repr=False, default_factory=dict)
 
     def normalized(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Rows that a job writes, in the form their columns' functions fold: counts, encodings."""
+        """Rows that a job writes, in the form their columns' functions fold: counts, encodings.
+
+        TableError naming column and key for a value that has no such form.
+        """
         for name, normalize in self.normalizers.items():
             place = batch.schema.get_field_index(name)
-            batch = batch.set_column(
-                place, batch.schema.field(place), normalize(batch.column(place))
-            )
+            try:
+                column = normalize(batch.column(place))
+            except BadRecord as error:
+                columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+                key = key_words(self.layout, columns, error.group)
+                where = f"table {self.layout.name}, column {name}, key ({key})"
+                raise TableError(f"{where}: {error}") from error
+            batch = batch.set_column(place, batch.schema.field(place), column)
         return batch
 
 

@@ -1,5 +1,6 @@
 """The four kinds of column result: one array, a value a group, from what an aggregate declares."""
 
+from collections.abc import Mapping
 from itertools import pairwise
 
 import numpy as np
@@ -47,8 +48,12 @@ def folded_column(
 
 
 def _key(layout: TableLayout, step: Step, group: int) -> str:
-    row = int(step.last[group])
-    return ", ".join(f"{name} = {step.columns[name][row].as_py()}" for name in layout.key)
+    return key_words(layout, step.columns, int(step.last[group]))
+
+
+def key_words(layout: TableLayout, columns: Mapping[str, pa.Array], row: int) -> str:
+    """The key of a row, for an error."""
+    return ", ".join(f"{name} = {columns[name][row].as_py()}" for name in layout.key)
 
 
 def column_result(aggregate: Aggregate, inputs: Inputs) -> FoldResult:
