@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from keyfold.option_values import boolean, byte_size, duration, names, one_of, whole, word
+from keyfold.option_values import boolean, byte_size, duration, lower, names, one_of, whole, word
 
 # Stored at CREATE when `bucket` is not named.
 DEFAULT_BUCKETS = 4
@@ -29,8 +29,7 @@ class Option:
 
 # fmt: off
 OPTIONS: tuple[Option, ...] = (
-    Option("merge-engine", "merge_engine", word, "deduplicate", "How rows of one key fold.",
-           ("table.merge-engine",)),
+    Option("merge-engine", "merge_engine", lower, "deduplicate", "How rows of one key fold."),
     Option("bucket", "bucket", whole(1, 32767), None,
            f"Number of buckets of a partition; {DEFAULT_BUCKETS} when not named.",
            ("bucket.num",)),
@@ -54,6 +53,17 @@ OPTIONS: tuple[Option, ...] = (
            "Drop -U rows when writing."),
     Option("aggregation.remove-record-on-delete", "remove_record_on_delete", boolean, "false",
            "A -D removes the row instead of being retracted from its columns."),
+    Option("partial-update.remove-record-on-delete", "partial_remove_on_delete", boolean, "false",
+           "A -D removes the row, where there are no sequence groups."),
+    Option("partial-update.remove-record-on-sequence-group", "remove_on_sequence_group", names,
+           None, "Sequence fields; a -D that is not older in their group removes the row."),
+    Option("table.delete.behavior", "delete_behavior", one_of("allow", "ignore", "disable"), None,
+           "Fluss': deletes remove rows, are dropped, or are refused."),
+    Option("table.merge-engine.versioned.ver-column", "version_column", word, None,
+           "Fluss': the version column of `table.merge-engine` = versioned; "
+           "NULL is the least version."),
+    Option("table.changelog.image", "changelog_image", one_of("full", "wal"), "full",
+           "Fluss': whether changes come with the row before."),
     Option(FIELD_DEFAULT_AGGREGATE, "default_aggregate", word, None,
            "Aggregate of the columns that name none.", ("fields.default-agg",)),
     Option("target-file-size", "target_file_size", byte_size, "128 mb",
@@ -114,14 +124,16 @@ OPTIONS: tuple[Option, ...] = (
 
 # Those of single aggregates are their parameters, checked where the aggregates are known.
 FIELD_OPTIONS: Mapping[str, str] = {
-    "aggregate-function": "Aggregate of the column under merge-engine aggregation.",
+    "aggregate-function": "Aggregate of the column under merge-engine aggregation, or in a "
+    "sequence group.",
     "ignore-retract": "Leave -U and -D rows out of the column's aggregate.",
+    "sequence-group": "Under partial-update: columns that change only with a record whose "
+    "`<column>` (or columns, separated by commas) is not less than before.",
 }
+# Fluss puts the function before its parameter, `fields.x.listagg.delimiter`.
 FIELD_ALIASES = {
     "agg": "aggregate-function",
     "delimiter": "list-agg-delimiter",
-    "listagg.delimiter": "list-agg-delimiter",
-    "string_agg.delimiter": "list-agg-delimiter",
 }
 
 

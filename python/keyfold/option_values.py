@@ -97,3 +97,7 @@ def one_of(*values: str) -> Callable[[str], str]:
 
 def word(text: str) -> str:
     return text.strip()
+
+
+def lower(text: str) -> str:
+    return text.strip().lower()

@@ -10,11 +10,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from keyfold import fluss_options, types
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.layout import TableLayout
+from keyfold.option_names import ALIASES, FIELD, FIELD_NAMING, NAMING, normalize
 from keyfold.option_table import (
     DEFAULT_BUCKETS,
-    FIELD_ALIASES,
     FIELD_DEFAULT_AGGREGATE,
     FIELD_OPTIONS,
     KEY_NULLABLE,
@@ -29,6 +30,7 @@ __all__ = [
     "DEFAULT_PREFIX",
     "FIELD",
     "FIELD_DEFAULT_AGGREGATE",
+    "FIELD_NAMING",
     "FIELD_OPTIONS",
     "KEY_NULLABLE",
     "NAMING",
@@ -46,26 +48,7 @@ __all__ = [
 TAG_PREFIX = "keyfold.tag."
 DEFAULT_PREFIX = "keyfold.default."
 
-# Options whose values are column names.
-NAMING = ("bucket-key", "sequence.field", "rowkind.field")
-
-_SPARKS_OWN = {
-    "comment",
-    "external",
-    "is_managed_location",
-    "location",
-    "owner",
-    "provider",
-    "table_type",
-}
-FIELD = re.compile(r"^fields\.(.+)\.([^.]+)$")
-_FIELD_ALIAS = re.compile(
-    rf"^fields\.(.+?)\.({'|'.join(map(re.escape, FIELD_ALIASES))})$", re.IGNORECASE
-)
-
-
 _BY_NAME = {option.name: option for option in OPTIONS}
-_ALIASES = {alias: option.name for option in OPTIONS for alias in option.aliases}
 
 
 @dataclass(frozen=True)
@@ -83,6 +66,11 @@ class TableOptions:
     ignore_delete: bool
     ignore_update_before: bool
     remove_record_on_delete: bool
+    partial_remove_on_delete: bool
+    remove_on_sequence_group: tuple[str, ...]
+    delete_behavior: str | None
+    version_column: str | None
+    changelog_image: str
     default_aggregate: str | None
     target_file_size: int
     file_compression: str
@@ -118,6 +106,7 @@ def parse(layout: TableLayout) -> TableOptions:
     values["bucket"] = values["bucket"] or -1
     values["bucket_key"] = values["bucket_key"] or layout.key
     values["sequence_fields"] = values["sequence_fields"] or ()
+    values["remove_on_sequence_group"] = values["remove_on_sequence_group"] or ()
     values["sequence_descending"] = values.pop("sequence_order") == "descending"
     return TableOptions(**values, by_field=_by_field(stored))
 
@@ -140,47 +129,6 @@ def _by_field(stored: Mapping[str, str]) -> dict[str, dict[str, str]]:
         if match is not None:
             found.setdefault(match[1], {})[match[2]] = text
     return found
-
-
-def normalize(properties: Mapping[str, str]) -> dict[str, str]:
-    """Stored spelling of table properties: aliases translated, what Spark itself adds taken out."""
-    stored: dict[str, str] = {}
-    for name, text in properties.items():
-        if name in _SPARKS_OWN or name.startswith("option."):
-            continue
-        target = _stored_name(name)
-        _check_fluss_delimiter(name, target, text)
-        if stored.get(target, text) != text:
-            raise TableError(f"option {target} is given twice: '{stored[target]}' and '{text}'")
-        stored[target] = text
-    return _keeping_blanks(properties) | stored
-
-
-def _check_fluss_delimiter(name: str, target: str, text: str) -> None:
-    """Fluss refuses an empty delimiter, Paimon joins without one: each name means its own."""
-    if target != name and target.endswith(".list-agg-delimiter") and not text:
-        raise TableError(
-            f"option {name}: Parameter 'delimiter' for aggregation function 'listagg' must be a "
-            "non-empty string"
-        )
-
-
-def _keeping_blanks(properties: Mapping[str, str]) -> dict[str, str]:
-    """Fluss joins blank texts too: where its name for the function's option says listagg."""
-    found = {}
-    for name, text in properties.items():
-        match = _FIELD_ALIAS.match(name)
-        is_listagg = text.strip().lower().replace("-", "_") in ("listagg", "string_agg")
-        if match is not None and match[2].lower() == "agg" and is_listagg:
-            found[f"fields.{match[1]}.list-agg-skip-blank"] = "false"
-    return found
-
-
-def _stored_name(name: str) -> str:
-    match = _FIELD_ALIAS.match(name)
-    if match is not None:
-        return f"fields.{match[1]}.{FIELD_ALIASES[match[2].lower()]}"
-    return _ALIASES.get(name, name)
 
 
 # ---- checks at CREATE and ALTER ----
@@ -236,13 +184,32 @@ def _check_field_option(layout: TableLayout, name: str) -> None:
     if match is None:
         raise unknown_option(layout.name, name)
     for column in names(match[1]):
-        layout.column(column)
+        _check_field(layout, name, column)
+
+
+def _check_field(layout: TableLayout, option: str, column: str) -> None:
+    if layout.has_column(column):
+        return
+    row = column.partition(".")[0]
+    if row != column and layout.has_column(row):
+        raise NotSupportedError(
+            f"option {option} of table {layout.name}: Nested-field path is not supported on ROW "
+            f"field {row}"
+        )
+    raise TableError(
+        f"option {option} of table {layout.name}: Field {column} can not be found in table "
+        f"schema. It has {', '.join(own.name for own in layout.columns)}"
+    )
 
 
 def unknown_option(table: str, name: str) -> TableError | NotSupportedError:
     """The error for a name we lack: known to Paimon, or unknown with the nearest known name."""
     if name in PAIMON_OPTIONS:
         return _known_to_paimon(table, name)
+    if name in fluss_options.OPTIONS:
+        return NotSupportedError(
+            f"option {name} of table {table} is known to Fluss but not supported here"
+        )
     near = difflib.get_close_matches(name.lower(), _nearby_names(name), 1, 0.6)
     hint = f"; did you mean {near[0]}?" if near else ""
     return TableError(
@@ -258,7 +225,7 @@ def _known_to_paimon(table: str, name: str) -> NotSupportedError:
 
 
 def _nearby_names(name: str) -> Iterable[str]:
-    known = [*_BY_NAME, *_ALIASES, "primary-key"]
+    known = [*_BY_NAME, *ALIASES, "primary-key"]
     match = re.match(r"^fields\.([^.]+)\.", name)
     return known + [
         f"fields.{match[1] if match else '<column>'}.{suffix}" for suffix in FIELD_OPTIONS
@@ -268,9 +235,10 @@ def _nearby_names(name: str) -> Iterable[str]:
 def _check_key(layout: TableLayout) -> None:
     table, key = layout.name, layout.primary_key
     if not key:
+        words = "Merge engine is only supported in primary key table. "
         raise TableError(
-            f"table {table} has no primary key: add PRIMARY KEY (columns) "
-            "or TBLPROPERTIES ('primary-key' = 'columns')"
+            f"table {table} has no primary key. {words if 'merge-engine' in layout.options else ''}"
+            "Add PRIMARY KEY (columns) or TBLPROPERTIES ('primary-key' = 'columns')"
         )
     if len(set(key)) != len(key):
         raise TableError(f"table {table}: the primary key names a column twice: {', '.join(key)}")
@@ -288,6 +256,8 @@ def _check_key(layout: TableLayout) -> None:
 
 
 def _check_columns(layout: TableLayout, options: TableOptions) -> None:
+    if options.version_column is not None:
+        _check_version(layout, options.version_column)
     _check_named(layout, "bucket-key", options.bucket_key)
     _check_named(layout, "sequence.field", options.sequence_fields)
     stray = [name for name in options.bucket_key if name not in layout.key]
@@ -300,7 +270,7 @@ def _check_columns(layout: TableLayout, options: TableOptions) -> None:
     for name in options.sequence_fields:
         if "aggregate-function" in options.field_options(name):
             raise TableError(
-                f"table {layout.name}: sequence.field {name} may have no aggregate-function"
+                f"table {layout.name}: Should not define aggregation on sequence field: '{name}'."
             )
     if options.rowkind_field is not None:
         _check_row_kind(layout, options.rowkind_field)
@@ -325,10 +295,32 @@ def _check_snapshot_ordering(layout: TableLayout, options: TableOptions) -> None
 
 def _check_named(layout: TableLayout, option: str, columns: tuple[str, ...]) -> None:
     for name in columns:
+        where, what = f"option {option} of table {layout.name}", _NAMED.get(option, "Column")
         if not layout.has_column(name):
-            raise TableError(f"option {option} of table {layout.name}: there is no column {name}")
+            raise TableError(f"{where}: {what}: '{name}' can not be found in table schema.")
         if columns.count(name) > 1:
-            raise TableError(f"option {option} of table {layout.name} names column {name} twice")
+            raise TableError(f"{where}: {what} '{name}' is defined repeatedly.")
+
+
+# What Paimon calls a column that an option names.
+_NAMED = {"sequence.field": "Sequence field", "rowkind.field": "Rowkind field"}
+_VERSIONS = ("INT", "BIGINT", "TIMESTAMP", "TIMESTAMP_LTZ")
+
+
+def _check_version(layout: TableLayout, name: str) -> None:
+    """The words are Fluss'."""
+    where = f"table {layout.name}, option {fluss_options.VERSION}"
+    if not layout.has_column(name):
+        raise TableError(
+            f"{where}: The version column '{name}' for versioned merge engine doesn't exist in "
+            "schema."
+        )
+    kind = layout.column(name).type
+    if getattr(kind, "name", None) not in _VERSIONS:
+        raise TableError(
+            f"{where}: The version column '{name}' for versioned merge engine must be one type of "
+            f"[{', '.join(_VERSIONS)}], but got {types.describe(kind)}."
+        )
 
 
 def _check_row_kind(layout: TableLayout, name: str) -> None:

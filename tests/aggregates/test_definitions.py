@@ -17,6 +17,7 @@ from keyfold.aggregates.declare import (
     ADD,
     RESET,
     RETRACT,
+    REVERSED,
     SKIP,
     Aggregate,
     BadRecord,
@@ -78,13 +79,14 @@ def bound() -> Iterator[Any]:
                 )
 
 
-def draw(random: Random, kind: pa.DataType, groups: int, is_retractable: bool) -> Inputs:
+def draw(random: Random, kind: pa.DataType, groups: int, aggregate: Aggregate) -> Inputs:
     sizes = [random.choice((1, 1, 2, 3, 6)) for _ in range(groups)]
     rows, null_rate = sum(sizes), random.choice((0.0, 0.3, 0.9))
     array = pa.array([value(kind, random, null_rate) for _ in range(rows + 2)], kind)
     order = list(range(rows))
     random.shuffle(order)
-    known = [ADD, ADD, ADD, SKIP, RESET] + [RETRACT] * (2 * is_retractable)
+    known = [ADD, ADD, ADD, SKIP, RESET] + [RETRACT] * (2 * aggregate.is_retractable)
+    known += [REVERSED] * (2 * (aggregate.reversal == "own"))
     ops = [ADD if random.random() < 0.5 else random.choice(known) for _ in range(rows)]
     lone = np.repeat(np.array(sizes) == 1, sizes)  # engines add a record that is alone
     return Inputs(
@@ -128,7 +130,7 @@ def fits(item: Any, kind: pa.DataType) -> bool:
 def test_aggregate_is_its_definition(
     aggregate: Aggregate, kind: pa.DataType, seed: int, groups: int
 ) -> None:
-    inputs = draw(Random(seed), kind, groups, aggregate.is_retractable)
+    inputs = draw(Random(seed), kind, groups, aggregate)
     expected = by_definition(aggregate, inputs)
     failing = {at: item for at, item in enumerate(expected) if isinstance(item, ArithmeticError)}
     if failing:

@@ -39,7 +39,7 @@ def test_create_refuses_by_name(options: dict[str, str], words: str) -> None:
         check(table)
 
 
-@pytest.mark.parametrize("engine", ["partial-update", "first-row", "versioned", "no-such"])
+@pytest.mark.parametrize("engine", ["versioned", "no-such"])
 def test_other_engines_are_refused_by_name(engine: str) -> None:
     table = layout({"k": "INT", "v": "INT"}, ["k"], {"merge-engine": engine})
     with pytest.raises(NotSupportedError, match=rf"found '{engine}', which is not supported"):

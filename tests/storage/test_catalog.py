@@ -180,7 +180,7 @@ def test_create_twice(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("new", "message"),
     [
-        (new_table(key=""), "has no primary key: add PRIMARY KEY"),
+        (new_table(key=""), "has no primary key. Add PRIMARY KEY"),
         (new_table(key="zz"), "has no column zz"),
         (new_table(key="k,k"), "names a column twice"),
         (new_table(key="k", by="v"), "lacks partition column v"),
@@ -189,8 +189,11 @@ def test_create_twice(tmp_path: Path) -> None:
         (new_table(column("k"), column("x", "time(6)")), r"column x: type TIME\(6\)"),
         (new_table(column("k"), column("x", "interval day")), "column x: type INTERVAL DAY"),
         (new_table(column("k"), column("K")), "two columns K"),
-        (new_table(column("k"), column("_VALUE_KIND")), "_VALUE_KIND is reserved"),
-        (new_table(column("k"), column("_KEY_k")), "_KEY_k is reserved"),
+        (
+            new_table(column("k"), column("_VALUE_KIND")),
+            "_VALUE_KIND cannot be used as column names",
+        ),
+        (new_table(column("k"), column("_KEY_k")), "_KEY_k cannot be used as column names"),
         (
             new_table(column("k", {"type": "array", "elementType": "long", "containsNull": True})),
             "key column k must be of an atomic type, it is ARRAY<BIGINT>",

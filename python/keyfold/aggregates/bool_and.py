@@ -22,4 +22,4 @@ def definition(records: Records) -> Any:
     return result
 
 
-BOOL_AND = Pick("bool_and", BOOLEAN, definition, pick=_pick)
+BOOL_AND = Pick("bool_and", BOOLEAN, definition, reversal="append", pick=_pick)

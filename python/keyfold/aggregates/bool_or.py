@@ -22,4 +22,4 @@ def definition(records: Records) -> Any:
     return result
 
 
-BOOL_OR = Pick("bool_or", BOOLEAN, definition, pick=_pick)
+BOOL_OR = Pick("bool_or", BOOLEAN, definition, reversal="append", pick=_pick)

@@ -28,6 +28,7 @@ COUNT = Fold(
     INTEGER,
     SUM.definition,
     is_retractable=True,
+    reversal="append",
     is_stored_by_paimon=False,
     normalize=counted,
     fold=SUM.fold,

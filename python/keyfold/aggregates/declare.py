@@ -17,8 +17,9 @@ from pyarrow import types
 from keyfold.kernels.buffers import Rows
 from keyfold.types import DataType
 
-# What a record does to the accumulator: nothing, add its value, take it back, start again from it.
-SKIP, ADD, RETRACT, RESET = 0, 1, -1, 2
+# What a record does to the accumulator: nothing, add its value, take it back, start again from it,
+# come late: it should have been added before everything that is there (`reversal`).
+SKIP, ADD, RETRACT, RESET, REVERSED = 0, 1, -1, 2, 3
 
 Ops = npt.NDArray[np.int8]
 Records = Sequence[tuple[int, Any]]
@@ -88,8 +89,10 @@ class _Declaration:
     `aliases` are other systems' spellings, in any letter case, `-` for `_` or not. `bind` makes the
     aggregate of one column from its settings, which are by parameter name, and the column's type.
     `refuses` gives the words of what is wrong with a type that `accepts` takes. `reversal` says
-    where an older record of a partial-update sequence group goes: in front of all others, or behind
-    them as if it came last. `normalize` rewrites incoming columns before anything else sees them.
+    what an older record of a partial-update sequence group does: it is added in front of all others
+    ("front"), behind them as if it came last ("append": all functions that don't mind the order),
+    or it comes where it came, with the op REVERSED, which only the kernels of "own" see.
+    `normalize` rewrites incoming columns before anything else sees them.
     `summary`, `nulls` and `retraction` are the words of the documentation's table.
     """
 
@@ -101,7 +104,7 @@ class _Declaration:
     parameters: tuple[Parameter, ...] = ()
     bind: "Callable[[Settings, DataType], Aggregate] | None" = None
     refuses: Callable[[DataType], str | None] | None = None
-    reversal: Literal["front", "append"] = "front"
+    reversal: Literal["front", "append", "own"] = "front"
     is_stored_by_paimon: bool = True
     normalize: Callable[[pa.Array], pa.Array] | None = None
     summary: str = ""

@@ -1,10 +1,14 @@
-"""first_non_null_value: the first non-null input (Paimon FieldFirstNonNullValueAgg)."""
+"""first_non_null_value: the first non-null input (Paimon FieldFirstNonNullValueAgg).
+
+In a sequence group an older record takes over even with NULL, as in Paimon (FieldAggregator's
+aggReversed: the function is asked with the older value as what is there).
+"""
 
 from typing import Any
 
 import numpy as np
 
-from keyfold.aggregates.declare import ADD, ANY, RESET, Inputs, Pick, Records
+from keyfold.aggregates.declare import ADD, ANY, RESET, REVERSED, Inputs, Pick, Records
 from keyfold.aggregates.first_value import first_valid
 from keyfold.kernels.buffers import Rows, validity
 
@@ -23,9 +27,18 @@ def definition(records: Records) -> Any:
             result = value
         elif op == ADD and not is_found and value is not None:
             result, is_found = value, True
+        elif op == REVERSED and not is_found and result is not None:
+            is_found = True
+        elif op == REVERSED:
+            result = value
     return result
 
 
 FIRST_NON_NULL_VALUE = Pick(
-    "first_non_null_value", ANY, definition, aliases=("first_not_null_value",), pick=_pick
+    "first_non_null_value",
+    ANY,
+    definition,
+    aliases=("first_not_null_value",),
+    reversal="own",
+    pick=_pick,
 )

@@ -45,6 +45,7 @@ HLL_SKETCH = Combine(
     definition=definition,
     aliases=("HLL_UNION",),
     refuses=not_fixed("hll sketch"),
+    reversal="append",
     summary="union of DataSketches HLL sketches",
     nulls=NULLS,
     retraction=RETRACTION,

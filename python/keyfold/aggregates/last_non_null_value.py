@@ -6,7 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from keyfold.aggregates.declare import ADD, ANY, RESET, RETRACT, Inputs, Pick, Records
+from keyfold.aggregates.declare import (
+    ADD,
+    ANY,
+    RESET,
+    RETRACT,
+    REVERSED,
+    SKIP,
+    Inputs,
+    Pick,
+    Records,
+)
 from keyfold.kernels.buffers import Mask, Rows, Signs, validity
 from keyfold.kernels.jit import kernel
 
@@ -14,14 +24,16 @@ from keyfold.kernels.jit import kernel
 @kernel("void(uint8[::1], int8[::1], int64[::1], int64[::1], int64[::1])")
 def last_valid(valid: Mask, ops: Signs, order: Rows, starts: Rows, out: Rows) -> None:
     """out[g] is the last valid added row of group g, -1 if a valid retraction follows it or there
-    is none.
+    is none; where it would be null, the first valid older row behind that.
     """
     for g in range(len(out)):
         pick = -1
         for at in range(starts[g + 1] - 1, starts[g] - 1, -1):
-            row = order[at]
-            if ops[at] == RESET or (valid[row] and ops[at] != 0):
-                if ops[at] != RETRACT:
+            row, op = order[at], ops[at]
+            if op == REVERSED and valid[row]:
+                pick = row
+            elif op == RESET or (op != SKIP and valid[row]):
+                if op != RETRACT and (valid[row] or pick < 0):
                     pick = row
                 break
         out[g] = pick
@@ -46,7 +58,11 @@ def definition(records: Records) -> Any:
             result = value
         elif op == RETRACT and value is not None:
             result = None
+        elif op == REVERSED and result is None:
+            result = value
     return result
 
 
-LAST_NON_NULL_VALUE = Pick("last_non_null_value", ANY, definition, is_retractable=True, pick=_pick)
+LAST_NON_NULL_VALUE = Pick(
+    "last_non_null_value", ANY, definition, is_retractable=True, reversal="own", pick=_pick
+)

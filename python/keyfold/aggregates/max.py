@@ -24,4 +24,4 @@ def definition(records: Records) -> Any:
     return result
 
 
-MAX = Pick("max", COMPARABLE, definition, pick=_pick)
+MAX = Pick("max", COMPARABLE, definition, reversal="append", pick=_pick)

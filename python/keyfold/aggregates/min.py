@@ -24,4 +24,4 @@ def definition(records: Records) -> Any:
     return result
 
 
-MIN = Pick("min", COMPARABLE, definition, pick=_pick)
+MIN = Pick("min", COMPARABLE, definition, reversal="append", pick=_pick)

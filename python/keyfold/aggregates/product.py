@@ -197,6 +197,7 @@ PRODUCT = Fold(
     NUMERIC,
     definition,
     is_retractable=True,
+    reversal="append",
     bind=_bind,
     fold=_fold,
     summary="the product; DECIMAL rounds half up at each step",

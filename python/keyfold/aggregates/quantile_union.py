@@ -124,6 +124,7 @@ QUANTILE_UNION = Combine(
     definition=definition,
     aliases=("PERCENTILE_UNION",),
     refuses=not_fixed("quantile state"),
+    reversal="append",
     is_stored_by_paimon=False,
     summary="union of quantile states: exact up to 2048 values, then a t-digest",
     nulls=NULLS,

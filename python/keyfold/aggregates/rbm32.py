@@ -34,6 +34,7 @@ RBM32 = Combine(
     accepts=BYTES,
     definition=definition,
     refuses=not_fixed("roaring bitmap"),
+    reversal="append",
     normalize=normalize,
     summary="union of 32-bit Roaring bitmaps",
     nulls=NULLS,

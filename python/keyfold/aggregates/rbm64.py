@@ -28,6 +28,7 @@ RBM64 = Combine(
     definition=definition,
     aliases=("BITMAP_UNION",),
     refuses=not_fixed("roaring bitmap"),
+    reversal="append",
     normalize=bitmaps.to_java,
     summary="union of 64-bit Roaring bitmaps",
     nulls=NULLS,

@@ -135,4 +135,4 @@ def definition(records: Records) -> Any:
     return result
 
 
-SUM = Fold("sum", NUMERIC, definition, is_retractable=True, fold=_fold)
+SUM = Fold("sum", NUMERIC, definition, is_retractable=True, reversal="append", fold=_fold)

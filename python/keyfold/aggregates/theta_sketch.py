@@ -39,6 +39,7 @@ THETA_SKETCH = Combine(
     accepts=BYTES,
     definition=definition,
     refuses=not_fixed("theta sketch"),
+    reversal="append",
     summary="union of DataSketches theta sketches",
     nulls=NULLS,
     retraction=RETRACTION,

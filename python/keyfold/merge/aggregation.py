@@ -29,7 +29,7 @@ from keyfold.kernels.buffers import ones
 from keyfold.layout import TableLayout
 from keyfold.merge.columns import indices, keep, take
 from keyfold.merge.declare import Engine, Fold, Folded, Step
-from keyfold.merge.functions import aggregate_of, check_functions
+from keyfold.merge.functions import aggregate_of, check_functions, refused_retract
 from keyfold.merge.kinds import DELETE, INSERT, Kinds, is_retract
 from keyfold.merge.results import folded_column
 from keyfold.options import TableOptions
@@ -122,11 +122,7 @@ def _check_retracts(plan: _Aggregation, ops: Ops) -> None:
     if refusing and (ops == RETRACT).any():
         name, aggregate = refusing[0].name, refusing[0].aggregate
         assert aggregate is not None
-        raise TableError(
-            f"table {plan.layout.name}, column {name}: Aggregate function '{aggregate.name}' does "
-            "not support retraction, If you allow this function to ignore retraction messages, you "
-            f"can configure 'fields.{name}.ignore-retract'='true'."
-        )
+        raise refused_retract(plan.layout, name, aggregate)
 
 
 def _column(plan: _Aggregation, step: Step, column: _Column, ops: Ops) -> pa.Array:

@@ -2,18 +2,17 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 import pyarrow as pa
 from pyarrow import types
 
-from keyfold.kernels.buffers import Rows
 from keyfold.kernels.closed import encode_closed
 from keyfold.kernels.groups import group_starts
 from keyfold.kernels.order import sort_order
 from keyfold.merge import kinds as row_kinds
+from keyfold.merge.accepted import accepted
 from keyfold.merge.columns import combine, indices, take
 from keyfold.merge.declare import Step
-from keyfold.merge.kinds import SEQUENCE_NUMBER, UPDATE_BEFORE, VALUE_KIND, Kinds, is_retract
+from keyfold.merge.kinds import SEQUENCE_NUMBER, VALUE_KIND
 from keyfold.merge.plan import MergePlan
 from keyfold.merge.run import OUTPUT_ROWS, concatenated_kinds, fold_step
 from keyfold.merge.sequence import sort_rows
@@ -34,7 +33,7 @@ def fold_unsorted(
     """
     batches = [batch for batch in batches if batch.num_rows]
     kinds = concatenated_kinds(batches) if batches else None
-    rows = _accepted(plan, kinds, sum(batch.num_rows for batch in batches))
+    rows = accepted(plan, kinds, sum(batch.num_rows for batch in batches))
     if not len(rows):
         return []
     columns = {name: _column(batches, name) for name in plan.reads}
@@ -50,17 +49,6 @@ def fold_unsorted(
         fields.append(pa.field(SEQUENCE_NUMBER, pa.int64(), False))
     arrays.append(row_kinds.to_array(folded.kinds, len(folded.last)))
     return _sliced(arrays, pa.schema([*fields, pa.field(VALUE_KIND, pa.int8(), False)]))
-
-
-def _accepted(plan: MergePlan, kinds: Kinds | None, length: int) -> Rows:
-    """The rows whose kind the table takes."""
-    if kinds is None:
-        return np.arange(length, dtype=np.int64)
-    if plan.options.ignore_delete:
-        return np.flatnonzero(~is_retract(kinds))
-    if plan.options.ignore_update_before:
-        return np.flatnonzero(kinds != UPDATE_BEFORE)
-    return np.arange(length, dtype=np.int64)
 
 
 def _column(batches: Sequence[pa.RecordBatch], name: str) -> pa.Array:

@@ -5,7 +5,7 @@ grouped, and gives one row a group. Groups of one row never reach it: such a row
 with its own kind.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,6 +48,14 @@ class Folded:
 Fold = Callable[[Step, bool], Folded]
 
 
+def _no_columns(layout: TableLayout, options: TableOptions, output: Sequence[str]) -> Iterable[str]:
+    return ()
+
+
+def _any_kinds(layout: TableLayout, options: TableOptions, kinds: Kinds) -> None:
+    pass
+
+
 @dataclass(frozen=True)
 class Engine:
     """A merge engine.
@@ -58,6 +66,9 @@ class Engine:
     and obviously. `keeps_records` says that a result is one of the records as it came: such an
     engine can fold rows of different arrivals in any grouping and lets the sequence decide.
     `takes_functions` says that columns fold by the aggregate their options name.
+    `needs` names columns that the fold of some output columns looks at beside key, output and
+    `sequence.field`. `check_kinds` refuses kinds of incoming rows that the engine can't ever fold,
+    even where a row is the only one of its key.
     """
 
     name: str
@@ -66,3 +77,5 @@ class Engine:
     definition: Callable[..., tuple[int, dict[str, Any]] | None]
     keeps_records: bool = False
     takes_functions: bool = False
+    needs: Callable[[TableLayout, TableOptions, Sequence[str]], Iterable[str]] = _no_columns
+    check_kinds: Callable[[TableLayout, TableOptions, Kinds], None] = _any_kinds

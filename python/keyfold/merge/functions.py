@@ -11,6 +11,7 @@ from keyfold.aggregates import aggregates, spelling
 from keyfold.aggregates.declare import Aggregate
 from keyfold.errors import TableError
 from keyfold.layout import Column, TableLayout, sql_name
+from keyfold.merge.sequence_groups import group_fields
 from keyfold.options import FIELD_DEFAULT_AGGREGATE, TableOptions
 
 Normalize = Callable[[pa.Array], pa.Array]
@@ -32,13 +33,20 @@ def aggregate_of(layout: TableLayout, options: TableOptions, name: str) -> Aggre
         return None
     if name in options.sequence_fields:
         return aggregates()["last_value"]
+    return chosen_aggregate(layout, options, name) or aggregates()["last_non_null_value"]
+
+
+def chosen_aggregate(layout: TableLayout, options: TableOptions, name: str) -> Aggregate | None:
+    """The aggregate that options name for a column, by itself or as the default; None if none."""
     option, function = (
         f"fields.{name}.aggregate-function",
         options.field_options(name).get("aggregate-function"),
     )
     if function is None and options.default_aggregate is not None:
         option, function = FIELD_DEFAULT_AGGREGATE, options.default_aggregate
-    declared = named(layout.name, option, function or "last_non_null_value")
+    if function is None:
+        return None
+    declared = named(layout.name, option, function)
     column = layout.column(name)
     refused = _refused(declared, column)
     if refused is not None:
@@ -54,11 +62,22 @@ def aggregate_of(layout: TableLayout, options: TableOptions, name: str) -> Aggre
 def normalizers(layout: TableLayout, options: TableOptions) -> dict[str, Normalize]:
     """By column, what its function does to every value a job writes, before anything folds."""
     found = {}
+    unfolded = {*layout.primary_key, *options.sequence_fields, *group_fields(options)}
     for column in layout.columns:
-        aggregate = aggregate_of(layout, options, column.name)
+        is_folded = column.name not in unfolded
+        aggregate = chosen_aggregate(layout, options, column.name) if is_folded else None
         if aggregate is not None and aggregate.normalize is not None:
             found[column.name] = aggregate.normalize
     return found
+
+
+def refused_retract(layout: TableLayout, name: str, aggregate: Aggregate) -> TableError:
+    """The error for a retraction of a column whose aggregate neither takes nor ignores it."""
+    return TableError(
+        f"table {layout.name}, column {name}: Aggregate function '{aggregate.name}' does "
+        "not support retraction, If you allow this function to ignore retraction messages, you "
+        f"can configure 'fields.{name}.ignore-retract'='true'."
+    )
 
 
 def _refused(declared: Aggregate, column: Column) -> str | None:

@@ -2,7 +2,7 @@
 or write.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -15,6 +15,7 @@ from keyfold.merge.declare import Fold
 from keyfold.merge.engines import engine
 from keyfold.merge.field_options import check_field_options, stored_functions
 from keyfold.merge.functions import Normalize, normalizers
+from keyfold.merge.kinds import Kinds
 from keyfold.merge.results import key_words
 from keyfold.options import TableOptions
 
@@ -24,8 +25,8 @@ class MergePlan:
     """How the rows of one table fold.
 
     `output` are the user columns that come out, `reads` those every input batch must hold (output,
-    key and sequence fields, in table order); `key` is the key a bucket is sorted by; `normalizers`
-    are by column.
+    key, sequence fields and what the engine needs, in table order); `key` is the key a bucket is
+    sorted by. `check_kinds` is the engine's, `normalizers` are by column.
     """
 
     layout: TableLayout
@@ -36,6 +37,7 @@ class MergePlan:
     keeps_records: bool
     fold: Fold = field(repr=False)
     schema: pa.Schema = field(repr=False)
+    check_kinds: Callable[[TableLayout, TableOptions, Kinds], None] = field(repr=False)
     normalizers: Mapping[str, Normalize] = field(repr=False, default_factory=dict)
 
     def normalized(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -63,6 +65,7 @@ def plan(layout: TableLayout, output: Sequence[str]) -> MergePlan:
     options = table_options.parse(layout)
     declared = engine(options.merge_engine, layout.name)
     needed = {*output, *layout.key, *options.sequence_fields}
+    needed |= {*declared.needs(layout, options, output)}
     return MergePlan(
         layout=layout,
         options=options,
@@ -72,6 +75,7 @@ def plan(layout: TableLayout, output: Sequence[str]) -> MergePlan:
         keeps_records=declared.keeps_records,
         fold=declared.prepare(layout, options, output),
         schema=pa.schema([layout.column(name).arrow_field for name in output]),
+        check_kinds=declared.check_kinds,
         normalizers=normalizers(layout, options) if declared.takes_functions else {},
     )
 

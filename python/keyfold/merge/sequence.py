@@ -1,8 +1,9 @@
 """Merge order inside a key: `sequence.field` columns, then sequence numbers, then retractions
 before additions.
 
-NULL sequence values come first in both directions. Every sort is stable, so where all of these tie
-the order of runs, or of arrival, stays.
+NULL sequence values come first in both directions; a NULL version (Fluss' versioned engine) is the
+type's least value, whose word is 0 as that of NULL is. Every sort is stable, so where all of these
+tie the order of runs, or of arrival, stays.
 """
 
 from collections.abc import Iterator, Mapping
@@ -29,7 +30,8 @@ def _fields(
     """
     for name in reversed(plan.options.sequence_fields):
         keys, valid = encode_nullable(columns[name])
-        yield keys, valid.astype(np.uint64) if columns[name].null_count else None
+        has_nulls = columns[name].null_count and name != plan.options.version_column
+        yield keys, valid.astype(np.uint64) if has_nulls else None
 
 
 def sort_groups(

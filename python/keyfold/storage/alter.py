@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from keyfold import types
+from keyfold import fluss_options, types
 from keyfold.errors import ConflictError, NotSupportedError, TableError
 from keyfold.layout import Column, TableLayout, sql_name
 from keyfold.options import DEFAULT_PREFIX, normalize, parse
@@ -28,6 +28,7 @@ _ALWAYS_FIXED = {
     "type",
     "file.format",
 }
+_ALWAYS_FIXED |= set(fluss_options.FIXED)
 _FIXED_WITH_DATA = {
     "bucket",
     "bucket-key",

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from keyfold import types
+from keyfold import fluss_options, types
 from keyfold.errors import KeyfoldError, NotSupportedError, TableError
 from keyfold.layout import Column, TableLayout
 from keyfold.options import (
@@ -23,6 +23,9 @@ from keyfold.storage.schemas import StoredSchema
 from keyfold.storage.spelling import spelling_of
 
 _RESERVED = {"_SEQUENCE_NUMBER", "_VALUE_KIND", "_LEVEL", "_ROW_ID", "_ORDINAL", "rowkind"}
+# Fluss', and partly those of Spark's change queries.
+_RESERVED |= {"_change_type", "_log_offset", "_commit_timestamp", "__offset", "__timestamp"}
+_RESERVED |= {"__bucket"}
 _NO_PARTITION = {"BINARY", "VARBINARY", "BYTES", "FLOAT", "DOUBLE"}
 
 # Checks a layout, new or after an ALTER of the second, and gives it with options as stored.
@@ -61,6 +64,7 @@ def define(name: str, location: str, new: NewTable, check_engine: Check) -> Stor
     own = spelling_of(column["name"] for column in new.columns)
     key = own.of(_primary_key(name, new, properties))
     partitioning = own.of(new.partitioning)
+    fluss_options.check_key_functions(name, properties, key)
     options = {"bucket": str(DEFAULT_BUCKETS)} | own.in_options(normalize(properties))
     ids = itertools.count()
     # Paimon's rule: the option decides for every key column, whatever its declaration says (Spark
@@ -145,7 +149,9 @@ def _check_columns(layout: TableLayout) -> None:
         if not column.name.strip():
             raise TableError(f"table {layout.name} has a column without a name")
         if column.name in _RESERVED or column.name.startswith("_KEY_"):
-            raise TableError(f"table {layout.name}: the column name {column.name} is reserved")
+            raise TableError(
+                f"table {layout.name}: {column.name} cannot be used as column names, it is reserved"
+            )
         seen.add(column.name.lower())
     for name in (*layout.primary_key, *layout.partition_keys):
         _check_key_type(layout, name)

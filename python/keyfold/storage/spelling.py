@@ -6,7 +6,7 @@ Spark finds columns whatever their case; keys, partitioning and options of CREAT
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from keyfold.options import FIELD, NAMING
+from keyfold.options import FIELD, FIELD_NAMING, NAMING
 
 
 @dataclass(frozen=True)
@@ -28,11 +28,14 @@ class Spelling:
 
     def _name(self, option: str) -> str:
         match = FIELD.match(option)
-        return option if match is None else f"fields.{self._own(match[1])}.{match[2]}"
+        return option if match is None else f"fields.{self._list(match[1])}.{match[2]}"
 
     def _value(self, option: str, text: str) -> str:
-        if option not in NAMING:
-            return text
+        match = FIELD.match(option)
+        is_naming = option in NAMING or (match is not None and match[2] in FIELD_NAMING)
+        return self._list(text) if is_naming else text
+
+    def _list(self, text: str) -> str:
         return ",".join(self._own(part.strip()) for part in text.split(","))
 
 

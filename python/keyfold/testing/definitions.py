@@ -4,14 +4,16 @@ at a time.
 Everything fast is tested against this. A record is (row kind, values by column).
 """
 
+import datetime
 from collections.abc import Iterable, Sequence
 from typing import Any
+
+import pyarrow as pa
 
 from keyfold import options as table_options
 from keyfold.kernels.extremes import rank
 from keyfold.layout import TableLayout
 from keyfold.merge.engines import engine
-from keyfold.options import TableOptions
 
 Record = tuple[int, dict[str, Any]]
 
@@ -22,15 +24,29 @@ def key_of(layout: TableLayout, record: Record) -> tuple[Any, ...]:
     return tuple(() if value is None else (rank(value),) for value in values)
 
 
-def merge_order(options: TableOptions, records: Sequence[Record]) -> list[Record]:
-    """Records of one key in merge order: by sequence fields, NULL first, else as they came."""
-    ordered = list(records)
+def merge_order(layout: TableLayout, records: Sequence[Record]) -> list[Record]:
+    """Records of one key in merge order: by sequence fields, else as they came. NULL comes first in
+    both directions; as a version of Fluss it is the type's least value.
+    """
+    options, ordered = table_options.parse(layout), list(records)
     for name in reversed(options.sequence_fields):
-        nulls = [record for record in ordered if record[1][name] is None]
-        rest = [record for record in ordered if record[1][name] is not None]
-        rest.sort(key=lambda record: rank(record[1][name]), reverse=options.sequence_descending)
+        least = _least(layout, name) if name == options.version_column else None
+        found: dict[int, Any] = {
+            id(r): least if r[1][name] is None else rank(r[1][name]) for r in ordered
+        }
+        nulls = [record for record in ordered if found[id(record)] is None]
+        rest = [record for record in ordered if found[id(record)] is not None]
+        rest.sort(key=lambda record: found[id(record)], reverse=options.sequence_descending)
         ordered = nulls + rest  # sort keeps ties in order, also in reverse
     return ordered
+
+
+def _least(layout: TableLayout, name: str) -> Any:
+    kind = layout.column(name).arrow_field.type
+    if pa.types.is_timestamp(kind):
+        zone = datetime.timezone.utc if kind.tz else None
+        return datetime.datetime.min.replace(tzinfo=zone)
+    return -(2 ** (kind.bit_width - 1))
 
 
 def fold(layout: TableLayout, records: Iterable[Record]) -> list[Record]:
@@ -42,7 +58,7 @@ def fold(layout: TableLayout, records: Iterable[Record]) -> list[Record]:
     merge = engine(options.merge_engine, layout.name).definition
     folded = []
     for _, group in sorted(groups.items()):
-        ordered = merge_order(options, group)
+        ordered = merge_order(layout, group)
         result = ordered[0] if len(ordered) == 1 else merge(layout, options, ordered)
         folded += [] if result is None else [result]
     return folded

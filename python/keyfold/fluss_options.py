@@ -1,0 +1,114 @@
+"""Fluss' table options in Paimon's words: engines, the version column, what deletes do.
+
+What Paimon has no word for stays as an option it passes over: `table.delete.behavior` and
+`table.merge-engine.versioned.ver-column`. Translating stored options again changes nothing.
+"""
+
+from collections.abc import Mapping
+
+from keyfold.errors import TableError
+
+ENGINE = "table.merge-engine"
+BEHAVIOR = "table.delete.behavior"
+VERSION = "table.merge-engine.versioned.ver-column"
+IMAGE = "table.changelog.image"
+FIXED = (ENGINE, BEHAVIOR, VERSION, IMAGE)
+
+# Fluss has no name for its default engine.
+_ENGINES = {"first_row": "first-row", "versioned": "deduplicate", "aggregation": "aggregation"}
+
+# Names of Fluss whose meaning lies in its servers, its log or its lake.
+_NAMES = """
+auto-increment.fields table.auto-increment.cache-size table.auto-inc.batch-size
+table.auto-partition.enabled table.auto-partition.key table.auto-partition.num-precreate
+table.auto-partition.num-retention table.auto-partition.time-format
+table.auto-partition.time-unit table.auto-partition.time-zone table.datalake.auto-compaction
+table.datalake.auto-expire-snapshot table.datalake.enabled table.datalake.format
+table.datalake.freshness table.datalake.historical-partition.enabled table.kv.format
+table.kv.format-version table.kv.standby-replica.enabled table.log.arrow.compression.type
+table.log.arrow.compression.zstd.level table.log.format table.log.local-ttl
+table.log.tiered.local-segments table.log.ttl table.replication.factor
+table.statistics.columns
+"""
+OPTIONS = frozenset(_NAMES.split())
+
+
+def translate(given: Mapping[str, str]) -> dict[str, str]:
+    """The options, in stored spelling, that Fluss' options among `given` stand for."""
+    engine = _engine(given)
+    behavior = given.get(BEHAVIOR)
+    if engine is None and behavior is None:
+        return {}
+    if behavior is None:
+        behavior = "allow" if engine is None else "ignore"
+    behavior = behavior.strip().lower()
+    stored = {BEHAVIOR: behavior}
+    if engine is not None:
+        stored["merge-engine"] = _ENGINES[engine]
+    if engine == "versioned":
+        stored["sequence.field"] = _version_column(given)
+    return stored | _deletes(engine or _stored_engine(given), behavior)
+
+
+def _engine(given: Mapping[str, str]) -> str | None:
+    """first_row, versioned or aggregation where Fluss' engine is named, or a version column."""
+    text = given.get(ENGINE)
+    if text is None:
+        version = given.get(VERSION)
+        if version is not None and given.get("sequence.field") != version:
+            raise TableError(f"option {VERSION} belongs to {ENGINE} = versioned, which is not set")
+        return None if version is None else "versioned"
+    engine = text.strip().lower()
+    if engine not in _ENGINES:
+        raise TableError(
+            f"option {ENGINE}: Unsupported merge engine type: {text}. "
+            f"Expected one of {', '.join(_ENGINES)}"
+        )
+    if VERSION in given and engine != "versioned":
+        raise TableError(f"option {VERSION} belongs to {ENGINE} = versioned, found '{text}'")
+    if engine == "aggregation" and given.get(IMAGE, "").strip().lower() == "wal":
+        raise TableError(
+            f"option {IMAGE}: Table with 'AGGREGATION' merge engine does not support 'WAL' "
+            "changelog image mode. Expected FULL"
+        )
+    return engine
+
+
+def _version_column(given: Mapping[str, str]) -> str:
+    version = given.get(VERSION, "").strip()
+    if not version:
+        raise TableError(f"'{VERSION}' must be set for versioned merge engine.")
+    return version
+
+
+def _stored_engine(given: Mapping[str, str]) -> str:
+    return given.get("merge-engine", "deduplicate").strip().lower()
+
+
+def _deletes(engine: str, behavior: str) -> dict[str, str]:
+    """What a delete does; -U, which Fluss never stores, is dropped wherever an engine is not
+    deduplicate.
+    """
+    if behavior == "ignore":
+        return {"ignore-delete": "true"}
+    if behavior == "disable":
+        return {"ignore-update-before": "true"}
+    if behavior != "allow" or engine == "deduplicate":
+        return {}
+    if engine == "aggregation":
+        return {"aggregation.remove-record-on-delete": "true", "ignore-update-before": "true"}
+    name = engine.upper().replace("-", "_")
+    raise TableError(
+        f"Table with '{name}' merge engine does not support delete operations. The '{BEHAVIOR}' "
+        "config must be set to 'ignore' or 'disable', but got 'allow'."
+    )
+
+
+def check_key_functions(table: str, properties: Mapping[str, str], key: tuple[str, ...]) -> None:
+    """TableError for `fields.<key column>.agg`, which Fluss refuses and Paimon passes over."""
+    for column in key:
+        if any(name.lower() == f"fields.{column}.agg".lower() for name in properties):
+            raise TableError(
+                f"table {table}, option fields.{column}.agg: Cannot set aggregation function for "
+                f"primary key column '{column}'. Primary key columns keep their value"
+            )

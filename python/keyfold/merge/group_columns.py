@@ -1,0 +1,219 @@
+"""The columns of one partial-update step: what is picked from which record, and what is aggregated.
+
+Without retractions and aggregates a group needs but its newest record; else the events of all
+records are decided once, for all groups.
+"""
+
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import accumulate
+
+import numpy as np
+import pyarrow as pa
+
+from keyfold.aggregates import aggregates
+from keyfold.aggregates.declare import ADD, RESET, RETRACT, REVERSED, SKIP, Aggregate, Inputs, Pick
+from keyfold.kernels.buffers import Rows, Words, ones
+from keyfold.kernels.groups import group_starts
+from keyfold.kernels.keys import encode_nullable
+from keyfold.kernels.order import sort_order
+from keyfold.layout import TableLayout
+from keyfold.merge.columns import indices, take
+from keyfold.merge.declare import Step
+from keyfold.merge.functions import refused_retract
+from keyfold.merge.group_events import (
+    LATE_RETRACT,
+    SEED,
+    Events,
+    Masks,
+    arrange,
+    decide,
+    newest,
+    settle,
+)
+from keyfold.merge.kinds import INSERT, Kinds, is_retract
+from keyfold.merge.results import folded_column
+from keyfold.merge.sequence_groups import SequenceGroup
+
+
+class Grouped:
+    """One step; `removes_on_delete` stands for a group all records belong to, of equal sequence."""
+
+    def __init__(
+        self,
+        layout: TableLayout,
+        step: Step,
+        groups: Sequence[SequenceGroup],
+        removes_on_delete: bool,
+        is_aggregated: bool,
+    ) -> None:
+        self._layout, self._step, self._groups = layout, step, groups
+        self._removes_on_delete = removes_on_delete
+        self._picks: dict[int, tuple[pa.Array, pa.Array]] = {}
+        has_retracts = step.kinds is not None and bool(is_retract(step.kinds).any())
+        self._is_decided = is_aggregated or has_retracts
+        self._words, self._present, self._bounds = self._sequences()
+
+    def _sequences(self) -> tuple[Words, Masks, Rows]:
+        """Words of all groups' fields, which groups a row has a sequence in, and (first word, end
+        of words, does a -D remove the row) of each group.
+        """
+        rows = len(next(iter(self._step.columns.values())))
+        found = [
+            sequence_words([self._step.columns[name] for name in group.fields])
+            for group in self._groups
+        ]
+        ends = [0, *accumulate(len(words) for words, _ in found)]
+        bounds = [
+            (ends[place], ends[place + 1], int(group.removes))
+            for place, group in enumerate(self._groups)
+        ]
+        present = [mask for _, mask in found]
+        if self._removes_on_delete:
+            present.append(np.ones(rows, dtype=np.uint8))
+            bounds.append((0, 0, 1))
+        words = [part for parts, _ in found for part in parts]
+        return (
+            np.array(words, dtype=np.uint64).reshape(len(words), rows),
+            np.array(present, dtype=np.uint8).reshape(len(present), rows),
+            np.array(bounds, dtype=np.int64).reshape(len(bounds), 3),
+        )
+
+    @cached_property
+    def _decided(self) -> tuple[Events, Kinds]:
+        step = self._step
+        rows = len(step.order)
+        kinds = np.zeros(self._present.shape[1], np.int8) if step.kinds is None else step.kinds
+        events = np.empty((len(self._bounds) + 1, rows), dtype=np.int8)
+        out = np.empty(len(step.starts) - 1, dtype=np.int8)
+        decide(
+            self._words, self._present, self._bounds, kinds, step.order, step.starts, events, out
+        )
+        return events, out
+
+    @property
+    def kinds(self) -> Kinds | None:
+        """-D where the last record removed the row or none added to it, else +I; a lone record's
+        own.
+        """
+        step = self._step
+        if step.kinds is None:
+            return None
+        if self._is_decided:
+            return self._decided[1]
+        is_alone = np.diff(step.starts) == 1
+        return np.where(is_alone, step.kinds[step.last], np.int8(INSERT))
+
+    # ---- columns ----
+
+    @cached_property
+    def _last(self) -> pa.Array:
+        return indices(self._step.last)
+
+    def last(self, name: str) -> pa.Array:
+        """The column as the last record has it."""
+        return take(self._step.columns[name], self._last)
+
+    def last_non_null(self, name: str) -> pa.Array:
+        """The last non-null value since the row began."""
+        column = self._step.columns[name]
+        if column.null_count == 0:
+            return take(column, self._last_added)
+        function = aggregates()["last_non_null_value"]
+        assert isinstance(function, Pick)
+        step = self._step
+        return take(
+            column, indices(function.pick(Inputs(column, self._ops, step.order, step.starts)))
+        )
+
+    @cached_property
+    def _ops(self) -> Events:
+        """Ops of columns of no group."""
+        if not self._is_decided:
+            return ones(len(self._step.order)).view(np.int8)
+        ops: Events = self._decided[0][-1]
+        return ops
+
+    @cached_property
+    def _last_added(self) -> pa.Array:
+        if not self._is_decided:
+            return self._last
+        return self._settled(-1)[0]
+
+    def newest(self, name: str, group: int, is_sequence: bool) -> pa.Array:
+        """A sequence field or protected column, as the group's newest record has it."""
+        if group not in self._picks:
+            self._picks[group] = self._newest(group)
+        return take(self._step.columns[name], self._picks[group][0 if is_sequence else 1])
+
+    def _newest(self, group: int) -> tuple[pa.Array, pa.Array]:
+        if self._is_decided:
+            return self._settled(group)
+        step = self._step
+        picks = np.empty(len(step.starts) - 1, dtype=np.int64)
+        first, stop, _ = self._bounds[group].tolist()
+        newest(self._words, self._present[group], first, stop, step.order, step.starts, picks)
+        picked = indices(picks)
+        return picked, picked
+
+    def _settled(self, group: int) -> tuple[pa.Array, pa.Array]:
+        step = self._step
+        sequence, protected = np.empty((2, len(step.starts) - 1), dtype=np.int64)
+        settle(self._decided[0][group], step.order, step.starts, sequence, protected)
+        return indices(sequence), indices(protected)
+
+    def aggregated(
+        self, name: str, group: int, aggregate: Aggregate, ignores_retract: bool
+    ) -> pa.Array:
+        """A column of a group folded by its aggregate, older records as the function says."""
+        events = self._decided[0][group]
+        reversal = aggregate.reversal
+        if ignores_retract:
+            events = np.where((events == RETRACT) | (events == LATE_RETRACT), np.int8(SKIP), events)
+            events = np.where(events == SEED, np.int8(RESET), events)
+            # Paimon's wrapper of such functions reverses whatever the function itself does.
+            reversal = "front" if reversal == "append" else reversal
+        elif not aggregate.is_retractable and is_any_retract(events):
+            raise refused_retract(self._layout, name, aggregate)
+        if reversal == "append":
+            events = np.where(events == REVERSED, np.int8(ADD), events)
+        inputs = self._arranged(self._step.columns[name], events, reversal == "front")
+        return folded_column(self._layout, self._step, name, aggregate, inputs)
+
+    def _arranged(self, column: pa.Array, events: Events, is_front: bool) -> Inputs:
+        step, seeds = self._step, int((events == SEED).sum())
+        if not seeds and not (is_front and (events == REVERSED).any()):
+            ops = np.where(events == LATE_RETRACT, np.int8(RETRACT), events)
+            return Inputs(column, ops, step.order, step.starts)
+        order = np.empty(len(step.order) + seeds, dtype=np.int64)
+        ops, starts = np.empty(len(order), dtype=np.int8), np.empty_like(step.starts)
+        arrange(events, step.order, step.starts, is_front, order, ops, starts)
+        return Inputs(column, ops, order, starts)
+
+
+def is_any_retract(events: Events) -> bool:
+    """Whether some record takes values back."""
+    return bool(((events == RETRACT) | (events == LATE_RETRACT) | (events == SEED)).any())
+
+
+def sequence_words(columns: Sequence[pa.Array]) -> tuple[list[Words], Masks]:
+    """Words that compare as the sequence fields of rows do, the first word first and NULL smallest,
+    and 1 where a row has any of them.
+    """
+    words: list[Words] = []
+    present = np.zeros(len(columns[0]), dtype=np.uint8)
+    for column in columns:
+        keys, valid = encode_nullable(column)
+        present |= valid
+        # The NULL of a lone field is never compared: such rows have no sequence.
+        if column.null_count and len(columns) > 1:
+            words.append(valid.astype(np.uint64))
+        if not keys.is_wide:
+            words.append(keys.words)
+            continue
+        sorted_words, order = sort_order(keys, np.arange(len(column), dtype=np.int64))
+        starts = group_starts(keys, sorted_words, order)
+        ranks = np.empty(len(column), dtype=np.uint64)
+        ranks[order] = np.repeat(np.arange(len(starts) - 1, dtype=np.uint64), np.diff(starts))
+        words.append(ranks)
+    return words, present

@@ -1,0 +1,194 @@
+"""What each record does to each sequence group of partial-update, and what follows from that.
+
+Events are the ops of aggregates and three more: a late retraction (older than what is there, so
+only aggregates see it), and a seed (a retraction that comes first: the row begins with its values
+and then takes them back).
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from keyfold.aggregates.declare import ADD, RESET, RETRACT, REVERSED, SKIP
+from keyfold.kernels.buffers import Rows, Signs, Words
+from keyfold.kernels.jit import kernel
+from keyfold.merge.kinds import DELETE, INSERT
+
+LATE_RETRACT, SEED = -2, 4
+
+Masks = npt.NDArray[np.uint8]
+Events = npt.NDArray[np.int8]
+
+
+@kernel("boolean(uint64[:, ::1], int64, int64, int64, int64)")
+def is_older(words: Words, first: int, stop: int, row: int, stored: int) -> bool:
+    """Whether words[first:stop] of one row are less than those of another."""
+    for i in range(first, stop):
+        if words[i, row] != words[i, stored]:
+            return bool(words[i, row] < words[i, stored])
+    return False
+
+
+@kernel("void(uint64[:, ::1], uint8[::1], int64, int64, int64[::1], int64[::1], int64[::1])")
+def newest(
+    words: Words, present: Signs, first: int, stop: int, order: Rows, starts: Rows, out: Rows
+) -> None:
+    """out[g] is the last of the rows of group g with the greatest words, -1 where no row has a
+    sequence; a lone row is it in any case.
+    """
+    for g in range(len(out)):
+        pick = -1
+        for at in range(starts[g], starts[g + 1]):
+            row = order[at]
+            if present[row] and (pick < 0 or not is_older(words, first, stop, row, pick)):
+                pick = row
+        out[g] = order[starts[g]] if starts[g + 1] - starts[g] == 1 else pick
+
+
+@kernel(
+    "int64(uint64[:, ::1], uint8[:, ::1], int64[:, ::1], int64[::1], int64, int64, int8[:, ::1])"
+)
+def relate(
+    words: Words, present: Masks, groups: Rows, stored: Rows, row: int, at: int, out: Events
+) -> int:
+    """Write into out[s, at] whether a row is not older (1), older (-1) or without a sequence (0) in
+    each group; returns how many groups it would remove the row by.
+    """
+    removals = 0
+    for s in range(len(groups)):
+        out[s, at] = 0
+        if present[s, row]:
+            first, stop, is_removing = groups[s]
+            is_late = stored[s] >= 0 and is_older(words, first, stop, row, stored[s])
+            out[s, at] = -1 if is_late else 1
+            removals += is_removing and not is_late
+    return removals
+
+
+@kernel(
+    "void(uint64[:, ::1], uint8[:, ::1], int64[:, ::1], int8[::1], int64[::1], int64[::1],"
+    " int8[:, ::1], int8[::1])"
+)
+def decide(
+    words: Words,
+    present: Masks,
+    groups: Rows,
+    kinds: Signs,
+    order: Rows,
+    starts: Rows,
+    out: Events,
+    out_kinds: Signs,
+) -> None:
+    """Write the event of each record for each group, and in the last row of `out` for the columns
+    of no group; a record that is alone is added, whatever it is. groups[s] = (first word, end of
+    words, does a -D remove the row).
+    """
+    count = len(groups)
+    stored = np.empty(count, dtype=np.int64)
+    for g in range(len(starts) - 1):
+        is_met, is_removed, start, stop = False, False, starts[g], starts[g + 1]
+        if stop - start == 1:
+            out[:, start] = ADD
+            out_kinds[g] = kinds[order[start]]
+            continue
+        stored[:] = -1
+        for at in range(start, stop):
+            row, is_retract = order[at], kinds[order[at]] & 1
+            removals = relate(words, present, groups, stored, row, at, out)
+            is_removed = kinds[row] == DELETE and removals > 0
+            is_fresh = is_removed or (at == start and is_retract)
+            out[count, at] = RESET if is_fresh else SKIP if is_retract else ADD
+            for s in range(count):
+                if is_fresh or out[s, at] == 1:
+                    stored[s] = row if present[s, row] else -1
+                out[s, at] = event(out[s, at], is_retract, is_fresh, is_removed)
+            is_met = is_met or not is_retract
+        out_kinds[g] = DELETE if is_removed or not is_met else INSERT
+
+
+@kernel("int64(int64, int64, boolean, boolean)")
+def event(relation: int, is_retract: int, is_fresh: bool, is_removed: bool) -> int:
+    """The event of a record for one group; `is_fresh`: the row begins anew with its values."""
+    if is_fresh:
+        return SEED if relation == 1 and not is_removed else RESET
+    if relation == 0:
+        return SKIP
+    if is_retract:
+        return RETRACT if relation == 1 else LATE_RETRACT
+    return ADD if relation == 1 else REVERSED
+
+
+@kernel("void(int8[::1], int64[::1], int64[::1], int64[::1], int64[::1])")
+def settle(events: Signs, order: Rows, starts: Rows, sequence: Rows, protected: Rows) -> None:
+    """The row each sequence field of a group comes from, and each column that is no aggregate; -1
+    is null: a retraction leaves the sequence and takes the rest.
+    """
+    for g in range(len(sequence)):
+        sequence[g], protected[g] = -1, -1
+        for at in range(starts[g + 1] - 1, starts[g] - 1, -1):
+            what = events[at]
+            if what in (ADD, RESET, RETRACT, SEED):
+                sequence[g] = order[at]
+                protected[g] = order[at] if what in (ADD, RESET) else -1
+                break
+
+
+@kernel("void(int8[::1], int64[::1], int64[::1], boolean, int64[::1], int8[::1], int64[::1])")
+def arrange(
+    events: Signs,
+    order: Rows,
+    starts: Rows,
+    is_front: bool,
+    out_order: Rows,
+    out_ops: Signs,
+    out_starts: Rows,
+) -> None:
+    """Ops and rows as an aggregate takes them: a seed twice, reset and retracted; older records,
+    where `is_front`, before all that is there, which ends at the last reset.
+    """
+    w, out_starts[0] = 0, 0
+    for g in range(len(starts) - 1):
+        first = starts[g]
+        while first < starts[g + 1]:
+            stop, late = first + 1, int(is_front and events[first] == REVERSED)
+            while stop < starts[g + 1] and events[stop] != RESET and events[stop] != SEED:
+                late += is_front and events[stop] == REVERSED
+                stop += 1
+            w = place(events, order, first, stop, late, w, out_order, out_ops)
+            first = stop
+        out_starts[g + 1] = w
+
+
+@kernel("int64(int8[::1], int64[::1], int64, int64, int64, int64, int64[::1], int8[::1])")
+def place(
+    events: Signs,
+    order: Rows,
+    first: int,
+    stop: int,
+    late: int,
+    w: int,
+    out_order: Rows,
+    out_ops: Signs,
+) -> int:
+    """Write records first:stop, between two resets, from place w on, the `late` older ones first;
+    returns the place behind them.
+    """
+    front, begin = w + late - 1, w
+    w += late
+    for at in range(first, stop):
+        what = events[at]
+        if late and what == REVERSED:
+            out_order[front], out_ops[front] = order[at], ADD
+            front -= 1
+            continue
+        out_order[w], out_ops[w] = order[at], what
+        if what == LATE_RETRACT:
+            out_ops[w] = RETRACT
+        elif what in (RESET, SEED):
+            out_ops[w] = ADD if late else RESET
+        w += 1
+        if what == SEED:
+            out_order[w], out_ops[w] = order[at], RETRACT
+            w += 1
+    if late and (events[first] == RESET or events[first] == SEED):
+        out_ops[begin] = RESET
+    return w

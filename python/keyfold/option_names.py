@@ -1,0 +1,87 @@
+"""Names of table options in their stored spelling, Paimon's: other systems' names and values are
+translated, at CREATE and where stored options are parsed.
+"""
+
+import re
+from collections.abc import Mapping
+
+from keyfold import fluss_options
+from keyfold.errors import TableError
+from keyfold.option_table import FIELD_ALIASES, OPTIONS
+
+# Options whose values are column names.
+NAMING = (
+    "bucket-key",
+    "sequence.field",
+    "rowkind.field",
+    "partial-update.remove-record-on-sequence-group",
+    "table.merge-engine.versioned.ver-column",
+)
+# Field options, by suffix, whose values are column names.
+FIELD_NAMING = ("sequence-group",)
+
+_SPARKS_OWN = {
+    "comment",
+    "external",
+    "is_managed_location",
+    "location",
+    "owner",
+    "provider",
+    "table_type",
+}
+FIELD = re.compile(r"^fields\.(.+)\.([^.]+)$")
+_FIELD_ALIAS = re.compile(
+    rf"^fields\.(.+?)(?:\.\w+(?=\.delimiter$))?\.({'|'.join(map(re.escape, FIELD_ALIASES))})$",
+    re.IGNORECASE,
+)
+
+
+ALIASES = {alias: option.name for option in OPTIONS for alias in option.aliases}
+
+
+def normalize(properties: Mapping[str, str]) -> dict[str, str]:
+    """Stored spelling of table properties: aliases translated, what Spark itself adds taken out."""
+    stored: dict[str, str] = {}
+    for name, text in properties.items():
+        if name in _SPARKS_OWN or name.startswith("option."):
+            continue
+        target = _stored_name(name)
+        _check_fluss_delimiter(name, target, text)
+        if stored.setdefault(target, text) != text:
+            raise _twice(target, stored[target], text)
+    for name, text in fluss_options.translate(stored).items():
+        if stored.setdefault(name, text).strip().lower() != text.lower():
+            raise _twice(name, stored[name], text)
+    stored.pop(fluss_options.ENGINE, None)
+    return _keeping_blanks(properties) | stored
+
+
+def _twice(name: str, first: str, second: str) -> TableError:
+    return TableError(f"option {name} is given twice: '{first}' and '{second}'")
+
+
+def _check_fluss_delimiter(name: str, target: str, text: str) -> None:
+    """Fluss refuses an empty delimiter, Paimon joins without one: each name means its own."""
+    if target != name and target.endswith(".list-agg-delimiter") and not text:
+        raise TableError(
+            f"option {name}: Parameter 'delimiter' for aggregation function 'listagg' must be a "
+            "non-empty string"
+        )
+
+
+def _keeping_blanks(properties: Mapping[str, str]) -> dict[str, str]:
+    """Fluss joins blank texts too: where its name for the function's option says listagg."""
+    found = {}
+    for name, text in properties.items():
+        match = _FIELD_ALIAS.match(name)
+        is_listagg = text.strip().lower().replace("-", "_") in ("listagg", "string_agg")
+        if match is not None and match[2].lower() == "agg" and is_listagg:
+            found[f"fields.{match[1]}.list-agg-skip-blank"] = "false"
+    return found
+
+
+def _stored_name(name: str) -> str:
+    match = _FIELD_ALIAS.match(name)
+    if match is not None:
+        return f"fields.{match[1]}.{FIELD_ALIASES[match[2].lower()]}"
+    return ALIASES.get(name, name)

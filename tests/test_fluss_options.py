@@ -1,0 +1,129 @@
+"""Fluss' options in Paimon's words, the second translation of stored ones, and what is refused."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from keyfold import options
+from keyfold.errors import KeyfoldError, NotSupportedError, TableError
+from keyfold.fluss_options import check_key_functions
+from keyfold.testing.tables import layout
+
+ENGINE, BEHAVIOR = "table.merge-engine", "table.delete.behavior"
+VERSION = "table.merge-engine.versioned.ver-column"
+COLUMNS = {"k": "INT", "v": "BIGINT", "s": "STRING"}
+REMOVE = "aggregation.remove-record-on-delete"
+
+
+@pytest.mark.parametrize(
+    ("given", "stored"),
+    [
+        (
+            {ENGINE: "FIRST_ROW"},
+            {"merge-engine": "first-row", BEHAVIOR: "ignore", "ignore-delete": "true"},
+        ),
+        (
+            {ENGINE: "versioned", VERSION: "v"},
+            {
+                "merge-engine": "deduplicate",
+                "sequence.field": "v",
+                VERSION: "v",
+                BEHAVIOR: "ignore",
+                "ignore-delete": "true",
+            },
+        ),
+        (
+            {ENGINE: "aggregation", "fields.v.agg": "sum"},
+            {
+                "merge-engine": "aggregation",
+                "fields.v.aggregate-function": "sum",
+                BEHAVIOR: "ignore",
+                "ignore-delete": "true",
+            },
+        ),
+        (
+            {ENGINE: "aggregation", BEHAVIOR: "ALLOW"},
+            {
+                "merge-engine": "aggregation",
+                BEHAVIOR: "ALLOW",
+                REMOVE: "true",
+                "ignore-update-before": "true",
+            },
+        ),
+        (
+            {ENGINE: "first_row", BEHAVIOR: "disable"},
+            {"merge-engine": "first-row", BEHAVIOR: "disable", "ignore-update-before": "true"},
+        ),
+        ({BEHAVIOR: "allow"}, {BEHAVIOR: "allow"}),
+        ({BEHAVIOR: "ignore"}, {BEHAVIOR: "ignore", "ignore-delete": "true"}),
+        ({"bucket.num": "3", "bucket.key": "k"}, {"bucket": "3", "bucket-key": "k"}),
+        ({"fields.s.sum.delimiter": ";"}, {"fields.s.list-agg-delimiter": ";"}),
+    ],
+)
+def test_translated_once_and_for_all(given: dict[str, str], stored: dict[str, str]) -> None:
+    assert options.normalize(given) == stored
+    assert options.normalize(stored) == stored
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "words"),
+    [
+        ({ENGINE: "first-row"}, TableError, "Unsupported merge engine type: first-row"),
+        ({ENGINE: "default"}, TableError, "Unsupported merge engine type: default"),
+        ({ENGINE: "versioned"}, TableError, f"'{VERSION}' must be set for versioned"),
+        ({ENGINE: "aggregation", VERSION: "v"}, TableError, f"{VERSION} belongs to {ENGINE} ="),
+        ({VERSION: "v"}, TableError, "versioned, which is not set"),
+        (
+            {ENGINE: "versioned", VERSION: "nope"},
+            TableError,
+            "The version column 'nope' for versioned merge engine doesn't exist in schema.",
+        ),
+        (
+            {ENGINE: "versioned", VERSION: "s"},
+            TableError,
+            "must be one type of [INT, BIGINT, TIMESTAMP, TIMESTAMP_LTZ], but got STRING.",
+        ),
+        (
+            {ENGINE: "first_row", BEHAVIOR: "allow"},
+            TableError,
+            "Table with 'FIRST_ROW' merge engine does not support delete operations.",
+        ),
+        ({BEHAVIOR: "sometimes"}, TableError, "expected allow or ignore or disable"),
+        (
+            {ENGINE: "aggregation", "table.changelog.image": "WAL"},
+            TableError,
+            "'AGGREGATION' merge engine does not support 'WAL' changelog image mode",
+        ),
+        ({"table.log.ttl": "7d"}, NotSupportedError, "known to Fluss but not supported"),
+        ({"auto-increment.fields": "v"}, NotSupportedError, "auto-increment.fields"),
+        ({"table.bogus": "1"}, TableError, "option table.bogus of table db.t is unknown"),
+    ],
+)
+def test_refused(given: dict[str, str], kind: type[KeyfoldError], words: str) -> None:
+    with pytest.raises(kind, match=re.escape(words)):
+        options.check_create(layout(COLUMNS, ["k"], {"bucket": "1"} | options.normalize(given)))
+
+
+@pytest.mark.parametrize("image", ["FULL", "wal"])
+def test_changelog_images(image: str) -> None:
+    options.check_create(layout(COLUMNS, ["k"], {"bucket": "1", "table.changelog.image": image}))
+
+
+def test_a_version_column_may_be_a_key_column() -> None:
+    given = options.normalize({ENGINE: "versioned", VERSION: "k"})
+    options.check_create(layout(COLUMNS, ["k"], {"bucket": "1"} | given))
+
+
+def test_a_merge_engine_takes_a_key() -> None:
+    found = replace(layout(COLUMNS, ["k"], {"merge-engine": "first-row"}), primary_key=())
+    with pytest.raises(TableError, match="Merge engine is only supported in primary key table"):
+        options.check_create(found)
+
+
+def test_a_function_of_a_key_column_is_refused_as_fluss_spells_it() -> None:
+    check_key_functions(
+        "db.t", {"fields.k.aggregate-function": "sum", "fields.v.agg": "sum"}, ("k",)
+    )
+    with pytest.raises(TableError, match="Cannot set aggregation function for primary key column"):
+        check_key_functions("db.t", {"fields.K.agg": "sum"}, ("k",))
