@@ -36,10 +36,10 @@ def folded_column(
     try:
         result = column_result(aggregate, inputs)
     except BadRecord as error:
-        where = f"table {layout.name}, column {name}, key ({key_words(layout, step, error.group)})"
+        where = f"table {layout.name}, column {name}, key ({_key(layout, step, error.group)})"
         raise TableError(f"{where}: {error}") from error
     if result.overflowed >= 0:
-        key = key_words(layout, step, result.overflowed)
+        key = _key(layout, step, result.overflowed)
         raise FoldOverflowError(
             f"table {layout.name}, column {name}: the {aggregate.name} for key ({key}) "
             f"{wider(layout.name, layout.column(name))}"
