@@ -10,6 +10,7 @@ KINDS = {
     "CorruptDataError",
     "EnvironmentMismatchError",
     "FoldOverflowError",
+    "FunctionError",
     "NamespaceExistsError",
     "NamespaceNotEmptyError",
     "NoSuchNamespaceError",

@@ -17,6 +17,7 @@ ROWS = (
     ("compact", "changelog"),
     ("write",),
     ("read",),
+    ("authored",),
     ("storage", "merge"),
     ("aggregates",),
     ("kernels",),

@@ -4,7 +4,9 @@
 Spark nor numba nor pypaimon: it is imported by every worker before its first fork.
 """
 
+import importlib
 import sys
+from typing import TYPE_CHECKING, Any
 
 if sys.version_info < (3, 10):  # noqa: UP036 - a cluster may run any Python
     raise ImportError(
@@ -19,6 +21,7 @@ from keyfold.errors import (
     CorruptDataError,
     EnvironmentMismatchError,
     FoldOverflowError,
+    FunctionError,
     KeyfoldError,
     NamespaceExistsError,
     NamespaceNotEmptyError,
@@ -30,11 +33,17 @@ from keyfold.errors import (
 )
 from keyfold.session import configure, jar_path
 
+if TYPE_CHECKING:
+    from keyfold.authored.declare import aggregate as aggregate
+    from keyfold.authored.declare import engine as engine
+    from keyfold.authored.shipping import register as register
+
 __all__ = [
     "ConflictError",
     "CorruptDataError",
     "EnvironmentMismatchError",
     "FoldOverflowError",
+    "FunctionError",
     "KeyfoldError",
     "NamespaceExistsError",
     "NamespaceNotEmptyError",
@@ -43,6 +52,22 @@ __all__ = [
     "NotSupportedError",
     "TableError",
     "TableExistsError",
+    "aggregate",
     "configure",
+    "engine",
     "jar_path",
+    "register",
 ]
+
+# Loaded when they are first used: they need numba.
+_AUTHORED = {
+    "aggregate": "keyfold.authored.declare",
+    "engine": "keyfold.authored.declare",
+    "register": "keyfold.authored.shipping",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _AUTHORED:
+        raise AttributeError(f"module 'keyfold' has no attribute {name!r}")
+    return getattr(importlib.import_module(_AUTHORED[name]), name)

@@ -41,6 +41,10 @@ class FoldOverflowError(KeyfoldError):
     """A sum or product left the range of its column: widen the column."""
 
 
+class FunctionError(KeyfoldError):
+    """A user's own aggregate or engine does not compile or gives another type: change it."""
+
+
 class EnvironmentMismatchError(KeyfoldError):
     """Python, jar and wheel don't fit together: install matching ones."""
 

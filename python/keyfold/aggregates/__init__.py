@@ -1,5 +1,5 @@
 """The aggregates: every module of this folder that declares an `Aggregate` adds it, by name
-and alias.
+and alias; users' own are found where `provided` says.
 """
 
 import pkgutil
@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
 
+from keyfold.aggregates import provided
 from keyfold.aggregates.declare import Aggregate
 
 
@@ -39,3 +40,8 @@ def aggregates() -> dict[str, Aggregate]:
         for value in vars(module).values()
         if isinstance(value, Aggregate)
     )
+
+
+def find(name: str) -> Aggregate | None:
+    """The aggregate of that name or alias, keyfold's or the user's; None if there is none."""
+    return aggregates().get(spelling(name)) or provided.aggregate(spelling(name))

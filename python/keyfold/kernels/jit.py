@@ -95,7 +95,8 @@ CACHE_DIRECTORY = find_cache_directory(source_digest(_package()))
 
 
 @contextmanager
-def _locked(name: str, how: int) -> Iterator[None]:
+def locked(name: str, how: int) -> Iterator[None]:
+    """Hold a lock file of the cache directory, which must exist."""
     assert CACHE_DIRECTORY is not None
     with (CACHE_DIRECTORY / name).open("a") as lock:
         fcntl.flock(lock, how)
@@ -107,7 +108,7 @@ class _GuardedCache(FunctionCache):  # type: ignore[misc]
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
-            with _locked("files.lock", fcntl.LOCK_SH):
+            with locked("files.lock", fcntl.LOCK_SH):
                 return super().load_overload(sig, target_context)
         except Exception:  # a truncated or foreign file raises anything at all
             self._wipe()
@@ -115,14 +116,14 @@ class _GuardedCache(FunctionCache):  # type: ignore[misc]
 
     def save_overload(self, sig: Any, data: Any) -> None:
         try:
-            with _locked("files.lock", fcntl.LOCK_EX):
+            with locked("files.lock", fcntl.LOCK_EX):
                 super().save_overload(sig, data)
         except Exception:  # an unreadable index or a full disk: the code stays in memory
             self._wipe()
 
     def _wipe(self) -> None:
         try:
-            with _locked("files.lock", fcntl.LOCK_EX):
+            with locked("files.lock", fcntl.LOCK_EX):
                 for file in Path(self.cache_path).glob(f"{self._impl.filename_base}.*"):
                     file.unlink(missing_ok=True)
                 _marker().unlink(missing_ok=True)
@@ -135,7 +136,8 @@ def _marker() -> Path:
     return CACHE_DIRECTORY / "complete"
 
 
-def _dispatcher(function: Callable[..., Any]) -> Any:
+def dispatcher(function: Callable[..., Any]) -> Any:
+    """The compiled form of a function, kept on disk where it has a source file."""
     compiled = numba.njit(nogil=True)(function)
     if CACHE_DIRECTORY is not None:
         before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(CACHE_DIRECTORY)
@@ -163,10 +165,10 @@ def kernel(*declared: Any) -> Any:
     is `.py_func` of the result.
     """
     if len(declared) == 1 and callable(declared[0]):
-        return _dispatcher(declared[0])
+        return dispatcher(declared[0])
 
     def declare(function: F) -> F:
-        compiled = _dispatcher(function)
+        compiled = dispatcher(function)
         _DECLARED.append((compiled, declared))
         return cast("F", compiled)
 
@@ -194,7 +196,7 @@ def warm() -> int:
     load_sources()
     if CACHE_DIRECTORY is None or _marker().exists():
         return _compile_declared()
-    with _locked("compile.lock", fcntl.LOCK_EX):
+    with locked("compile.lock", fcntl.LOCK_EX):
         count = _compile_declared()
         _marker().touch()
     return count

@@ -5,6 +5,7 @@ from functools import cache
 from importlib import import_module
 
 import keyfold.merge as folder
+from keyfold.aggregates import provided
 from keyfold.errors import NotSupportedError
 from keyfold.merge.declare import Engine
 
@@ -35,11 +36,12 @@ def engines() -> dict[str, Engine]:
 
 
 def engine(name: str, table: str) -> Engine:
-    """The engine of that name; NotSupportedError naming those there are."""
-    found = engines().get(name)
+    """The engine of that name, keyfold's or the user's; NotSupportedError naming all there are."""
+    found: Engine | None = engines().get(name) or provided.engine(name)
     if found is None:
+        known = ", ".join([*sorted(engines()), *provided.names("engines")])
         raise NotSupportedError(
-            f"option merge-engine of table {table}: expected one of "
-            f"{', '.join(sorted(engines()))}, found '{name}', which is not supported"
+            f"option merge-engine of table {table}: expected one of {known}, found '{name}', "
+            f"which is not supported.{provided.explain('engines')}"
         )
     return found

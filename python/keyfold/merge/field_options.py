@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from keyfold import options as table_options
-from keyfold.aggregates import aggregates, spelling
+from keyfold.aggregates import aggregates, find
 from keyfold.aggregates.declare import Aggregate, Parameter
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.layout import TableLayout
@@ -39,7 +39,7 @@ def _stored(option: str, text: str) -> str:
     )
     if not names_function:
         return text
-    found = aggregates().get(spelling(text))
+    found = find(text)
     return text if found is None else found.name
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import pyarrow as pa
 
 from keyfold import types
-from keyfold.aggregates import aggregates, spelling
+from keyfold.aggregates import aggregates, find, provided, spelling
 from keyfold.aggregates.declare import Aggregate
-from keyfold.errors import TableError
+from keyfold.errors import FunctionError, TableError
 from keyfold.layout import Column, TableLayout, sql_name
 from keyfold.merge.sequence_groups import group_fields
 from keyfold.options import FIELD_DEFAULT_AGGREGATE, TableOptions
@@ -53,8 +53,11 @@ def chosen_aggregate(layout: TableLayout, options: TableOptions, name: str) -> A
         raise TableError(f"table {layout.name}, option {option}: {refused}")
     if declared.bind is None:
         return declared
+    settings = settings_of(layout, options, declared, name)
     try:
-        return declared.bind(settings_of(layout, options, declared, name), column.type)
+        return declared.bind(settings, column.type)
+    except FunctionError as error:
+        raise FunctionError(f"table {layout.name}, column {name}: {error}") from error.__cause__
     except ValueError as error:
         raise TableError(f"table {layout.name}, column {name}: {error}") from None
 
@@ -111,15 +114,16 @@ def settings_of(
 
 def named(table: str, option: str, function: str) -> Aggregate:
     """The aggregate of that name or alias; TableError with the nearest there is."""
-    found = aggregates().get(spelling(function))
+    found = find(function)
     if found is not None:
         return found
+    theirs = provided.names("aggregates")
     own = sorted({aggregate.name for aggregate in aggregates().values()})
-    near = difflib.get_close_matches(spelling(function), aggregates(), 1, 0.6)
+    near = difflib.get_close_matches(spelling(function), [*aggregates(), *theirs], 1, 0.6)
     hint = f"Did you mean '{near[0]}'? " if near else ""
     raise TableError(
         f"table {table}, option {option}: Could not find any factory for identifier '{function}'. "
-        f"{hint}There are {', '.join(own)}."
+        f"{hint}There are {', '.join([*own, *theirs])}.{provided.explain('aggregates')}"
     )
 
 

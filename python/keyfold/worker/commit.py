@@ -11,8 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from keyfold.journey import CommitMessage, WriteSpec
+from keyfold.merge.plan import plan
 from keyfold.storage import commit
 from keyfold.storage.table import Table, open_handle
+from keyfold.worker import code
 from keyfold.worker.overwrite import Replaces, replaced_by
 from keyfold.worker.wire import Frame
 from keyfold.write import writer
@@ -37,7 +39,9 @@ def plan_write(question: Frame) -> dict[str, Any]:
     )
     if spec.mode == "overwrite":
         table.live_files(partition_filter=replaced_by(table.layout, spec.filters))
-    return {"write": spec.to_json() | {"handle": question["table"]}}
+    plan(spec.layout, spec.layout.arrow_schema.names)  # refuses here what this session lacks
+    own = {"handle": question["table"], **code.needed(question, spec.layout)}
+    return {"write": spec.to_json() | own}
 
 
 def sequence_of_job(highest: int) -> int:

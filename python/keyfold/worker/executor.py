@@ -10,6 +10,7 @@ import sys
 from collections.abc import Mapping
 from importlib.abc import MetaPathFinder
 
+from keyfold.authored.modules import is_importing
 from keyfold.errors import KeyfoldError
 from keyfold.worker import memory, read, wire, write
 from keyfold.worker.channel import Channel, Disconnected
@@ -19,11 +20,13 @@ ANSWERS: Mapping[str, Answer] = {"read": read.answer, "write": write.answer}
 
 
 class WithoutPandas(MetaPathFinder):
-    """pyarrow imports pandas at the first list it is given: 0.4 s and 40 MB a worker, in vain."""
+    """pyarrow imports pandas at the first list it is given: 0.4 s and 40 MB a worker, in vain. A
+    user's module may import it.
+    """
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> None:
         """Nothing for other modules; ModuleNotFoundError, which pyarrow expects, for pandas."""
-        if fullname == "pandas":
+        if fullname == "pandas" and not is_importing():
             raise ModuleNotFoundError("keyfold's workers do without pandas", name=fullname)
 
 

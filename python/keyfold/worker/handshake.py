@@ -19,20 +19,22 @@ from keyfold.version import PROTOCOL, package_version
 
 @dataclass(frozen=True)
 class Hello:
-    """What the JVM says first."""
+    """What the JVM says first; `files` is where Spark puts the files it ships."""
 
     protocol: int
     version: str
     token: str
     directory: Path
+    files: Path | None = None
 
 
 def receive(line: str) -> Hello:
     """Parse the JVM's line; EnvironmentMismatchError if it is not one."""
     try:
         said: Mapping[str, Any] = json.loads(line)
-        directory = Path(said["directory"])
-        return Hello(said["protocol"], said["version"], said["token"], directory)
+        directory, files = Path(said["directory"]), said.get("files")
+        shipped = None if files is None else Path(files)
+        return Hello(said["protocol"], said["version"], said["token"], directory, shipped)
     except (ValueError, KeyError, TypeError) as e:
         raise EnvironmentMismatchError(
             "python -m keyfold.worker is started by keyfold's jar, which writes one line of JSON "

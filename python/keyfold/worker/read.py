@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from keyfold.journey import ScanSpec, Split
 from keyfold.read import reader
-from keyfold.worker import memory, wire
+from keyfold.worker import code, memory, wire
 from keyfold.worker.ahead import ahead
 from keyfold.worker.channel import Channel, Disconnected, Traffic
 
@@ -23,7 +23,8 @@ def answer(channel: Channel, question: wire.Frame) -> None:
         scan = ScanSpec.from_json(question["scan"])
         doing = f"reading table {scan.layout.name}"
         split = Split.from_json(question["split"])
-        batches = opened(reader.read(scan, split))
+        with code.used_by(question["scan"]):
+            batches = opened(reader.read(scan, split))
     except Exception as e:
         channel.send(wire.failure(memory.explained(e), doing))
         return

@@ -3,9 +3,11 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from keyfold.merge.plan import plan
 from keyfold.read import planner
 from keyfold.read.planner import ScanReport
 from keyfold.storage.table import Table, open_handle
+from keyfold.worker import code
 from keyfold.worker.wire import Frame
 
 
@@ -17,8 +19,9 @@ def plan_scan(question: Frame) -> dict[str, Any]:
     scan, splits, report = planner.plan(
         table, question["columns"], question["filters"], limit, question.get("options") or {}
     )
+    plan(scan.layout, scan.columns)  # refuses here, not in a task, what this session lacks
     return {
-        "scan": scan.to_json(),
+        "scan": scan.to_json() | code.needed(question, scan.layout),
         "splits": [split.to_json() for split in splits],
         "rows": report.rows,
         "bytes": report.bytes,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from keyfold.errors import EnvironmentMismatchError
-from keyfold.worker import wire
+from keyfold.worker import code, wire
 from keyfold.worker.channel import Channel
 
 Answer = Callable[[Channel, wire.Frame], None]
@@ -43,7 +43,8 @@ def plain(function: Callable[[wire.Frame], Any]) -> Answer:
 
     def answer(channel: Channel, question: wire.Frame) -> None:
         try:
-            reply: dict[str, Any] = {"ok": function(question)}
+            with code.used_by(question):
+                reply: dict[str, Any] = {"ok": function(question)}
         except Exception as e:
             reply = wire.failure(e, str(question["question"]))
         channel.send(reply)

@@ -56,6 +56,7 @@ def serve(hello: Hello, directory: PrivateDirectory, out: TextIO) -> int:
     try:
         try:
             warm()
+            importlib.import_module("keyfold.authored.modules").shipped_to(hello.files)
         except Exception as e:
             handshake.say(wire.failure(e, "warming up the fork server"), out)
             return 1

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 
 from keyfold.journey import CommitMessage, WriteSpec
-from keyfold.worker import memory, wire
+from keyfold.worker import code, memory, wire
 from keyfold.worker.ahead import ahead
 from keyfold.worker.channel import Channel, Disconnected, Traffic
 from keyfold.write import writer
@@ -26,7 +26,8 @@ def answer(channel: Channel, question: wire.Frame) -> None:
     channel.send({"ok": {}})
     traffic = Traffic()
     rows = traffic.counted(ahead(channel.receive_batches()))
-    messages = written(channel, spec, rows)
+    with code.used_by(question["write"]):
+        messages = written(channel, spec, rows)
     if messages is None:
         refuse(channel, rows)
     else:

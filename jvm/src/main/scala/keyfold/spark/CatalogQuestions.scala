@@ -11,7 +11,8 @@ import org.apache.spark.sql.keyfold.Refusal
 final class CatalogQuestions(val name: String, options: Map[String, String]) extends Serializable {
   def ask(question: String, fields: (String, Any)*): JsonNode = {
     val catalog = Json.obj("name" -> name, "options" -> options)
-    val asked = Json.obj(("question" -> question) +: ("catalog" -> catalog) +: fields: _*)
+    val own = Seq("question" -> question, "catalog" -> catalog, "code" -> Settings.functions)
+    val asked = Json.obj(own ++ fields: _*)
     try Driver.ask(asked)
     catch { case failure: KeyfoldException => throw Refusal.of(failure) }
   }

@@ -9,6 +9,7 @@ import java.util.{HexFormat, Properties}
 import java.util.concurrent.{CompletableFuture, TimeUnit, TimeoutException}
 
 import com.fasterxml.jackson.databind.JsonNode
+import org.apache.spark.{SparkEnv, SparkFiles}
 import org.apache.spark.sql.keyfold.LocalFolder
 
 /** Both sides: starts a fork server and checks that it is the one this jar was made for. */
@@ -30,7 +31,7 @@ object Launch {
     val process = spawn(python, directory)
     try {
       val hello = Json.obj("protocol" -> Protocol, "version" -> version, "token" -> token,
-        "directory" -> directory.toString, "driver" -> Settings.isDriver)
+        "directory" -> directory.toString, "driver" -> Settings.isDriver, "files" -> shippedFiles)
       val ready = readyLine(process, Json.text(hello))
       val answer = ready.getOrElse(throw notStarted(python, directory, process))
       if (answer.has("error")) throw KeyfoldException.fromAnswer(answer.get("error"))
@@ -42,6 +43,10 @@ object Launch {
         throw failure
     }
   }
+
+  /** Where Spark puts what `--py-files` and `addPyFile` name, on this machine. */
+  private def shippedFiles: Option[String] =
+    Option(SparkEnv.get).map(_ => new File(SparkFiles.getRootDirectory()).getAbsolutePath)
 
   /** Neither a `types.py` in the working directory nor a full /tmp is Python's business here: it looks for
     * modules where packages are installed only, and spills into the folder that Spark itself spills into.

@@ -6,6 +6,7 @@ import org.apache.spark.sql.SparkSession
 
 /** Both sides: the value of a `spark.*` setting where this code runs. */
 object Settings {
+  private val Registered = "spark.keyfold.registered."
   private val WorkerMemory = "spark.keyfold.worker.memory"
 
   /** The session's value if there is one (Spark carries it into tasks), else the application's. */
@@ -25,6 +26,19 @@ object Settings {
     }
   }
 
+  /** What the session says of users' own functions: the modules that hold them, and those that
+    * `keyfold.register` put into its settings.
+    */
+  def functions: Map[String, Any] = {
+    val registered = session.toSeq.flatMap(_.conf.getAll).collect {
+      case (name, code) if name.startsWith(Registered) => name.stripPrefix(Registered) -> code
+    }
+    Map("modules" -> get("spark.keyfold.modules"), "registered" -> registered.toMap)
+  }
+
+  private def session: Option[SparkSession] =
+    SparkSession.getActiveSession.orElse(SparkSession.getDefaultSession)
+
   private def ofSession(name: String): Option[String] =
-    SparkSession.getActiveSession.orElse(SparkSession.getDefaultSession).flatMap(_.conf.getOption(name))
+    session.flatMap(_.conf.getOption(name))
 }

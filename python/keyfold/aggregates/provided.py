@@ -1,0 +1,65 @@
+"""Where users' own aggregates and engines are looked up: in what the current question came with.
+
+One process answers for several sessions, each with its own functions; so whoever answers a question
+says, for as long as it takes, where to look. Nobody is asked about keyfold's own names.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Literal, Protocol
+
+from keyfold.aggregates.declare import Aggregate
+
+Kind = Literal["aggregates", "engines"]
+
+
+class Finder(Protocol):
+    """Knows the functions of one session; names are as `aggregates.spelling` makes them."""
+
+    def find(self, kind: Kind, name: str) -> Any:
+        """The declaration of that name, None if there is none."""
+
+    def names(self, kind: Kind) -> list[str]:
+        """All names there are."""
+
+    def explain(self, kind: Kind) -> str:
+        """Where was looked, what failed there, and how to add a function."""
+
+
+_CURRENT: ContextVar[Finder | None] = ContextVar("keyfold_functions", default=None)
+
+
+@contextmanager
+def by(finder: Finder) -> Iterator[None]:
+    """Look there, until the end of the block and in this thread."""
+    before = _CURRENT.set(finder)
+    try:
+        yield
+    finally:
+        _CURRENT.reset(before)
+
+
+def aggregate(name: str) -> Aggregate | None:
+    """A user's aggregate."""
+    finder = _CURRENT.get()
+    found: Aggregate | None = None if finder is None else finder.find("aggregates", name)
+    return found
+
+
+def engine(name: str) -> Any:
+    """A user's merge engine."""
+    finder = _CURRENT.get()
+    return None if finder is None else finder.find("engines", name)
+
+
+def names(kind: Kind) -> list[str]:
+    """The names of users' functions."""
+    finder = _CURRENT.get()
+    return [] if finder is None else finder.names(kind)
+
+
+def explain(kind: Kind) -> str:
+    """A sentence or more for the error about an unknown name, each with a space in front."""
+    finder = _CURRENT.get()
+    return "" if finder is None else f" {finder.explain(kind)}"

@@ -1,0 +1,3 @@
+"""Aggregates and engines that users write: the decorators, what they compile to, and where a
+cluster finds them.
+"""

@@ -1,0 +1,159 @@
+"""A user's combine (the values of one key, in plain Python) or gather (those of many keys, as Arrow
+arrays) as the aggregate of one column.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from keyfold import types
+from keyfold.aggregates.declare import (
+    ADD,
+    RESET,
+    RETRACT,
+    SKIP,
+    BadRecord,
+    Combine,
+    Gather,
+    Inputs,
+    Records,
+    Settings,
+)
+from keyfold.authored import failing
+from keyfold.authored.function import Function
+from keyfold.kernels.buffers import Rows, validity
+from keyfold.kernels.generated import located
+
+
+def bound_combine(own: Function, settings: Settings, kind: types.DataType) -> Combine:
+    """The aggregate of one column."""
+    arrow = types.to_arrow(kind)
+    return own.declared(
+        Combine, partial(combined, own, arrow), combine=partial(_combine, own, arrow)
+    )
+
+
+def _combine(own: Function, kind: pa.DataType, records: Records) -> Any:
+    try:
+        return combined(own, kind, records)
+    except failing.StepError as error:
+        raise BadRecord(0, str(error)) from error.__cause__
+
+
+def combined(own: Function, kind: pa.DataType, records: Records) -> Any:
+    """The function of the values since the last reset; what is taken back is, from what there is
+    then.
+    """
+    values: list[Any] = []
+    for op, value in records:
+        values = [] if op == RESET else values
+        if op == SKIP or (value is None and not own.sees_nulls):
+            continue
+        if op == RETRACT and own.retract is not None:
+            state = _called(own, own.function, values) if values else own.identity
+            with failing.at(own, state, value):
+                values = [own.retract(state, value)]
+        else:
+            values.append(value)
+    result = (
+        values[0] if len(values) == 1 else _called(own, own.function, values) if values else None
+    )
+    try:
+        return pa.array([result], kind)[0].as_py()
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise failing.StepError(
+            f"{own} at {located(own.function)} gave {failing.shown(result)}, expected {kind}"
+        ) from error
+
+
+def _called(own: Function, function: Callable[..., Any], values: list[Any]) -> Any:
+    with failing.at(own, values):
+        return function(values)
+
+
+@dataclass(frozen=True)
+class _Gathered:
+    """A gather for columns of one type."""
+
+    of: Function
+    kind: pa.DataType
+
+
+def bound_gather(own: Function, settings: Settings, kind: types.DataType) -> Gather:
+    """The aggregate of one column."""
+    made = _Gathered(own, types.to_arrow(kind))
+    return own.declared(
+        Gather, partial(gathered, made), gather=partial(_rows, own), finish=partial(_finish, made)
+    )
+
+
+def _rows(own: Function, inputs: Inputs) -> tuple[Rows, Rows]:
+    """The rows that count, those behind the last reset of their group, and where groups start."""
+    keeps = inputs.ops > SKIP
+    if not own.sees_nulls:
+        keeps &= validity(inputs.column)[inputs.order] == 1
+    resets = np.flatnonzero(inputs.ops == RESET)
+    if len(resets):
+        first = inputs.starts[:-1].copy()
+        group = np.searchsorted(inputs.starts, resets, side="right") - 1
+        np.maximum.at(first, group, resets)
+        sizes = np.diff(inputs.starts)
+        keeps &= np.arange(len(keeps)) >= np.repeat(first, sizes)
+    offsets = np.concatenate(([0], np.cumsum(keeps)))[inputs.starts]
+    return inputs.order[keeps], offsets.astype(np.int64)
+
+
+def _finish(made: _Gathered, taken: pa.Array, offsets: Rows, kind: pa.DataType) -> pa.Array:
+    try:
+        return _asked(made.of, taken, offsets, kind)
+    except failing.StepError as error:
+        group = _first_failing(made, taken, offsets, kind)
+        raise BadRecord(group, str(error)) from error.__cause__
+
+
+def _first_failing(made: _Gathered, taken: pa.Array, offsets: Rows, kind: pa.DataType) -> int:
+    """The first group that fails alone; 0 where none does."""
+    for group in range(len(offsets) - 1):
+        try:
+            gathered_one(
+                made, taken.slice(offsets[group], offsets[group + 1] - offsets[group]), kind
+            )
+        except failing.StepError:
+            return group
+    return 0
+
+
+def gathered_one(made: _Gathered, values: pa.Array, kind: pa.DataType) -> Any:
+    """The function of the values of one group."""
+    return _asked(made.of, values, np.array([0, len(values)], dtype=np.int64), kind)[0].as_py()
+
+
+def _asked(
+    own: Function, values: pa.Array, offsets: npt.NDArray[np.int64], kind: pa.DataType
+) -> pa.Array:
+    groups = len(offsets) - 1
+    with failing.at(own, f"{len(values)} values of {groups} keys"):
+        found = own.function(values, offsets)
+    is_array = isinstance(found, pa.Array)
+    if not is_array or found.type != kind or len(found) != groups:
+        gave = f"{len(found)} of {found.type}" if is_array else type(found).__name__
+        raise failing.StepError(
+            f"{own} at {located(own.function)} gave {gave}, expected an Arrow array of "
+            f"{groups} of {kind}: one value a key"
+        )
+    return found
+
+
+def gathered(made: _Gathered, records: Records) -> Any:
+    """The function of the values of one key."""
+    values: list[Any] = []
+    for op, value in records:
+        values = [] if op == RESET else values
+        if op in (ADD, RESET) and (value is not None or made.of.sees_nulls):
+            values.append(value)
+    return gathered_one(made, pa.array(values, made.kind), made.kind)

@@ -1,0 +1,130 @@
+"""A registered function as text: what travels in a session's settings and in scans and writes.
+
+Base64 of JSON: name and form, where it stands, the Python it was made by, and its code.
+"""
+
+import base64
+import json
+import platform
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from keyfold.aggregates import spelling
+from keyfold.authored import shapes
+from keyfold.authored.fold import compile_for
+from keyfold.authored.function import Function
+from keyfold.errors import EnvironmentMismatchError, FunctionError
+from keyfold.kernels import loops, pickled
+from keyfold.kernels.generated import CompileError, compiled, located
+from keyfold.kernels.loops import Shape, Slot
+
+PREFIX = "spark.keyfold.registered."
+_EXAMPLES = {
+    "TINYINT": pa.int8(),
+    "SMALLINT": pa.int16(),
+    "INT": pa.int32(),
+    "BIGINT": pa.int64(),
+    "FLOAT": pa.float32(),
+    "DOUBLE": pa.float64(),
+    "BOOLEAN": pa.bool_(),
+    "DATE": pa.date32(),
+    "TIMESTAMP": pa.timestamp("us", "UTC"),
+    "TIMESTAMP_NTZ": pa.timestamp("us"),
+    "STRING": pa.utf8(),
+    "BINARY": pa.binary(),
+}
+
+
+class Session(Protocol):
+    """A SparkSession, of which only the settings are needed."""
+
+    @property
+    def conf(self) -> Any:
+        """Its settings."""
+
+
+def register(spark: Session, *functions: Function) -> None:
+    """Make functions known to a session: its CREATE TABLE, reads and writes find them by name.
+
+    The code travels with the session's settings and with the scans and writes of tables that name
+    it, never with the tables. A later session registers it again, or finds it installed or in
+    `spark.keyfold.modules`. FunctionError where a function does not compile or can't be shipped.
+    """
+    for function in functions:
+        if not isinstance(function, Function):
+            raise FunctionError(
+                "keyfold.register takes functions that keyfold.aggregate or keyfold.engine "
+                f"decorates, found {function!r}"
+            )
+        compile_all(function)
+        spark.conf.set(PREFIX + spelling(function.name), dumps(function))
+
+
+def compile_all(own: Function) -> None:
+    """FunctionError, with file and line, where it does not compile for one of its types."""
+    if own.form in ("fold", "pick"):
+        for kind in examples(own):
+            compile_for(own, kind)
+    elif own.form == "engine":
+        slots = [Slot(name, shapes.SCALARS[kind].kind, True) for name, kind in own.columns.items()]
+        try:
+            compiled(loops.pick(Shape(tuple(slots), True), own.function))
+        except CompileError as error:
+            raise FunctionError(f"{own}: {error}") from error
+
+
+def examples(own: Function) -> Sequence[pa.DataType]:
+    """An Arrow type for each that the function takes; BIGINT, DOUBLE and STRING for any type."""
+    if isinstance(own.types, dict):
+        return [pa.struct([(name, _EXAMPLES[kind]) for name, kind in own.types.items()])]
+    return [_EXAMPLES[name] for name in own.types or ("BIGINT", "DOUBLE", "STRING")]
+
+
+def dumps(own: Function) -> str:
+    """The function as text."""
+    made = [f for f in (own.function, own.retract) if f is not None]
+    try:
+        code = pickled.dumps(own, made)
+        pickled.loads(code)
+    except Exception as error:  # a user's object may raise anything
+        raise FunctionError(
+            f"{own} at {located(own.function)} can't be shipped: it uses something that can't be "
+            f"pickled ({type(error).__name__}: {error})"
+        ) from error
+    content = {
+        "name": own.name,
+        "form": own.form,
+        "place": located(own.function),
+        "python": _python(),
+        "code": base64.b64encode(code).decode(),
+    }
+    return base64.b64encode(json.dumps(content).encode()).decode()
+
+
+@lru_cache(maxsize=256)
+def loads(text: str) -> Function:
+    """The inverse; EnvironmentMismatchError where another Python made it, FunctionError where it
+    needs what is not here.
+    """
+    content = json.loads(base64.b64decode(text))
+    words = f"function '{content['name']}' ({content['place']})"
+    if content["python"] != _python():
+        raise EnvironmentMismatchError(
+            f"{words} was registered by Python {content['python']}, this is Python {_python()}: "
+            "use one minor version, or ship the function as a module (spark.keyfold.modules)"
+        )
+    try:
+        found: Function = pickled.loads(base64.b64decode(content["code"]))
+    except Exception as error:  # a user's object may raise anything
+        raise FunctionError(
+            f"{words} can't be loaded here: {type(error).__name__}: {error}; ship what it imports "
+            "with --py-files, or install it on the cluster"
+        ) from error
+    return found
+
+
+def _python() -> str:
+    return ".".join(platform.python_version_tuple()[:2])
