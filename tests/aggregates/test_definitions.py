@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keyfold.aggregates import aggregates, collect
+from keyfold.aggregates import aggregates, by_name
 from keyfold.aggregates.declare import (
     ADD,
     RESET,
@@ -33,16 +33,19 @@ from keyfold.types import DataType, from_paimon, to_arrow
 
 PAIR = {"type": "ROW", "fields": [{"id": 7, "name": "a", "type": "INT"}]}
 PAIR["fields"].append({"id": 8, "name": "b", "type": "STRING"})
+MAP = {"type": "MAP", "key": "STRING NOT NULL", "value": "INT"}
 NESTED: dict[str, Any] = {
     **{f"ARRAY<{name}>": {"type": "ARRAY", "element": name} for name in ATOMIC},
     "ARRAY<ROW<a INT, b STRING>>": {"type": "ARRAY", "element": PAIR},
-    "ARRAY<ARRAY<INT>>": {"type": "ARRAY", "element": {"type": "ARRAY", "element": "INT"}},
+    "ARRAY<ARRAY<DOUBLE>>": {"type": "ARRAY", "element": {"type": "ARRAY", "element": "DOUBLE"}},
+    "ARRAY<MAP<STRING, INT>>": {"type": "ARRAY", "element": MAP},
     "ROW<a INT, b STRING>": PAIR,
-    "MAP<STRING, INT>": {"type": "MAP", "key": "STRING NOT NULL", "value": "INT"},
+    "MAP<STRING, INT>": MAP,
 }
 KINDS = {name: from_paimon(NESTED.get(name, name)) for name in (*ATOMIC, *NESTED)}
 SETTINGS: dict[str, list[dict[str, str]]] = {
     "nested_partial_update": [{"nested-key": "a"}],
+    "collect": [{}, {"distinct": "true"}],
     "listagg": [
         {},
         {"list-agg-delimiter": "bc"},
@@ -153,13 +156,13 @@ def test_every_aggregate_of_paimon_that_the_issue_asks_for_is_there() -> None:
     assert set(aggregates()) >= {
         *("sum", "max", "min", "last_value", "last_non_null_value", "first_value"),
         *("first_non_null_value", "first_not_null_value", "bool_and", "bool_or"),
-        *("product", "count", "listagg", "string_agg"),
+        *("product", "count", "listagg", "string_agg", "collect"),
     }
 
 
 def test_two_aggregates_of_one_name_are_refused() -> None:
     again = Pick("max", aggregates()["max"].accepts, aggregates()["max"].definition)
     with pytest.raises(ValueError, match=r"aggregate max is declared twice, again in theirs"):
-        collect([("ours", aggregates()["max"]), ("theirs", again)])
-    named = collect([("ours", aggregates()["max"]), ("re-exported", aggregates()["max"])])
+        by_name([("ours", aggregates()["max"]), ("theirs", again)])
+    named = by_name([("ours", aggregates()["max"]), ("re-exported", aggregates()["max"])])
     assert list(named) == ["max"]

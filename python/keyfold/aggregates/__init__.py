@@ -11,7 +11,7 @@ from keyfold.aggregates import provided
 from keyfold.aggregates.declare import Aggregate
 
 
-def collect(found: Iterable[tuple[str, Aggregate]]) -> dict[str, Aggregate]:
+def by_name(found: Iterable[tuple[str, Aggregate]]) -> dict[str, Aggregate]:
     """Aggregates by name and alias; two that claim one name are refused, naming the module of the
     second.
     """
@@ -34,7 +34,7 @@ def aggregates() -> dict[str, Aggregate]:
     modules = [
         import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__)
     ]
-    return collect(
+    return by_name(
         (module.__name__, value)
         for module in modules
         for value in vars(module).values()

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types
 
+from keyfold.aggregates.collect import DISTINCT
 from keyfold.aggregates.declare import (
     ADD,
     RESET,
@@ -34,7 +35,6 @@ from keyfold.option_values import boolean
 from keyfold.types import DataType, describe
 
 DELIMITER = Parameter("list-agg-delimiter", str, ",", "What listagg puts between two texts.")
-DISTINCT = Parameter("distinct", boolean, "false", "Whether each value is collected once.")
 SKIPS_BLANK = Parameter(
     "list-agg-skip-blank",
     boolean,

@@ -5,13 +5,12 @@ field by field and element by element.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from pyarrow import types
 
-from keyfold.kernels.buffers import Rows, view
+from keyfold.kernels.buffers import Rows, pack, view
 from keyfold.kernels.groups import group_starts
 from keyfold.kernels.keys import encode_nullable
 from keyfold.kernels.order import sort_order
@@ -36,7 +35,7 @@ def _codes(column: pa.Array) -> tuple[Rows, int]:
         is_valid = column.is_valid()
         return codes([is_valid, *fields]) if fields else _encoded(is_valid)
     if types.is_nested(column.type):
-        return _encoded(pa.array([repr(_canonical(item)) for item in column.to_pylist()]))
+        return _encoded(_sequences(column))
     if types.is_floating(column.type):
         return _encoded(_bits(column))
     return _encoded(column)
@@ -56,13 +55,21 @@ def _bits(column: pa.Array) -> pa.Array:
     return pa.array(numbers.view(f"i{numbers.dtype.itemsize}"), mask=missing)
 
 
-def _canonical(item: Any) -> Any:
-    """A value whose repr is equal exactly for equal values."""
-    if isinstance(item, dict):
-        return {name: _canonical(part) for name, part in item.items()}
-    if isinstance(item, list | tuple):
-        return [_canonical(part) for part in item]
-    return item
+def _sequences(column: pa.Array) -> pa.Array:
+    """Lists as the bytes of their elements' codes; maps of their entries' codes, in one order."""
+    offsets = column.offsets.to_numpy().astype(np.int64)
+    first, last = int(offsets[0]), int(offsets[-1])
+    if types.is_map(column.type):
+        keys, values = column.keys.slice(first, last - first), column.items
+        names, count = codes([keys])
+        entries, _ = codes([keys, values.slice(first, last - first)])
+        rows = np.repeat(np.arange(len(column)), np.diff(offsets))
+        found = entries[np.argsort(rows * count + names, kind="stable")]
+    else:
+        found, _ = codes([column.values.slice(first, last - first)])
+    validity = pack(column.is_valid().to_numpy(zero_copy_only=False).astype(np.uint8))
+    buffers = [validity, pa.py_buffer((offsets - first) * found.itemsize), pa.py_buffer(found)]
+    return pa.Array.from_buffers(pa.large_binary(), len(column), buffers)
 
 
 def ranks(columns: Sequence[pa.Array]) -> Rows:

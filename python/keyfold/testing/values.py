@@ -94,7 +94,9 @@ _MAKERS: tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType, Rando
     (lambda kind: types.is_string(kind) or types.is_binary(kind), _text),
     (
         types.is_list,
-        lambda kind, random: [value(kind.value_type, random) for _ in range(random.randrange(3))],
+        lambda kind, random: [
+            value(kind.value_type, random, 0.1) for _ in range(random.randrange(4))
+        ],
     ),
     (
         types.is_map,
