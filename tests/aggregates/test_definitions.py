@@ -41,6 +41,7 @@ NESTED: dict[str, Any] = {
     "ARRAY<MAP<STRING, INT>>": {"type": "ARRAY", "element": MAP},
     "ROW<a INT, b STRING>": PAIR,
     "MAP<STRING, INT>": MAP,
+    "MAP<STRING, ROW<a INT, b STRING>>": {**MAP, "value": PAIR},
 }
 KINDS = {name: from_paimon(NESTED.get(name, name)) for name in (*ATOMIC, *NESTED)}
 SETTINGS: dict[str, list[dict[str, str]]] = {

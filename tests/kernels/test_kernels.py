@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -15,8 +16,7 @@ import pyarrow as pa
 import pytest
 from numba.core.types import unliteral
 
-from keyfold.aggregates import aggregates
-from keyfold.aggregates.declare import BadRecord, Combine, Inputs
+from keyfold.aggregates.declare import BadRecord
 from keyfold.errors import KeyfoldError
 from keyfold.kernels import jit
 from keyfold.kernels.closed import encode_closed
@@ -27,9 +27,11 @@ from keyfold.merge import SortedRun, fold_unsorted, merge_runs, plan
 from keyfold.merge.results import column_result
 from keyfold.testing.tables import batch, layout
 from keyfold.testing.values import ATOMIC, same, value
+from tests.aggregates.test_definitions import bound, draw
 from tests.merge.random_tables import random_records, random_table
 
 ROWS = 60
+OPAQUE = ("art", "bitmaps", "roaring")  # the bytes of bitmaps: test_bitmaps.py
 
 
 def compared(compiled: Any, calls: Counter[str]) -> Callable[..., Any]:
@@ -102,16 +104,13 @@ def merge_partial_updates() -> None:
             fold_unsorted(plan(table, names), [batch(table, rows)])
 
 
-def fold_columns(random: Random, kind: pa.DataType) -> None:
-    order = np.arange(ROWS, dtype=np.int64)
-    random.shuffle(order)
-    ops = np.array([random.choice((0, 1, 1, 1, -1, 2)) for _ in range(ROWS)], dtype=np.int8)
-    starts = np.array([0, 1, 3, 10, 11, 40, ROWS], dtype=np.int64)
-    for aggregate in set(aggregates().values()):
-        if aggregate.accepts.test(kind) and not isinstance(aggregate, Combine):
-            inputs = Inputs(column(kind, random, 0.2), ops, order, starts)
-            with suppress(BadRecord):
-                column_result(aggregate, inputs)
+def fold_columns(random: Random) -> None:
+    """Every aggregate in all its settings on every type it takes."""
+    for aggregate, kind in (case.values for case in bound()):
+        with suppress(BadRecord):  # a quotient that there is not
+            inputs = draw(random, kind, ROWS // 3, aggregate)
+            column_result(aggregate, replace(inputs, ops=np.ones_like(inputs.ops)))
+            column_result(aggregate, inputs)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -121,16 +120,20 @@ def test_every_kernel_is_its_python(calls: Counter[str]) -> None:
     merge_partial_updates()
     encode_closed([pa.array(["same-1", "same-2"])])
     encode_closed([pa.array(["same-1", "same-2 and more"])])
+    fold_columns(random)
     for kind in ATOMIC.values():
-        fold_columns(random, kind)
         bucket_hash([column(kind, random, 0.2), column(pa.utf8(), random)])
         keys = encode([column(kind, random), column(pa.utf8(), random), column(pa.int8(), random)])
         sort_order(keys, np.arange(ROWS, dtype=np.int64))
         encode([column(pa.int8(), random), column(pa.utf8(), random)])
         half = ROWS // 2
         merge_order(keys, [half, ROWS - half])
-    untouched = {compiled.__name__ for compiled, _ in jit.declared()} - set(calls)
-    assert not untouched, "a kernel no merge called"
+    untouched = {
+        compiled.__name__
+        for compiled, _ in jit.declared()
+        if not compiled.__module__.endswith(OPAQUE)
+    } - set(calls)
+    assert not untouched, "\n".join(sorted(untouched))
 
 
 def test_no_kernel_was_compiled_for_types_it_does_not_name() -> None:

@@ -123,7 +123,9 @@ def test_a_short_key_is_one_word_and_a_long_one_has_bytes() -> None:
     [(32, 0x7FC00001, 0xFF800001), (64, 0x7FF8 << 48, 0xFFF0 << 48 | 1)],
 )
 def test_every_nan_is_the_one_greatest_number(width: int, quiet: int, negative: int) -> None:
-    patterns = np.array([quiet, negative], dtype=f"u{width // 8}")
-    numbers = np.append(patterns.view(f"f{width // 8}"), [np.inf, -np.inf]).astype(f"f{width // 8}")
-    words = encode([pa.array(numbers)]).words.tolist()
+    infinities = np.array([np.inf, -np.inf], dtype=f"f{width // 8}").view(f"u{width // 8}")
+    bits = np.concatenate((np.array([quiet, negative], dtype=infinities.dtype), infinities))
+    kind = pa.float32() if width == 32 else pa.float64()
+    numbers = pa.Array.from_buffers(kind, len(bits), [None, pa.py_buffer(bits)])
+    words = encode([numbers]).words.tolist()
     assert words[0] == words[1] > words[2] > words[3]

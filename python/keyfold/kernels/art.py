@@ -38,13 +38,13 @@ STACK_ROWS = 6 * 256  # each of the six bytes of a key leaves at most 255 childr
 _NOT_TRIMMED = 254
 
 
-@kernel("int64(int64)")
+@kernel("int64(int64)", "int64(uint8)")
 def capacity(kind: int) -> int:
     """How many children a node of a type holds."""
     return 4 if kind == 0 else 16 if kind == 1 else 48 if kind == 2 else 256
 
 
-@kernel("int64(int64)")
+@kernel("int64(int64)", "int64(uint8)")
 def body_bytes(kind: int) -> int:
     """How long the body of a branch is: key bytes, an index of 256 bytes, or a mask of 256 bits."""
     return 4 if kind == 0 else 16 if kind == 1 else 256 if kind == 2 else 32
