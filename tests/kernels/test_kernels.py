@@ -95,11 +95,11 @@ def merge_tables(random: Random) -> None:
 
 
 def merge_partial_updates() -> None:
-    for seed in range(30):
+    for seed in range(40):
         random = Random(seed)
         table = random_table(random, "partial-update")
         names = [column.name for column in table.columns]
-        rows = random_records(random, table, ROWS, (0, 0, 0, 3))
+        rows = random_records(random, table, ROWS, (0, 0, 0, 3) if seed % 2 else (0,))
         with suppress(KeyfoldError):
             fold_unsorted(plan(table, names), [batch(table, rows)])
 

@@ -105,7 +105,7 @@ def decide(
         out_kinds[g] = DELETE if is_removed or not is_met else INSERT
 
 
-@kernel("int64(int64, int64, boolean, boolean)")
+@kernel
 def event(relation: int, is_retract: int, is_fresh: bool, is_removed: bool) -> int:
     """The event of a record for one group; `is_fresh`: the row begins anew with its values."""
     if is_fresh:
