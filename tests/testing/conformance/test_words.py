@@ -29,6 +29,7 @@ def case(**changes: object) -> Case:
         ("null in non-null column(k)", "NULL in field:\nk"),
         ("int overflow: 1 + 1", "table t, column v: does not fit INT"),
         ("Merge engine is only supported in primary key table", "the table has no primary key"),
+        ("must be one of [INT, DATE]", "fields.v.aggregate-function: not for a VARCHAR"),
         ("Delete is disabled", "Delete is DISABLED for this table"),
         ("anything", "fields.v.aggregate_function takes no such thing"),
     ],

@@ -1,5 +1,6 @@
 """The form of Doris' cases: keys, an aggregation kind a column, statements and queries in SQL."""
 
+import json
 import re
 from collections.abc import Iterator
 
@@ -14,6 +15,13 @@ from keyfold.testing.conformance.case import (
     Statement,
 )
 
+TYPES = {"DECIMAL(38,0)": "LARGEINT", "TIMESTAMP": "DATETIME(6)", "TIMESTAMP_NTZ": "DATETIME(6)"}
+STATES = {
+    "BITMAP_UNION": "BITMAP",
+    "HLL_UNION": "HLL",
+    "QUANTILE_UNION": "QUANTILE_STATE",
+    "PERCENTILE_UNION": "PERCENTILE",
+}
 PHASES = {"create": "create", "insert": "write", "query": "read"}
 STATE = re.compile(r"\b(\w+_(?:state|merge|union|finalize|foreach|combine))\s*\(", re.IGNORECASE)
 # Functions of their own whose names end like those over aggregate states.
@@ -43,21 +51,36 @@ def read(raw: Raw, layout: str) -> Case:
 
 
 def create(raw: Raw, layout: str) -> str:
-    """The table, its kinds as aggregate functions."""
-    options = {f"fields.{name}.aggregate-function": kind for name, kind in raw["agg"].items()} | {
-        "merge-engine": "aggregation",
-        "primary-key.nullable": "true",
-    }
-    columns = [[name, kind + _default(raw, name)] for name, kind in raw["columns"]]
+    """The table as Doris declares it."""
+    columns = ", ".join(_column(raw, name, kind) for name, kind in raw["columns"])
     key = raw.get("key_clause") or raw["key"]
-    return tables.create(columns, key, tables.laid_out(options, layout, "bucket"))
+    key_clause = f" AGGREGATE KEY({tables.listed(key)})" if key else ""
+    by = raw.get("partition_by")
+    partitions = f" PARTITION BY LIST({tables.listed(by)}) ()" if by else ""
+    distribution = raw.get("distribution") or (f"HASH({tables.listed(key)})" if key else "RANDOM")
+    return (
+        f"CREATE TABLE t ({columns}){key_clause}{partitions} "
+        f"DISTRIBUTED BY {distribution} BUCKETS {tables.BUCKETS[layout]} "
+        'PROPERTIES ("replication_num" = "1", "write-only" = "true")'
+    )
 
 
-def _default(raw: Raw, name: str) -> str:
-    if name not in raw["defaults"]:
-        return ""
-    value = raw["defaults"][name]
-    return " DEFAULT NULL" if value is None else f" DEFAULT {value!r}"
+def _column(raw: Raw, name: str, kind: str) -> str:
+    """A column with its aggregation; its Spark type in Doris' words."""
+    bare = kind.removesuffix(" NOT NULL")
+    folds = raw["agg"].get(name) or (raw.get("key_agg") or {}).get(name)
+    parts = [tables.quoted(name), _type(bare, folds or ""), folds]
+    parts += ["NOT NULL"] if bare != kind else []
+    if name in raw["defaults"]:
+        value = raw["defaults"][name]
+        parts += ["DEFAULT", "NULL" if value is None else json.dumps(str(value))]
+    return " ".join(part for part in parts if part)
+
+
+def _type(kind: str, folds: str) -> str:
+    if kind == "BINARY":
+        return STATES.get(folds, "VARBINARY")
+    return TYPES.get(kind, kind)
 
 
 def _write(commit: list[list[object]] | Raw) -> Insert | Statement:

@@ -1,8 +1,9 @@
 """Expected errors: ours need not have the system's words, but must name the thing at fault.
 
 Names are what the case itself calls something: its columns, types, options, their values, its
-functions. At fault are those that the expected text contains, the columns of a type and all that
-an option names which it contains. Where it contains none, whatever the options name is.
+functions. At fault are those that the expected text contains, and all that an option names which
+it contains. Where it contains none or types alone, whatever the options name may be at fault, and
+a column of such a type.
 """
 
 import re
@@ -41,7 +42,7 @@ def configured(raw: Raw) -> list[frozenset[str]]:
 
 
 def _of_option(name: str, value: str) -> frozenset[str]:
-    found = {name, *(item.strip() for item in value.split(","))}
+    found = {name, name.removesuffix(".enabled"), *(item.strip() for item in value.split(","))}
     if name.startswith("fields."):
         columns, _, suffix = name.removeprefix("fields.").partition(".")
         found |= {suffix, *columns.split(",")}
@@ -54,8 +55,11 @@ def at_fault(case: Case, expected: str) -> frozenset[str]:
     named = frozenset(name for name in case.declared | options if mentions(expected, name))
     if not named:
         return options or case.declared
-    of_type = {column for column, kind in case.columns if {kind, _root(kind)} & named}
-    return named.union(of_type, *(option for option in case.configured if option & named))
+    types = {text for _, kind in case.columns for text in (kind, _root(kind))}
+    if named <= types:
+        of_type = {column for column, kind in case.columns if {kind, _root(kind)} & named}
+        return named | options | of_type
+    return named.union(*(option for option in case.configured if option & named))
 
 
 def mentions(text: str, name: str) -> bool:

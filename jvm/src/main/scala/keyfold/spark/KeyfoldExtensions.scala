@@ -1,13 +1,14 @@
 package keyfold.spark
 
 import org.apache.spark.sql.SparkSessionExtensions
-import org.apache.spark.sql.keyfold.{OrdinalStrategy, RowLevelCommands}
+import org.apache.spark.sql.keyfold.{DialectParser, OrdinalStrategy, RowLevelCommands}
 
 /** Driver side: `spark.sql.extensions = keyfold.spark.KeyfoldExtensions`. Python starts here already:
   * Spark makes the catalog only when the first statement names it.
   */
 final class KeyfoldExtensions extends (SparkSessionExtensions => Unit) {
   override def apply(extensions: SparkSessionExtensions): Unit = {
+    extensions.injectParser(new DialectParser(_, _))
     extensions.injectPlannerStrategy(_ => OrdinalStrategy)
     extensions.injectCheckRule(_ => RowLevelCommands)
     ForkServer.startInBackground()

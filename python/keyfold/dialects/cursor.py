@@ -1,0 +1,104 @@
+"""Reading tokens in order."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from keyfold.dialects.tokens import Token
+
+Item = TypeVar("Item")
+
+
+class SyntaxMismatch(Exception):
+    """The statement goes on otherwise than the grammar says."""
+
+
+class Cursor:
+    """A place in a list of tokens, which ends with an end."""
+
+    def __init__(self, tokens: Sequence[Token], at: int = 0) -> None:
+        self._tokens = tokens
+        self.at = at
+
+    @property
+    def next(self) -> Token:
+        """The token that comes, which stays."""
+        return self._tokens[self.at]
+
+    def take(self) -> Token:
+        """The token that comes."""
+        token = self.next
+        self.at = min(self.at + 1, len(self._tokens) - 1)
+        return token
+
+    def sees(self, *words: str) -> bool:
+        """Whether these words and signs come."""
+        coming = self._tokens[self.at : self.at + len(words)]
+        return len(coming) == len(words) and all(map(_is, coming, words))
+
+    def accept(self, *words: str) -> bool:
+        """Whether these words and signs come, which are then passed."""
+        if not self.sees(*words):
+            return False
+        self.at += len(words)
+        return True
+
+    def expect(self, *words: str) -> None:
+        """Pass these words and signs."""
+        for word in words:
+            if not self.accept(word):
+                self.fail(word)
+
+    def fail(self, expected: str) -> None:
+        """Say what was expected and what comes."""
+        found = self.next
+        raise SyntaxMismatch(f"line {found.line}: expected {expected}, found {found.value}")
+
+    def name(self) -> str:
+        """An identifier."""
+        if self.next.kind not in ("word", "name"):
+            self.fail("a name")
+        return self.take().value
+
+    def text(self) -> str:
+        """A string."""
+        if self.next.kind != "text":
+            self.fail("a string in quotes")
+        return self.take().value
+
+    def whole(self) -> int:
+        """A whole number."""
+        if not (self.next.kind == "number" and self.next.value.isdigit()):
+            self.fail("a whole number")
+        return int(self.take().value)
+
+    def listed(self, item: Callable[[], Item]) -> list[Item]:
+        """Items between parentheses, with commas between them."""
+        self.expect("(")
+        found = [item()]
+        while self.accept(","):
+            found.append(item())
+        self.expect(")")
+        return found
+
+    def properties(self) -> dict[str, str]:
+        """`('name' = 'value', …)`."""
+        return dict(self.listed(self._property)) if not self.accept("(", ")") else {}
+
+    def _property(self) -> tuple[str, str]:
+        name = self.text()
+        self.expect("=")
+        return name, self.text()
+
+    def skip_parentheses(self) -> None:
+        """Pass everything between a pair of parentheses."""
+        self.expect("(")
+        depth = 1
+        while depth:
+            if self.next.kind == "end":
+                self.fail(")")
+            token = self.take()
+            depth += token.is_sign("(") - token.is_sign(")")
+
+
+def _is(token: Token, word: str) -> bool:
+    return token.is_sign(word) if len(word) == 1 and not word.isalnum() else token.is_word(word)

@@ -1,0 +1,231 @@
+"""CREATE TABLE of Doris and StarRocks: aggregate key tables, and unique or primary key tables."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from keyfold.dialects import doris_columns
+from keyfold.dialects.cursor import Cursor
+from keyfold.dialects.doris_columns import DorisColumn, spark_column
+from keyfold.dialects.doris_types import NO_KEY
+from keyfold.dialects.statement import Header, Statement
+from keyfold.dialects.tokens import Token
+from keyfold.errors import NotSupportedError, TableError
+
+SYSTEM = "Doris"
+HAS_ESCAPES = True  # a backslash in a text
+_MODELS = ("AGGREGATE", "UNIQUE", "PRIMARY", "DUPLICATE")
+_REPLACES = {"REPLACE", "REPLACE_IF_NOT_NULL"}
+_WORDS = {"LARGEINT", "BITMAP_UNION", "HLL_UNION", "REPLACE_IF_NOT_NULL", "PROPERTIES"}
+_SEQUENCE = "function_column.sequence_col"
+# Where replicas lie and how a backend keeps them: nothing that a result depends on.
+_PLACEMENT = {
+    "replication_num", "replication_allocation", "storage_medium", "storage_cooldown_time",
+    "storage_policy", "storage_format", "in_memory", "compression", "light_schema_change",
+    "disable_auto_compaction", "enable_single_replica_compaction", "estimate_partition_size",
+    "min_load_replica_num", "enable_unique_key_merge_on_write", "enable_persistent_index",
+    "replicated_storage", "colocate_with", "bloom_filter_columns", "is_being_synced",
+    "inverted_index_storage_format", "file_cache_ttl_seconds",
+}  # fmt: skip
+
+
+@dataclass
+class _Clauses:
+    """What stands after the columns."""
+
+    model: str | None = None
+    key: list[str] = field(default_factory=list)
+    partitioning: list[str] = field(default_factory=list)
+    partition_kind: str = ""
+    hashed: list[str] = field(default_factory=list)
+    is_random: bool = False
+    buckets: int | None = None
+    comment: str | None = None
+    properties: dict[str, str] = field(default_factory=dict)
+
+
+def speaks(tokens: Sequence[Token]) -> bool:
+    """Whether the statement has a clause or a type that only Doris has."""
+    pairs = list(pairwise(tokens))
+    has_model = any(a.is_word(m) and b.is_word("KEY") for a, b in pairs for m in _MODELS[:2])
+    has_model |= any(a.is_word("DUPLICATE") and b.is_word("KEY") for a, b in pairs)
+    is_distributed = any(a.is_word("DISTRIBUTED") and b.is_word("BY") for a, b in pairs)
+    is_spark = any(token.is_word(word) for token in tokens for word in ("USING", "TBLPROPERTIES"))
+    has_word = any(token.is_word(word) for token in tokens for word in _WORDS)
+    return has_model or is_distributed or (has_word and not is_spark)
+
+
+def read(header: Header, cursor: Cursor, sql: str) -> Statement:
+    """The statement after its header; TableError and NotSupportedError name clause or column."""
+    columns = _body(cursor)
+    clauses = _clauses(cursor)
+    columns = [_spelled_like(column, clauses) for column in columns]
+    key = _key(columns, clauses)
+    _check_columns(columns, key, clauses)
+    properties = _engine(columns, clauses) | _buckets(key, clauses)
+    if any(column.is_nullable for column in columns if column.name in key):
+        properties["primary-key.nullable"] = "true"
+    partitioning = _partitioning(columns, key, clauses)
+    return Statement(
+        header,
+        tuple(map(spark_column, columns)),
+        tuple(key),
+        tuple(partitioning),
+        clauses.comment,
+        properties | _properties(clauses),
+    )
+
+
+def _body(cursor: Cursor) -> list[DorisColumn]:
+    columns: list[DorisColumn] = []
+    cursor.expect("(")
+    while True:
+        if cursor.sees("INDEX"):
+            raise NotSupportedError("the clause INDEX is not supported, leave it out")
+        columns.append(doris_columns.read(cursor))
+        if not cursor.accept(","):
+            cursor.expect(")")
+            return columns
+
+
+def _clauses(cursor: Cursor) -> _Clauses:
+    found = _Clauses()
+    while cursor.next.kind != "end":
+        model = next((m for m in _MODELS if cursor.accept(m, "KEY")), None)
+        if model is not None:
+            found.model, found.key = model, cursor.listed(cursor.name)
+        elif cursor.accept("ENGINE", "="):
+            cursor.name()
+        elif cursor.accept("COMMENT"):
+            found.comment = cursor.text()
+        elif cursor.sees("PARTITION") or cursor.sees("AUTO", "PARTITION"):
+            _partition(cursor, found)
+        elif cursor.accept("DISTRIBUTED", "BY"):
+            _distribution(cursor, found)
+        elif cursor.accept("PROPERTIES"):
+            found.properties = cursor.properties()
+        elif cursor.next.kind == "word" and cursor.next.value.upper() in _UNSUPPORTED:
+            raise NotSupportedError(f"the clause {cursor.next.value.upper()} is not supported")
+        else:
+            cursor.fail("a clause of CREATE TABLE")
+    return found
+
+
+_UNSUPPORTED = {"ROLLUP", "CLUSTER", "ORDER", "AS", "LIKE", "BROKER"}
+
+
+def _partition(cursor: Cursor, found: _Clauses) -> None:
+    cursor.accept("AUTO")
+    cursor.expect("PARTITION", "BY")
+    found.partition_kind = next((k for k in ("RANGE", "LIST") if cursor.accept(k)), "LIST")
+    found.partitioning = cursor.listed(lambda: _partition_column(cursor))
+    if cursor.sees("("):
+        cursor.skip_parentheses()
+
+
+def _partition_column(cursor: Cursor) -> str:
+    name = cursor.name()
+    if cursor.sees("("):
+        raise NotSupportedError(
+            f"PARTITION BY {name}(…) is not supported: partitions are the values of columns"
+        )
+    return name
+
+
+def _distribution(cursor: Cursor, found: _Clauses) -> None:
+    if cursor.accept("RANDOM"):
+        found.is_random = True
+    else:
+        cursor.expect("HASH")
+        found.hashed = cursor.listed(cursor.name)
+    if cursor.accept("BUCKETS") and not cursor.accept("AUTO"):
+        found.buckets = cursor.whole()
+
+
+def _spelled_like(column: DorisColumn, clauses: _Clauses) -> DorisColumn:
+    """The column; the clauses' names of it get its letter case, since Doris ignores it."""
+    for names in (clauses.key, clauses.partitioning, clauses.hashed):
+        names[:] = [column.name if n.lower() == column.name.lower() else n for n in names]
+    return column
+
+
+def _key(columns: Sequence[DorisColumn], clauses: _Clauses) -> list[str]:
+    """The key's columns: an ordered prefix of all; without a clause those with no aggregation."""
+    if clauses.model == "DUPLICATE":
+        raise NotSupportedError("DUPLICATE KEY keeps rows of equal key apart: such a table has no "
+                                "rows to fold, use another catalog")  # fmt: skip
+    names = [column.name for column in columns]
+    if clauses.model is None:
+        marked = [column.name for column in columns if column.is_marked_key]
+        clauses.key = marked or [c.name for c in columns if c.aggregation is None]
+        if not clauses.key:
+            raise TableError("there is no key: add AGGREGATE KEY (columns) before DISTRIBUTED BY")
+        if not any(column.aggregation for column in columns):
+            raise TableError("no column has an aggregation: add AGGREGATE KEY or UNIQUE KEY")
+    missing = [name for name in clauses.key if name not in names]
+    if missing:
+        raise TableError(f"the key column {missing[0]} doesn't exist; there are {', '.join(names)}")
+    if clauses.key != names[: len(clauses.key)]:
+        raise TableError(
+            f"the key columns ({', '.join(clauses.key)}) should be an ordered prefix of the "
+            f"columns ({', '.join(names)})"
+        )
+    return clauses.key
+
+
+def _check_columns(columns: Sequence[DorisColumn], key: list[str], clauses: _Clauses) -> None:
+    folds = clauses.model in (None, "AGGREGATE")
+    for column in columns:
+        name, kind, root = column.name, column.aggregation, column.type.root
+        if name in key and kind is not None:
+            raise TableError(f"the key column {name} should not have the aggregation {kind}")
+        if name in key and root in NO_KEY:
+            shown = "Float or double" if root in ("FLOAT", "DOUBLE") else "this type"
+            raise TableError(f"the key column {name} has type {root}: {shown} can't be a key")
+        if name not in key and kind is None and folds:
+            raise TableError(f"the column {name} has no aggregation and is not in the key")
+        if kind is not None and not folds:
+            raise TableError(f"the column {name} of a {clauses.model} KEY table aggregates: {kind}")
+        if clauses.is_random and kind in _REPLACES:
+            raise TableError(
+                f"DISTRIBUTED BY RANDOM does not go with the column {name}, which has {kind}"
+            )
+
+
+def _engine(columns: Sequence[DorisColumn], clauses: _Clauses) -> dict[str, str]:
+    if clauses.model in ("UNIQUE", "PRIMARY"):
+        sequence = clauses.properties.pop(_SEQUENCE, None)
+        return {"merge-engine": "deduplicate"} | ({"sequence.field": sequence} if sequence else {})
+    kinds = {
+        f"fields.{column.name}.aggregate-function": column.aggregation
+        for column in columns
+        if column.aggregation is not None
+    }
+    return {"merge-engine": "aggregation"} | kinds
+
+
+def _buckets(key: list[str], clauses: _Clauses) -> dict[str, str]:
+    """With RANDOM too a key has one bucket: rows of equal key are one row to any reader."""
+    outside = [name for name in clauses.hashed if name not in key]
+    if outside:
+        raise TableError(f"DISTRIBUTED BY HASH names {outside[0]}, which is not in the key")
+    hashed = [name for name in clauses.hashed if name not in clauses.partitioning]
+    found = {"bucket-key": ",".join(hashed)} if hashed else {}
+    return found | ({} if clauses.buckets is None else {"bucket": str(clauses.buckets)})
+
+
+def _partitioning(columns: Sequence[DorisColumn], key: list[str], clauses: _Clauses) -> list[str]:
+    kinds = {column.name: column.type.root for column in columns}
+    for name in clauses.partitioning:
+        if name not in key:
+            raise TableError(f"the partition column {name} is not in the key")
+        if clauses.partition_kind == "RANGE" and kinds[name] != "DATE":
+            raise NotSupportedError(
+                f"PARTITION BY RANGE ({name}): a partition is one value of its columns, which fits "
+                f"DATE, not {kinds[name]}; leave the clause out or use LIST"
+            )
+    return clauses.partitioning
+
+
+def _properties(clauses: _Clauses) -> dict[str, str]:
+    return {n: v for n, v in clauses.properties.items() if n.lower() not in _PLACEMENT}

@@ -1,0 +1,98 @@
+"""What every dialect's CREATE TABLE comes to, and how Spark spells it."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from keyfold.dialects.cursor import Cursor
+
+
+@dataclass(frozen=True)
+class Header:
+    """What stands before the columns; `at` is the token after it."""
+
+    table: tuple[str, ...]
+    if_not_exists: bool
+    at: int
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column; type and default are Spark's."""
+
+    name: str
+    type: str
+    is_nullable: bool = True
+    default: str | None = None
+    comment: str | None = None
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A table; `query` is the text after AS."""
+
+    header: Header
+    columns: tuple[Column, ...] = ()
+    key: tuple[str, ...] = ()
+    partitioning: tuple[str, ...] = ()
+    comment: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+    query: str | None = None
+
+
+def header(cursor: Cursor) -> Header:
+    """`CREATE TABLE [IF NOT EXISTS] name`."""
+    cursor.expect("CREATE", "TABLE")
+    if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
+    parts = [cursor.name()]
+    while cursor.accept("."):
+        parts.append(cursor.name())
+    return Header(tuple(parts), if_not_exists, cursor.at)
+
+
+def render(statement: Statement) -> str:
+    """The statement in Spark SQL."""
+    head = statement.header
+    clauses = [
+        "CREATE TABLE IF NOT EXISTS" if head.if_not_exists else "CREATE TABLE",
+        ".".join(map(quoted, head.table)),
+    ]
+    if statement.columns:
+        parts = [_column(column) for column in statement.columns]
+        if statement.key:
+            parts.append(f"PRIMARY KEY ({names(statement.key)}) NOT ENFORCED")
+        clauses.append(f"({', '.join(parts)})")
+    if statement.partitioning:
+        clauses.append(f"PARTITIONED BY ({names(statement.partitioning)})")
+    if statement.comment is not None:
+        clauses.append(f"COMMENT {text(statement.comment)}")
+    if statement.properties:
+        pairs = [f"{text(name)} = {text(value)}" for name, value in statement.properties.items()]
+        clauses.append(f"TBLPROPERTIES ({', '.join(pairs)})")
+    if statement.query is not None:
+        clauses.append(f"AS {statement.query}")
+    return " ".join(clauses)
+
+
+def _column(column: Column) -> str:
+    parts = [quoted(column.name), column.type]
+    parts += [] if column.is_nullable else ["NOT NULL"]
+    parts += [] if column.default is None else [f"DEFAULT {column.default}"]
+    parts += [] if column.comment is None else [f"COMMENT {text(column.comment)}"]
+    return " ".join(parts)
+
+
+def names(of: Iterable[str]) -> str:
+    """Names as a list of SQL identifiers."""
+    return ", ".join(map(quoted, of))
+
+
+def quoted(name: str) -> str:
+    """A name as an SQL identifier."""
+    doubled = name.replace("`", "``")
+    return f"`{doubled}`"
+
+
+def text(value: str) -> str:
+    """A string as Spark writes it."""
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
