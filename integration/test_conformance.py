@@ -29,10 +29,12 @@ def test_own_cases_pass_in_both_layouts(spark: SparkSession) -> None:
 
 
 def changed(raw: dict[str, Any]) -> dict[str, Any]:
-    """The same case, wrong."""
-    if "expect_error" in raw:
-        return {**raw, "expect_error": "no column `k` here"}
-    return {**raw, "expect": [*raw["expect"], raw["expect"][0]], "path_dependent": False}
+    """The same case, wrong: a row more, or rows in place of an error."""
+    if "expect_elements" in raw:
+        return {**raw, "expect_elements": [{"b": [77]}]}
+    rows = raw.get("expect") or [[None for _ in raw["columns"]]]
+    wrong = {**raw, "expect": [*rows, rows[0]], "path_dependent": False}
+    return {name: value for name, value in wrong.items() if name != "expect_error"}
 
 
 def test_wrong_cases_fail(spark: SparkSession, tmp_path: Path) -> None:
