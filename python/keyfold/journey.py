@@ -22,6 +22,9 @@ Json = Mapping[str, Any]
 SEQUENCE = "_SEQUENCE_NUMBER"
 KIND = "_VALUE_KIND"
 ORDINAL = "_ORDINAL"
+FILE_SUFFIX = ".parquet"
+# Parquet with columns Paimon does not know: its readers take this for the format, and refuse it.
+MARKED_SUFFIX = ".keyfold"
 
 
 @dataclass(frozen=True)
@@ -121,6 +124,11 @@ class DataFile:
     max_sequence: int
     schema_id: int
     level: int
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether it has the columns of partial and overwriting writes."""
+        return self.name.endswith(MARKED_SUFFIX)
 
     def to_json(self) -> list[Any]:
         return [
@@ -241,7 +249,9 @@ class WriteSpec:
     `columns` names the incoming columns in order (without `_ORDINAL`); with `ordinal` one more
     int64 column follows them. All rows carry the sequence number `sequence`. `mode` is append,
     overwrite or overwrite_dynamic; `filters` (predicate JSON) select what overwrite replaces.
-    `snapshot` is the one the job was planned on, None for an empty table.
+    `snapshot` is the one the job was planned on, None for an empty table. `named` are the columns
+    the rows say something of, None for all; the others are passed over, whatever they hold.
+    `merge_mode` is default or overwrite: named columns are folded, or replaced.
     """
 
     layout: TableLayout
@@ -252,6 +262,8 @@ class WriteSpec:
     mode: str = "append"
     snapshot: int | None = None
     filters: tuple[Json, ...] = ()
+    named: tuple[str, ...] | None = None
+    merge_mode: str = "default"
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -263,6 +275,8 @@ class WriteSpec:
             "mode": self.mode,
             "snapshot": self.snapshot,
             "filters": list(self.filters),
+            "named": None if self.named is None else list(self.named),
+            "merge_mode": self.merge_mode,
         }
 
     @staticmethod
@@ -276,6 +290,8 @@ class WriteSpec:
             json["mode"],
             json["snapshot"],
             tuple(json.get("filters") or ()),
+            None if json.get("named") is None else tuple(json["named"]),
+            json.get("merge_mode", "default"),
         )
 
 

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from random import Random
 from typing import Any
@@ -151,6 +152,21 @@ def test_aggregate_is_its_definition(
         result.array.validate(full=True)
         found = cells(result.array)
         assert all(map(same, found, expected)), (found, expected)
+
+
+@pytest.mark.parametrize(("aggregate", "kind"), list(bound()))
+@settings(max_examples=20)
+@given(st.integers(0, 2**32), st.integers(1, 40))
+def test_nulls_change_nothing_where_an_aggregate_says_so(
+    aggregate: Aggregate, kind: pa.DataType, seed: int, groups: int
+) -> None:
+    inputs = draw(Random(seed), kind, groups, is_retractable=False)
+    nulls = inputs.column.is_null().to_numpy(zero_copy_only=False)[inputs.order]
+    passed = replace(inputs, ops=np.where(nulls & (inputs.ops == ADD), SKIP, inputs.ops))
+    found, without = by_definition(aggregate, inputs), by_definition(aggregate, passed)
+    if aggregate.passes_nulls:
+        pairs = list(zip(found, without, strict=True))
+        assert all(same(*pair) for pair in pairs if not isinstance(pair[0], Exception)), pairs
 
 
 def test_every_aggregate_of_paimon_that_the_issue_asks_for_is_there() -> None:

@@ -31,6 +31,7 @@ COUNT = Fold(
     reversal="append",
     is_stored_by_paimon=False,
     normalize=counted,
+    normalizes_states=False,
     fold=SUM.fold,
     summary="how many inputs were not NULL; a written value counts 1, whatever it is",
     nulls="count 0",

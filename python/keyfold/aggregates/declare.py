@@ -86,13 +86,17 @@ class Parameter:
 class _Declaration:
     """What every aggregate says of itself.
 
+    `passes_nulls` says that adding a NULL never changes a result: rows of a partial write need no
+    mark for such a column that they don't name. `retains_null` says that a NULL that is added first
+    stays.
     `aliases` are other systems' spellings, in any letter case, `-` for `_` or not. `bind` makes the
     aggregate of one column from its settings, which are by parameter name, and the column's type.
     `refuses` gives the words of what is wrong with a type that `accepts` takes. `reversal` says
     what an older record of a partial-update sequence group does: it is added in front of all others
     ("front"), behind them as if it came last ("append": all functions that don't mind the order),
     or it comes where it came, with the op REVERSED, which only the kernels of "own" see.
-    `normalize` rewrites incoming columns before anything else sees them.
+    `normalize` rewrites incoming columns before anything else sees them, with `normalizes_states`
+    also those that overwrite what is stored.
     `summary`, `nulls` and `retraction` are the words of the documentation's table.
     """
 
@@ -100,6 +104,8 @@ class _Declaration:
     accepts: Accepts
     definition: Callable[[Records], Any]
     is_retractable: bool = False
+    passes_nulls: bool = True
+    retains_null: bool = False
     aliases: tuple[str, ...] = ()
     parameters: tuple[Parameter, ...] = ()
     bind: "Callable[[Settings, DataType], Aggregate] | None" = None
@@ -107,6 +113,7 @@ class _Declaration:
     reversal: Literal["front", "append", "own"] = "front"
     is_stored_by_paimon: bool = True
     normalize: Callable[[pa.Array], pa.Array] | None = None
+    normalizes_states: bool = True
     summary: str = ""
     nulls: str = ""
     retraction: str = ""

@@ -52,4 +52,12 @@ def definition(records: Records) -> Any:
     return result
 
 
-FIRST_VALUE = Pick("first_value", ANY, definition, reversal="own", pick=_pick)
+FIRST_VALUE = Pick(
+    "first_value",
+    ANY,
+    definition,
+    passes_nulls=False,
+    retains_null=True,
+    reversal="own",
+    pick=_pick,
+)

@@ -38,4 +38,6 @@ def definition(records: Records) -> Any:
     return result
 
 
-LAST_VALUE = Pick("last_value", ANY, definition, is_retractable=True, pick=_pick)
+LAST_VALUE = Pick(
+    "last_value", ANY, definition, is_retractable=True, passes_nulls=False, pick=_pick
+)

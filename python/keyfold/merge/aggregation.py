@@ -32,6 +32,7 @@ from keyfold.merge.declare import Engine, Fold, Folded, Step
 from keyfold.merge.functions import aggregate_of, check_functions, refused_retract
 from keyfold.merge.kinds import DELETE, INSERT, Kinds, is_retract
 from keyfold.merge.results import folded_column
+from keyfold.merge.touching import column_ops
 from keyfold.options import TableOptions
 
 
@@ -66,7 +67,7 @@ def _prepare(layout: TableLayout, options: TableOptions, output: Sequence[str]) 
 
 def _fold(plan: _Aggregation, step: Step, drops_deletes: bool) -> Folded:
     ops = _operations(plan, step)
-    _check_retracts(plan, ops)
+    _check_retracts(plan, step, ops)
     without_retracts = np.where(ops == RETRACT, np.int8(SKIP), ops) if _ignoring(plan, ops) else ops
     last, picked = step.last, indices(step.last)
     arrays = [
@@ -110,16 +111,19 @@ def _ignoring(plan: _Aggregation, ops: Ops) -> bool:
     return any(column.ignores_retract for column in plan.columns) and bool((ops == RETRACT).any())
 
 
-def _check_retracts(plan: _Aggregation, ops: Ops) -> None:
-    """TableError if there is a retraction and a column that neither takes nor ignores it."""
+def _check_retracts(plan: _Aggregation, step: Step, ops: Ops) -> None:
+    """TableError if there is a retraction of a column that neither takes nor ignores it."""
+    if not (ops == RETRACT).any():
+        return
     refusing = [
         column
         for column in plan.columns
         if column.aggregate is not None
         and not column.aggregate.is_retractable
         and not column.ignores_retract
+        and (column_ops(step, column.name, ops) == RETRACT).any()
     ]
-    if refusing and (ops == RETRACT).any():
+    if refusing:
         name, aggregate = refusing[0].name, refusing[0].aggregate
         assert aggregate is not None
         raise refused_retract(plan.layout, name, aggregate)
@@ -127,7 +131,8 @@ def _check_retracts(plan: _Aggregation, ops: Ops) -> None:
 
 def _column(plan: _Aggregation, step: Step, column: _Column, ops: Ops) -> pa.Array:
     assert column.aggregate is not None
-    inputs = Inputs(step.columns[column.name], ops, step.order, step.starts)
+    own = column_ops(step, column.name, ops)
+    inputs = Inputs(step.columns[column.name], own, step.order, step.starts)
     return folded_column(plan.layout, step, column.name, column.aggregate, inputs)
 
 
@@ -171,4 +176,24 @@ def _check(layout: TableLayout, options: TableOptions) -> None:
         )
 
 
-AGGREGATION = Engine("aggregation", _check, _prepare, definition, takes_functions=True)
+def _passes_nulls(layout: TableLayout, options: TableOptions, name: str) -> bool:
+    aggregate = aggregate_of(layout, options, name)
+    return aggregate is not None and aggregate.passes_nulls
+
+
+def _retains_nulls(layout: TableLayout, options: TableOptions, name: str) -> bool:
+    aggregate = aggregate_of(layout, options, name)
+    return aggregate is not None and aggregate.retains_null
+
+
+AGGREGATION = Engine(
+    "aggregation",
+    _check,
+    _prepare,
+    definition,
+    takes_functions=True,
+    deletes_remove=lambda options: options.remove_record_on_delete,
+    deletes_clear=lambda options: options.delete_behavior == "allow",
+    passes_nulls=_passes_nulls,
+    retains_nulls=_retains_nulls,
+)

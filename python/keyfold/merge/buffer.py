@@ -13,8 +13,9 @@ from keyfold.merge.accepted import accepted
 from keyfold.merge.columns import combine, indices, take
 from keyfold.merge.declare import Step
 from keyfold.merge.kinds import SEQUENCE_NUMBER, VALUE_KIND
+from keyfold.merge.marks import FIELDS, marks_of
 from keyfold.merge.plan import MergePlan
-from keyfold.merge.run import OUTPUT_ROWS, concatenated_kinds, fold_step
+from keyfold.merge.run import OUTPUT_ROWS, concatenated_kinds, fold_step, mark_columns
 from keyfold.merge.sequence import sort_rows
 
 _MOST_BYTES = 1 << 30
@@ -26,29 +27,36 @@ def fold_unsorted(
 ) -> list[pa.RecordBatch]:
     """Rows of a write, ascending by key, one row a key: `plan.output`, then `_VALUE_KIND` (int8).
 
-    Input batches hold `plan.reads`, `_VALUE_KIND` or not (all +I). Rows of a key fold in order of
-    arrival, or of the int64 column `ordinal`; with it the output also has `_SEQUENCE_NUMBER`, the
-    ordinal of the last folded row, before the kind. Deletes stay, apart from those `ignore-delete`
-    and `ignore-update-before` drop here.
+    Input batches hold `plan.reads`, `_VALUE_KIND` or not (all +I), marks or not. Rows of a key fold
+    in order of arrival, or of the int64 column `ordinal`; with it the output also has
+    `_SEQUENCE_NUMBER`, the ordinal of the last folded row, before the kind. Deletes stay, apart
+    from those `ignore-delete` and `ignore-update-before` drop here. Under a plan with `marks` the
+    last columns are `_NAMED` and `_OVERWRITTEN`.
     """
     batches = [batch for batch in batches if batch.num_rows]
     kinds = concatenated_kinds(batches) if batches else None
-    rows = accepted(plan, kinds, sum(batch.num_rows for batch in batches))
+    marks = marks_of(plan.bits, batches)
+    rows = accepted(plan, kinds, sum(batch.num_rows for batch in batches), marks)
     if not len(rows):
         return []
     columns = {name: _column(batches, name) for name in plan.reads}
     ordinals = None if ordinal is None else combine([batch.column(ordinal) for batch in batches])
-    rows = sort_rows(plan, columns, ordinals, rows)
+    by_fields = marks is None or not marks.has_whole
+    rows = sort_rows(plan, columns, ordinals, rows, by_fields=by_fields)
     keys = encode_closed([columns[name] for name in plan.key])
     words, order = sort_order(keys, rows)
-    step = Step(columns, kinds, order, group_starts(keys, words, order))
-    folded = fold_step(plan, step, False)
+    step = Step(columns, kinds, order, group_starts(keys, words, order), marks)
+    folded = fold_step(plan, step, drop_deletes=False, has_oldest=False)
     arrays, fields = list(folded.arrays), list(plan.schema)
     if ordinals is not None:
         arrays.append(take(ordinals, indices(folded.last)))
         fields.append(pa.field(SEQUENCE_NUMBER, pa.int64(), False))
     arrays.append(row_kinds.to_array(folded.kinds, len(folded.last)))
-    return _sliced(arrays, pa.schema([*fields, pa.field(VALUE_KIND, pa.int8(), False)]))
+    fields.append(pa.field(VALUE_KIND, pa.int8(), False))
+    if plan.marks:
+        arrays += mark_columns(folded.marks, len(folded.last))
+        fields += FIELDS
+    return _sliced(arrays, pa.schema(fields))
 
 
 def _column(batches: Sequence[pa.RecordBatch], name: str) -> pa.Array:

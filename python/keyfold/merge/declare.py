@@ -14,19 +14,22 @@ import pyarrow as pa
 from keyfold.kernels.buffers import Rows
 from keyfold.layout import TableLayout
 from keyfold.merge.kinds import Kinds
+from keyfold.merge.marks import Marks
 from keyfold.options import TableOptions
 
 
 @dataclass(frozen=True)
 class Step:
     """Rows of some keys: group g is rows order[starts[g]:starts[g + 1]] of the columns, in merge
-    order.
+    order. `marks` say which columns a row names and replaces, None where all rows are ordinary;
+    `merge.touching.column_ops` applies them.
     """
 
     columns: Mapping[str, pa.Array]
     kinds: Kinds | None
     order: Rows
     starts: Rows
+    marks: Marks | None = None
 
     @property
     def last(self) -> Rows:
@@ -37,12 +40,13 @@ class Step:
 @dataclass(frozen=True)
 class Folded:
     """One row a group: output columns in order, kinds (None = all +I) and the last merged row of
-    each.
+    each. Engines leave `marks` alone.
     """
 
     arrays: list[pa.Array]
     kinds: Kinds | None
     last: Rows
+    marks: Marks | None = None
 
 
 Fold = Callable[[Step, bool], Folded]
@@ -54,6 +58,10 @@ def _no_columns(layout: TableLayout, options: TableOptions, output: Sequence[str
 
 def _any_kinds(layout: TableLayout, options: TableOptions, kinds: Kinds) -> None:
     pass
+
+
+def _never(layout: TableLayout, options: TableOptions, column: str) -> bool:
+    return False
 
 
 @dataclass(frozen=True)
@@ -69,6 +77,10 @@ class Engine:
     `needs` names columns that the fold of some output columns looks at beside key, output and
     `sequence.field`. `check_kinds` refuses kinds of incoming rows that the engine can't ever fold,
     even where a row is the only one of its key.
+    `deletes_remove` says of a table whether a -D removes the row, `deletes_clear` whether nothing
+    of the -D itself stays either, so that later records start anew. `passes_nulls` says of a column
+    that adding a NULL never changes its result, so that what a partial write does not name needs no
+    mark, and `retains_nulls` that a NULL which comes first stays.
     """
 
     name: str
@@ -79,3 +91,7 @@ class Engine:
     takes_functions: bool = False
     needs: Callable[[TableLayout, TableOptions, Sequence[str]], Iterable[str]] = _no_columns
     check_kinds: Callable[[TableLayout, TableOptions, Kinds], None] = _any_kinds
+    deletes_remove: Callable[[TableOptions], bool] = lambda options: False
+    deletes_clear: Callable[[TableOptions], bool] = lambda options: False
+    passes_nulls: Callable[[TableLayout, TableOptions, str], bool] = _never
+    retains_nulls: Callable[[TableLayout, TableOptions, str], bool] = _never

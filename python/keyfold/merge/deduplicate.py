@@ -12,6 +12,8 @@ from keyfold.layout import TableLayout
 from keyfold.merge.columns import indices, take
 from keyfold.merge.declare import Engine, Fold, Folded, Step
 from keyfold.merge.kinds import Kinds, is_retract
+from keyfold.merge.marks import Flags, Marks
+from keyfold.merge.subset import without
 from keyfold.options import TableOptions
 
 
@@ -37,6 +39,8 @@ def _winners(step: Step, ignores_deletes: bool) -> Rows:
 
 
 def _fold(output: Sequence[str], ignores_deletes: bool, step: Step, drops_deletes: bool) -> Folded:
+    if step.marks is not None:
+        return _fold_by_column(output, ignores_deletes, step, step.marks)
     picks = _winners(step, ignores_deletes)
     kinds: Kinds | None = None
     if step.kinds is not None:
@@ -46,6 +50,28 @@ def _fold(output: Sequence[str], ignores_deletes: bool, step: Step, drops_delete
             picks, kinds = picks[is_added], kinds[is_added]
     picked = indices(picks)
     return Folded([take(step.columns[name], picked) for name in output], kinds, picks)
+
+
+def _fold_by_column(
+    output: Sequence[str], ignores_deletes: bool, step: Step, marks: Marks
+) -> Folded:
+    """Each column from the last row that names it, the kind from the last row; deletes stay."""
+    if ignores_deletes and step.kinds is not None:
+        step = without(step, is_retract(step.kinds) & ~marks.is_marked)
+    arrays = [
+        take(step.columns[name], indices(_last_of(step, marks.names(name) | marks.replaces(name))))
+        for name in output
+    ]
+    kinds = None if step.kinds is None else step.kinds[step.last]
+    return Folded(arrays, kinds, step.last)
+
+
+def _last_of(step: Step, flags: Flags) -> Rows:
+    """The last flagged row of each group, -1 where there is none."""
+    at = np.where(flags[step.order], np.arange(len(step.order)), -1)
+    last = np.maximum.reduceat(at, step.starts[:-1])
+    picks: Rows = np.where(last < 0, -1, step.order[last])
+    return picks
 
 
 def _prepare(layout: TableLayout, options: TableOptions, output: Sequence[str]) -> Fold:
@@ -65,4 +91,12 @@ def definition(
     return records[-1] if records else None
 
 
-DEDUPLICATE = Engine("deduplicate", _check, _prepare, definition, keeps_records=True)
+DEDUPLICATE = Engine(
+    "deduplicate",
+    _check,
+    _prepare,
+    definition,
+    keeps_records=True,
+    deletes_remove=lambda options: True,
+    deletes_clear=lambda options: not options.ignore_delete,
+)

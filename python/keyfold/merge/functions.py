@@ -62,14 +62,20 @@ def chosen_aggregate(layout: TableLayout, options: TableOptions, name: str) -> A
         raise TableError(f"table {layout.name}, column {name}: {error}") from None
 
 
-def normalizers(layout: TableLayout, options: TableOptions) -> dict[str, Normalize]:
-    """By column, what its function does to every value a job writes, before anything folds."""
+def normalizers(
+    layout: TableLayout, options: TableOptions, *, overwrites: bool
+) -> dict[str, Normalize]:
+    """By column, what its function does to every value a job writes, before anything folds, or
+    before it replaces what is stored.
+    """
     found = {}
     unfolded = {*layout.primary_key, *options.sequence_fields, *group_fields(options)}
     for column in layout.columns:
         is_folded = column.name not in unfolded
         aggregate = chosen_aggregate(layout, options, column.name) if is_folded else None
-        if aggregate is not None and aggregate.normalize is not None:
+        if aggregate is None or (overwrites and not aggregate.normalizes_states):
+            continue
+        if aggregate.normalize is not None:
             found[column.name] = aggregate.normalize
     return found
 

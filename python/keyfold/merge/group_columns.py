@@ -34,6 +34,7 @@ from keyfold.merge.group_events import (
 from keyfold.merge.kinds import INSERT, Kinds, is_retract
 from keyfold.merge.results import folded_column
 from keyfold.merge.sequence_groups import SequenceGroup
+from keyfold.merge.touching import column_ops
 
 
 class Grouped:
@@ -51,7 +52,7 @@ class Grouped:
         self._removes_on_delete = removes_on_delete
         self._picks: dict[int, tuple[pa.Array, pa.Array]] = {}
         has_retracts = step.kinds is not None and bool(is_retract(step.kinds).any())
-        self._is_decided = is_aggregated or has_retracts
+        self._is_decided = is_aggregated or has_retracts or step.marks is not None
         self._words, self._present, self._bounds = self._sequences()
 
     def _sequences(self) -> tuple[Words, Masks, Rows]:
@@ -116,15 +117,17 @@ class Grouped:
 
     def last_non_null(self, name: str) -> pa.Array:
         """The last non-null value since the row began."""
-        column = self._step.columns[name]
-        if column.null_count == 0:
+        column, step = self._step.columns[name], self._step
+        if column.null_count == 0 and step.marks is None:
             return take(column, self._last_added)
-        function = aggregates()["last_non_null_value"]
-        assert isinstance(function, Pick)
-        step = self._step
-        return take(
-            column, indices(function.pick(Inputs(column, self._ops, step.order, step.starts)))
-        )
+        return self._picked("last_non_null_value", name, column_ops(step, name, self._ops))
+
+    def _picked(self, function: str, name: str, ops: Events) -> pa.Array:
+        """A column by an aggregate that picks rows."""
+        pick, step = aggregates()[function], self._step
+        assert isinstance(pick, Pick)
+        inputs = Inputs(step.columns[name], ops, step.order, step.starts)
+        return take(step.columns[name], indices(pick.pick(inputs)))
 
     @cached_property
     def _ops(self) -> Events:
@@ -141,7 +144,15 @@ class Grouped:
         return self._settled(-1)[0]
 
     def newest(self, name: str, group: int, is_sequence: bool) -> pa.Array:
-        """A sequence field or protected column, as the group's newest record has it."""
+        """A sequence field or protected column, as the group's newest record has it, or the newest
+        that names it.
+        """
+        if self._step.marks is not None:
+            events = self._decided[0][group]
+            adding = (ADD, RESET, RETRACT, SEED) if is_sequence else (ADD, RESET)
+            ops = np.where(np.isin(events, (RETRACT, SEED)), np.int8(RETRACT), np.int8(SKIP))
+            ops[np.isin(events, adding)] = ADD
+            return self._picked("last_value", name, column_ops(self._step, name, ops))
         if group not in self._picks:
             self._picks[group] = self._newest(group)
         return take(self._step.columns[name], self._picks[group][0 if is_sequence else 1])
@@ -166,7 +177,7 @@ class Grouped:
         self, name: str, group: int, aggregate: Aggregate, ignores_retract: bool
     ) -> pa.Array:
         """A column of a group folded by its aggregate, older records as the function says."""
-        events = self._decided[0][group]
+        events = column_ops(self._step, name, self._decided[0][group])
         reversal = aggregate.reversal
         if ignores_retract:
             events = np.where((events == RETRACT) | (events == LATE_RETRACT), np.int8(SKIP), events)

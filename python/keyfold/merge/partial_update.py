@@ -166,6 +166,18 @@ def _check_conflicts(layout: TableLayout, options: TableOptions) -> None:
             )
 
 
+def _passes_nulls(layout: TableLayout, options: TableOptions, name: str) -> bool:
+    """Whether the column is of no group: there a NULL is no value."""
+    return all(name not in group.columns for group in sequence_groups(options))
+
+
 PARTIAL_UPDATE = Engine(
-    "partial-update", _check, _prepare, definition, takes_functions=True, needs=_needs
+    "partial-update",
+    _check,
+    _prepare,
+    definition,
+    takes_functions=True,
+    needs=_needs,
+    deletes_remove=lambda options: options.partial_remove_on_delete,
+    passes_nulls=_passes_nulls,
 )

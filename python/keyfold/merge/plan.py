@@ -2,8 +2,9 @@
 or write.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import pyarrow as pa
 
@@ -11,11 +12,12 @@ from keyfold import options as table_options
 from keyfold.aggregates.declare import BadRecord
 from keyfold.errors import TableError
 from keyfold.layout import TableLayout
-from keyfold.merge.declare import Fold
+from keyfold.merge.declare import Engine, Fold
 from keyfold.merge.engines import engine
 from keyfold.merge.field_options import check_field_options, stored_functions
-from keyfold.merge.functions import Normalize, normalizers
+from keyfold.merge.functions import normalizers
 from keyfold.merge.kinds import Kinds
+from keyfold.merge.marks import Bits
 from keyfold.merge.results import key_words
 from keyfold.options import TableOptions
 
@@ -26,7 +28,8 @@ class MergePlan:
 
     `output` are the user columns that come out, `reads` those every input batch must hold (output,
     key, sequence fields and what the engine needs, in table order); `key` is the key a bucket is
-    sorted by. `check_kinds` is the engine's, `normalizers` are by column.
+    sorted by. With `marks` results that something older may lie below carry `_NAMED` and
+    `_OVERWRITTEN`.
     """
 
     layout: TableLayout
@@ -34,33 +37,59 @@ class MergePlan:
     output: tuple[str, ...]
     reads: tuple[str, ...]
     key: tuple[str, ...]
-    keeps_records: bool
+    engine: Engine = field(repr=False)
+    bits: Bits
+    marks: bool
     fold: Fold = field(repr=False)
     schema: pa.Schema = field(repr=False)
-    check_kinds: Callable[[TableLayout, TableOptions, Kinds], None] = field(repr=False)
-    normalizers: Mapping[str, Normalize] = field(repr=False, default_factory=dict)
 
-    def normalized(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Rows that a job writes, in the form their columns' functions fold: counts, encodings.
+    def normalized(
+        self, batch: pa.RecordBatch, columns: Iterable[str], *, overwrites: bool
+    ) -> pa.RecordBatch:
+        """Rows that a job writes, in the form their columns' functions fold: counts, encodings;
+        of the columns it names.
 
         TableError naming column and key for a value that has no such form.
         """
-        for name, normalize in self.normalizers.items():
+        if not self.engine.takes_functions:
+            return batch
+        found = normalizers(self.layout, self.options, overwrites=overwrites)
+        for name in found.keys() & set(columns):
             place = batch.schema.get_field_index(name)
             try:
-                column = normalize(batch.column(place))
+                column = found[name](batch.column(place))
             except BadRecord as error:
-                columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-                key = key_words(self.layout, columns, error.group)
+                values = dict(zip(batch.schema.names, batch.columns, strict=True))
+                key = key_words(self.layout, values, error.group)
                 where = f"table {self.layout.name}, column {name}, key ({key})"
                 raise TableError(f"{where}: {error}") from error
             batch = batch.set_column(place, batch.schema.field(place), column)
         return batch
 
+    def check_kinds(self, kinds: Kinds) -> None:
+        """TableError for kinds of incoming rows that the engine can't fold."""
+        self.engine.check_kinds(self.layout, self.options, kinds)
 
-def plan(layout: TableLayout, output: Sequence[str]) -> MergePlan:
+    @property
+    def keeps_records(self) -> bool:
+        """Whether a result is one of the records as it came."""
+        return self.engine.keeps_records
+
+    @cached_property
+    def retaining(self) -> tuple[str, ...]:
+        """The columns for which it matters for ever that no record has named them yet."""
+        retains = self.engine.retains_nulls
+        return tuple(n for n in self.bits.names if retains(self.layout, self.options, n))
+
+    @property
+    def deletes_clear(self) -> bool:
+        """Whether a -D leaves nothing of a row."""
+        return self.engine.deletes_clear(self.options)
+
+
+def plan(layout: TableLayout, output: Sequence[str], *, marks: bool = False) -> MergePlan:
     """The plan that emits `output`; TableError where engine, aggregates and types don't fit
-    together.
+    together. `marks` says that some rows may be partial, overwrite, or begin with a delete.
     """
     options = table_options.parse(layout)
     declared = engine(options.merge_engine, layout.name)
@@ -72,11 +101,11 @@ def plan(layout: TableLayout, output: Sequence[str]) -> MergePlan:
         output=tuple(output),
         reads=tuple(column.name for column in layout.columns if column.name in needed),
         key=layout.key,
-        keeps_records=declared.keeps_records,
+        engine=declared,
+        bits=Bits.of(layout),
+        marks=marks,
         fold=declared.prepare(layout, options, output),
         schema=pa.schema([layout.column(name).arrow_field for name in output]),
-        check_kinds=declared.check_kinds,
-        normalizers=normalizers(layout, options) if declared.takes_functions else {},
     )
 
 

@@ -18,8 +18,10 @@ from keyfold.merge import kinds as row_kinds
 from keyfold.merge.columns import combine, indices, keep, take
 from keyfold.merge.declare import Folded, Step
 from keyfold.merge.kinds import SEQUENCE_NUMBER, VALUE_KIND, Kinds, is_retract
+from keyfold.merge.marked import decided, fold_marked, settled
+from keyfold.merge.marks import FIELDS, Marks, marks_of
 from keyfold.merge.plan import MergePlan
-from keyfold.merge.sequence import sort_groups
+from keyfold.merge.sequence import sort_by_arrival, sort_by_fields
 from keyfold.merge.window import Window, rounds
 
 OUTPUT_ROWS = 1 << 17
@@ -31,8 +33,8 @@ _SYSTEM_FIELDS = [
 
 @dataclass(frozen=True)
 class SortedRun:
-    """Batches sorted by key, each key once, with the columns `plan.reads`, and both system columns
-    optional.
+    """Batches sorted by key, each key once, with the columns `plan.reads`; the system columns
+    (number, kind, marks) are optional.
 
     `sequence` is the least and greatest sequence number of the run, both inclusive.
     """
@@ -57,17 +59,22 @@ def merge_runs(
     *,
     system_columns: bool = False,
     drop_deletes: bool = True,
+    has_oldest: bool = True,
 ) -> Iterator[pa.RecordBatch]:
     """Batches of `plan.output`, ascending by key, one row a key; at most 128 Ki rows each.
 
     Runs are taken in the order of their sequence ranges; where ranges overlap and the runs have
     the column, `_SEQUENCE_NUMBER` decides inside a key. `system_columns` adds the number of the
     last merged record (the greatest of its run where the column is absent) and the kind;
-    `drop_deletes` leaves out -U and -D results.
+    `drop_deletes` leaves out -U and -D results. Without `has_oldest` something older may lie below
+    the runs, so marks stay (under a plan with `marks`). With it they are settled and stay only
+    where it matters that a column was never named (first_value); runs that hold deletes of some
+    columns (a -D with `_OVERWRITTEN`) then need all columns as output.
     """
     runs = sorted(runs, key=lambda run: _age(run.sequence))
     overlap = sequences_overlap([run.sequence for run in runs])
-    merge = _Merge(plan, [run.sequence[1] for run in runs], overlap, system_columns, drop_deletes)
+    greatest = [run.sequence[1] for run in runs]
+    merge = _Merge(plan, greatest, overlap, system_columns, drop_deletes, has_oldest)
     windows = [Window(run.batches, plan.key, len(runs), plan.layout.nullable_key) for run in runs]
     for pieces in rounds(windows):
         for batch in merge.round(pieces):
@@ -86,6 +93,12 @@ class _Merge:
     ranges_overlap: bool
     system_columns: bool
     drop_deletes: bool
+    has_oldest: bool
+
+    @property
+    def keeps_marks(self) -> bool:
+        """Whether results carry marks."""
+        return self.plan.marks and (not self.has_oldest or bool(self.plan.retaining))
 
     def round(self, pieces: Sequence[list[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
         """The merged rows of one round."""
@@ -98,15 +111,21 @@ class _Merge:
 
     def _pass(self, batch: pa.RecordBatch, run: int) -> pa.RecordBatch:
         """Rows of one run, as they are; without retractions where those are dropped."""
-        kinds = row_kinds.of(batch)
+        kinds, marks = row_kinds.of(batch), marks_of(self.plan.bits, [batch])
         numbers = self._numbers([[batch] if at == run else [] for at in range(len(self.greatest))])
         arrays = [batch.column(name) for name in self.plan.output]
-        if self.drop_deletes and kinds is not None and is_retract(kinds).any():
+        if marks is not None and kinds is not None and self.has_oldest:
+            kinds = decided(self.plan, arrays, kinds, marks.is_pending(kinds))
+        passed = Folded(arrays, kinds, np.arange(batch.num_rows), marks)
+        if marks is not None and self.has_oldest:
+            passed = settled(self.plan, passed, self.drop_deletes)
+        elif self.drop_deletes and kinds is not None and is_retract(kinds).any():
             flags = ~is_retract(kinds)
             arrays = [keep(array, flags) for array in arrays]
-            numbers = None if numbers is None else keep(numbers, flags)
-            kinds = kinds[flags]
-        return self._batch(arrays, numbers, kinds, len(arrays[0]) if arrays else batch.num_rows)
+            passed = Folded(arrays, kinds[flags], passed.last[flags])
+        if numbers is not None and len(passed.last) < batch.num_rows:
+            numbers = take(numbers, indices(passed.last))
+        return self._batch(passed, numbers)
 
     def _fold(self, pieces: Sequence[list[pa.RecordBatch]]) -> pa.RecordBatch:
         lengths = [sum(batch.num_rows for batch in parts) for parts in pieces]
@@ -114,16 +133,20 @@ class _Merge:
         columns = {
             name: combine([batch.column(name) for batch in flat]) for name in self.plan.reads
         }
-        kinds = concatenated_kinds(flat)
+        kinds, marks = concatenated_kinds(flat), marks_of(self.plan.bits, flat)
         keys = encode_closed([columns[name] for name in self.plan.key])
         words, order = merge_order(keys, lengths)
         starts = group_starts(keys, words, order)
         numbers = self._numbers(pieces)
-        deciding = numbers if self.ranges_overlap else None
-        sort_groups(self.plan, columns, deciding, kinds, order, starts)
-        folded = fold_step(self.plan, Step(columns, kinds, order, starts), self.drop_deletes)
+        sort_by_arrival(numbers if self.ranges_overlap else None, kinds, order, starts)
+        if marks is None or not marks.has_whole:
+            sort_by_fields(self.plan, columns, order, starts)
+        step = Step(columns, kinds, order, starts, marks)
+        folded = fold_step(
+            self.plan, step, drop_deletes=self.drop_deletes, has_oldest=self.has_oldest
+        )
         taken = take(numbers, indices(folded.last)) if self.system_columns else None
-        return self._batch(folded.arrays, taken, folded.kinds, len(folded.last))
+        return self._batch(folded, taken)
 
     def _numbers(self, batches: Sequence[list[pa.RecordBatch]]) -> pa.Array | None:
         """Sequence numbers of all rows, run by run; None where nobody needs them."""
@@ -136,13 +159,15 @@ class _Merge:
         ]
         return combine(parts)
 
-    def _batch(
-        self, arrays: list[pa.Array], numbers: pa.Array | None, kinds: Kinds | None, rows: int
-    ) -> pa.RecordBatch:
+    def _batch(self, folded: Folded, numbers: pa.Array | None) -> pa.RecordBatch:
+        arrays, rows = folded.arrays, len(folded.last)
         schema = self.plan.schema
         if self.system_columns:
             schema = pa.schema([*schema, *_SYSTEM_FIELDS])
-            arrays = [*arrays, numbers, row_kinds.to_array(kinds, rows)]
+            arrays = [*arrays, numbers, row_kinds.to_array(folded.kinds, rows)]
+        if self.keeps_marks:
+            schema = pa.schema([*schema, *FIELDS])
+            arrays = [*arrays, *mark_columns(folded.marks, rows)]
         if not arrays:
             return pa.RecordBatch.from_struct_array(pa.array([{}] * rows, pa.struct([])))
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
@@ -167,8 +192,19 @@ def concatenated_kinds(batches: Sequence[pa.RecordBatch]) -> Kinds | None:
     return np.concatenate(filled)
 
 
-def fold_step(plan: MergePlan, step: Step, drop_deletes: bool) -> Folded:
-    """One row a group: by the engine, or as they are where no group has two."""
+def mark_columns(marks: Marks | None, rows: int) -> list[pa.Array]:
+    """The columns `_NAMED` and `_OVERWRITTEN` of so many rows."""
+    return [pa.nulls(rows, pa.utf8())] * 2 if marks is None else marks.arrays()
+
+
+def fold_step(plan: MergePlan, step: Step, *, drop_deletes: bool, has_oldest: bool) -> Folded:
+    """One row a group, by the engine, or as they are where no group has two. Rows stand in merge
+    order, or in order of arrival where some replace everything.
+    """
+    may_clear = plan.marks and not has_oldest and plan.deletes_clear
+    has_deletes = may_clear and step.kinds is not None and bool(is_retract(step.kinds).any())
+    if step.marks is not None or has_deletes:
+        return fold_marked(plan, step, has_oldest=has_oldest, drop_deletes=drop_deletes)
     if len(step.starts) - 1 < len(step.order):
         return plan.fold(step, drop_deletes)
     picks = step.order

@@ -34,21 +34,25 @@ def _fields(
         yield keys, valid.astype(np.uint64) if has_nulls else None
 
 
-def sort_groups(
-    plan: MergePlan,
-    columns: Mapping[str, pa.Array],
-    numbers: pa.Array | None,
-    kinds: Kinds | None,
-    order: Rows,
-    starts: Rows,
+def sort_by_arrival(
+    numbers: pa.Array | None, kinds: Kinds | None, order: Rows, starts: Rows
 ) -> None:
-    """Put the rows of each group into merge order, in place; `numbers` only where they decide."""
+    """Put the rows of each group into order of arrival, in place, where sequence numbers decide
+    that.
+    """
+    if numbers is None or len(starts) == len(order) + 1:
+        return
+    if kinds is not None:
+        sort_in_groups(order, starts, ((kinds & 1) ^ 1).astype(np.uint64))
+    sort_in_groups(order, starts, ordered(numbers))
+
+
+def sort_by_fields(
+    plan: MergePlan, columns: Mapping[str, pa.Array], order: Rows, starts: Rows
+) -> None:
+    """Sort the rows of each group, in order of arrival, by the sequence fields, in place."""
     if len(starts) == len(order) + 1:
         return
-    if numbers is not None and kinds is not None:
-        sort_in_groups(order, starts, ((kinds & 1) ^ 1).astype(np.uint64))
-    if numbers is not None:
-        sort_in_groups(order, starts, ordered(numbers))
     is_descending = plan.options.sequence_descending
     for keys, valid in _fields(plan, columns):
         if keys.is_wide:
@@ -60,11 +64,18 @@ def sort_groups(
 
 
 def sort_rows(
-    plan: MergePlan, columns: Mapping[str, pa.Array], ordinals: pa.Array | None, rows: Rows
+    plan: MergePlan,
+    columns: Mapping[str, pa.Array],
+    ordinals: pa.Array | None,
+    rows: Rows,
+    *,
+    by_fields: bool = True,
 ) -> Rows:
     """`rows`, which are in order of arrival, sorted by ordinal and then by the sequence fields."""
     if ordinals is not None:
         rows = radix(ordered(ordinals)[rows], rows)[1]
+    if not by_fields:
+        return rows
     for keys, valid in _fields(plan, columns):
         rows = sort_order(keys, rows, is_descending=plan.options.sequence_descending)[1]
         if valid is not None:

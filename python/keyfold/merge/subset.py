@@ -16,8 +16,11 @@ def without(step: Step, flags: npt.NDArray[np.bool_]) -> Step:
     """
     sizes = np.diff(step.starts)
     stays = ~flags[step.order] | np.repeat(sizes == 1, sizes)
-    if stays.all():
-        return step
+    return step if stays.all() else narrowed(step, stays)
+
+
+def narrowed(step: Step, stays: npt.NDArray[np.bool_]) -> Step:
+    """The step with the flagged of its ordered rows; keys of which nothing is left are left out."""
     left = np.add.reduceat(stays.astype(np.int64), step.starts[:-1])
     starts = np.concatenate(([0], np.cumsum(left[left > 0])))
     return replace(step, order=step.order[stays], starts=starts.astype(np.int64))

@@ -17,24 +17,28 @@ import pyarrow.parquet as pq
 from keyfold import types
 from keyfold.errors import CorruptDataError
 from keyfold.journey import KIND, SEQUENCE, DataFile, ScanSpec
+from keyfold.merge.marks import FIELDS as MARKS
 from keyfold.read.files import Store, open_input
 from keyfold.read.mapping import Source, adapt, sources
 from keyfold.read.predicates import Range, Ranges
 from keyfold.types import Atomic
 
 BATCH_ROWS = 1 << 16
+SYSTEM = (pa.field(SEQUENCE, pa.int64(), False), pa.field(KIND, pa.int8(), False), *MARKS)
 _INSERT, _UPDATE_AFTER = 0, 2
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What to read of each file: table columns, and whether `_SEQUENCE_NUMBER` belongs to them.
+    """What to read of each file: table columns, and whether `_SEQUENCE_NUMBER` belongs to them, or
+    the marks of partial writes even where the file has none.
 
     `keep` says of the key ranges of a row group whether it may hold rows of interest.
     """
 
     columns: tuple[str, ...]
     sequence: bool = False
+    marks: bool = False
     keep: Callable[[Ranges], bool] | None = None
 
 
@@ -42,7 +46,8 @@ def read_file(
     scan: ScanSpec, store: Store, directory: str, file: DataFile, wanted: Wanted
 ) -> Iterator[pa.RecordBatch]:
     """Batches of `wanted.columns` in table types, then `_SEQUENCE_NUMBER` if wanted, then
-    `_VALUE_KIND` (int8) if the file may hold -U or -D. At most 64 Ki rows each.
+    `_VALUE_KIND` (int8) if the file may hold -U or -D, then `_NAMED` and `_OVERWRITTEN` if it has
+    them. At most 64 Ki rows each.
     """
     path = f"{directory}/{file.name}"
     with open_input(store, path) as source:
@@ -61,6 +66,7 @@ def read_file(
         system = [SEQUENCE] if wanted.sequence else []
         if _may_hold_deletes(opened.metadata, leaves, groups):
             system.append(KIND)
+        system += [field.name for field in MARKS] if file.is_marked else []
         number = _common_number(file)
         names = [source.name for source in found if source.stored is not None]
         names += [name for name in system if name != SEQUENCE or number is None]
@@ -70,7 +76,8 @@ def read_file(
         )
         schema = _schema(found, system)
         for batch in batches:
-            yield _adapted(batch, found, schema, number)
+            adapted = _adapted(batch, found, schema, number)
+            yield _with_marks(adapted) if wanted.marks and not file.is_marked else adapted
 
 
 def leaf_positions(metadata: pq.FileMetaData) -> dict[str, int]:
@@ -155,8 +162,15 @@ def _may_retract(chunk: pq.ColumnChunkMetaData) -> bool:
 
 def _schema(found: Sequence[Source], system: Sequence[str]) -> pa.Schema:
     fields = [source.target.arrow_field for source in found]
-    kinds = {SEQUENCE: pa.int64(), KIND: pa.int8()}
-    return pa.schema([*fields, *(pa.field(name, kinds[name], False) for name in system)])
+    own = {field.name: field for field in SYSTEM}
+    return pa.schema([*fields, *(own[name] for name in system)])
+
+
+def _with_marks(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch with marks that are all null."""
+    nulls = [pa.nulls(batch.num_rows, field.type) for field in MARKS]
+    fields = [*batch.schema, *MARKS]
+    return pa.RecordBatch.from_arrays([*batch.columns, *nulls], schema=pa.schema(fields))
 
 
 def _common_number(file: DataFile) -> int | None:

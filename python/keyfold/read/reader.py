@@ -44,19 +44,30 @@ class _Source:
 
     def section(self, section: Section) -> Iterator[pa.RecordBatch]:
         """The rows of one section."""
-        if len(section) == 1:
+        files = [file for run in section for file in run if file.is_marked]
+        if any(file.delete_rows != 0 for file in files):
+            return self._whole(section)
+        if len(section) == 1 and not files:
             return self._raw(section[0])
-        is_numbered = needs_sequence(section)
-        columns = self._plan.reads
-        wanted = Wanted(columns, is_numbered, self._keep if self._is_filtered else None)
+        return self._merged(section, self._plan)
+
+    def _merged(self, section: Section, merge: MergePlan) -> Iterator[pa.RecordBatch]:
+        keep = self._keep if self._is_filtered else None
+        wanted = Wanted(merge.reads, needs_sequence(section), keep=keep)
         runs = [SortedRun(self._batches(run, wanted), _sequences(run)) for run in section]
-        return merge_runs(self._plan, runs)
+        return merge_runs(merge, runs)
+
+    def _whole(self, section: Section) -> Iterator[pa.RecordBatch]:
+        """The same, where whether a row exists hangs on the values of all its columns."""
+        columns = self._scan.layout.arrow_schema.names
+        for batch in self._merged(section, plan(self._scan.layout, columns)):
+            yield batch.select(list(self._scan.columns))
 
     def _raw(self, run: Run) -> Iterator[pa.RecordBatch]:
         columns = self._scan.columns
         if self._range is not None:
             columns = (*columns, *(name for name in self._scan.layout.key if name not in columns))
-        wanted = Wanted(columns, False, self._keep if self._is_filtered else None)
+        wanted = Wanted(columns, keep=self._keep if self._is_filtered else None)
         schema = pa.schema([self._scan.layout.column(n).arrow_field for n in self._scan.columns])
         for batch in self._batches(run, wanted):
             kept = _without_deletes(batch)

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from keyfold.errors import NotSupportedError
+from keyfold.journey import FILE_SUFFIX, MARKED_SUFFIX
 from keyfold.layout import TableLayout
 from keyfold.options import parse
 from keyfold.storage.entries import LiveFile
@@ -81,7 +82,7 @@ def check_files(layout: TableLayout, snapshot: Any, live: Iterable[LiveFile]) ->
         )
     is_ordered = parse(layout).snapshot_ordering
     for file in live:
-        if not file.name.endswith(".parquet"):
+        if not file.name.endswith((FILE_SUFFIX, MARKED_SUFFIX)):
             raise NotSupportedError(
                 f"table {layout.name}: data file {file.name} is not Parquet: it can't be read here"
             )

@@ -19,6 +19,7 @@ from keyfold.worker.overwrite import Replaces, replaced_by
 from keyfold.worker.wire import Frame
 from keyfold.write import writer
 from keyfold.write.renumber import renumber
+from keyfold.write.targets import merge_mode, named_columns, write_option
 
 RANDOM_NUMBERS = 1 << 20
 
@@ -27,6 +28,7 @@ def plan_write(question: Frame) -> dict[str, Any]:
     """The write of a new job, planned on the newest snapshot."""
     table = open_handle(question["table"], question["catalog"]["options"], latest=True)
     table.check_writable()
+    asked = question.get("options") or {}
     spec = WriteSpec(
         layout=table.layout,
         columns=tuple(table.layout.column(name).name for name in question["columns"]),
@@ -36,6 +38,8 @@ def plan_write(question: Frame) -> dict[str, Any]:
         mode=question["mode"],
         snapshot=table.snapshot_id,
         filters=tuple(question["filters"]),
+        named=named_columns(table.layout, write_option(asked, "target-columns"), question["mode"]),
+        merge_mode=merge_mode(table.layout, write_option(asked, "merge_mode")),
     )
     if spec.mode == "overwrite":
         table.live_files(partition_filter=replaced_by(table.layout, spec.filters))

@@ -29,6 +29,8 @@ from keyfold.write.split import Place, grouped
 ORDINAL_ROW_BITS = 33
 MOST_RUNS = 256
 _FAN_IN = 64
+# How runs of one job are merged: the table's older runs lie below them.
+_ABOVE_OTHERS = {"system_columns": True, "drop_deletes": False, "has_oldest": False}
 
 Folded = tuple[list[pa.RecordBatch], tuple[int, int]]
 
@@ -75,7 +77,7 @@ class WriteBuffer:
         bucket.batches.clear()
         runs = [run.open() for run in _reduced(self._plan, bucket.runs)]
         runs += [SortedRun(iter(batches), sequence) for batches, sequence in rest]
-        yield from merge_runs(self._plan, runs, system_columns=True, drop_deletes=False)
+        yield from merge_runs(self._plan, runs, **_ABOVE_OTHERS)
 
     def _spill(self, bucket: _Bucket) -> None:
         bucket.runs += [spill(batches, sequence) for batches, sequence in self._fold(bucket)]
@@ -141,4 +143,4 @@ def _reduced(plan: MergePlan, runs: list[Spilled]) -> list[Spilled]:
 def _merged(plan: MergePlan, runs: Sequence[Spilled]) -> Spilled:
     sequence = min(run.sequence[0] for run in runs), max(run.sequence[1] for run in runs)
     opened = [run.open() for run in runs]
-    return spill(merge_runs(plan, opened, system_columns=True, drop_deletes=False), sequence)
+    return spill(merge_runs(plan, opened, **_ABOVE_OTHERS), sequence)

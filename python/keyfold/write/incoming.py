@@ -18,7 +18,8 @@ def conform(spec: WriteSpec, options: TableOptions, batch: pa.RecordBatch) -> pa
     """The batch with every table column in table order and type, `_VALUE_KIND` where the table has
     a `rowkind.field`, `_ORDINAL` where the job has one; TableError for NULL in a NOT NULL column.
 
-    Incoming columns are taken by position, as `spec.columns` names them; those not named are NULL.
+    Incoming columns are taken by position, as `spec.columns` names them; those the job does not
+    name are NULL, whatever comes in. Where it does not name the `rowkind.field`, rows are +I.
     """
     expected = len(spec.columns) + spec.ordinal
     if batch.num_columns != expected:
@@ -26,11 +27,12 @@ def conform(spec: WriteSpec, options: TableOptions, batch: pa.RecordBatch) -> pa
             f"writing table {spec.layout.name}: expected {expected} columns, "
             f"found {batch.num_columns}"
         )
-    place = {name: position for position, name in enumerate(spec.columns)}
+    named = spec.columns if spec.named is None else spec.named
+    place = {name: at for at, name in enumerate(spec.columns) if name in named}
     fields = list(spec.layout.arrow_schema)
     arrays = [_column(batch, place.get(field.name), field) for field in fields]
     _check_not_null(spec, arrays, fields)
-    if options.rowkind_field is not None:
+    if options.rowkind_field is not None and options.rowkind_field in named:
         texts = arrays[[field.name for field in fields].index(options.rowkind_field)]
         arrays.append(from_text(texts, spec.layout.name, options.rowkind_field))
         fields.append(pa.field(KIND, pa.int8(), False))
@@ -48,8 +50,8 @@ def _column(batch: pa.RecordBatch, place: int | None, field: pa.Field) -> pa.Arr
 
 
 def _check_not_null(spec: WriteSpec, arrays: list[pa.Array], fields: list[pa.Field]) -> None:
-    for array, field in zip(arrays, fields, strict=True):
-        if not field.nullable and array.null_count:
+    for array, own in zip(arrays, fields, strict=True):
+        if not own.nullable and array.null_count:
             raise TableError(
-                f"Cannot write null to non-null column({field.name}) of table {spec.layout.name}"
+                f"Cannot write null to non-null column({own.name}) of table {spec.layout.name}"
             )

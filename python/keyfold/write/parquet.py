@@ -17,8 +17,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from keyfold.errors import TableError
-from keyfold.journey import KIND, SEQUENCE, FileMeta
+from keyfold.journey import FILE_SUFFIX, KIND, MARKED_SUFFIX, SEQUENCE, FileMeta
 from keyfold.layout import TableLayout
+from keyfold.merge.marks import is_marked as has_marks
 from keyfold.options import TableOptions
 from keyfold.read.files import Store, create, remove
 from keyfold.types import is_atomic
@@ -29,7 +30,8 @@ from keyfold.write.stats import as_batch, collect
 
 @dataclass(frozen=True)
 class Target:
-    """Where and how the files of one bucket are written; `names` hands out file names."""
+    """Where and how the files of one bucket are written; `names` hands out file names without their
+    suffix."""
 
     layout: TableLayout
     options: TableOptions
@@ -45,18 +47,27 @@ def write_files(
     """Write sorted batches of all table columns, each key once; returns what was written, in key
     order.
 
-    `_VALUE_KIND` (int8, absent = all +I) and `_SEQUENCE_NUMBER` (int64) are optional columns; with
-    `sequence` given every row carries that number. On an error the files made so far are removed.
+    `_VALUE_KIND` (int8, absent = all +I), `_SEQUENCE_NUMBER` (int64) and marks are optional
+    columns; with `sequence` given every row carries that number. Rows with marks go to files of
+    their own suffix. On an error the files made so far are removed.
     """
     metas: list[FileMeta] = []
     rows = target.options.row_group_rows
-    schema = file_schema(target.layout, is_thin=target.options.thin_files)
+    schemas = [
+        file_schema(target.layout, is_thin=target.options.thin_files, is_marked=flag)
+        for flag in (False, True)
+    ]
     open_file: _OpenFile | None = None
     try:
         for chunk in _regroup(batches, rows):
+            is_marked = any(map(has_marks, chunk.to_batches()))
+            if open_file is not None and is_marked and not open_file.is_marked:
+                metas.append(open_file.close())
+                open_file = None
+            schema = schemas[is_marked if open_file is None else open_file.is_marked]
             table = _stored(chunk, schema, sequence)
             if open_file is None:
-                open_file = _OpenFile(target, schema, table)
+                open_file = _OpenFile(target, schema, table, is_marked)
             open_file.write(table, rows)
             if open_file.size >= target.options.target_file_size:
                 metas.append(open_file.close())
@@ -80,10 +91,11 @@ def delete_files(store: Store, directory: str, files: Iterable[FileMeta]) -> Non
 class _OpenFile:
     """A data file being written."""
 
-    def __init__(self, target: Target, schema: pa.Schema, first: pa.Table) -> None:
+    def __init__(self, target: Target, schema: pa.Schema, first: pa.Table, is_marked: bool) -> None:
         self._target = target
         self._schema = schema
-        self._name = next(target.names)
+        self.is_marked = is_marked
+        self._name = next(target.names) + (MARKED_SUFFIX if is_marked else FILE_SUFFIX)
         self._sink = create(target.store, self._path)
         settings = writer_settings(target.options, schema, first)
         self._writer = pq.ParquetWriter(self._sink, schema, **settings)

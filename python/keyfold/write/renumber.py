@@ -41,10 +41,12 @@ def _renumbered(spec: WriteSpec, message: CommitMessage, sequence: int) -> Commi
     directory = bucket_path(spec.layout, message.partition, message.bucket)
     target = Target(spec.layout, parse(spec.layout), store, directory, file_names())
     scan = ScanSpec(spec.layout, tuple(spec.layout.arrow_schema.names), {})
+    files_before = [_stored(file) for file in message.files]
+    wanted = Wanted(scan.columns, marks=any(file.is_marked for file in files_before))
 
     def rows() -> Iterator[pa.RecordBatch]:
-        for file in message.files:
-            yield from read_file(scan, store, directory, _stored(file), Wanted(scan.columns))
+        for file in files_before:
+            yield from read_file(scan, store, directory, file, wanted)
 
     files = tuple(write_files(target, rows(), sequence))
     delete_files(store, directory, message.files)

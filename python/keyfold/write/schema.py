@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from keyfold.journey import KIND, SEQUENCE
 from keyfold.layout import TableLayout
+from keyfold.merge.marks import FIELDS as MARKS
 from keyfold.read.stored import stored_type
 from keyfold.types import Array, Atomic, DataType, Map, Row
 
@@ -19,12 +20,17 @@ KEY_PREFIX = "_KEY_"
 KEY_ID_BASE = 1073741823
 SEQUENCE_ID = 2147483646
 KIND_ID = 2147483645
+MARK_IDS = (2147483601, 2147483602)
 NESTED_ID_BASE = 536870911
 _DEPTHS = 1024
 
 
-def file_schema(layout: TableLayout, *, is_thin: bool = False) -> pa.Schema:
-    """All columns of a data file of this table, with Parquet field ids."""
+def file_schema(
+    layout: TableLayout, *, is_thin: bool = False, is_marked: bool = False
+) -> pa.Schema:
+    """All columns of a data file of this table, with Parquet field ids; the marks of partial writes
+    come last.
+    """
     keys = [] if is_thin else [layout.column(name) for name in layout.key]
     copies = [
         _field(KEY_PREFIX + column.name, column.type, KEY_ID_BASE + column.id) for column in keys
@@ -33,13 +39,13 @@ def file_schema(layout: TableLayout, *, is_thin: bool = False) -> pa.Schema:
         pa.field(SEQUENCE, pa.int64(), False, _id(SEQUENCE_ID)),
         pa.field(KIND, pa.int8(), False, _id(KIND_ID)),
     ]
-    return pa.schema(
-        [
-            *copies,
-            *system,
-            *(_field(column.name, column.type, column.id) for column in layout.columns),
-        ]
-    )
+    marks = [
+        field.with_metadata(_id(field_id))
+        for field, field_id in zip(MARKS, MARK_IDS, strict=True)
+        if is_marked
+    ]
+    own = [_field(column.name, column.type, column.id) for column in layout.columns]
+    return pa.schema([*copies, *system, *own, *marks])
 
 
 def _id(field_id: int) -> dict[bytes, bytes]:

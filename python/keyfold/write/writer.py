@@ -10,14 +10,16 @@ import pyarrow as pa
 
 from keyfold.journey import CommitMessage, WriteSpec
 from keyfold.layout import TableLayout
-from keyfold.merge.plan import plan
+from keyfold.merge.plan import MergePlan, plan
 from keyfold.options import TableOptions, parse
 from keyfold.read.files import store_of
 from keyfold.read.paths import bucket_path
 from keyfold.write.buffer import WriteBuffer, allowance
 from keyfold.write.incoming import conform
+from keyfold.write.marking import Marking
 from keyfold.write.parquet import Target, delete_files, write_files
 from keyfold.write.split import Place, split
+from keyfold.write.targets import OVERWRITE
 
 
 def write(spec: WriteSpec, batches: Iterable[pa.RecordBatch]) -> list[CommitMessage]:
@@ -27,14 +29,26 @@ def write(spec: WriteSpec, batches: Iterable[pa.RecordBatch]) -> list[CommitMess
     nothing is visible before a commit. On an error the files made so far are removed.
     """
     options = parse(spec.layout)
-    merge = plan(spec.layout, spec.layout.arrow_schema.names)
+    marking = Marking.of(spec, options)
+    has_marks = marking is not None and marking.has_marks
+    merge = plan(spec.layout, spec.layout.arrow_schema.names, marks=has_marks)
     buffer = WriteBuffer(merge, spec.ordinal, allowance(options.write_buffer_size))
     for batch in batches:
         if batch.num_rows:
-            rows = merge.normalized(conform(spec, options, batch))
+            rows = prepared(spec, merge, marking, batch)
             for place, part in split(spec.layout, options, rows):
                 buffer.add(place, part)
     return _written(spec, options, buffer)
+
+
+def prepared(
+    spec: WriteSpec, merge: MergePlan, marking: Marking | None, batch: pa.RecordBatch
+) -> pa.RecordBatch:
+    """Incoming rows as the buffer folds them, with their marks."""
+    named = spec.columns if spec.named is None else spec.named
+    rows = conform(spec, merge.options, batch)
+    rows = merge.normalized(rows, named, overwrites=spec.merge_mode == OVERWRITE)
+    return rows if marking is None else marking.apply(rows, spec.layout)
 
 
 def abandon(spec: WriteSpec, messages: Sequence[CommitMessage]) -> None:
@@ -46,9 +60,9 @@ def abandon(spec: WriteSpec, messages: Sequence[CommitMessage]) -> None:
 
 
 def file_names() -> Iterator[str]:
-    """`data-<uuid>-<n>.parquet`, one uuid an iterator."""
+    """`data-<uuid>-<n>`, one uuid an iterator."""
     writer = uuid.uuid4()
-    return (f"data-{writer}-{number}.parquet" for number in itertools.count())
+    return (f"data-{writer}-{number}" for number in itertools.count())
 
 
 def _written(spec: WriteSpec, options: TableOptions, buffer: WriteBuffer) -> list[CommitMessage]:

@@ -1,0 +1,143 @@
+"""The marks of a job's rows: which columns they name, which they replace, and what a -D does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from keyfold.journey import KIND, WriteSpec
+from keyfold.kernels.buffers import values
+from keyfold.layout import TableLayout
+from keyfold.merge.accepted import check_deletes
+from keyfold.merge.engines import engine
+from keyfold.merge.kinds import DELETE, UPDATE_BEFORE, Kinds, is_retract
+from keyfold.merge.marks import EVERYTHING, FIELDS
+from keyfold.options import TableOptions
+from keyfold.write.targets import OVERWRITE
+
+_Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Marking:
+    """How the rows of one job are marked, all batches alike.
+
+    `named` and `overwritten` are the texts of its +I and +U rows, `named_by_deletes` and
+    `overwritten_by_deletes` those of its -D rows. `has_marks` says whether there can be any,
+    `clears` whether what a -D holds is put to NULL, which is all that Fluss' deletes leave.
+    """
+
+    table: str
+    options: TableOptions
+    has_marks: bool
+    clears: bool
+    is_overwriting: bool
+    named: str | None = None
+    overwritten: str | None = None
+    named_by_deletes: str | None = None
+    overwritten_by_deletes: str | None = None
+
+    @staticmethod
+    def of(spec: WriteSpec, options: TableOptions) -> Marking | None:
+        """The marking of a job; None where its rows stay as they are."""
+        layout, declared = spec.layout, engine(options.merge_engine, spec.layout.name)
+        if spec.mode != "append":  # nothing lies below: rows are whole
+            own = Marking(layout.name, options, False, False, False)
+            return None if options.delete_behavior is None else own
+        is_overwriting = spec.merge_mode == OVERWRITE
+        if spec.named is None and not is_overwriting and options.delete_behavior is None:
+            return None
+        may_delete = options.rowkind_field is not None
+        removes = is_overwriting or declared.deletes_remove(options)
+        named = None if spec.named is None else _ids(layout, spec.named)
+        left = () if spec.named is None else set(layout.arrow_schema.names) - set(spec.named)
+        needs_names = is_overwriting or not all(
+            declared.passes_nulls(layout, options, name) for name in left
+        )
+        everything = EVERYTHING if named is None else named
+        is_partial = named is not None
+        clears = removes and (is_partial or is_overwriting or declared.deletes_clear(options))
+        return Marking(
+            table=layout.name,
+            options=options,
+            has_marks=(is_partial and (needs_names or may_delete))
+            or is_overwriting
+            or (may_delete and declared.deletes_clear(options) and not declared.keeps_records),
+            clears=clears,
+            is_overwriting=is_overwriting,
+            named=named if needs_names else None,
+            overwritten=everything if is_overwriting else None,
+            named_by_deletes="" if is_partial and removes else named,
+            overwritten_by_deletes=everything
+            if is_overwriting or (is_partial and removes)
+            else None,
+        )
+
+    def apply(self, batch: pa.RecordBatch, layout: TableLayout) -> pa.RecordBatch:
+        """The batch with its marks, without rows the table does not take; TableError for a -D
+        where they are disabled.
+        """
+        kinds = _kinds(batch)
+        if kinds is not None and is_retract(kinds).any():
+            batch, kinds = self._accepted(batch, kinds)
+            batch = self._cleared(batch, kinds, layout)
+        if not self.has_marks:
+            return batch
+        deletes = None if kinds is None or not is_retract(kinds).any() else is_retract(kinds)
+        texts = (
+            (self.named, self.named_by_deletes),
+            (self.overwritten, self.overwritten_by_deletes),
+        )
+        arrays = [_texts(batch.num_rows, deletes, *pair) for pair in texts]
+        schema = pa.schema([*batch.schema, *FIELDS])
+        return pa.RecordBatch.from_arrays([*batch.columns, *arrays], schema=schema)
+
+    def _accepted(self, batch: pa.RecordBatch, kinds: Kinds) -> tuple[pa.RecordBatch, Kinds]:
+        """Without -U where deletes remove rows, as Fluss' writers drop it, and without what is
+        ignored.
+        """
+        is_of_fluss = self.options.delete_behavior is not None or self.clears
+        dropped: _Flags = (kinds == UPDATE_BEFORE) & is_of_fluss
+        if not self.is_overwriting:
+            check_deletes(self.table, self.options, kinds)
+            is_ignored = self.options.ignore_delete or self.options.delete_behavior == "ignore"
+            dropped |= is_retract(kinds) & is_ignored
+        kept = ~dropped
+        return batch.filter(pa.array(kept)), kinds[kept]
+
+    def _cleared(self, batch: pa.RecordBatch, kinds: Kinds, layout: TableLayout) -> pa.RecordBatch:
+        """A -D holds its key and NULLs, where columns take them."""
+        deletes = kinds == DELETE
+        if not self.clears or not deletes.any():
+            return batch
+        flags = pa.array(deletes)
+        for place, field in enumerate(batch.schema):
+            is_value = layout.has_column(field.name) and field.name not in layout.primary_key
+            if is_value and field.nullable:
+                nulls = pa.scalar(None, field.type)
+                cleared = pc.if_else(flags, nulls, batch.column(place))
+                batch = batch.set_column(place, field, cleared)
+        return batch
+
+
+def _ids(layout: TableLayout, names: tuple[str, ...]) -> str:
+    """The text of named columns: ids of those outside the primary key."""
+    return ",".join(str(layout.column(n).id) for n in names if n not in layout.primary_key)
+
+
+def _kinds(batch: pa.RecordBatch) -> Kinds | None:
+    place = batch.schema.get_field_index(KIND)
+    return None if place < 0 else values(batch.column(place), np.int8)
+
+
+def _texts(
+    rows: int, deletes: _Flags | None, of_adds: str | None, of_deletes: str | None
+) -> pa.Array:
+    adds = pa.scalar(of_adds, pa.utf8())
+    if deletes is None or of_adds == of_deletes:
+        return pa.repeat(adds, rows)
+    return pc.if_else(pa.array(deletes), pa.scalar(of_deletes, pa.utf8()), adds)

@@ -1,0 +1,103 @@
+"""Which columns a write names and whether it folds or replaces them: options `target-columns` and
+`merge_mode` of a job, checked on the driver (Fluss' partial update and merge mode).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from keyfold.errors import TableError
+from keyfold.layout import TableLayout
+from keyfold.options import parse
+
+DEFAULT, OVERWRITE = "default", "overwrite"
+_NAME = re.compile(r"\s*(?:`((?:[^`]|``)*)`|([^`,]*))\s*(?:,|$)")
+_TAKES_NAMES = ("deduplicate", "partial-update", "aggregation")
+
+
+def named_columns(layout: TableLayout, text: str | None, mode: str) -> tuple[str, ...] | None:
+    """The columns `target-columns` names, in table order; None for all.
+
+    `text` joins names by commas, in backticks where they hold one; letter case counts only where
+    columns differ in nothing else. TableError where the table takes no partial writes, a name is
+    unknown, the key is not whole or, as a partial write may make a row that lacks it, another
+    column is NOT NULL. An INSERT OVERWRITE (`mode`) may name NOT NULL columns: it makes whole rows.
+    """
+    if text is None:
+        return None
+    _check_engine(layout)
+    names = [_column(layout, name) for name in _split(text)]
+    missing = [name for name in layout.primary_key if name not in names]
+    if missing:
+        raise TableError(
+            f"table {layout.name}: The target write columns [{', '.join(names)}] must contain the "
+            f"primary key columns [{', '.join(layout.primary_key)}]."
+        )
+    if len(set(names)) == len(layout.columns):
+        return None
+    for column in layout.columns:
+        is_left = mode == "append" or column.name not in names
+        if column.name not in layout.primary_key and not column.type.nullable and is_left:
+            raise TableError(
+                f"table {layout.name}: Partial Update requires all columns except primary key to "
+                f"be nullable, but column {column.name} is NOT NULL."
+            )
+    return tuple(column.name for column in layout.columns if column.name in names)
+
+
+def merge_mode(layout: TableLayout, text: str | None) -> str:
+    """What `merge_mode` says; TableError for another word, or to overwrite where nothing merges."""
+    mode = (text or DEFAULT).strip().lower()
+    if mode not in (DEFAULT, OVERWRITE):
+        raise TableError(
+            f"option merge_mode of a write to table {layout.name}: expected {DEFAULT} or "
+            f"{OVERWRITE}, found '{text}'"
+        )
+    options = parse(layout)
+    engine = options.merge_engine
+    if mode == OVERWRITE and engine == "deduplicate" and options.version_column is None:
+        raise TableError(
+            f"table {layout.name}: MergeMode OVERWRITE is only supported for tables with a merge "
+            "engine, and here merge-engine is deduplicate: every write replaces"
+        )
+    return mode
+
+
+def write_option(options: Mapping[str, str], name: str) -> str | None:
+    """An option of a job: in any letter case, `-` is `_`."""
+    wanted = name.replace("-", "_")
+    found = [text for own, text in options.items() if own.lower().replace("-", "_") == wanted]
+    return found[0] if found else None
+
+
+def _check_engine(layout: TableLayout) -> None:
+    options = parse(layout)
+    engine = options.merge_engine
+    shown = engine.replace("-", "_") if options.version_column is None else "versioned"
+    if shown == "versioned" or engine not in _TAKES_NAMES:
+        raise TableError(
+            f"table {layout.name}: Partial update is not supported for the {shown} merge engine."
+        )
+
+
+def _split(text: str) -> Sequence[str]:
+    """The names in a list, without their backticks."""
+    names, at = [], 0
+    while at < len(text):
+        found = _NAME.match(text, at)
+        if found is None:
+            raise TableError(f"option target-columns: expected names and commas, found '{text}'")
+        quoted, plain = found.groups()
+        names.append(plain.strip() if quoted is None else quoted.replace("``", "`"))
+        at = found.end()
+    return names
+
+
+def _column(layout: TableLayout, name: str) -> str:
+    if layout.has_column(name):
+        return name
+    alike = [c.name for c in layout.columns if c.name.lower() == name.lower()]
+    if not alike:
+        raise TableError(f"Can not find target column: {name} for table {layout.name}.")
+    return alike[0]

@@ -1,0 +1,244 @@
+"""Writes that name columns, overwrite or delete: whatever jobs and merges they go through, the rows
+are those of a store that keeps one row a key and applies record by record (Fluss' model).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from keyfold.aggregates import aggregates
+from keyfold.aggregates.declare import ADD
+from keyfold.fluss_options import VERSION
+from keyfold.journey import WriteSpec
+from keyfold.layout import TableLayout
+from keyfold.merge import SortedRun, fold_unsorted, merge_runs, plan
+from keyfold.options import parse
+from keyfold.testing.tables import layout
+from keyfold.write.marking import Marking
+from keyfold.write.writer import prepared
+
+VALUES = ("a", "b", "c", "d")
+COLUMNS = {"k": "INT", "op": "STRING"} | dict.fromkeys(VALUES, "INT")
+FUNCTIONS = (
+    "sum",
+    "max",
+    "last_value",
+    "last_non_null_value",
+    "first_value",
+    "first_non_null_value",
+)
+KEYS = 3
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One INSERT: records (kind, row), the columns it names (None = all), and its mode."""
+
+    records: Sequence[tuple[str, Row]]
+    named: tuple[str, ...] | None = None
+    mode: str = "default"
+
+
+def table(**options: str) -> TableLayout:
+    given = {name.replace("__", ".").replace("_", "-"): text for name, text in options.items()}
+    return layout(COLUMNS, ["k"], {"rowkind.field": "op"} | given)
+
+
+class Store:
+    """One row a key; a value is the list of inputs its function folds, from its last start on."""
+
+    def __init__(self, kept: TableLayout) -> None:
+        self.options = parse(kept)
+        self.engine = self.options.merge_engine
+        self.version = kept.options.get(VERSION)
+        self.rows: dict[int, dict[str, list[Any]]] = {}
+
+    def apply(self, job: Job) -> None:
+        named = VALUES if job.named is None else tuple(n for n in VALUES if n in job.named)
+        for kind, record in job.records:
+            if kind == "-D":
+                self.delete(record["k"], named, job)
+            elif kind != "-U":
+                self.upsert(record, named, job)
+
+    def delete(self, key: int, named: Sequence[str], job: Job) -> None:
+        is_ignored = self.options.ignore_delete and job.mode == "default"
+        if key not in self.rows or is_ignored:
+            return
+        row = self.rows[key]
+        if all(self.value(name, row[name]) is None for name in VALUES if name not in named):
+            del self.rows[key]
+        else:
+            row |= {name: [] for name in named}
+
+    def upsert(self, record: Row, named: Sequence[str], job: Job) -> None:
+        old = self.rows.get(record["k"])
+        if job.mode == "default" and self.version is not None and old is not None:
+            stored = self.value(self.version, old[self.version])
+            if (record[self.version] is None and stored is not None) or (
+                stored is not None and record[self.version] < stored
+            ):
+                return
+        row = self.rows.setdefault(record["k"], {name: [] for name in VALUES})
+        for name in named:
+            replaces = job.mode == "overwrite" or self.engine == "deduplicate"
+            row[name] = [record[name]] if replaces else [*row[name], record[name]]
+
+    def value(self, name: str, inputs: list[Any]) -> Any:
+        if self.engine == "deduplicate":
+            return inputs[-1] if inputs else None
+        function = self.options.field_options(name).get("aggregate-function")
+        folding = aggregates()[function or "last_non_null_value"]
+        return folding.definition([(ADD, value) for value in inputs])
+
+    def visible(self) -> dict[int, tuple[Any, ...]]:
+        return {
+            key: tuple(self.value(name, row[name]) for name in VALUES)
+            for key, row in self.rows.items()
+        }
+
+
+@dataclass
+class Run:
+    """What a job, or a merge, left; `has_marks` as its file's suffix would say."""
+
+    batches: list[pa.RecordBatch]
+    sequence: tuple[int, int]
+
+    def open(self) -> SortedRun:
+        return SortedRun(iter(self.batches), self.sequence)
+
+
+def written(kept: TableLayout, job: Job, number: int, random: Random) -> list[Run]:
+    """A job's runs: one, or, as a buffer that spills makes them, several merged into one."""
+    spec = WriteSpec(
+        kept, tuple(COLUMNS), False, number, "job", named=job.named, merge_mode=job.mode
+    )
+    options = parse(kept)
+    marking = Marking.of(spec, options)
+    has_marks = marking is not None and marking.has_marks
+    merge = plan(kept, list(COLUMNS), marks=has_marks)
+    rows = [{**record, "op": kind} for kind, record in job.records]
+    whole = pa.RecordBatch.from_pylist(rows, kept.arrow_schema)
+    parts, start = [], 0
+    while start < whole.num_rows:
+        stop = start + random.choice((1, 3, 100))
+        parts.append(prepared(spec, merge, marking, whole.slice(start, stop - start)))
+        start = stop
+    spills: list[list[pa.RecordBatch]] = [[]]
+    for part in parts:
+        spills[-1].append(part)
+        if random.random() < 0.3:
+            spills.append([])
+    runs = [fold_unsorted(merge, spilled) for spilled in spills]
+    if sum(map(bool, runs)) < 2:
+        return [Run(run, (number, number)) for run in runs if run]
+    sources = [SortedRun(iter(run), (at, at)) for at, run in enumerate(runs) if run]
+    batches = list(
+        merge_runs(merge, sources, system_columns=True, drop_deletes=False, has_oldest=False)
+    )
+    return [Run([without_numbers(batch) for batch in batches], (number, number))]
+
+
+def without_numbers(batch: pa.RecordBatch) -> pa.RecordBatch:
+    return batch.drop_columns(["_SEQUENCE_NUMBER"])
+
+
+def compacted(kept: TableLayout, runs: list[Run], random: Random) -> list[Run]:
+    """Some neighbours merged into one run, the oldest among them or not."""
+    start = random.randrange(len(runs))
+    stop = random.randrange(start, len(runs)) + 1
+    chosen = runs[start:stop]
+    merge = plan(kept, list(COLUMNS), marks=True)
+    batches = merge_runs(
+        merge,
+        [run.open() for run in chosen],
+        system_columns=True,
+        drop_deletes=start == 0,
+        has_oldest=start == 0,
+    )
+    span = chosen[0].sequence[0], chosen[-1].sequence[1]
+    return [*runs[:start], Run([without_numbers(b) for b in batches], span), *runs[stop:]]
+
+
+def read(kept: TableLayout, runs: list[Run]) -> dict[int, tuple[Any, ...]]:
+    merge = plan(kept, list(COLUMNS))
+    rows = pa.Table.from_batches(
+        merge_runs(merge, [run.open() for run in runs]), kept.arrow_schema
+    ).to_pylist()
+    assert len({row["k"] for row in rows}) == len(rows)
+    return {row["k"]: tuple(row[name] for name in VALUES) for row in rows}
+
+
+def random_job(random: Random, kept: TableLayout, *, partial: bool, overwrites: bool) -> Job:
+    named = None
+    if partial and random.random() < 0.7:
+        named = ("k", "op", *(n for n in VALUES if random.random() < 0.5))
+    mode = "overwrite" if overwrites and random.random() < 0.3 else "default"
+    # A NULL that first_value retains outlives a row that a delete of the other columns removes:
+    # that it was removed is not known before the oldest record is.
+    retains = named is not None and "first_value" in kept.options.values()
+    kinds = ("+I", "+I", "+I", "+U", "+I" if retains else "-D", "-U")
+    records = []
+    for _ in range(random.randrange(6)):
+        row = {"k": random.randrange(KEYS)}
+        row |= {name: random.choice((None, 0, 1, 2, 3)) for name in VALUES}
+        records.append((random.choice(kinds), row))
+    return Job(records, named, mode)
+
+
+def tables(random: Random, engine: str) -> TableLayout:
+    if engine == "default":
+        return table(table__delete__behavior="allow")
+    if engine == "versioned":
+        options = {
+            "rowkind.field": "op",
+            "sequence.field": "a",
+            "ignore-delete": "true",
+            "table.delete.behavior": "ignore",
+            VERSION: "a",
+        }
+        return layout(COLUMNS, ["k"], options)
+    functions = {
+        f"fields.{name}.aggregate-function": random.choice(FUNCTIONS)
+        for name in VALUES
+        if random.random() < 0.8
+    }
+    options = {"rowkind.field": "op", "merge-engine": "aggregation"} | functions
+    if random.random() < 0.3:
+        options |= {"ignore-delete": "true", "table.delete.behavior": "ignore"}
+    else:
+        options |= {
+            "aggregation.remove-record-on-delete": "true",
+            "table.delete.behavior": "allow",
+        }
+    return layout(COLUMNS, ["k"], options)
+
+
+@pytest.mark.parametrize("engine", ["default", "aggregation", "versioned"])
+@settings(max_examples=200)
+@given(st.integers(0, 2**32), st.integers(1, 8), st.integers(0, 4))
+def test_any_jobs_and_any_merges_give_the_rows_of_a_store(
+    engine: str, seed: int, jobs: int, merges: int
+) -> None:
+    random = Random(seed)
+    kept = tables(random, engine)
+    store, runs = Store(kept), []
+    for number in range(jobs):
+        job = random_job(
+            random, kept, partial=engine != "versioned", overwrites=engine != "default"
+        )
+        store.apply(job)
+        runs += written(kept, job, number, random)
+    for _ in range(merges if runs else 0):
+        runs = compacted(kept, runs, random)
+    assert read(kept, runs) == store.visible()
