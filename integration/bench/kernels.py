@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from keyfold.kernels import jit
 from keyfold.kernels.closed import encode_closed
@@ -39,6 +40,24 @@ TABLES = {
         "id",
         {"merge-engine": "aggregation", "fields.seq.aggregate-function": "max", **SUMS},
     ),
+    "partial-update": ("id", {"merge-engine": "partial-update"}),
+    "partial-update, 2 sequence groups": (
+        "id",
+        {
+            "merge-engine": "partial-update",
+            "fields.seq.sequence-group": "a,b",
+            "fields.e.sequence-group": "c,d",
+        },
+    ),
+    "partial-update, a group with a sum": (
+        "id",
+        {
+            "merge-engine": "partial-update",
+            "fields.seq.sequence-group": "a,b,c",
+            "fields.a.aggregate-function": "sum",
+        },
+    ),
+    "first-row": ("id", {"merge-engine": "first-row"}),
 }
 
 
@@ -56,6 +75,17 @@ def rows(ids: np.ndarray, random: np.random.Generator) -> pa.RecordBatch:
             "e": random.integers(0, 1000, count).astype(np.int32),
         }
     )
+
+
+def thinned(batch: pa.RecordBatch, random: np.random.Generator) -> pa.RecordBatch:
+    """The same rows, half of the cells beside the key NULL."""
+    columns = [
+        column
+        if name == "id"
+        else pc.if_else(pa.array(random.random(len(column)) < 0.5), column, None)
+        for name, column in zip(batch.schema.names, batch.columns, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
 
 def cut(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -104,6 +134,10 @@ def main() -> None:
     for name, (key, options) in TABLES.items():
         table = layout(COLUMNS, [key], options)
         report(f"merge: {name}", RUNS * each, lambda table=table: merge_all(table, runs))
+    thin = [thinned(run, random) for run in runs]
+    for name in (name for name in TABLES if name.startswith("partial-update")):
+        table = layout(COLUMNS, ["id"], TABLES[name][1])
+        report(f"merge: {name}, half NULL", RUNS * each, lambda table=table: merge_all(table, thin))
     for name, (key, options) in TABLES.items():
         merge = plan(layout(COLUMNS, [key], options), list(COLUMNS))
         report(f"fold a buffer: {name}", 2 * each, lambda merge=merge: fold_unsorted(merge, buffer))

@@ -136,6 +136,8 @@ def _by_field(stored: Mapping[str, str]) -> dict[str, dict[str, str]]:
 
 def check_create(layout: TableLayout) -> None:
     """Refuse unknown and unsupported names and values, and keys that can't work."""
+    if layout.options.get("merge-engine", "").strip().lower() == "first-row":
+        _check_first_row(layout)
     for name, text in layout.options.items():
         check_option(layout, name, text)
     _check_key(layout)
@@ -146,6 +148,22 @@ def check_create(layout: TableLayout) -> None:
             "dynamic and postpone buckets are not supported"
         )
     _check_columns(layout, options)
+
+
+def _check_first_row(layout: TableLayout) -> None:
+    """What does not go with this engine elsewhere either, in Paimon's words."""
+    if layout.options.get("deletion-vectors.enabled", "false").strip().lower() != "false":
+        raise TableError(
+            f"option deletion-vectors.enabled of table {layout.name}: First row merge engine does "
+            "not need deletion vectors because there is no deletion of old data in this merge "
+            "engine."
+        )
+    producer = layout.options.get("changelog-producer", "none").strip().lower()
+    if producer not in ("none", "lookup"):
+        raise TableError(
+            f"option changelog-producer of table {layout.name}: Only support 'none' and 'lookup' "
+            f"changelog-producer on FIRST_ROW merge engine, found '{producer}'"
+        )
 
 
 def check_change(before: TableLayout, after: TableLayout) -> None:

@@ -5,15 +5,16 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from keyfold.kernels.buffers import Rows
+from keyfold.kernels.buffers import Rows, pack
 
 _UNCHECKED = pc.TakeOptions(boundscheck=False)
 
 
 def indices(picks: Rows) -> pa.Array:
     """Arrow indices of picked rows; -1 is null."""
-    missing = picks < 0
-    return pa.array(picks, mask=missing if missing.any() else None)
+    return pa.Array.from_buffers(
+        pa.int64(), len(picks), [pack((picks >= 0).view(np.uint8)), pa.py_buffer(picks)]
+    )
 
 
 def take(column: pa.Array, picked: pa.Array) -> pa.Array:

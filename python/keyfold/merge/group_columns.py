@@ -1,7 +1,7 @@
 """The columns of one partial-update step: what is picked from which record, and what is aggregated.
 
-Without retractions and aggregates a group needs but its newest record; else the events of all
-records are decided once, for all groups.
+Without retractions groups don't touch each other, and one without aggregates needs but its newest
+record; else the events of all records are decided once, for all groups.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from keyfold.aggregates import aggregates
 from keyfold.aggregates.declare import ADD, RESET, RETRACT, REVERSED, SKIP, Aggregate, Inputs, Pick
-from keyfold.kernels.buffers import Rows, Words, ones
+from keyfold.kernels.buffers import Rows, Words, ones, validity
 from keyfold.kernels.groups import group_starts
 from keyfold.kernels.keys import encode_nullable
 from keyfold.kernels.order import sort_order
@@ -28,7 +28,10 @@ from keyfold.merge.group_events import (
     Masks,
     arrange,
     decide,
+    decide_adds,
+    last_present,
     newest,
+    newest_word,
     settle,
 )
 from keyfold.merge.kinds import INSERT, Kinds, is_retract
@@ -46,13 +49,12 @@ class Grouped:
         step: Step,
         groups: Sequence[SequenceGroup],
         removes_on_delete: bool,
-        is_aggregated: bool,
     ) -> None:
         self._layout, self._step, self._groups = layout, step, groups
         self._removes_on_delete = removes_on_delete
         self._picks: dict[int, tuple[pa.Array, pa.Array]] = {}
         has_retracts = step.kinds is not None and bool(is_retract(step.kinds).any())
-        self._is_decided = is_aggregated or has_retracts or step.marks is not None
+        self._is_decided = has_retracts or step.marks is not None
         self._words, self._present, self._bounds = self._sequences()
 
     def _sequences(self) -> tuple[Words, Masks, Rows]:
@@ -71,7 +73,7 @@ class Grouped:
         ]
         present = [mask for _, mask in found]
         if self._removes_on_delete:
-            present.append(np.ones(rows, dtype=np.uint8))
+            present.append(ones(rows))
             bounds.append((0, 0, 1))
         words = [part for parts, _ in found for part in parts]
         return (
@@ -82,14 +84,13 @@ class Grouped:
 
     @cached_property
     def _decided(self) -> tuple[Events, Kinds]:
+        """Events of every group and, last, of columns of none, and the results' kinds."""
         step = self._step
-        rows = len(step.order)
         kinds = np.zeros(self._present.shape[1], np.int8) if step.kinds is None else step.kinds
-        events = np.empty((len(self._bounds) + 1, rows), dtype=np.int8)
+        events = np.empty((len(self._bounds) + 1, len(step.order)), dtype=np.int8)
         out = np.empty(len(step.starts) - 1, dtype=np.int8)
-        decide(
-            self._words, self._present, self._bounds, kinds, step.order, step.starts, events, out
-        )
+        inputs = self._words, self._present, self._bounds, kinds
+        decide(*inputs, step.order, step.starts, events, out)
         return events, out
 
     @property
@@ -119,29 +120,20 @@ class Grouped:
         """The last non-null value since the row began."""
         column, step = self._step.columns[name], self._step
         if column.null_count == 0 and step.marks is None:
-            return take(column, self._last_added)
-        return self._picked("last_non_null_value", name, column_ops(step, name, self._ops))
+            return take(column, self._settled(-1)[0] if self._is_decided else self._last)
+        if self._is_decided:
+            return self._picked("last_non_null_value", name, self._decided[0][-1])
+        picks = np.empty(len(step.starts) - 1, dtype=np.int64)
+        last_present(validity(column), step.order, step.starts, picks)
+        return take(column, indices(picks))
 
     def _picked(self, function: str, name: str, ops: Events) -> pa.Array:
         """A column by an aggregate that picks rows."""
         pick, step = aggregates()[function], self._step
         assert isinstance(pick, Pick)
-        inputs = Inputs(step.columns[name], ops, step.order, step.starts)
+        own = column_ops(step, name, ops)
+        inputs = Inputs(step.columns[name], own, step.order, step.starts)
         return take(step.columns[name], indices(pick.pick(inputs)))
-
-    @cached_property
-    def _ops(self) -> Events:
-        """Ops of columns of no group."""
-        if not self._is_decided:
-            return ones(len(self._step.order)).view(np.int8)
-        ops: Events = self._decided[0][-1]
-        return ops
-
-    @cached_property
-    def _last_added(self) -> pa.Array:
-        if not self._is_decided:
-            return self._last
-        return self._settled(-1)[0]
 
     def newest(self, name: str, group: int, is_sequence: bool) -> pa.Array:
         """A sequence field or protected column, as the group's newest record has it, or the newest
@@ -152,20 +144,21 @@ class Grouped:
             adding = (ADD, RESET, RETRACT, SEED) if is_sequence else (ADD, RESET)
             ops = np.where(np.isin(events, (RETRACT, SEED)), np.int8(RETRACT), np.int8(SKIP))
             ops[np.isin(events, adding)] = ADD
-            return self._picked("last_value", name, column_ops(self._step, name, ops))
+            return self._picked("last_value", name, ops)
         if group not in self._picks:
-            self._picks[group] = self._newest(group)
+            found = self._settled(group) if self._is_decided else (self._newest(group),) * 2
+            self._picks[group] = found
         return take(self._step.columns[name], self._picks[group][0 if is_sequence else 1])
 
-    def _newest(self, group: int) -> tuple[pa.Array, pa.Array]:
-        if self._is_decided:
-            return self._settled(group)
-        step = self._step
-        picks = np.empty(len(step.starts) - 1, dtype=np.int64)
+    def _newest(self, group: int) -> pa.Array:
+        order, starts, present = self._step.order, self._step.starts, self._present[group]
+        picks = np.empty(len(starts) - 1, dtype=np.int64)
         first, stop, _ = self._bounds[group].tolist()
-        newest(self._words, self._present[group], first, stop, step.order, step.starts, picks)
-        picked = indices(picks)
-        return picked, picked
+        if stop - first == 1:
+            newest_word(self._words[first], present, order, starts, picks)
+        else:
+            newest(self._words, present, first, stop, order, starts, picks)
+        return indices(picks)
 
     def _settled(self, group: int) -> tuple[pa.Array, pa.Array]:
         step = self._step
@@ -173,11 +166,21 @@ class Grouped:
         settle(self._decided[0][group], step.order, step.starts, sequence, protected)
         return indices(sequence), indices(protected)
 
+    def _events(self, group: int) -> Events:
+        if self._is_decided:
+            decided: Events = self._decided[0][group]
+            return decided
+        order, starts = self._step.order, self._step.starts
+        first, stop, _ = self._bounds[group].tolist()
+        events = np.empty(len(order), dtype=np.int8)
+        decide_adds(self._words, self._present[group], first, stop, order, starts, events)
+        return events
+
     def aggregated(
         self, name: str, group: int, aggregate: Aggregate, ignores_retract: bool
     ) -> pa.Array:
         """A column of a group folded by its aggregate, older records as the function says."""
-        events = column_ops(self._step, name, self._decided[0][group])
+        events = column_ops(self._step, name, self._events(group))
         reversal = aggregate.reversal
         if ignores_retract:
             events = np.where((events == RETRACT) | (events == LATE_RETRACT), np.int8(SKIP), events)

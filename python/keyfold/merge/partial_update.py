@@ -98,8 +98,7 @@ def _fold(plan: _Plan, step: Step, drops_deletes: bool) -> Folded:
         step = without(step, is_retract(step.kinds))
     if not plan.takes_retracts:
         _check_retracts(plan, step)
-    is_decided = any(column.aggregate is not None for column in plan.columns)
-    grouped = Grouped(plan.layout, step, plan.groups, plan.removes_on_delete, is_decided)
+    grouped = Grouped(plan.layout, step, plan.groups, plan.removes_on_delete)
     arrays = []
     for column in plan.columns:
         if column.is_key:
