@@ -18,7 +18,7 @@ def definition(records: Records) -> bytes | None:
 
 def union(states: list[bytes]) -> bytes:
     """The portable bytes of the union, run-optimised."""
-    return bitmaps.write32(BitMap.union(*map(bitmaps.read32, states)))
+    return bitmaps.write32(bitmaps.union(list(map(bitmaps.read32, states))))
 
 
 def normalize(column: pa.Array) -> pa.Array:

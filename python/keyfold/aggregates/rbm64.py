@@ -19,7 +19,7 @@ def definition(records: Records) -> bytes | None:
 
 def union(states: list[bytes]) -> bytes:
     """Java's bytes of the union, run-optimised."""
-    return bitmaps.write64(BitMap64.union(*map(bitmaps.read64, states)))
+    return bitmaps.write64(bitmaps.union(list(map(bitmaps.read64, states))))
 
 
 RBM64 = Combine(

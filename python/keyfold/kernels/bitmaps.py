@@ -2,7 +2,7 @@
 they stand in: portable 32 bit, portable 64 bit, and Java's `Roaring64Bitmap` (see `art`).
 
 A form is recognised when all of its bytes can be walked to the very end; where the first bytes fit
-two forms, that decides. Sets are united by pyroaring, which also checks what containers hold.
+two forms, that decides. Sets are pyroaring's, which also checks what containers hold.
 """
 
 import struct
@@ -44,10 +44,10 @@ def form(state: bytes) -> str | None:
 
 def read32(state: bytes) -> Any:
     """The BitMap of any form; BitmapError for values above 2^32 - 1 and bad bytes."""
-    found, _ = _walked(state)
-    if found == PORTABLE32:
+    if _looks32(state) and not _looks64(state):
         return _checked(BitMap, state)
-    return _fitting(read64(state))
+    found, _ = _walked(state)
+    return _checked(BitMap, state) if found == PORTABLE32 else _fitting(read64(state))
 
 
 def read64(state: bytes) -> Any:
@@ -60,6 +60,16 @@ def read64(state: bytes) -> Any:
     if found == PORTABLE32:
         return _checked(BitMap64, struct.pack("<QI", 1, 0) + state)
     return _checked(BitMap64, state)
+
+
+def union(sets: list[Any]) -> Any:
+    """The union of sets of one kind, neighbours first. pyroaring's own union of many is up to 8
+    times as slow where containers are many and small, at best half as slow where they are full.
+    """
+    while len(sets) > 1:
+        rest = sets[len(sets) & ~1 :]
+        sets = [sets[i] | sets[i + 1] for i in range(0, len(sets) - 1, 2)] + rest
+    return sets[0]
 
 
 def write32(bitmap: BitMap) -> bytes:
@@ -111,6 +121,8 @@ def _checked(kind: Any, state: Any) -> Any:
 
 def _walked(state: bytes) -> tuple[str, Table]:
     """The form, and for Java's the containers too; BitmapError for none."""
+    if _looks_java(state) and not _looks64(state):
+        return JAVA, _walk_java(state)
     nearest: BitmapError | None = None
     for name, looks, walk in _FORMS:
         if looks(state):
