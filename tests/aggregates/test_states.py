@@ -309,11 +309,11 @@ def test_writing_brings_bitmaps_into_the_column_s_form(engine: str) -> None:
     narrow, wide = BitMap([1, 2**31]), BitMap64([1, 2**31])
     states = [bitmaps.write32(narrow), bitmaps.write64(wide), wide.serialize(), b"?", None]
     rows = [(0, {"k": n, "g": 1, "a": state, "b": state}) for n, state in enumerate(states)]
-    found = plan(table, ["k"]).normalized(batch(table, rows))
+    found = plan(table, ["k"]).normalized(batch(table, rows), ["a", "b"], overwrites=False)
     assert found.column("a").to_pylist() == [states[0]] * 3 + [b"?", None]
     assert found.column("b").to_pylist() == [states[1]] * 3 + [b"?", None]
     bad = batch(table, [rows[0], (0, {**rows[0][1], "k": 9, "a": BitMap64([2**32]).serialize()})])
     with pytest.raises(
         TableError, match=rf"column a, key \(k = 9\): .* it holds {2**32}, expected"
     ):
-        plan(table, ["k"]).normalized(bad)
+        plan(table, ["k"]).normalized(bad, ["a", "b"], overwrites=False)
