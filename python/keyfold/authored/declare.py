@@ -86,14 +86,16 @@ def engine(columns: Mapping[str, str], *, name: str | None = None) -> Decorator:
     """A merge engine: `function(kept, row)` says whether row takes kept's place; numba compiles it.
 
     Rows come in merge order, as named tuples of `columns` (names and SQL types that the table must
-    have), NULL as None; the row that is kept is kept whole.
+    have), NULL as None; with NOT NULL behind a type the table's column must be so too. The row that
+    is kept is kept whole.
     """
 
     def declare(function: Callable[..., Any]) -> Function:
         called = name or plain(function).__name__
         if not columns or not isinstance(columns, Mapping):
             raise FunctionError(f"merge engine '{called}': columns must be a dict of SQL types")
-        shapes.checked(f"merge engine '{called}'", columns, shapes.EVERY)
+        known = [*shapes.EVERY, *(kind + shapes.NOT_NULL for kind in shapes.EVERY)]
+        shapes.checked(f"merge engine '{called}'", columns, known)
         made = Function(
             "engine", called, function, columns={n: t.upper() for n, t in columns.items()}
         )

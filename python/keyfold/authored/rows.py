@@ -77,9 +77,11 @@ def form_of(own: Function, layout: TableLayout) -> Shape:
         if not layout.has_column(name):
             raise TableError(f"{wanted}; the table has {', '.join(layout.arrow_schema.names)}")
         column = layout.column(name)
-        if not shapes.SCALARS[kind].test(types.to_arrow(column.type)):
+        scalar, may_be_null = shapes.of_column(kind)
+        is_null_refused = column.type.nullable and not may_be_null
+        if is_null_refused or not scalar.test(types.to_arrow(column.type)):
             raise TableError(f"{wanted}, found {types.describe(column.type)}")
-        slots.append(Slot(name, shapes.SCALARS[kind].kind, column.type.nullable))
+        slots.append(Slot(name, scalar.kind, column.type.nullable))
     return Shape(tuple(slots), True)
 
 

@@ -58,6 +58,7 @@ SCALARS = {
 NUMBERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE")
 FIXED = tuple(name for name, scalar in SCALARS.items() if scalar.kind != "bytes")
 EVERY = tuple(SCALARS)
+NOT_NULL = " NOT NULL"
 
 
 def _is_micros(kind: pa.DataType) -> bool:
@@ -83,6 +84,12 @@ def checked(
     if not found:
         raise FunctionError(f"{function}: no types are declared")
     return made
+
+
+def of_column(declared: str) -> tuple[Scalar, bool]:
+    """The type of an engine's column, and whether it may be NULL."""
+    name = declared.removesuffix(NOT_NULL)
+    return SCALARS[name], name == declared
 
 
 def accepts(declared: tuple[str, ...] | dict[str, str]) -> Accepts:

@@ -69,7 +69,8 @@ def compile_all(own: Function) -> None:
         for kind in examples(own):
             compile_for(own, kind)
     elif own.form == "engine":
-        slots = [Slot(name, shapes.SCALARS[kind].kind, True) for name, kind in own.columns.items()]
+        found = {name: shapes.of_column(kind) for name, kind in own.columns.items()}
+        slots = [Slot(name, scalar.kind, is_null) for name, (scalar, is_null) in found.items()]
         try:
             compiled(loops.pick(Shape(tuple(slots), True), own.function))
         except CompileError as error:

@@ -1,1 +1,10 @@
-"""Shipped for authors of aggregates and engines: slow definitions, rows as text, random values."""
+"""Shipped for authors of aggregates and engines: slow definitions, rows as text, random values.
+
+For a function of your own: `check` it on random data, see what `merged` rows as text become, and
+`bench` it beside a built-in one.
+"""
+
+from keyfold.testing.checks import CheckError, check
+from keyfold.testing.own import Figure, bench, merged, using
+
+__all__ = ["CheckError", "Figure", "bench", "check", "merged", "using"]

@@ -60,8 +60,8 @@ def cells(column: pa.Array) -> list[Any]:
 
 
 def parse(table: TableLayout, text: str) -> list[Record]:
-    """Records written as `+I 1 a null | -D 2 b 3`: a kind, then a word a column; INT and STRING
-    columns.
+    """Records written as `+I 1 a null | -D 2 b 3`: a kind, then a word a column; of numbers,
+    BOOLEAN and STRING.
     """
     made = []
     for line in text.split("|"):
@@ -74,12 +74,22 @@ def parse(table: TableLayout, text: str) -> list[Record]:
 def _cell(column: Column, word: str) -> Any:
     if word == "null":
         return None
-    return int(word) if pa.types.is_integer(types.to_arrow(column.type)) else word
+    kind = types.to_arrow(column.type)
+    if pa.types.is_boolean(kind):
+        return {"true": True, "false": False}[word]
+    if pa.types.is_floating(kind):
+        return float(word)
+    return int(word) if pa.types.is_integer(kind) else word
 
 
 def render(found: Sequence[Record]) -> str:
     """The inverse of `parse`."""
     return " | ".join(
-        " ".join([NAMES[kind], *("null" if v is None else str(v) for v in values.values())])
-        for kind, values in found
+        " ".join([NAMES[kind], *map(_word, values.values())]) for kind, values in found
     )
+
+
+def _word(value: Any) -> str:
+    if value is None:
+        return "null"
+    return str(value).lower() if isinstance(value, bool) else str(value)

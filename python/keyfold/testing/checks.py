@@ -1,0 +1,201 @@
+"""`check`: whether a user's function is what a merge needs, on random data, its kernel included.
+
+The same rows of a key are folded in any grouping: when they are written, compacted, read. So a
+function must not care where groups are cut, and the compiled form must do what Python does.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from keyfold import types
+from keyfold.aggregates.declare import ADD, RETRACT, Aggregate, BadRecord, Inputs
+from keyfold.authored import failing, rows, shapes, shipping
+from keyfold.authored.declare import aggregate_of
+from keyfold.authored.function import Function
+from keyfold.merge import fold_unsorted, plan
+from keyfold.merge.results import column_result
+from keyfold.testing.own import using
+from keyfold.testing.tables import batch, cells, layout, records
+from keyfold.testing.types import logical_type, paimon_name, small_value
+
+Values = Callable[[Random], Any]
+
+
+class CheckError(AssertionError):
+    """A function that is not what a merge needs, with the values that show it."""
+
+
+def check(
+    function: Function,
+    values: Values | None = None,
+    *,
+    types: str | Sequence[str] = ("BIGINT", "DOUBLE", "STRING"),
+    rounds: int = 200,
+    seed: int = 0,
+) -> None:
+    """CheckError, with values that show it, unless on random data the compiled function equals
+    plain Python, folding in any grouping gives the same, the identity changes nothing and a
+    retraction takes back what was added. FunctionError where it does not compile.
+
+    `values(random)` makes one value, for functions that take only some; `types` are SQL names to
+    try a combine or gather with. Floats may differ by rounding.
+    """
+    shipping.loads(shipping.dumps(function))
+    if function.form == "engine":
+        _check_engine(function, values, Random(seed), rounds)
+        return
+    names = [types] if isinstance(types, str) else list(types)
+    declared = function.types if function.types is not None else tuple(n.upper() for n in names)
+    for kind in [declared] if isinstance(declared, dict) else declared:
+        _Trial(function, kind, values, Random(seed)).run(rounds)
+
+
+class _Trial:
+    """One aggregate for one type, and the random values it is tried with."""
+
+    def __init__(
+        self,
+        own: Function,
+        kind: str | dict[str, str],
+        values: Values | None,
+        random: Random,
+    ) -> None:
+        self.own, self.random = own, random
+        logical = logical_type(kind)
+        self.arrow = types.to_arrow(logical)
+        declared = aggregate_of(own)
+        assert declared.bind is not None
+        self.bound: Aggregate = declared.bind({}, logical)
+        self.value = values or (lambda random: small_value(kind, random))
+
+    def run(self, rounds: int) -> None:
+        for _ in range(rounds):
+            drawn = [self._drawn() for _ in range(self.random.randrange(1, 8))]
+            self._try(drawn)
+
+    def _drawn(self) -> Any:
+        return None if self.random.random() < 0.1 else self.value(self.random)
+
+    def _try(self, drawn: list[Any]) -> None:
+        whole = self.folded(drawn)
+        self._same(whole, self._defined(drawn), drawn, "compiled it gives {}, plain Python {}")
+        cut = self.random.randrange(len(drawn) + 1)
+        left = [self.folded(drawn[:cut])] if cut else []
+        right = [self.folded(drawn[cut:])] if cut < len(drawn) else []
+        what = "folded at once that is {}, but {}"
+        self._same(
+            whole,
+            self.folded(left + drawn[cut:]),
+            drawn,
+            f"{what} with the first {cut} folded before",
+        )
+        self._same(
+            whole,
+            self.folded(drawn[:cut] + right),
+            drawn,
+            f"{what} with the rest after {cut} folded before",
+        )
+        if self.own.retract is not None and drawn[-1] is not None:
+            self._same(
+                whole,
+                self.folded([*drawn, drawn[-1], drawn[-1]], retracts=1),
+                drawn,
+                "adding the last once more and taking it back changes {} to {}",
+            )
+            self._identity(drawn[-1])
+
+    def _identity(self, one: Any) -> None:
+        if self.own.form == "fold":
+            form = shapes.shape(self.own.types or (), self.arrow, self.own.sees_nulls)
+            made = self.own(self.own.started(form), shapes.seen(form, one))
+            found = shapes.given(form, self.arrow, made)
+            self._same(one, found, [one], "it is {}, but from the identity it becomes {}")
+
+    def folded(self, drawn: Sequence[Any], retracts: int = 0) -> Any:
+        """What a merge makes of one key's values, the last of which are retracted."""
+        ops = [ADD] * (len(drawn) - retracts) + [RETRACT] * retracts
+        rows = np.arange(len(drawn), dtype=np.int64)
+        starts = np.array([0, len(drawn)], dtype=np.int64)
+        inputs = Inputs(pa.array(drawn, self.arrow), np.array(ops, np.int8), rows, starts)
+        try:
+            return cells(column_result(self.bound, inputs).array)[0]
+        except BadRecord as error:
+            raise CheckError(str(error)) from error
+
+    def _defined(self, drawn: Sequence[Any]) -> Any:
+        if self.own.form in ("combine", "gather") and len(drawn) == 1:
+            return drawn[0]
+        column = cells(pa.array(drawn, self.arrow))
+        try:
+            return self.bound.definition([(ADD, one) for one in column])
+        except failing.StepError as error:
+            raise CheckError(str(error)) from error
+
+    def _same(self, left: Any, right: Any, drawn: Sequence[Any], words: str) -> None:
+        if not close(left, right):
+            told = words.format(shown(left), shown(right))
+            raise CheckError(f"{self.own}, values {' | '.join(map(shown, drawn))}: {told}")
+
+
+def shown(value: Any) -> str:
+    """A value in a message; NULL for None."""
+    return "NULL" if value is None else repr(value)
+
+
+def close(left: Any, right: Any) -> bool:
+    """Whether two values are one but for rounding."""
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(close(left[k], right[k]) for k in left)
+    if isinstance(left, float | np.floating) and isinstance(right, float | int | np.floating):
+        if math.isnan(left) or math.isnan(right):
+            return math.isnan(left) and math.isnan(right)
+        width = 1e-4 if isinstance(left, np.float32) else 1e-9
+        return math.isclose(left, right, rel_tol=width, abs_tol=width)
+    return bool(left == right)
+
+
+def _check_engine(own: Function, values: Values | None, random: Random, rounds: int) -> None:
+    """Rows of one key, merged at once and in two parts, and by plain Python."""
+    kinds = {name: shapes.of_column(kind) for name, kind in own.columns.items()}
+    columns = {
+        name: paimon_name(scalar.name) + ("" if may_be_null else shapes.NOT_NULL)
+        for name, (scalar, may_be_null) in kinds.items()
+    }
+    table = layout({"key": "INT", "row": "INT", **columns}, ["key"], {"merge-engine": own.name})
+
+    def drawn(number: int) -> dict[str, Any]:
+        made = {
+            name: None
+            if may_be_null and random.random() < 0.1
+            else small_value(scalar.name, random)
+            for name, (scalar, may_be_null) in kinds.items()
+        }
+        return {"key": 1, "row": number, **(made if values is None else values(random))}
+
+    def merged(some: list[dict[str, Any]]) -> dict[str, Any]:
+        found = fold_unsorted(
+            plan(table, table.arrow_schema.names), [batch(table, [(0, r) for r in some])]
+        )
+        return records(found)[0][1]
+
+    with using(own):
+        for _ in range(rounds):
+            some = [drawn(number) for number in range(random.randrange(2, 7))]
+            cut, whole = random.randrange(1, len(some)), merged(some)
+            ways = {
+                "plain Python": rows.kept(own, some),
+                f"the first {cut} merged before": merged([merged(some[:cut]), *some[cut:]]),
+                f"the rest after {cut} merged before": merged([*some[:cut], merged(some[cut:])]),
+            }
+            for way, found in ways.items():
+                if found["row"] != whole["row"]:
+                    told = " | ".join(str({n: r[n] for n in own.columns}) for r in some)
+                    raise CheckError(
+                        f"{own}, rows {told}: at once row {whole['row'] + 1} is kept, "
+                        f"by {way} row {found['row'] + 1}"
+                    )

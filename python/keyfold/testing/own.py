@@ -1,0 +1,119 @@
+"""Users' functions outside Spark: found by name, merged from rows as text, timed."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from keyfold import types
+from keyfold.aggregates import aggregates, provided
+from keyfold.aggregates.declare import Aggregate, Inputs
+from keyfold.authored import shipping
+from keyfold.authored.declare import aggregate_of
+from keyfold.authored.function import Function
+from keyfold.authored.sources import Sources
+from keyfold.merge import SortedRun, fold_unsorted, merge_runs, plan
+from keyfold.merge.results import column_result
+from keyfold.testing.tables import batch, layout, parse, records, render
+from keyfold.testing.types import logical_type, small_value
+
+ROUNDS = 5
+
+
+@contextmanager
+def using(*functions: Function) -> Iterator[None]:
+    """Find these functions by name inside, as a session that registered them does."""
+    code = {one.name: shipping.dumps(one) for one in functions}
+    with provided.by(Sources(registered=code)):
+        yield
+
+
+def merged(
+    columns: Mapping[str, str],
+    options: Mapping[str, str],
+    *jobs: str,
+    functions: Sequence[Function] = (),
+) -> str:
+    """What a table holds after these jobs, by keyfold's own merge, as text.
+
+    `columns` are names and types (INT, BIGINT, DOUBLE, BOOLEAN, STRING), the first the key. A job
+    is rows as text, `+I 1 a | -D 2 null`: a kind, then a word a column.
+    """
+    with using(*functions):
+        table = layout(columns, [next(iter(columns))], options)
+        whole = plan(table, list(columns))
+        runs = [fold_unsorted(whole, [batch(table, parse(table, job))]) for job in jobs]
+        sorted_runs = [SortedRun(iter(run), (n, n)) for n, run in enumerate(runs)]
+        return render(records(list(merge_runs(whole, sorted_runs))))
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Rows a second on one core, of a function and of the built-in one it is compared with."""
+
+    function: str
+    type: str
+    rows: float
+    built_in: str
+    built_in_rows: float
+
+    @property
+    def ratio(self) -> float:
+        """How many times the built-in's speed it has."""
+        return self.rows / self.built_in_rows
+
+    def __str__(self) -> str:
+        own, other = self.rows / 1e6, self.built_in_rows / 1e6
+        return (
+            f"{self.function} over {self.type}: {own:.1f} M rows/s, "
+            f"{self.built_in} {other:.1f} M rows/s, ratio {self.ratio:.2f}"
+        )
+
+
+def bench(function: Function, *, rows: int = 1_000_000, group: int = 4) -> list[Figure]:
+    """Time a fold or pick on `rows` rows, `group` a key, for each of its types, beside the built-in
+    `sum` (of BIGINT where the type has none) or `max`; prints and returns the figures.
+    """
+    if function.form not in ("fold", "pick"):
+        raise ValueError(f"{function}: a fold or a pick can be timed alone")
+    declared = function.types or ()
+    figures = []
+    for kind in [declared] if isinstance(declared, dict) else declared:
+        other = "sum" if function.form == "fold" else "max"
+        compared = kind if other == "max" or kind in _SUMMED else "BIGINT"
+        own, built_in = aggregate_of(function), aggregates()[other]
+        figure = Figure(
+            function.name,
+            str(kind),
+            _rate(own, kind, rows, group),
+            f"{other} of {compared}",
+            _rate(built_in, compared, rows, group),
+        )
+        print(figure)
+        figures.append(figure)
+    return figures
+
+
+_SUMMED = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE")
+
+
+def _rate(declared: Aggregate, kind: str | dict[str, str], rows: int, group: int) -> float:
+    logical = logical_type(kind)
+    bound = declared if declared.bind is None else declared.bind({}, logical)
+    random = Random(0)
+    some = [small_value(kind, random) for _ in range(1000)]
+    column = pa.array(some, types.to_arrow(logical)).take(pa.array(np.arange(rows) % 1000))
+    starts = np.append(np.arange(0, rows, group), rows).astype(np.int64)
+    inputs = Inputs(column, np.ones(rows, np.int8), np.arange(rows, dtype=np.int64), starts)
+    return rows / min(_seconds(lambda: column_result(bound, inputs)) for _ in range(ROUNDS))
+
+
+def _seconds(work: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
