@@ -43,10 +43,12 @@ def is_importing() -> bool:
 
 def load(name: str) -> Any:
     """The functions a module declares, or the exception it could not be imported with."""
+    if name in sys.modules:
+        return declared(vars(sys.modules[name]).values())
     _extend_path()
     try:
         with _importing():
-            module = sys.modules.get(name) or importlib.import_module(name)
+            module = importlib.import_module(name)
     except Exception as error:  # a user's module may raise anything
         return error
     return declared(vars(module).values())
