@@ -1,0 +1,137 @@
+"""Results that depend on what was compacted when: the lines of the table in docs/engines.md.
+
+Each case is read as it was written, a file a text, and with everything compacted after each write;
+Paimon answers the same way in both.
+"""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from keyfold.errors import TableError
+from keyfold.layout import TableLayout
+from keyfold.merge import SortedRun, fold_unsorted, merge_runs, plan
+from keyfold.merge.kinds import SEQUENCE_NUMBER
+from keyfold.testing.tables import batch, layout, parse, records, render
+
+COLUMNS = {"k": "INT", "s": "INT", "v": "STRING"}
+LATEST = {"sequence.field": "s"}
+AGGREGATION = {"merge-engine": "aggregation"}
+PARTIAL = {"merge-engine": "partial-update"}
+REMOVING = PARTIAL | {"partial-update.remove-record-on-delete": "true"}
+GROUP = PARTIAL | {"fields.s.sequence-group": "v"}
+
+
+def function(name: str) -> dict[str, str]:
+    return {"fields.v.aggregate-function": name}
+
+
+def merged(found: TableLayout, runs: Sequence[list[pa.RecordBatch]]) -> list[pa.RecordBatch]:
+    """One run of several, as a compaction of all files makes it: without deletes."""
+    sources = [SortedRun(iter(run), (i, i)) for i, run in enumerate(runs)]
+    merge = plan(found, list(COLUMNS))
+    out = list(merge_runs(merge, sources, system_columns=True))
+    return [part.drop_columns([SEQUENCE_NUMBER]) for part in out]
+
+
+def both(options: dict[str, str], *texts: str) -> tuple[str, str]:
+    """What a reader sees without any compaction, and with one after each write."""
+    found = layout(COLUMNS, ["k"], options)
+    merge = plan(found, list(COLUMNS))
+    runs = [fold_unsorted(merge, [batch(found, parse(found, text))]) for text in texts]
+    stored: list[pa.RecordBatch] = []
+    for run in runs:
+        stored = merged(found, [stored, run])
+    return render(records(merged(found, runs))), render(records(stored))
+
+
+@pytest.mark.parametrize(
+    ("name", "as_written", "compacted"),
+    [
+        ("first_value", "+I 1 6 a", "+I 1 6 b"),
+        ("first_non_null_value", "+I 1 6 a", "+I 1 6 b"),
+    ],
+)
+def test_a_late_record_under_sequence_field_with_first_value(
+    name: str, as_written: str, compacted: str
+) -> None:
+    options = AGGREGATION | LATEST | function(name)
+    assert both(options, "+I 1 4 a", "+I 1 6 c", "+I 1 5 b") == (as_written, compacted)
+
+
+@pytest.mark.parametrize("engine", [AGGREGATION, PARTIAL])
+def test_a_late_record_under_sequence_field_with_last_non_null_value(
+    engine: dict[str, str],
+) -> None:
+    found = both(engine | LATEST, "+I 1 4 a", "+I 1 6 null", "+I 1 5 b")
+    assert found == ("+I 1 6 b", "+I 1 6 a")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        LATEST,
+        REMOVING | LATEST,
+        AGGREGATION | LATEST | {"aggregation.remove-record-on-delete": "true"},
+    ],
+)
+def test_a_late_insert_after_a_dropped_tombstone(options: dict[str, str]) -> None:
+    found = both(options, "+I 1 4 a", "-D 1 6 a", "+I 1 5 b")
+    assert found == ("", "+I 1 5 b")
+
+
+def test_a_late_insert_after_a_dropped_tombstone_of_a_group() -> None:
+    options = GROUP | {"partial-update.remove-record-on-sequence-group": "s"}
+    found = both(options, "+I 1 4 a", "-D 1 6 d", "+I 1 5 b")
+    assert found == ("+I 1 6 d", "+I 1 5 b")
+
+
+def test_a_retraction_alone_in_its_file() -> None:
+    options = AGGREGATION | {"fields.s.aggregate-function": "sum"}
+    assert both(options, "-D 1 5 a", "+I 1 3 b") == ("+I 1 -2 b", "+I 1 3 b")
+    refused = AGGREGATION | function("max")
+    with pytest.raises(TableError, match="does not support retraction"):
+        both(refused, "-D 1 5 a", "+I 1 3 b")
+    found = layout(COLUMNS, ["k"], refused)
+    run = fold_unsorted(plan(found, list(COLUMNS)), [batch(found, parse(found, "-D 1 5 a"))])
+    assert records(merged(found, [run])) == []
+
+
+def test_a_row_that_begins_with_a_delete() -> None:
+    found = both(REMOVING, "+I 1 1 old", "-D 1 1 old", "+I 1 2 null")
+    assert found == ("+I 1 2 old", "+I 1 2 null")
+    options = AGGREGATION | {"fields.s.aggregate-function": "sum"}
+    options |= {"aggregation.remove-record-on-delete": "true"}
+    assert both(options, "+I 1 5 a", "-D 1 5 a", "+I 1 3 b") == ("+I 1 8 b", "+I 1 3 b")
+
+
+def test_an_update_before_behind_a_delete() -> None:
+    found = both(REMOVING, "+I 1 1 a", "-D 1 1 a", "-U 1 1 a")
+    assert found == ("+I 1 1 a", "")
+
+
+def test_an_older_null_of_a_group_with_first_non_null_value() -> None:
+    options = GROUP | function("first_non_null_value")
+    found = both(options, "+I 1 5 a", "+I 1 4 null", "+I 1 6 b")
+    assert found == ("+I 1 6 null", "+I 1 6 b")
+
+
+def test_an_update_pair_of_one_job_under_a_function_that_forgets_retractions() -> None:
+    options = AGGREGATION | {"fields.s.aggregate-function": "product"}
+    assert both(options, "+I 1 6 a", "-U 1 6 a", "+U 1 5 a")[0] == "+I 1 5 a"
+    assert both(options, "+I 1 6 a", "-U 1 6 a | +U 1 5 a")[0] == "+I 1 30 a"
+
+
+def test_records_in_sequence_order_give_one_result() -> None:
+    for engine in ({}, PARTIAL, AGGREGATION, AGGREGATION | function("first_value")):
+        as_written, compacted = both(engine | LATEST, "+I 1 4 a", "+I 1 5 null", "+I 1 6 c")
+        assert as_written == compacted
+
+
+def test_the_document_and_these_tests_name_each_other() -> None:
+    document = Path(__file__).parents[2] / "docs" / "engines.md"
+    named = set(re.findall(r"`(test_a\w+)`", document.read_text(encoding="utf-8")))
+    assert named == {name for name in globals() if name.startswith("test_a")}
