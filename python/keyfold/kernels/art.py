@@ -27,6 +27,7 @@ from keyfold.kernels.roaring import (
     Table,
     bad,
     copy,
+    fill,
     number,
     payload_bytes,
     put,
@@ -123,7 +124,8 @@ def parse_containers(data: Mask, at: int, table: Table, slots: Table) -> int:
         slot = table[row, 3]
         if slot < 0 or slot >= len(slots) or slots[slot, 0] < 0:
             return bad(at, SLOT)
-        table[row, 1:] = slots[slot]
+        for i in range(3):
+            table[row, i + 1] = slots[slot, i]
     return at + 16 if at + 16 <= len(data) else bad(at, ENDS)
 
 
@@ -167,7 +169,7 @@ def put_branch(table: Table, stack: Table, top: int, out: Mask, at: int) -> int:
     for i in range(depth, split):
         at = put(out, at, 1, key_byte(table[first, 0], i))
     size = body_bytes(kind)
-    out[at : at + size] = 255 if kind == 2 else 0
+    fill(out, at, size, 255 if kind == 2 else 0)
     for child in range(children):
         row = stack[top + children - 1 - child, 0]
         mark_child(out, at, kind, child, key_byte(table[row, 0], split), 4 if kind == 0 else 8)
@@ -206,8 +208,7 @@ def put_slots(data: Mask, table: Table, out: Mask, at: int) -> int:
         start = table[i, 3]
         size = payload_bytes(data, start, len(data), table[i, 1], table[i, 2])
         at = copy(data, start, size, out, at)
-    out[at : at + slots - count] = 0
-    at += slots - count
+    at = fill(out, at, slots - count, 0)
     return put(out, put(out, put(out, at, 8, count), 4, 0), 4, count - 1)
 
 

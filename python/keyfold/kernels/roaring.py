@@ -78,6 +78,15 @@ def copy(data: Mask, start: int, size: int, out: Mask, at: int) -> int:
     return at + size
 
 
+@kernel("int64(uint8[::1], int64, int64, int64)")
+def fill(out: Mask, at: int, size: int, byte: int) -> int:
+    """Set bytes; gives the place after them."""
+    target = out[at : at + size]
+    for i in range(len(target)):
+        target[i] = byte
+    return at + size
+
+
 @kernel("int64(uint8[::1], int64, int64, int64, int64)")
 def payload_bytes(data: Mask, at: int, end: int, kind: int, cardinality: int) -> int:
     """How long a container's payload is; more than there is left where it ends too early."""
@@ -166,12 +175,12 @@ def put_payload(data: Mask, table: Table, row: int, out: Mask, at: int) -> int:
         size = payload_bytes(data, start, len(data), kind, cardinality)
         return copy(data, start, size, out, at)
     if not is_array:
-        out[at : at + BITMAP_BYTES] = 0
+        fill(out, at, BITMAP_BYTES, 0)
         for i in range(cardinality):
             value = number(data, start + 2 * i, 2)
             out[at + value // 8] |= np.uint8(1 << (value % 8))
         return at + BITMAP_BYTES
-    out[at : at + 2 * cardinality] = 0  # no more values than announced, whatever bits are set
+    fill(out, at, 2 * cardinality, 0)  # no more values than announced, whatever bits are set
     count = 0
     for value in range(1 << 16):
         if count < cardinality and (data[start + value // 8] >> (value % 8)) & 1:
@@ -188,7 +197,7 @@ def put_map(data: Mask, table: Table, first: int, stop: int, out: Mask, at: int)
         has_runs |= table[i, 1] == RUN
     if has_runs:
         at = put(out, at, 4, RUN_COOKIE | (count - 1) << 16)
-        out[at : at + (count + 7) // 8] = 0
+        fill(out, at, (count + 7) // 8, 0)
         for i in range(count):
             out[at + i // 8] |= np.uint8(int(table[first + i, 1] == RUN) << (i % 8))
         at += (count + 7) // 8
