@@ -9,6 +9,7 @@ import base64
 import contextlib
 import json
 import struct
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -20,8 +21,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyroaring import BitMap, BitMap64
 
-from keyfold.kernels import bitmaps
+from keyfold.kernels import art, bitmaps, jit, roaring
 from keyfold.kernels.bitmaps import JAVA, PORTABLE32, PORTABLE64, BitmapError
+from tests.kernels.test_kernels import compared
 
 VECTORS = Path(__file__).resolve().parent.parent / "vectors"
 
@@ -256,3 +258,29 @@ def test_damaged_bytes_are_refused_or_read_but_never_crash(bitmap: BitMap64, see
         bitmaps.to_java(pa.array([bytes(damaged)]))
         with contextlib.suppress(BitmapError):
             bitmaps.read64(bytes(damaged))
+
+
+def test_every_kernel_is_its_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    modules, counted = (art, bitmaps, roaring), Counter[str]()
+    own = [
+        found for found in jit.declared() if found[0].__module__ in [m.__name__ for m in modules]
+    ]
+    for compiled, signatures in own:
+        for signature in signatures:
+            compiled.compile(signature)
+    known = {id(compiled): compared(compiled, counted) for compiled, _ in own}
+    for module in modules:
+        for place, found in list(vars(module).items()):
+            if id(found) in known:
+                monkeypatch.setattr(module, place, known[id(found)])
+    bitmap = BitMap64([3, 2**40, *range(0, 20_000, 3), *range(2**33, 2**33 + 90)])
+    for shift, fan in ((16, 5), (24, 17), (32, 49)):
+        bitmap |= BitMap64(7 + (number << shift) for number in range(fan))
+    small = BitMap([1, 2, 70_000])
+    states = [bitmaps.write64(bitmap), bitmap.serialize(), small.serialize(), b"\x3a\x30", None]
+    assert bitmaps.read64(states[0]) == bitmap
+    assert bitmaps.to_java(pa.array(states)).to_pylist()[1] == states[0]
+    assert bitmaps.to_portable32(pa.array(states[2:])).to_pylist() == states[2:]
+    with pytest.raises(BitmapError):
+        bitmaps.read64(states[0][:-40])
+    assert set(counted) == {compiled.__name__ for compiled, _ in own}
