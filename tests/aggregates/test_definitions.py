@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keyfold.aggregates import aggregates, by_name
+from keyfold.aggregates import aggregates, by_name, spelling
 from keyfold.aggregates.declare import (
     ADD,
     RESET,
@@ -175,6 +175,35 @@ def test_every_aggregate_of_paimon_that_the_issue_asks_for_is_there() -> None:
         *("first_non_null_value", "first_not_null_value", "bool_and", "bool_or"),
         *("product", "count", "listagg", "string_agg", "collect"),
     }
+
+
+@pytest.mark.parametrize("aggregate", list(dict.fromkeys(aggregates().values())))
+def test_every_aggregate_says_what_the_documentation_shows(aggregate: Aggregate) -> None:
+    words = (aggregate.summary, aggregate.nulls, aggregate.retraction)
+    assert all(words)
+    assert not any(text.endswith(".") or text[0].isspace() for text in words)
+    assert (aggregate.retraction == "refused") == (not aggregate.is_retractable)
+
+
+@pytest.mark.parametrize(
+    ("spelled", "name"),
+    [
+        ("LAST-VALUE-IGNORE-NULLS", "last_non_null_value"),
+        ("first_value_ignore_nulls", "first_non_null_value"),
+        ("String-Agg", "listagg"),
+        ("SUM", "sum"),
+        ("Max", "max"),
+        ("MIN", "min"),
+        ("REPLACE", "last_value"),
+        ("REPLACE_IF_NOT_NULL", "last_non_null_value"),
+        ("HLL_UNION", "hll_sketch"),
+        ("BITMAP_UNION", "rbm64"),
+        ("QUANTILE_UNION", "quantile_union"),
+        ("PERCENTILE_UNION", "quantile_union"),
+    ],
+)
+def test_other_systems_names_are_known(spelled: str, name: str) -> None:
+    assert aggregates()[spelling(spelled)].name == name
 
 
 def test_two_aggregates_of_one_name_are_refused() -> None:

@@ -22,4 +22,13 @@ def definition(records: Records) -> Any:
     return result
 
 
-BOOL_AND = Pick("bool_and", BOOLEAN, definition, reversal="append", pick=_pick)
+BOOL_AND = Pick(
+    "bool_and",
+    BOOLEAN,
+    definition,
+    reversal="append",
+    pick=_pick,
+    summary="false if any value is",
+    nulls="ignored",
+    retraction="refused",
+)

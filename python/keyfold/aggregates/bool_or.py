@@ -22,4 +22,13 @@ def definition(records: Records) -> Any:
     return result
 
 
-BOOL_OR = Pick("bool_or", BOOLEAN, definition, reversal="append", pick=_pick)
+BOOL_OR = Pick(
+    "bool_or",
+    BOOLEAN,
+    definition,
+    reversal="append",
+    pick=_pick,
+    summary="true if any value is",
+    nulls="ignored",
+    retraction="refused",
+)

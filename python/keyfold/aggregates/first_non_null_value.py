@@ -38,7 +38,10 @@ FIRST_NON_NULL_VALUE = Pick(
     "first_non_null_value",
     ANY,
     definition,
-    aliases=("first_not_null_value",),
+    aliases=("first_not_null_value", "first_value_ignore_nulls"),
     reversal="own",
     pick=_pick,
+    summary="the first value that is not NULL",
+    nulls="ignored",
+    retraction="refused",
 )

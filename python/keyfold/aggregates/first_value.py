@@ -60,4 +60,7 @@ FIRST_VALUE = Pick(
     retains_null=True,
     reversal="own",
     pick=_pick,
+    summary="the first record's value",
+    nulls="a first NULL stays",
+    retraction="refused",
 )

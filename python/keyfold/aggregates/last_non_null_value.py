@@ -64,5 +64,14 @@ def definition(records: Records) -> Any:
 
 
 LAST_NON_NULL_VALUE = Pick(
-    "last_non_null_value", ANY, definition, is_retractable=True, reversal="own", pick=_pick
+    "last_non_null_value",
+    ANY,
+    definition,
+    is_retractable=True,
+    aliases=("last_value_ignore_nulls", "replace_if_not_null"),
+    reversal="own",
+    pick=_pick,
+    summary="the last value that is not NULL; what a column without a function has",
+    nulls="ignored",
+    retraction="of a value leaves NULL",
 )

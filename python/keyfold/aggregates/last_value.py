@@ -39,5 +39,14 @@ def definition(records: Records) -> Any:
 
 
 LAST_VALUE = Pick(
-    "last_value", ANY, definition, is_retractable=True, passes_nulls=False, pick=_pick
+    "last_value",
+    ANY,
+    definition,
+    is_retractable=True,
+    passes_nulls=False,
+    aliases=("replace",),
+    pick=_pick,
+    summary="the last record's value",
+    nulls="a last NULL stays",
+    retraction="leaves NULL",
 )

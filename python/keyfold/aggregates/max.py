@@ -24,4 +24,13 @@ def definition(records: Records) -> Any:
     return result
 
 
-MAX = Pick("max", COMPARABLE, definition, reversal="append", pick=_pick)
+MAX = Pick(
+    "max",
+    COMPARABLE,
+    definition,
+    reversal="append",
+    pick=_pick,
+    summary="the greatest value; NaN is greater than any number, text and bytes compare as bytes",
+    nulls="ignored",
+    retraction="refused",
+)

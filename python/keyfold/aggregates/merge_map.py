@@ -59,7 +59,7 @@ MERGE_MAP = Fold(
     definition,
     is_retractable=True,
     fold=_fold,
-    summary="The maps united; of one key the later entry stays.",
+    summary="the maps united; of one key the later entry stays",
     nulls="a NULL map changes nothing, NULL values stay",
     retraction="removes the keys of the retracted map",
 )

@@ -103,6 +103,7 @@ DECLARED = Fold(
     parameters=(TS_FIELD,),
     bind=_bind,
     refuses=_refuses,
-    summary="The maps united; of one key the entry with the greatest time stays.",
+    summary="the maps united; of one key the entry with the greatest time stays",
     nulls="a NULL map changes nothing, a NULL value removes its key, a NULL time is passed over",
+    retraction="refused",
 )

@@ -24,4 +24,13 @@ def definition(records: Records) -> Any:
     return result
 
 
-MIN = Pick("min", COMPARABLE, definition, reversal="append", pick=_pick)
+MIN = Pick(
+    "min",
+    COMPARABLE,
+    definition,
+    reversal="append",
+    pick=_pick,
+    summary="the least value; NaN is greater than any number, text and bytes compare as bytes",
+    nulls="ignored",
+    retraction="refused",
+)

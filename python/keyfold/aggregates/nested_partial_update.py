@@ -97,6 +97,7 @@ DECLARED = Fold(
     partial(definition, _UNBOUND),
     parameters=(NESTED_KEY, NULL_STRATEGY),
     bind=_bind,
-    summary="A nested table: rows of one nested key are merged, field by field.",
+    summary="a nested table: rows of one nested key are merged, field by field",
     nulls="a NULL array, row or field changes nothing",
+    retraction="refused",
 )

@@ -140,7 +140,7 @@ DECLARED = Fold(
     fold=partial(_fold, _Table(None)),
     parameters=(NESTED_KEY, SEQUENCE, NULL_STRATEGY, LIMIT),
     bind=_bind,
-    summary="A nested table: rows are added, or with a nested key replaced by their key.",
+    summary="a nested table: rows are added, or with a nested key replaced by their key",
     nulls="a NULL array changes nothing, NULL rows are dropped",
     retraction="removes the rows with its keys, without a nested key all equal rows",
 )

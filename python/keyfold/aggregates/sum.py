@@ -135,4 +135,14 @@ def definition(records: Records) -> Any:
     return result
 
 
-SUM = Fold("sum", NUMERIC, definition, is_retractable=True, reversal="append", fold=_fold)
+SUM = Fold(
+    "sum",
+    NUMERIC,
+    definition,
+    is_retractable=True,
+    reversal="append",
+    fold=_fold,
+    summary="the sum; beyond the column's type the merge fails and says how to widen it",
+    nulls="ignored",
+    retraction="subtracts",
+)
