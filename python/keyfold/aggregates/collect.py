@@ -105,10 +105,9 @@ def definition(distinct: bool, collapses: bool, records: Records) -> Any:
             result = items
         elif op == RETRACT and result is not None:
             result = _without(result, items or [])
-        elif op == ADD and distinct and (result is not None or items is not None):
-            result = _distinct(result or [], items or [], collapses)
         elif op == ADD and items is not None:
-            result = (result or []) + items
+            stored = result or []
+            result = _distinct(stored, items, collapses) if distinct else stored + items
     return result
 
 

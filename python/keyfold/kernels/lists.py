@@ -161,7 +161,7 @@ def collect_values(
     """`concatenate` with retractions, which remove one equal element each, and each value once if
     distinct.
 
-    What a reset leaves may hold a value twice; with `collapses` the next row that is added ends
+    What a reset leaves may hold a value twice; with `collapses` the next list that is added ends
     that. `counts` and `taken` are zeros, as many as a group has codes.
     """
     end, bounds[0] = 0, 0
@@ -179,10 +179,10 @@ def collect_values(
                 for place in range(begin, end):
                     counts[codes[out[place]]] += 1
                 continue
-            if op == 1 and is_distinct and collapses and is_raw:
-                end, is_raw = _keep_first(out, begin, end, codes, counts), False
             if op == 0 or not valid[row]:
                 continue
+            if op == 1 and is_distinct and collapses and is_raw:
+                end, is_raw = _keep_first(out, begin, end, codes, counts), False
             if op == -1:
                 if is_found:
                     end = _remove(offsets, row, codes, counts, taken, out, begin, end)
