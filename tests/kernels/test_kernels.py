@@ -29,6 +29,7 @@ from keyfold.testing.tables import batch, layout
 from keyfold.testing.values import ATOMIC, same, value
 from tests.aggregates.test_definitions import bound, draw
 from tests.merge.random_tables import random_records, random_table
+from tests.merge.test_reversal import taken_back
 
 ROWS = 60
 OPAQUE = ("art", "bitmaps", "roaring")  # the bytes of bitmaps: test_bitmaps.py
@@ -95,6 +96,8 @@ def merge_tables(random: Random) -> None:
 
 
 def merge_partial_updates() -> None:
+    table, rows = taken_back()
+    fold_unsorted(plan(table, ["k", "v", "g"]), [batch(table, rows)])
     for seed in range(40):
         random = Random(seed)
         table = random_table(random, "partial-update")

@@ -5,7 +5,8 @@ record; else the events of all records are decided once, for all groups.
 """
 
 from collections.abc import Sequence
-from functools import cached_property
+from dataclasses import replace
+from functools import cached_property, partial
 from itertools import accumulate
 
 import numpy as np
@@ -26,7 +27,6 @@ from keyfold.merge.group_events import (
     SEED,
     Events,
     Masks,
-    arrange,
     decide,
     decide_adds,
     last_present,
@@ -36,6 +36,7 @@ from keyfold.merge.group_events import (
 )
 from keyfold.merge.kinds import INSERT, Kinds, is_retract
 from keyfold.merge.results import folded_column
+from keyfold.merge.reversal import arranged, materialized
 from keyfold.merge.sequence_groups import SequenceGroup
 from keyfold.merge.touching import column_ops
 
@@ -191,18 +192,16 @@ class Grouped:
             raise refused_retract(self._layout, name, aggregate)
         if reversal == "append":
             events = np.where(events == REVERSED, np.int8(ADD), events)
-        inputs = self._arranged(self._step.columns[name], events, reversal == "front")
-        return folded_column(self._layout, self._step, name, aggregate, inputs)
+        step = self._step
+        inputs = Inputs(step.columns[name], events, step.order, step.starts)
+        fold = partial(self._fold, name, aggregate, reversal == "front")
+        if reversal == "front" and aggregate.is_retractable:
+            inputs = materialized(inputs, fold)
+        return fold(inputs)
 
-    def _arranged(self, column: pa.Array, events: Events, is_front: bool) -> Inputs:
-        step, seeds = self._step, int((events == SEED).sum())
-        if not seeds and not (is_front and (events == REVERSED).any()):
-            ops = np.where(events == LATE_RETRACT, np.int8(RETRACT), events)
-            return Inputs(column, ops, step.order, step.starts)
-        order = np.empty(len(step.order) + seeds, dtype=np.int64)
-        ops, starts = np.empty(len(order), dtype=np.int8), np.empty_like(step.starts)
-        arrange(events, step.order, step.starts, is_front, order, ops, starts)
-        return Inputs(column, ops, order, starts)
+    def _fold(self, name: str, aggregate: Aggregate, is_front: bool, inputs: Inputs) -> pa.Array:
+        step = replace(self._step, order=inputs.order, starts=inputs.starts)
+        return folded_column(self._layout, step, name, aggregate, arranged(inputs, is_front))
 
 
 def is_any_retract(events: Events) -> bool:

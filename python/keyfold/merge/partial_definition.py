@@ -48,7 +48,9 @@ class _Told:
             self._put_in_front(value)
 
     def _put_in_front(self, value: Any) -> None:
-        """Before all that counts, which begins at the last reset."""
+        """Before all that counts, which begins at the last reset; what was taken back stays so."""
+        if any(op == RETRACT for op, _ in self.records):
+            self.records = [(ADD, self.aggregate.definition(self.records))]
         resets = [at for at, (op, _) in enumerate(self.records) if op == RESET]
         if not resets:
             self.records.insert(0, (ADD, value))
