@@ -170,6 +170,14 @@ def test_ignore_delete_also_covers_files_written_without_it() -> None:
     assert read(found, "+I 1 a null | -D 2 a b", "-D 1 a q | -U 2 a b", "+I 1 null c") == "+I 1 a c"
 
 
+def test_a_null_that_a_column_can_t_hold_is_refused() -> None:
+    found = table(ONE | {"a": "STRING NOT NULL"}, {"fields.g.sequence-group": "a"})
+    assert read(found, "+I 1 x 1", "+I 1 y 2 | -D 2 z 2") == "+I 1 y 2"
+    with pytest.raises(TableError, match=r"column a, key \(k = 1\): merging left NULL in a NOT"):
+        read(found, "+I 1 x 1", "-D 1 x 2")
+    assert read(found, "-D 1 x 1", "-D 1 x 2") == ""
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

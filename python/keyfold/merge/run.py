@@ -20,6 +20,7 @@ from keyfold.merge.declare import Folded, Step
 from keyfold.merge.kinds import SEQUENCE_NUMBER, VALUE_KIND, Kinds, is_retract
 from keyfold.merge.marked import decided, fold_marked, settled
 from keyfold.merge.marks import FIELDS, Marks, marks_of
+from keyfold.merge.nullability import check_not_null
 from keyfold.merge.plan import MergePlan
 from keyfold.merge.sequence import sort_by_arrival, sort_by_fields
 from keyfold.merge.window import Window, rounds
@@ -201,6 +202,12 @@ def fold_step(plan: MergePlan, step: Step, *, drop_deletes: bool, has_oldest: bo
     """One row a group, by the engine, or as they are where no group has two. Rows stand in merge
     order, or in order of arrival where some replace everything.
     """
+    folded = _folded_step(plan, step, drop_deletes=drop_deletes, has_oldest=has_oldest)
+    check_not_null(plan, step, folded)
+    return folded
+
+
+def _folded_step(plan: MergePlan, step: Step, *, drop_deletes: bool, has_oldest: bool) -> Folded:
     may_clear = plan.marks and not has_oldest and plan.deletes_clear
     has_deletes = may_clear and step.kinds is not None and bool(is_retract(step.kinds).any())
     if step.marks is not None or has_deletes:
