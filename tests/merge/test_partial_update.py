@@ -2,11 +2,13 @@
 
 import re
 
+import pyarrow as pa
 import pytest
 
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.layout import TableLayout
 from keyfold.merge import SortedRun, check, fold_unsorted, merge_runs, plan
+from keyfold.merge.marks import FIELDS
 from keyfold.options import normalize
 from keyfold.testing.definitions import fold
 from keyfold.testing.tables import batch, layout, parse, records, render
@@ -243,3 +245,26 @@ def test_create_takes_what_paimon_takes() -> None:
     check(table(GROUPED, {"fields.default-aggregate-function": "last_non_null_value"}))
     default = {"fields.g.sequence-group": "a,b,x", "fields.default-aggregate-function": "max"}
     check(table({name: GROUPED[name] for name in ("k", "a", "g", "b", "x")}, default))
+
+
+def test_a_first_value_that_no_record_named_is_still_to_come() -> None:
+    options = {"fields.g.sequence-group": "a", "fields.a.aggregate-function": "first_value"}
+    found = table(ONE, options)
+    merge = plan(found, list(ONE), marks=True)
+    sequence = str(found.column("g").id)
+
+    def run(text: str, named: str | None, number: int) -> SortedRun:
+        part = batch(found, parse(found, text))
+        texts = (pa.array([named], pa.utf8()), pa.array([None], pa.utf8()))
+        for field, column in zip(FIELDS, texts, strict=True):
+            part = part.append_column(field, column)
+        return SortedRun(iter([part]), (number, number))
+
+    unnamed = [run("+I 1 null 1", sequence, 1), run("+I 1 null 2", sequence, 2)]
+    compacted = list(merge_runs(merge, unnamed))
+    later = run("+I 1 x 3", None, 3)
+    assert render(
+        records(list(merge_runs(merge, [SortedRun(iter(compacted), (1, 2)), later])))
+    ) == ("+I 1 x 3")
+    named = [run("+I 1 null 1", None, 1), run("+I 1 x 3", None, 3)]
+    assert render(records(list(merge_runs(merge, named)))) == "+I 1 null 3"

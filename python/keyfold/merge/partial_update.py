@@ -170,6 +170,13 @@ def _passes_nulls(layout: TableLayout, options: TableOptions, name: str) -> bool
     return all(name not in group.columns for group in sequence_groups(options))
 
 
+def _retains_nulls(layout: TableLayout, options: TableOptions, name: str) -> bool:
+    """Whether the column has a function, in a group, of which a NULL that comes first stays."""
+    grouped = {own for group in sequence_groups(options) for own in group.protected}
+    aggregate = chosen_aggregate(layout, options, name) if name in grouped else None
+    return aggregate is not None and aggregate.retains_null
+
+
 PARTIAL_UPDATE = Engine(
     "partial-update",
     _check,
@@ -179,4 +186,5 @@ PARTIAL_UPDATE = Engine(
     needs=_needs,
     deletes_remove=lambda options: options.partial_remove_on_delete,
     passes_nulls=_passes_nulls,
+    retains_nulls=_retains_nulls,
 )
