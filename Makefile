@@ -9,7 +9,7 @@ SHIM := $(shell find jvm -type f) gradle.properties build.gradle
 SOURCES := $(shell find python -name '*.py') pyproject.toml setup.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-python test-spark lint jar wheel bench lock clean
+.PHONY: help setup demo test test-python test-spark lint jar wheel bench bench-kernels lock clean
 
 help:  ## print this list
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -40,6 +40,9 @@ wheel: setup  ## the wheel, with the jar in it, in dist/
 
 bench: setup  ## the figures of the README, as ratios to plain Spark Parquet
 	$(BIN)/python -m integration.bench
+
+bench-kernels: setup  ## rows a second of every aggregate: docs/kernels.md
+	$(BIN)/python -m integration.bench.aggregates
 
 lock:  ## resolve the development environment anew into requirements-dev.lock
 	rm -rf build/lock && $(PYTHON) -m venv build/lock && build/lock/bin/pip install '.[spark,dev]'

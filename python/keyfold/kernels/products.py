@@ -17,13 +17,14 @@ _CHUNK = 9  # decimal digits that a limb takes as a divisor
 @kernel
 def _exceeds(left: int, right: int) -> bool:
     """Whether the product of two integers leaves 64 bits."""
-    estimate = abs(float(left) * float(right))
-    if estimate < 9.2e18:
+    if abs(float(left) * float(right)) < 9.2e18:
         return False
-    if estimate > 9.3e18 or left == 0:
-        return left != 0
-    wrapped = left * right
-    return (left == -1 and right == wrapped) or wrapped // left != right
+    # of unsigned numbers: a signed product that overflows may be compiled to anything
+    zero = np.uint64(0)
+    size = np.uint64(left) if left >= 0 else zero - np.uint64(left)
+    other = np.uint64(right) if right >= 0 else zero - np.uint64(right)
+    most = np.uint64(2**63) - np.uint64((left < 0) == (right < 0))
+    return bool(size > most // other)
 
 
 @kernel(
