@@ -55,4 +55,5 @@ def test_errors_that_do_not(expected: str, ours: str) -> None:
 def test_the_statement_and_the_trace_are_no_part_of_a_message() -> None:
     text = "no such thing\n== SQL ==\nCREATE TABLE t (v INT)\n\tat java.lang.Thread.run"
     assert words.message(text) == "no such thing"
+    assert words.message("ours\n\nIn Python:\nTraceback: sum") == "ours"
     assert words.message("plain\n\tat v.w(X.java)") == "plain"

@@ -16,7 +16,14 @@ SHORT = (
 )
 MARK = r"(?:[`'\"(\[.]|\b(?:column|field|key)s?:? )"
 CLAUSES = {"primary-key"}  # what a table has besides columns and options
-ECHOES = ("\n== SQL", "== SQL", "\n\tat ", "JVM stacktrace", "\n\nDriver stacktrace")
+ECHOES = (
+    "\n== SQL",
+    "== SQL",
+    "\n\tat ",
+    "JVM stacktrace",
+    "\n\nIn Python:",
+    "\n\nDriver stacktrace",
+)
 
 
 def declared(raw: Raw) -> frozenset[str]:
@@ -73,7 +80,7 @@ def mentions(text: str, name: str) -> bool:
 
 
 def message(text: str) -> str:
-    """An error's words without the statement and the stack trace that follow them."""
+    """An error's words without the statement and the traces that follow them."""
     ends = [text.find(echo) for echo in ECHOES if echo in text]
     return text[: min(ends)].strip() if ends else text.strip()
 
