@@ -8,7 +8,7 @@ import pytest
 from keyfold.layout import TableLayout
 from keyfold.merge import (
     SortedRun,
-    buffer,
+    columns,
     fold_unsorted,
     merge_runs,
     plan,
@@ -135,13 +135,34 @@ def test_a_buffer_folds_in_order_of_arrival_or_of_its_ordinal() -> None:
 def test_text_beyond_32_bit_offsets_folds_into_batches_of_few_bytes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(buffer, "_MOST_BYTES", 100)
-    monkeypatch.setattr(buffer, "_BATCH_BYTES", 400)
+    monkeypatch.setattr(columns, "_MOST_BYTES", 100)
+    monkeypatch.setattr(columns, "_BATCH_BYTES", 400)
     rows = [(0, {"k": k % 50, "v": "x" * k}) for k in range(100)]
     out = fold_unsorted(plan(KV, ["k", "v"]), [batch(KV, rows[:70]), batch(KV, rows[70:])])
     assert records(out) == rows[50:]
     assert {part.schema.field("v").type for part in out} == {pa.utf8()}
     assert max(part.num_rows for part in out) < 10
+
+
+@pytest.mark.parametrize("function", ["listagg", "last_value", "max"])
+def test_runs_with_text_beyond_32_bit_offsets_merge_as_others_do(
+    monkeypatch: pytest.MonkeyPatch, function: str
+) -> None:
+    options = {"merge-engine": "aggregation", "fields.v.aggregate-function": function}
+    table = layout({"k": "INT", "v": "STRING"}, ["k"], options)
+    made = plan(table, ["k", "v"])
+
+    def out() -> list[pa.RecordBatch]:
+        part = batch(table, [(0, {"k": k, "v": "x" * k}) for k in range(1, 50)])
+        return list(merge_runs(made, [SortedRun(iter([part]), (i, i)) for i in range(3)]))
+
+    expected = records(out())
+    monkeypatch.setattr(columns, "_MOST_BYTES", 100)
+    monkeypatch.setattr(columns, "_BATCH_BYTES", 400)
+    found = out()
+    assert records(found) == expected
+    assert len(found) > 2
+    assert all(part.schema.equals(made.schema) for part in found)
 
 
 @pytest.mark.parametrize(

@@ -3,23 +3,19 @@
 from collections.abc import Sequence
 
 import pyarrow as pa
-from pyarrow import types
 
 from keyfold.kernels.closed import encode_closed
 from keyfold.kernels.groups import group_starts
 from keyfold.kernels.order import sort_order
 from keyfold.merge import kinds as row_kinds
 from keyfold.merge.accepted import accepted
-from keyfold.merge.columns import combine, indices, take
+from keyfold.merge.columns import combine, indices, sliced, take
 from keyfold.merge.declare import Step
 from keyfold.merge.kinds import SEQUENCE_NUMBER, VALUE_KIND
 from keyfold.merge.marks import FIELDS, marks_of
 from keyfold.merge.plan import MergePlan
 from keyfold.merge.run import OUTPUT_ROWS, concatenated_kinds, fold_step, mark_columns
 from keyfold.merge.sequence import sort_rows
-
-_MOST_BYTES = 1 << 30
-_BATCH_BYTES = 1 << 26
 
 
 def fold_unsorted(
@@ -39,7 +35,7 @@ def fold_unsorted(
     rows = accepted(plan, kinds, sum(batch.num_rows for batch in batches), marks)
     if not len(rows):
         return []
-    columns = {name: _column(batches, name) for name in plan.reads}
+    columns = {name: combine([batch.column(name) for batch in batches]) for name in plan.reads}
     ordinals = None if ordinal is None else combine([batch.column(ordinal) for batch in batches])
     by_fields = marks is None or not marks.has_whole
     rows = sort_rows(plan, columns, ordinals, rows, by_fields=by_fields)
@@ -56,32 +52,4 @@ def fold_unsorted(
     if plan.marks:
         arrays += mark_columns(folded.marks, len(folded.last))
         fields += FIELDS
-    return _sliced(arrays, pa.schema(fields))
-
-
-def _column(batches: Sequence[pa.RecordBatch], name: str) -> pa.Array:
-    """One array of a column; text beyond what 32-bit offsets reach gets 64-bit ones."""
-    parts = [batch.column(name) for batch in batches]
-    kind = parts[0].type
-    if (types.is_string(kind) or types.is_binary(kind)) and sum(
-        part.nbytes for part in parts
-    ) > _MOST_BYTES:
-        wide = pa.large_string() if types.is_string(kind) else pa.large_binary()
-        parts = [part.cast(wide) for part in parts]
-    return combine(parts)
-
-
-def _sliced(arrays: list[pa.Array], schema: pa.Schema) -> list[pa.RecordBatch]:
-    """Batches bounded in rows and, on average, in bytes."""
-    rows, size = len(arrays[0]), sum(array.nbytes for array in arrays)
-    step = max(1, min(OUTPUT_ROWS, rows * _BATCH_BYTES // max(size, 1)))
-    return [
-        pa.RecordBatch.from_arrays(
-            [
-                array.slice(start, step).cast(field.type)
-                for array, field in zip(arrays, schema, strict=True)
-            ],
-            schema=schema,
-        )
-        for start in range(0, rows, step)
-    ]
+    return sliced(arrays, pa.schema(fields), OUTPUT_ROWS)

@@ -15,7 +15,7 @@ from keyfold.kernels.closed import encode_closed
 from keyfold.kernels.groups import group_starts
 from keyfold.kernels.order import merge_order
 from keyfold.merge import kinds as row_kinds
-from keyfold.merge.columns import combine, indices, keep, take
+from keyfold.merge.columns import combine, indices, keep, sliced, take
 from keyfold.merge.declare import Folded, Step
 from keyfold.merge.kinds import SEQUENCE_NUMBER, VALUE_KIND, Kinds, is_retract
 from keyfold.merge.marked import decided, fold_marked, settled
@@ -106,11 +106,11 @@ class _Merge:
         busy = [run for run, parts in enumerate(pieces) if parts]
         if len(busy) == 1:
             for batch in pieces[busy[0]]:
-                yield self._pass(batch, busy[0])
+                yield from self._pass(batch, busy[0])
         elif busy:
-            yield self._fold(pieces)
+            yield from self._fold(pieces)
 
-    def _pass(self, batch: pa.RecordBatch, run: int) -> pa.RecordBatch:
+    def _pass(self, batch: pa.RecordBatch, run: int) -> list[pa.RecordBatch]:
         """Rows of one run, as they are; without retractions where those are dropped."""
         kinds, marks = row_kinds.of(batch), marks_of(self.plan.bits, [batch])
         numbers = self._numbers([[batch] if at == run else [] for at in range(len(self.greatest))])
@@ -126,9 +126,9 @@ class _Merge:
             passed = Folded(arrays, kinds[flags], passed.last[flags])
         if numbers is not None and len(passed.last) < batch.num_rows:
             numbers = take(numbers, indices(passed.last))
-        return self._batch(passed, numbers)
+        return self._batches(passed, numbers)
 
-    def _fold(self, pieces: Sequence[list[pa.RecordBatch]]) -> pa.RecordBatch:
+    def _fold(self, pieces: Sequence[list[pa.RecordBatch]]) -> list[pa.RecordBatch]:
         lengths = [sum(batch.num_rows for batch in parts) for parts in pieces]
         flat = [batch for parts in pieces for batch in parts]
         columns = {
@@ -147,7 +147,7 @@ class _Merge:
             self.plan, step, drop_deletes=self.drop_deletes, has_oldest=self.has_oldest
         )
         taken = take(numbers, indices(folded.last)) if self.system_columns else None
-        return self._batch(folded, taken)
+        return self._batches(folded, taken)
 
     def _numbers(self, batches: Sequence[list[pa.RecordBatch]]) -> pa.Array | None:
         """Sequence numbers of all rows, run by run; None where nobody needs them."""
@@ -160,7 +160,7 @@ class _Merge:
         ]
         return combine(parts)
 
-    def _batch(self, folded: Folded, numbers: pa.Array | None) -> pa.RecordBatch:
+    def _batches(self, folded: Folded, numbers: pa.Array | None) -> list[pa.RecordBatch]:
         arrays, rows = folded.arrays, len(folded.last)
         schema = self.plan.schema
         if self.system_columns:
@@ -170,8 +170,10 @@ class _Merge:
             schema = pa.schema([*schema, *FIELDS])
             arrays = [*arrays, *mark_columns(folded.marks, rows)]
         if not arrays:
-            return pa.RecordBatch.from_struct_array(pa.array([{}] * rows, pa.struct([])))
-        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+            return [pa.RecordBatch.from_struct_array(pa.array([{}] * rows, pa.struct([])))]
+        if any(array.type != field.type for array, field in zip(arrays, schema, strict=True)):
+            return sliced(arrays, schema, OUTPUT_ROWS)
+        return [pa.RecordBatch.from_arrays(arrays, schema=schema)]
 
 
 def _numbers_of(batch: pa.RecordBatch, greatest: int) -> pa.Array:
