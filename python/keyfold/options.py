@@ -32,6 +32,7 @@ __all__ = [
     "FIELD_DEFAULT_AGGREGATE",
     "FIELD_NAMING",
     "FIELD_OPTIONS",
+    "FOLDING",
     "KEY_NULLABLE",
     "NAMING",
     "OPTIONS",
@@ -47,6 +48,9 @@ __all__ = [
 
 TAG_PREFIX = "keyfold.tag."
 DEFAULT_PREFIX = "keyfold.default."
+
+# Engines under which an INSERT of some columns leaves the others alone.
+FOLDING = ("partial-update", "aggregation")
 
 _BY_NAME = {option.name: option for option in OPTIONS}
 

@@ -48,6 +48,12 @@ def plan_write(question: Frame) -> dict[str, Any]:
     return {"write": spec.to_json() | own}
 
 
+def check_targets(question: Frame) -> None:
+    """Refuse an INSERT that names columns which can't be written alone."""
+    table = open_handle(question["table"], question["catalog"]["options"], latest=True)
+    named_columns(table.layout, question["names"], question["mode"])
+
+
 def sequence_of_job(highest: int) -> int:
     """The sequence number of a job's rows: above every live one and in the order jobs start.
 
@@ -108,5 +114,5 @@ def truncate_table(question: Frame) -> dict[str, Any]:
 
 QUESTIONS: Mapping[str, Callable[[Frame], Any]] = {
     function.__name__: function
-    for function in (plan_write, commit_write, abort_write, truncate_table)
+    for function in (check_targets, plan_write, commit_write, abort_write, truncate_table)
 }

@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 
 from keyfold.errors import TableError
 from keyfold.layout import TableLayout
-from keyfold.options import parse
+from keyfold.options import FOLDING, parse
 
 DEFAULT, OVERWRITE = "default", "overwrite"
 _NAME = re.compile(r"\s*(?:`((?:[^`]|``)*)`|([^`,]*))\s*(?:,|$)")
-_TAKES_NAMES = ("deduplicate", "partial-update", "aggregation")
+_TAKES_NAMES = ("deduplicate", *FOLDING)
 
 
 def named_columns(layout: TableLayout, text: str | None, mode: str) -> tuple[str, ...] | None:

@@ -13,6 +13,7 @@ final case class Description(json: JsonNode) {
   val partitioning: Seq[String] = Json.strings(json.get("partitioning"))
   val properties: Map[String, String] = Json.texts(json.get("properties"))
   val buckets: Int = json.path("bucketing").path("buckets").asInt(1)
+  val foldsColumns: Boolean = json.path("folds_columns").asBoolean(false)
   val bucketKeys: Seq[String] = Json.strings(json.path("bucketing").get("keys"))
 
   lazy val columns: Array[Column] = Json.items(json.get("columns")).map(Columns.fromJson).toArray

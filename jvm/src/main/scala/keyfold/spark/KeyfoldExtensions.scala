@@ -1,7 +1,7 @@
 package keyfold.spark
 
 import org.apache.spark.sql.SparkSessionExtensions
-import org.apache.spark.sql.keyfold.{DialectParser, OrdinalStrategy, RowLevelCommands}
+import org.apache.spark.sql.keyfold.{ColumnsOfFrame, ColumnsOfInsert, DialectParser, OrdinalStrategy, RowLevelCommands}
 
 /** Driver side: `spark.sql.extensions = keyfold.spark.KeyfoldExtensions`. Python starts here already:
   * Spark makes the catalog only when the first statement names it.
@@ -9,6 +9,8 @@ import org.apache.spark.sql.keyfold.{DialectParser, OrdinalStrategy, RowLevelCom
 final class KeyfoldExtensions extends (SparkSessionExtensions => Unit) {
   override def apply(extensions: SparkSessionExtensions): Unit = {
     extensions.injectParser(new DialectParser(_, _))
+    extensions.injectResolutionRule(_ => ColumnsOfInsert)
+    extensions.injectHintResolutionRule(ColumnsOfFrame(_))
     extensions.injectPlannerStrategy(_ => OrdinalStrategy)
     extensions.injectCheckRule(_ => RowLevelCommands)
     ForkServer.startInBackground()

@@ -1,7 +1,5 @@
 package keyfold.spark
 
-import scala.jdk.CollectionConverters._
-
 import org.apache.spark.sql.connector.distributions.{Distribution, Distributions}
 import org.apache.spark.sql.connector.expressions.{Expressions, SortOrder}
 import org.apache.spark.sql.connector.write.{BatchWrite, LogicalWriteInfo, RequiresDistributionAndOrdering}
@@ -44,7 +42,7 @@ final case class KeyfoldWrite(table: KeyfoldTable, info: LogicalWriteInfo, mode:
     "ordinal" -> hasOrdinal,
     "mode" -> mode.name,
     "filters" -> mode.filters.flatMap(Predicates.toJson),
-    "options" -> info.options.asCaseSensitiveMap.asScala.toMap).get("write"))
+    "options" -> TargetColumns.resolved(table, info.options)).get("write"))
 }
 
 object KeyfoldWrite {

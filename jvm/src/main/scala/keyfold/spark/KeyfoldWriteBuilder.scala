@@ -18,5 +18,8 @@ final case class KeyfoldWriteBuilder(table: KeyfoldTable, info: LogicalWriteInfo
 
   override def overwriteDynamicPartitions(): WriteBuilder = copy(mode = WriteMode.OverwriteDynamic)
 
-  override def build(): Write = KeyfoldWrite(table, info, mode, hasOrdinal = false)
+  override def build(): Write = {
+    TargetColumns.checkSeen(table, info.options)
+    KeyfoldWrite(table, info, mode, hasOrdinal = false)
+  }
 }
