@@ -274,6 +274,26 @@ def questions(folder: Path, argument: str) -> dict[str, Any]:
     return {"asked": counted, "rows": rows, "join": during(join)[0], "insert": during(insert)[0]}
 
 
+def installed(folder: Path, argument: str) -> dict[str, Any]:
+    """What tables hold whose function and engine come from a package installed at `argument`."""
+    known = os.environ.get("PYTHONPATH", "")
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [argument, known]))
+    spark = sessions.start(folder)
+    spark.sql("CREATE NAMESPACE keyfold.s")
+    options = {
+        "sums": "'merge-engine' = 'aggregation', 'fields.v.aggregate-function' = 'installed_sum'",
+        "kept": "'merge-engine' = 'greatest'",
+    }
+    found = {}
+    for name, properties in options.items():
+        columns = "id INT, v BIGINT, PRIMARY KEY (id) NOT ENFORCED"
+        spark.sql(f"CREATE TABLE keyfold.s.{name} ({columns}) TBLPROPERTIES ({properties})")
+        values = "(1, 2), (1, 3)" if name == "sums" else "(1, 2), (1, 9), (1, 3)"
+        spark.sql(f"INSERT INTO keyfold.s.{name} VALUES {values}")
+        found[name] = [list(row) for row in spark.table(f"keyfold.s.{name}").collect()]
+    return found
+
+
 def tell(answer: object) -> None:
     """Print an answer."""
     print(ANSWER + json.dumps(answer), flush=True)
@@ -281,7 +301,7 @@ def tell(answer: object) -> None:
 
 SCENARIOS: dict[str, Callable[[Path, str], object]] = {
     scenario.__name__: scenario
-    for scenario in (faults, linger, two_executors, first_query, questions)
+    for scenario in (faults, linger, two_executors, first_query, questions, installed)
 }
 
 if __name__ == "__main__":

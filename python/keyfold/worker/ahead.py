@@ -8,7 +8,6 @@ import queue
 import threading
 from collections.abc import Iterator
 from contextvars import copy_context
-from functools import partial
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -21,8 +20,8 @@ def ahead(items: Iterator[Item], depth: int = 2) -> Iterator[Item]:
     The thread is a daemon: whoever stops early ends the process or takes the remaining items.
     """
     ready: queue.Queue[object] = queue.Queue(depth)
-    make = partial(copy_context().run, _make)  # the session's functions are found there too
-    thread = threading.Thread(target=make, args=(items, ready), name="ahead", daemon=True)
+    run = copy_context().run  # the session's functions are found there too
+    thread = threading.Thread(target=run, args=(_make, items, ready), name="ahead", daemon=True)
     thread.start()
     while (item := ready.get()) is not _END:
         if isinstance(item, _Failure):
