@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import sys
 
-import keyfold
 from pyspark.sql import SparkSession
+
+import keyfold
 
 WEIGHT = 3
 
@@ -30,7 +31,8 @@ def table(name: str, function: str, kind: str) -> str:
     """The statement that makes a table of a key and one value."""
     return (
         f"CREATE TABLE keyfold.c.{name} (id BIGINT, v {kind}, PRIMARY KEY (id) NOT ENFORCED) "
-        f"TBLPROPERTIES ('merge-engine' = 'aggregation', 'fields.v.aggregate-function' = '{function}')"
+        "TBLPROPERTIES ('merge-engine' = 'aggregation', "
+        f"'fields.v.aggregate-function' = '{function}')"
     )
 
 

@@ -61,6 +61,7 @@ class Function:
             test,
             definition,
             is_retractable=self.retract is not None,
+            passes_nulls=not self.sees_nulls,
             is_stored_by_paimon=False,
             summary=self.summary,
             nulls="seen" if self.sees_nulls else "skipped",

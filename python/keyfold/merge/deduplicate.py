@@ -97,6 +97,9 @@ DEDUPLICATE = Engine(
     _prepare,
     definition,
     keeps_records=True,
+    summary="the last row, whole",
+    nulls="stay",
+    retraction="hide the row, if they come last",
     deletes_remove=lambda options: True,
     deletes_clear=lambda options: not options.ignore_delete,
 )

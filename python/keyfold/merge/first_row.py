@@ -91,5 +91,13 @@ def definition(
 
 
 FIRST_ROW = Engine(
-    "first-row", _check, _prepare, definition, keeps_records=True, check_kinds=_check_kinds
+    "first-row",
+    _check,
+    _prepare,
+    definition,
+    keeps_records=True,
+    check_kinds=_check_kinds,
+    summary="the first row, whole",
+    nulls="stay",
+    retraction="refused",
 )

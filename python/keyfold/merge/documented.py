@@ -1,0 +1,84 @@
+"""The README's tables of functions and engines, made of their declarations:
+`python -m keyfold.merge.documented` prints them.
+"""
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from keyfold.aggregates import aggregates
+from keyfold.aggregates.declare import Aggregate
+from keyfold.merge.engines import engines
+
+# What the types column says where an aggregate takes all of these.
+_FAMILIES: tuple[tuple[str, tuple[pa.DataType, ...]], ...] = (
+    ("integers", (pa.int8(), pa.int16(), pa.int32(), pa.int64())),
+    ("FLOAT, DOUBLE", (pa.float32(), pa.float64())),
+    ("DECIMAL", (pa.decimal128(38, 3),)),
+    ("BOOLEAN", (pa.bool_(),)),
+    ("STRING", (pa.utf8(),)),
+    ("BINARY", (pa.binary(),)),
+    ("DATE, TIMESTAMP", (pa.date32(), pa.timestamp("us"), pa.timestamp("us", "UTC"))),
+    ("ARRAY", (pa.list_(pa.int32()),)),
+    ("MAP", (pa.map_(pa.utf8(), pa.int32()),)),
+    ("STRUCT", (pa.struct([("x", pa.int32())]),)),
+)
+_FLAT = tuple(name for name, _ in _FAMILIES[:-3])
+_TABLE = pa.list_(pa.struct([("x", pa.int32())]))
+
+
+def functions() -> str:
+    """The table of aggregate functions; aliases stand in brackets."""
+    known = sorted(set(aggregates().values()), key=lambda one: one.name)
+    return _table(
+        ("function", "the value is", "types", "NULL", "-U and -D"),
+        [
+            (_names(one), _clause(one.summary), types_of(one), one.nulls, _retraction(one))
+            for one in known
+        ],
+    )
+
+
+def merge_engines() -> str:
+    """The table of merge engines."""
+    known = sorted(engines().values(), key=lambda one: one.name)
+    return _table(
+        ("`merge-engine`", "what stays of a key", "NULL", "-U and -D"),
+        [(f"`{one.name}`", one.summary, one.nulls, one.retraction) for one in known],
+    )
+
+
+def types_of(one: Aggregate) -> str:
+    """The types a function takes, in words."""
+    taken = [name for name, kinds in _FAMILIES if all(map(one.accepts.test, kinds))]
+    if len(taken) == len(_FAMILIES):
+        return "any"
+    if tuple(taken) == _FLAT:
+        return "all but ARRAY, MAP, STRUCT"
+    if taken == ["integers", "FLOAT, DOUBLE", "DECIMAL"]:
+        return "numbers"
+    if not taken and one.accepts.test(_TABLE):
+        return "ARRAY of STRUCT"
+    return ", ".join(taken) or one.accepts.words
+
+
+def _clause(summary: str) -> str:
+    return summary[:1].lower() + summary[1:].removesuffix(".")
+
+
+def _names(one: Aggregate) -> str:
+    aliases = ", ".join(f"`{alias}`" for alias in one.aliases)
+    return f"`{one.name}`" + (f" ({aliases})" if aliases else "")
+
+
+def _retraction(one: Aggregate) -> str:
+    return one.retraction or ("taken back" if one.is_retractable else "refused")
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [f"| {' | '.join(cells)} |" for cells in (head, *rows)]
+    return "\n".join([lines[0], "|" + "---|" * len(head), *lines[1:]])
+
+
+if __name__ == "__main__":
+    print(f"{functions()}\n\n{merge_engines()}")
