@@ -42,6 +42,7 @@ __all__ = [
     "check_change",
     "check_create",
     "check_option",
+    "check_ordered",
     "normalize",
     "parse",
 ]
@@ -290,6 +291,7 @@ def _check_columns(layout: TableLayout, options: TableOptions) -> None:
             f"without partition columns ({', '.join(layout.key)})"
         )
     for name in options.sequence_fields:
+        check_ordered(layout, "sequence.field", name)
         if "aggregate-function" in options.field_options(name):
             raise TableError(
                 f"table {layout.name}: Should not define aggregation on sequence field: '{name}'."
@@ -322,6 +324,16 @@ def _check_named(layout: TableLayout, option: str, columns: tuple[str, ...]) -> 
             raise TableError(f"{where}: {what}: '{name}' can not be found in table schema.")
         if columns.count(name) > 1:
             raise TableError(f"{where}: {what} '{name}' is defined repeatedly.")
+
+
+def check_ordered(layout: TableLayout, option: str, name: str) -> None:
+    """TableError for a column that can't order rows: ARRAY, MAP and STRUCT have no order."""
+    kind = layout.column(name).type
+    if not isinstance(kind, types.Atomic):
+        raise TableError(
+            f"option {option} of table {layout.name}: column {name} must be of an atomic type, "
+            f"it is {types.describe(kind)}"
+        )
 
 
 # What Paimon calls a column that an option names.

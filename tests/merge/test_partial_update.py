@@ -1,6 +1,7 @@
 """partial-update as text: sequence groups, retractions, removals, functions; what is refused."""
 
 import re
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -9,7 +10,7 @@ from keyfold.errors import NotSupportedError, TableError
 from keyfold.layout import TableLayout
 from keyfold.merge import SortedRun, check, fold_unsorted, merge_runs, plan
 from keyfold.merge.marks import FIELDS
-from keyfold.options import normalize
+from keyfold.options import check_create, normalize
 from keyfold.testing.definitions import fold
 from keyfold.testing.tables import batch, layout, parse, records, render
 
@@ -196,6 +197,14 @@ def test_a_null_that_a_column_can_t_hold_is_refused() -> None:
             "Field a is defined repeatedly by multiple groups",
         ),
         ({"fields.g.sequence-group": "nope"}, "Field nope can not be found in table schema."),
+        (
+            {"fields.z.sequence-group": "a"},
+            "fields.z.sequence-group of table db.t: column z must be of an atomic type, it is ARR",
+        ),
+        (
+            {"sequence.field": "z"},
+            "option sequence.field of table db.t: column z must be of an atomic type, it is ARR",
+        ),
         ({"fields.g.sequence-group": "a,"}, "fields.g.sequence-group of table db.t: expected col"),
         (
             {"fields.k.sequence-group": "a"},
@@ -236,8 +245,15 @@ def test_a_null_that_a_column_can_t_hold_is_refused() -> None:
     ],
 )
 def test_create_refuses_in_paimons_words(options: dict[str, str], words: str) -> None:
+    columns: dict[str, Any] = GROUPED | {"z": {"type": "ARRAY", "element": "INT"}}
+    found = table(columns, {"bucket": "1"} | options)
+
+    def create() -> None:
+        check_create(found)
+        check(found)
+
     with pytest.raises((TableError, NotSupportedError), match=re.escape(words)):
-        check(table(GROUPED, options))
+        create()
 
 
 def test_create_takes_what_paimon_takes() -> None:

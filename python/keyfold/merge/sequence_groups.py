@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from keyfold.errors import TableError
 from keyfold.layout import TableLayout
 from keyfold.option_values import names
-from keyfold.options import TableOptions
+from keyfold.options import TableOptions, check_ordered
 
 SUFFIX = "sequence-group"
 REMOVING = "partial-update.remove-record-on-sequence-group"
@@ -62,6 +62,8 @@ def check_groups(layout: TableLayout, options: TableOptions) -> None:
     for group in groups:
         for name in group.columns:
             _check_column(layout, group, name)
+        for name in group.fields:
+            check_ordered(layout, group.option, name)
     _check_disjoint(layout, groups)
     fields = group_fields(options)
     for name in options.remove_on_sequence_group:
