@@ -107,6 +107,17 @@ def merge_partial_updates() -> None:
             fold_unsorted(plan(table, names), [batch(table, rows)])
 
 
+def merge_marked() -> None:
+    """Records that don't name a column."""
+    table = layout({"k": "INT", "v": "INT", "w": "INT"}, ["k"], {"merge-engine": "partial-update"})
+    runs = []
+    for number, named in enumerate((None, "1", "2")):
+        part = batch(table, [(0, {"k": 1, "v": number, "w": number})])
+        part = part.append_column("_NAMED", pa.array([named], pa.utf8()))
+        runs.append(SortedRun(iter([part]), (number, number)))
+    list(merge_runs(plan(table, ["k", "v", "w"], marks=True), runs))
+
+
 def fold_columns(random: Random) -> None:
     """Every aggregate in all its settings on every type it takes."""
     for aggregate, kind in (case.values for case in bound()):
@@ -121,6 +132,7 @@ def test_every_kernel_is_its_python(calls: Counter[str]) -> None:
     random = Random(1)
     merge_tables(random)
     merge_partial_updates()
+    merge_marked()
     encode_closed([pa.array(["same-1", "same-2"])])
     encode_closed([pa.array(["same-1", "same-2 and more"])])
     fold_columns(random)
