@@ -15,12 +15,18 @@ from keyfold.kernels.keys import encode_nullable
 from keyfold.kernels.order import compare_bytes
 
 
-@kernel("void(uint64[::1], uint8[::1], int8[::1], int64[::1], int64[::1], int64[::1])")
+@kernel("void(uint64[::1], uint64, uint8[::1], int8[::1], int64[::1], int64[::1], int64[::1])")
 def greatest_word(
-    words: Words, valid: Mask, ops: Signs, order: Rows, starts: Rows, out: Rows
+    words: Words,
+    flip: np.uint64,
+    valid: Mask,
+    ops: Signs,
+    order: Rows,
+    starts: Rows,
+    out: Rows,
 ) -> None:
-    """out[g] is the row of the greatest valid added word of group g, -1 for none; op 2 starts
-    again from its row.
+    """out[g] is the row of the greatest valid added word ^ flip of group g, -1 for none; op 2
+    starts again from its row.
     """
     for g in range(len(out)):
         pick = -1
@@ -28,7 +34,9 @@ def greatest_word(
             row = order[at]
             if ops[at] == 2:
                 pick = row if valid[row] else -1
-            elif ops[at] == 1 and valid[row] and (pick < 0 or words[row] > words[pick]):
+            elif (
+                ops[at] == 1 and valid[row] and (pick < 0 or words[row] ^ flip > words[pick] ^ flip)
+            ):
                 pick = row
         out[g] = pick
 
@@ -72,8 +80,8 @@ def pick_extremes(
         sign = -1 if is_least else 1
         extreme_bytes(keys.offsets, keys.data, valid, ops, order, starts, sign, out)
     else:
-        words = ~keys.words if is_least else keys.words
-        greatest_word(words, valid, ops, order, starts, out)
+        flip = np.uint64(2**64 - 1 if is_least else 0)
+        greatest_word(keys.words, flip, valid, ops, order, starts, out)
     return out
 
 
