@@ -26,7 +26,7 @@ CREATE TABLE t (id INT, PRIMARY KEY (id)) TBLPROPERTIES ('bukcet' = '2');
 -- error: fields.v.aggregate-funtion | aggregate-function
 CREATE TABLE t (id INT, v INT, PRIMARY KEY (id))
 TBLPROPERTIES ('merge-engine' = 'aggregation', 'fields.v.aggregate-funtion' = 'sum');
--- error: no column nope
+-- error: fields.nope.aggregate-function | Field nope can not be found
 CREATE TABLE t (id INT, v INT, PRIMARY KEY (id))
 TBLPROPERTIES ('merge-engine' = 'aggregation', 'fields.nope.aggregate-function' = 'sum');
 -- Known to Paimon, not supported here.
@@ -51,10 +51,6 @@ SHOW TBLPROPERTIES tagged ('keyfold.tag.owner');
 -- Engines and aggregates.
 -- error: merge-engine | nothing
 CREATE TABLE t (id INT, PRIMARY KEY (id)) TBLPROPERTIES ('merge-engine' = 'nothing');
--- error: merge-engine | first-row
-CREATE TABLE t (id INT, PRIMARY KEY (id)) TBLPROPERTIES ('merge-engine' = 'first-row');
--- error: merge-engine | partial-update
-CREATE TABLE t (id INT, PRIMARY KEY (id)) TBLPROPERTIES ('merge-engine' = 'partial-update');
 -- error: v | summ | sum
 CREATE TABLE t (id INT, v INT, PRIMARY KEY (id))
 TBLPROPERTIES ('merge-engine' = 'aggregation', 'fields.v.aggregate-function' = 'summ');
