@@ -77,6 +77,24 @@ def test_pypaimon_refuses_such_a_table(
         stored.rows(warehouse, f"own.{table}")
 
 
+def test_a_write_that_failed_leaves_nothing(
+    page: list[tuple[str, str]], spark: SparkSession, warehouse: Path
+) -> None:
+    place = warehouse / "own.db" / "ratios"
+    assert not list(place.rglob("*.parquet"))
+    spark.sql("INSERT INTO keyfold.own.ratios VALUES (8, 1)")
+    before = sorted(place.rglob("*"))
+    with pytest.raises(PySparkException, match="ZeroDivisionError"):
+        spark.sql(
+            "INSERT INTO keyfold.own.ratios SELECT id, v FROM range(9) JOIN (VALUES (0), (0)) w(v)"
+        )
+    assert sorted(path for path in place.rglob("*") if path.is_file()) == [
+        path for path in before if path.is_file()
+    ]
+    assert [tuple(row) for row in spark.table("keyfold.own.ratios").collect()] == [(8, 1)]
+    spark.sql("TRUNCATE TABLE keyfold.own.ratios")
+
+
 def test_an_error_names_the_line_of_the_page(
     page: list[tuple[str, str]], spark: SparkSession
 ) -> None:

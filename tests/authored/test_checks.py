@@ -9,7 +9,9 @@ import pytest
 
 import keyfold
 from keyfold.authored.function import Function
-from keyfold.testing import CheckError, bench, check, merged
+from keyfold.merge.plan import check as check_layout
+from keyfold.testing import CheckError, bench, check, merged, using
+from keyfold.testing.tables import layout
 from tests.authored import functions
 
 aggregate: Any = keyfold.aggregate
@@ -97,6 +99,32 @@ def test_rows_as_text_are_merged_by_a_function_of_the_session() -> None:
     own = functions.newest_unflagged
     jobs = "+I 1 3 false | +I 1 9 true", "+I 1 2 false"
     assert merged(columns, {"merge-engine": own.name}, *jobs, functions=[own]) == "+I 1 3 false"
+
+
+def test_functions_work_in_sequence_groups_too() -> None:
+    columns = {"id": "INT", "g": "INT", "v": "STRING", "n": "BIGINT"}
+    options = {
+        "merge-engine": "partial-update",
+        "fields.g.sequence-group": "v,n",
+        "fields.v.aggregate-function": "Longest",
+        "fields.n.aggregate-function": "total",
+    }
+    jobs = "+I 1 5 ab 1", "+I 1 3 xyz 10", "+I 1 7 c 100 | +I 1 null old 1000"
+    own = [functions.longest, functions.total]
+    assert merged(columns, options, *jobs, functions=own) == "+I 1 7 xyz 111"
+
+
+def test_deletes_of_a_table_with_an_engine_of_ones_own() -> None:
+    columns = {"id": "INT", "version": "BIGINT", "flagged": "BOOLEAN", "op": "STRING"}
+    own = functions.newest_unflagged
+    options = {"merge-engine": own.name, "rowkind.field": "op"}
+    with using(own):
+        with pytest.raises(keyfold.TableError, match="takes no -U and -D rows, which rowkind"):
+            check_layout(layout(columns, ["id"], options))
+        check_layout(layout(columns, ["id"], options | {"ignore-delete": "true"}))
+    ignoring = {"merge-engine": own.name, "ignore-delete": "true"}
+    jobs = "+I 1 3 false a | -D 1 9 false b", "+I 1 2 false c"
+    assert merged(columns, ignoring, *jobs, functions=[own]) == "+I 1 3 false a"
 
 
 def test_a_fold_is_within_a_fifth_of_the_built_in_sum(capsys: pytest.CaptureFixture[str]) -> None:
