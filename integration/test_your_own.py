@@ -47,11 +47,12 @@ def test_a_session_that_lacks_the_function_is_told(
     page: list[tuple[str, str]], spark: SparkSession
 ) -> None:
     other = spark.newSession()
+    rows = {"names": "(1, 'Bo')", "documents": "(1, 9L, false, 'new')"}
     for table, name in (("names", "longest"), ("documents", "newest_unflagged")):
         with pytest.raises(PySparkException) as read:
             other.table(f"keyfold.own.{table}").collect()
         with pytest.raises(PySparkException) as written:
-            other.table(f"keyfold.own.{table}").writeTo(f"keyfold.own.{table}").append()
+            other.sql(f"INSERT INTO keyfold.own.{table} VALUES {rows[table]}")
         for error in (read, written):
             for words in (
                 name,
