@@ -108,6 +108,8 @@ def test_frames_name_by_their_columns_or_by_an_option(spark: SparkSession, sums:
     assert rows(spark, sums) == [(1, 7, "x")]
     spark.createDataFrame([(1, 1)], "k INT, n BIGINT").write.mode("append").saveAsTable(sums)
     assert rows(spark, sums) == [(1, 8, "x")]
+    spark.sql("VALUES (1, 0L)").toDF("k", "n").writeTo(sums).append()
+    assert rows(spark, sums) == [(1, 8, "x")]
     whole = spark.createDataFrame([(1, 1, "junk")], "k INT, n BIGINT, s STRING")
     whole.writeTo(sums).option("target-columns", "k,n").append()
     assert rows(spark, sums) == [(1, 9, "x")]

@@ -47,11 +47,15 @@ final case class ColumnsOfFrame(session: SparkSession) extends Rule[LogicalPlan]
       write.copy(writeOptions = write.writeOptions + mark(write, write.isByName))
   }
 
-  private def mark(write: V2WriteCommand, isByName: Boolean): (String, String) =
-    TargetColumns.mark(if (isByName) Some(write.query.output.map(_.name)) else None)
+  /** The frame comes as it was written, so its names may be known only after an analysis of its own. */
+  private def mark(write: V2WriteCommand, isByName: Boolean): (String, String) = {
+    lazy val query =
+      if (write.query.resolved) write.query else session.sessionState.executePlan(write.query).analyzed
+    TargetColumns.mark(if (isByName) Some(query.output.map(_.name)) else None)
+  }
 
   private def isDue(write: V2WriteCommand, options: Map[String, String]): Boolean =
-    !options.contains(TargetColumns.Mark) && write.query.resolved && isOurs(write.table)
+    !options.contains(TargetColumns.Mark) && isOurs(write.table)
 
   private def isOurs(target: NamedRelation): Boolean = target match {
     case DataSourceV2Relation(_: KeyfoldTable, _, _, _, _, _) => true
