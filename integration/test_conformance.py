@@ -46,3 +46,18 @@ def test_wrong_cases_fail(spark: SparkSession, tmp_path: Path) -> None:
     assert len(results) == len(raws)
     assert [r.id for r in results if r.status not in (FAILED, SKIPPED)] == []
     assert all("expected" in r.detail for r in results if r.status == FAILED)
+
+
+def test_a_sum_that_leaves_its_type_is_left_out_and_says_why(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = tmp_path / "overflow.jsonl"
+    options = {"fields.v.aggregate-function": "sum"}
+    rows = [[{"kind": "+I", "row": [1, 127]}], [{"kind": "+I", "row": [1, 1]}]]
+    case = {"id": "wraps", "engine": "aggregation", "about": "a sum that wraps around",
+            "columns": [["k", "INT"], ["v", "TINYINT"]], "primary_key": ["k"], "options": options,
+            "commits": rows, "expect": [[1, -128]]}  # fmt: skip
+    path.write_text(json.dumps(case), encoding="utf-8")
+    (result,) = run(path, spark)
+    assert result.status == SKIPPED
+    assert "overflow is refused" in result.detail

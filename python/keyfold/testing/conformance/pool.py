@@ -34,6 +34,8 @@ def result(line: Line, spark: SparkSession, namespace: str) -> Result:
         return Result(line.file, line.id, case.about, SKIPPED, case.left_out)
     try:
         wrong = run.verdict(case, spark.newSession(), namespace)
+    except run.LeftOut as reason:
+        return Result(line.file, line.id, case.about, SKIPPED, str(reason))
     except Exception:
         wrong = f"the runner failed: {traceback.format_exc()}"
     return Result(line.file, line.id, case.about, FAILED if wrong else PASSED, wrong or "")
