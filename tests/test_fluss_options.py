@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from keyfold import options
+from keyfold import options, types
 from keyfold.errors import KeyfoldError, NotSupportedError, TableError
-from keyfold.fluss_options import check_key_functions
+from keyfold.fluss_options import check_functions
 from keyfold.testing.tables import layout
 
 ENGINE, BEHAVIOR = "table.merge-engine", "table.delete.behavior"
@@ -122,8 +122,19 @@ def test_a_merge_engine_takes_a_key() -> None:
 
 
 def test_a_function_of_a_key_column_is_refused_as_fluss_spells_it() -> None:
-    check_key_functions(
-        "db.t", {"fields.k.aggregate-function": "sum", "fields.v.agg": "sum"}, ("k",)
-    )
+    columns = {name: types.from_paimon("INT") for name in "kv"}
+    given = {"fields.k.aggregate-function": "sum", "fields.v.agg": "sum"}
+    check_functions("db.t", given, columns, ("k",))
     with pytest.raises(TableError, match="Cannot set aggregation function for primary key column"):
-        check_key_functions("db.t", {"fields.K.agg": "sum"}, ("k",))
+        check_functions("db.t", {"fields.K.agg": "sum"}, columns, ("k",))
+
+
+@pytest.mark.parametrize("kind", ["BYTES", "BOOLEAN", "BINARY(3)"])
+def test_max_and_min_of_types_without_an_order_are_refused_as_fluss_spells_them(kind: str) -> None:
+    columns = {"v": types.from_paimon(kind)}
+    check_functions("db.t", {"fields.v.aggregate-function": "max"}, columns, ())
+    check_functions("db.t", {"fields.v.agg": "last_value"}, columns, ())
+    for kept in ("STRING", "TIMESTAMP(6) WITH LOCAL TIME ZONE", "DECIMAL(5, 2)"):
+        check_functions("db.t", {"fields.v.agg": "max"}, {"v": types.from_paimon(kept)}, ())
+    with pytest.raises(TableError, match=r"Data type for min column must be part of .* but was"):
+        check_functions("db.t", {"fields.v.agg": "MIN"}, columns, ())

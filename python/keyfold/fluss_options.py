@@ -7,6 +7,7 @@ What Paimon has no word for stays as an option it passes over: `table.delete.beh
 from collections.abc import Mapping
 
 from keyfold.errors import TableError
+from keyfold.types import Atomic, DataType, describe
 
 ENGINE = "table.merge-engine"
 BEHAVIOR = "table.delete.behavior"
@@ -104,11 +105,35 @@ def _deletes(engine: str, behavior: str) -> dict[str, str]:
     )
 
 
-def check_key_functions(table: str, properties: Mapping[str, str], key: tuple[str, ...]) -> None:
-    """TableError for `fields.<key column>.agg`, which Fluss refuses and Paimon passes over."""
-    for column in key:
-        if any(name.lower() == f"fields.{column}.agg".lower() for name in properties):
+# What Fluss' max and min take; Paimon's take all types that can be compared.
+_ORDERED = (
+    *("CHAR", "STRING", "VARCHAR", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE"),
+    *("DECIMAL", "DATE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ"),
+)
+
+
+def check_functions(
+    table: str,
+    properties: Mapping[str, str],
+    columns: Mapping[str, DataType],
+    key: tuple[str, ...],
+) -> None:
+    """TableError for what Fluss refuses of `fields.<column>.agg` and Paimon takes of its own name
+    for it: a function of a key column, max and min of types that Fluss does not order.
+    """
+    given = {name.lower(): text.strip().lower() for name, text in properties.items()}
+    for column, kind in columns.items():
+        option = f"fields.{column}.agg"
+        function = given.get(option.lower())
+        if function is not None and column in key:
             raise TableError(
-                f"table {table}, option fields.{column}.agg: Cannot set aggregation function for "
+                f"table {table}, option {option}: Cannot set aggregation function for "
                 f"primary key column '{column}'. Primary key columns keep their value"
+            )
+        is_ordered = isinstance(kind, Atomic) and kind.name in _ORDERED
+        if function in ("max", "min") and not is_ordered:
+            raise TableError(
+                f"table {table}, option {option}: Data type for {function} column must be part of "
+                f"[{', '.join(_ORDERED)}] but was '{describe(kind)}'. Paimon's name of the option, "
+                f"fields.{column}.aggregate-function, takes more types"
             )

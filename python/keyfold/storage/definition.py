@@ -64,7 +64,6 @@ def define(name: str, location: str, new: NewTable, check_engine: Check) -> Stor
     own = spelling_of(column["name"] for column in new.columns)
     key = own.of(_primary_key(name, new, properties))
     partitioning = own.of(new.partitioning)
-    fluss_options.check_key_functions(name, properties, key)
     options = {"bucket": str(DEFAULT_BUCKETS)} | own.in_options(normalize(properties))
     ids = itertools.count()
     # Paimon's rule: the option decides for every key column, whatever its declaration says (Spark
@@ -76,6 +75,8 @@ def define(name: str, location: str, new: NewTable, check_engine: Check) -> Stor
         else new_column(name, column, ids)
         for column in new.columns
     )
+    kinds = {column.name: column.type for column in columns}
+    fluss_options.check_functions(name, properties, kinds, key)
     defaults = {DEFAULT_PREFIX + c.name: c.default for c in columns if c.default is not None}
     options |= defaults
     layout = TableLayout(name, location, 0, columns, key, partitioning, options, comment or None)
