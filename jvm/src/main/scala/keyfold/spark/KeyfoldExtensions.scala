@@ -1,7 +1,8 @@
 package keyfold.spark
 
 import org.apache.spark.sql.SparkSessionExtensions
-import org.apache.spark.sql.keyfold.{ColumnsOfFrame, ColumnsOfInsert, DialectParser, OrdinalStrategy, RowLevelCommands}
+import org.apache.spark.sql.keyfold.{ColumnsOfFrame, ColumnsOfInsert, DescribeOurs, DialectParser, OrdinalStrategy, RowLevelCommands}
+import org.apache.spark.sql.keyfold.UnqualifiedFunctions
 
 /** Driver side: `spark.sql.extensions = keyfold.spark.KeyfoldExtensions`. Python starts here already:
   * Spark makes the catalog only when the first statement names it.
@@ -13,6 +14,8 @@ final class KeyfoldExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectHintResolutionRule(ColumnsOfFrame(_))
     extensions.injectPlannerStrategy(_ => OrdinalStrategy)
     extensions.injectCheckRule(_ => RowLevelCommands)
+    extensions.injectHintResolutionRule(DescribeOurs(_))
+    UnqualifiedFunctions.inject(extensions)
     ForkServer.startInBackground()
   }
 }

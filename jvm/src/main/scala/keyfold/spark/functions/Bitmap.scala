@@ -1,0 +1,119 @@
+package keyfold.spark.functions
+
+import java.nio.{ByteBuffer, ByteOrder}
+
+import org.roaringbitmap.RoaringBitmap
+import org.roaringbitmap.longlong.Roaring64Bitmap
+
+/** Executor side: a live set of unsigned 64-bit numbers. It is narrow, 32 bits, until a number or a set
+  * that is wide comes in: a result has the portable 32-bit form where all that it is made of had it.
+  * The other set of an operation is used up: its containers may become this one's.
+  */
+final class Bitmap private (private var narrow: RoaringBitmap, private var wide: Roaring64Bitmap) {
+  def this() = this(new RoaringBitmap, null)
+
+  def isNarrow: Boolean = wide == null
+
+  /** One that is empty, of the same width. */
+  def fresh: Bitmap = if (isNarrow) new Bitmap else Bitmap.wide(new Roaring64Bitmap)
+
+  def add(value: Long): Unit =
+    if (isNarrow && value >>> 32 == 0) narrow.add(value.toInt)
+    else {
+      widen()
+      wide.addLong(value)
+    }
+
+  def or(other: Bitmap): Bitmap = combine(other)(_.or(_), _.or(_))
+  def and(other: Bitmap): Bitmap = combine(other)(_.and(_), _.and(_))
+  def xor(other: Bitmap): Bitmap = combine(other)(_.xor(_), _.xor(_))
+  def andNot(other: Bitmap): Bitmap = combine(other)(_.andNot(_), _.andNot(_))
+
+  def isEmpty: Boolean = if (isNarrow) narrow.isEmpty else wide.isEmpty
+  def cardinality: Long = if (isNarrow) narrow.getLongCardinality else wide.getLongCardinality
+  def contains(value: Long): Boolean =
+    if (isNarrow) value >>> 32 == 0 && narrow.contains(value.toInt) else wide.contains(value)
+  def intersects(other: Bitmap): Boolean =
+    if (isNarrow && other.isNarrow) RoaringBitmap.intersects(narrow, other.narrow)
+    else Roaring64Bitmap.intersects(widened, other.widened)
+
+  /** The least and the greatest, as unsigned numbers, of a set that is not empty. */
+  def first: Long = if (isNarrow) narrow.first & Bitmap.Mask else wide.first
+  def last: Long = if (isNarrow) narrow.last & Bitmap.Mask else wide.last
+
+  def foreach(each: Long => Unit): Unit =
+    if (isNarrow) narrow.forEach((value: Int) => each(value & Bitmap.Mask))
+    else wide.forEach((value: Long) => each(value))
+
+  /** The numbers from `start` on, ascending as unsigned ones. */
+  def from(start: Long): Iterator[Long] =
+    if (!isNarrow) {
+      val values = wide.getLongIteratorFrom(start)
+      Iterator.continually(()).takeWhile(_ => values.hasNext).map(_ => values.next)
+    } else if (start >>> 32 != 0) Iterator.empty
+    else {
+      val values = narrow.getIntIterator
+      values.advanceIfNeeded(start.toInt)
+      Iterator.continually(()).takeWhile(_ => values.hasNext).map(_ => values.next & Bitmap.Mask)
+    }
+
+  def toWide: Bitmap = {
+    widen()
+    this
+  }
+
+  /** The portable 32-bit form, or the bytes of Java's Roaring64Bitmap. */
+  def toBytes: Array[Byte] =
+    if (isNarrow) {
+      narrow.runOptimize(): Unit
+      written(narrow.serializedSizeInBytes)(narrow.serialize(_: ByteBuffer))
+    } else {
+      wide.runOptimize(): Unit
+      written(Math.toIntExact(wide.serializedSizeInBytes))(wide.serialize(_: ByteBuffer))
+    }
+
+  private def written(size: Int)(write: ByteBuffer => Unit): Array[Byte] = {
+    val buffer = ByteBuffer.allocate(size).order(ByteOrder.LITTLE_ENDIAN)
+    write(buffer)
+    buffer.array
+  }
+
+  private def combine(other: Bitmap)(narrowly: (RoaringBitmap, RoaringBitmap) => Unit,
+      widely: (Roaring64Bitmap, Roaring64Bitmap) => Unit): Bitmap = {
+    if (isNarrow && other.isNarrow) narrowly(narrow, other.narrow)
+    else {
+      widen()
+      widely(wide, other.widened)
+    }
+    this
+  }
+
+  private def widened: Roaring64Bitmap = if (isNarrow) Bitmap.widened(narrow) else wide
+
+  private def widen(): Unit = if (isNarrow) {
+    wide = Bitmap.widened(narrow)
+    narrow = null
+  }
+}
+
+object Bitmap {
+  private val Mask = 0xffffffffL
+
+  /** Of these numbers, if all are some. */
+  def of(numbers: Seq[Option[Long]]): Option[Bitmap] =
+    if (numbers.exists(_.isEmpty)) None
+    else {
+      val bitmap = new Bitmap
+      numbers.flatten.foreach(bitmap.add)
+      Some(bitmap)
+    }
+
+  def narrow(bitmap: RoaringBitmap): Bitmap = new Bitmap(bitmap, null)
+  def wide(bitmap: Roaring64Bitmap): Bitmap = new Bitmap(null, bitmap)
+
+  private def widened(narrow: RoaringBitmap): Roaring64Bitmap = {
+    val wide = new Roaring64Bitmap
+    narrow.forEach((value: Int) => wide.addLong(value & Mask))
+    wide
+  }
+}

@@ -1,0 +1,80 @@
+package keyfold.spark.functions
+
+import keyfold.spark.KeyfoldException
+import org.apache.spark.sql.catalyst.util.{ArrayData, GenericArrayData}
+import org.apache.spark.sql.connector.catalog.functions.BoundFunction
+import org.apache.spark.sql.types._
+import org.apache.spark.unsafe.types.UTF8String
+
+/** Executor side: what is in one bitmap. */
+abstract class OfBitmap[R](about: About, result: DataType, more: DataType*)
+    extends Scalar[R](about, result, BinaryType +: more: _*) {
+  protected def read(bytes: Array[Byte]): Bitmap = BitmapBytes.read(bytes, about.name)
+
+  /** A number as BIGINT, which a bitmap's greatest numbers exceed. */
+  protected def bigint(value: Long): Long =
+    if (value >= 0) value
+    else throw new KeyfoldException("FunctionError",
+      s"function ${about.name}: ${java.lang.Long.toUnsignedString(value)} exceeds BIGINT; bitmap_to_string shows it")
+}
+
+object BitmapCount extends OfBitmap[Long](About("bitmap_count rb_cardinality", "(bitmap) BIGINT", "0",
+      "how many numbers a bitmap holds"), LongType) {
+  override def isResultNullable: Boolean = false
+  def invoke(bytes: Array[Byte]): Long = if (bytes == null) 0 else read(bytes).cardinality
+}
+
+object BitmapMin extends OfBitmap[java.lang.Long](About("bitmap_min", "(bitmap) BIGINT", "NULL",
+      "a bitmap's least number; NULL of an empty one, an error where it exceeds BIGINT"), LongType) {
+  def invoke(bytes: Array[Byte]): java.lang.Long =
+    Option(bytes).map(read).filterNot(_.isEmpty).map(bitmap => Long.box(bigint(bitmap.first))).orNull
+}
+
+object BitmapMax extends OfBitmap[java.lang.Long](About("bitmap_max", "(bitmap) BIGINT", "NULL",
+      "a bitmap's greatest number; NULL of an empty one, an error where it exceeds BIGINT"), LongType) {
+  def invoke(bytes: Array[Byte]): java.lang.Long =
+    Option(bytes).map(read).filterNot(_.isEmpty).map(bitmap => Long.box(bigint(bitmap.last))).orNull
+}
+
+object BitmapToString extends OfBitmap[UTF8String](About("bitmap_to_string", "(bitmap) STRING", "NULL",
+      "a bitmap's numbers, ascending, between commas; '' of an empty one"), StringType) {
+  def invoke(bytes: Array[Byte]): UTF8String = if (bytes == null) null else {
+    val text = new java.lang.StringBuilder
+    read(bytes).foreach { value =>
+      if (text.length > 0) text.append(','): Unit
+      text.append(java.lang.Long.toUnsignedString(value)): Unit
+    }
+    UTF8String.fromString(text.toString)
+  }
+}
+
+object BitmapToArray extends OfBitmap[ArrayData](About("bitmap_to_array rb_to_array", "(bitmap) ARRAY<BIGINT>", "NULL",
+      "a bitmap's numbers, ascending; an error where one exceeds BIGINT"), ArrayType(LongType, containsNull = false)) {
+  def invoke(bytes: Array[Byte]): ArrayData = if (bytes == null) null else {
+    val bitmap = read(bytes)
+    val values = new Array[Long](Math.toIntExact(bitmap.cardinality))
+    var at = 0
+    bitmap.foreach { value =>
+      values(at) = bigint(value)
+      at += 1
+    }
+    new GenericArrayData(values)
+  }
+}
+
+object BitmapContains extends Declared {
+  override val about: About = About("bitmap_contains rb_contains", "(bitmap, whole number) BOOLEAN", "NULL",
+    "whether a bitmap holds a number")
+
+  override protected def form(found: Seq[DataType]): BoundFunction = found match {
+    case Seq(_, one) => new BitmapHolds(Numbers.wholeType(one).getOrElse(throw wrong(s"not ${one.sql}")))
+    case _ => throw wrong(s"not ${found.length} arguments")
+  }
+}
+
+/** Executor side: whether it holds a number of this type. */
+final class BitmapHolds(number: DecimalType)
+    extends OfBitmap[java.lang.Boolean](BitmapContains.about, BooleanType, number) {
+  def invoke(bytes: Array[Byte], value: Decimal): java.lang.Boolean =
+    if (bytes == null || value == null) null else Numbers.unsigned(value).exists(read(bytes).contains)
+}

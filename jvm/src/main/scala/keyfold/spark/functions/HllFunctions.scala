@@ -1,0 +1,93 @@
+package keyfold.spark.functions
+
+import org.apache.datasketches.hll.{HllSketch, TgtHllType, Union}
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.connector.catalog.functions.BoundFunction
+import org.apache.spark.sql.types._
+import org.apache.spark.unsafe.types.UTF8String
+
+/** Executor side: DataSketches' HLL as Paimon stores it; Spark's own hll_* functions read the bytes. */
+object Hll {
+  val LgK = 12
+  val Kind: TgtHllType = TgtHllType.HLL_4
+
+  def read(bytes: Array[Byte], function: String): HllSketch =
+    try HllSketch.heapify(bytes)
+    catch { case bad: RuntimeException => throw BitmapBytes.bad(function, bytes, "not an HLL sketch", bad.getMessage) }
+
+  /** The sketch of one value, or of none. */
+  def of(update: HllSketch => Unit): Array[Byte] = {
+    val sketch = new HllSketch(LgK, Kind)
+    update(sketch)
+    sketch.toCompactByteArray
+  }
+
+  def rounded(sketch: HllSketch): Long = Math.round(sketch.getEstimate)
+}
+
+/** Driver side: whole numbers, texts and bytes hash as in Spark's hll_sketch_agg, so that sketches of both agree. */
+object HllHash extends Declared {
+  override val about: About = About("hll_hash", "(whole number, STRING or BINARY) HLL", "an empty HLL",
+    "the HLL sketch of one value; Spark's hll_sketch_estimate and hll_union read it")
+
+  override protected def form(found: Seq[DataType]): BoundFunction = found match {
+    case Seq(one) if Numbers.isBigint(one) => HllOfNumber
+    case Seq(_: BinaryType) => HllOfBytes
+    case Seq(_: StringType) => HllOfText
+    case _ => throw wrong(s"not ${found.map(_.sql).mkString(", ")}")
+  }
+}
+
+object HllOfNumber extends Scalar[Array[Byte]](HllHash.about, BinaryType, Numbers.OfBigint) {
+  def invoke(value: Decimal): Array[Byte] = Hll.of(sketch => if (value != null) sketch.update(value.toLong))
+}
+
+object HllOfText extends Scalar[Array[Byte]](HllHash.about, BinaryType, StringType) {
+  def invoke(text: UTF8String): Array[Byte] = HllOfBytes.invoke(if (text == null) null else text.getBytes)
+}
+
+object HllOfBytes extends Scalar[Array[Byte]](HllHash.about, BinaryType, BinaryType) {
+  /** DataSketches drops an empty value, Doris counts it; no text has this byte. */
+  private val Empty = Array(0xff.toByte)
+
+  def invoke(bytes: Array[Byte]): Array[Byte] =
+    Hll.of(sketch => if (bytes != null) sketch.update(if (bytes.isEmpty) Empty else bytes))
+}
+
+object HllEmpty extends Scalar[Array[Byte]](About("hll_empty", "() HLL", "-", "the HLL sketch of nothing"), BinaryType) {
+  def invoke(): Array[Byte] = Hll.of(_ => ())
+}
+
+object HllCardinality extends Scalar[Long](About("hll_cardinality", "(HLL) BIGINT", "0",
+      "about how many different values a sketch has seen, within 2 %"), LongType, BinaryType) {
+  override def isResultNullable: Boolean = false
+  def invoke(bytes: Array[Byte]): Long = if (bytes == null) 0 else Hll.rounded(Hll.read(bytes, about.name))
+}
+
+/** Executor side: the live union of a group's sketches. */
+final class HllState(union: Union) extends Live {
+  def add(sketch: HllSketch): HllState = {
+    union.update(sketch)
+    this
+  }
+  def result: HllSketch = union.getResult(Hll.Kind)
+  override def parts: Array[Array[Byte]] = Array(union.toCompactByteArray)
+}
+
+abstract class HllFold[R](about: About, result: DataType) extends Aggregation[HllState, R](about, result, BinaryType) {
+  override def empty: HllState = new HllState(new Union(Hll.LgK))
+  override def of(parts: Array[Array[Byte]]): HllState = new HllState(Union.heapify(parts.head))
+  override def join(left: HllState, right: HllState): HllState = left.add(right.result)
+  override def take(state: HllState, row: InternalRow): HllState =
+    if (row.isNullAt(0)) state else state.add(Hll.read(row.getBinary(0), about.name))
+}
+
+object HllUnion extends HllFold[Array[Byte]](About("hll_union hll_raw_agg", "(HLL) HLL",
+      "skipped; an empty HLL over nothing", "the union of a group's sketches"), BinaryType) {
+  override def produce(state: HllState): Array[Byte] = state.result.toCompactByteArray
+}
+
+object HllUnionAgg extends HllFold[Long](About("hll_union_agg", "(HLL) BIGINT", "skipped; 0 over nothing",
+      "about how many different values a group's sketches have seen"), LongType) {
+  override def produce(state: HllState): Long = Hll.rounded(state.result)
+}

@@ -1,0 +1,52 @@
+package keyfold.spark.functions
+
+import keyfold.spark.KeyfoldException
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.connector.catalog.functions.BoundFunction
+import org.apache.spark.sql.types._
+
+object ToQuantileState extends Declared {
+  override val about: About = About("to_quantile_state percentile_hash", "(DOUBLE[, compression]) quantile state",
+    "an empty state", "the state of one number; compression from 2048 (also for any other) to 10000 is the t-digest's")
+
+  override protected def form(found: Seq[DataType]): BoundFunction = new StateOfNumber(hasCompression = found.length > 1)
+}
+
+/** Executor side: without `invoke`, which Spark would not call for a NULL DOUBLE. */
+final class StateOfNumber(hasCompression: Boolean) extends Scalar[Array[Byte]](ToQuantileState.about, BinaryType,
+      Seq.fill(if (hasCompression) 2 else 1)(DoubleType): _*) {
+  override def isResultNullable: Boolean = false
+  override def produceResult(row: InternalRow): Array[Byte] = {
+    val isGiven = hasCompression && !row.isNullAt(1)
+    val state = new QuantileState(QuantileState.allowed(if (isGiven) row.getDouble(1) else 0))
+    if (!row.isNullAt(0)) state.add(row.getDouble(0))
+    state.toBytes
+  }
+}
+
+object QuantileStateEmpty extends Scalar[Array[Byte]](About("quantile_state_empty percentile_empty",
+      "() quantile state", "-", "the state of no number"), BinaryType) {
+  def invoke(): Array[Byte] = new QuantileState().toBytes
+}
+
+object QuantilePercent extends Scalar[java.lang.Double](About("quantile_percent percentile_approx_raw",
+      "(quantile state, DOUBLE) DOUBLE", "NULL", "the number below which that part, 0 to 1, of the numbers lies: exact "
+        + "and linear between two up to 2048 numbers, then by t-digest; NaN of an empty state"),
+      DoubleType, BinaryType, DoubleType) {
+  def invoke(bytes: Array[Byte], rank: Double): java.lang.Double = if (bytes == null) null else {
+    if (!(rank >= 0 && rank <= 1)) throw new KeyfoldException("FunctionError",
+      s"function ${about.name}: its second argument is $rank, and must be from 0 to 1")
+    QuantileState.read(bytes, about.name).quantile(rank)
+  }
+}
+
+object QuantileUnion extends Aggregation[QuantileState, Array[Byte]](About("quantile_union percentile_union",
+      "(quantile state) quantile state", "skipped; an empty state over nothing",
+      "the state of all numbers of a group's states"), BinaryType, BinaryType) {
+  override def empty: QuantileState = new QuantileState
+  override def of(parts: Array[Array[Byte]]): QuantileState = QuantileState.read(parts.head, about.name)
+  override def join(left: QuantileState, right: QuantileState): QuantileState = left.merge(right)
+  override def produce(state: QuantileState): Array[Byte] = state.toBytes
+  override def take(state: QuantileState, row: InternalRow): QuantileState =
+    if (row.isNullAt(0)) state else state.merge(QuantileState.read(row.getBinary(0), about.name))
+}

@@ -1,0 +1,107 @@
+package keyfold.spark.functions
+
+import java.nio.{ByteBuffer, ByteOrder}
+
+import org.apache.datasketches.memory.Memory
+import org.apache.datasketches.tdigest.TDigestDouble
+
+/** Executor side: the live state of quantiles: the numbers themselves up to 2048, then a t-digest. Its
+  * bytes: 1 (version), u16 compression, then 0, u32 n and n doubles, or 1 and the bytes of a TDigestDouble.
+  */
+final class QuantileState(private var compression: Int) extends Live {
+  def this() = this(QuantileState.LeastCompression)
+
+  private var exact = new Array[Double](1)
+  private var count = 0
+  private var digest: TDigestDouble = _
+
+  /** NaN has no place among numbers: a t-digest skips it, and so do we. */
+  def add(value: Double): Unit =
+    if (digest != null) digest.update(value)
+    else if (count == QuantileState.MostExact) {
+      digested().update(value)
+    } else if (!value.isNaN) {
+      if (count == exact.length) exact = java.util.Arrays.copyOf(exact, count * 2)
+      exact(count) = value
+      count += 1
+    }
+
+  def merge(other: QuantileState): QuantileState = {
+    compression = Math.max(compression, other.compression)
+    if (other.digest != null) digested().merge(other.digest)
+    else for (i <- 0 until other.count) add(other.exact(i))
+    this
+  }
+
+  def isEmpty: Boolean = if (digest == null) count == 0 else digest.isEmpty
+
+  /** Linear between the two nearest numbers while they are known; NaN of an empty state, as in Doris. */
+  def quantile(rank: Double): Double =
+    if (isEmpty) Double.NaN
+    else if (digest != null) digest.getQuantile(rank)
+    else {
+      java.util.Arrays.sort(exact, 0, count)
+      val place = (count - 1) * rank
+      val below = place.toInt
+      if (below == count - 1) exact(below)
+      else exact(below) * (below + 1 - place) + exact(below + 1) * (place - below)
+    }
+
+  def toBytes: Array[Byte] = {
+    val body = if (digest == null) 4 + 8 * count else 0
+    val tail = if (digest == null) Array.empty[Byte] else digest.toByteArray
+    val bytes = ByteBuffer.allocate(4 + body + tail.length).order(ByteOrder.LITTLE_ENDIAN)
+    bytes.put(QuantileState.Version).putShort(compression.toShort).put(if (digest == null) 0.toByte else 1.toByte)
+    if (digest == null) {
+      bytes.putInt(count)
+      for (i <- 0 until count) bytes.putDouble(exact(i))
+    } else bytes.put(tail)
+    bytes.array
+  }
+
+  private def digested(): TDigestDouble = {
+    if (digest == null) {
+      digest = new TDigestDouble(compression.toShort)
+      for (i <- 0 until count) digest.update(exact(i))
+      exact = null
+    }
+    digest
+  }
+
+  override def parts: Array[Array[Byte]] = Array(toBytes)
+}
+
+object QuantileState {
+  val LeastCompression = 2048
+  val MostCompression = 10000
+  private val MostExact = 2048
+  private val Version: Byte = 1
+
+  /** Doris takes what is out of bounds for its default. */
+  def allowed(compression: Double): Int =
+    if (compression >= LeastCompression && compression <= MostCompression) compression.toInt else LeastCompression
+
+  def read(bytes: Array[Byte], function: String): QuantileState =
+    try read(new Cursor(bytes), bytes)
+    catch {
+      case bad: RuntimeException => throw BitmapBytes.bad(function, bytes, "not a quantile state", bad.getMessage)
+    }
+
+  private def read(cursor: Cursor, bytes: Array[Byte]): QuantileState = {
+    val version = cursor.u8()
+    cursor.check(version == Version, s"version $version, not $Version")
+    val state = new QuantileState(allowed(cursor.u16()))
+    val form = cursor.u8()
+    cursor.check(form <= 1, s"form $form")
+    if (form == 0) {
+      val count = cursor.u32()
+      cursor.check(count <= MostExact, s"$count exact numbers")
+      for (_ <- 0L until count) state.add(cursor.f64())
+      cursor.end()
+    } else {
+      val digest = java.util.Arrays.copyOfRange(bytes, cursor.at, bytes.length)
+      state.digest = TDigestDouble.heapify(Memory.wrap(digest))
+    }
+    state
+  }
+}
