@@ -83,9 +83,9 @@ SCALARS = {
     "bitmap_has_all(bitmap_empty(), bitmap_from_string('1, 2'))": False,
     "bitmap_has_all(NULL, bitmap_empty())": None,
     "bitmap_to_string(bitmap_subset_in_range(bitmap_from_string('1,2,3,4,5'), 2, 3))": "2",
-    "bitmap_to_string(bitmap_subset_in_range(bitmap_from_string('1,9999999999'), 2, 99999999999))": (
-        "9999999999"
-    ),
+    "bitmap_to_array(bitmap_subset_in_range(bitmap_from_string('1,9999999999'), 2, 10000000000))": [
+        9999999999
+    ],
     "bitmap_subset_in_range(to_bitmap(1), 3, 3)": None,
     "bitmap_to_string(bitmap_subset_limit(bitmap_from_string('1,2,3,4,5'), 4, 3))": "4,5",
     "bitmap_subset_limit(to_bitmap(1), -1, 3)": None,
@@ -120,10 +120,10 @@ REFUSED = {
 FAILS = {
     "keyfold.bitmap_count(X'0102')": ("bitmap_count", "not a bitmap", "2 bytes X'0102'"),
     "keyfold.bitmap_count(X'')": ("bitmap_count", "not a bitmap", "0 bytes"),
-    "bitmap_union(CAST('some text of no use' AS BINARY))": (
+    "bitmap_union(CAST('text of no use' AS BINARY))": (
         "bitmap_union",
         "not a bitmap",
-        "19 bytes",
+        "14 bytes",
     ),
     "bitmap_to_array(to_bitmap(18446744073709551615))": ("bitmap_to_array", "exceeds BIGINT"),
     "bitmap_max(to_bitmap(9223372036854775808))": ("bitmap_max", "9223372036854775808"),
@@ -148,7 +148,7 @@ def test_scalars(spark: SparkSession) -> None:
 
 
 def test_scalars_over_rows(spark: SparkSession) -> None:
-    """A constant is folded by the interpreter: the same functions over a column, in generated code."""
+    """A constant is folded by the interpreter; over a column the same runs as generated code."""
     rows = [Row(n=n, t=None if n is None else str(n)) for n in (None, 0, 7, 2**40, -3)]
     frame = spark.createDataFrame(rows, "n BIGINT, t STRING").repartition(2)
     found = frame.selectExpr(
@@ -184,7 +184,7 @@ def test_bad_values_fail(spark: SparkSession, expression: str) -> None:
 
 
 def test_groups_of_several_partitions(spark: SparkSession) -> None:
-    """300 groups over 4 partitions: partial aggregation, and its fallback to sorting at 128 groups."""
+    """300 groups over 4 partitions: partial aggregation, which sorts from 128 groups on."""
     found = spark.sql(
         "SELECT id % 300 AS g, bitmap_to_string(bitmap_union(to_bitmap(id % 7))) AS s, "
         "bitmap_union_count(to_bitmap64(id)) AS n, bitmap_union_int(id % 11) AS i, "
@@ -222,11 +222,11 @@ def test_windows(spark: SparkSession) -> None:
         "SELECT id, bitmap_to_string(bitmap_union(to_bitmap(id)) OVER (ORDER BY id "
         "ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING)) AS sliding, "
         "bitmap_union_count(to_bitmap(id)) OVER (ORDER BY id) AS growing, "
-        "bitmap_to_string(bitmap_intersect(bitmap_from_array(array(id, 9))) OVER (ORDER BY id)) AS c, "
+        "bitmap_to_string(bitmap_intersect(bitmap_from_array(array(id, 9))) OVER (ORDER BY id)), "
         "intersect_count(to_bitmap(1), id, 0, 1) OVER (ORDER BY id) AS shared, "
         "quantile_percent(quantile_union(to_quantile_state(id)) OVER (ORDER BY id), 1) AS top, "
-        "keyfold.hll_union_agg(hll_hash(id)) OVER (ORDER BY id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW)"
-        " AS seen FROM range(4)"
+        "keyfold.hll_union_agg(hll_hash(id)) OVER "
+        "(ORDER BY id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS seen FROM range(4)"
     ).collect()
     assert [tuple(row) for row in found] == [
         (0, "0,1", 1, "0,9", 0, 0.0, 1),
@@ -267,8 +267,8 @@ def test_sparks_own_keep_their_meaning(spark: SparkSession) -> None:
     assert one(spark, "SELECT bitmap_count(X'FF01')") == 9  # set bits, not a Roaring bitmap
     both = "hll_union(hll_sketch_agg(1), hll_sketch_agg(2))"  # of two sketches, not an aggregate
     assert one(spark, f"SELECT hll_sketch_estimate({both})") == 2
-    agg = "SELECT hll_sketch_estimate(hll_union_agg(s)) FROM (SELECT hll_sketch_agg(id) s FROM range(3))"
-    assert one(spark, agg) == 3
+    sketch = "(SELECT hll_sketch_agg(id) AS s FROM range(3))"
+    assert one(spark, f"SELECT hll_sketch_estimate(hll_union_agg(s)) FROM {sketch}") == 3
     usage = [row[0] for row in spark.sql("DESCRIBE FUNCTION bitmap_count").collect()]
     assert "Class: org.apache.spark.sql.catalyst.expressions.BitmapCount" in usage
 
@@ -316,9 +316,10 @@ def test_scala(spark: SparkSession) -> None:
 
 
 def test_one_expression(spark: SparkSession) -> None:
-    """Two calls of a function on one column are one expression: GROUP BY finds what SELECT names."""
+    """Two calls of a function on one column are one expression to GROUP BY."""
     found = spark.sql(
-        "SELECT bitmap_to_string(to_bitmap(id % 2)), count(*) FROM range(10) GROUP BY to_bitmap(id % 2)"
+        "SELECT bitmap_to_string(to_bitmap(id % 2)), count(*) FROM range(10) "
+        "GROUP BY to_bitmap(id % 2)"
     )
     assert sorted(tuple(row) for row in found.collect()) == [("0", 5), ("1", 5)]
 
@@ -330,8 +331,9 @@ def test_generated_code(spark: SparkSession) -> None:
 
 def test_a_table_of_bitmaps(spark: SparkSession) -> None:
     spark.sql(
-        "CREATE TABLE keyfold.it.visits (page STRING, users BINARY, PRIMARY KEY (page) NOT ENFORCED) "
-        "TBLPROPERTIES ('merge-engine' = 'aggregation', 'fields.users.aggregate-function' = 'rbm64')"
+        "CREATE TABLE keyfold.it.visits (page STRING, users BINARY, "
+        "PRIMARY KEY (page) NOT ENFORCED) TBLPROPERTIES ('merge-engine' = 'aggregation', "
+        "'fields.users.aggregate-function' = 'rbm64')"
     )
     spark.sql("INSERT INTO keyfold.it.visits VALUES ('a', to_bitmap(1)), ('b', to_bitmap64(1))")
     spark.sql("INSERT INTO keyfold.it.visits VALUES ('a', to_bitmap(4294967296)), ('b', NULL)")

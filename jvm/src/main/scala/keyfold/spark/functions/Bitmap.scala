@@ -26,7 +26,7 @@ final class Bitmap private (private var narrow: RoaringBitmap, private var wide:
 
   def or(other: Bitmap): Bitmap = combine(other)(_.or(_), _.or(_))
   def and(other: Bitmap): Bitmap = combine(other)(_.and(_), _.and(_))
-  def xor(other: Bitmap): Bitmap = combine(other)(_.xor(_), _.xor(_))
+  def xor(other: Bitmap): Bitmap = combine(other)(_.xor(_), Bitmap.xor)
   def andNot(other: Bitmap): Bitmap = combine(other)(_.andNot(_), _.andNot(_))
 
   def isEmpty: Boolean = if (isNarrow) narrow.isEmpty else wide.isEmpty
@@ -110,6 +110,13 @@ object Bitmap {
 
   def narrow(bitmap: RoaringBitmap): Bitmap = new Bitmap(bitmap, null)
   def wide(bitmap: Roaring64Bitmap): Bitmap = new Bitmap(null, bitmap)
+
+  /** The library's own `xor` leaves containers that hold nothing, which it then writes. */
+  private def xor(wide: Roaring64Bitmap, other: Roaring64Bitmap): Unit = {
+    val shared = Roaring64Bitmap.and(wide, other)
+    wide.or(other)
+    wide.andNot(shared)
+  }
 
   private def widened(narrow: RoaringBitmap): Roaring64Bitmap = {
     val wide = new Roaring64Bitmap
