@@ -30,7 +30,10 @@ object BitmapBytes {
   private def attempt(bytes: Array[Byte], forms: Seq[Form], reasons: Seq[String], function: String): Bitmap = {
     val (name, form) = forms.head
     val read = try Right(whole(bytes, form))
-    catch { case bad: Malformed => Left(s"$name: ${bad.getMessage}") }
+    catch {
+      // Of a tree whose bytes lead nowhere the library itself says so, in exceptions of its own.
+      case bad: RuntimeException => Left(s"$name: ${bad.getMessage}")
+    }
     read match {
       case Right(bitmap) => bitmap
       case Left(reason) if forms.tail.isEmpty =>
