@@ -1,8 +1,8 @@
 package keyfold.spark
 
 import org.apache.spark.sql.SparkSessionExtensions
-import org.apache.spark.sql.keyfold.{ColumnsOfFrame, ColumnsOfInsert, DescribeOurs, DialectParser, OrdinalStrategy, RowLevelCommands}
-import org.apache.spark.sql.keyfold.UnqualifiedFunctions
+import org.apache.spark.sql.keyfold.{ColumnsOfFrame, ColumnsOfInsert, DescribeOurs, DialectParser}
+import org.apache.spark.sql.keyfold.{OrdinalStrategy, RowLevelCommands, UnqualifiedFunctions}
 
 /** Driver side: `spark.sql.extensions = keyfold.spark.KeyfoldExtensions`. Python starts here already:
   * Spark makes the catalog only when the first statement names it.
