@@ -24,6 +24,8 @@ from integration import sessions
 from pyspark.errors import PySparkException
 made = sessions.builder(Path(sys.argv[1])).config("spark.jars", str(keyfold.jar_path()))
 made = made.config("spark.sql.catalog.keyfold", "keyfold.spark.KeyfoldCatalog")
+for name in ("spark.keyfold.python", "spark.keyfold.driver.python"):
+    made = made.config(name, sys.executable)
 spark = made.config("spark.sql.catalog.keyfold.warehouse", sys.argv[1] + "/w").getOrCreate()
 spark.sql("CREATE NAMESPACE keyfold.it")
 for engine in ("aggregation", "partial-update", "deduplicate"):
