@@ -109,7 +109,9 @@ SELECT * FROM t;
 -- keyfold
 CREATE TABLE here (id INT, v INT, PRIMARY KEY (id));
 -- error: DELETE FROM keyfold.sql_refusals.here is not supported
-DELETE FROM here WHERE id = 1;
+DELETE FROM here WHERE v = 1;
+-- error: DELETE FROM keyfold.sql_refusals.here is not supported | primary key (id)
+DELETE FROM here WHERE id IN (SELECT id FROM tagged);
 -- error: UPDATE keyfold.sql_refusals.here is not supported
 UPDATE here SET v = 1;
 -- error: MERGE INTO keyfold.sql_refusals.here is not supported

@@ -60,9 +60,9 @@ def plan(
     settings = parse(replace(layout, options={**layout.options, **overridden}))
     chosen = pruning(layout, settings, filters)
     total = table.live_files()
-    files = _read_files(table, chosen)
+    files = files_to_read(table, chosen)
     splits = list(_splits(layout, settings, files))
-    scan = ScanSpec(layout, tuple(columns), _schemas(table, files), limit, chosen.by_key)
+    scan = ScanSpec(layout, tuple(columns), schemas_of(table, files), limit, chosen.by_key)
     report = ScanReport(
         rows=sum(file.rows for file in files),
         bytes=sum(file.size for file in files),
@@ -74,7 +74,8 @@ def plan(
     return scan, splits, report
 
 
-def _read_files(table: Table, chosen: Pruning) -> list[LiveFile]:
+def files_to_read(table: Table, chosen: Pruning) -> list[LiveFile]:
+    """The files of the table's snapshot that may hold rows of interest."""
     by_partition = chosen.keeps_partition if chosen.by_partition else None
     files = table.live_files(partition_filter=by_partition, bucket_filter=chosen.bucket_filter)
     if not chosen.by_key:
@@ -86,7 +87,8 @@ def _is_kept(chosen: Pruning, file: LiveFile) -> bool:
     return chosen.keeps_file(file.partition, file.min_key, file.max_key, lambda: file.key_stats)
 
 
-def _schemas(table: Table, files: Iterable[LiveFile]) -> dict[int, SchemaColumns]:
+def schemas_of(table: Table, files: Iterable[LiveFile]) -> dict[int, SchemaColumns]:
+    """The columns of each older schema that the files were written under."""
     older = {file.schema_id for file in files} - {table.layout.schema_id}
     return {number: _schema_columns(table.schema(number)) for number in sorted(older)}
 

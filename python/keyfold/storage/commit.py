@@ -14,7 +14,15 @@ from typing import Any, Literal
 
 from keyfold.errors import ConflictError, TableError, UnknownOutcomeError
 from keyfold.journey import CommitMessage, WriteSpec
-from keyfold.storage.entries import LiveFile, Record, added, partition_values, stamped
+from keyfold.storage.entries import (
+    LiveFile,
+    Record,
+    added,
+    identifier,
+    partition_values,
+    rewritten,
+    stamped,
+)
 from keyfold.storage.manifest_merge import merge
 from keyfold.storage.paimon import BATCH_COMMIT_IDENTIFIER, Snapshot
 from keyfold.storage.table import Table, live_of_snapshot
@@ -41,6 +49,7 @@ class Change:
     kind: str
     messages: Sequence[CommitMessage]
     replaced: Replaced | None = None
+    rewrites: frozenset[tuple[Any, ...]] = frozenset()  # identifiers of files that must be live
 
 
 def append(
@@ -76,6 +85,17 @@ def overwrite(
 def truncate(table: Table) -> int | None:
     """Remove all files; None if there were none."""
     return _commit(table, Change(str(uuid.uuid4()), OVERWRITE, (), lambda file: True), None)
+
+
+def rewrite(
+    table: Table, job: str, removed: Sequence[LiveFile], messages: Sequence[CommitMessage]
+) -> int | None:
+    """Put files with rows of `removed` in their place, with their sequence numbers; None if there
+    is nothing to do. ConflictError where another commit took one of them away.
+    """
+    gone = frozenset(identifier(file.record) for file in removed)
+    change = Change(job, OVERWRITE, messages, lambda f: identifier(f.record) in gone, gone)
+    return _commit(table, change, None)
 
 
 def is_abandonable(job: str) -> bool:
@@ -126,6 +146,7 @@ def _commit(table: Table, change: Change, renumber: Renumber | None) -> int | No
         base = table.snapshots.latest()
         live = () if base is None else live_of_snapshot(table.manifests, base)
         kept = [file for file in live if not (change.replaced and change.replaced(file))]
+        _check_rewritten(table, change, live)
         _check_buckets(table, change.messages, kept)
         change = _untied(table, change, kept, live, renumber)
         records = _records(table, change, live, 1 if base is None else base.id + 1)
@@ -156,6 +177,14 @@ def _attempts(table: Table) -> Iterator[int]:
     )
 
 
+def _check_rewritten(table: Table, change: Change, live: Sequence[LiveFile]) -> None:
+    if change.rewrites and not change.rewrites <= {identifier(file.record) for file in live}:
+        raise ConflictError(
+            f"commit to table {table.layout.name}: another job replaced a data file that this one "
+            "wrote again; run the statement again"
+        )
+
+
 def _check_buckets(
     table: Table, messages: Sequence[CommitMessage], kept: Sequence[LiveFile]
 ) -> None:
@@ -177,7 +206,8 @@ def _untied(
     renumber: Renumber | None,
 ) -> Change:
     """The change with files renumbered if one of theirs shares a number with a live file."""
-    if table.options.snapshot_ordering or not _is_tied(change.messages, kept):
+    is_ordered = table.options.snapshot_ordering or change.rewrites
+    if is_ordered or not _is_tied(change.messages, kept):
         return change
     if renumber is None:
         raise ConflictError(
@@ -211,7 +241,9 @@ def _records(
         for message in change.messages
         for record in added(table.layout, table.shapes, message)
     ]
-    if table.options.snapshot_ordering:
+    if change.rewrites:
+        ours = [rewritten(record) for record in ours]
+    elif table.options.snapshot_ordering:
         ours = [stamped(record, snapshot_id) for record in ours]
     return deleted + ours
 

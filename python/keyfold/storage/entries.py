@@ -179,6 +179,11 @@ def stamped(record: Record, snapshot_id: int) -> Record:
     return {**record, "_FILE": {**record["_FILE"], **numbers}}
 
 
+def rewritten(record: Record) -> Record:
+    """The record of a file whose rows are older than itself: each has the number that it holds."""
+    return {**record, "_FILE": {**record["_FILE"], "_FILE_SOURCE": COMPACT_SOURCE}}
+
+
 def identifier(record: Record) -> tuple[Any, ...]:
     """What makes an ADD and a DELETE mean the same file (an upgrade changes the level)."""
     file = record["_FILE"]

@@ -18,6 +18,7 @@ from keyfold.worker import code
 from keyfold.worker.overwrite import Replaces, replaced_by
 from keyfold.worker.wire import Frame
 from keyfold.write import writer
+from keyfold.write.delete import delete_rows
 from keyfold.write.renumber import renumber
 from keyfold.write.targets import merge_mode, named_columns, write_option
 
@@ -106,6 +107,20 @@ def told(question: Frame) -> tuple[WriteSpec, Sequence[CommitMessage]]:
     return spec, [CommitMessage.from_json(message) for task in tasks for message in task]
 
 
+def delete_where(question: Frame) -> dict[str, Any]:
+    """Remove the rows that satisfy all filters, predicates over key columns."""
+    table = open_handle(question["table"], question["catalog"]["options"], latest=True)
+    table.check_readable()
+    table.check_writable()
+    found, job = delete_rows(table, question["filters"]), str(uuid.uuid4())
+    try:
+        return {"snapshot": commit.rewrite(table, job, found.removed, found.messages)}
+    except BaseException:
+        if commit.is_abandonable(job):
+            found.abandon()
+        raise
+
+
 def truncate_table(question: Frame) -> dict[str, Any]:
     """Remove all rows."""
     table = open_handle(question["table"], question["catalog"]["options"], latest=True)
@@ -114,5 +129,12 @@ def truncate_table(question: Frame) -> dict[str, Any]:
 
 QUESTIONS: Mapping[str, Callable[[Frame], Any]] = {
     function.__name__: function
-    for function in (check_targets, plan_write, commit_write, abort_write, truncate_table)
+    for function in (
+        check_targets,
+        plan_write,
+        commit_write,
+        abort_write,
+        delete_where,
+        truncate_table,
+    )
 }

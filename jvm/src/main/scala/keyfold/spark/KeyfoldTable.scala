@@ -9,6 +9,7 @@ import org.apache.spark.sql.connector.catalog.TableCapability._
 import org.apache.spark.sql.connector.catalog.constraints.Constraint
 import org.apache.spark.sql.connector.catalog.constraints.Constraint.ValidationStatus
 import org.apache.spark.sql.connector.expressions.{Expressions, Transform}
+import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.metric.CustomTaskMetric
 import org.apache.spark.sql.connector.read.ScanBuilder
 import org.apache.spark.sql.connector.write.{LogicalWriteInfo, WriteBuilder}
@@ -18,7 +19,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
   * Spark load it once more for each query, so all of a query's scans read one snapshot, the newest.
   */
 class KeyfoldTable(val questions: CatalogQuestions, val description: Description)
-    extends SupportsRead with SupportsWrite with TruncatableTable {
+    extends SupportsRead with SupportsWrite with SupportsDeleteV2 {
 
   override def name(): String = description.name
   override def id(): String = description.id
@@ -45,6 +46,18 @@ class KeyfoldTable(val questions: CatalogQuestions, val description: Description
 
   override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder =
     KeyfoldWriteBuilder(this, info, WriteMode.Append)
+
+  /** Conditions on other columns were refused by RowLevelCommands. */
+  override def canDeleteWhere(predicates: Array[Predicate]): Boolean = {
+    predicates.find(Predicates.toJson(_).isEmpty).foreach(predicate => throw new KeyfoldException(
+      "NotSupportedError", s"DELETE FROM ${name()}: rows can't be deleted by $predicate; compare columns of "
+        + s"the primary key (${description.primaryKey.mkString(", ")}) with constants"))
+    true
+  }
+
+  override def deleteWhere(predicates: Array[Predicate]): Unit =
+    questions.ask("delete_where", "table" -> description.handle,
+      "filters" -> predicates.toSeq.flatMap(Predicates.toJson)): Unit
 
   override def truncateTable(): Boolean = {
     questions.ask("truncate_table", "table" -> description.handle): Unit

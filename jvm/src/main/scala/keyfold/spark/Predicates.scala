@@ -22,8 +22,8 @@ object Predicates {
 
   private def expression(argument: Expression): Option[JsonNode] = argument match {
     case column: NamedReference => Some(Json.obj("column" -> column.fieldNames))
+    case predicate: Predicate => call(predicate) // ALWAYS_TRUE is a literal too
     case constant: Literal[_] => literal(constant)
-    case predicate: Predicate => call(predicate)
     case _ => None
   }
 

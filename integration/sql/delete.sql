@@ -1,0 +1,32 @@
+-- DELETE by columns of the key, under every engine; a later row of the key starts afresh.
+CREATE TABLE t (id DECIMAL(38, 0), pv BIGINT, PRIMARY KEY (id) NOT ENFORCED)
+TBLPROPERTIES ('merge-engine' = 'aggregation', 'fields.pv.aggregate-function' = 'sum');
+-- keyfold
+INSERT INTO t VALUES (1, 1);
+-- keyfold
+INSERT INTO t VALUES (1, 1), (2, 1), (3, 7);
+-- spark
+INSERT INTO t VALUES (2, 1), (3, 7);
+-- keyfold
+DELETE FROM t WHERE id = 1;
+-- query
+SELECT * FROM t;
+INSERT INTO t VALUES (1, 5);
+-- query
+SELECT * FROM t;
+-- keyfold
+DELETE FROM t AS x WHERE x.id > 1 AND NOT x.id <=> 3 OR id IN (7, 8);
+-- query
+SELECT * FROM t;
+-- against
+SELECT * FROM t WHERE id <> 2;
+-- keyfold
+DELETE FROM t WHERE false;
+-- keyfold
+DELETE FROM t;
+-- query
+SELECT * FROM t;
+-- against
+SELECT * FROM t WHERE false;
+-- error: can't be deleted by
+DELETE FROM t WHERE id % 2 = 1;

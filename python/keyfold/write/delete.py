@@ -1,0 +1,101 @@
+"""DELETE by key: the files that hold such keys are written again without them (driver side).
+
+A condition over key columns holds for all records of a key or for none, so taking the records out
+of each file takes the row out of the table, under every merge engine, and a later record of the key
+starts afresh. Order is untouched: rows keep their sequence numbers and files their level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from keyfold.errors import NotSupportedError, TableError
+from keyfold.journey import CommitMessage, Json, ScanSpec
+from keyfold.read.condition import check_condition, satisfies
+from keyfold.read.files import store_of
+from keyfold.read.parquet import Wanted, read_file
+from keyfold.read.paths import bucket_path
+from keyfold.read.planner import files_to_read, schemas_of
+from keyfold.read.predicates import conjuncts
+from keyfold.read.prune import pruning
+from keyfold.storage.entries import LiveFile, partition_batch
+from keyfold.storage.table import Table
+from keyfold.write.parquet import Target, delete_files, write_files
+from keyfold.write.writer import file_names
+
+
+@dataclass
+class Deletion:
+    """Files that go, and the files with what is left of them."""
+
+    table: Table
+    removed: list[LiveFile] = field(default_factory=list)
+    messages: list[CommitMessage] = field(default_factory=list)
+
+    def abandon(self) -> None:
+        """Remove the files that were written."""
+        layout = self.table.layout
+        store = store_of(layout.location, layout.options)
+        for message in self.messages:
+            directory = bucket_path(layout, message.partition, message.bucket)
+            delete_files(store, directory, message.files)
+
+
+def delete_rows(table: Table, filters: Sequence[Json]) -> Deletion:
+    """What a commit has to replace so that no row satisfies all of `filters`, predicates over key
+    columns; NotSupportedError for others. On an error nothing is left behind.
+    """
+    layout, predicates = table.layout, list(conjuncts(filters))
+    _check_accepts(table)
+    check_condition(layout, predicates)
+    files = files_to_read(table, pruning(layout, table.options, predicates))
+    scan = ScanSpec(layout, tuple(layout.arrow_schema.names), schemas_of(table, files))
+    found = Deletion(table)
+    try:
+        for file in files:
+            _delete_in(found, scan, predicates, file)
+    except BaseException:
+        found.abandon()
+        raise
+    return found
+
+
+def _check_accepts(table: Table) -> None:
+    name, options = table.layout.name, table.options
+    if options.delete_behavior == "disable":
+        raise TableError(f"DELETE FROM {name}: its table.delete.behavior is 'disable'")
+    if options.ignore_delete or options.delete_behavior == "ignore":
+        raise TableError(f"DELETE FROM {name}: the table ignores deletes (ignore-delete)")
+
+
+def _delete_in(found: Deletion, scan: ScanSpec, predicates: Sequence[Json], file: LiveFile) -> None:
+    layout, options = found.table.layout, found.table.options
+    if not file.name.endswith(".parquet"):
+        raise NotSupportedError(
+            f"DELETE FROM {layout.name}: data file {file.name} holds partial rows; "
+            "rows that were written to named columns can't be deleted before a compaction"
+        )
+    partition = partition_batch(layout, file.partition)
+    directory = bucket_path(layout, partition, file.bucket)
+    store = store_of(layout.location, layout.options)
+    stored = file.data_file(is_ordered_by_snapshot=options.snapshot_ordering)
+    hits = 0
+    for batch in read_file(scan, store, directory, stored, Wanted(layout.primary_key)):
+        hits += pc.sum(satisfies(layout, predicates, batch)).as_py() or 0
+    if not hits:
+        return
+    found.removed.append(file)
+    if hits == file.rows:
+        return
+
+    def rest() -> Iterator[pa.RecordBatch]:
+        for batch in read_file(scan, store, directory, stored, Wanted(scan.columns, True)):
+            yield batch.filter(pc.invert(satisfies(layout, predicates, batch)))
+
+    target = Target(layout, options, store, directory, file_names(), file.level)
+    files = tuple(write_files(target, rest()))
+    found.messages.append(CommitMessage(partition, file.bucket, file.total_buckets, files))
