@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from keyfold.errors import NotSupportedError, TableError
-from keyfold.journey import CommitMessage, Json, ScanSpec
+from keyfold.journey import FILE_SUFFIX, CommitMessage, Json, ScanSpec
 from keyfold.read.condition import check_condition, satisfies
 from keyfold.read.files import store_of
 from keyfold.read.parquet import Wanted, read_file
@@ -74,7 +74,7 @@ def _check_accepts(table: Table) -> None:
 
 def _delete_in(found: Deletion, scan: ScanSpec, predicates: Sequence[Json], file: LiveFile) -> None:
     layout, options = found.table.layout, found.table.options
-    if not file.name.endswith(".parquet"):
+    if not file.name.endswith(FILE_SUFFIX):
         raise NotSupportedError(
             f"DELETE FROM {layout.name}: data file {file.name} holds partial rows; "
             "rows that were written to named columns can't be deleted before a compaction"
