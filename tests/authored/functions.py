@@ -34,6 +34,11 @@ def poisoned(accumulator, value):  # type: ignore[no-untyped-def]
     return accumulator + value
 
 
+@keyfold.aggregate("DOUBLE", identity=float("-inf"))
+def greatest(accumulator, value):  # type: ignore[no-untyped-def]
+    return max(accumulator, value)
+
+
 @keyfold.aggregate("BOOLEAN", identity=False, retract=lambda odd, value: odd != value)
 def odd(accumulator, value):  # type: ignore[no-untyped-def]
     return accumulator != value
@@ -96,6 +101,7 @@ AGGREGATES = (
     total,
     capped,
     poisoned,
+    greatest,
     odd,
     weighted,
     longest,

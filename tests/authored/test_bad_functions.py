@@ -42,6 +42,12 @@ def merged(
     return render(records(folded))
 
 
+def added(types: Any, **of_kind: Any) -> Function:
+    """A sum declared in some way."""
+    made: Function = aggregate(types, name="added", **of_kind)(lambda a, b: a + b)
+    return made
+
+
 def aggregation(name: str) -> dict[str, str]:
     return {"merge-engine": "aggregation", "fields.v.aggregate-function": name}
 
@@ -62,6 +68,20 @@ def attribute(accumulator, value):  # type: ignore[no-untyped-def]
 @aggregate("BIGINT")
 def fraction(accumulator, value):  # type: ignore[no-untyped-def]
     return accumulator / 2
+
+
+@aggregate("BIGINT")
+def sometimes(accumulator, value):  # type: ignore[no-untyped-def]
+    if value > accumulator:
+        return value
+    return None
+
+
+@aggregate("BIGINT")
+def importing(accumulator, value):  # type: ignore[no-untyped-def]
+    import math  # noqa: PLC0415
+
+    return math.gcd(accumulator, value)
 
 
 @aggregate({"a": "BIGINT", "b": "DOUBLE"})
@@ -103,6 +123,8 @@ def newer(kept, row):  # type: ignore[no-untyped-def]
         (fraction, "", "it gives float64, expected a whole number"),
         (narrow, "", r"it gives .*, expected a tuple \(a, b\)"),
         (length, "", "it gives int64, expected True or False"),
+        (sometimes, "", "it gives int64 or None, expected a whole number"),
+        (importing, "", "Use of unsupported opcode"),
     ],
 )
 def test_what_does_not_compile_names_file_and_line(own: Function, place: str, words: str) -> None:
@@ -179,6 +201,19 @@ def test_an_engine_that_raises_names_the_key_and_refuses_deletes() -> None:
             lambda: aggregate(name="x", retract=lambda a, b: a)(lambda a, b: a),
             "retract needs the identity it starts from",
         ),
+        (lambda: aggregate(lambda a, b: a), r"write @keyfold.aggregate\(…\), with parentheses"),
+        (lambda: aggregate.pick(lambda a, b: a), "with parentheses, above <lambda>"),
+        (lambda: aggregate.combine(lambda values: values), "with parentheses"),
+        (lambda: aggregate.gather("INT"), "is for any type and takes none, found 'INT'"),
+        (lambda: keyfold.engine(lambda a, b: a), "with parentheses"),
+        (lambda: aggregate(int)(lambda a, b: a), "types must be of .*, found <class 'int'>"),
+        (lambda: aggregate("INT")(max), "expected a function that def or lambda made, found"),
+        (lambda: added("INT", identity="x"), "the identity of INT must be a whole number"),
+        (lambda: added(("INT", "DOUBLE"), identity=0.5), "the identity of INT must be a whole"),
+        (lambda: added("BOOLEAN", identity=0), "the identity of BOOLEAN must be True or False"),
+        (lambda: added({"a": "INT", "b": "INT"}, identity=0), "a value for each of a, b, found 0"),
+        (lambda: added("INT", identity=0, retract=3), "retract: expected a function"),
+        (lambda: added("INT", identity=0, retract=lambda a: a), "it takes 1 arguments, expected 2"),
         (lambda: keyfold.engine({}, name="x")(lambda a, b: a), "columns must be a dict"),
         (
             lambda: keyfold.engine({"v": "INT"}, name="deduplicate")(lambda a, b: True),
@@ -212,3 +247,5 @@ def test_what_can_not_be_shipped() -> None:
         shipping.dumps(framed)
     with pytest.raises(FunctionError, match=r"keyfold\.register takes functions that"):
         shipping.register(None, max)  # type: ignore[arg-type]
+    with pytest.raises(FunctionError, match=r"register\(spark, attribute\): the session comes"):
+        shipping.register(attribute)  # type: ignore[arg-type]

@@ -28,6 +28,7 @@ TYPES = {
     functions.capped: ("INT", "DATE", "TIMESTAMP(6) WITH LOCAL TIME ZONE", "DOUBLE"),
     functions.poisoned: ("BIGINT", "DOUBLE"),
     functions.odd: ("BOOLEAN",),
+    functions.greatest: ("DOUBLE",),
     functions.weighted: ({"type": "ROW", "fields": STATE},),
     functions.longest: ("STRING",),
     functions.latest: ("STRING", "BYTES", "DATE", "BOOLEAN", "DOUBLE"),

@@ -49,6 +49,7 @@ class _AggregateDecorator:
         `identity` it starts from. Whole numbers wrap at 64 bits as numba's do; a result that
         leaves a smaller type is an overflow error. FunctionError for what can't be declared.
         """
+        _parenthesised("aggregate(…)", types)
         return partial(_declared, "fold", types, shapes.FIXED, nulls, identity, retract, name)
 
     def pick(self, types: Declared = shapes.EVERY, *, name: str | None = None) -> Decorator:
@@ -56,11 +57,12 @@ class _AggregateDecorator:
 
         NULLs never come. STRING and BINARY are numpy arrays of their bytes. No retraction.
         """
+        _parenthesised("aggregate.pick(…)", types)
         return partial(_declared, "pick", types, shapes.EVERY, "skip", None, None, name)
 
     def combine(
         self,
-        *,
+        *misplaced: object,
         nulls: Nulls = "skip",
         identity: Any = None,
         retract: Callable[..., Any] | None = None,
@@ -70,12 +72,16 @@ class _AggregateDecorator:
 
         It is not called for a key with one value. `retract(state, value)` takes a value back.
         """
+        _parenthesised("aggregate.combine(…)", *misplaced, takes_types=False)
         return partial(_declared, "combine", None, (), nulls, identity, retract, name)
 
-    def gather(self, *, nulls: Nulls = "skip", name: str | None = None) -> Decorator:
+    def gather(
+        self, *misplaced: object, nulls: Nulls = "skip", name: str | None = None
+    ) -> Decorator:
         """A gather: `function(values, offsets)` of many keys' values, an Arrow array in which key g
         has values[offsets[g]:offsets[g + 1]], gives an array of the same type, one value a key.
         """
+        _parenthesised("aggregate.gather(…)", *misplaced, takes_types=False)
         return partial(_declared, "gather", None, (), nulls, None, None, name)
 
 
@@ -89,9 +95,10 @@ def engine(columns: Mapping[str, str], *, name: str | None = None) -> Decorator:
     have), NULL as None; with NOT NULL behind a type the table's column must be so too. The row that
     is kept is kept whole.
     """
+    _parenthesised("engine({…})", columns)
 
     def declare(function: Callable[..., Any]) -> Function:
-        called = name or plain(function).__name__
+        called = _called("merge engine", function, name)
         if not columns or not isinstance(columns, Mapping):
             raise FunctionError(f"merge engine '{called}': columns must be a dict of SQL types")
         known = [*shapes.EVERY, *(kind + shapes.NOT_NULL for kind in shapes.EVERY)]
@@ -105,6 +112,26 @@ def engine(columns: Mapping[str, str], *, name: str | None = None) -> Decorator:
     return declare
 
 
+def _parenthesised(form: str, *found: object, takes_types: bool = True) -> None:
+    """FunctionError where the function itself stands in the place of types, or types where none
+    are taken.
+    """
+    for one in found:
+        if inspect.isfunction(one):
+            raise FunctionError(f"write @keyfold.{form}, with parentheses, above {one.__name__}")
+        if not takes_types:
+            raise FunctionError(f"keyfold.{form} is for any type and takes none, found {one!r}")
+
+
+def _called(what: str, function: Callable[..., Any], name: str | None) -> str:
+    """The name it gets; FunctionError for what is no function."""
+    if not inspect.isfunction(plain(function)):
+        raise FunctionError(
+            f"{what}: expected a function that def or lambda made, found {function!r}"
+        )
+    return name or str(plain(function).__name__)
+
+
 def _declared(
     form: Literal["fold", "pick", "combine", "gather"],
     types: Declared | None,
@@ -115,7 +142,7 @@ def _declared(
     name: str | None,
     function: Callable[..., Any],
 ) -> Function:
-    called = name or plain(function).__name__
+    called = _called("aggregate function", function, name)
     kinds = (
         None if types is None else shapes.checked(f"aggregate function '{called}'", types, known)
     )
@@ -128,20 +155,30 @@ def _declared(
         raise FunctionError(f"{made}: a STRUCT's fields are never None: leave out nulls='see'")
     if retract is not None and identity is None:
         raise FunctionError(f"{made}: retract needs the identity it starts from, identity=0 say")
-    if isinstance(kinds, dict) and identity is not None and len(identity) != len(kinds):
-        raise FunctionError(f"{made}: identity needs a value for each of {', '.join(kinds)}")
+    if retract is not None:
+        _called(f"{made}: retract", retract, None)
+        _check_arguments(made, retract, 2)
+    if kinds is not None and identity is not None:
+        shapes.check_identity(str(made), kinds, identity)
     return made
 
 
 def _check(made: Function, is_taken: bool, arguments: int) -> None:
     place = located(made.function)
     if not _NAME.fullmatch(made.name):
-        raise FunctionError(f"{made} at {place}: a name is a letter, then letters, digits and _")
+        raise FunctionError(
+            f"{made} at {place}: a name is a letter, then letters, digits and _; give name=…"
+        )
     if is_taken:
         raise FunctionError(f"{made} at {place}: keyfold itself has one of that name; give name=…")
-    found = plain(made.function).__code__.co_argcount
-    if found != arguments:
-        raise FunctionError(f"{made} at {place}: it takes {found} arguments, expected {arguments}")
+    _check_arguments(made, made.function, arguments)
+
+
+def _check_arguments(made: Function, function: Callable[..., Any], expected: int) -> None:
+    found = plain(function).__code__.co_argcount
+    if found != expected:
+        place = located(function)
+        raise FunctionError(f"{made} at {place}: it takes {found} arguments, expected {expected}")
 
 
 def aggregate_of(own: Function) -> Aggregate:

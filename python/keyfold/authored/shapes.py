@@ -10,6 +10,7 @@ from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -59,6 +60,11 @@ NUMBERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE")
 FIXED = tuple(name for name, scalar in SCALARS.items() if scalar.kind != "bytes")
 EVERY = tuple(SCALARS)
 NOT_NULL = " NOT NULL"
+_IDENTITIES: dict[str, tuple[type, str]] = {
+    "integer": (Integral, "a whole number"),
+    "float": (Real, "a number"),
+    "boolean": (bool, "True or False"),
+}
 
 
 def _is_micros(kind: pa.DataType) -> bool:
@@ -70,20 +76,39 @@ def checked(
 ) -> tuple[str, ...] | dict[str, str]:
     """The types as declared, in one form; FunctionError for a name that is none of `known`."""
     if isinstance(declared, Mapping):
-        found: Sequence[str] = list(declared.values())
-        made: tuple[str, ...] | dict[str, str] = {n: t.upper() for n, t in declared.items()}
+        found: list[Any] = list(declared.values())
     else:
-        found = [declared] if isinstance(declared, str) else list(declared)
-        made = tuple(name.upper() for name in found)
+        found = list(declared) if isinstance(declared, list | tuple) else [declared]
     for name in found:
-        if name.upper() not in known:
+        if not isinstance(name, str) or name.upper() not in known:
             raise FunctionError(
                 f"{function}: types must be of {', '.join(known)}, or a dict of them for a STRUCT, "
                 f"found {name!r}"
             )
     if not found:
         raise FunctionError(f"{function}: no types are declared")
-    return made
+    if isinstance(declared, Mapping):
+        return {name: kind.upper() for name, kind in declared.items()}
+    return tuple(name.upper() for name in found)
+
+
+def check_identity(
+    function: str, declared: tuple[str, ...] | dict[str, str], identity: Any
+) -> None:
+    """FunctionError where it is no value of every type, as a function sees such values."""
+    if isinstance(declared, dict):
+        if not isinstance(identity, tuple) or len(identity) != len(declared):
+            words = f"identity needs a value for each of {', '.join(declared)}"
+            raise FunctionError(f"{function}: {words}, found {identity!r}")
+        pairs = list(zip(declared.values(), identity, strict=True))
+    else:
+        pairs = [(name, identity) for name in declared]
+    for name, value in pairs:
+        test, words = _IDENTITIES[SCALARS[name].kind]
+        if not isinstance(value, test) or (test is not bool and isinstance(value, bool)):
+            raise FunctionError(
+                f"{function}: the identity of {name} must be {words}, found {value!r}"
+            )
 
 
 def of_column(declared: str) -> tuple[Scalar, bool]:

@@ -53,6 +53,8 @@ def register(spark: Session, *functions: Function) -> None:
     it, never with the tables. A later session registers it again, or finds it installed or in
     `spark.keyfold.modules`. FunctionError where a function does not compile or can't be shipped.
     """
+    if isinstance(spark, Function):
+        raise FunctionError(f"keyfold.register(spark, {spark.name}): the session comes first")
     for function in functions:
         if not isinstance(function, Function):
             raise FunctionError(

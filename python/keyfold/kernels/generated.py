@@ -108,7 +108,7 @@ def _check(call: Call, step: Any, arguments: tuple[Any, ...]) -> None:
     """CompileError if the function does not compile, or gives another type."""
     try:
         step.compile(arguments)
-    except numba.core.errors.NumbaError as error:
+    except Exception as error:  # numba has more than NumbaError for what it can't compile
         raise CompileError(_words(call.function, error)) from error
     result = step.overloads[arguments].signature.return_type
     refused = call.accepts(result)
@@ -131,6 +131,15 @@ def _words(function: Callable[..., Any], error: Any) -> str:
     told = [line for line in lines if line and not line.startswith("Failed in")]
     ends = (n for n, line in enumerate(told) if line.startswith(('File "', "During:")))
     return f"{place}: {' '.join(told[: min(next(ends, 4) or 1, 4)])}"
+
+
+def words_of(kind: Any) -> str:
+    """A numba type in a message."""
+    if isinstance(kind, numba.types.Optional):
+        return f"{words_of(kind.type)} or None"
+    if isinstance(kind, numba.types.Literal):
+        return words_of(kind.literal_type)
+    return {numba.types.unicode_type: "text", numba.types.none: "None"}.get(kind, str(kind))
 
 
 def integer(kind: Any) -> bool:

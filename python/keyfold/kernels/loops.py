@@ -5,6 +5,8 @@ function gets as one named tuple. Whole numbers, dates and times are 64-bit inte
 64-bit floats, texts the array of their bytes. `ops` mean what they do in `aggregates.declare`.
 """
 
+import math
+import numbers
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from textwrap import indent
@@ -158,7 +160,7 @@ def _fold(shape: Shape, calls: dict[str, Any], identity: Sequence[Any] | None) -
     acc = f"Row({', '.join(accs)})" if shape.is_tuple else accs[0]
     start = [
         f"acc{k} = "
-        + _CASTS[s.kind].format(_ZERO[s.kind] if identity is None else repr(identity[k]))
+        + _CASTS[s.kind].format(_ZERO[s.kind] if identity is None else _literal(identity[k]))
         for k, s in slots
     ]
     first = [f"acc{k} = {_value(slot, k, 'row')}" for k, slot in slots]
@@ -203,7 +205,7 @@ def _fold_nulls(shape: Shape, calls: dict[str, Any], identity: Sequence[Any] | N
     """The accumulator stands in `out0` and `is_valid`: numba can't assign None to a number."""
     kind = shape.slots[0].kind
     truth = " != 0" if kind == "boolean" else ""
-    zero = "0" if identity is None or identity[0] is None else repr(identity[0])
+    zero = "0" if identity is None or identity[0] is None else _literal(identity[0])
     state = f"(out0[g]{truth} if is_valid else None), (values0[row]{truth} if valid[row] else None)"
     starts_valid = identity is not None and identity[0] is not None
     called = f"""\
@@ -240,6 +242,15 @@ def loop(values0, valid, ops, order, starts, out0, out_valid):
 """
 
 
+def _literal(value: Any) -> str:
+    """The source of a number or truth value; repr of an infinity or NaN would be none."""
+    if isinstance(value, numbers.Integral):
+        return str(int(value))
+    if math.isfinite(value):
+        return repr(float(value))
+    return "np.nan" if math.isnan(value) else "np.inf" if value > 0 else "-np.inf"
+
+
 def _lines(lines: Sequence[str], spaces: int) -> str:
     return indent("\n".join(lines), " " * spaces)
 
@@ -259,7 +270,11 @@ def _call(shape: Shape, function: Any, accepts: Callable[[Any], str | None]) -> 
 def _truth(kind: Any) -> str | None:
     """What is wrong with the type of a pick's result; None counts as False."""
     own = kind.type if isinstance(kind, numba.types.Optional) else kind
-    return None if generated.boolean(own) else f"it gives {kind}, expected True or False"
+    return (
+        None
+        if generated.boolean(own)
+        else f"it gives {generated.words_of(kind)}, expected True or False"
+    )
 
 
 def _folded_type(shape: Shape) -> Callable[[Any], str | None]:
@@ -269,11 +284,13 @@ def _folded_type(shape: Shape) -> Callable[[Any], str | None]:
         test, words = _RESULTS[slot.kind]
         if slot.sees_nulls and isinstance(kind, numba.types.Optional):
             kind = kind.type
-        return None if test(kind) else f"it gives {kind}, expected {words}"
+        return None if test(kind) else f"it gives {generated.words_of(kind)}, expected {words}"
 
     def several(kind: Any) -> str | None:
         if not isinstance(kind, numba.types.BaseTuple) or len(kind) != len(shape.slots):
-            return f"it gives {kind}, expected a tuple ({', '.join(shape.names)})"
+            return (
+                f"it gives {generated.words_of(kind)}, expected a tuple ({', '.join(shape.names)})"
+            )
         found = [(slot, one(slot, part)) for slot, part in zip(shape.slots, kind, strict=True)]
         return next((f"in {slot.name} {words}" for slot, words in found if words), None)
 
