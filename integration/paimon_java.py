@@ -1,0 +1,177 @@
+"""Paimon's Java library as one process: it reads, writes and compacts tables that we look at.
+
+PaimonJava.scala beside this file is what it runs, compiled by the compiler in pyspark's jars; the
+library comes through `gradle paimon`. None of keyfold's code runs in that process.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import json
+import math
+import subprocess
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from decimal import Decimal
+from hashlib import sha256
+from pathlib import Path
+from typing import IO, Any
+
+import pyarrow as pa
+import pyspark
+
+from keyfold.testing.conformance import compare
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = Path(__file__).with_name("PaimonJava.scala")
+QUIET = Path(__file__).with_name("quiet.properties")
+BUILD = ROOT / "build" / "paimon"
+SPARK_JARS = Path(pyspark.__file__).parent / "jars"
+START = ("java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+EPOCH = dt.datetime(1970, 1, 1)
+Rows = list[list[Any]]
+
+
+class RefusedByPaimon(Exception):
+    """Paimon's Java library raised; the text is its chain of causes."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """All rows of a table in no order, its columns, and the level of each file that was read."""
+
+    names: list[str]
+    rows: Rows
+    levels: list[int]
+
+
+class Paimon:
+    """The running process. A request that Paimon refuses raises RefusedByPaimon."""
+
+    def __init__(self, requests: IO[str], answers: IO[str]) -> None:
+        self._requests = requests
+        self._answers = answers
+
+    def read(self, table: Path, **options: str) -> Answer:
+        """The rows as Paimon gives them to batch jobs; `__` in an option is a dot, `_` is `-`."""
+        found = self._ask("read", table, options)
+        return Answer(found["names"], found["rows"], found["levels"])
+
+    def write(self, table: Path, rows: Iterable[Sequence[Any]]) -> None:
+        """One commit of Paimon's batch writer; a row is its kind and the cells that `row` makes."""
+        self._ask("write", table, {"write_only": "true"}, rows=[list(row) for row in rows])
+
+    def compact(self, table: Path) -> None:
+        """A full compaction of every bucket by Paimon."""
+        # the plan for batch jobs hides level 0 of some tables; that for compactions hides nothing
+        self._ask("compact", table, {"write_only": "false", "batch_scan_mode": "compact"})
+
+    def _ask(self, do: str, table: Path, options: Mapping[str, str], **more: Any) -> Any:
+        named = {key.replace("__", ".").replace("_", "-"): text for key, text in options.items()}
+        request = {"do": do, "table": str(table), "options": named, **more}
+        self._requests.write(json.dumps(request) + "\n")
+        self._requests.flush()
+        answer = json.loads(self._answers.readline() or '{"error": "the process has ended"}')
+        if "error" in answer:
+            raise RefusedByPaimon(answer["error"])
+        return answer
+
+
+@contextmanager
+def start() -> Iterator[Paimon]:
+    """The process, ended with the block."""
+    path = f"{compiled()}:{library()}:{SPARK_JARS}/*"
+    command = [*START, "-Xmx700m", f"-Dlog4j2.configurationFile=file:{QUIET}", "-cp", path]
+    with tempfile.TemporaryDirectory(prefix="paimon-java-") as scratch:
+        command += ["keyfold.integration.PaimonJava", scratch]
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8"
+        ) as process:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            yield Paimon(process.stdin, process.stdout)
+            process.stdin.close()
+
+
+def library() -> Path:
+    """Paimon's jar, fetched where it is not there yet; gradle.properties names its version."""
+    lines = (ROOT / "gradle.properties").read_text(encoding="utf-8").splitlines()
+    version = next(line.partition("=")[2] for line in lines if line.startswith("paimonVersion="))
+    jar = BUILD / f"paimon-bundle-{version}.jar"
+    if not jar.exists():
+        subprocess.run(["gradle", "--quiet", "paimon"], cwd=ROOT, check=True)
+    return jar
+
+
+def compiled() -> Path:
+    """The folder of our reader's classes, which a change of its source or of the library renews."""
+    digest = sha256(SOURCE.read_bytes() + library().name.encode()).hexdigest()[:16]
+    classes = BUILD / f"classes-{digest}"
+    if not classes.exists():
+        with tempfile.TemporaryDirectory(dir=BUILD) as scratch:
+            command = [*START, "-Xss8m", "-cp", f"{SPARK_JARS}/*", "scala.tools.nsc.Main"]
+            command += ["-cp", f"{library()}:{SPARK_JARS}/*", "-release:17", "-Xlint", "-Werror"]
+            subprocess.run([*command, "-d", scratch, str(SOURCE)], check=True)
+            made = Path(scratch) / "made"
+            made.mkdir()
+            (Path(scratch) / "keyfold").rename(made / "keyfold")
+            made.rename(classes)
+    return classes
+
+
+def value(cell: Any, kind: pa.DataType) -> Any:
+    """A cell of an answer as Arrow's `to_pylist` gives the same value; times without a zone."""
+    if cell is None:
+        return None
+    if pa.types.is_list(kind):
+        return [value(item, kind.value_type) for item in cell]
+    if pa.types.is_map(kind):
+        return [(value(k, kind.key_type), value(v, kind.item_type)) for k, v in cell]
+    if pa.types.is_struct(kind):
+        return {f.name: value(item, f.type) for f, item in zip(kind, cell, strict=True)}
+    if pa.types.is_binary(kind):
+        return base64.b64decode(cell, validate=True)
+    if pa.types.is_date(kind):
+        return (EPOCH + dt.timedelta(days=cell)).date()
+    if pa.types.is_timestamp(kind):
+        return EPOCH + dt.timedelta(microseconds=cell)  # Arrow takes it for UTC
+    if pa.types.is_decimal(kind):
+        return Decimal(cell)
+    return float(cell) if pa.types.is_floating(kind) else cell
+
+
+def table(schema: pa.Schema, answer: Answer) -> pa.Table:
+    """An answer as Spark would give it, whose schema is given."""
+    assert answer.names == schema.names
+    columns = [
+        pa.array([value(cells[place], kind) for cells in answer.rows], kind)
+        for place, kind in enumerate(schema.types)
+    ]
+    return pa.table(columns, names=schema.names)
+
+
+def cells(table: pa.Table) -> list[list[Any]]:
+    """Rows in the form that the conformance runner compares: text where == would not do."""
+    return compare.cells(table, [False] * table.num_columns)
+
+
+def row(kind: str, *cells: Any) -> list[Any]:
+    """A row for `write` from Python's values; {"rbm64": numbers} is made by Paimon's class."""
+    return [kind, *map(_cell, cells)]
+
+
+def _cell(given: Any) -> Any:
+    if isinstance(given, bytes):
+        return base64.b64encode(given).decode()
+    if isinstance(given, dt.datetime):
+        return (given - EPOCH) // dt.timedelta(microseconds=1)
+    if isinstance(given, dt.date):
+        return (given - EPOCH.date()).days
+    if isinstance(given, list | tuple):
+        return [_cell(item) for item in given]
+    if isinstance(given, float):
+        return {math.inf: "Infinity", -math.inf: "-Infinity"}.get(given, str(given))
+    return str(given) if isinstance(given, Decimal) else given
