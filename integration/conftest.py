@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from integration import sessions
+from integration import paimon_java, sessions
+from integration.java_bench import Bench
+from integration.paimon_java import Paimon
 
 
 @pytest.fixture(scope="session")
@@ -31,6 +33,21 @@ def spark(folder: Path) -> Iterator[SparkSession]:
     session.sql("CREATE NAMESPACE IF NOT EXISTS keyfold.it")
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def paimon() -> Iterator[Paimon]:
+    """Paimon's Java library, running."""
+    with paimon_java.start() as running:
+        yield running
+
+
+@pytest.fixture
+def bench(
+    spark: SparkSession, paimon: Paimon, warehouse: Path, fresh_name: Callable[[], str]
+) -> Bench:
+    """A table that keyfold and Paimon's Java library both use, once it is created."""
+    return Bench(spark, paimon, warehouse, fresh_name())
 
 
 @pytest.fixture

@@ -1,92 +1,14 @@
-"""Paimon's own Java library reads what keyfold wrote: same rows, or it refuses where it must; and
-keyfold reads what that library wrote and compacted.
-"""
+"""Paimon's own Java library reads what keyfold wrote: same rows, or it refuses where it must."""
 
 from __future__ import annotations
 
-import datetime as dt
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from decimal import Decimal
-from pathlib import Path
-from typing import Any
-
-import pyarrow as pa
 import pytest
-from datasketches import compact_theta_sketch, hll_sketch
 from pyroaring import BitMap, BitMap64
-from pyspark.sql import SparkSession
 
-from integration import paimon_java
-from integration.paimon_java import Paimon, RefusedByPaimon, row
-from integration.plans import assert_ours
+from integration.java_bench import Bench, decoded, hll, sql, theta
+from integration.paimon_java import RefusedByPaimon
 from integration.test_other_readers import TYPES
 from keyfold.kernels import bitmaps
-
-FreshName = Callable[[], str]
-
-
-@pytest.fixture(scope="module")
-def paimon() -> Iterator[Paimon]:
-    with paimon_java.start() as running:
-        yield running
-
-
-class Bench:
-    """One table of both sides."""
-
-    def __init__(self, spark: SparkSession, paimon: Paimon, warehouse: Path, name: str) -> None:
-        self.spark, self.paimon, self.name = spark, paimon, name
-        _, database, table = name.split(".")
-        self.folder = warehouse / f"{database}.db" / table
-
-    def create(self, columns: str, partitions: str = "", **options: str) -> Bench:
-        """CREATE TABLE; `__` in a name of an option stands for a dot, `_` for `-`."""
-        stated = {name.replace("__", ".").replace("_", "-"): v for name, v in options.items()}
-        return self.made(columns, stated, partitions)
-
-    def made(self, columns: str, options: Mapping[str, str], partitions: str = "") -> Bench:
-        pairs = ", ".join(f"'{name}' = '{text}'" for name, text in options.items())
-        by = f" PARTITIONED BY ({partitions})" if partitions else ""
-        with_options = f" TBLPROPERTIES ({pairs})" if pairs else ""
-        self.spark.sql(f"CREATE TABLE {self.name} ({columns}){by}{with_options}")
-        return self
-
-    def insert(self, *jobs: str) -> Bench:
-        """Each text is what follows INSERT INTO t."""
-        for job in jobs:
-            self.spark.sql(f"INSERT INTO {self.name} {job}")
-        return self
-
-    def alter(self, change: str) -> Bench:
-        self.spark.sql(f"ALTER TABLE {self.name} {change}")
-        return self
-
-    def agree(self, rows: int, free: Sequence[str] = ()) -> list[dict[str, Any]]:
-        """Both read the same rows, this many, which are given as Python values; the order of
-        elements of the arrays in `free` is theirs.
-        """
-        table = assert_ours(self.spark.table(self.name)).toArrow()
-        assert table.num_rows == rows
-        answer = self.paimon.read(self.folder)
-        theirs = paimon_java.table(table.schema, answer)
-        assert in_order(theirs, free) == in_order(table, free)
-        found: list[dict[str, Any]] = table.to_pylist()
-        return found
-
-
-def in_order(table: pa.Table, free: Sequence[str]) -> list[str]:
-    """Rows in one order, the elements of the free columns too."""
-    is_free = [name in free for name in table.schema.names]
-    rows = paimon_java.cells(table)
-    return sorted(
-        repr([sorted(cell, key=repr) if f else cell for cell, f in zip(r, is_free, strict=True)])
-        for r in rows
-    )
-
-
-@pytest.fixture
-def bench(spark: SparkSession, paimon: Paimon, warehouse: Path, fresh_name: FreshName) -> Bench:
-    return Bench(spark, paimon, warehouse, fresh_name())
 
 
 def test_every_type(bench: Bench) -> None:
@@ -159,11 +81,6 @@ def test_partial_update_with_sequence_groups(bench: Bench) -> None:
         "VALUES (1, NULL, 6, NULL, 100, 6, 'z', NULL)",
     )
     bench.agree(rows=2)
-
-
-def sql(state: bytes) -> str:
-    """A literal."""
-    return f"X'{state.hex()}'"
 
 
 FUNCTIONS = {
@@ -265,18 +182,6 @@ def test_sketches(bench: Bench) -> None:
         assert estimate(bytes(mine)) == pytest.approx(800, rel=0.05)
 
 
-def hll(state: bytes) -> float:
-    return float(hll_sketch.deserialize(state).get_estimate())
-
-
-def theta(state: bytes) -> float:
-    return float(compact_theta_sketch.deserialize(state).get_estimate())
-
-
-def decoded(cell: str) -> bytes:
-    return bytes(paimon_java.value(cell, pa.binary()))
-
-
 def test_retractions(bench: Bench) -> None:
     bench.made(
         "k INT, n BIGINT, last STRING, op STRING, PRIMARY KEY (k) NOT ENFORCED",
@@ -349,69 +254,3 @@ def test_files_that_hold_named_columns_are_refused_by_it(bench: Bench) -> None:
     assert list(bench.folder.rglob("data-*.keyfold"))
     with pytest.raises(RefusedByPaimon, match="keyfold"):
         bench.paimon.read(bench.folder)
-
-
-def test_jobs_of_both_take_turns(bench: Bench) -> None:
-    bench.create("k STRING, v INT, PRIMARY KEY (k) NOT ENFORCED", bucket="2")
-    keys = [f"key {n}" for n in range(12)]
-    for turn in range(0, 4, 2):
-        bench.paimon.write(bench.folder, [row("+I", key, turn) for key in keys[turn:]])
-        bench.insert(f"SELECT concat('key ', id), {turn + 1} FROM range({turn + 1}, 12)")
-        found = {r["k"]: r["v"] for r in bench.agree(rows=12)}
-        assert found["key 11"] == turn + 1
-    bench.paimon.compact(bench.folder)
-    assert set(bench.paimon.read(bench.folder).levels) == {5}
-    found = {r["k"]: r["v"] for r in bench.agree(rows=12)}
-    bench.insert("VALUES ('key 0', 100), ('new', 101)")
-    bench.paimon.write(bench.folder, [row("-D", "key 3", None), row("+I", "key 4", 102)])
-    changed = {r["k"]: r["v"] for r in bench.agree(rows=12)}
-    del found["key 3"]
-    assert changed == {**found, "key 0": 100, "new": 101, "key 4": 102}
-
-
-def test_java_s_values_of_each_type(bench: Bench) -> None:
-    kinds = "BOOLEAN, SMALLINT, FLOAT, DECIMAL(38, 10), BINARY, DATE, TIMESTAMP, TIMESTAMP_NTZ"
-    nested = "ARRAY<INT>; MAP<STRING, DECIMAL(4, 2)>; STRUCT<x: INT, y: ARRAY<STRING>>"
-    listed = [*kinds.replace("38, 10", "38,10").split(", "), *nested.split("; ")]
-    columns = ", ".join(f"c{n} {kind}" for n, kind in enumerate(listed))
-    bench.create(f"k BIGINT, {columns}, PRIMARY KEY (k) NOT ENFORCED")
-    moment = dt.datetime(1969, 12, 31, 23, 59, 59, 999_999)
-    values = [True, -7, float("-inf"), Decimal("-1.0000000001"), b"\x00\xff", dt.date(1, 1, 1)]
-    values += [moment, dt.datetime(2024, 1, 2), [1, None], [["k", Decimal("9.99")]], [1, ["ü"]]]
-    nulls = [None for _ in values]
-    bench.paimon.write(bench.folder, [row("+I", 2, *values), row("+I", 1, *nulls)])
-    bench.paimon.write(bench.folder, [row("+I", 3, *values), row("+I", 1, *values)])
-    bench.paimon.compact(bench.folder)
-    bench.insert(f"SELECT 3, {', '.join(f'c{n}' for n in range(11))} FROM {bench.name} WHERE k = 2")
-    bench.insert(f"VALUES (4, {', '.join('NULL' for _ in values)})")
-    assert bench.agree(rows=4)[0]["c3"] in (None, Decimal("-1.0000000001"))
-
-
-def test_java_s_states_are_merged_with_ours(bench: Bench) -> None:
-    functions = ("rbm32", "rbm64", "hll_sketch", "theta_sketch")
-    bench.made(
-        "k INT, c0 BINARY, c1 BINARY, c2 BINARY, c3 BINARY, PRIMARY KEY (k) NOT ENFORCED",
-        {
-            "merge-engine": "aggregation",
-            **{f"fields.c{n}.aggregate-function": name for n, name in enumerate(functions)},
-        },
-    )
-    wide = [7, 1 << 40, *range(70_000, 75_000)]
-    for numbers in (range(100), range(50, 400)):
-        cells = [{"rbm32": list(numbers)}, {"rbm64": wide}]
-        cells += [{"hll_sketch": list(numbers)}, {"theta_sketch": list(numbers)}]
-        bench.paimon.write(bench.folder, [row("+I", 1, *cells), row("+I", 1, *cells)])
-    bench.paimon.compact(bench.folder)
-    assert bench.paimon.read(bench.folder).levels == [5]
-    bits = (sql(bitmaps.write32(BitMap([1000]))), sql(bitmaps.write64(BitMap64([9]))))
-    bench.insert(
-        f"SELECT 1, {', '.join(bits)}, "
-        "hll_sketch_agg(CAST(id AS INT)), theta_sketch_agg(CAST(id AS INT)) FROM range(1000, 1100)"
-    )
-    ours = bench.spark.table(bench.name).collect()[0]
-    theirs = bench.paimon.read(bench.folder).rows[0]
-    for cells in ([bytes(cell) for cell in ours[1:]], [decoded(cell) for cell in theirs[1:]]):
-        assert set(bitmaps.read64(cells[0])) == {*range(400), 1000}
-        assert set(bitmaps.read64(cells[1])) == {9, *wide}
-        assert hll(cells[2]) == pytest.approx(500, rel=0.05)
-        assert theta(cells[3]) == pytest.approx(500, rel=0.05)
