@@ -23,7 +23,7 @@ from pyspark.sql import SparkSession
 
 from integration import paimon_java
 from integration.paimon_java import Paimon, RefusedByPaimon
-from keyfold.testing.conformance import files, pool, run, session
+from keyfold.testing.conformance import files, pool, run, session, words
 from keyfold.testing.conformance.case import Case, Rows
 
 SAME, DIFFERENT, ONLY_JAVA, ONLY_OURS = "same", "different", "Java refuses", "keyfold refuses"
@@ -80,7 +80,7 @@ def compared(
         try:
             return own.sql("SELECT * FROM t").toArrow()
         except (PySparkException, Py4JJavaError) as error:
-            return str(error)
+            return words.message(str(error))
 
     with ThreadPoolExecutor(pool.THREADS) as threads:
         tables = threads.map(written, enumerate(cases))
