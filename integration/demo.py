@@ -84,9 +84,62 @@ def fold_aircraft(spark: SparkSession, months: int) -> None:
             spark.sql(f"INSERT INTO {name} {tables.AIRCRAFT_RECORDS.format(month=month)}")
 
 
-def ask(spark: SparkSession, question: str, carrier_days: str, aircraft: str) -> list[Row]:
-    """The rows of a question asked of one pair of tables."""
-    return spark.sql(question.format(carrier_days=carrier_days, aircraft=aircraft)).collect()
+def fold_departures(spark: SparkSession, months: int) -> None:
+    """Three feeds that know different columns; the weather of some hours before comes last."""
+    title("departures: flights, aircraft and weather apart, 'merge-engine' = 'partial-update'")
+    name = f"{CATALOG}.departures"
+    with timed("CREATE TABLE"):
+        spark.sql(tables.DEPARTURES.format(name=name))
+    for month in range(1, months + 1):
+        feeds = [
+            tables.WEATHER_RECORDS.format(month=month, hours=0),
+            tables.PLANE_RECORDS.format(month=month, register=1 + month % 2),
+            tables.FLIGHT_RECORDS.format(month=month),
+            tables.PLANE_RECORDS.format(month=month, register=2 - month % 2),
+            tables.WEATHER_RECORDS.format(month=month, hours=3),
+        ]
+        with timed(f"{calendar.month_abbr[month]}  weather, aircraft, flights, older weather"):
+            for records in feeds:
+                spark.sql(f"INSERT INTO {name} {records}")
+
+
+def fold_airports(spark: SparkSession, months: int) -> None:
+    """One bitmap of aircraft and one list of destinations an airport, united month by month."""
+    title("airports: their aircraft in a bitmap, 'aggregate-function' = 'rbm32'")
+    name = f"{CATALOG}.airports"
+    with timed("CREATE TABLE"):
+        spark.sql(tables.AIRPORTS.format(name=name))
+    with timed(f"{months} upserts"):
+        for month in range(1, months + 1):
+            spark.sql(f"INSERT INTO {name} {tables.AIRPORT_RECORDS.format(month=month)}")
+
+
+def ask(spark: SparkSession, question: str, names: dict[str, str]) -> list[Row]:
+    """The rows of a question asked of these tables."""
+    return spark.sql(question.format(**names)).collect()
+
+
+def tables_of_keyfold(spark: SparkSession) -> dict[str, str]:
+    """The name a question has for each of our tables, or for a view of it."""
+    asked = {"airports": tables.AIRPORTS_ASKED, "all_aircraft": tables.ALL_AIRCRAFT_ASKED}
+    for name, text in asked.items():
+        spark.sql(text.format(name=f"{CATALOG}.airports")).createOrReplaceTempView(f"our_{name}")
+    own = {name: f"{CATALOG}.{name}" for name in ("carrier_days", "aircraft", "departures")}
+    return own | {name: f"our_{name}" for name in asked}
+
+
+def tables_of_spark(spark: SparkSession) -> dict[str, str]:
+    """The same of plain Spark's truth."""
+    truths = {
+        "carrier_days": tables.CARRIER_DAYS_EXPECTED,
+        "aircraft": tables.AIRCRAFT_EXPECTED,
+        "departures": tables.DEPARTURES_EXPECTED,
+        "airports": tables.AIRPORTS_EXPECTED,
+        "all_aircraft": tables.ALL_AIRCRAFT_EXPECTED,
+    }
+    for name, text in truths.items():
+        spark.sql(text).createOrReplaceTempView(f"expected_{name}")
+    return {name: f"expected_{name}" for name in truths}
 
 
 def differences(found: list[Row], expected: list[Row]) -> list[str]:
@@ -100,14 +153,13 @@ def differences(found: list[Row], expected: list[Row]) -> list[str]:
 def check(spark: SparkSession) -> bool:
     """Every question asked of both; whether all answers are equal and none is empty."""
     title("the same questions to keyfold and to plain Spark SQL over the raw flights")
-    spark.sql(tables.CARRIER_DAYS_EXPECTED).createOrReplaceTempView("expected_carrier_days")
-    spark.sql(tables.AIRCRAFT_EXPECTED).createOrReplaceTempView("expected_aircraft")
+    ours, truths = tables_of_keyfold(spark), tables_of_spark(spark)
     right = True
     for label, question in tables.QUESTIONS.items():
         start = time.perf_counter()
-        found = ask(spark, question, f"{CATALOG}.carrier_days", f"{CATALOG}.aircraft")
+        found = ask(spark, question, ours)
         between = time.perf_counter()
-        expected = ask(spark, question, "expected_carrier_days", "expected_aircraft")
+        expected = ask(spark, question, truths)
         end = time.perf_counter()
         wrong = differences(found, expected)
         verdict = "DIFFERENT" if wrong else "equal" if found else "EMPTY"
@@ -129,6 +181,10 @@ def show(spark: SparkSession) -> None:
         f"FROM {CATALOG}.carrier_days ORDER BY flights DESC, carrier, day LIMIT 5"
     ).show()
     spark.sql(f"SELECT * FROM {CATALOG}.aircraft ORDER BY departure DESC, tailnum LIMIT 5").show()
+    spark.sql(
+        f"SELECT day, carrier, flight, origin, dest, tailnum, delay, manufacturer, seats, gust, "
+        f"worst_sight FROM {CATALOG}.departures ORDER BY gust DESC, day, flight LIMIT 5"
+    ).show()
 
 
 def run(folder: Path, months: int) -> bool:
@@ -143,10 +199,12 @@ def run(folder: Path, months: int) -> bool:
         spark.sql(f"CREATE NAMESPACE {CATALOG}")
     fold_carrier_days(spark, months)
     fold_aircraft(spark, months)
+    fold_departures(spark, months)
+    fold_airports(spark, months)
     right = check(spark)
     show(spark)
     title("what is on disk")
-    for name in ("carrier_days", "aircraft"):
+    for name in ("carrier_days", "aircraft", "departures", "airports"):
         print(f"  {name:<13} {stored.describe(folder / 'warehouse', f'demo.{name}')}")
     spark.stop()
     return right

