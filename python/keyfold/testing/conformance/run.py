@@ -11,7 +11,7 @@ from pyspark.errors import ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from keyfold import types
-from keyfold.testing.conformance import compare, tables, values, words
+from keyfold.testing.conformance import compare, functions, tables, values, words
 from keyfold.testing.conformance.case import (
     PHASES,
     Case,
@@ -23,9 +23,11 @@ from keyfold.testing.conformance.case import (
     Rows,
     Statement,
 )
+from keyfold.testing.conformance.session import CATALOG
 
 # keyfold's own answer where the others wrap around, keep too many digits or give NULL.
 OVERFLOW = re.compile(r"the (?:sum|product) for key \(.*\) does not fit .*no stored row is lost")
+
 ESTIMATE = {"hll_sketch": "hll_sketch_estimate", "theta_sketch": "theta_sketch_estimate"}
 
 
@@ -89,9 +91,14 @@ def run(case: Case, spark: SparkSession, namespace: str) -> pa.Table | Refused:
         for commit in case.commits:
             write(spark, case, commit)
         phase = "read"
-        return spark.sql(query(case)).toArrow()
+        return spark.sql(in_spark(spark, query(case))).toArrow()
     except (PySparkException, Py4JJavaError) as error:
         return Refused(phase, words.message(str(error)), isinstance(error, ParseException))
+
+
+def in_spark(spark: SparkSession, text: str) -> str:
+    """SQL of a case, whose functions are the catalog's."""
+    return functions.qualified(text, functions.own(spark, CATALOG), CATALOG)
 
 
 def query(case: Case) -> str:
@@ -110,9 +117,9 @@ def query(case: Case) -> str:
 def write(spark: SparkSession, case: Case, commit: Insert | Statement) -> None:
     """One commit."""
     if isinstance(commit, Statement):
-        spark.sql(commit.text)
+        spark.sql(in_spark(spark, commit.text))
     elif commit.rows and commit.is_sql:
-        spark.sql(f"INSERT INTO t {inline(spark, case, commit)}")
+        spark.sql(in_spark(spark, f"INSERT INTO t {inline(spark, case, commit)}"))
     elif commit.rows:
         _append(spark.sql(inline(spark, case, commit)), spark.table("t").columns, commit)
 
