@@ -69,21 +69,22 @@ AIRCRAFT_MONTHS = (2, 1, 3, 3, 5, 4, 6, 8, 7, 6, 9, 10, 12, 11, 12, 10)
 DEPARTURES = """
 CREATE TABLE {name} (
   day DATE, carrier STRING, flight INT, origin STRING,
-  departure TIMESTAMP_NTZ, dest STRING, tailnum STRING, delay INT,
+  reported TIMESTAMP_NTZ, departure TIMESTAMP_NTZ, dest STRING, tailnum STRING, delay INT,
   register INT, manufacturer STRING, model STRING, seats INT,
   observed TIMESTAMP_NTZ, temperature DOUBLE, gust DOUBLE, worst_sight DOUBLE,
   PRIMARY KEY (day, carrier, flight, origin) NOT ENFORCED
 ) TBLPROPERTIES (
   'merge-engine' = 'partial-update',
-  'fields.departure.sequence-group' = 'dest,tailnum,delay',
+  'fields.reported.sequence-group' = 'departure,dest,tailnum,delay',
   'fields.register.sequence-group' = 'manufacturer,model,seats',
   'fields.observed.sequence-group' = 'temperature,gust,worst_sight',
   'fields.worst_sight.aggregate-function' = 'min')
 """
 
 FLIGHT_RECORDS = """
-(day, carrier, flight, origin, departure, dest, tailnum, delay)
-SELECT day, carrier, flight, origin, departure, dest, tailnum, delay
+(day, carrier, flight, origin, reported, departure, dest, tailnum, delay)
+SELECT day, carrier, flight, origin, coalesce(departure, CAST(day AS TIMESTAMP_NTZ)),
+       departure, dest, tailnum, delay
 FROM flights WHERE month = {month}
 """
 
@@ -119,8 +120,8 @@ WITH known AS (
     AND now.observed = date_trunc('HOUR', departure)
   LEFT JOIN weather_hours AS before ON before.origin = flights.origin
     AND before.observed = date_trunc('HOUR', departure) - make_interval(0, 0, 0, 0, 3))
-SELECT day, carrier, flight, origin, departure,
-       IF(departure IS NULL, NULL, dest) AS dest, tailnum, delay,
+SELECT day, carrier, flight, origin,
+       coalesce(departure, CAST(day AS TIMESTAMP_NTZ)) AS reported, departure, dest, tailnum, delay,
        register, manufacturer, model, seats,
        coalesce(observed, observed_before) AS observed,
        IF(observed IS NULL, temp_before, temp) AS temperature,
