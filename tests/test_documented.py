@@ -12,7 +12,9 @@ from keyfold.merge.engines import engines
 README = Path(__file__).resolve().parent.parent / "README.md"
 
 
-@pytest.mark.parametrize("table", [documented.functions, documented.merge_engines])
+@pytest.mark.parametrize(
+    "table", [documented.functions, documented.parameters, documented.merge_engines]
+)
 def test_the_table_is_current(table: Callable[[], str]) -> None:
     remedy = "put the output of `python -m keyfold.merge.documented` into README.md"
     assert f"\n{table()}\n" in README.read_text(encoding="utf-8"), remedy

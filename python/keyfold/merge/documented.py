@@ -48,6 +48,27 @@ def merge_engines() -> str:
     )
 
 
+def parameters() -> str:
+    """The table of the options that single functions take."""
+    takers: dict[str, list[str]] = {}
+    options = {}
+    for one in sorted(set(aggregates().values()), key=lambda one: one.name):
+        for parameter in one.parameters:
+            takers.setdefault(parameter.name, []).append(f"`{one.name}`")
+            options[parameter.name] = parameter
+    return _table(
+        ("`fields.<column>.…`", "of", "default", ""),
+        [
+            (f"`{name}`", ", ".join(found), _default(options[name].default), options[name].doc)
+            for name, found in sorted(takers.items())
+        ],
+    )
+
+
+def _default(text: str | None) -> str:
+    return f"`{text}`" if text else ""
+
+
 def types_of(one: Aggregate) -> str:
     """The types a function takes, in words."""
     taken = [name for name, kinds in _FAMILIES if all(map(one.accepts.test, kinds))]
@@ -81,4 +102,4 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 if __name__ == "__main__":
-    print(f"{functions()}\n\n{merge_engines()}")
+    print(f"{functions()}\n\n{parameters()}\n\n{merge_engines()}")
