@@ -194,6 +194,7 @@ def test_create_twice(tmp_path: Path) -> None:
             "_VALUE_KIND cannot be used as column names",
         ),
         (new_table(column("k"), column("_KEY_k")), "_KEY_k cannot be used as column names"),
+        (new_table(column("k"), column("_NAMED")), "_NAMED cannot be used as column names"),
         (
             new_table(column("k", {"type": "array", "elementType": "long", "containsNull": True})),
             "key column k must be of an atomic type, it is ARRAY<BIGINT>",

@@ -242,3 +242,53 @@ def test_any_jobs_and_any_merges_give_the_rows_of_a_store(
     for _ in range(merges if runs else 0):
         runs = compacted(kept, runs, random)
     assert read(kept, runs) == store.visible()
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(
+    ("function", "later", "expected"),
+    [
+        (None, (4, 7), (4, 7)),
+        (None, (2, 7), (3, 1)),
+        ("sum", (4, 7), (4, 8)),
+        ("sum", (2, 7), (3, 8)),
+        ("first_value", (2, 7), (3, 7)),
+    ],
+)
+def test_overwriting_the_sequence_of_a_group_begins_it_anew(
+    function: str | None, later: tuple[int, int], expected: tuple[int, int], seed: int
+) -> None:
+    """The group is at 5, then put to 3; later records are compared with 3."""
+    own = {} if function is None else {"fields.b.aggregate-function": function}
+    options = {"merge-engine": "partial-update", "rowkind.field": "op"}
+    kept = layout(COLUMNS, ["k"], options | {"fields.a.sequence-group": "b"} | own)
+    random, runs = Random(seed), []
+    for number, (a, b, mode) in enumerate(
+        [(5, 10, "default"), (3, 1, "overwrite"), (*later, "default")]
+    ):
+        record = {"k": 0, "a": a, "b": b, "c": None, "d": None}
+        job = Job([("+I", record)], ("k", "op", "a", "b"), mode)
+        runs += written(kept, job, number, random)
+    if seed:
+        runs = compacted(kept, runs, random)
+    assert read(kept, runs) == {0: (*expected, None, None)}
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("named", [None, ("k", "op", "a", "b")])
+def test_a_late_record_folds_with_the_row_that_overwrote(
+    named: tuple[str, ...] | None, seed: int
+) -> None:
+    """It came after that row, though its `sequence.field` puts it in front."""
+    options = {"merge-engine": "aggregation", "rowkind.field": "op", "sequence.field": "a"}
+    functions = {"fields.b.aggregate-function": "sum", "fields.c.aggregate-function": "last_value"}
+    kept = layout(COLUMNS, ["k"], options | functions)
+    random, runs = Random(seed), []
+    for number, (a, b, c, names, mode) in enumerate(
+        [(5, 10, 1, None, "default"), (3, 1, 2, None, "overwrite"), (2, 7, 3, named, "default")]
+    ):
+        record = {"k": 0, "a": a, "b": b, "c": c, "d": None}
+        runs += written(kept, Job([("+I", record)], names, mode), number, random)
+    if seed:
+        runs = compacted(kept, runs, random)
+    assert read(kept, runs) == {0: (3, 8, 2, None)}

@@ -80,6 +80,15 @@ def test_merge_mode_needs_a_merge_engine() -> None:
         merge_mode(table(SUM), "replace")
 
 
+def test_some_columns_are_not_overwritten_where_a_sequence_orders_whole_records() -> None:
+    kept = table(SUM | {"sequence.field": "b c"})
+    assert merge_mode(kept, "overwrite") == "overwrite"
+    assert merge_mode(kept, "default", ("k", "A")) == "default"
+    assert merge_mode(table(SUM), "overwrite", ("k", "A")) == "overwrite"
+    with pytest.raises(TableError, match=r"some columns \[k, A\] .* sequence.field = b c orders"):
+        merge_mode(kept, "overwrite", ("k", "A"))
+
+
 def test_options_of_a_job_in_any_spelling() -> None:
     assert write_option({"Merge-Mode": "x"}, "merge_mode") == "x"
     assert write_option({"target_columns": "x"}, "target-columns") == "x"

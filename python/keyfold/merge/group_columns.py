@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from keyfold.aggregates import aggregates
 from keyfold.aggregates.declare import ADD, RESET, RETRACT, REVERSED, SKIP, Aggregate, Inputs, Pick
-from keyfold.kernels.buffers import Rows, Words, ones, validity
+from keyfold.kernels.buffers import Mask, Rows, Words, ones, validity
 from keyfold.kernels.groups import group_starts
 from keyfold.kernels.keys import encode_nullable
 from keyfold.kernels.order import sort_order
@@ -24,6 +24,7 @@ from keyfold.merge.declare import Step
 from keyfold.merge.functions import refused_retract
 from keyfold.merge.group_events import (
     LATE_RETRACT,
+    RESTARTS,
     SEED,
     Events,
     Masks,
@@ -59,8 +60,8 @@ class Grouped:
         self._words, self._present, self._bounds = self._sequences()
 
     def _sequences(self) -> tuple[Words, Masks, Rows]:
-        """Words of all groups' fields, which groups a row has a sequence in, and (first word, end
-        of words, does a -D remove the row) of each group.
+        """Words of all groups' fields, whether a row has a sequence in each group and begins it
+        anew, and (first word, end of words, does a -D remove the row) of each group.
         """
         rows = len(next(iter(self._step.columns.values())))
         found = [
@@ -72,7 +73,10 @@ class Grouped:
             (ends[place], ends[place + 1], int(group.removes))
             for place, group in enumerate(self._groups)
         ]
-        present = [mask for _, mask in found]
+        present = [
+            mask | self._restarts(group)
+            for group, (_, mask) in zip(self._groups, found, strict=True)
+        ]
         if self._removes_on_delete:
             present.append(ones(rows))
             bounds.append((0, 0, 1))
@@ -82,6 +86,15 @@ class Grouped:
             np.array(present, dtype=np.uint8).reshape(len(present), rows),
             np.array(bounds, dtype=np.int64).reshape(len(bounds), 3),
         )
+
+    def _restarts(self, group: SequenceGroup) -> Mask | np.uint8:
+        """`RESTARTS` where a row overwrites a sequence field of the group."""
+        marks = self._step.marks
+        if marks is None:
+            return np.uint8(0)
+        flags = np.logical_or.reduce([marks.replaces(name) for name in group.fields])
+        restarts: Mask = np.where(flags, np.uint8(RESTARTS), np.uint8(0))
+        return restarts
 
     @cached_property
     def _decided(self) -> tuple[Events, Kinds]:

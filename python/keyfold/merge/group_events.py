@@ -14,6 +14,9 @@ from keyfold.kernels.jit import kernel
 from keyfold.merge.kinds import DELETE, INSERT
 
 LATE_RETRACT, SEED = -2, 4
+# Whether a row has a sequence in a group, and whether it begins the group's sequence anew, as rows
+# do that overwrite its sequence fields: from there on records are compared with that row alone.
+HAS_SEQUENCE, RESTARTS = 1, 2
 
 Masks = npt.NDArray[np.uint8]
 Events = npt.NDArray[np.int8]
@@ -107,9 +110,10 @@ def relate(
     removals = 0
     for s in range(len(groups)):
         out[s, at] = 0
-        if present[s, row]:
+        if present[s, row] & HAS_SEQUENCE:
             first, stop, is_removing = groups[s]
-            is_late = stored[s] >= 0 and is_older(words, first, stop, row, stored[s])
+            is_compared = stored[s] >= 0 and not present[s, row] & RESTARTS
+            is_late = is_compared and is_older(words, first, stop, row, stored[s])
             out[s, at] = -1 if is_late else 1
             removals += is_removing and not is_late
     return removals
@@ -149,8 +153,8 @@ def decide(
             is_fresh = is_removed or (at == start and is_retract)
             out[count, at] = RESET if is_fresh else SKIP if is_retract else ADD
             for s in range(count):
-                if is_fresh or out[s, at] == 1:
-                    stored[s] = row if present[s, row] else -1
+                if is_fresh or out[s, at] == 1 or present[s, row] & RESTARTS:
+                    stored[s] = row if present[s, row] & HAS_SEQUENCE else -1
                 out[s, at] = event(out[s, at], is_retract, is_fresh, is_removed)
             is_met = is_met or not is_retract
         out_kinds[g] = DELETE if is_removed or not is_met else INSERT

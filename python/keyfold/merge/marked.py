@@ -33,6 +33,7 @@ def fold_marked(plan: MergePlan, step: Step, *, has_oldest: bool, drop_deletes: 
     step, was_cut = _cut(step, marks.is_whole)
     if marks.has_whole:
         sort_by_fields(plan, step.columns, step.order, step.starts)
+        step = _late_records_fold(plan, step, marks)
     step, is_cleared = _cut(step, _clearing(plan, step.kinds, marks))
     group_of = np.empty(len(marks.named), dtype=np.int64)
     group_of[step.order] = np.repeat(np.arange(len(was_cut)), np.diff(step.starts))
@@ -49,6 +50,16 @@ def fold_marked(plan: MergePlan, step: Step, *, has_oldest: bool, drop_deletes: 
         kinds = decided(plan, arrays, kinds, pending[last] & (has_oldest | result.is_whole))
     folded = Folded(arrays, kinds, last, result)
     return settled(plan, folded, drop_deletes) if has_oldest else folded
+
+
+def _late_records_fold(plan: MergePlan, step: Step, marks: Marks) -> Step:
+    """The step, which holds nothing that came before its overwriting rows, where these replace
+    nothing any more: with a `sequence.field` a later record may stand in front of them.
+    """
+    if not plan.options.sequence_fields:
+        return step
+    adds = True if step.kinds is None else ~is_retract(step.kinds)
+    return replace(step, marks=marks.replacing_nothing(marks.is_whole & adds))
 
 
 def _clearing(plan: MergePlan, kinds: Kinds | None, marks: Marks) -> Flags:

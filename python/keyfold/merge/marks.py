@@ -166,6 +166,10 @@ class Marks:
         added = np.where(flags[:, None], everything, np.uint64(0))
         return Marks(self.bits, self.named, self.replaced | added)
 
+    def replacing_nothing(self, flags: Flags) -> "Marks":
+        """The same, where the flagged rows replace nothing."""
+        return Marks(self.bits, self.named, np.where(flags[:, None], np.uint64(0), self.replaced))
+
     def without(self, column: str, flags: Flags) -> "Marks":
         """The same, where the flagged rows don't name a column."""
         bit = self.bits.pack([self.bits.places[column]])

@@ -23,6 +23,7 @@ from keyfold.storage.schemas import StoredSchema
 from keyfold.storage.spelling import spelling_of
 
 _RESERVED = {"_SEQUENCE_NUMBER", "_VALUE_KIND", "_LEVEL", "_ROW_ID", "_ORDINAL", "rowkind"}
+_RESERVED |= {"_NAMED", "_OVERWRITTEN"}  # the marks of partial and overwriting writes
 # Fluss', and partly those of Spark's change queries.
 _RESERVED |= {"_change_type", "_log_offset", "_commit_timestamp", "__offset", "__timestamp"}
 _RESERVED |= {"__bucket"}

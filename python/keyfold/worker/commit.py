@@ -30,6 +30,7 @@ def plan_write(question: Frame) -> dict[str, Any]:
     table = open_handle(question["table"], question["catalog"]["options"], latest=True)
     table.check_writable()
     asked = question.get("options") or {}
+    named = named_columns(table.layout, write_option(asked, "target-columns"), question["mode"])
     spec = WriteSpec(
         layout=table.layout,
         columns=tuple(table.layout.column(name).name for name in question["columns"]),
@@ -39,8 +40,8 @@ def plan_write(question: Frame) -> dict[str, Any]:
         mode=question["mode"],
         snapshot=table.snapshot_id,
         filters=tuple(question["filters"]),
-        named=named_columns(table.layout, write_option(asked, "target-columns"), question["mode"]),
-        merge_mode=merge_mode(table.layout, write_option(asked, "merge_mode")),
+        named=named,
+        merge_mode=merge_mode(table.layout, write_option(asked, "merge_mode"), named),
     )
     if spec.mode == "overwrite":
         table.live_files(partition_filter=replaced_by(table.layout, spec.filters))

@@ -46,8 +46,11 @@ def named_columns(layout: TableLayout, text: str | None, mode: str) -> tuple[str
     return tuple(column.name for column in layout.columns if column.name in names)
 
 
-def merge_mode(layout: TableLayout, text: str | None) -> str:
-    """What `merge_mode` says; TableError for another word, or to overwrite where nothing merges."""
+def merge_mode(layout: TableLayout, text: str | None, named: Sequence[str] | None = None) -> str:
+    """What `merge_mode` says of a job that names these columns; TableError for another word, or to
+    overwrite where nothing merges, or some columns where a `sequence.field` orders whole records:
+    the stored record would come after an overwriting one that is older, or names no sequence.
+    """
     mode = (text or DEFAULT).strip().lower()
     if mode not in (DEFAULT, OVERWRITE):
         raise TableError(
@@ -60,6 +63,12 @@ def merge_mode(layout: TableLayout, text: str | None) -> str:
         raise TableError(
             f"table {layout.name}: MergeMode OVERWRITE is only supported for tables with a merge "
             "engine, and here merge-engine is deduplicate: every write replaces"
+        )
+    if mode == OVERWRITE and named is not None and options.sequence_fields:
+        raise TableError(
+            f"table {layout.name}, option merge_mode: some columns [{', '.join(named)}] can't be "
+            f"overwritten, because sequence.field = {','.join(options.sequence_fields)} orders "
+            "whole records; name all columns"
         )
     return mode
 
