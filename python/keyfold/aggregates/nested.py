@@ -35,7 +35,8 @@ NULL_STRATEGY = Parameter(
     "nested-key-null-strategy",
     one_of("merge", "ignore", "error"),
     None,
-    "What a NULL in the nested key means: a key like others, a row to drop, an error.",
+    "What a NULL in the nested key means: a key like others (`merge`, when not named), a row to "
+    "drop (`ignore`), an error (`error`).",
 )
 
 
