@@ -44,6 +44,9 @@ def test_a_documented_statement() -> None:
     [
         ("INTEGER", "INT"),
         ("BYTES NOT NULL", "BINARY NOT NULL"),
+        ("VARBINARY", "BINARY"),
+        ("VARBINARY(2147483647)", "BINARY"),
+        ("VARCHAR(2147483647)", "STRING"),
         ("DEC", "DECIMAL(10,0)"),
         ("NUMERIC(20)", "DECIMAL(20,0)"),
         ("DOUBLE PRECISION", "DOUBLE"),
@@ -93,6 +96,7 @@ def test_clauses(statement: str, made: str) -> None:
         (table("k INT, v TIME(3)"), "column v: type TIME"),
         (table("k INT, v TIMESTAMP(9)"), "column v: type TIMESTAMP(9) is not supported, at most"),
         (table("k INT, v BINARY(5)"), "column v: type BINARY of limited length"),
+        (table("k INT, v VARBINARY(5)"), "column v: type VARBINARY of limited length"),
         (table("k INT, v NONSENSE"), "column v: type NONSENSE is not known"),
         (table("k INT, t TIMESTAMP(3), WATERMARK FOR t AS t"), "the clause WATERMARK"),
         (table("k INT, v AS k + 1"), "column v is computed"),

@@ -5,6 +5,7 @@ from keyfold.dialects.statement import quoted, text
 from keyfold.errors import NotSupportedError
 
 MICROS = 6
+_UNLIMITED = 2**31 - 1
 _SAME = {"STRING", "BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DATE"}
 _OTHER = {"INTEGER": "INT", "BYTES": "BINARY"}
 _REFUSED = {"MULTISET", "TIME", "INTERVAL", "RAW", "VARIANT", "NULL", "STRUCTURED"}
@@ -32,9 +33,10 @@ def _named(cursor: Cursor, word: str) -> str:
         sizes = _sizes(cursor) or [10]
         return f"DECIMAL({sizes[0]},{sizes[1] if len(sizes) > 1 else 0})"
     if word in ("CHAR", "VARCHAR"):
-        return f"{word}({(_sizes(cursor) or [1])[0]})"
+        size = (_sizes(cursor) or [1])[0]
+        return "STRING" if size == _UNLIMITED else f"{word}({size})"
     if word in ("BINARY", "VARBINARY"):
-        raise NotSupportedError(f"type {word} of limited length is not supported, use BYTES")
+        return _binary(cursor, word)
     if word in ("TIMESTAMP", "TIMESTAMP_LTZ"):
         return _timestamp(cursor, word)
     if word in ("ARRAY", "MAP", "ROW"):
@@ -44,6 +46,16 @@ def _named(cursor: Cursor, word: str) -> str:
 
 def _sizes(cursor: Cursor) -> list[int]:
     return cursor.listed(cursor.whole) if cursor.sees("(") else []
+
+
+def _binary(cursor: Cursor, word: str) -> str:
+    """VARBINARY without a length is one byte in Flink, but Paimon's documents keep whole sketches
+    in such columns, and Flink lets them.
+    """
+    sizes = _sizes(cursor)
+    if word == "VARBINARY" and sizes in ([], [_UNLIMITED]):
+        return "BINARY"
+    raise NotSupportedError(f"type {word} of limited length is not supported, use BYTES")
 
 
 def _timestamp(cursor: Cursor, word: str) -> str:
