@@ -86,6 +86,21 @@ def test_racing_processes_compile_once(tmp_path: Path) -> None:
     assert sorted(misses) == [0, 0, 1]
 
 
+def test_helpers_fill_the_cache(tmp_path: Path) -> None:
+    few = (
+        "jit.load_sources()\nnames = 'mark_words', 'hash_bytes'\n"
+        "jit._DECLARED[:] = [d for d in jit._DECLARED if d[0].__name__ in names]\n"
+    )
+    helper = f"import sys\nfrom keyfold.kernels import jit\n{few}jit._compile_declared(1, 2)"
+    program = (
+        f"from keyfold.kernels import jit\n{few}jit._LEAST_SHARE, jit._HELPER = 1, {helper!r}\n"
+        "jit.os.sched_getaffinity = lambda process: {0, 1}\nassert jit.warm() == 2\n"
+        "print(*(sum(d[0].stats.cache_hits.values()) for d in jit.declared()[:2]))"
+    )
+    program = program.replace("assert jit.warm", "jit.load_sources = lambda: None\nassert jit.warm")
+    assert sorted(run(program, tmp_path)) == ["0", "1"]
+
+
 def test_kernels_use_no_fast_math_and_no_threads_of_their_own() -> None:
     for compiled, signatures in jit.declared():
         assert signatures

@@ -1,14 +1,16 @@
 """All numba settings: the `kernel` decorator, where compiled code is kept, and the warm-up.
 
 The cache directory is keyed by a digest of every source that holds kernels, the package, numba,
-llvmlite and the processor; it is private to the user, only one process compiles into it, and what
-can't be loaded from it is compiled again. Kernels release the GIL; no fastmath, no parallel.
+llvmlite and the processor; it is private to the user, one process at a time fills it, with a few
+helpers, and what can't be loaded from it is compiled again. Kernels release the GIL; no fastmath,
+no parallel.
 """
 
 import fcntl
 import hashlib
 import os
 import stat
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -28,6 +30,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 CACHE_VARIABLE = "KEYFOLD_CACHE_DIR"
 _SOURCES = ("kernels", "aggregates", "merge")
 _DECLARED: list[tuple[Any, tuple[str, ...]]] = []
+_MOST_PROCESSES = 4  # each takes some 200 MB
+_LEAST_SHARE = 16  # signatures for which a process, a second of imports, pays
+_HELPER = "import sys; from keyfold.kernels import jit; jit.compile_share(*map(int, sys.argv[1:]))"
 
 
 def _package() -> Path:
@@ -190,20 +195,54 @@ def load_sources() -> None:
 
 
 def warm() -> int:
-    """Load or compile every declared signature; one process compiles, others wait for it. Returns
-    how many.
+    """Load or compile every declared signature; one process compiles, with helpers where there are
+    processors for them, others wait for it. Returns how many.
     """
     load_sources()
     if CACHE_DIRECTORY is None or _marker().exists():
         return _compile_declared()
     with locked("compile.lock", fcntl.LOCK_EX):
+        if not _marker().exists():
+            _compile_together()
         count = _compile_declared()
         _marker().touch()
     return count
 
 
-def _compile_declared() -> int:
-    for compiled, signatures in _DECLARED:
-        for signature in signatures:
-            compiled.compile(signature)
-    return sum(len(signatures) for _, signatures in _DECLARED)
+def _compile_together() -> None:
+    """Fill the cache with helpers, each a new process: a fork would take along the caller's threads
+    and pipes. What a helper does not get done is left to do.
+    """
+    count = sum(len(signatures) for _, signatures in _DECLARED)
+    shares = min(len(os.sched_getaffinity(0)), _MOST_PROCESSES, count // _LEAST_SHARE)
+    if shares < 2:
+        return
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    helpers = [
+        subprocess.Popen(
+            [sys.executable, "-c", _HELPER, str(share), str(shares)],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        for share in range(1, shares)
+    ]
+    try:
+        _compile_declared(0, shares)
+    finally:
+        for helper in helpers:
+            helper.wait()
+
+
+def compile_share(share: int, shares: int) -> None:
+    """What a helper does: compile every so manyeth declared signature into the cache."""
+    load_sources()
+    _compile_declared(share, shares)
+
+
+def _compile_declared(share: int = 0, shares: int = 1) -> int:
+    declared = [(compiled, one) for compiled, signatures in _DECLARED for one in signatures]
+    for compiled, signature in declared[share::shares]:
+        compiled.compile(signature)
+    return len(declared)
