@@ -4,8 +4,8 @@ and Paimon read and write them.
 
 from datasketches import HLL_4, hll_sketch, hll_union
 
-from keyfold.aggregates.declare import Combine, Records
-from keyfold.aggregates.states import BYTES, NULLS, RETRACTION, live, not_fixed, united
+from keyfold.aggregates.declare import Combine
+from keyfold.aggregates.states import BYTES, NULLS, RETRACTION, in_turn, not_fixed, united
 
 _SHORTEST = 8
 
@@ -18,14 +18,6 @@ def opened(state: bytes) -> hll_sketch:
         return hll_sketch.deserialize(state)
     except (ValueError, IndexError, RuntimeError, MemoryError) as error:
         raise ValueError(f"Unable to deserialize hll sketch: {error}") from error
-
-
-def definition(records: Records) -> bytes | None:
-    """One state after the other into the union of those before; the first is kept as it is."""
-    result: bytes | None = None
-    for state in live(records):
-        result = state if result is None else union([result, state])
-    return result
 
 
 def union(states: list[bytes]) -> bytes:
@@ -42,7 +34,7 @@ def union(states: list[bytes]) -> bytes:
 HLL_SKETCH = Combine(
     name="hll_sketch",
     accepts=BYTES,
-    definition=definition,
+    definition=in_turn(union),
     aliases=("HLL_UNION",),
     refuses=not_fixed("hll sketch"),
     reversal="append",

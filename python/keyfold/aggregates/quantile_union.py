@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from datasketches import tdigest_double
 
-from keyfold.aggregates.declare import Combine, Records
-from keyfold.aggregates.states import BYTES, NULLS, RETRACTION, live, not_fixed, united
+from keyfold.aggregates.declare import Combine
+from keyfold.aggregates.states import BYTES, NULLS, RETRACTION, in_turn, not_fixed, united
 
 VERSION = 1
 EXACT, DIGEST = 0, 1
@@ -85,14 +85,6 @@ def percent(state: bytes, q: float) -> float:
     return float(ordered[below + 1] * (place - below) + ordered[below] * (below + 1 - place))
 
 
-def definition(records: Records) -> bytes | None:
-    """One state after the other into the union of those before; the first is kept as it is."""
-    result: bytes | None = None
-    for state in live(records):
-        result = state if result is None else union([result, state])
-    return result
-
-
 def union(states: list[bytes]) -> bytes:
     """All values of the states, exact if each state is and there are at most 2048, with the
     largest compression of any.
@@ -121,7 +113,7 @@ def _bad(words: str) -> ValueError:
 QUANTILE_UNION = Combine(
     name="quantile_union",
     accepts=BYTES,
-    definition=definition,
+    definition=in_turn(union),
     aliases=("PERCENTILE_UNION",),
     refuses=not_fixed("quantile state"),
     reversal="append",

@@ -56,3 +56,17 @@ def united(
             raise BadRecord(0, str(error)) from error
 
     return combine
+
+
+def in_turn(union: Callable[[list[bytes]], bytes]) -> Callable[[Records], bytes | None]:
+    """A definition: one state after the other into the union of those before; the first is kept
+    as it is.
+    """
+
+    def definition(records: Records) -> bytes | None:
+        result: bytes | None = None
+        for state in live(records):
+            result = state if result is None else union([result, state])
+        return result
+
+    return definition

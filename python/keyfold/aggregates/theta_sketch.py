@@ -4,8 +4,8 @@ read and write them.
 
 from datasketches import compact_theta_sketch, theta_union
 
-from keyfold.aggregates.declare import Combine, Records
-from keyfold.aggregates.states import BYTES, NULLS, RETRACTION, live, not_fixed, united
+from keyfold.aggregates.declare import Combine
+from keyfold.aggregates.states import BYTES, NULLS, RETRACTION, in_turn, not_fixed, united
 
 LG_NOMINAL = 12  # Paimon's union keeps 4096 entries
 
@@ -16,14 +16,6 @@ def opened(state: bytes) -> compact_theta_sketch:
         return compact_theta_sketch.deserialize(state)
     except (ValueError, IndexError, RuntimeError, MemoryError) as error:
         raise ValueError(f"Unable to deserialize theta sketch: {error}") from error
-
-
-def definition(records: Records) -> bytes | None:
-    """One state after the other into the union of those before; the first is kept as it is."""
-    result: bytes | None = None
-    for state in live(records):
-        result = state if result is None else union([result, state])
-    return result
 
 
 def union(states: list[bytes]) -> bytes:
@@ -37,7 +29,7 @@ def union(states: list[bytes]) -> bytes:
 THETA_SKETCH = Combine(
     name="theta_sketch",
     accepts=BYTES,
-    definition=definition,
+    definition=in_turn(union),
     refuses=not_fixed("theta sketch"),
     reversal="append",
     summary="union of DataSketches theta sketches",

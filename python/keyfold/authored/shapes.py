@@ -32,28 +32,43 @@ _MICRO = datetime.timedelta(microseconds=1)
 
 @dataclass(frozen=True)
 class Scalar:
-    """One SQL type: the Arrow type's test, and what a function sees."""
+    """One SQL type: what a function sees of it, its Arrow type, and the test of all it may have."""
 
     name: str
     kind: Kind
+    arrow: pa.DataType
     test: Callable[[pa.DataType], bool]
 
 
 SCALARS = {
     scalar.name: scalar
     for scalar in (
-        Scalar("TINYINT", "integer", types.is_int8),
-        Scalar("SMALLINT", "integer", types.is_int16),
-        Scalar("INT", "integer", types.is_int32),
-        Scalar("BIGINT", "integer", types.is_int64),
-        Scalar("FLOAT", "float", types.is_float32),
-        Scalar("DOUBLE", "float", types.is_float64),
-        Scalar("BOOLEAN", "boolean", types.is_boolean),
-        Scalar("DATE", "integer", types.is_date32),
-        Scalar("TIMESTAMP", "integer", lambda kind: _is_micros(kind) and kind.tz is not None),
-        Scalar("TIMESTAMP_NTZ", "integer", lambda kind: _is_micros(kind) and kind.tz is None),
-        Scalar("STRING", "bytes", lambda k: types.is_string(k) or types.is_large_string(k)),
-        Scalar("BINARY", "bytes", lambda k: types.is_binary(k) or types.is_large_binary(k)),
+        Scalar("TINYINT", "integer", pa.int8(), types.is_int8),
+        Scalar("SMALLINT", "integer", pa.int16(), types.is_int16),
+        Scalar("INT", "integer", pa.int32(), types.is_int32),
+        Scalar("BIGINT", "integer", pa.int64(), types.is_int64),
+        Scalar("FLOAT", "float", pa.float32(), types.is_float32),
+        Scalar("DOUBLE", "float", pa.float64(), types.is_float64),
+        Scalar("BOOLEAN", "boolean", pa.bool_(), types.is_boolean),
+        Scalar("DATE", "integer", pa.date32(), types.is_date32),
+        Scalar(
+            "TIMESTAMP",
+            "integer",
+            pa.timestamp("us", "UTC"),
+            lambda kind: _is_micros(kind) and kind.tz is not None,
+        ),
+        Scalar(
+            "TIMESTAMP_NTZ",
+            "integer",
+            pa.timestamp("us"),
+            lambda kind: _is_micros(kind) and kind.tz is None,
+        ),
+        Scalar(
+            "STRING", "bytes", pa.utf8(), lambda k: types.is_string(k) or types.is_large_string(k)
+        ),
+        Scalar(
+            "BINARY", "bytes", pa.binary(), lambda k: types.is_binary(k) or types.is_large_binary(k)
+        ),
     )
 }
 NUMBERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE")

@@ -22,20 +22,6 @@ from keyfold.kernels.generated import CompileError, compiled, located
 from keyfold.kernels.loops import Shape, Slot
 
 PREFIX = "spark.keyfold.registered."
-_EXAMPLES = {
-    "TINYINT": pa.int8(),
-    "SMALLINT": pa.int16(),
-    "INT": pa.int32(),
-    "BIGINT": pa.int64(),
-    "FLOAT": pa.float32(),
-    "DOUBLE": pa.float64(),
-    "BOOLEAN": pa.bool_(),
-    "DATE": pa.date32(),
-    "TIMESTAMP": pa.timestamp("us", "UTC"),
-    "TIMESTAMP_NTZ": pa.timestamp("us"),
-    "STRING": pa.utf8(),
-    "BINARY": pa.binary(),
-}
 
 
 class Session(Protocol):
@@ -82,8 +68,8 @@ def compile_all(own: Function) -> None:
 def examples(own: Function) -> Sequence[pa.DataType]:
     """An Arrow type for each that the function takes; BIGINT, DOUBLE and STRING for any type."""
     if isinstance(own.types, dict):
-        return [pa.struct([(name, _EXAMPLES[kind]) for name, kind in own.types.items()])]
-    return [_EXAMPLES[name] for name in own.types or ("BIGINT", "DOUBLE", "STRING")]
+        return [pa.struct([(name, shapes.SCALARS[kind].arrow) for name, kind in own.types.items()])]
+    return [shapes.SCALARS[name].arrow for name in own.types or ("BIGINT", "DOUBLE", "STRING")]
 
 
 def dumps(own: Function) -> str:

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 
+from keyfold.dialects import statement
 from keyfold.testing.conformance import tables, words
 from keyfold.testing.conformance.case import (
     Case,
@@ -54,10 +55,10 @@ def create(raw: Raw, layout: str) -> str:
     """The table as Doris declares it."""
     columns = ", ".join(_column(raw, name, kind) for name, kind in raw["columns"])
     key = raw.get("key_clause") or raw["key"]
-    key_clause = f" AGGREGATE KEY({tables.listed(key)})" if key else ""
+    key_clause = f" AGGREGATE KEY({statement.names(key)})" if key else ""
     by = raw.get("partition_by")
-    partitions = f" PARTITION BY LIST({tables.listed(by)}) ()" if by else ""
-    distribution = raw.get("distribution") or (f"HASH({tables.listed(key)})" if key else "RANDOM")
+    partitions = f" PARTITION BY LIST({statement.names(by)}) ()" if by else ""
+    distribution = raw.get("distribution") or (f"HASH({statement.names(key)})" if key else "RANDOM")
     return (
         f"CREATE TABLE t ({columns}){key_clause}{partitions} "
         f"DISTRIBUTED BY {distribution} BUCKETS {tables.BUCKETS[layout]} "
@@ -69,7 +70,7 @@ def _column(raw: Raw, name: str, kind: str) -> str:
     """A column with its aggregation; its Spark type in Doris' words."""
     bare = kind.removesuffix(" NOT NULL")
     folds = raw["agg"].get(name) or (raw.get("key_agg") or {}).get(name)
-    parts = [tables.quoted(name), _type(bare, folds or ""), folds]
+    parts = [statement.quoted(name), _type(bare, folds or ""), folds]
     parts += ["NOT NULL"] if bare != kind else []
     if name in raw["defaults"]:
         value = raw["defaults"][name]

@@ -11,7 +11,8 @@ from pyspark.errors import ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from keyfold import types
-from keyfold.testing.conformance import compare, functions, tables, values, words
+from keyfold.dialects import statement
+from keyfold.testing.conformance import compare, functions, values, words
 from keyfold.testing.conformance.case import (
     PHASES,
     Case,
@@ -106,12 +107,12 @@ def query(case: Case) -> str:
     first = case.accepted[0]
     if isinstance(first, Estimates):
         names = compare.column_names(first.rows)
-        calls = [f"{ESTIMATE[case.functions[n]]}({tables.quoted(n)}) AS {n}" for n in names]
+        calls = [f"{ESTIMATE[case.functions[n]]}({statement.quoted(n)}) AS {n}" for n in names]
         return f"SELECT {', '.join(calls)} FROM t"
     names = [name for name, _ in case.columns]
     if isinstance(first, Elements):
         names = compare.column_names(first.rows)
-    return case.query or f"SELECT {tables.listed(names)} FROM t"
+    return case.query or f"SELECT {statement.names(names)} FROM t"
 
 
 def write(spark: SparkSession, case: Case, commit: Insert | Statement) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+from keyfold.dialects import statement
 from keyfold.testing.conformance import values
 from keyfold.testing.conformance.case import Insert, Raw
 
@@ -29,10 +30,10 @@ def create(
     columns: Columns, key: Sequence[str], options: Mapping[str, Any], partitions: Sequence[str] = ()
 ) -> str:
     """The statement for the table `t`."""
-    parts = [f"{quoted(name)} {kind}" for name, kind in columns]
+    parts = [f"{statement.quoted(name)} {kind}" for name, kind in columns]
     if key:
-        parts.append(f"PRIMARY KEY ({listed(key)}) NOT ENFORCED")
-    by = f" PARTITIONED BY ({listed(partitions)})" if partitions else ""
+        parts.append(f"PRIMARY KEY ({statement.names(key)}) NOT ENFORCED")
+    by = f" PARTITIONED BY ({statement.names(partitions)})" if partitions else ""
     return f"CREATE TABLE t ({', '.join(parts)}){by}{properties(options)}"
 
 
@@ -58,13 +59,3 @@ def inserts(commit: Iterable[Mapping[str, Any]], with_kind: bool) -> Iterator[In
 def _manner(change: Mapping[str, Any]) -> tuple[tuple[str, ...] | None, str | None]:
     targets = change.get("target_columns")
     return None if targets is None else tuple(targets), change.get("merge_mode")
-
-
-def listed(names: Iterable[str]) -> str:
-    """Names as SQL identifiers."""
-    return ", ".join(map(quoted, names))
-
-
-def quoted(name: str) -> str:
-    """A name as an SQL identifier."""
-    return f"`{name}`"
