@@ -292,3 +292,24 @@ def test_a_late_record_folds_with_the_row_that_overwrote(
     if seed:
         runs = compacted(kept, runs, random)
     assert read(kept, runs) == {0: (3, 8, 2, None)}
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("mode", ["default", "overwrite"])
+def test_fields_of_a_group_are_named_together(mode: str, seed: int) -> None:
+    """The second job says (3, NULL), so (3, 4) is newer and the 5 of the first job is gone."""
+    options = {"merge-engine": "partial-update", "rowkind.field": "op"}
+    kept = layout(COLUMNS, ["k"], options | {"fields.a,b.sequence-group": "c"})
+    random, runs = Random(seed), []
+    for number, (names, a, b, c) in enumerate([("abc", 1, 5, 1), ("ac", 3, None, 2)]):
+        record = {"k": 0, "a": a, "b": b, "c": c, "d": None}
+        job = Job([("+I", record)], ("k", "op", *names), mode if number else "default")
+        runs += written(kept, job, number, random)
+    if seed % 2:
+        runs = compacted(kept, runs, random)
+    assert read(kept, runs) == {0: (3, None, 2, None)}
+    record = {"k": 0, "a": 3, "b": 4, "c": 3, "d": None}
+    runs += written(kept, Job([("+I", record)], ("k", "op", *"abc")), 2, random)
+    if seed > 1:
+        runs = compacted(kept, runs, random)
+    assert read(kept, runs) == {0: (3, 4, 3, None)}

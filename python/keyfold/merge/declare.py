@@ -80,8 +80,9 @@ class Engine:
     `deletes_remove` says of a table whether a -D removes the row, `deletes_clear` whether nothing
     of the -D itself stays either, so that later records start anew. `passes_nulls` says of a column
     that adding a NULL never changes its result, so that what a partial write does not name needs no
-    mark, and `retains_nulls` that a NULL which comes first stays. `summary`, `nulls` and
-    `retraction` are the words of the documentation's table.
+    mark, and `retains_nulls` that a NULL which comes first stays. `sequences` are columns that
+    order records together: a record that names one has NULL in those it does not name. `summary`,
+    `nulls` and `retraction` are the words of the documentation's table.
     """
 
     name: str
@@ -96,6 +97,7 @@ class Engine:
     deletes_clear: Callable[[TableOptions], bool] = lambda options: False
     passes_nulls: Callable[[TableLayout, TableOptions, str], bool] = _never
     retains_nulls: Callable[[TableLayout, TableOptions, str], bool] = _never
+    sequences: Callable[[TableOptions], Iterable[Sequence[str]]] = lambda options: ()
     summary: str = ""
     nulls: str = ""
     retraction: str = ""

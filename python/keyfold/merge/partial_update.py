@@ -190,4 +190,5 @@ PARTIAL_UPDATE = Engine(
     deletes_remove=lambda options: options.partial_remove_on_delete,
     passes_nulls=_passes_nulls,
     retains_nulls=_retains_nulls,
+    sequences=lambda options: [group.fields for group in sequence_groups(options)],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,7 +54,10 @@ class Marking:
             return None
         may_delete = options.rowkind_field is not None
         removes = is_overwriting or declared.deletes_remove(options)
-        named = None if spec.named is None else _ids(layout, spec.named)
+        named = None
+        if spec.named is not None:
+            sequences = (options.sequence_fields, *declared.sequences(options))
+            named = _ids(layout, _with_sequences(spec.named, sequences))
         left = () if spec.named is None else set(layout.arrow_schema.names) - set(spec.named)
         needs_names = is_overwriting or not all(
             declared.passes_nulls(layout, options, name) for name in left
@@ -124,9 +128,19 @@ class Marking:
         return batch
 
 
-def _ids(layout: TableLayout, names: tuple[str, ...]) -> str:
+def _with_sequences(named: Sequence[str], sequences: Iterable[Sequence[str]]) -> set[str]:
+    """The named columns, and of sequences of several columns that are named in part the others."""
+    names = set(named)
+    for fields in sequences:
+        if names.intersection(fields):
+            names.update(fields)
+    return names
+
+
+def _ids(layout: TableLayout, names: Collection[str]) -> str:
     """The text of named columns: ids of those outside the primary key."""
-    return ",".join(str(layout.column(n).id) for n in names if n not in layout.primary_key)
+    own = [c for c in layout.columns if c.name in names and c.name not in layout.primary_key]
+    return ",".join(str(column.id) for column in own)
 
 
 def _kinds(batch: pa.RecordBatch) -> Kinds | None:
