@@ -313,3 +313,53 @@ def test_fields_of_a_group_are_named_together(mode: str, seed: int) -> None:
     if seed > 1:
         runs = compacted(kept, runs, random)
     assert read(kept, runs) == {0: (3, 4, 3, None)}
+
+
+def random_group_job(random: Random) -> Job:
+    """An INSERT of all columns, or of c, d and the group of a and b, each named or not."""
+    named = ("k", "op", *random.choice(("", "ab")), *(n for n in "cd" if random.random() < 0.5))
+    records = []
+    for _ in range(random.randrange(4)):
+        row = {name: random.choice((None, 0, 1, 2, 3)) for name in VALUES}
+        records.append(("+I", row | {"k": random.randrange(2), "a": random.randrange(5)}))
+    mode = "overwrite" if random.random() < 0.3 else "default"
+    return Job(records, random.choice((None, named, named)), mode)
+
+
+def apply_to_groups(rows: dict[int, Row], function: str | None, job: Job) -> None:
+    """Record by record: a orders b, which changes with a record that is not older or by its
+    function; c and d keep the last value.
+    """
+    named = VALUES if job.named is None else job.named
+    for _, record in job.records:
+        row = rows.setdefault(record["k"], dict.fromkeys(VALUES))
+        is_newer = row["a"] is None or record["a"] >= row["a"]
+        for name in (n for n in VALUES if n in named):
+            value, stored = record[name], row[name]
+            if job.mode == "overwrite" or (name in "cd" and value is not None):
+                row[name] = value
+            elif name == "a" or (name == "b" and function in (None, "last_value")):
+                row[name] = value if is_newer else stored
+            elif name == "b" and value is not None:
+                folded = {"sum": sum, "max": max}[function or ""]
+                row[name] = value if stored is None else folded((stored, value))
+
+
+@settings(max_examples=200)
+@given(st.integers(0, 2**32), st.integers(1, 7), st.integers(0, 3))
+def test_any_jobs_and_any_merges_of_a_sequence_group(seed: int, jobs: int, merges: int) -> None:
+    random = Random(seed)
+    function = random.choice((None, "sum", "max", "last_value"))
+    own = {} if function is None else {"fields.b.aggregate-function": function}
+    options = {"merge-engine": "partial-update", "rowkind.field": "op"}
+    kept = layout(COLUMNS, ["k"], options | {"fields.a.sequence-group": "b"} | own)
+    rows: dict[int, Row] = {}
+    runs: list[Run] = []
+    for number in range(jobs):
+        job = random_group_job(random)
+        apply_to_groups(rows, function, job)
+        runs += written(kept, job, number, random)
+    for _ in range(merges if runs else 0):
+        runs = compacted(kept, runs, random)
+    expected = {key: tuple(row[name] for name in VALUES) for key, row in rows.items()}
+    assert read(kept, runs) == expected

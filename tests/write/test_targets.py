@@ -89,6 +89,17 @@ def test_some_columns_are_not_overwritten_where_a_sequence_orders_whole_records(
         merge_mode(kept, "overwrite", ("k", "A"))
 
 
+def test_columns_of_a_group_are_overwritten_with_their_sequence() -> None:
+    groups = {"merge-engine": "partial-update", "fields.A.sequence-group": "b c"}
+    assert merge_mode(table(groups), "overwrite", ("k", "A", "b c")) == "overwrite"
+    assert merge_mode(table(groups), "overwrite", ("k", "d,e")) == "overwrite"
+    assert merge_mode(table(groups), "default", ("k", "b c")) == "default"
+    for own, other in (("b c", "A"), ("A", "b c")):
+        words = rf"the others of their group, fields.A.sequence-group = b c; name {other} too"
+        with pytest.raises(TableError, match=words):
+            merge_mode(table(groups), "overwrite", ("k", own))
+
+
 def test_options_of_a_job_in_any_spelling() -> None:
     assert write_option({"Merge-Mode": "x"}, "merge_mode") == "x"
     assert write_option({"target_columns": "x"}, "target-columns") == "x"

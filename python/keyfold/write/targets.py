@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 
 from keyfold.errors import TableError
 from keyfold.layout import TableLayout
-from keyfold.options import FOLDING, parse
+from keyfold.merge.sequence_groups import sequence_groups
+from keyfold.options import FOLDING, TableOptions, parse
 
 DEFAULT, OVERWRITE = "default", "overwrite"
 _NAME = re.compile(r"\s*(?:`((?:[^`]|``)*)`|([^`,]*))\s*(?:,|$)")
@@ -48,8 +49,8 @@ def named_columns(layout: TableLayout, text: str | None, mode: str) -> tuple[str
 
 def merge_mode(layout: TableLayout, text: str | None, named: Sequence[str] | None = None) -> str:
     """What `merge_mode` says of a job that names these columns; TableError for another word, or to
-    overwrite where nothing merges, or some columns where a `sequence.field` orders whole records:
-    the stored record would come after an overwriting one that is older, or names no sequence.
+    overwrite where nothing merges, or some columns without the sequence that orders them: all of
+    them where that is a `sequence.field`, a part of the columns of a sequence group.
     """
     mode = (text or DEFAULT).strip().lower()
     if mode not in (DEFAULT, OVERWRITE):
@@ -64,13 +65,29 @@ def merge_mode(layout: TableLayout, text: str | None, named: Sequence[str] | Non
             f"table {layout.name}: MergeMode OVERWRITE is only supported for tables with a merge "
             "engine, and here merge-engine is deduplicate: every write replaces"
         )
-    if mode == OVERWRITE and named is not None and options.sequence_fields:
-        raise TableError(
-            f"table {layout.name}, option merge_mode: some columns [{', '.join(named)}] can't be "
-            f"overwritten, because sequence.field = {','.join(options.sequence_fields)} orders "
-            "whole records; name all columns"
-        )
+    if mode == OVERWRITE and named is not None:
+        _check_sequences(layout, options, named)
     return mode
+
+
+def _check_sequences(layout: TableLayout, options: TableOptions, named: Sequence[str]) -> None:
+    """TableError where it would depend on the stored sequence, which a job does not know, what the
+    overwritten columns do with later records.
+    """
+    where = f"table {layout.name}, option merge_mode: some columns [{', '.join(named)}] can't be"
+    if options.sequence_fields:
+        raise TableError(
+            f"{where} overwritten, because sequence.field = {','.join(options.sequence_fields)} "
+            "orders whole records; name all columns"
+        )
+    groups = sequence_groups(options) if options.merge_engine == "partial-update" else ()
+    for group in groups:
+        left = [name for name in group.columns if name not in named]
+        if left and len(left) < len(group.columns):
+            raise TableError(
+                f"{where} overwritten without the others of their group, {group.option} = "
+                f"{','.join(group.protected)}; name {', '.join(left)} too"
+            )
 
 
 def write_option(options: Mapping[str, str], name: str) -> str | None:
