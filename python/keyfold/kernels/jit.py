@@ -236,13 +236,22 @@ def _compile_together() -> None:
 
 
 def compile_share(share: int, shares: int) -> None:
-    """What a helper does: compile every so manyeth declared signature into the cache."""
+    """What a helper does: compile one of so many shares of the signatures into the cache."""
     load_sources()
     _compile_declared(share, shares)
 
 
 def _compile_declared(share: int = 0, shares: int = 1) -> int:
-    declared = [(compiled, one) for compiled, signatures in _DECLARED for one in signatures]
-    for compiled, signature in declared[share::shares]:
-        compiled.compile(signature)
-    return len(declared)
+    """Modules are not divided: what their kernels call in common is compiled once."""
+    modules: dict[str, list[tuple[Any, str]]] = {}
+    for compiled, signatures in _DECLARED:
+        pairs = modules.setdefault(compiled.py_func.__module__, [])
+        pairs += [(compiled, signature) for signature in signatures]
+    counts = [0] * shares
+    for pairs in sorted(modules.values(), key=len, reverse=True):
+        place = counts.index(min(counts))
+        counts[place] += len(pairs)
+        if place == share:
+            for compiled, signature in pairs:
+                compiled.compile(signature)
+    return sum(counts)
