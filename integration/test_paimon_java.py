@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from pyroaring import BitMap, BitMap64
 
+import keyfold
 from integration.java_bench import Bench, decoded, hll, sql, theta
 from integration.paimon_java import RefusedByPaimon
 from integration.test_other_readers import TYPES
@@ -239,6 +240,45 @@ def test_functions_that_paimon_lacks_are_refused_by_it(bench: Bench) -> None:
     bench.insert("VALUES (1, 1)", "VALUES (1, 1)")
     assert [tuple(r) for r in bench.spark.table(bench.name).collect()] == [(1, 2)]
     with pytest.raises(RefusedByPaimon, match="count"):
+        bench.paimon.read(bench.folder)
+
+
+@keyfold.aggregate("BIGINT")
+def greater_of_both(left, right):
+    return max(left, right)
+
+
+@keyfold.engine({"n": "BIGINT"})
+def greatest_n(best, row):
+    return row.n > best.n
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"merge-engine": "aggregation", "fields.n.aggregate-function": "greater_of_both"},
+        {"merge-engine": "greatest_n"},
+    ],
+)
+def test_users_functions_and_engines_are_refused_by_it(
+    bench: Bench, options: dict[str, str]
+) -> None:
+    keyfold.register(bench.spark, greater_of_both, greatest_n)
+    bench.made("k INT, n BIGINT, PRIMARY KEY (k) NOT ENFORCED", options)
+    bench.insert("VALUES (1, 3)", "VALUES (1, 2)")
+    assert [tuple(r) for r in bench.spark.table(bench.name).collect()] == [(1, 3)]
+    with pytest.raises(RefusedByPaimon, match=r"greater_of_both|greatest_n"):
+        bench.paimon.read(bench.folder)
+
+
+def test_files_that_overwrite_are_refused_by_it(bench: Bench) -> None:
+    bench.made(
+        "k INT, n BIGINT, PRIMARY KEY (k) NOT ENFORCED",
+        {"merge-engine": "aggregation", "fields.n.aggregate-function": "sum"},
+    )
+    bench.insert("VALUES (1, 3)", "WITH ('merge_mode' = 'overwrite') VALUES (1, 2)")
+    assert [tuple(r) for r in bench.spark.table(bench.name).collect()] == [(1, 2)]
+    with pytest.raises(RefusedByPaimon, match="keyfold"):
         bench.paimon.read(bench.folder)
 
 

@@ -157,7 +157,7 @@ def wider(table: str, column: Column) -> str:
         return f"{lost}there is no wider type, so leave the column out of the query"
     return (
         f"{lost}ALTER TABLE {table} ALTER COLUMN {sql_name(column.name)} TYPE {target} "
-        "and read again, or leave the column out of the query"
+        "and run the statement again; a query may also leave the column out"
     )
 
 
