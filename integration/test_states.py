@@ -60,13 +60,13 @@ def test_java_s_roaring64bitmap_reads_ours_and_writes_the_same(
 ) -> None:
     """`equals` looks every key of a bitmap that Java built anew up in the tree that we wrote."""
     jvm: Any = spark._jvm
-    nothing = jvm.org.roaringbitmap.longlong.Roaring64Bitmap()
     for bits in (20, 33, 40, 64) * 8:
         bitmap = numbers(random, bits)
         state = bitmaps.write64(bitmap)
         found = deserialized(jvm, "Roaring64Bitmap", state)
         assert found.getLongCardinality() == len(bitmap)
-        anew = getattr(jvm.org.roaringbitmap.longlong.Roaring64Bitmap, "or")(found, nothing)
+        anew = jvm.org.roaringbitmap.longlong.Roaring64Bitmap()
+        getattr(anew, "or")(found)
         assert anew.equals(found)
         assert serialized(jvm, anew) == state
         for number in (bitmap.min(), bitmap.max(), random.getrandbits(bits)):
