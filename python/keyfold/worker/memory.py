@@ -6,8 +6,8 @@ number means the same whichever libraries are loaded.
 
 import os
 import resource
-from pathlib import Path
 
+from keyfold import budget
 from keyfold.errors import KeyfoldError
 from keyfold.worker.wire import describe
 
@@ -23,16 +23,8 @@ def cap(allowed: int | None) -> None:
         raise KeyfoldError(
             f"{OPTION} is {allowed} bytes; a worker needs at least {LEAST >> 20} MiB"
         )
-    limit = data_bytes() + allowed
+    limit = budget.taken() + allowed
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
-
-
-def data_bytes() -> int:
-    """Bytes of private writable memory that are mapped: what RLIMIT_DATA limits."""
-    for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
-        if line.startswith("VmData:"):
-            return int(line.split()[1]) * 1024
-    return 0
 
 
 def explained(error: Exception) -> Exception:
@@ -43,8 +35,8 @@ def explained(error: Exception) -> Exception:
     capped = "has no cap of its own" if limit == resource.RLIM_INFINITY else "reached its cap"
     ours = KeyfoldError(
         f"worker {os.getpid()} could not get more memory and {capped} ({OPTION}, on top of what it "
-        f"shares with the fork server; {data_bytes()} bytes of data in all, limit {limit}); raise "
-        f"{OPTION}, or lower the table's write-buffer-size. Python says: {describe(error)}"
+        f"shares with the fork server; {budget.taken()} bytes of data in all, limit {limit}); "
+        f"raise {OPTION}, or lower the table's write-buffer-size. Python says: {describe(error)}"
     )
     ours.__cause__ = error
     return ours

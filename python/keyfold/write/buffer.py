@@ -8,16 +8,15 @@ whose ordinals don't interleave.
 
 from __future__ import annotations
 
-import resource
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from keyfold import budget
 from keyfold.journey import ORDINAL, SEQUENCE
 from keyfold.merge.buffer import fold_unsorted
 from keyfold.merge.plan import MergePlan
@@ -108,12 +107,7 @@ def allowance(wanted: int) -> int:
     """Bytes a buffer may hold: `wanted`, or a quarter of what this process may still allocate.
     Folding needs the rows once more, and the folded rows beside them.
     """
-    limit, _ = resource.getrlimit(resource.RLIMIT_DATA)
-    if limit == resource.RLIM_INFINITY:
-        return wanted
-    status = Path("/proc/self/status").read_text(encoding="ascii")
-    used = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmData:"))
-    return max(1 << 20, min(wanted, (limit - used * 1024) // 4))
+    return max(1 << 20, min(wanted, budget.bytes() // 4))
 
 
 def _range(batches: Sequence[pa.RecordBatch]) -> tuple[int, int]:
