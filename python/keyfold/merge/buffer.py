@@ -16,8 +16,10 @@ from keyfold.merge.marks import FIELDS, marks_of
 from keyfold.merge.plan import MergePlan
 from keyfold.merge.run import OUTPUT_ROWS, concatenated_kinds, fold_step, mark_columns
 from keyfold.merge.sequence import sort_rows
+from keyfold.metering import metered
 
 
+@metered("merge")
 def fold_unsorted(
     plan: MergePlan, batches: Sequence[pa.RecordBatch], *, ordinal: str | None = None
 ) -> list[pa.RecordBatch]:

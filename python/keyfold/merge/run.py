@@ -24,6 +24,7 @@ from keyfold.merge.nullability import check_not_null
 from keyfold.merge.plan import MergePlan
 from keyfold.merge.sequence import sort_by_arrival, sort_by_fields
 from keyfold.merge.window import Window, rounds
+from keyfold.metering import each
 
 OUTPUT_ROWS = 1 << 17
 _SYSTEM_FIELDS = [
@@ -77,8 +78,8 @@ def merge_runs(
     greatest = [run.sequence[1] for run in runs]
     merge = _Merge(plan, greatest, overlap, system_columns, drop_deletes, has_oldest)
     windows = [Window(run.batches, plan.key, len(runs), plan.layout.nullable_key) for run in runs]
-    for pieces in rounds(windows):
-        for batch in merge.round(pieces):
+    for pieces in each("merge", rounds(windows)):
+        for batch in each("merge", merge.round(pieces)):
             for start in range(0, batch.num_rows, OUTPUT_ROWS):
                 yield batch.slice(start, OUTPUT_ROWS)
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 from keyfold.journey import KIND, Run, ScanSpec, Section, Split
 from keyfold.merge.plan import MergePlan, plan
 from keyfold.merge.run import SortedRun, merge_runs
+from keyfold.metering import count, each, reach
 from keyfold.read.files import Store, store_of
 from keyfold.read.keyrange import KeyRange
 from keyfold.read.parquet import Wanted, read_file
@@ -44,6 +45,7 @@ class _Source:
 
     def section(self, section: Section) -> Iterator[pa.RecordBatch]:
         """The rows of one section."""
+        reach("runs", len(section))
         files = [file for run in section for file in run if file.is_marked]
         if any(file.delete_rows != 0 for file in files):
             return self._whole(section)
@@ -80,8 +82,11 @@ class _Source:
 
     def _batches(self, run: Run, wanted: Wanted) -> Iterator[pa.RecordBatch]:
         for file in run:
-            for batch in read_file(self._scan, self._store, self._split.path, file, wanted):
-                yield batch if self._range is None else self._range.cut(batch)
+            read = read_file(self._scan, self._store, self._split.path, file, wanted)
+            for batch in each("decode", read):
+                kept = batch if self._range is None else self._range.cut(batch)
+                count("rows_in", kept.num_rows)
+                yield kept
 
 
 def _sequences(run: Run) -> tuple[int, int]:

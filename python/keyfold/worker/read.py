@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from keyfold.journey import ScanSpec, Split
+from keyfold.metering import Meter, metering
 from keyfold.read import reader
 from keyfold.worker import code, memory, wire
 from keyfold.worker.ahead import ahead
@@ -18,6 +19,11 @@ from keyfold.worker.channel import Channel, Disconnected, Traffic
 
 def answer(channel: Channel, question: wire.Frame) -> None:
     """Send the rows of question["split"] under question["scan"]."""
+    with metering() as meter:
+        _answer(channel, question, meter)
+
+
+def _answer(channel: Channel, question: wire.Frame, meter: Meter) -> None:
     doing = "reading a split"
     try:
         scan = ScanSpec.from_json(question["scan"])
@@ -29,7 +35,7 @@ def answer(channel: Channel, question: wire.Frame) -> None:
         channel.send(wire.failure(memory.explained(e), doing))
         return
     channel.send({"ok": {}})
-    channel.send(rows_sent(channel, scan, split, batches))
+    channel.send(rows_sent(channel, scan, split, batches, meter))
 
 
 def opened(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -45,7 +51,11 @@ def schema_of(scan: ScanSpec) -> pa.Schema:
 
 
 def rows_sent(
-    channel: Channel, scan: ScanSpec, split: Split, batches: Iterator[pa.RecordBatch]
+    channel: Channel,
+    scan: ScanSpec,
+    split: Split,
+    batches: Iterator[pa.RecordBatch],
+    meter: Meter,
 ) -> wire.Frame:
     """Send the stream; the trailer that belongs after it."""
     try:
@@ -54,11 +64,11 @@ def rows_sent(
         raise
     except Exception as e:
         return wire.failure(memory.explained(e), f"reading table {scan.layout.name}")
-    return {"ok": {"metrics": metrics(split, traffic)}}
+    return {"ok": {"metrics": metrics(split, traffic, meter)}}
 
 
-def metrics(split: Split, traffic: Traffic) -> dict[str, int]:
+def metrics(split: Split, traffic: Traffic, meter: Meter) -> dict[str, int]:
     """What went in (rows, files and their bytes) and what came out, by the names Spark's UI has."""
     files = split.files
     stored = {"files": len(files), "bytes": sum(file.size for file in files)}
-    return traffic.metrics() | stored | {"rows_in": sum(file.rows for file in files)}
+    return traffic.metrics() | stored | meter.figures() | {"rows_out": traffic.rows}

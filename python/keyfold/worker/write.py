@@ -5,11 +5,12 @@ before it has heard the answer, the files are deleted: nothing refers to them ye
 """
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
 from keyfold.journey import CommitMessage, WriteSpec
+from keyfold.metering import Meter, metering
 from keyfold.worker import code, memory, wire
 from keyfold.worker.ahead import ahead
 from keyfold.worker.channel import Channel, Disconnected, Traffic
@@ -18,6 +19,11 @@ from keyfold.write import writer
 
 def answer(channel: Channel, question: wire.Frame) -> None:
     """Write the incoming rows as question["write"] says."""
+    with metering() as meter:
+        _answer(channel, question, meter)
+
+
+def _answer(channel: Channel, question: wire.Frame, meter: Meter) -> None:
     try:
         spec = WriteSpec.from_json(question["write"])
     except Exception as e:
@@ -32,7 +38,7 @@ def answer(channel: Channel, question: wire.Frame) -> None:
         refuse(channel, rows)
     else:
         drain(rows)
-        deliver(channel, spec, messages, traffic)
+        deliver(channel, spec, messages, metrics(messages, traffic, meter))
 
 
 def written(
@@ -61,19 +67,34 @@ def refuse(channel: Channel, rows: Iterator[pa.RecordBatch]) -> None:
 
 
 def deliver(
-    channel: Channel, spec: WriteSpec, messages: Sequence[CommitMessage], traffic: Traffic
+    channel: Channel,
+    spec: WriteSpec,
+    messages: Sequence[CommitMessage],
+    metrics: Mapping[str, int],
 ) -> None:
     """Hand the files over if the JVM says commit, else delete them."""
     try:
         if not verdict(channel):
             writer.abandon(spec, messages)
-            channel.send({"ok": {"message": [], "metrics": traffic.metrics()}})
+            channel.send({"ok": {"message": [], "metrics": metrics}})
             return
         message = [message.to_json() for message in messages]
-        channel.send({"ok": {"message": message, "metrics": traffic.metrics()}})
+        channel.send({"ok": {"message": message, "metrics": metrics}})
     except Disconnected:
         writer.abandon(spec, messages)
         raise
+
+
+def metrics(messages: Sequence[CommitMessage], traffic: Traffic, meter: Meter) -> dict[str, int]:
+    """What came in and the files it became, by the names Spark's UI has."""
+    files = [file for message in messages for file in message.files]
+    written = {
+        "rows_in": traffic.rows,
+        "rows_out": sum(file.rows for file in files),
+        "files": len(files),
+        "bytes": sum(file.size for file in files),
+    }
+    return traffic.metrics() | meter.figures() | written
 
 
 def drain(rows: Iterator[pa.RecordBatch]) -> None:

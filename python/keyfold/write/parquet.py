@@ -20,6 +20,7 @@ from keyfold.errors import TableError
 from keyfold.journey import FILE_SUFFIX, KIND, MARKED_SUFFIX, SEQUENCE, FileMeta
 from keyfold.layout import TableLayout
 from keyfold.merge.marks import is_marked as has_marks
+from keyfold.metering import metered
 from keyfold.options import TableOptions
 from keyfold.read.files import Store, create, remove
 from keyfold.types import is_atomic
@@ -113,6 +114,7 @@ class _OpenFile:
         """Bytes written so far."""
         return int(self._sink.tell())
 
+    @metered("encode")
     def write(self, table: pa.Table, row_group_rows: int) -> None:
         """Append row groups."""
         self._writer.write_table(table, row_group_size=row_group_rows)
@@ -121,6 +123,7 @@ class _OpenFile:
         self._first = keys.slice(0, 1) if self._first is None else self._first
         self._last = keys.slice(len(keys) - 1)
 
+    @metered("encode")
     def close(self) -> FileMeta:
         """End the file and describe it."""
         self._writer.close()

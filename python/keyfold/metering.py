@@ -1,0 +1,131 @@
+"""What one question cost: rows, bytes, files and time by name, gathered where the work is done.
+
+A worker opens a `Meter` for each question; the layers below add to the meter of the context they
+run in, or to nothing where there is none (tests, a library user). Threads that copy the context share
+the meter. A figure is added once a batch or once a file, never once a row.
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from pathlib import Path
+from typing import TypeVar
+
+Item = TypeVar("Item")
+_END = object()
+_PROCESS = Path("/proc/self")
+
+
+class Meter:
+    """The figures of one question. Times are exclusive: what an inner `metered` takes is not the
+    outer one's, so that decode, merge and encode add up to no more than the time that passed.
+    """
+
+    def __init__(self) -> None:
+        self._figures: dict[str, int] = {}
+        self._lock = threading.Lock()
+        self._nested = threading.local()
+
+    def count(self, name: str, amount: int) -> None:
+        """Add to a figure."""
+        with self._lock:
+            self._figures[name] = self._figures.get(name, 0) + amount
+
+    def reach(self, name: str, value: int) -> None:
+        """Keep the greatest value of a figure."""
+        with self._lock:
+            self._figures[name] = max(self._figures.get(name, 0), value)
+
+    def figures(self) -> dict[str, int]:
+        """Every figure by name, as an answer's `metrics` hold them, with `peak_bytes`."""
+        with self._lock:
+            return {**self._figures, "peak_bytes": peak_bytes()}
+
+    @contextmanager
+    def timed(self, name: str) -> Iterator[None]:
+        """Add the time of a block to `<name>_nanos`."""
+        outer = getattr(self._nested, "nanos", 0)
+        self._nested.nanos = 0
+        start = time.perf_counter_ns()
+        try:
+            yield
+        finally:
+            passed = time.perf_counter_ns() - start
+            self.count(f"{name}_nanos", passed - self._nested.nanos)
+            self._nested.nanos = outer + passed
+
+
+_CURRENT: ContextVar[Meter | None] = ContextVar("meter", default=None)
+
+
+@contextmanager
+def metering() -> Iterator[Meter]:
+    """A meter for what is done in this block; `peak_bytes` begins at what the process holds now."""
+    _forget_peak()
+    meter = Meter()
+    token = _CURRENT.set(meter)
+    try:
+        yield meter
+    finally:
+        _CURRENT.reset(token)
+
+
+def count(name: str, amount: int) -> None:
+    """Add to a figure of the current question."""
+    meter = _CURRENT.get()
+    if meter is not None:
+        meter.count(name, amount)
+
+
+def reach(name: str, value: int) -> None:
+    """Keep the greatest value of a figure of the current question."""
+    meter = _CURRENT.get()
+    if meter is not None:
+        meter.reach(name, value)
+
+
+@contextmanager
+def metered(name: str) -> Iterator[None]:
+    """Add the time of a block to `<name>_nanos` of the current question. No `yield` of a generator
+    belongs inside: its consumer's time would count, see `each`.
+    """
+    meter = _CURRENT.get()
+    if meter is None:
+        yield
+        return
+    with meter.timed(name):
+        yield
+
+
+def each(name: str, items: Iterator[Item]) -> Iterator[Item]:
+    """The same items; the time it takes to make each is added to `<name>_nanos`."""
+    while True:
+        with metered(name):
+            item = next(items, _END)
+        if item is _END:
+            return
+        yield item  # type: ignore[misc]
+
+
+def peak_bytes() -> int:
+    """The most memory this process has held in RAM since its last question began (where the system
+    can't tell since when: since its start). Memory shared with the fork server is included.
+    """
+    with suppress(OSError):
+        for line in (_PROCESS / "status").read_text(encoding="ascii").splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+def _forget_peak() -> None:
+    """Workers are used again: let VmHWM begin anew (Linux 4.0 and later; else it stays)."""
+    with suppress(OSError):
+        (_PROCESS / "clear_refs").write_text("5", encoding="ascii")

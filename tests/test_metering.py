@@ -1,0 +1,76 @@
+"""The meter of a question: sums, maxima, exclusive times, and threads that share it."""
+
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from keyfold import metering
+from keyfold.metering import count, each, metered, reach
+from keyfold.worker.ahead import ahead
+
+TICK = 0.02
+NANOS = 1_000_000_000
+
+
+def test_nothing_is_gathered_outside_a_question() -> None:
+    count("rows_in", 3)
+    with metered("decode"):
+        pass
+    with metering.metering() as meter:
+        pass
+    assert set(meter.figures()) == {"peak_bytes"}
+
+
+def test_counts_add_up_and_maxima_stay() -> None:
+    with metering.metering() as meter:
+        for amount, runs in ((3, 5), (4, 2)):
+            count("rows_in", amount)
+            reach("runs", runs)
+    assert {"rows_in": 7, "runs": 5}.items() <= meter.figures().items()
+
+
+def test_an_inner_time_is_not_the_outer_ones() -> None:
+    with metering.metering() as meter, metered("merge"):
+        time.sleep(TICK)
+        for _ in range(2):
+            with metered("decode"):
+                time.sleep(TICK)
+    figures = meter.figures()
+    assert figures["decode_nanos"] >= 2 * TICK * NANOS
+    assert TICK * NANOS <= figures["merge_nanos"] < figures["decode_nanos"]
+
+
+def test_the_time_of_items_leaves_out_who_takes_them() -> None:
+    def items() -> Iterator[int]:
+        for item in range(3):
+            time.sleep(TICK / 4)
+            yield item
+
+    with metering.metering() as meter:
+        for _ in each("decode", items()):
+            time.sleep(TICK)
+    assert meter.figures()["decode_nanos"] < 3 * TICK * NANOS
+
+
+def test_a_thread_that_works_ahead_shares_the_meter() -> None:
+    def items() -> Iterator[int]:
+        for item in range(5):
+            count("rows_in", item)
+            yield item
+
+    with metering.metering() as meter:
+        assert list(ahead(items())) == [0, 1, 2, 3, 4]
+    assert meter.figures()["rows_in"] == 10
+
+
+@pytest.mark.skipif(not metering._PROCESS.exists(), reason="needs Linux's /proc")
+def test_peak_memory_is_of_one_question() -> None:
+    size = 200 << 20
+    with metering.metering() as large:
+        np.ones(size, dtype=np.uint8).sum()
+        most = large.figures()["peak_bytes"]
+    with metering.metering() as small:
+        least = small.figures()["peak_bytes"]
+    assert most - least > size // 2
