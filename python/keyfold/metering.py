@@ -1,8 +1,8 @@
 """What one question cost: rows, bytes, files and time by name, gathered where the work is done.
 
 A worker opens a `Meter` for each question; the layers below add to the meter of the context they
-run in, or to nothing where there is none (tests, a library user). Threads that copy the context share
-the meter. A figure is added once a batch or once a file, never once a row.
+run in, or to nothing where there is none (tests, a library user). Threads that copy the context
+share the meter. A figure is added once a batch or once a file, never once a row.
 """
 
 from __future__ import annotations
