@@ -9,13 +9,19 @@ import socket
 import threading
 from collections.abc import Mapping
 
-from keyfold.worker import catalog, commit, scan, translate
+from keyfold.worker import catalog, commit, compact, scan, translate
 from keyfold.worker.channel import Channel, Disconnected
 from keyfold.worker.serve import Answer, plain, serve
 
 ANSWERS: Mapping[str, Answer] = {
     name: plain(function)
-    for family in (catalog.QUESTIONS, scan.QUESTIONS, commit.QUESTIONS, translate.QUESTIONS)
+    for family in (
+        catalog.QUESTIONS,
+        scan.QUESTIONS,
+        commit.QUESTIONS,
+        compact.QUESTIONS,
+        translate.QUESTIONS,
+    )
     for name, function in family.items()
 }
 

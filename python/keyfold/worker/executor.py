@@ -1,4 +1,4 @@
-"""The life of an executor's worker: one connection, the questions `read` and `write`.
+"""The life of an executor's worker: one connection, the questions `read`, `write` and `compact`.
 
 Importing this module loads all that such a worker needs, so the fork server imports it once, before
 its first fork. pypaimon, pandas and pyspark are never among it.
@@ -12,11 +12,15 @@ from importlib.abc import MetaPathFinder
 
 from keyfold.authored.modules import is_importing
 from keyfold.errors import KeyfoldError
-from keyfold.worker import memory, read, wire, write
+from keyfold.worker import memory, read, rewrite, wire, write
 from keyfold.worker.channel import Channel, Disconnected
-from keyfold.worker.serve import Answer, serve
+from keyfold.worker.serve import Answer, plain, serve
 
-ANSWERS: Mapping[str, Answer] = {"read": read.answer, "write": write.answer}
+ANSWERS: Mapping[str, Answer] = {
+    "read": read.answer,
+    "write": write.answer,
+    "compact": plain(rewrite.compact),
+}
 
 
 class WithoutPandas(MetaPathFinder):

@@ -1,0 +1,1 @@
+"""Compaction: which runs of a bucket to merge, the merge, and putting the result in their place."""
