@@ -25,7 +25,17 @@ def plan_scan(question: Frame) -> dict[str, Any]:
         "splits": [split.to_json() for split in splits],
         "rows": report.rows,
         "bytes": report.bytes,
+        "metrics": metrics(report),
         "description": description(table, report, limit),
+    }
+
+
+def metrics(report: ScanReport) -> dict[str, int]:
+    """What the plan reads and leaves out, by the names Spark's UI has."""
+    return {
+        "files": report.files_read,
+        "files_skipped": report.files_total - report.files_read,
+        "bytes": report.bytes,
     }
 
 

@@ -18,12 +18,12 @@ final class KeyfoldDataWriter(write: String, schema: StructType, partitionId: In
     val rows = new ArrowBatchWriter(schema, lease.worker.out)
 
     /** Ends the rows, says whether to keep them, and returns the worker's answer. */
-    def end(commit: Boolean): String = {
+    def end(commit: Boolean): KeyfoldCommitMessage = {
       lease.worker.heard(rows.finish())
       rows.close()
       val answer = lease.worker.ask(Json.obj("commit" -> commit))
       lease.giveBack()
-      Json.text(answer.path("message"))
+      KeyfoldCommitMessage(Json.text(answer.path("message")), Json.text(answer.path("metrics")))
     }
 
     def drop(): Unit = {
@@ -38,7 +38,7 @@ final class KeyfoldDataWriter(write: String, schema: StructType, partitionId: In
   }
 
   override def commit(): WriterCommitMessage =
-    KeyfoldCommitMessage(opened.fold("[]")(_.end(commit = true)))
+    opened.fold(KeyfoldCommitMessage("[]", "{}"))(_.end(commit = true))
 
   override def abort(): Unit = opened.foreach(_.drop())
   override def close(): Unit = opened.foreach(_.drop())

@@ -45,7 +45,7 @@ final class KeyfoldPartitionReader(scan: String, split: String) extends Partitio
   private def finish(): Unit = {
     isDone = true
     val trailer: JsonNode = lease.worker.answer()
-    metrics = ReadMetrics.values(trailer.path("metrics"))
+    metrics = ScanMetrics.ofTask(trailer.path("metrics"))
     batches.close()
     lease.giveBack()
   }

@@ -4,7 +4,7 @@ import java.util.OptionalLong
 
 import com.fasterxml.jackson.databind.JsonNode
 import org.apache.spark.sql.connector.expressions.filter.Predicate
-import org.apache.spark.sql.connector.metric.CustomMetric
+import org.apache.spark.sql.connector.metric.{CustomMetric, CustomTaskMetric}
 import org.apache.spark.sql.connector.read._
 import org.apache.spark.sql.connector.read.Scan.ColumnarSupportMode
 import org.apache.spark.sql.types.StructType
@@ -44,7 +44,8 @@ final case class KeyfoldScan(
   override def createReaderFactory(): PartitionReaderFactory =
     KeyfoldReaderFactory(Json.text(plan.get("scan")))
 
-  override def supportedCustomMetrics(): Array[CustomMetric] = ReadMetrics.declared
+  override def supportedCustomMetrics(): Array[CustomMetric] = ScanMetrics.declared
+  override def reportDriverMetrics(): Array[CustomTaskMetric] = ScanMetrics.ofPlan(plan.path("metrics"))
 }
 
 /** Both sides: one split, in Python's own words. */

@@ -2,6 +2,7 @@ package keyfold.spark
 
 import org.apache.spark.sql.connector.distributions.{Distribution, Distributions}
 import org.apache.spark.sql.connector.expressions.{Expressions, SortOrder}
+import org.apache.spark.sql.connector.metric.{CustomMetric, CustomTaskMetric}
 import org.apache.spark.sql.connector.write.{BatchWrite, LogicalWriteInfo, RequiresDistributionAndOrdering}
 import org.apache.spark.sql.types.LongType
 
@@ -12,6 +13,12 @@ final case class KeyfoldWrite(table: KeyfoldTable, info: LogicalWriteInfo, mode:
     extends RequiresDistributionAndOrdering {
 
   private val described = table.description
+
+  /** What the tasks reported, once they are committed. */
+  @volatile private[spark] var figures: Array[CustomTaskMetric] = Array.empty
+
+  override def supportedCustomMetrics(): Array[CustomMetric] = WriteMetrics.declared
+  override def reportDriverMetrics(): Array[CustomTaskMetric] = figures
 
   override def description(): String = s"keyfold ${table.name()} ${mode.name}"
 
