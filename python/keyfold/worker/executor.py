@@ -35,7 +35,7 @@ class WithoutPandas(MetaPathFinder):
 
 
 def live(connection: socket.socket, allowed: int | None, log: str) -> None:
-    """Serve one connection until its peer leaves; `allowed` caps the memory in bytes."""
+    """Serve one connection until its peer leaves; `allowed` bytes cap the memory."""
     sys.meta_path.insert(0, WithoutPandas())
     channel = Channel(connection)
     try:

@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import TextIO
 
 from keyfold.errors import EnvironmentMismatchError
-from keyfold.worker import handshake, wire
+from keyfold.worker import handshake, memory, wire
 from keyfold.worker.directory import PrivateDirectory, claim
 from keyfold.worker.handshake import Hello
 from keyfold.worker.server import ForkServer
@@ -31,7 +31,8 @@ SINGLE_THREADED = {
 def main() -> int:
     """Run a fork server on this process' stdin and stdout; its exit code."""
     logging.basicConfig(level=logging.WARNING)
-    os.environ.update(SINGLE_THREADED)
+    os.environ.update(SINGLE_THREADED | memory.ALLOCATOR)
+    memory.tune_allocator()
     out = own_stdout()
     try:
         hello = handshake.receive(sys.stdin.readline())

@@ -17,7 +17,7 @@ object Settings {
 
   def isDriver: Boolean = Option(SparkEnv.get).forall(_.executorId == "driver")
 
-  /** The most bytes a worker may take, if `spark.keyfold.worker.memory` says. */
+  /** The most bytes a worker may take, if `spark.keyfold.worker.memory` says; else Python does. */
   def workerMemory: Option[Long] = get(WorkerMemory).map { value =>
     try JavaUtils.byteStringAsBytes(value)
     catch {
