@@ -22,6 +22,24 @@ def test_every_type(bench: Bench) -> None:
     bench.agree(rows=3)
 
 
+def test_every_encoding(bench: Bench) -> None:
+    """As many rows as make a writer try encodings and codecs on a sample."""
+    rows = 20_000
+    bench.create(
+        "k STRING, letters STRING, few STRING, real DOUBLE, cents DOUBLE, number BIGINT, "
+        "price DECIMAL(10, 2), list ARRAY<INT>, PRIMARY KEY (k) NOT ENFORCED",
+        bucket="1",
+    )
+    bench.insert(
+        "SELECT format_string('customer-%09d', id), substr(sha2(string(id), 256), 1, 11), "
+        "concat('state ', id % 5), rand(1), (id % 400) / 100D, "
+        "CAST(rand(2) * (1L << 50) AS BIGINT), "
+        "CAST(rand(3) * 1000 AS DECIMAL(10, 2)), array(CAST(id % 9 AS INT)) "
+        f"FROM range({rows})"
+    )
+    bench.agree(rows=rows)
+
+
 def test_several_keys_partitions_and_buckets(bench: Bench) -> None:
     bench.create(
         "v STRING, b STRING, day DATE, a INT, op STRING, PRIMARY KEY (a, day, b) NOT ENFORCED",

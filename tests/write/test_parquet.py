@@ -1,6 +1,7 @@
 """Data files: types, field ids, statistics, rolling and what is left after a failure."""
 
 import datetime
+import random
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -210,3 +211,49 @@ def test_text_gets_a_dictionary_only_where_it_repeats(tmp_path: Path) -> None:
     assert "RLE_DICTIONARY" in encodings["few"]
     assert set(encodings["many"]) == {"PLAIN", "RLE"}
     assert "DELTA_BINARY_PACKED" in encodings["k"]
+
+
+def test_encodings_and_codecs_follow_a_sample(tmp_path: Path) -> None:
+    """Random letters part from their lengths, alike texts don't; only what shrinks has a codec."""
+    draw = random.Random(3)
+    rows = [
+        {
+            "k": f"customer-{i:09d}",
+            "letters": "".join(draw.choices("abcdefgh", k=10)),
+            "real": draw.random(),
+            "cents": draw.randrange(400) / 100,
+            "number": draw.randrange(1 << 40),
+            "none": None,
+            "list": [draw.randrange(9)],
+        }
+        for i in range(20_000)
+    ]
+    element = {"type": "ARRAY", "element": "INT"}
+    columns = [("letters", "STRING"), ("real", "DOUBLE"), ("cents", "DOUBLE"), ("number", "BIGINT")]
+    found = harness.layout(
+        tmp_path, ("k", "STRING NOT NULL"), *columns, ("none", "STRING"), ("list", element)
+    )
+    (file,) = write_files(target(found, tmp_path), harness.batches(found, rows, 5000), 1)
+    group = pq.read_metadata(tmp_path / file.name).row_group(0)
+    leaves = {group.column(i).path_in_schema: group.column(i) for i in range(group.num_columns)}
+    assert "DELTA_LENGTH_BYTE_ARRAY" in leaves["letters"].encodings
+    assert "PLAIN" in leaves["k"].encodings
+    assert "RLE_DICTIONARY" in leaves["cents"].encodings
+    assert {path for path, leaf in leaves.items() if leaf.compression == "UNCOMPRESSED"} == {
+        "real",
+        "number",
+    }
+    table = pq.read_table(tmp_path / file.name).select(list(rows[0]))
+    assert table.to_pylist() == rows
+
+
+@pytest.mark.parametrize("codec", ["none", "snappy", "lz4", "zstd"])
+def test_a_table_has_the_codec_it_names(tmp_path: Path, codec: str) -> None:
+    found = harness.layout(
+        tmp_path, ("k", "INT NOT NULL"), ("v", "STRING"), **{"file.compression": codec}
+    )
+    rows = [{"k": i, "v": "value " * 5 + str(i)} for i in range(20_000)]
+    (file,) = write_files(target(found, tmp_path), harness.batches(found, rows, 20_000), 1)
+    group = pq.read_metadata(tmp_path / file.name).row_group(0)
+    leaf = next(c for c in map(group.column, range(5)) if c.path_in_schema == "v")
+    assert leaf.compression == {"none": "UNCOMPRESSED"}.get(codec, codec.upper())
