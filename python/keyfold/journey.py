@@ -208,8 +208,9 @@ class ScanSpec:
 
     `columns` are the output columns in order. `schemas` holds, for schema ids older than the
     layout's that files use, (field id, name, Paimon type JSON) of each column. `limit` counts
-    merged rows. `key_filter` is a list of predicates (JSON) over key columns, all of which must
-    hold; rows that fail them may or may not be returned.
+    merged rows. `key_filter` is a list of predicates (JSON) over partition and key columns, all of
+    which must hold: no row is returned that fails one which `read.condition` decides.
+    `value_filter` are predicates over other columns: rows that fail them may be left out.
     """
 
     layout: TableLayout
@@ -217,6 +218,7 @@ class ScanSpec:
     schemas: Mapping[int, SchemaColumns]
     limit: int | None = None
     key_filter: tuple[Json, ...] = ()
+    value_filter: tuple[Json, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -225,6 +227,7 @@ class ScanSpec:
             "schemas": {str(k): [list(c) for c in v] for k, v in self.schemas.items()},
             "limit": self.limit,
             "key_filter": list(self.key_filter) or None,
+            "value_filter": list(self.value_filter) or None,
         }
 
     @staticmethod
@@ -239,6 +242,7 @@ class ScanSpec:
             schemas,
             json["limit"],
             tuple(json["key_filter"] or ()),
+            tuple(json.get("value_filter") or ()),
         )
 
 

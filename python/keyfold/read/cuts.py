@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 from keyfold.layout import TableLayout
 from keyfold.read.files import Store, open_input
 from keyfold.read.literals import arrow_array
-from keyfold.read.parquet import leaf_positions, manifest_bounds
 from keyfold.read.sections import KeyedFile
+from keyfold.read.statistics import leaf_positions, manifest_bounds
 from keyfold.types import Atomic
 
 Ends = list[tuple[pa.RecordBatch, int]]

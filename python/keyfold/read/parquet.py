@@ -19,13 +19,15 @@ from keyfold.errors import CorruptDataError
 from keyfold.journey import KIND, SEQUENCE, DataFile, ScanSpec
 from keyfold.merge.marks import FIELDS as MARKS
 from keyfold.read.files import Store, open_input
+from keyfold.read.footers import Footer, footer_of
 from keyfold.read.mapping import Source, adapt, sources
 from keyfold.read.predicates import Range, Ranges
-from keyfold.types import Atomic
+from keyfold.read.sieve import Sieve
+from keyfold.read.statistics import leaf_positions, may_retract, ranges_of
 
 BATCH_ROWS = 1 << 16
+MOST_PROBED = 8
 SYSTEM = (pa.field(SEQUENCE, pa.int64(), False), pa.field(KIND, pa.int8(), False), *MARKS)
-_INSERT, _UPDATE_AFTER = 0, 2
 
 
 @dataclass(frozen=True)
@@ -33,13 +35,16 @@ class Wanted:
     """What to read of each file: table columns, and whether `_SEQUENCE_NUMBER` belongs to them, or
     the marks of partial writes even where the file has none.
 
-    `keep` says of the key ranges of a row group whether it may hold rows of interest.
+    `keep` says of the ranges of a row group, of key columns and of the columns `ranges`, whether
+    it may hold rows of interest; `keys` lets rows through by their keys.
     """
 
     columns: tuple[str, ...]
     sequence: bool = False
     marks: bool = False
     keep: Callable[[Ranges], bool] | None = None
+    keys: Sieve | None = None
+    ranges: tuple[str, ...] = ()
 
 
 def read_file(
@@ -52,8 +57,10 @@ def read_file(
     path = f"{directory}/{file.name}"
     with open_input(store, path) as source:
         try:
+            footer = footer_of(path, source)
             opened = pq.ParquetFile(
                 source,
+                metadata=footer.metadata,
                 pre_buffer=False,
                 coerce_int96_timestamp_unit="us",
                 page_checksum_verification=False,
@@ -62,7 +69,10 @@ def read_file(
             raise CorruptDataError(f"data file {path} is not a Parquet file: {error}") from error
         found = sources(scan, file.schema_id, wanted.columns)
         leaves = leaf_positions(opened.metadata)
-        groups = _groups(opened.metadata, leaves, scan, file, wanted)
+        groups = _groups(footer, leaves, scan, file, wanted)
+        if wanted.keys is not None and wanted.keys.predicates and len(groups) <= MOST_PROBED:
+            held = sources(scan, file.schema_id, wanted.keys.columns)
+            groups = [group for group in groups if _holds_any(opened, group, held, wanted.keys)]
         system = [SEQUENCE] if wanted.sequence else []
         if _may_hold_deletes(opened.metadata, leaves, groups):
             system.append(KIND)
@@ -80,67 +90,39 @@ def read_file(
             yield _with_marks(adapted) if wanted.marks and not file.is_marked else adapted
 
 
-def leaf_positions(metadata: pq.FileMetaData) -> dict[str, int]:
-    """Positions of top-level atomic columns; `a.b` is a column of that name, never a field."""
-    leaves = enumerate(metadata.schema.column(place) for place in range(len(metadata.schema)))
-    return {leaf.path: place for place, leaf in leaves if leaf.path == leaf.name}
-
-
 def _groups(
-    metadata: pq.FileMetaData,
+    footer: Footer,
     leaves: Mapping[str, int],
     scan: ScanSpec,
     file: DataFile,
     wanted: Wanted,
 ) -> list[int]:
     """The row groups that may hold rows of interest."""
-    everything = list(range(metadata.num_row_groups))
-    if wanted.keep is None:
-        return everything
-    keys = sources(scan, file.schema_id, scan.layout.key)
-    return [g for g in everything if wanted.keep(_key_ranges(metadata.row_group(g), leaves, keys))]
+    metadata, keep = footer.metadata, wanted.keep
+    everything = range(metadata.num_row_groups)
+    if keep is None:
+        return list(everything)
+    found = sources(scan, file.schema_id, (*scan.layout.key, *wanted.ranges))
+
+    def ranges() -> list[dict[str, Range]]:
+        return [ranges_of(metadata.row_group(group), leaves, found) for group in everything]
+
+    known = footer.once(found, ranges)
+    return [group for group in everything if keep(known[group])]
 
 
-def _key_ranges(
-    group: pq.RowGroupMetaData, leaves: Mapping[str, int], keys: Sequence[Source]
-) -> dict[str, Range]:
-    """Ranges of the key columns of a row group that statistics give exactly."""
-    found = {}
-    for key in keys:
-        target = key.target.type
-        if key.name not in leaves or not isinstance(target, Atomic) or key.stored != target:
-            continue
-        bounds = manifest_bounds(group.column(leaves[key.name]), target)
-        if bounds is not None:
-            may_hold_null = target.nullable and _may_hold_null(group.column(leaves[key.name]))
-            found[key.target.name] = Range(target, *bounds, may_hold_null)
-    return found
-
-
-def _may_hold_null(chunk: pq.ColumnChunkMetaData) -> bool:
-    statistics = chunk.statistics
-    return not statistics.has_null_count or statistics.null_count > 0
-
-
-def manifest_bounds(
-    chunk: pq.ColumnChunkMetaData, data_type: Atomic
-) -> tuple[object, object] | None:
-    """Least and greatest value as manifests hold them; None where statistics don't say."""
-    statistics = chunk.statistics
-    if statistics is None or not statistics.has_min_max:
-        return None
-    low, high = (_value(raw, data_type) for raw in (statistics.min_raw, statistics.max_raw))
-    return None if low is None or high is None else (low, high)
-
-
-def _value(raw: object, data_type: Atomic) -> object:
-    """A physical value as manifests hold it; None for the types whose statistics are left alone."""
-    if data_type.name in ("STRING", "VARCHAR") and isinstance(raw, bytes):
-        return raw.decode()
-    if data_type.name in ("TINYINT", "SMALLINT", "INT", "BIGINT", "DATE", "BOOLEAN"):
-        return raw
-    is_micros = data_type.name.startswith("TIMESTAMP") and (data_type.length or 0) > 3
-    return raw if is_micros and isinstance(raw, int) else None
+def _holds_any(opened: pq.ParquetFile, group: int, held: Sequence[Source], keys: Sieve) -> bool:
+    """Whether a row group has a key that passes: its key columns are decoded alone, a fraction of
+    what its rows cost.
+    """
+    names = [source.name for source in held if source.stored is not None]
+    if not names:
+        return True
+    schema = _schema(held, [])
+    batches = opened.iter_batches(
+        batch_size=BATCH_ROWS, row_groups=[group], columns=names, use_threads=False
+    )
+    return any(keys.kept(_adapted(batch, held, schema, None)).num_rows for batch in batches)
 
 
 def _may_hold_deletes(
@@ -149,15 +131,7 @@ def _may_hold_deletes(
     place = leaves.get(KIND)
     if place is None:
         return False
-    return any(_may_retract(metadata.row_group(group).column(place)) for group in groups)
-
-
-def _may_retract(chunk: pq.ColumnChunkMetaData) -> bool:
-    statistics = chunk.statistics
-    if statistics is None or not statistics.has_min_max:
-        return True
-    low, high = statistics.min_raw, statistics.max_raw
-    return not (high == _INSERT or (low == _UPDATE_AFTER and high == _UPDATE_AFTER))
+    return any(may_retract(metadata.row_group(group).column(place)) for group in groups)
 
 
 def _schema(found: Sequence[Source], system: Sequence[str]) -> pa.Schema:

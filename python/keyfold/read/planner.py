@@ -62,7 +62,9 @@ def plan(
     total = table.live_files()
     files = files_to_read(table, chosen)
     splits = list(_splits(layout, settings, files))
-    scan = ScanSpec(layout, tuple(columns), schemas_of(table, files), limit, chosen.by_key)
+    scan = ScanSpec(
+        layout, tuple(columns), schemas_of(table, files), limit, chosen.by_key, chosen.by_value
+    )
     report = ScanReport(
         rows=sum(file.rows for file in files),
         bytes=sum(file.size for file in files),

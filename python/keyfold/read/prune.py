@@ -35,6 +35,7 @@ class Pruning:
     layout: TableLayout
     by_partition: tuple[Json, ...]
     by_key: tuple[Json, ...]
+    by_value: tuple[Json, ...]
     bucket_hashes: tuple[int, ...] | None
 
     @property
@@ -82,19 +83,19 @@ class Pruning:
 
 
 def pruning(layout: TableLayout, options: TableOptions, filters: Sequence[Json]) -> Pruning:
-    """Sort the filters of a scan, all of which must hold; those over other columns are passed
-    over.
-    """
+    """Sort the filters of a scan, all of which must hold."""
     partition, key = set(layout.partition_keys), set(layout.key)
-    by_partition, by_key = [], []
+    by_partition, by_key, by_value = [], [], []
     for predicate in conjuncts(filters):
         columns = columns_of(predicate)
         if columns and columns <= partition:
             by_partition.append(predicate)
         elif columns and columns <= partition | key:
             by_key.append(predicate)
+        elif columns:
+            by_value.append(predicate)
     hashes = _bucket_hashes(layout, options, by_key)
-    return Pruning(layout, tuple(by_partition), tuple(by_key), hashes)
+    return Pruning(layout, tuple(by_partition), tuple(by_key), tuple(by_value), hashes)
 
 
 def partition_ranges(layout: TableLayout, values: Sequence[Any]) -> dict[str, Range]:

@@ -6,13 +6,13 @@ without -U and -D; the others go through the merge, in memory bounded by a few b
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
-from keyfold.journey import KIND, Run, ScanSpec, Section, Split
+from keyfold.journey import KIND, Json, Run, ScanSpec, Section, Split
 from keyfold.merge.plan import MergePlan, plan
 from keyfold.merge.run import SortedRun, merge_runs
 from keyfold.metering import count, each, reach
@@ -21,6 +21,7 @@ from keyfold.read.keyrange import KeyRange
 from keyfold.read.parquet import Wanted, read_file
 from keyfold.read.predicates import Ranges, may_be_true
 from keyfold.read.sections import needs_sequence
+from keyfold.read.sieve import Sieve
 
 
 def read(scan: ScanSpec, split: Split) -> Iterator[pa.RecordBatch]:
@@ -41,7 +42,11 @@ class _Source:
         self._store: Store = store_of(split.path, scan.layout.options)
         self._plan: MergePlan = plan(scan.layout, scan.columns)
         self._range = KeyRange.of(split, scan.layout)
-        self._keep = partial(_may_matter, scan, self._range)
+        self._keys = Sieve.of(
+            scan.layout, scan.key_filter, scan.layout.primary_key, split.partition
+        )
+        self._values = Sieve.of(scan.layout, scan.value_filter, scan.columns)
+        self._keep = partial(_may_matter, scan.key_filter, self._range, scan.layout.key[0])
 
     def section(self, section: Section) -> Iterator[pa.RecordBatch]:
         """The rows of one section."""
@@ -51,11 +56,11 @@ class _Source:
             return self._whole(section)
         if len(section) == 1 and not files:
             return self._raw(section[0])
-        return self._merged(section, self._plan)
+        return map(self._values.kept, self._merged(section, self._plan))
 
     def _merged(self, section: Section, merge: MergePlan) -> Iterator[pa.RecordBatch]:
         keep = self._keep if self._is_filtered else None
-        wanted = Wanted(merge.reads, needs_sequence(section), keep=keep)
+        wanted = Wanted(merge.reads, needs_sequence(section), keep=keep, keys=self._keys)
         runs = [SortedRun(self._batches(run, wanted), _sequences(run)) for run in section]
         return merge_runs(merge, runs)
 
@@ -63,16 +68,19 @@ class _Source:
         """The same, where whether a row exists hangs on the values of all its columns."""
         columns = self._scan.layout.arrow_schema.names
         for batch in self._merged(section, plan(self._scan.layout, columns)):
-            yield batch.select(list(self._scan.columns))
+            yield self._values.kept(batch.select(list(self._scan.columns)))
 
     def _raw(self, run: Run) -> Iterator[pa.RecordBatch]:
         columns = self._scan.columns
-        if self._range is not None:
-            columns = (*columns, *(name for name in self._scan.layout.key if name not in columns))
-        wanted = Wanted(columns, keep=self._keep if self._is_filtered else None)
+        needed = self._keys.columns if self._range is None else self._scan.layout.key
+        columns = (*columns, *(name for name in needed if name not in columns))
+        keep, filters = None, (*self._scan.key_filter, *self._values.predicates)
+        if filters or self._range is not None:
+            keep = partial(_may_matter, filters, self._range, self._scan.layout.key[0])
+        wanted = Wanted(columns, keep=keep, keys=self._keys, ranges=self._values.columns)
         schema = pa.schema([self._scan.layout.column(n).arrow_field for n in self._scan.columns])
         for batch in self._batches(run, wanted):
-            kept = _without_deletes(batch)
+            kept = self._values.kept(_without_deletes(batch))
             if kept.num_rows:
                 yield kept.select(schema.names)
 
@@ -84,7 +92,8 @@ class _Source:
         for file in run:
             read = read_file(self._scan, self._store, self._split.path, file, wanted)
             for batch in each("decode", read):
-                kept = batch if self._range is None else self._range.cut(batch)
+                cut = batch if self._range is None else self._range.cut(batch)
+                kept = self._keys.kept(cut)
                 count("rows_in", kept.num_rows)
                 yield kept
 
@@ -93,11 +102,13 @@ def _sequences(run: Run) -> tuple[int, int]:
     return min(file.min_sequence for file in run), max(file.max_sequence for file in run)
 
 
-def _may_matter(scan: ScanSpec, key_range: KeyRange | None, ranges: Ranges) -> bool:
-    """Whether rows of a row group can pass the key filter and lie in the split's key range."""
-    if key_range is not None and not key_range.may_hold(ranges, scan.layout.key[0]):
+def _may_matter(
+    filters: Sequence[Json], key_range: KeyRange | None, lead: str, ranges: Ranges
+) -> bool:
+    """Whether rows of a row group can pass the filters and lie in the split's key range."""
+    if key_range is not None and not key_range.may_hold(ranges, lead):
         return False
-    return all(may_be_true(predicate, ranges) for predicate in scan.key_filter)
+    return all(may_be_true(predicate, ranges) for predicate in filters)
 
 
 def _without_deletes(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -1,0 +1,68 @@
+"""Footers of data files, kept by name: files never change, and a footer of many row groups and
+columns costs more to parse than a row costs to read.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+KEPT_BYTES = 8 << 20  # as stored; parsed they take some five times as much
+
+
+@dataclass
+class Footer:
+    """The parsed footer of one file, and what was derived from it."""
+
+    metadata: pq.FileMetaData
+    derived: dict[Hashable, Any] = field(default_factory=dict)
+
+    def once(self, name: Hashable, make: Callable[[], Any]) -> Any:
+        """What `make` gave when it was first asked for under this name."""
+        if name not in self.derived:
+            self.derived[name] = make()
+        return self.derived[name]
+
+
+@dataclass
+class _Kept:
+    footers: OrderedDict[str, Footer] = field(default_factory=OrderedDict)
+    bytes: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def get(self, path: str) -> Footer | None:
+        with self.lock:
+            found = self.footers.get(path)
+            if found is not None:
+                self.footers.move_to_end(path)
+            return found
+
+    def put(self, path: str, footer: Footer) -> None:
+        with self.lock:
+            if path in self.footers:
+                return
+            self.footers[path] = footer
+            self.bytes += footer.metadata.serialized_size
+            while self.bytes > KEPT_BYTES and len(self.footers) > 1:
+                _, oldest = self.footers.popitem(last=False)
+                self.bytes -= oldest.metadata.serialized_size
+
+
+_kept = _Kept()
+
+
+def footer_of(path: str, source: pa.NativeFile) -> Footer:
+    """The footer of the data file `path`, opened as `source`; pa.ArrowInvalid if it is no Parquet
+    file.
+    """
+    found = _kept.get(path)
+    if found is None:
+        found = Footer(pq.read_metadata(source))
+        _kept.put(path, found)
+    return found
