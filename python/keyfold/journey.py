@@ -200,6 +200,25 @@ class Split:
 
 
 SchemaColumns = tuple[tuple[int, str, Any], ...]
+FileAtLevel = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class Merged:
+    """Files that a compaction merges with each other, by name and level; `oldest` says that
+    nothing older lies below them, so that deletes end there.
+    """
+
+    files: tuple[FileAtLevel, ...]
+    oldest: bool
+
+    def to_json(self) -> list[Any]:
+        return [[list(file) for file in self.files], self.oldest]
+
+    @staticmethod
+    def from_json(json: Sequence[Any]) -> Merged:
+        files, oldest = json
+        return Merged(tuple((name, level) for name, level in files), oldest)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from keyfold.option_values import boolean, byte_size, duration, lower, names, one_of, whole, word
+from keyfold.option_values import (
+    boolean,
+    byte_size,
+    duration,
+    lower,
+    names,
+    one_of,
+    ratio,
+    whole,
+    word,
+)
 
 # Stored at CREATE when `bucket` is not named.
 DEFAULT_BUCKETS = 4
@@ -80,6 +90,30 @@ OPTIONS: tuple[Option, ...] = (
            "Data files hold the key once: without the `_KEY_` copies that old readers want."),
     Option("write-only", "write_only", boolean, "false",
            "A job only appends runs and leaves compaction to others."),
+    Option("num-sorted-run.compaction-trigger", "compaction_trigger", whole(1), "5",
+           "Number of sorted runs of a bucket at which some are merged."),
+    Option("num-sorted-run.stop-trigger", "compaction_stop_trigger", whole(1), None,
+           "Number of sorted runs at which a write merges them whatever that takes; 3 more than "
+           "the compaction trigger when not named."),
+    Option("num-levels", "levels", whole(2, 100), None,
+           "Number of levels; 1 more than the compaction trigger when not named."),
+    Option("compaction.size-ratio", "compaction_size_ratio", whole(0), "1",
+           "Percent by which the next run may be larger than the newer ones and still be merged "
+           "with them."),
+    Option("compaction.max-size-amplification-percent", "compaction_max_amplification", whole(0),
+           "200", "Bytes of all newer runs, in percent of the oldest, above which all are merged."),
+    Option("compaction.small-file-ratio", "compaction_small_file_ratio", ratio, "0.7",
+           "Part of the target size below which a file that overlaps nothing is joined with its "
+           "neighbours."),
+    Option("compaction.optimization-interval", "compaction_interval", duration, None,
+           "How often a bucket is merged to one run, for tables read at their highest level."),
+    Option("compaction.total-size-threshold", "compaction_total_size", byte_size, None,
+           "A bucket of fewer bytes is merged to one run whenever it has several."),
+    Option("compaction.incremental-size-threshold", "compaction_incremental_size", byte_size,
+           None, "A bucket with more bytes below the highest level is merged to one run."),
+    Option("keyfold.compaction.write-budget", "compaction_write_budget", byte_size, "64 mb",
+           "Bytes of files that a write merges at most when it has committed; a bucket at the "
+           "stop trigger may exceed it."),
     Option("source.split.target-size", "split_target_size", byte_size, "128 mb",
            "Bytes of files in one read task."),
     Option("source.split.open-file-cost", "split_open_file_cost", byte_size, "4 mb",

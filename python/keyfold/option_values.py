@@ -25,6 +25,13 @@ def whole(least: int, greatest: int = 2**31 - 1) -> Callable[[str], int]:
     return parse_whole
 
 
+def ratio(text: str) -> float:
+    """A number from 0 to 1."""
+    if not re.fullmatch(r"\d*\.?\d+|\d+\.", text.strip()) or not 0 <= float(text) <= 1:
+        raise ValueError("a number from 0 to 1")
+    return float(text)
+
+
 _BYTES = {
     "": 0,
     "b": 0,

@@ -32,7 +32,9 @@ __all__ = [
     "FIELD_DEFAULT_AGGREGATE",
     "FIELD_NAMING",
     "FIELD_OPTIONS",
+    "FIRST_ROW",
     "FOLDING",
+    "KEEPING",
     "KEY_NULLABLE",
     "NAMING",
     "OPTIONS",
@@ -52,6 +54,9 @@ DEFAULT_PREFIX = "keyfold.default."
 
 # Engines under which an INSERT of some columns leaves the others alone.
 FOLDING = ("partial-update", "aggregation")
+# Engines whose result is one of the records as it came, so that order is told by numbers alone.
+FIRST_ROW = "first-row"
+KEEPING = ("deduplicate", FIRST_ROW)
 
 _BY_NAME = {option.name: option for option in OPTIONS}
 
@@ -84,6 +89,16 @@ class TableOptions:
     write_buffer_size: int
     thin_files: bool
     write_only: bool
+    compaction_trigger: int
+    compaction_stop_trigger: int | None
+    levels: int | None
+    compaction_size_ratio: int
+    compaction_max_amplification: int
+    compaction_small_file_ratio: float
+    compaction_interval: float | None
+    compaction_total_size: int | None
+    compaction_incremental_size: int | None
+    compaction_write_budget: int
     split_target_size: int
     split_open_file_cost: int
     manifest_target_file_size: int
@@ -141,7 +156,7 @@ def _by_field(stored: Mapping[str, str]) -> dict[str, dict[str, str]]:
 
 def check_create(layout: TableLayout) -> None:
     """Refuse unknown and unsupported names and values, and keys that can't work."""
-    if layout.options.get("merge-engine", "").strip().lower() == "first-row":
+    if layout.options.get("merge-engine", "").strip().lower() == FIRST_ROW:
         _check_first_row(layout)
     for name, text in layout.options.items():
         check_option(layout, name, text)

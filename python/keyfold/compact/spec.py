@@ -11,10 +11,16 @@ from typing import Any
 
 import pyarrow as pa
 
-from keyfold.journey import Json, SchemaColumns, Split, batch_from_text, batch_to_text
+from keyfold.journey import (
+    FileAtLevel,
+    Json,
+    Merged,
+    SchemaColumns,
+    Split,
+    batch_from_text,
+    batch_to_text,
+)
 from keyfold.layout import TableLayout
-
-FileAtLevel = tuple[str, int]
 
 
 @dataclass(frozen=True)
@@ -72,22 +78,6 @@ class Task:
             tuple(json["oldest"]),
             None if below is None else Split.from_json(below),
         )
-
-
-@dataclass(frozen=True)
-class Merged:
-    """Files that are merged with each other, by name and level; `oldest` as in Task."""
-
-    files: tuple[FileAtLevel, ...]
-    oldest: bool
-
-    def to_json(self) -> list[Any]:
-        return [[list(file) for file in self.files], self.oldest]
-
-    @staticmethod
-    def from_json(json: Any) -> Merged:
-        files, oldest = json
-        return Merged(tuple((name, level) for name, level in files), oldest)
 
 
 @dataclass(frozen=True)

@@ -19,13 +19,11 @@ from keyfold.layout import TableLayout
 from keyfold.options import TableOptions, parse
 from keyfold.read.cuts import cuts
 from keyfold.read.files import store_of
-from keyfold.read.literals import FLOATING
 from keyfold.read.paths import bucket_path
 from keyfold.read.prune import Pruning, pruning
 from keyfold.read.sections import KeyedFile, runs, sections
 from keyfold.storage.entries import LiveFile, partition_batch
 from keyfold.storage.table import Table
-from keyfold.types import Atomic, DataType
 
 MOST_FOOTERS = 64
 _OPTIONS = ("source.split.target-size", "source.split.open-file-cost")
@@ -105,13 +103,12 @@ def _splits(
     by_place: dict[tuple[tuple[Any, ...], int], list[LiveFile]] = {}
     for file in files:
         by_place.setdefault((file.partition, file.bucket), []).append(file)
-    kinds = [layout.column(name).type for name in layout.key]
     footers = MOST_FOOTERS
     for (values, bucket), found in sorted(by_place.items(), key=lambda item: str(item[0][0])):
         partition = partition_batch(layout, values)
         whole = Split(partition, bucket, bucket_path(layout, partition, bucket), ())
-        keyed = [_keyed(file, kinds, settings) for file in found]
-        for packed in _packed(sections(keyed), settings):
+        files_of_bucket = [keyed(file, settings) for file in found]
+        for packed in _packed(sections(files_of_bucket), settings):
             parts = _parts(layout, settings, whole, packed, footers > 0)
             footers -= len(parts) > 1
             yield from parts
@@ -159,24 +156,7 @@ def _weight(section: Sequence[KeyedFile], settings: TableOptions) -> int:
     return sum(max(keyed.file.size, settings.split_open_file_cost) for keyed in section)
 
 
-def _keyed(file: LiveFile, kinds: Sequence[DataType], settings: TableOptions) -> KeyedFile:
+def keyed(file: LiveFile, settings: TableOptions) -> KeyedFile:
+    """The file as sections see it."""
     stored = file.data_file(is_ordered_by_snapshot=settings.snapshot_ordering)
-    first, last = (_ordered(key, kinds) for key in (file.min_key, file.max_key))
-    return KeyedFile(stored, first, last, file.max_key)
-
-
-def _ordered(key: Sequence[Any], kinds: Sequence[DataType]) -> tuple[Any, ...]:
-    """A key as a tuple in Paimon's order: NULL first, NaN above all numbers, -0.0 below 0.0."""
-    return tuple(_java_order(v, kind) for v, kind in zip(key, kinds, strict=True))
-
-
-def _java_order(value: Any, kind: DataType) -> Any:
-    if kind.nullable:
-        return () if value is None else (_java_order_of_value(value, kind),)
-    return _java_order_of_value(value, kind)
-
-
-def _java_order_of_value(value: Any, kind: DataType) -> Any:
-    if not isinstance(kind, Atomic) or kind.name not in FLOATING:
-        return value
-    return (1, 0.0, 0.0) if math.isnan(value) else (0, value, math.copysign(1.0, value))
+    return KeyedFile(stored, file.first, file.last, file.max_key)

@@ -89,20 +89,22 @@ def _pieces(files: Sequence[KeyedFile]) -> Iterator[_Piece]:
         numbers = (0, 0) if file.level else (file.min_sequence, file.max_sequence)
         by_origin.setdefault((file.level, *numbers), []).append(keyed)
     for group in by_origin.values():
-        yield from _disjoint(sorted(group, key=lambda f: f.first))
+        yield from map(_Piece, disjoint(group))
 
 
-def _disjoint(files: Sequence[KeyedFile]) -> Iterator[_Piece]:
-    """As few pieces as hold the files without touching keys: one, if the origin is sound."""
+def disjoint(files: Sequence[KeyedFile]) -> list[tuple[KeyedFile, ...]]:
+    """The files of one origin, in key order, as few pieces as have no touching keys: one, if the
+    origin is sound.
+    """
     pieces: list[list[KeyedFile]] = []
-    for file in files:
+    for file in sorted(files, key=lambda f: f.first):
         for piece in pieces:
             if piece[-1].last < file.first:
                 piece.append(file)
                 break
         else:
             pieces.append([file])
-    return (_Piece(tuple(piece)) for piece in pieces)
+    return [tuple(piece) for piece in pieces]
 
 
 def _join(older: _Piece, newer: _Piece) -> _Piece | None:

@@ -9,15 +9,26 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from keyfold.errors import ConflictError, TableError, UnknownOutcomeError
 from keyfold.journey import CommitMessage, WriteSpec
+from keyfold.storage.conflicts import (
+    COMPACT,
+    Compaction,
+    check_buckets,
+    check_compaction,
+    check_levels,
+    check_rewritten,
+    is_tied,
+    number_to_pass,
+)
 from keyfold.storage.entries import (
     LiveFile,
     Record,
     added,
+    at_level,
     identifier,
     partition_values,
     rewritten,
@@ -50,6 +61,8 @@ class Change:
     messages: Sequence[CommitMessage]
     replaced: Replaced | None = None
     rewrites: frozenset[tuple[Any, ...]] = frozenset()  # identifiers of files that must be live
+    compaction: Compaction | None = None
+    planned: int | None = None  # the snapshot an append was planned on
 
 
 def append(
@@ -60,10 +73,11 @@ def append(
 ) -> int | None:
     """Add the files; the new snapshot's id, None if there is nothing to add.
 
-    Where a file committed meanwhile shares a sequence number with one of ours in its bucket,
-    `renumber(messages, sequence)` rewrites ours; without it ConflictError.
+    Where a file committed meanwhile shares a sequence number with one of ours in its bucket, or a
+    compaction has merged later ones, `renumber(messages, sequence)` rewrites ours; without it
+    ConflictError.
     """
-    return _commit(table, Change(spec.job, APPEND, messages), renumber)
+    return _commit(table, Change(spec.job, APPEND, messages, planned=spec.snapshot), renumber)
 
 
 def overwrite(
@@ -95,6 +109,18 @@ def rewrite(
     """
     gone = frozenset(identifier(file.record) for file in removed)
     change = Change(job, OVERWRITE, messages, lambda f: identifier(f.record) in gone, gone)
+    return _commit(table, change, None)
+
+
+def compact(
+    table: Table, job: str, compaction: Compaction, messages: Sequence[CommitMessage]
+) -> int | None:
+    """Put merged files in the place of those they were made of; None if nothing changes.
+
+    ConflictError, after which nothing has changed, where another job took one of them away or
+    appended records that come before merged ones.
+    """
+    change = Change(job, COMPACT, messages, compaction.takes, compaction=compaction)
     return _commit(table, change, None)
 
 
@@ -146,12 +172,17 @@ def _commit(table: Table, change: Change, renumber: Renumber | None) -> int | No
         base = table.snapshots.latest()
         live = () if base is None else live_of_snapshot(table.manifests, base)
         kept = [file for file in live if not (change.replaced and change.replaced(file))]
-        _check_rewritten(table, change, live)
-        _check_buckets(table, change.messages, kept)
-        change = _untied(table, change, kept, live, renumber)
-        records = _records(table, change, live, 1 if base is None else base.id + 1)
+        check_rewritten(table, change.rewrites, live)
+        check_buckets(table, change.messages, kept)
+        if change.compaction is not None:
+            check_compaction(table, change.compaction, live)
+        change = _in_order(table, change, base, kept, live, renumber)
+        deleted, ours = _records(table, change, live, 1 if base is None else base.id + 1)
+        records = deleted + ours
         if not records:
             return None
+        if change.kind != APPEND:
+            check_levels(table, table.manifests.files_of(ours), kept)
         published = _attempt(table, change, base, records)
         if published is not None:
             return published
@@ -177,75 +208,54 @@ def _attempts(table: Table) -> Iterator[int]:
     )
 
 
-def _check_rewritten(table: Table, change: Change, live: Sequence[LiveFile]) -> None:
-    if change.rewrites and not change.rewrites <= {identifier(file.record) for file in live}:
-        raise ConflictError(
-            f"commit to table {table.layout.name}: another job replaced a data file that this one "
-            "wrote again; run the statement again"
-        )
-
-
-def _check_buckets(
-    table: Table, messages: Sequence[CommitMessage], kept: Sequence[LiveFile]
-) -> None:
-    totals = {file.partition: file.total_buckets for file in kept}
-    for message in messages:
-        found = totals.get(partition_values(message.partition), message.total_buckets)
-        if found != message.total_buckets:
-            raise TableError(
-                f"table {table.layout.name}: a partition holds files of {found} buckets, the job "
-                f"wrote {message.total_buckets}; overwrite the partition to change its buckets"
-            )
-
-
-def _untied(
+def _in_order(
     table: Table,
     change: Change,
+    base: Any,
     kept: Sequence[LiveFile],
     live: Sequence[LiveFile],
     renumber: Renumber | None,
 ) -> Change:
-    """The change with files renumbered if one of theirs shares a number with a live file."""
-    is_ordered = table.options.snapshot_ordering or change.rewrites
-    if is_ordered or not _is_tied(change.messages, kept):
+    """The change, its files renumbered if one shares a number with a live file or comes before
+    records that a compaction has merged.
+    """
+    if table.options.snapshot_ordering or change.rewrites or change.compaction is not None:
+        return change
+    passed = 0
+    if change.kind == APPEND:
+        passed = number_to_pass(table, change.planned, base, change.messages)
+    if not passed and not is_tied(change.messages, kept):
         return change
     if renumber is None:
         raise ConflictError(
             f"commit to table {table.layout.name}: a job committed meanwhile used the same "
-            "sequence numbers; run the job again"
+            "sequence numbers, or later ones that are compacted already; run the job again"
         )
-    highest = max(file.max_sequence for file in live)
+    highest = max([passed, *(file.max_sequence for file in live)])
     messages = renumber(change.messages, highest + 1 + random.randrange(RANDOM_NUMBERS))
-    assert not _is_tied(messages, kept)
-    return Change(change.job, change.kind, messages, change.replaced)
-
-
-def _is_tied(messages: Sequence[CommitMessage], kept: Sequence[LiveFile]) -> bool:
-    ours: dict[tuple[Partition, int], list[tuple[int, int]]] = {}
-    for message in messages:
-        ranges = [(file.min_sequence, file.max_sequence) for file in message.files]
-        ours.setdefault((partition_values(message.partition), message.bucket), []).extend(ranges)
-    return any(
-        low <= file.max_sequence and file.min_sequence <= high
-        for file in kept
-        for low, high in ours.get((file.partition, file.bucket), ())
-    )
+    assert not is_tied(messages, kept)
+    # Above all that the base holds or has merged: what matters from here on comes after it.
+    return replace(change, messages=messages, planned=None if base is None else base.id)
 
 
 def _records(
     table: Table, change: Change, live: Sequence[LiveFile], snapshot_id: int
-) -> list[Record]:
+) -> tuple[list[Record], list[Record]]:
+    """What is taken away and what is added."""
     deleted = [f.deleted() for f in live if change.replaced is not None and change.replaced(f)]
     ours = [
         record
         for message in change.messages
         for record in added(table.layout, table.shapes, message)
     ]
-    if change.rewrites:
+    if change.rewrites or change.compaction is not None:
         ours = [rewritten(record) for record in ours]
     elif table.options.snapshot_ordering:
         ours = [stamped(record, snapshot_id) for record in ours]
-    return deleted + ours
+    if change.compaction is not None:
+        moved = [file for file in live if change.compaction.moves(file)]
+        ours += [at_level(file.record, change.compaction.level) for file in moved]
+    return deleted, ours
 
 
 # ---- one attempt ----

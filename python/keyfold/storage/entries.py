@@ -4,6 +4,8 @@ Records are Avro dictionaries with Paimon's field names and pass through untouch
 engine stored in them survives our merging of manifests.
 """
 
+import datetime
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -125,6 +127,16 @@ class LiveFile:
         return self.shapes.key.decode(self.file["_MAX_KEY"])
 
     @cached_property
+    def first(self) -> tuple[Any, ...]:
+        """The first key as a tuple that compares in key order."""
+        return ordered(self.min_key, self.shapes.key.types)
+
+    @cached_property
+    def last(self) -> tuple[Any, ...]:
+        """The last key, likewise."""
+        return ordered(self.max_key, self.shapes.key.types)
+
+    @cached_property
     def key_stats(self) -> tuple[Bounds, ...]:
         """(min, max, null count) of each key column; None = unknown."""
         stats = self.file["_KEY_STATS"]
@@ -171,12 +183,34 @@ class LiveFile:
         return {**self.record, "_KIND": DELETE}
 
 
+def ordered(key: Sequence[Any], kinds: Sequence[types.Atomic]) -> tuple[Any, ...]:
+    """A key as a tuple in Paimon's order: NULL first, NaN above all numbers, -0.0 below 0.0."""
+    return tuple(_in_order(value, kind) for value, kind in zip(key, kinds, strict=True))
+
+
+def _in_order(value: Any, kind: types.Atomic) -> Any:
+    if kind.nullable:
+        return () if value is None else (_in_javas_order(value, kind),)
+    return _in_javas_order(value, kind)
+
+
+def _in_javas_order(value: Any, kind: types.Atomic) -> Any:
+    if kind.name not in ("FLOAT", "DOUBLE"):
+        return value
+    return (1, 0.0, 0.0) if math.isnan(value) else (0, value, math.copysign(1.0, value))
+
+
 def stamped(record: Record, snapshot_id: int) -> Record:
     """The record of a file whose rows all count as of that snapshot (Paimon's
     sequence.snapshot-ordering): it stands in place of their numbers, the file stays as it is.
     """
     numbers = {"_MIN_SEQUENCE_NUMBER": snapshot_id, "_MAX_SEQUENCE_NUMBER": snapshot_id}
     return {**record, "_FILE": {**record["_FILE"], **numbers}}
+
+
+def at_level(record: Record, level: int) -> Record:
+    """The record of the same file at another level."""
+    return {**record, "_KIND": ADD, "_FILE": {**record["_FILE"], "_LEVEL": level}}
 
 
 def rewritten(record: Record) -> Record:
@@ -220,6 +254,14 @@ def added(layout: TableLayout, shapes: RowShapes, message: CommitMessage) -> lis
 def _wall_clock(epoch_millis: int) -> int:
     """Paimon stores the local time of the writer as if it were UTC."""
     return epoch_millis + time.localtime(epoch_millis // 1000).tm_gmtoff * 1000
+
+
+def created_millis(file: LiveFile) -> int:
+    """When the file was written, the inverse of what manifests hold."""
+    stored = file.file["_CREATION_TIME"]
+    if isinstance(stored, datetime.datetime):
+        stored = int(stored.timestamp() * 1000)
+    return int(stored) - time.localtime(stored // 1000).tm_gmtoff * 1000
 
 
 def partition_values(partition: pa.RecordBatch | None) -> tuple[Any, ...]:

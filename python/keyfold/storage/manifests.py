@@ -88,6 +88,10 @@ class Manifests:
         names = (snapshot.base_manifest_list, snapshot.delta_manifest_list)
         return [record for name in names for record in self._read(name)]
 
+    def changed(self, snapshot: Any) -> list[Record]:
+        """Records of the manifests that say what a snapshot changed."""
+        return self._read(snapshot.delta_manifest_list)
+
     def live(self, snapshot: Any) -> list[LiveFile]:
         """The files a snapshot holds, in the order they were added."""
         return live_of([self.decoded(record["_FILE_NAME"]) for record in self.listed(snapshot)])
@@ -100,6 +104,10 @@ class Manifests:
             found = self._decode(self._read(name))
             CACHE.put(path, found)
         return found
+
+    def files_of(self, records: Iterable[Record]) -> list[LiveFile]:
+        """The files that records add."""
+        return list(self._decode(records).added.values())
 
     def _decode(self, records: Iterable[Record]) -> Decoded:
         added: dict[Identifier, LiveFile] = {}

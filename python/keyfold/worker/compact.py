@@ -4,31 +4,177 @@ The opaque `compaction` is the CompactionSpec that the executors read, plus the 
 and the session's functions; a step's `results` are the CommitMessages of its tasks, in order.
 """
 
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from keyfold import options
+from keyfold.compact import planner
+from keyfold.compact.partitions import chosen
+from keyfold.compact.planner import Asked, PlannedStep
+from keyfold.compact.spec import CompactionSpec, Step
+from keyfold.errors import ConflictError, TableError
+from keyfold.journey import CommitMessage, batch_from_text
+from keyfold.layout import TableLayout
+from keyfold.merge.plan import plan
+from keyfold.read.files import store_of
+from keyfold.read.paths import bucket_path, partition_parts
+from keyfold.storage import commit
+from keyfold.storage.conflicts import Compaction
+from keyfold.storage.entries import partition_values
+from keyfold.storage.table import Table, open_handle
+from keyfold.worker import code
 from keyfold.worker.wire import Frame
+from keyfold.write.parquet import delete_files
 
 
 def plan_compaction(question: Frame) -> dict[str, Any]:
-    """The steps of a compaction, each with its tasks; `skipped` says why there are none."""
-    return {"compaction": {}, "steps": [], "skipped": "compaction does nothing yet"}
+    """The steps of a compaction, each with its tasks; `skipped` says why there are none.
+
+    `compaction` asks: `strategy` auto (after a write), minor or full; `partitions`, `where`;
+    `options` of the table for this time; `max_bytes` to read; the buckets a write `touched`; and
+    `parallelism`, how many tasks run at a time.
+    """
+    asked = question["compaction"]
+    table = open_handle(question["table"], question["catalog"]["options"], latest=True)
+    table.check_readable()
+    table.check_writable()
+    table = _with_options(table, asked.get("options") or {})
+    strategy = _strategy(table.layout, asked["strategy"])
+    if strategy == planner.AUTO and table.options.write_only:
+        return _skipped("the table is write-only")
+    plan(table.layout, table.layout.arrow_schema.names)  # refuses here what this session lacks
+    touched = asked.get("touched")
+    spec, steps = planner.plan(
+        table,
+        Asked(
+            strategy,
+            chosen(table.layout, asked.get("partitions"), asked.get("where") or ()),
+            asked.get("max_bytes"),
+            None if touched is None else frozenset(_place(*place) for place in touched),
+            max(1, asked.get("parallelism") or os.cpu_count() or 1),
+        ),
+    )
+    if not steps:
+        limit = asked.get("max_bytes")
+        within = "" if limit is None else f" within {limit} bytes"
+        return _skipped(f"no bucket needs merging{within}")
+    own = {"handle": question["table"], **code.needed(question, table.layout)}
+    described = [_described(table.layout, step) for step in steps]
+    return {"compaction": spec.to_json() | own, "steps": described, "skipped": None}
+
+
+def _skipped(reason: str) -> dict[str, Any]:
+    return {"compaction": {}, "steps": [], "skipped": reason}
+
+
+def _with_options(table: Table, given: Mapping[str, str]) -> Table:
+    """The table with options for this time; what is stored does not change."""
+    stored = options.normalize(given)
+    for name, text in stored.items():
+        options.check_option(table.layout, name, text)
+    return replace(table, layout=replace(table.layout, options={**table.layout.options, **stored}))
+
+
+def _strategy(layout: TableLayout, text: str) -> str:
+    if text.lower() not in planner.STRATEGIES:
+        raise TableError(
+            f"compaction of table {layout.name}: compact_strategy is full or minor, found '{text}'"
+        )
+    return text.lower()
+
+
+def _place(partition: str | None, bucket: int) -> planner.Place:
+    return partition_values(None if partition is None else batch_from_text(partition)), bucket
+
+
+def _described(layout: TableLayout, planned: PlannedStep) -> dict[str, Any]:
+    step = planned.step
+    values = [] if step.partition is None else [c[0].as_py() for c in step.partition.columns]
+    partition = "/".join(partition_parts(layout, values)) if values else ""
+    where = f"{partition}/bucket-{step.bucket}" if partition else f"bucket-{step.bucket}"
+    return {
+        "step": step.to_json(),
+        "description": f"compaction of {layout.name}, {where}: {planned.files} files, "
+        f"{planned.bytes / (1 << 20):.1f} MiB to level {step.level}",
+        "partition": partition,
+        "bucket": step.bucket,
+        "level": step.level,
+        "files": planned.files,
+        "bytes": planned.bytes,
+        "rows": planned.rows,
+        "tasks": [task.to_json() for task in planned.tasks],
+    }
 
 
 def commit_compaction(question: Frame) -> dict[str, Any]:
-    """Put what the tasks of a step wrote in the place of what they read."""
+    """Put what the tasks of a step wrote in the place of what they read.
+
+    `outcome` is committed, nothing, or conflict, after which nothing has changed and the files
+    are removed; `files`, `bytes` and `rows` are those of the files in place.
+    """
+    step = Step.from_json(question["step"])
+    spec = CompactionSpec.from_json(question["compaction"])
+    messages = _messages(question["results"])
+    handle = question["compaction"]["handle"]
+    table = open_handle(handle, question["catalog"]["options"], latest=True)
+    compaction = Compaction(
+        partition_values(step.partition), step.bucket, step.level, step.merged, step.upgraded
+    )
+    try:
+        snapshot = commit.compact(
+            table,
+            step.job,
+            compaction,
+            [replace(message, total_buckets=step.total_buckets) for message in messages],
+        )
+    except BaseException as error:
+        if commit.is_abandonable(step.job):
+            _abandon(spec, messages)
+        if isinstance(error, ConflictError):
+            return _outcome("conflict", (), message=str(error))
+        raise
+    return _outcome("nothing" if snapshot is None else "committed", messages, snapshot)
+
+
+def _outcome(
+    outcome: str,
+    messages: Sequence[CommitMessage],
+    snapshot: int | None = None,
+    message: str | None = None,
+) -> dict[str, Any]:
+    files = [file for one in messages for file in one.files]
     return {
-        "outcome": "nothing",
-        "message": None,
-        "snapshot": None,
-        "files": 0,
-        "bytes": 0,
-        "rows": 0,
+        "outcome": outcome,
+        "message": message,
+        "snapshot": snapshot,
+        "files": len(files),
+        "bytes": sum(file.size for file in files),
+        "rows": sum(file.rows for file in files),
     }
 
 
 def abandon_compaction(question: Frame) -> None:
-    """Delete the files of a step, unless they are, or may be, part of a snapshot."""
+    """Delete the files of tasks whose step is not, and will not be, committed.
+
+    With `step`, nothing is deleted where that step is, or may be, part of a snapshot.
+    """
+    step = question.get("step")
+    if step is None or commit.is_abandonable(step["job"]):
+        spec = CompactionSpec.from_json(question["compaction"])
+        _abandon(spec, _messages(question["results"]))
+
+
+def _messages(results: Sequence[Any]) -> list[CommitMessage]:
+    return [CommitMessage.from_json(result) for result in results if result is not None]
+
+
+def _abandon(spec: CompactionSpec, messages: Sequence[CommitMessage]) -> None:
+    store = store_of(spec.layout.location, spec.layout.options)
+    for message in messages:
+        directory = bucket_path(spec.layout, message.partition, message.bucket)
+        delete_files(store, directory, message.files)
 
 
 QUESTIONS: Mapping[str, Callable[[Frame], Any]] = {

@@ -1,0 +1,88 @@
+"""Which partitions a compaction takes: Paimon's text `pt=1,h=2;pt=2`, and conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from keyfold.errors import NotSupportedError, TableError
+from keyfold.journey import Json
+from keyfold.layout import TableLayout
+from keyfold.read.describe import describe
+from keyfold.read.paths import DEFAULT_PARTITION
+from keyfold.read.predicates import columns_of, conjuncts, may_be_true
+from keyfold.read.prune import partition_ranges
+from keyfold.storage.entries import values_of
+from keyfold.types import to_arrow
+
+Values = tuple[Any, ...]
+
+
+def chosen(
+    layout: TableLayout, text: str | None, where: Sequence[Json]
+) -> Callable[[Values], bool] | None:
+    """Whether a partition (values as manifests have them) is taken; None if all are.
+
+    TableError for a text that does not fit the table, NotSupportedError for a condition that is
+    not about partitions as a whole.
+    """
+    named = [] if text is None or not text.strip() else _named(layout, text)
+    predicates = list(conjuncts(where))
+    for predicate in predicates:
+        _check(layout, predicate)
+    if not named and not predicates:
+        return None
+
+    def takes(values: Values) -> bool:
+        by_name = dict(zip(layout.partition_keys, values, strict=True))
+        ranges = partition_ranges(layout, values)
+        is_named = not named or any(
+            all(by_name[name] == value for name, value in one.items()) for one in named
+        )
+        return is_named and all(may_be_true(predicate, ranges) for predicate in predicates)
+
+    return takes
+
+
+def _check(layout: TableLayout, predicate: Json) -> None:
+    others = columns_of(predicate) - set(layout.partition_keys)
+    if others or not columns_of(predicate):
+        keys = ", ".join(layout.partition_keys) or "there is none"
+        raise NotSupportedError(
+            f"compaction of table {layout.name}: a condition takes partition columns ({keys}); "
+            f"found {describe(predicate)}"
+        )
+
+
+def _named(layout: TableLayout, text: str) -> list[Mapping[str, Any]]:
+    return [
+        dict(_pair(layout, pair) for pair in one.split(","))
+        for one in text.split(";")
+        if one.strip()
+    ]
+
+
+def _pair(layout: TableLayout, pair: str) -> tuple[str, Any]:
+    name, equals, value = (part.strip() for part in pair.partition("="))
+    if not equals or name not in layout.partition_keys:
+        keys = ", ".join(layout.partition_keys) or "there is none"
+        raise TableError(
+            f"compaction of table {layout.name}: expected partitions such as `a=1,b=2;a=3` of the "
+            f"partition columns ({keys}), found '{pair.strip()}'"
+        )
+    return name, _value(layout, name, value)
+
+
+def _value(layout: TableLayout, name: str, text: str) -> Any:
+    if text == layout.options.get("partition.default-name", DEFAULT_PARTITION):
+        return None
+    kind = to_arrow(layout.column(name).type)
+    try:
+        return values_of(pa.array([text]).cast(kind))[0]
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise TableError(
+            f"compaction of table {layout.name}: partition column {name} is of another type than "
+            f"'{text}': {error}"
+        ) from error

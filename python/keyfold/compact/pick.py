@@ -1,0 +1,129 @@
+"""Which runs of a bucket to merge: Paimon's universal compaction, a pure function of their sizes.
+
+Runs stand newest first: those of level 0 by their sequence numbers, then one of each level above.
+A pick is the newest so many of them and the level they go to (semantics/paimon.md c.5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from keyfold.options import TableOptions
+
+
+class Sized(Protocol):
+    """What a pick looks at."""
+
+    @property
+    def level(self) -> int: ...
+
+    @property
+    def bytes(self) -> int: ...
+
+
+@dataclass(frozen=True)
+class Pick:
+    """The `count` newest runs go to `level`."""
+
+    count: int
+    level: int
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The options of a pick; sizes are bytes, None where a rule is not set."""
+
+    trigger: int
+    stop: int
+    levels: int
+    size_ratio: int
+    max_amplification: int
+    total_size: int | None = None
+    incremental_size: int | None = None
+
+    @staticmethod
+    def of(options: TableOptions) -> Rules:
+        """From the table's options; the stop trigger is never below the trigger."""
+        trigger = options.compaction_trigger
+        stop = options.compaction_stop_trigger
+        return Rules(
+            trigger,
+            max(trigger, trigger + 3 if stop is None else stop),
+            options.levels or trigger + 1,
+            options.compaction_size_ratio,
+            options.compaction_max_amplification,
+            options.compaction_total_size,
+            options.compaction_incremental_size,
+        )
+
+    @property
+    def top(self) -> int:
+        """The greatest level."""
+        return self.levels - 1
+
+
+def pick(runs: Sequence[Sized], rules: Rules, *, is_due: bool = False) -> Pick | None:
+    """What needs merging, None for nothing. `is_due` says that the interval between full
+    compactions (`compaction.optimization-interval`) is over.
+    """
+    if _is_early(runs, rules, is_due=is_due):
+        return Pick(len(runs), rules.top)
+    if len(runs) < rules.trigger:
+        return None
+    if _size(runs[:-1]) * 100 > rules.max_amplification * runs[-1].bytes:
+        return Pick(len(runs), rules.top)
+    found = _by_ratio(runs, rules, 1)
+    if found is None and len(runs) > rules.trigger:
+        found = _by_ratio(runs, rules, len(runs) - rules.trigger + 1)
+    return found
+
+
+def pick_level_0(runs: Sequence[Sized], rules: Rules) -> Pick | None:
+    """All runs of level 0 and what the size ratio adds to them; None if there are none."""
+    count = sum(run.level == 0 for run in runs)
+    return _by_ratio(runs, rules, count, is_forced=True) if count else None
+
+
+def unit(runs: Sequence[Sized], rules: Rules, count: int) -> Pick:
+    """The `count` newest runs and the level below the next one; more runs where that would be
+    level 0, which nothing goes to.
+    """
+    level = rules.top if count == len(runs) else max(0, runs[count].level - 1)
+    while level == 0 and count < len(runs):
+        level = runs[count].level
+        count += 1
+    return Pick(count, rules.top if count == len(runs) else level)
+
+
+def _is_early(runs: Sequence[Sized], rules: Rules, *, is_due: bool) -> bool:
+    """Whether one of the rules for a full compaction ahead of time holds."""
+    if len(runs) < 2:
+        return False
+    if is_due or (rules.total_size is not None and _size(runs) < rules.total_size):
+        return True
+    new = _size([run for run in runs if run.level != rules.top])
+    return rules.incremental_size is not None and new > rules.incremental_size
+
+
+def _by_ratio(
+    runs: Sequence[Sized], rules: Rules, count: int, *, is_forced: bool = False
+) -> Pick | None:
+    """Runs are taken as long as the next is not much larger than all before it; with something
+    taken those of level 0 and 1 always are.
+    """
+    is_taken = is_forced or count > 1
+    size = _size(runs[:count])
+    for run in runs[count:]:
+        is_larger = size * (100 + rules.size_ratio) < run.bytes * 100
+        if is_larger and (not is_taken or run.level > 1):
+            break
+        size += run.bytes
+        count += 1
+        is_taken = True
+    return unit(runs, rules, count) if is_taken else None
+
+
+def _size(runs: Sequence[Sized]) -> int:
+    return sum(run.bytes for run in runs)

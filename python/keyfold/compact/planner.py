@@ -1,0 +1,278 @@
+"""From a table to the steps of a compaction (driver side): picks, what becomes of their files, and
+the tasks that cores share.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from keyfold.compact.groups import Group, Work, work
+from keyfold.compact.pick import Pick, Rules, pick, pick_level_0, unit
+from keyfold.compact.runs import BucketRun, Intervals, bucket_runs, whole
+from keyfold.compact.spec import CompactionSpec, Step, Task
+from keyfold.journey import FileAtLevel, Merged, Split
+from keyfold.options import FIRST_ROW, TableOptions
+from keyfold.read.cuts import cuts
+from keyfold.read.files import store_of
+from keyfold.read.paths import bucket_path
+from keyfold.read.planner import keyed, schemas_of
+from keyfold.read.sections import KeyedFile, runs
+from keyfold.storage.entries import LiveFile, created_millis, partition_batch
+from keyfold.storage.table import Table
+
+STEP_BYTES = 1 << 30
+LEAST_PIECE = 16 << 20
+AUTO, MINOR, FULL = "auto", "minor", "full"
+STRATEGIES = (AUTO, MINOR, FULL)
+
+Values = tuple[Any, ...]
+Place = tuple[Values, int]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is to be compacted: `auto` after a write, `minor` and `full` by hand.
+
+    `max_bytes` bounds what is read; `touched` are the buckets a write went to, None for all;
+    `parallelism` is the number of tasks that run at a time.
+    """
+
+    strategy: str
+    partitions: Callable[[Values], bool] | None = None
+    max_bytes: int | None = None
+    touched: frozenset[Place] | None = None
+    parallelism: int = 1
+
+
+@dataclass(frozen=True)
+class PlannedStep:
+    """A step, its tasks, and what they read."""
+
+    step: Step
+    tasks: tuple[Task, ...]
+    files: int
+    bytes: int
+    rows: int
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    """A pick of one bucket, and what becomes of its files."""
+
+    place: Place
+    total_buckets: int
+    picked: Sequence[BucketRun]
+    stays: Sequence[BucketRun]
+    level: int
+    work: Work
+
+
+def plan(table: Table, asked: Asked) -> tuple[CompactionSpec, list[PlannedStep]]:
+    """The steps of a compaction of the table's snapshot; none where nothing needs it."""
+    options = table.options
+    files = table.live_files(partition_filter=asked.partitions)
+    by_place: dict[Place, list[LiveFile]] = {}
+    for file in files:
+        place = (file.partition, file.bucket)
+        if asked.touched is None or place in asked.touched:
+            by_place.setdefault(place, []).append(file)
+    chosen = list(_chosen(options, asked, by_place))
+    chunks = [(one, chunk) for one in chosen for chunk in _chunks(one.work)]
+    if asked.strategy == FULL and asked.max_bytes is not None:
+        chunks = _within(chunks, asked.max_bytes)
+    size = sum(group.bytes for _, chunk in chunks for group in chunk.groups)
+    piece = max(LEAST_PIECE, min(size // asked.parallelism, options.target_file_size))
+    steps = [_step(table, options, one, chunk, piece) for one, chunk in chunks]
+    return CompactionSpec(table.layout, schemas_of(table, files)), steps
+
+
+# ---- which files ----
+
+
+def _chosen(
+    options: TableOptions, asked: Asked, by_place: dict[Place, list[LiveFile]]
+) -> Iterator[_Chosen]:
+    """The picks, buckets of most runs first, within the bytes that are allowed."""
+    rules = Rules.of(options)
+    small = options.compaction_small_file_ratio * options.target_file_size
+    left = _allowed(options, asked)
+    buckets = {
+        place: bucket_runs([keyed(file, options) for file in files])
+        for place, files in by_place.items()
+    }
+    for place, found in sorted(buckets.items(), key=lambda item: -len(item[1])):
+        files = by_place[place]
+        due = _is_due(files, rules, options)
+        wanted = _wanted(options, asked, rules, found, due)
+        fitting = _fitting(options, asked, rules, found, small, wanted, left)
+        if fitting is None:
+            continue
+        count, level, todo = fitting
+        left -= todo.bytes
+        if todo.groups or todo.upgraded:
+            total = files[0].total_buckets
+            yield _Chosen(place, total, found[:count], found[count:], level, todo)
+
+
+def _allowed(options: TableOptions, asked: Asked) -> float:
+    if asked.strategy == FULL or (asked.max_bytes is None and asked.strategy == MINOR):
+        return math.inf
+    return options.compaction_write_budget if asked.max_bytes is None else asked.max_bytes
+
+
+def _wanted(
+    options: TableOptions, asked: Asked, rules: Rules, found: Sequence[BucketRun], due: bool
+) -> Pick | None:
+    if asked.strategy == FULL:
+        return Pick(len(found), rules.top)
+    wanted = pick(found, rules, is_due=due)
+    if wanted is None and options.merge_engine == FIRST_ROW:
+        # Paimon's batch readers do not see level 0 of such tables.
+        wanted = pick_level_0(found, rules)
+    return None if wanted is None else whole(found, rules, wanted)
+
+
+def _fitting(
+    options: TableOptions,
+    asked: Asked,
+    rules: Rules,
+    found: Sequence[BucketRun],
+    small: float,
+    wanted: Pick | None,
+    left: float,
+) -> tuple[int, int, Work] | None:
+    """The pick, or the newest runs of it that are within what is left; None for nothing."""
+    if wanted is None:
+        return None
+    todo = _work(found, wanted, small)
+    must = asked.strategy == AUTO and (
+        len(found) >= rules.stop or options.merge_engine == FIRST_ROW
+    )
+    if todo.bytes <= left or must:
+        return wanted.count, wanted.level, todo
+    for count in range(wanted.count - 1, 1, -1):
+        less = whole(found, rules, unit(found, rules, count))
+        todo = _work(found, less, small)
+        if less.count < wanted.count and todo.bytes <= left:
+            return less.count, less.level, todo
+    return None
+
+
+def _work(found: Sequence[BucketRun], wanted: Pick, small: float) -> Work:
+    return work(found[: wanted.count], found[wanted.count :], wanted.level, small)
+
+
+def _is_due(files: Sequence[LiveFile], rules: Rules, options: TableOptions) -> bool:
+    """Whether `compaction.optimization-interval` has passed since files came to the top level."""
+    if options.compaction_interval is None:
+        return False
+    last = max((created_millis(file) for file in files if file.level == rules.top), default=0)
+    return time.time() * 1000 - last > options.compaction_interval * 1000
+
+
+# ---- steps and tasks ----
+
+
+def _chunks(todo: Work) -> Iterator[Work]:
+    """The work cut into commits; what only changes its level goes with the first."""
+    upgraded, held, size = todo.upgraded, list[Group](), 0
+    for group in (part for whole_group in todo.groups for part in _cut(whole_group, STEP_BYTES)):
+        if held and size + group.bytes > STEP_BYTES:
+            yield Work(tuple(held), upgraded)
+            upgraded, held, size = (), [], 0
+        held.append(group)
+        size += group.bytes
+    if held or upgraded:
+        yield Work(tuple(held), upgraded)
+
+
+def _cut(group: Group, most: float) -> Iterator[Group]:
+    """The group as groups of neighbouring sections of at most `most` bytes, or one section."""
+    start, size = 0, 0
+    for place, section in enumerate(group.sections):
+        weight = sum(one.file.size for one in section)
+        if place > start and size + weight > most:
+            yield Group(group.sections[start:place], group.oldest[start:place])
+            start, size = place, 0
+        size += weight
+    yield Group(group.sections[start:], group.oldest[start:])
+
+
+def _within(chunks: Sequence[tuple[_Chosen, Work]], most: int) -> list[tuple[_Chosen, Work]]:
+    found, left = [], most
+    for one, chunk in chunks:
+        if chunk.bytes <= left:
+            left -= chunk.bytes
+            found.append((one, chunk))
+    return found
+
+
+def _step(
+    table: Table, options: TableOptions, one: _Chosen, chunk: Work, piece: int
+) -> PlannedStep:
+    (values, bucket), layout = one.place, table.layout
+    partition = partition_batch(layout, values)
+    base = Split(partition, bucket, bucket_path(layout, partition, bucket), ())
+    tasks = [
+        task
+        for group in chunk.groups
+        for part in _cut(group, piece)
+        for task in _tasks(table, options, one, base, part, piece)
+    ]
+    merged = tuple(
+        Merged(_names(section), oldest)
+        for group in chunk.groups
+        for section, oldest in zip(group.sections, group.oldest, strict=True)
+    )
+    files = [f for group in chunk.groups for f in group.files] + list(chunk.upgraded)
+    return PlannedStep(
+        Step(
+            str(uuid.uuid4()),
+            partition,
+            bucket,
+            one.total_buckets,
+            one.level,
+            merged,
+            _names(chunk.upgraded),
+        ),
+        tuple(tasks) or (Task(base, one.level, ()),),
+        len(files),
+        sum(f.file.size for f in files),
+        sum(f.file.rows for f in files),
+    )
+
+
+def _names(files: Iterable[KeyedFile]) -> tuple[FileAtLevel, ...]:
+    return tuple((one.file.name, one.file.level) for one in files)
+
+
+def _tasks(
+    table: Table, options: TableOptions, one: _Chosen, base: Split, group: Group, piece: int
+) -> Iterator[Task]:
+    """One task, or for a single large section one a key range."""
+    split = replace(base, sections=tuple(runs(section) for section in group.sections))
+    below = _below(base, one, group) if options.merge_engine == FIRST_ROW else None
+    pieces = math.ceil(group.bytes / piece) if len(group.sections) == 1 else 1
+    if pieces < 2:
+        yield Task(split, one.level, group.oldest, below)
+        return
+    store = store_of(base.path, table.layout.options)
+    ends = cuts(table.layout, store, base.path, group.sections[0], pieces)
+    for after, until in zip([None, *ends], [*ends, None], strict=True):
+        cut = replace(split, after=after, until=until)
+        under = None if below is None else replace(below, after=after, until=until)
+        yield Task(cut, one.level, group.oldest, under)
+
+
+def _below(base: Split, one: _Chosen, group: Group) -> Split | None:
+    """The files that stay and hold keys of the group's range, as the runs of one section."""
+    range_of = Intervals(group.files)
+    files = [
+        stays for run in one.stays for stays in run.files if range_of.touch(stays.first, stays.last)
+    ]
+    return replace(base, sections=(runs(files),)) if files else None

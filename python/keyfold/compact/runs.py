@@ -1,0 +1,88 @@
+"""The runs of a bucket in the order they are picked, and what a pick must not tear apart."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+
+from keyfold.compact.pick import Pick, Rules, unit
+from keyfold.read.sections import Key, KeyedFile, disjoint
+
+
+@dataclass(frozen=True)
+class BucketRun:
+    """Files with disjoint keys: of one level above 0, or of one job on level 0; in key order."""
+
+    level: int
+    files: tuple[KeyedFile, ...]
+
+    @cached_property
+    def bytes(self) -> int:
+        return sum(keyed.file.size for keyed in self.files)
+
+    @cached_property
+    def sequence(self) -> tuple[int, int]:
+        """The least and the greatest sequence number."""
+        files = [keyed.file for keyed in self.files]
+        return min(f.min_sequence for f in files), max(f.max_sequence for f in files)
+
+
+def bucket_runs(files: Sequence[KeyedFile]) -> list[BucketRun]:
+    """Newest first: level 0 by greatest sequence number, then the levels above, ascending."""
+    by_origin: dict[tuple[int, int, int], list[KeyedFile]] = {}
+    for keyed in files:
+        file = keyed.file
+        numbers = (0, 0) if file.level else (file.max_sequence, file.min_sequence)
+        by_origin.setdefault((file.level, -numbers[0], -numbers[1]), []).append(keyed)
+    return [
+        BucketRun(origin[0], run)
+        for origin in sorted(by_origin)
+        for run in disjoint(by_origin[origin])
+    ]
+
+
+def whole(runs: Sequence[BucketRun], rules: Rules, found: Pick) -> Pick:
+    """The pick and the runs that can't be left behind: where keys touch, every picked file is
+    newer than every file that stays.
+    """
+    count = found.count
+    while (torn := _torn(runs, count)) is not None:
+        count = unit(runs, rules, torn + 1).count
+    return found if count == found.count else unit(runs, rules, count)
+
+
+def _torn(runs: Sequence[BucketRun], count: int) -> int | None:
+    """The oldest run with a file that is not older than a picked file whose keys it touches."""
+    oldest = min((run.sequence[0] for run in runs[:count]), default=0)
+    for place in range(len(runs) - 1, count - 1, -1):
+        if runs[place].sequence[1] >= oldest and _is_torn(runs[:count], runs[place]):
+            return place
+    return None
+
+
+def _is_torn(picked: Sequence[BucketRun], stays: BucketRun) -> bool:
+    ends = [keyed.last for keyed in stays.files]
+    for keyed in (keyed for run in picked for keyed in run.files):
+        for other in stays.files[bisect_left(ends, keyed.first) :]:
+            if other.first > keyed.last:
+                break
+            if keyed.file.min_sequence <= other.file.max_sequence:
+                return True
+    return False
+
+
+class Intervals:
+    """Key ranges of files, to ask whether any touches another range."""
+
+    def __init__(self, files: Sequence[KeyedFile]) -> None:
+        ordered = sorted((keyed.first, keyed.last) for keyed in files)
+        self._firsts = [first for first, _ in ordered]
+        self._reach = list(accumulate((last for _, last in ordered), max))
+
+    def touch(self, first: Key, last: Key) -> bool:
+        """Whether one of them holds a key from `first` to `last`, both included."""
+        place = bisect_right(self._firsts, last)
+        return place > 0 and self._reach[place - 1] >= first

@@ -1,0 +1,72 @@
+"""Compactions of tables in a temporary warehouse, through the questions a JVM would ask."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from keyfold.journey import batch_to_text
+from keyfold.storage.entries import partition_batch
+from keyfold.storage.table import Table
+from keyfold.worker import compact as driver
+from keyfold.worker import rewrite as executor
+from tests.storage import tables
+
+Json = dict[str, Any]
+
+
+def sent(value: Any) -> Any:
+    """What arrives of something that goes through JSON."""
+    return json.loads(json.dumps(value))
+
+
+def asked(
+    found: Table, strategy: str = "full", touched: Iterable[Any] | None = None, **more: Any
+) -> Json:
+    """A `plan_compaction` question; `touched` are (partition values, bucket)."""
+    places = None
+    if touched is not None:
+        batches = [(partition_batch(found.layout, values), bucket) for values, bucket in touched]
+        places = [[None if b is None else batch_to_text(b), bucket] for b, bucket in batches]
+    return question(found, compaction={"strategy": strategy, "touched": places} | more)
+
+
+def question(found: Table, **more: Any) -> Json:
+    """A question about the newest snapshot of a table."""
+    return sent({"table": tables.reload(found).handle, "catalog": {"options": {}}} | more)
+
+
+def plan(found: Table, strategy: str = "full", **more: Any) -> Json:
+    """The answer of `plan_compaction`."""
+    answer: Json = sent(driver.plan_compaction(asked(found, strategy, **more)))
+    return answer
+
+
+def run(planned: Json, step: Json) -> list[Json]:
+    """The answers of a step's tasks."""
+    return [
+        sent(executor.compact({"compaction": planned["compaction"], "task": task}))
+        for task in step["tasks"]
+    ]
+
+
+def commit(found: Table, planned: Json, step: Json, done: list[Json]) -> Json:
+    """The answer of `commit_compaction`."""
+    told = {"compaction": planned["compaction"], "step": step["step"]}
+    answer: Json = sent(
+        driver.commit_compaction(question(found, results=[one["files"] for one in done], **told))
+    )
+    return answer
+
+
+def compact(found: Table, strategy: str = "full", **more: Any) -> list[Json]:
+    """Plan, run and commit; the outcome of each step."""
+    planned = plan(found, strategy, **more)
+    return [commit(found, planned, step, run(planned, step)) for step in planned["steps"]]
+
+
+def levels(found: Table) -> dict[int, int]:
+    """Number of files by level."""
+    counts: dict[int, int] = {}
+    for file in tables.reload(found).live_files():
+        counts[file.level] = counts.get(file.level, 0) + 1
+    return counts
