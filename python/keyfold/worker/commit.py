@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
-from keyfold.journey import CommitMessage, WriteSpec
+from keyfold.journey import CommitMessage, Json, WriteSpec
 from keyfold.merge.plan import plan
 from keyfold.storage import commit
 from keyfold.storage.table import Table, open_handle
@@ -66,7 +66,9 @@ def sequence_of_job(highest: int) -> int:
 
 
 def commit_write(question: Frame) -> dict[str, Any]:
-    """Publish the job's files as one snapshot; its id, null where nothing changed."""
+    """Publish the job's files as one snapshot; its id, null where nothing changed, and the buckets
+    that compaction may look at now: those with new files, none in a write-only table.
+    """
     spec, messages = told(question)
     handle = question["write"]["handle"]
     table = open_handle(handle, question["catalog"]["options"], latest=True)
@@ -78,13 +80,22 @@ def commit_write(question: Frame) -> dict[str, Any]:
 
     try:
         if spec.mode == "append":
-            return {"snapshot": commit.append(table, spec, messages, again)}
-        return {"snapshot": commit.overwrite(table, spec, messages, replaced(table, spec), again)}
+            snapshot = commit.append(table, spec, messages, again)
+        else:
+            snapshot = commit.overwrite(table, spec, messages, replaced(table, spec), again)
     except BaseException:
         # abort_write will name the files of before, not these.
         if commit.is_abandonable(spec.job):
             writer.abandon(spec, rewritten)
         raise
+    write_only = table.options.write_only
+    return {"snapshot": snapshot, "touched": [] if write_only else touched(question["messages"])}
+
+
+def touched(messages: Sequence[Sequence[Json]]) -> list[list[Any]]:
+    """The partition (a batch as text, or null) and bucket of all tasks' files, each once."""
+    places = [(message["partition"], message["bucket"]) for task in messages for message in task]
+    return [list(place) for place in dict.fromkeys(places)]
 
 
 def replaced(table: Table, spec: WriteSpec) -> Literal["all", "dynamic"] | Replaces:

@@ -4,8 +4,14 @@ import java.io.RandomAccessFile
 import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.{Files, Path}
 
-/** Both sides: the end of what a Python process wrote to its standard error. */
+/** Both sides: what is shown of a failure, and the end of what a Python process wrote to its standard error. */
 object Errors {
+  /** A failure for a line of a log or a row of a result: without traceback. */
+  def sentence(failure: Throwable): String = failure match {
+    case ours: KeyfoldException => ours.sentence
+    case _ => Option(failure.getMessage).getOrElse(failure.toString)
+  }
+
   private val TailBytes = 4000
   private val FateWaitMillis = 1000L
 

@@ -1,9 +1,12 @@
 package keyfold.spark
 
+import com.fasterxml.jackson.databind.JsonNode
 import org.apache.spark.sql.connector.write.{BatchWrite, DataWriterFactory, PhysicalWriteInfo, WriterCommitMessage}
 import org.apache.spark.sql.types.StructType
 
-/** Driver side: one job of a write: planned once, then committed or aborted once. */
+/** Driver side: one job of a write: planned once, then committed or aborted once. A commit is followed by
+  * the compaction of what it touched.
+  */
 final class KeyfoldBatchWrite(write: KeyfoldWrite, schema: StructType) extends BatchWrite {
   private lazy val planned: String = write.planned()
 
@@ -11,16 +14,17 @@ final class KeyfoldBatchWrite(write: KeyfoldWrite, schema: StructType) extends B
     KeyfoldWriterFactory(planned, schema)
 
   override def commit(messages: Array[WriterCommitMessage]): Unit = {
-    finish("commit_write", messages)
+    val committed = finish("commit_write", messages)
     val told = messages.toSeq.collect { case KeyfoldCommitMessage(_, metrics) => Json.parse(metrics) }
     write.figures = WriteMetrics.ofJob(told)
+    AfterWrite.compact(write.table, Json.items(committed.get("touched")))
   }
 
-  override def abort(messages: Array[WriterCommitMessage]): Unit = finish("abort_write", messages)
+  override def abort(messages: Array[WriterCommitMessage]): Unit = finish("abort_write", messages): Unit
 
-  private def finish(question: String, messages: Array[WriterCommitMessage]): Unit = {
+  private def finish(question: String, messages: Array[WriterCommitMessage]): JsonNode = {
     val told = messages.toSeq.collect { case KeyfoldCommitMessage(json, _) => Json.parse(json) }
-    write.table.questions.ask(question, "write" -> Json.parse(planned), "messages" -> told): Unit
+    write.table.questions.ask(question, "write" -> Json.parse(planned), "messages" -> told)
   }
 }
 

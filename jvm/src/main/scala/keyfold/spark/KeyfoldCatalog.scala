@@ -10,7 +10,8 @@ import org.apache.spark.sql.keyfold.Refusal
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /** Driver side: `spark.sql.catalog.<name> = keyfold.spark.KeyfoldCatalog`; every answer is Python's. */
-final class KeyfoldCatalog extends StagingTableCatalog with KeyfoldNamespaces with KeyfoldFunctions {
+final class KeyfoldCatalog extends StagingTableCatalog with KeyfoldNamespaces with KeyfoldFunctions
+    with KeyfoldProcedures {
   private var catalog: CatalogQuestions = _
 
   override protected def questions: CatalogQuestions = catalog
