@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import pyarrow as pa
+
 from keyfold.compact.groups import Group, Work, work
 from keyfold.compact.pick import Pick, Rules, pick, pick_level_0, unit
 from keyfold.compact.runs import BucketRun, Intervals, bucket_runs, whole
@@ -255,14 +257,15 @@ def _tasks(
     table: Table, options: TableOptions, one: _Chosen, base: Split, group: Group, piece: int
 ) -> Iterator[Task]:
     """One task, or for a single large section one a key range."""
-    split = replace(base, sections=tuple(runs(section) for section in group.sections))
     below = _below(base, one, group) if options.merge_engine == FIRST_ROW else None
+    if below is not None:
+        group = Group((group.files,), (False,))
+    split = replace(base, sections=tuple(runs(section) for section in group.sections))
     pieces = math.ceil(group.bytes / piece) if len(group.sections) == 1 else 1
-    if pieces < 2:
-        yield Task(split, one.level, group.oldest, below)
-        return
-    store = store_of(base.path, table.layout.options)
-    ends = cuts(table.layout, store, base.path, group.sections[0], pieces)
+    ends: list[pa.RecordBatch] = []
+    if pieces > 1:
+        store = store_of(base.path, table.layout.options)
+        ends = cuts(table.layout, store, base.path, group.sections[0], pieces)
     for after, until in zip([None, *ends], [*ends, None], strict=True):
         cut = replace(split, after=after, until=until)
         under = None if below is None else replace(below, after=after, until=until)
@@ -270,9 +273,13 @@ def _tasks(
 
 
 def _below(base: Split, one: _Chosen, group: Group) -> Split | None:
-    """The files that stay and hold keys of the group's range, as the runs of one section."""
+    """The files that stay and hold keys of the group's range, as the runs of one section; None
+    where a record that overwrites may win over them.
+    """
     range_of = Intervals(group.files)
     files = [
         stays for run in one.stays for stays in run.files if range_of.touch(stays.first, stays.last)
     ]
-    return replace(base, sections=(runs(files),)) if files else None
+    if not files or any(keyed.file.is_marked for keyed in group.files):
+        return None
+    return replace(base, sections=(runs(files),))

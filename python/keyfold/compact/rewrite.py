@@ -5,12 +5,15 @@ side).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from keyfold.compact.spec import CompactionSpec, Task
-from keyfold.journey import CommitMessage, FileMeta, Run, ScanSpec, Section
+from keyfold.journey import SEQUENCE, CommitMessage, FileMeta, Run, ScanSpec, Section
+from keyfold.layout import TableLayout
 from keyfold.merge.plan import MergePlan, plan
 from keyfold.merge.run import SortedRun, merge_runs
 from keyfold.metering import each
@@ -18,8 +21,11 @@ from keyfold.options import parse
 from keyfold.read.files import store_of
 from keyfold.read.keyrange import KeyRange
 from keyfold.read.parquet import Wanted, read_file
+from keyfold.types import with_nullability
 from keyfold.write.parquet import Target, write_files
 from keyfold.write.writer import file_names
+
+OLDER = -1  # no record has this number
 
 
 def rewrite(spec: CompactionSpec, task: Task) -> CommitMessage:
@@ -53,21 +59,57 @@ class _Merging:
 
     def _merged(self, section: Section, oldest: bool) -> Iterator[pa.RecordBatch]:
         runs = [SortedRun(self._rows(run), _sequence(run)) for run in section]
+        if self._task.below is not None:
+            return self._new_keys(runs, self._task.below.sections[0])
         return merge_runs(
             self._plan, runs, system_columns=True, drop_deletes=oldest, has_oldest=oldest
         )
 
+    def _new_keys(self, runs: list[SortedRun], below: Section) -> Iterator[pa.RecordBatch]:
+        """First-row: the rows whose key no older file holds, as Paimon's readers take each file of
+        a level above 0 for rows of its own. Of the older files keys are read, no values.
+        """
+        merge = plan(_with_nullable_values(self._scan.layout), self._scan.columns)
+        older = [SortedRun(self._keys(run), (OLDER, OLDER)) for run in below]
+        for batch in merge_runs(merge, older + runs, system_columns=True, has_oldest=False):
+            is_new = pc.not_equal(batch.column(SEQUENCE), OLDER)
+            yield batch.filter(is_new)
+
+    def _keys(self, run: Run) -> Iterator[pa.RecordBatch]:
+        layout = self._scan.layout
+        schema = _with_nullable_values(layout).arrow_schema
+        for batch in self._read(run, Wanted(layout.key)):
+            arrays = [
+                batch.column(field.name)
+                if field.name in layout.key
+                else pa.nulls(batch.num_rows, field.type)
+                for field in schema
+            ]
+            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
     def _rows(self, run: Run) -> Iterator[pa.RecordBatch]:
         # Rows of one number need no column of it: the merge gives them the greatest of the run.
-        is_one = len({number for file in run for number in (file.min_sequence, file.max_sequence)})
-        keep = None
+        numbers = {number for file in run for number in (file.min_sequence, file.max_sequence)}
+        return self._read(run, Wanted(self._plan.reads, sequence=len(numbers) > 1))
+
+    def _read(self, run: Run, wanted: Wanted) -> Iterator[pa.RecordBatch]:
         if self._range is not None:
             keep = partial(self._range.may_hold, lead=self._scan.layout.key[0])
-        wanted = Wanted(self._plan.reads, sequence=is_one > 1, keep=keep)
+            wanted = replace(wanted, keep=keep)
         for file in run:
             read = read_file(self._scan, self._store, self._path, file, wanted)
             for batch in each("decode", read):
                 yield batch if self._range is None else self._range.cut(batch)
+
+
+def _with_nullable_values(layout: TableLayout) -> TableLayout:
+    columns = [
+        column
+        if column.name in layout.key
+        else replace(column, type=with_nullability(column.type, nullable=True))
+        for column in layout.columns
+    ]
+    return replace(layout, columns=tuple(columns))
 
 
 def _sequence(run: Run) -> tuple[int, int]:
