@@ -1,11 +1,14 @@
 """Random tables of every engine, random records and cuts, for the tests of engines."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from random import Random
 
 import pyarrow as pa
 
 from keyfold.layout import TableLayout
+from keyfold.merge.deferred import Deferred
+from keyfold.merge.plan import MergePlan
 from keyfold.testing.definitions import Record
 from keyfold.testing.tables import layout
 from keyfold.testing.values import ATOMIC, same, value
@@ -104,6 +107,22 @@ def cut(random: Random, batches: Sequence[pa.RecordBatch]) -> Iterator[pa.Record
             start = max(stop, start + 1) if start == stop == part.num_rows else stop
             if stop >= part.num_rows:
                 break
+
+
+def deferred(
+    random: Random, merge: MergePlan, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch | Deferred]:
+    """The same rows, some decoded as far as the plan's order needs."""
+    for part in batches:
+        rest = [name for name in merge.reads if name not in merge.decide]
+        if random.random() < 0.3 or not rest:
+            yield part
+            continue
+        at = random.randrange(part.num_rows + 1)
+        decided = part.select([name for name in part.schema.names if name not in rest])
+        whole = Deferred(decided, partial(part.select, rest), 10.0)
+        yield whole.slice(0, at)
+        yield whole.slice(at).filter(pa.array([True] * (part.num_rows - at), pa.bool_()))
 
 
 def check_same(found: Sequence[Record], expected: Sequence[Record], names: Sequence[str]) -> None:

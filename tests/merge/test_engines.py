@@ -12,7 +12,14 @@ from keyfold.errors import KeyfoldError, TableError
 from keyfold.merge import SortedRun, fold_unsorted, merge_runs, plan, run, window
 from keyfold.testing.definitions import accepted, fold, visible
 from keyfold.testing.tables import batch, layout, records
-from tests.merge.random_tables import ENGINES, check_same, cut, random_records, random_table
+from tests.merge.random_tables import (
+    ENGINES,
+    check_same,
+    cut,
+    deferred,
+    random_records,
+    random_table,
+)
 
 # What a retraction of a product may end in.
 DIVISIONS = ("/ by zero", "Non-terminating", "overflow")
@@ -36,7 +43,10 @@ def test_writing_runs_and_merging_them_is_the_definition(
     read = plan(table, output)
     try:
         stored = [fold_unsorted(merge, list(cut(random, [batch(table, w)]))) for w in writes]
-        sources = [SortedRun(cut(random, part), (i, i)) for i, part in enumerate(stored)]
+        sources = [
+            SortedRun(deferred(random, read, cut(random, part)), (i, i))
+            for i, part in enumerate(stored)
+        ]
         found = records(list(merge_runs(read, sources)))
     except KeyfoldError as error:
         words = ("does not support retraction", "does not fit", "can not accept", *DIVISIONS)

@@ -8,6 +8,7 @@ import pytest
 
 from keyfold.aggregates.declare import ADD, RETRACT, SKIP
 from keyfold.kernels.buffers import ones
+from keyfold.merge.columns import Columns
 from keyfold.merge.declare import Step
 from keyfold.merge.marks import NAMED, OVERWRITTEN, Bits, Marks, marks_of, unmarked
 from keyfold.merge.touching import column_ops
@@ -75,15 +76,16 @@ def test_a_union_is_what_any_row_names() -> None:
 
 def test_operations_of_a_column() -> None:
     rows = pa.array([1, 2, None, 4, 5], pa.int32())
+    columns = Columns([pa.RecordBatch.from_pydict({"a": rows})], ["a"])
     order, starts = np.arange(5), np.array([0, 5])
     named, overwritten = [None, "1", "1", "2", None], [None, None, "1", None, None]
-    step = Step({"a": rows}, None, order, starts, marked(Bits.of(FEW), named, overwritten))
+    step = Step(columns, None, order, starts, marked(Bits.of(FEW), named, overwritten))
     ops = ones(5).view(np.int8).copy()
     assert column_ops(step, "a", ops).tolist() == [SKIP, SKIP, ADD, SKIP, ADD]
     ops[4] = RETRACT
     assert column_ops(step, "a", ops).tolist() == [SKIP, SKIP, ADD, SKIP, RETRACT]
     cleared = marked(Bits.of(FEW), [None, "1", "", "2", None], overwritten)
-    step = Step({"a": rows}, None, order, starts, cleared)
+    step = Step(columns, None, order, starts, cleared)
     assert column_ops(step, "a", ops).tolist() == [SKIP, SKIP, SKIP, SKIP, RETRACT]
-    plain = Step({"a": rows}, None, order, starts)
+    plain = Step(columns, None, order, starts)
     assert column_ops(plain, "a", ops) is ops

@@ -9,7 +9,7 @@ from keyfold.kernels.groups import group_starts
 from keyfold.kernels.order import sort_order
 from keyfold.merge import kinds as row_kinds
 from keyfold.merge.accepted import accepted
-from keyfold.merge.columns import combine, indices, sliced, take
+from keyfold.merge.columns import Columns, combine, indices, sliced, take
 from keyfold.merge.declare import Step
 from keyfold.merge.kinds import SEQUENCE_NUMBER, VALUE_KIND
 from keyfold.merge.marks import FIELDS, marks_of
@@ -37,7 +37,7 @@ def fold_unsorted(
     rows = accepted(plan, kinds, sum(batch.num_rows for batch in batches), marks)
     if not len(rows):
         return []
-    columns = {name: combine([batch.column(name) for batch in batches]) for name in plan.reads}
+    columns = Columns(batches, plan.reads)
     ordinals = None if ordinal is None else combine([batch.column(ordinal) for batch in batches])
     by_fields = marks is None or not marks.has_whole
     rows = sort_rows(plan, columns, ordinals, rows, by_fields=by_fields)

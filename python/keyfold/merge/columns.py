@@ -1,11 +1,14 @@
 """Column results: each output column is taken once, from the rows that won."""
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from keyfold.kernels.buffers import Rows, pack
+from keyfold.merge.deferred import Deferred
 
 _UNCHECKED = pc.TakeOptions(boundscheck=False)
 _WIDE = {pa.utf8(): pa.large_utf8(), pa.binary(): pa.large_binary()}
@@ -38,6 +41,64 @@ def combine(parts: list[pa.Array]) -> pa.Array:
     if wide is not None and sum(part.nbytes for part in parts) > _MOST_BYTES:
         parts = [part.cast(wide) for part in parts]
     return pa.concat_arrays(parts)
+
+
+class Columns(Mapping[str, pa.Array]):
+    """The columns of the rows of some batches, which follow one another. One array of a column is
+    made only if all of it is looked at; a batch of which no row is picked is not looked at.
+    """
+
+    def __init__(self, batches: Sequence[pa.RecordBatch | Deferred], names: Iterable[str]) -> None:
+        self._batches = batches
+        self._names = tuple(names)
+        self._whole: dict[str, pa.Array] = {}
+        lengths = np.array([batch.num_rows for batch in batches], dtype=np.int64)
+        self._starts = np.cumsum(lengths) - lengths
+        self._lengths = lengths
+
+    def __getitem__(self, name: str) -> pa.Array:
+        if name not in self._whole:
+            if name not in self._names:
+                raise KeyError(name)
+            self._whole[name] = combine([batch.column(name) for batch in self._batches])
+        return self._whole[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def taken(self, names: Sequence[str], picks: Rows) -> list[pa.Array]:
+        """The picked rows of columns; -1 gives null."""
+        picked = indices(picks)
+        needed, moved = list(self._batches), picked
+        if any(name not in self._whole for name in names) and len(needed) > 1:
+            is_needed = self._needed(picks)
+            if not is_needed.all():
+                needed = [b for b, flag in zip(self._batches, is_needed, strict=True) if flag]
+                moved = indices(self._moved(picks, is_needed))
+        return [
+            take(self._whole[name], picked)
+            if name in self._whole
+            else take(combine([batch.column(name) for batch in needed]), moved)
+            for name in names
+        ]
+
+    def _needed(self, picks: Rows) -> npt.NDArray[np.bool_]:
+        """Whether a row of each batch is picked."""
+        is_picked = np.zeros(int(self._lengths.sum()) + 1, dtype=np.bool_)
+        is_picked[picks] = True
+        is_needed = np.logical_or.reduceat(is_picked[:-1], self._starts)
+        is_needed[0] |= not is_needed.any()
+        return is_needed
+
+    def _moved(self, picks: Rows, is_needed: npt.NDArray[np.bool_]) -> Rows:
+        """The picks as rows of the needed batches alone."""
+        left_out = np.where(is_needed, 0, self._lengths)
+        before = np.repeat(np.cumsum(left_out), self._lengths)
+        moved: Rows = np.where(picks < 0, -1, picks - before[picks])
+        return moved
 
 
 def sliced(arrays: list[pa.Array], schema: pa.Schema, most_rows: int) -> list[pa.RecordBatch]:

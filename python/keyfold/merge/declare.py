@@ -5,7 +5,7 @@ grouped, and gives one row a group. Groups of one row never reach it: such a row
 with its own kind.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from keyfold.kernels.buffers import Rows
 from keyfold.layout import TableLayout
+from keyfold.merge.columns import Columns
 from keyfold.merge.kinds import Kinds
 from keyfold.merge.marks import Marks
 from keyfold.options import TableOptions
@@ -25,7 +26,7 @@ class Step:
     `merge.touching.column_ops` applies them.
     """
 
-    columns: Mapping[str, pa.Array]
+    columns: Columns
     kinds: Kinds | None
     order: Rows
     starts: Rows

@@ -9,7 +9,6 @@ import numpy as np
 from keyfold.kernels.buffers import Rows, Signs
 from keyfold.kernels.jit import kernel
 from keyfold.layout import TableLayout
-from keyfold.merge.columns import indices, take
 from keyfold.merge.declare import Engine, Fold, Folded, Step
 from keyfold.merge.kinds import Kinds, is_retract
 from keyfold.merge.marks import Flags, Marks
@@ -48,8 +47,7 @@ def _fold(output: Sequence[str], ignores_deletes: bool, step: Step, drops_delete
         if drops_deletes:
             is_added = ~is_retract(kinds)
             picks, kinds = picks[is_added], kinds[is_added]
-    picked = indices(picks)
-    return Folded([take(step.columns[name], picked) for name in output], kinds, picks)
+    return Folded(step.columns.taken(output, picks), kinds, picks)
 
 
 def _fold_by_column(
@@ -58,10 +56,10 @@ def _fold_by_column(
     """Each column from the last row that names it, the kind from the last row; deletes stay."""
     if ignores_deletes and step.kinds is not None:
         step = without(step, is_retract(step.kinds) & ~marks.is_marked)
-    arrays = [
-        take(step.columns[name], indices(_last_of(step, marks.names(name) | marks.replaces(name))))
-        for name in output
-    ]
+    arrays = []
+    for name in output:
+        picks = _last_of(step, marks.names(name) | marks.replaces(name))
+        arrays += step.columns.taken([name], picks)
     kinds = None if step.kinds is None else step.kinds[step.last]
     return Folded(arrays, kinds, step.last)
 

@@ -12,7 +12,6 @@ import numpy as np
 from keyfold.errors import TableError
 from keyfold.kernels.buffers import Rows
 from keyfold.layout import TableLayout
-from keyfold.merge.columns import indices, take
 from keyfold.merge.declare import Engine, Fold, Folded, Step
 from keyfold.merge.kinds import UPDATE_BEFORE, Kinds, is_retract
 from keyfold.merge.subset import without
@@ -62,8 +61,7 @@ def _fold(
     if drops_deletes and kinds is not None:
         is_added = ~is_retract(kinds)
         picks, kinds = picks[is_added], kinds[is_added]
-    picked = indices(picks)
-    return Folded([take(step.columns[name], picked) for name in output], kinds, picks)
+    return Folded(step.columns.taken(output, picks), kinds, picks)
 
 
 def _prepare(layout: TableLayout, options: TableOptions, output: Sequence[str]) -> Fold:

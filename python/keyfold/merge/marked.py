@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from keyfold.aggregates.declare import SKIP
 from keyfold.kernels.buffers import Rows, ones, validity
-from keyfold.merge.columns import indices, keep, take
+from keyfold.merge.columns import keep
 from keyfold.merge.declare import Folded, Step
 from keyfold.merge.kinds import DELETE, INSERT, Kinds, is_retract
 from keyfold.merge.marks import Flags, Marks, unmarked
@@ -98,9 +98,8 @@ def _folded(plan: MergePlan, step: Step) -> tuple[list[pa.Array], Kinds | None, 
     if len(step.starts) - 1 < len(step.order):
         folded = plan.fold(step, False)
         return folded.arrays, folded.kinds, folded.last
-    picked = indices(step.order)
     kinds = None if step.kinds is None else step.kinds[step.order]
-    return [take(step.columns[name], picked) for name in plan.output], kinds, step.order
+    return step.columns.taken(plan.output, step.order), kinds, step.order
 
 
 def decided(plan: MergePlan, arrays: list[pa.Array], kinds: Kinds, pending: Flags) -> Kinds:

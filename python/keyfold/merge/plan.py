@@ -71,6 +71,14 @@ class MergePlan:
         self.engine.check_kinds(self.layout, self.options, kinds)
 
     @property
+    def decide(self) -> tuple[str, ...]:
+        """The columns by which rows are ordered: all that says, where `keeps_records`, which of
+        the records of a key is its result.
+        """
+        names = {*self.key, *self.options.sequence_fields}
+        return tuple(name for name in self.reads if name in names)
+
+    @property
     def keeps_records(self) -> bool:
         """Whether a result is one of the records as it came."""
         return self.engine.keeps_records

@@ -15,8 +15,9 @@ from keyfold.kernels.closed import encode_closed
 from keyfold.kernels.groups import group_starts
 from keyfold.kernels.order import merge_order
 from keyfold.merge import kinds as row_kinds
-from keyfold.merge.columns import combine, indices, keep, sliced, take
+from keyfold.merge.columns import Columns, combine, indices, keep, sliced, take
 from keyfold.merge.declare import Folded, Step
+from keyfold.merge.deferred import Deferred
 from keyfold.merge.kinds import SEQUENCE_NUMBER, VALUE_KIND, Kinds, is_retract
 from keyfold.merge.marked import decided, fold_marked, settled
 from keyfold.merge.marks import FIELDS, Marks, marks_of
@@ -36,12 +37,12 @@ _SYSTEM_FIELDS = [
 @dataclass(frozen=True)
 class SortedRun:
     """Batches sorted by key, each key once, with the columns `plan.reads`; the system columns
-    (number, kind, marks) are optional.
+    (number, kind, marks) are optional. They may be `Deferred`, with `plan.decide` decoded.
 
     `sequence` is the least and greatest sequence number of the run, both inclusive.
     """
 
-    batches: Iterator[pa.RecordBatch]
+    batches: Iterator[pa.RecordBatch | Deferred]
     sequence: tuple[int, int]
 
 
@@ -132,9 +133,7 @@ class _Merge:
     def _fold(self, pieces: Sequence[list[pa.RecordBatch]]) -> list[pa.RecordBatch]:
         lengths = [sum(batch.num_rows for batch in parts) for parts in pieces]
         flat = [batch for parts in pieces for batch in parts]
-        columns = {
-            name: combine([batch.column(name) for batch in flat]) for name in self.plan.reads
-        }
+        columns = Columns(flat, self.plan.reads)
         kinds, marks = concatenated_kinds(flat), marks_of(self.plan.bits, flat)
         keys = encode_closed([columns[name] for name in self.plan.key])
         words, order = merge_order(keys, lengths)
@@ -222,5 +221,4 @@ def _folded_step(plan: MergePlan, step: Step, *, drop_deletes: bool, has_oldest:
     if drop_deletes and kinds is not None:
         flags = ~is_retract(kinds)
         picks, kinds = picks[flags], kinds[flags]
-    picked = indices(picks)
-    return Folded([take(step.columns[name], picked) for name in plan.output], kinds, picks)
+    return Folded(step.columns.taken(plan.output, picks), kinds, picks)

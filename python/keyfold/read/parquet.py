@@ -2,13 +2,16 @@
 
 The value column of a key is read, never its `_KEY_` copy, so thin files read alike. `_VALUE_KIND`
 is read only where its statistics allow a -U or -D (the delete count of a manifest can't be trusted
-for that), and row groups whose keys a filter excludes are not decoded.
+for that), and row groups whose keys a filter excludes are not decoded. Where some columns decide
+which rows are needed, the others are decoded when a row of their row group is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 
 import numpy as np
 import pyarrow as pa
@@ -17,16 +20,16 @@ import pyarrow.parquet as pq
 from keyfold import types
 from keyfold.errors import CorruptDataError
 from keyfold.journey import KIND, SEQUENCE, DataFile, ScanSpec
+from keyfold.merge.deferred import Deferred
 from keyfold.merge.marks import FIELDS as MARKS
+from keyfold.metering import metered
 from keyfold.read.files import Store, open_input
 from keyfold.read.footers import Footer, footer_of
 from keyfold.read.mapping import Source, adapt, sources
 from keyfold.read.predicates import Range, Ranges
-from keyfold.read.sieve import Sieve
 from keyfold.read.statistics import leaf_positions, may_retract, ranges_of
 
 BATCH_ROWS = 1 << 16
-MOST_PROBED = 8
 SYSTEM = (pa.field(SEQUENCE, pa.int64(), False), pa.field(KIND, pa.int8(), False), *MARKS)
 
 
@@ -36,58 +39,121 @@ class Wanted:
     the marks of partial writes even where the file has none.
 
     `keep` says of the ranges of a row group, of key columns and of the columns `ranges`, whether
-    it may hold rows of interest; `keys` lets rows through by their keys.
+    it may hold rows of interest. `decide` are the columns that say which rows are needed; None
+    where all rows are.
     """
 
     columns: tuple[str, ...]
     sequence: bool = False
     marks: bool = False
     keep: Callable[[Ranges], bool] | None = None
-    keys: Sieve | None = None
     ranges: tuple[str, ...] = ()
+    decide: tuple[str, ...] | None = None
 
 
 def read_file(
     scan: ScanSpec, store: Store, directory: str, file: DataFile, wanted: Wanted
-) -> Iterator[pa.RecordBatch]:
+) -> Iterator[pa.RecordBatch | Deferred]:
     """Batches of `wanted.columns` in table types, then `_SEQUENCE_NUMBER` if wanted, then
     `_VALUE_KIND` (int8) if the file may hold -U or -D, then `_NAMED` and `_OVERWRITTEN` if it has
-    them. At most 64 Ki rows each.
+    them. At most 64 Ki rows each; of `wanted.decide` alone decoded, if that is given.
     """
     path = f"{directory}/{file.name}"
-    with open_input(store, path) as source:
-        try:
-            footer = footer_of(path, source)
-            opened = pq.ParquetFile(
-                source,
-                metadata=footer.metadata,
-                pre_buffer=False,
-                coerce_int96_timestamp_unit="us",
-                page_checksum_verification=False,
-            )
-        except pa.ArrowInvalid as error:
-            raise CorruptDataError(f"data file {path} is not a Parquet file: {error}") from error
-        found = sources(scan, file.schema_id, wanted.columns)
-        leaves = leaf_positions(opened.metadata)
-        groups = _groups(footer, leaves, scan, file, wanted)
-        if wanted.keys is not None and wanted.keys.predicates and len(groups) <= MOST_PROBED:
-            held = sources(scan, file.schema_id, wanted.keys.columns)
-            groups = [group for group in groups if _holds_any(opened, group, held, wanted.keys)]
-        system = [SEQUENCE] if wanted.sequence else []
-        if _may_hold_deletes(opened.metadata, leaves, groups):
-            system.append(KIND)
-        system += [field.name for field in MARKS] if file.is_marked else []
-        number = _common_number(file)
+    # Nobody closes the file: rows may be decoded for as long as something refers to them.
+    source = open_input(store, path)
+    try:
+        footer = footer_of(path, source)
+        opened = pq.ParquetFile(
+            source,
+            metadata=footer.metadata,
+            pre_buffer=False,
+            coerce_int96_timestamp_unit="us",
+            page_checksum_verification=False,
+        )
+    except pa.ArrowInvalid as error:
+        raise CorruptDataError(f"data file {path} is not a Parquet file: {error}") from error
+    found = sources(scan, file.schema_id, wanted.columns)
+    leaves = leaf_positions(opened.metadata)
+    groups = _groups(footer, leaves, scan, file, wanted)
+    system = [SEQUENCE] if wanted.sequence else []
+    if _may_hold_deletes(opened.metadata, leaves, groups):
+        system.append(KIND)
+    system += [field.name for field in MARKS] if file.is_marked else []
+    decide = wanted.columns if wanted.decide is None else wanted.decide
+    first = _Columns(opened, _of(found, decide, True), system, _common_number(file))
+    rest = _Columns(opened, _of(found, decide, False), (), None)
+    batches = _deferred(first, rest, groups) if rest.found else first.batches(groups)
+    for batch in batches:
+        yield _with_marks(batch) if wanted.marks and not file.is_marked else batch
+
+
+def _of(found: Sequence[Source], names: Collection[str], belongs: bool) -> tuple[Source, ...]:
+    return tuple(source for source in found if (source.target.name in names) == belongs)
+
+
+def _deferred(first: _Columns, rest: _Columns, groups: Sequence[int]) -> Iterator[Deferred]:
+    for group in groups:
+        later, row_bytes = _Later(rest, group), rest.row_bytes(group)
+        for place, batch in enumerate(first.batches([group])):
+            yield Deferred(batch, cache(partial(later.batch, place)), row_bytes)
+
+
+class _Columns:
+    """Some columns of an open file."""
+
+    def __init__(
+        self,
+        opened: pq.ParquetFile,
+        found: tuple[Source, ...],
+        system: Sequence[str],
+        number: int | None,
+    ) -> None:
+        self._opened = opened
+        self.found = found
+        self._number = number
+        self._schema = _schema(found, system)
         names = [source.name for source in found if source.stored is not None]
         names += [name for name in system if name != SEQUENCE or number is None]
         # A file that lacks every wanted column still says how many rows there are.
-        batches = opened.iter_batches(
-            batch_size=BATCH_ROWS, row_groups=groups, columns=names or [SEQUENCE], use_threads=False
+        self._names = names or [SEQUENCE]
+
+    def batches(self, groups: Sequence[int]) -> Iterator[pa.RecordBatch]:
+        """The rows of some row groups."""
+        for batch in self._opened.iter_batches(
+            batch_size=BATCH_ROWS, row_groups=groups, columns=self._names, use_threads=False
+        ):
+            yield _adapted(batch, self.found, self._schema, self._number)
+
+    def row_bytes(self, group: int) -> float:
+        """About what a row of a row group takes, decoded."""
+        metadata = self._opened.metadata.row_group(group)
+        wanted = set(self._names)
+        chunks = map(metadata.column, range(metadata.num_columns))
+        stored = sum(
+            max(chunk.total_uncompressed_size, 8 * metadata.num_rows)
+            for chunk in chunks
+            if chunk.path_in_schema.split(".")[0] in wanted
         )
-        schema = _schema(found, system)
-        for batch in batches:
-            adapted = _adapted(batch, found, schema, number)
-            yield _with_marks(adapted) if wanted.marks and not file.is_marked else adapted
+        return float(stored / max(metadata.num_rows, 1))
+
+
+class _Later:
+    """The columns of one row group that don't decide."""
+
+    def __init__(self, columns: _Columns, group: int) -> None:
+        self._columns = columns
+        self._group = group
+        self._batches: Iterator[pa.RecordBatch] = iter(())
+        self._next = 0
+
+    def batch(self, place: int) -> pa.RecordBatch:
+        """The rows of the batch at this place; asked for in their order each is decoded once."""
+        with metered("decode"):
+            if place < self._next or not self._next:
+                self._batches, self._next = self._columns.batches([self._group]), 0
+            batch = next(itertools.islice(self._batches, place - self._next, None))
+            self._next = place + 1
+        return batch
 
 
 def _groups(
@@ -109,20 +175,6 @@ def _groups(
 
     known = footer.once(found, ranges)
     return [group for group in everything if keep(known[group])]
-
-
-def _holds_any(opened: pq.ParquetFile, group: int, held: Sequence[Source], keys: Sieve) -> bool:
-    """Whether a row group has a key that passes: its key columns are decoded alone, a fraction of
-    what its rows cost.
-    """
-    names = [source.name for source in held if source.stored is not None]
-    if not names:
-        return True
-    schema = _schema(held, [])
-    batches = opened.iter_batches(
-        batch_size=BATCH_ROWS, row_groups=[group], columns=names, use_threads=False
-    )
-    return any(keys.kept(_adapted(batch, held, schema, None)).num_rows for batch in batches)
 
 
 def _may_hold_deletes(

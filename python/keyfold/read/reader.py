@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from keyfold.journey import KIND, Json, Run, ScanSpec, Section, Split
+from keyfold.merge.deferred import Deferred
 from keyfold.merge.plan import MergePlan, plan
 from keyfold.merge.run import SortedRun, merge_runs
 from keyfold.metering import count, each, reach
@@ -60,7 +61,14 @@ class _Source:
 
     def _merged(self, section: Section, merge: MergePlan) -> Iterator[pa.RecordBatch]:
         keep = self._keep if self._is_filtered else None
-        wanted = Wanted(merge.reads, needs_sequence(section), keep=keep, keys=self._keys)
+        is_marked = any(file.is_marked for run in section for file in run)
+        decides = (merge.keeps_records or self._keys.predicates) and not is_marked
+        wanted = Wanted(
+            merge.reads,
+            needs_sequence(section),
+            keep=keep,
+            decide=merge.decide if decides else None,
+        )
         runs = [SortedRun(self._batches(run, wanted), _sequences(run)) for run in section]
         return merge_runs(merge, runs)
 
@@ -77,7 +85,8 @@ class _Source:
         keep, filters = None, (*self._scan.key_filter, *self._values.predicates)
         if filters or self._range is not None:
             keep = partial(_may_matter, filters, self._range, self._scan.layout.key[0])
-        wanted = Wanted(columns, keep=keep, keys=self._keys, ranges=self._values.columns)
+        decide = {*needed, *self._values.columns} if filters else columns
+        wanted = Wanted(columns, keep=keep, ranges=self._values.columns, decide=tuple(decide))
         schema = pa.schema([self._scan.layout.column(n).arrow_field for n in self._scan.columns])
         for batch in self._batches(run, wanted):
             kept = self._values.kept(_without_deletes(batch))
@@ -88,7 +97,7 @@ class _Source:
     def _is_filtered(self) -> bool:
         return bool(self._scan.key_filter) or self._range is not None
 
-    def _batches(self, run: Run, wanted: Wanted) -> Iterator[pa.RecordBatch]:
+    def _batches(self, run: Run, wanted: Wanted) -> Iterator[pa.RecordBatch | Deferred]:
         for file in run:
             read = read_file(self._scan, self._store, self._split.path, file, wanted)
             for batch in each("decode", read):
@@ -111,7 +120,7 @@ def _may_matter(
     return all(may_be_true(predicate, ranges) for predicate in filters)
 
 
-def _without_deletes(batch: pa.RecordBatch) -> pa.RecordBatch:
+def _without_deletes(batch: pa.RecordBatch | Deferred) -> pa.RecordBatch | Deferred:
     place = batch.schema.get_field_index(KIND)
     if place < 0:
         return batch

@@ -1,0 +1,81 @@
+"""Rows of which only the columns that decide are decoded so far.
+
+They stand where a record batch does until it is known which rows win: cut, filtered and put in
+order by their keys. Row groups without a winner are never decoded any further.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+
+class Deferred:
+    """Some rows of a batch: `decided` holds these rows' columns that are decoded, `rest` makes the
+    other columns of the whole batch, of which these rows are those from `start` on, or `places`.
+
+    `row_bytes` is about what a row of the rest takes once it is decoded.
+    """
+
+    def __init__(
+        self,
+        decided: pa.RecordBatch,
+        rest: Callable[[], pa.RecordBatch],
+        row_bytes: float,
+        start: int = 0,
+        places: pa.Array | None = None,
+    ) -> None:
+        self._decided = decided
+        self._rest = rest
+        self._row_bytes = row_bytes
+        self._start = start
+        self._places = places
+
+    @property
+    def num_rows(self) -> int:
+        """How many rows these are."""
+        return int(self._decided.num_rows)
+
+    @property
+    def nbytes(self) -> int:
+        """About how many bytes they take once all columns are decoded."""
+        return int(self._decided.nbytes + self._row_bytes * self.num_rows)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The fields that are decoded: every system column is among them."""
+        return self._decided.schema
+
+    def column(self, which: str | int) -> pa.Array:
+        """A column by name, or a decoded one by its place in `schema`."""
+        if isinstance(which, int) or self.schema.get_field_index(which) >= 0:
+            return self._decided.column(which)
+        column = self._rest().column(which)
+        if self._places is not None:
+            return column.take(self._places)
+        return column.slice(self._start, self.num_rows)
+
+    def slice(self, start: int = 0, length: int | None = None) -> Deferred:
+        """Rows from `start` on, at most `length`."""
+        places = None if self._places is None else self._places.slice(start, length)
+        decided = self._decided.slice(start, length)
+        return Deferred(decided, self._rest, self._row_bytes, self._start + start, places)
+
+    def filter(self, passes: pa.Array) -> Deferred:
+        """The rows for which `passes` is true."""
+        places = self._places
+        if places is None:
+            places = pa.array(np.arange(self._start, self._start + self.num_rows))
+        decided = self._decided.filter(passes)
+        return Deferred(decided, self._rest, self._row_bytes, 0, places.filter(passes))
+
+    def select(self, names: Sequence[str]) -> pa.RecordBatch:
+        """These columns, decoded."""
+        fields = [self._holder(name).schema.field(name) for name in names]
+        arrays = [self.column(name) for name in names]
+        return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+
+    def _holder(self, name: str) -> pa.RecordBatch:
+        return self._decided if self.schema.get_field_index(name) >= 0 else self._rest()

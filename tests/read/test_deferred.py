@@ -1,0 +1,94 @@
+"""Value columns are decoded only for row groups that hold a winner: others may hold anything."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from keyfold.journey import DataFile, ScanSpec, Split
+from keyfold.layout import TableLayout
+from keyfold.read.reader import read
+from keyfold.write.writer import write
+from tests.read import harness
+
+COLUMNS = (("k", "BIGINT NOT NULL"), ("v", "STRING"), ("w", "DOUBLE"))
+ROWS, GROUP = 4096, 1024
+
+
+def made(folder: Path, engine: dict[str, str]) -> TableLayout:
+    options = {"keyfold.row-group.rows": str(GROUP)} | engine
+    return harness.layout(folder, *COLUMNS, **options)
+
+
+def written(found: TableLayout, keys: range, text: str) -> tuple[DataFile, ...]:
+    given = [{"k": k, "v": f"{text} {k}", "w": k / 8} for k in keys]
+    (message,) = write(harness.job(found), harness.batches(found, given, 1000))
+    return tuple(
+        DataFile(f.name, f.size, f.rows, 0, f.min_sequence, f.max_sequence, 0, 0)
+        for f in message.files
+    )
+
+
+def destroy(
+    folder: Path, file: DataFile, groups: range, names: tuple[str, ...] = ("v", "w")
+) -> None:
+    """Overwrite columns of some row groups; the footer stays."""
+    path = folder / "bucket-0" / file.name
+    metadata, data = pq.read_metadata(path), bytearray(path.read_bytes())
+    for group in groups:
+        for place in range(metadata.num_columns):
+            chunk = metadata.row_group(group).column(place)
+            if chunk.path_in_schema in names:
+                start = chunk.dictionary_page_offset or chunk.data_page_offset
+                data[start : start + chunk.total_compressed_size] = b"\xff" * (
+                    chunk.total_compressed_size
+                )
+    path.write_bytes(bytes(data))
+
+
+def rows(found: TableLayout, *runs: tuple[DataFile, ...], **scan: Any) -> list[dict[str, Any]]:
+    split = Split(None, 0, f"{found.location}/bucket-0", (runs,))
+    spec = ScanSpec(found, tuple(name for name, _ in COLUMNS), {}, **scan)
+    return [row for batch in read(spec, split) for row in batch.to_pylist()]
+
+
+@pytest.mark.parametrize(
+    ("engine", "winner"),
+    [({}, "new"), ({"merge-engine": "first-row"}, "old"), ({"sequence.field": "w"}, "new")],
+)
+def test_row_groups_without_a_winner_are_not_decoded(
+    tmp_path: Path, engine: dict[str, str], winner: str
+) -> None:
+    found = made(tmp_path, engine)
+    old, new = written(found, range(ROWS), "old"), written(found, range(ROWS), "new")
+    loser = old if winner == "new" else new
+    destroy(tmp_path, loser[0], range(ROWS // GROUP), ("v",))
+    assert [row["v"] for row in rows(found, old, new)] == [f"{winner} {k}" for k in range(ROWS)]
+
+
+def test_a_row_group_with_one_winner_is_decoded(tmp_path: Path) -> None:
+    found = made(tmp_path, {})
+    old = written(found, range(ROWS), "old")
+    new = written(found, range(GROUP, ROWS), "new")
+    destroy(tmp_path, old[0], range(1, ROWS // GROUP))
+    merged = rows(found, old, new)
+    assert [row["v"] for row in merged[GROUP - 1 : GROUP + 1]] == ["old 1023", "new 1024"]
+    destroy(tmp_path, old[0], range(1))
+    with pytest.raises((pa.ArrowException, OSError)):
+        rows(found, old, new)
+
+
+@pytest.mark.parametrize("engine", [{}, {"merge-engine": "partial-update"}])
+@pytest.mark.parametrize(("runs", "absent"), [(1, 6001), (2, -5)])
+def test_a_filter_by_key_decodes_the_row_groups_of_what_it_finds(
+    tmp_path: Path, engine: dict[str, str], runs: int, absent: int
+) -> None:
+    """The absent key lies between the keys of a destroyed row group, or below all."""
+    found = made(tmp_path, engine)
+    files = [written(found, range(first, 2 * ROWS, 2), f"{first}") for first in range(runs)]
+    for file in files:
+        destroy(tmp_path, file[0], range(2, ROWS // GROUP))
+    filters = (harness.where("IN", "k", 10, absent),)
+    assert [row["k"] for row in rows(found, *files, key_filter=filters)] == [10]
