@@ -16,6 +16,7 @@ KINDS = {
     "NoSuchNamespaceError",
     "NoSuchTableError",
     "NotSupportedError",
+    "SnapshotExpiredError",
     "TableError",
     "TableExistsError",
     "UnknownOutcomeError",

@@ -28,6 +28,7 @@ from keyfold.errors import (
     NoSuchNamespaceError,
     NoSuchTableError,
     NotSupportedError,
+    SnapshotExpiredError,
     TableError,
     TableExistsError,
 )
@@ -50,6 +51,7 @@ __all__ = [
     "NoSuchNamespaceError",
     "NoSuchTableError",
     "NotSupportedError",
+    "SnapshotExpiredError",
     "TableError",
     "TableExistsError",
     "aggregate",

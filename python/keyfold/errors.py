@@ -33,6 +33,10 @@ class UnknownOutcomeError(KeyfoldError):
     """A commit may or may not have happened: look at the table before running the job again."""
 
 
+class SnapshotExpiredError(KeyfoldError):
+    """The snapshot that is read has expired: read the table again, or keep snapshots longer."""
+
+
 class CorruptDataError(KeyfoldError):
     """Stored bytes are not what the metadata says."""
 

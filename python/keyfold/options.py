@@ -108,6 +108,11 @@ class TableOptions:
     commit_timeout: float
     commit_min_retry_wait: float
     commit_max_retry_wait: float
+    snapshots_at_least: int
+    snapshots_at_most: int
+    snapshot_seconds: float
+    snapshot_expire_limit: int
+    snapshot_expire_mode: str
     by_field: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def field_options(self, column: str) -> Mapping[str, str]:
@@ -168,6 +173,11 @@ def check_create(layout: TableLayout) -> None:
             "dynamic and postpone buckets are not supported"
         )
     _check_columns(layout, options)
+    if options.snapshots_at_most < options.snapshots_at_least:
+        raise TableError(
+            f"table {layout.name}: snapshot.num-retained.max ({options.snapshots_at_most}) must "
+            f"not be less than snapshot.num-retained.min ({options.snapshots_at_least})"
+        )
 
 
 def _check_first_row(layout: TableLayout) -> None:

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from keyfold import types
-from keyfold.errors import CorruptDataError
+from keyfold.errors import CorruptDataError, SnapshotExpiredError
 from keyfold.journey import CommitMessage, DataFile, ScanSpec, Split
 from keyfold.layout import Column, TableLayout
 from keyfold.read import reader
@@ -201,7 +201,7 @@ def test_a_missing_file_says_so(tmp_path: Path) -> None:
     found = harness.layout(tmp_path, ("k", "INT NOT NULL"))
     messages = write(harness.job(found), harness.batches(found, [{"k": 1}]))
     (tmp_path / "bucket-0" / messages[0].files[0].name).unlink()
-    with pytest.raises(CorruptDataError, match="is gone"):
+    with pytest.raises(SnapshotExpiredError, match=r"is gone.*snapshot\.time-retained"):
         harness.rows_of(ScanSpec(found, ("k",), {}), [split_of(found, messages)])
 
 

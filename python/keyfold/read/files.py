@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from keyfold.errors import CorruptDataError, NotSupportedError
+from keyfold.errors import NotSupportedError, SnapshotExpiredError
 from keyfold.layout import STAGING
 
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*):")
@@ -68,15 +68,17 @@ def _inside(path: str) -> str:
 
 
 def open_input(store: Store, path: str) -> pa.NativeFile:
-    """A random-access file; CorruptDataError if there is none."""
+    """A random-access file; SnapshotExpiredError if there is none."""
     try:
         if store.filesystem is None:
             return _mapped(local_path(path))
         return store.filesystem.open_input_file(_inside(path))
     except FileNotFoundError as error:
-        raise CorruptDataError(
-            f"data file {path} is gone: expected by the snapshot that is read, not found; "
-            "an expiry or a clean-up removed it while the query ran"
+        raise SnapshotExpiredError(
+            f"data file {path} is gone: expected by the snapshot that is read, not found; the "
+            "snapshot expired before it was read (or remove_orphan_files took the file): read the "
+            "table again; for queries that take long, raise the table's snapshot.time-retained "
+            "(1 h unless set) or snapshot.num-retained.min"
         ) from error
 
 

@@ -4,6 +4,7 @@ Each commit has a user of its own, so a loser never takes the winner's snapshot 
 failed attempt wrote of manifests is removed only where the snapshot is known not to exist.
 """
 
+import contextlib
 import random
 import threading
 import time
@@ -12,7 +13,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from keyfold.errors import ConflictError, TableError, UnknownOutcomeError
+from keyfold.errors import (
+    ConflictError,
+    SnapshotExpiredError,
+    TableError,
+    UnknownOutcomeError,
+)
 from keyfold.journey import CommitMessage, WriteSpec
 from keyfold.storage.conflicts import (
     COMPACT,
@@ -36,6 +42,7 @@ from keyfold.storage.entries import (
 )
 from keyfold.storage.manifest_merge import merge
 from keyfold.storage.paimon import BATCH_COMMIT_IDENTIFIER, Snapshot
+from keyfold.storage.snapshots import Snapshots
 from keyfold.storage.table import Table, live_of_snapshot
 
 APPEND = "APPEND"
@@ -168,25 +175,34 @@ def _commit(table: Table, change: Change, renumber: Renumber | None) -> int | No
     if is_known:
         return known
     for _ in _attempts(table):
-        table.check_unchanged()
-        base = table.snapshots.latest()
-        live = () if base is None else live_of_snapshot(table.manifests, base)
-        kept = [file for file in live if not (change.replaced and change.replaced(file))]
-        check_rewritten(table, change.rewrites, live)
-        check_buckets(table, change.messages, kept)
-        if change.compaction is not None:
-            check_compaction(table, change.compaction, live)
-        change = _in_order(table, change, base, kept, live, renumber)
-        deleted, ours = _records(table, change, live, 1 if base is None else base.id + 1)
-        records = deleted + ours
-        if not records:
-            return None
-        if change.kind != APPEND:
-            check_levels(table, table.manifests.files_of(ours), kept)
-        published = _attempt(table, change, base, records)
-        if published is not None:
-            return published
+        # A base that expires under our hands has been followed by others: the race is lost.
+        with contextlib.suppress(SnapshotExpiredError), table.held() as location:
+            base = table.snapshots.latest()
+            with table.reading(base):
+                change, records = _plan(table, change, base, renumber)
+                if not records:
+                    return None
+                published = _attempt(table, change, base, records, location)
+            if published is not None:
+                return published
     raise AssertionError("attempts end by an error")
+
+
+def _plan(
+    table: Table, change: Change, base: Any, renumber: Renumber | None
+) -> tuple[Change, list[Record]]:
+    """The change as it fits the snapshot `base`, and the entries it makes of it."""
+    live = () if base is None else live_of_snapshot(table.manifests, base)
+    kept = [file for file in live if not (change.replaced and change.replaced(file))]
+    check_rewritten(table, change.rewrites, live)
+    check_buckets(table, change.messages, kept)
+    if change.compaction is not None:
+        check_compaction(table, change.compaction, live)
+    change = _in_order(table, change, base, kept, live, renumber)
+    deleted, ours = _records(table, change, live, 1 if base is None else base.id + 1)
+    if change.kind != APPEND:
+        check_levels(table, table.manifests.files_of(ours), kept)
+    return change, deleted + ours
 
 
 def _attempts(table: Table) -> Iterator[int]:
@@ -261,8 +277,12 @@ def _records(
 # ---- one attempt ----
 
 
-def _attempt(table: Table, change: Change, base: Any, records: Sequence[Record]) -> int | None:
-    """Write manifests and publish; None if another commit took the snapshot id."""
+def _attempt(
+    table: Table, change: Change, base: Any, records: Sequence[Record], location: str
+) -> int | None:
+    """Write manifests and publish in the folder `location`; None if another commit took the
+    snapshot id.
+    """
     written: list[str] = []
     try:
         snapshot = _prepare(table, change, base, records, written)
@@ -270,7 +290,7 @@ def _attempt(table: Table, change: Change, base: Any, records: Sequence[Record])
         table.manifests.remove(written)
         raise
     try:
-        is_published = _publish(table, snapshot, change.job)
+        is_published = _publish(table, snapshot, change.job, location)
     except OSError:
         table.manifests.remove(written)
         raise
@@ -321,13 +341,17 @@ def _signed_rows(record: Record) -> int:
     return -rows if record["_KIND"] else rows
 
 
-def _publish(table: Table, snapshot: Any, job: str) -> bool:
-    """Publish; from here on the job's files may be live, until the snapshot is known not to be."""
+def _publish(table: Table, snapshot: Any, job: str, location: str) -> bool:
+    """Publish; from here on the job's files may be live, until the snapshot is known not to be.
+
+    `location` stays the table's own: a table that takes its name and place gets no snapshot of it.
+    """
     _remember(job, None)
+    snapshots = replace(table.snapshots, location=location)
     try:
-        is_published = table.snapshots.publish(snapshot)
+        is_published = snapshots.publish(snapshot)
     except OSError as error:
-        is_published = _happened(table, snapshot, error)
+        is_published = _happened(table, snapshots, snapshot, error)
         if not is_published:
             _forget(job)
             raise
@@ -338,10 +362,10 @@ def _publish(table: Table, snapshot: Any, job: str) -> bool:
     return is_published
 
 
-def _happened(table: Table, snapshot: Any, error: OSError) -> bool:
+def _happened(table: Table, snapshots: Snapshots, snapshot: Any, error: OSError) -> bool:
     """Whether a publishing call that failed published all the same."""
     try:
-        found = table.snapshots.find(snapshot.id)
+        found = snapshots.find(snapshot.id)
     except Exception as unreadable:
         raise UnknownOutcomeError(
             f"commit of snapshot {snapshot.id} to table {table.layout.name} failed ({error}) and "

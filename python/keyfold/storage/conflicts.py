@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from keyfold.errors import ConflictError, TableError
+from keyfold.errors import ConflictError, CorruptDataError, TableError
 from keyfold.journey import CommitMessage, FileAtLevel, Merged
 from keyfold.options import KEEPING
 from keyfold.storage.entries import LiveFile, Record, identifier, partition_values
@@ -169,12 +169,18 @@ def number_to_pass(
     passed = 0
     for snapshot_id in range((planned or 0) + 1, base.id + 1):
         snapshot = table.snapshots.find(snapshot_id)
-        if snapshot is None:  # expired: whatever it took away began before now
+        if snapshot is not None and snapshot.commit_kind != COMPACT:
+            continue
+        try:
+            taken = None if snapshot is None else _taken_away(table, snapshot)
+        except CorruptDataError as error:
+            if not isinstance(error.__cause__, FileNotFoundError):
+                raise
+            taken = None
+        if taken is None:  # expired, or about to: whatever it took away began before now
             return int(time.time() * 1000) << 20
-        if snapshot.commit_kind == COMPACT:
-            taken = _taken_away(table, snapshot)
-            late = [high for place, high in taken.items() if ours.get(place, high) < high]
-            passed = max([passed, *late])
+        late = [high for place, high in taken.items() if ours.get(place, high) < high]
+        passed = max([passed, *late])
     return passed
 
 

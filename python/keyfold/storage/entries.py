@@ -112,6 +112,11 @@ class LiveFile:
         return int(self.file["_LEVEL"])
 
     @property
+    def extra_files(self) -> tuple[str, ...]:
+        """Files of its own beside it: indexes."""
+        return tuple(self.file["_EXTRA_FILES"] or ())
+
+    @property
     def external_path(self) -> str | None:
         found: str | None = self.file.get("_EXTERNAL_PATH")
         return found

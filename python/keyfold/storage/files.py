@@ -9,6 +9,7 @@ import os
 import shutil
 import uuid
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -18,6 +19,16 @@ from pyarrow.fs import FileType
 
 from keyfold.errors import NotSupportedError
 from keyfold.storage.paimon import FileIO, Options
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file or folder in a folder: `modified` in ns since the epoch, links not followed."""
+
+    name: str
+    is_folder: bool
+    size: int
+    modified: int
 
 
 class Files(Protocol):
@@ -43,13 +54,20 @@ class Files(Protocol):
         """A word that changes when the file is replaced; FileNotFoundError if there is none."""
 
     def write(self, path: str, data: bytes) -> None:
-        """Write a file whose name nobody else uses."""
+        """Write a file whose name nobody else uses; FileNotFoundError if the folder that its own
+        is in was removed."""
 
     def replace(self, path: str, data: bytes) -> None:
         """Write a file over whatever has that name, in one step."""
 
-    def publish(self, path: str, data: bytes) -> bool:
-        """Create the file exclusively; False if it exists."""
+    def publish(self, path: str, data: bytes) -> int:
+        """Create the file exclusively; when, in ns by the file system's clock, 0 if it exists."""
+
+    def entries(self, path: str) -> list["Entry"]:
+        """What is in a folder; empty if it is missing."""
+
+    def held(self, path: str) -> AbstractContextManager[str]:
+        """A path to a folder that stays valid while it is renamed; FileNotFoundError if missing."""
 
     def remove(self, path: str) -> None:
         """Remove a file if it is there."""
@@ -82,28 +100,51 @@ class LocalFiles:
         return f"{status.st_ino}-{status.st_mtime_ns}"
 
     def write(self, path: str, data: bytes) -> None:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        Path(path).parent.mkdir(exist_ok=True)
         _write_synced(path, data)
 
     def replace(self, path: str, data: bytes) -> None:
         with _temporary(path, data) as temporary:
             Path(temporary).replace(path)
 
-    def publish(self, path: str, data: bytes) -> bool:
+    def publish(self, path: str, data: bytes) -> int:
         with _temporary(path, data) as temporary:
             try:
                 os.link(temporary, path)
             except FileExistsError:
-                return False
+                return 0
             except OSError:
                 # On a network mount the link may have been made although its answer got lost.
                 if Path(temporary).stat().st_nlink == 1:
                     raise
+            linked = Path(temporary).stat().st_ctime_ns
         _sync_folder(path)
-        return True
+        return linked
+
+    def entries(self, path: str) -> list[Entry]:
+        with _scan(path) as found:
+            return [entry for each in found if (entry := _entry(each)) is not None]
+
+    @contextlib.contextmanager
+    def held(self, path: str) -> Iterator[str]:
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            yield f"/proc/self/fd/{descriptor}"
+        finally:
+            os.close(descriptor)
 
     def remove(self, path: str) -> None:
         Path(path).unlink(missing_ok=True)
+
+
+def _entry(found: os.DirEntry[str]) -> Entry | None:
+    """None where it was removed since it was listed."""
+    try:
+        status = found.stat(follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    is_folder = found.is_dir(follow_symlinks=False)
+    return Entry(found.name, is_folder, status.st_size, status.st_mtime_ns)
 
 
 @contextlib.contextmanager
@@ -180,7 +221,13 @@ class RemoteFiles:
     def replace(self, path: str, data: bytes) -> None:
         raise self._refused(path)
 
-    def publish(self, path: str, data: bytes) -> bool:
+    def publish(self, path: str, data: bytes) -> int:
+        raise self._refused(path)
+
+    def entries(self, path: str) -> list[Entry]:
+        raise self._refused(path)
+
+    def held(self, path: str) -> AbstractContextManager[str]:
         raise self._refused(path)
 
     def remove(self, path: str) -> None:

@@ -98,11 +98,21 @@ def remove(path: str) -> bool:
 
 def clear_stale(folder: str) -> None:
     """Delete staging and dropped folders that nothing has written to for a day."""
+    for path in stale(folder):
+        remove_tree(path)
+
+
+def stale(folder: str) -> list[str]:
+    """Staging and dropped folders that nothing has written to for a day."""
     oldest = time.time() - STALE_SECONDS
-    for child in Path(folder).glob(".*"):
-        is_ours = child.name.startswith((STAGING, DROPPED))
-        if is_ours and child.is_dir() and _newest(child) < oldest:
-            remove_tree(str(child))
+    ours = [c for c in Path(folder).glob(".*") if c.name.startswith((STAGING, DROPPED))]
+    return [str(child) for child in ours if child.is_dir() and _newest(child) < oldest]
+
+
+def size(folder: str) -> int:
+    """Bytes of the files in a folder."""
+    files = [Path(found) / name for found, _, names in os.walk(folder) for name in names]
+    return sum(file.lstat().st_size for file in files if file.exists())
 
 
 def _newest(folder: Path) -> float:

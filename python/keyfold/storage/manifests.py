@@ -86,11 +86,11 @@ class Manifests:
     def listed(self, snapshot: Any) -> list[Record]:
         """Records of the manifests that make up a snapshot, oldest first."""
         names = (snapshot.base_manifest_list, snapshot.delta_manifest_list)
-        return [record for name in names for record in self._read(name)]
+        return [record for name in names for record in self.records(name)]
 
     def changed(self, snapshot: Any) -> list[Record]:
         """Records of the manifests that say what a snapshot changed."""
-        return self._read(snapshot.delta_manifest_list)
+        return self.records(snapshot.delta_manifest_list)
 
     def live(self, snapshot: Any) -> list[LiveFile]:
         """The files a snapshot holds, in the order they were added."""
@@ -101,7 +101,7 @@ class Manifests:
         path = self.path(name)
         found = CACHE.get(path)
         if found is None:
-            found = self._decode(self._read(name))
+            found = self._decode(self.records(name))
             CACHE.put(path, found)
         return found
 
@@ -119,11 +119,18 @@ class Manifests:
                 continue
             raw = record["_PARTITION"]
             if raw not in partitions:
-                partitions[raw] = self.shapes.partition.decode(raw)
+                partitions[raw] = self.partition(record)
             added[identifier(record)] = LiveFile(record, partitions[raw], self.shapes)
         return Decoded(added, deleted)
 
-    def _read(self, name: str) -> list[Record]:
+    def partition(self, record: Record) -> tuple[Any, ...]:
+        """The partition's values in an entry."""
+        return self.shapes.partition.decode(record["_PARTITION"])
+
+    def records(self, name: str) -> list[Record]:
+        """Records of a manifest, manifest list or index manifest; CorruptDataError, its cause
+        FileNotFoundError where there is none.
+        """
         path = self.path(name)
         try:
             return list(fastavro.reader(io.BytesIO(self.files.read(path))))  # type: ignore[arg-type]

@@ -63,7 +63,7 @@ class Schemas:
     def publish(self, schema: StoredSchema) -> bool:
         """Publish exclusively; False if another change took the id."""
         text = json.dumps(_to_json(schema), indent=2, ensure_ascii=False)
-        return self.files.publish(self.path(schema.layout.schema_id), text.encode())
+        return self.files.publish(self.path(schema.layout.schema_id), text.encode()) > 0
 
 
 def _from_json(found: Mapping[str, Any], name: str, location: str) -> StoredSchema:

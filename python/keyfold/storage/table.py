@@ -4,15 +4,16 @@ The handle is what the JVM carries between questions: it names the table, its sc
 snapshot it was loaded at, so that all scans of one query read one snapshot.
 """
 
+import contextlib
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from keyfold import options, types
-from keyfold.errors import ConflictError
+from keyfold.errors import ConflictError, CorruptDataError
 from keyfold.layout import Column, TableLayout, sql_name
 from keyfold.storage.entries import LiveFile, RowShapes
 from keyfold.storage.files import Files, open_files
@@ -90,7 +91,22 @@ class Table:
         ]
 
     def _live(self, snapshot_id: int) -> tuple[LiveFile, ...]:
-        return live_of_snapshot(self.manifests, self.snapshots.read(snapshot_id))
+        snapshot = self.snapshots.read(snapshot_id)
+        with self.reading(snapshot):
+            return live_of_snapshot(self.manifests, snapshot)
+
+    @contextlib.contextmanager
+    def reading(self, snapshot: Any | None) -> Iterator[None]:
+        """Where a manifest of the snapshot proves missing: SnapshotExpiredError if it expired,
+        ConflictError if the table was dropped.
+        """
+        try:
+            yield
+        except CorruptDataError as error:
+            if snapshot is not None and isinstance(error.__cause__, FileNotFoundError):
+                self.check_unchanged()
+                raise self.snapshots.gone(snapshot.id) from error
+            raise
 
     def highest_sequence(self, snapshot_id: int | None = None) -> int:
         """The greatest sequence number of any live file, -1 without data."""
@@ -109,6 +125,20 @@ class Table:
     def check_unchanged(self) -> None:
         """ConflictError if the table was dropped, replaced or renamed since it was loaded."""
         _check_identity(self.files, self.layout)
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[str]:
+        """A path to the table's folder that stays its own if the table is renamed, dropped or
+        replaced from here on; ConflictError if it was before.
+        """
+        try:
+            holding = self.files.held(self.layout.location)
+            with holding as location:
+                self.check_unchanged()
+                yield location
+        except FileNotFoundError:
+            self.check_unchanged()
+            raise
 
     @cached_property
     def handle(self) -> dict[str, Any]:

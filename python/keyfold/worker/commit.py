@@ -14,7 +14,7 @@ from keyfold.journey import CommitMessage, Json, WriteSpec
 from keyfold.merge.plan import plan
 from keyfold.storage import commit
 from keyfold.storage.table import Table, open_handle
-from keyfold.worker import code
+from keyfold.worker import code, maintenance
 from keyfold.worker.overwrite import Replaces, replaced_by
 from keyfold.worker.wire import Frame
 from keyfold.write import writer
@@ -80,22 +80,30 @@ def commit_write(question: Frame) -> dict[str, Any]:
 
     try:
         if spec.mode == "append":
-            snapshot = commit.append(table, spec, messages, again)
+            published = commit.append(table, spec, messages, again)
         else:
-            snapshot = commit.overwrite(table, spec, messages, replaced(table, spec), again)
+            published = commit.overwrite(table, spec, messages, replaced(table, spec), again)
     except BaseException:
         # abort_write will name the files of before, not these.
         if commit.is_abandonable(spec.job):
             writer.abandon(spec, rewritten)
         raise
     write_only = table.options.write_only
-    return {"snapshot": snapshot, "touched": [] if write_only else touched(question["messages"])}
+    buckets = [] if write_only else touched(question["messages"])
+    return answered(table, published) | {"touched": buckets}
 
 
 def touched(messages: Sequence[Sequence[Json]]) -> list[list[Any]]:
     """The partition (a batch as text, or null) and bucket of all tasks' files, each once."""
     places = [(message["partition"], message["bucket"]) for task in messages for message in task]
     return [list(place) for place in dict.fromkeys(places)]
+
+
+def answered(table: Table, published: int | None) -> dict[str, Any]:
+    """The answer to a commit; what follows a commit is begun."""
+    if published is not None:
+        maintenance.after_commit(table)
+    return {"snapshot": published}
 
 
 def replaced(table: Table, spec: WriteSpec) -> Literal["all", "dynamic"] | Replaces:
@@ -126,17 +134,18 @@ def delete_where(question: Frame) -> dict[str, Any]:
     table.check_writable()
     found, job = delete_rows(table, question["filters"]), str(uuid.uuid4())
     try:
-        return {"snapshot": commit.rewrite(table, job, found.removed, found.messages)}
+        published = commit.rewrite(table, job, found.removed, found.messages)
     except BaseException:
         if commit.is_abandonable(job):
             found.abandon()
         raise
+    return answered(table, published)
 
 
 def truncate_table(question: Frame) -> dict[str, Any]:
     """Remove all rows."""
     table = open_handle(question["table"], question["catalog"]["options"], latest=True)
-    return {"snapshot": commit.truncate(table)}
+    return answered(table, commit.truncate(table))
 
 
 QUESTIONS: Mapping[str, Callable[[Frame], Any]] = {

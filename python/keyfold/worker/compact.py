@@ -24,7 +24,7 @@ from keyfold.storage import commit
 from keyfold.storage.conflicts import Compaction
 from keyfold.storage.entries import partition_values
 from keyfold.storage.table import Table, open_handle
-from keyfold.worker import code
+from keyfold.worker import code, maintenance
 from keyfold.worker.wire import Frame
 from keyfold.write.parquet import delete_files
 
@@ -135,6 +135,8 @@ def commit_compaction(question: Frame) -> dict[str, Any]:
         if isinstance(error, ConflictError):
             return _outcome("conflict", (), message=str(error))
         raise
+    if snapshot is not None:
+        maintenance.after_commit(table)
     return _outcome("nothing" if snapshot is None else "committed", messages, snapshot)
 
 

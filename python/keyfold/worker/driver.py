@@ -9,7 +9,7 @@ import socket
 import threading
 from collections.abc import Mapping
 
-from keyfold.worker import catalog, commit, compact, scan, translate
+from keyfold.worker import catalog, commit, compact, maintenance, scan, translate
 from keyfold.worker.channel import Channel, Disconnected
 from keyfold.worker.serve import Answer, plain, serve
 
@@ -20,6 +20,7 @@ ANSWERS: Mapping[str, Answer] = {
         scan.QUESTIONS,
         commit.QUESTIONS,
         compact.QUESTIONS,
+        maintenance.QUESTIONS,
         translate.QUESTIONS,
     )
     for name, function in family.items()
@@ -27,10 +28,13 @@ ANSWERS: Mapping[str, Answer] = {
 
 
 def live(passing: socket.socket, log: str) -> None:
-    """Serve every connection that is passed, until the fork server closes `passing`."""
+    """Serve every connection that is passed, until the fork server closes `passing`; an expiry that
+    is under way gets a moment more.
+    """
     while descriptors := socket.recv_fds(passing, 1, 1)[1]:
         connection = socket.socket(fileno=descriptors[0])
         threading.Thread(target=_serve, args=(connection, log), daemon=True).start()
+    maintenance.EXPIRY.finish(maintenance.FAREWELL_SECONDS)
 
 
 def _serve(connection: socket.socket, log: str) -> None:

@@ -1,0 +1,96 @@
+"""Tables whose snapshots expire: files that exist, tags, branches and consumers as Paimon stores
+them, and what is on disk.
+"""
+
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from keyfold.journey import CommitMessage
+from keyfold.storage import commit
+from keyfold.storage.expire import Retention, expire
+from keyfold.storage.table import Table
+from keyfold.worker.maintenance import directory_of
+from tests.storage import tables
+
+
+def make(folder: Path, **options: str) -> Table:
+    return tables.table(folder, tables.new_table(**options))
+
+
+def append(found: Table, *messages: CommitMessage) -> None:
+    """Commit messages whose files exist; others take their place if they come late."""
+
+    def again(late: Sequence[CommitMessage], sequence: int) -> list[CommitMessage]:
+        later = [tables.message(found, bucket=m.bucket, sequence=sequence) for m in late]
+        lay(found, *later)
+        for message, file in ((message, file) for message in late for file in message.files):
+            (Path(directory_of(found)((), message.bucket)) / file.name).unlink()
+        return later
+
+    lay(found, *messages)
+    spec = replace(tables.spec(found), snapshot=found.snapshots.latest_id())
+    commit.append(found, spec, messages, again)
+
+
+def overwrite(found: Table, *messages: CommitMessage) -> None:
+    """Commit messages in place of all files."""
+    lay(found, *messages)
+    commit.overwrite(found, tables.spec(found), messages, "all")
+
+
+def lay(found: Table, *messages: CommitMessage) -> None:
+    for message in messages:
+        folder = Path(directory_of(found)((), message.bucket))
+        folder.mkdir(exist_ok=True)
+        for file in message.files:
+            (folder / file.name).write_bytes(b"data")
+
+
+def expired(found: Table, **asked: Any) -> int:
+    """Expire; unless asked otherwise, all but the newest snapshot."""
+    asked = {"at_least": 1, "seconds": -1.0, "limit": 1000} | asked
+    return expire(found, Retention.of(found, **asked), directory_of(found))
+
+
+def ids(found: Table) -> list[int]:
+    return sorted(found.snapshots.ids())
+
+
+def data_files(found: Table) -> set[str]:
+    return {path.name for path in Path(found.layout.location).glob("bucket-*/*")}
+
+
+def manifest_files(found: Table) -> set[str]:
+    return {f"manifest/{p.name}" for p in (Path(found.layout.location) / "manifest").iterdir()}
+
+
+def live(found: Table, *numbers: int) -> set[str]:
+    return {file.name for number in numbers for file in found.live_files(number)}
+
+
+def tag(found: Table, number: int, name: str = "kept") -> None:
+    """As Paimon stores a tag: the snapshot, and when the tag was made."""
+    snapshot = json.loads(Path(found.snapshots.path(number)).read_text())
+    folder = Path(found.layout.location) / "tag"
+    folder.mkdir(exist_ok=True)
+    extra = {"tagCreateTime": [2026, 1, 2, 3, 4, 5, 6], "tagTimeRetained": 86400.0}
+    (folder / f"tag-{name}").write_text(json.dumps(snapshot | extra))
+
+
+def branch(found: Table, number: int, name: str = "b") -> None:
+    """As Paimon branches: the snapshot and the schemas are copied, files stay with the table."""
+    location = Path(found.layout.location)
+    folder = location / "branch" / f"branch-{name}"
+    (folder / "snapshot").mkdir(parents=True)
+    shutil.copytree(location / "schema", folder / "schema")
+    shutil.copy(found.snapshots.path(number), folder / "snapshot")
+
+
+def consume(found: Table, following: int, name: str = "c") -> None:
+    folder = Path(found.layout.location) / "consumer"
+    folder.mkdir(exist_ok=True)
+    (folder / f"consumer-{name}").write_text(json.dumps({"nextSnapshot": following}))
