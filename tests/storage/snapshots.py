@@ -27,8 +27,9 @@ def append(found: Table, *messages: CommitMessage) -> None:
     def again(late: Sequence[CommitMessage], sequence: int) -> list[CommitMessage]:
         later = [tables.message(found, bucket=m.bucket, sequence=sequence) for m in late]
         lay(found, *later)
-        for message, file in ((message, file) for message in late for file in message.files):
-            (Path(directory_of(found)((), message.bucket)) / file.name).unlink()
+        for message in late:
+            for file in message.files:
+                (Path(directory_of(found)((), message.bucket)) / file.name).unlink()
         return later
 
     lay(found, *messages)
