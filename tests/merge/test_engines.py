@@ -81,7 +81,6 @@ def test_random_tables_do_fold(engine: str) -> None:
 def test_rounds_are_small_and_memory_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """No run is read further ahead than its window; every round and batch stays small."""
     monkeypatch.setattr(window, "ROUND_ROWS", 64)
-    monkeypatch.setattr(window, "LEAST_ROWS", 8)
     monkeypatch.setattr(run, "OUTPUT_ROWS", 32)
     table = layout({"k": "INT", "v": "INT"}, ["k"])
     merge, rows, handed = plan(table, ["k", "v"]), 2000, [0, 0, 0, 0]

@@ -103,7 +103,6 @@ def test_ranges_that_do_not_meet_pass_through_without_a_copy(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(window, "ROUND_ROWS", 2)
-    monkeypatch.setattr(window, "LEAST_ROWS", 1)
     low, high = (batch(KV, parse(KV, text)) for text in ("+I 1 a | +I 2 b", "+I 5 c | +I 6 d"))
     runs = [SortedRun(iter([high]), (1, 1)), SortedRun(iter([low]), (2, 2))]
     out = list(merge_runs(plan(KV, ["k", "v"]), runs))

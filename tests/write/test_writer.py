@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from keyfold.errors import CorruptDataError, TableError
 from keyfold.journey import ORDINAL, CommitMessage
 from keyfold.layout import TableLayout
+from keyfold.merge import fan_in
 from keyfold.merge.plan import plan
 from keyfold.options import parse
 from keyfold.write import buffer
@@ -225,8 +226,7 @@ def folded(
 
 
 def test_many_runs_are_merged_in_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(buffer, "MOST_RUNS", 4)
-    monkeypatch.setattr(buffer, "_FAN_IN", 3)
+    monkeypatch.setattr(fan_in, "_OPEN_BYTES", 1 << 40)  # no two runs fit
     found = harness.layout(tmp_path, ("k", "INT NOT NULL"), ("v", "INT"), ("s", "INT"))
     rows = [{"k": i % 9, "v": i, "s": 0} for i in range(200)]
     assert folded(found, False, rows, limit=1) == folded(found, False, rows, limit=1 << 30)

@@ -15,7 +15,8 @@ from keyfold.compact.spec import CompactionSpec, Task
 from keyfold.journey import SEQUENCE, CommitMessage, FileMeta, Run, ScanSpec, Section
 from keyfold.layout import TableLayout
 from keyfold.merge.plan import MergePlan, plan
-from keyfold.merge.run import SortedRun, merge_runs
+from keyfold.merge.run import merge_runs
+from keyfold.merge.sorted_run import SortedRun
 from keyfold.metering import each
 from keyfold.options import parse
 from keyfold.read.files import store_of

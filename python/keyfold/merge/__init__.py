@@ -4,7 +4,8 @@ group, column results.
 
 from keyfold.merge.buffer import fold_unsorted
 from keyfold.merge.plan import MergePlan, check, plan
-from keyfold.merge.run import SortedRun, merge_runs, sequences_overlap
+from keyfold.merge.run import merge_runs
+from keyfold.merge.sorted_run import SortedRun, sequences_overlap
 
 __all__ = [
     "MergePlan",

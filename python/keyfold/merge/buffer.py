@@ -13,8 +13,9 @@ from keyfold.merge.columns import Columns, combine, indices, sliced, take
 from keyfold.merge.declare import Step
 from keyfold.merge.kinds import SEQUENCE_NUMBER, VALUE_KIND
 from keyfold.merge.marks import FIELDS, marks_of
+from keyfold.merge.pieces import concatenated_kinds, mark_columns
 from keyfold.merge.plan import MergePlan
-from keyfold.merge.run import OUTPUT_ROWS, concatenated_kinds, fold_step, mark_columns
+from keyfold.merge.run import OUTPUT_ROWS, fold_step
 from keyfold.merge.sequence import sort_rows
 from keyfold.metering import metered
 

@@ -6,7 +6,6 @@ keeps it as it is. Everything else goes, ordered and grouped, to the engine of t
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -15,45 +14,26 @@ from keyfold.kernels.closed import encode_closed
 from keyfold.kernels.groups import group_starts
 from keyfold.kernels.order import merge_order
 from keyfold.merge import kinds as row_kinds
-from keyfold.merge.columns import Columns, combine, indices, keep, sliced, take
+from keyfold.merge.columns import Columns, indices, keep, sliced, take
 from keyfold.merge.declare import Folded, Step
-from keyfold.merge.deferred import Deferred
-from keyfold.merge.kinds import SEQUENCE_NUMBER, VALUE_KIND, Kinds, is_retract
+from keyfold.merge.fan_in import reduced
+from keyfold.merge.kinds import SEQUENCE_NUMBER, VALUE_KIND, is_retract
 from keyfold.merge.marked import decided, fold_marked, settled
-from keyfold.merge.marks import FIELDS, Marks, marks_of
+from keyfold.merge.marks import FIELDS, marks_of
 from keyfold.merge.nullability import check_not_null
+from keyfold.merge.pieces import concatenated_kinds, mark_columns, numbers_of
 from keyfold.merge.plan import MergePlan
+from keyfold.merge.room import Room
 from keyfold.merge.sequence import sort_by_arrival, sort_by_fields
-from keyfold.merge.window import Window, rounds
-from keyfold.metering import each
+from keyfold.merge.sorted_run import SortedRun, by_age, sequences_overlap
+from keyfold.merge.window import rounds
+from keyfold.metering import each, metered
 
 OUTPUT_ROWS = 1 << 17
 _SYSTEM_FIELDS = [
     pa.field(SEQUENCE_NUMBER, pa.int64(), False),
     pa.field(VALUE_KIND, pa.int8(), False),
 ]
-
-
-@dataclass(frozen=True)
-class SortedRun:
-    """Batches sorted by key, each key once, with the columns `plan.reads`; the system columns
-    (number, kind, marks) are optional. They may be `Deferred`, with `plan.decide` decoded.
-
-    `sequence` is the least and greatest sequence number of the run, both inclusive.
-    """
-
-    batches: Iterator[pa.RecordBatch | Deferred]
-    sequence: tuple[int, int]
-
-
-def sequences_overlap(ranges: Sequence[tuple[int, int]]) -> bool:
-    """Whether the `_SEQUENCE_NUMBER` column is needed to order runs with these ranges."""
-    ordered = sorted(ranges, key=_age)
-    return any(after[0] <= before[1] for before, after in pairwise(ordered))
-
-
-def _age(bounds: tuple[int, int]) -> tuple[int, int]:
-    return bounds[1], bounds[0]
 
 
 def merge_runs(
@@ -63,6 +43,7 @@ def merge_runs(
     system_columns: bool = False,
     drop_deletes: bool = True,
     has_oldest: bool = True,
+    room: Room | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Batches of `plan.output`, ascending by key, one row a key; at most 128 Ki rows each.
 
@@ -72,14 +53,16 @@ def merge_runs(
     `drop_deletes` leaves out -U and -D results. Without `has_oldest` something older may lie below
     the runs, so marks stay (under a plan with `marks`). With it they are settled and stay only
     where it matters that a column was never named (first_value); runs that hold deletes of some
-    columns (a -D with `_OVERWRITTEN`) then need all columns as output.
+    columns (a -D with `_OVERWRITTEN`) then need all columns as output. Memory stays within `room`,
+    by default what there is: where more runs are given than can be open, some are merged on disk.
     """
-    runs = sorted(runs, key=lambda run: _age(run.sequence))
+    room = room or Room.now()
     overlap = sequences_overlap([run.sequence for run in runs])
-    greatest = [run.sequence[1] for run in runs]
-    merge = _Merge(plan, greatest, overlap, system_columns, drop_deletes, has_oldest)
-    windows = [Window(run.batches, plan.key, len(runs), plan.layout.nullable_key) for run in runs]
-    for pieces in each("merge", rounds(windows)):
+    with metered("merge"):
+        runs = reduced(plan, by_age(runs), room, numbers=system_columns or overlap)
+    merge = _Merge(plan, runs, overlap, system_columns, drop_deletes, has_oldest)
+    cuts = rounds(runs, plan.key, plan.layout.nullable_key, room.round)
+    for pieces in each("merge", cuts):
         for batch in each("merge", merge.round(pieces)):
             for start in range(0, batch.num_rows, OUTPUT_ROWS):
                 yield batch.slice(start, OUTPUT_ROWS)
@@ -87,12 +70,10 @@ def merge_runs(
 
 @dataclass(frozen=True)
 class _Merge:
-    """One merge: the plan, the greatest sequence number of each run, and what the caller asked
-    for.
-    """
+    """One merge: the plan, the runs, and what the caller asked for."""
 
     plan: MergePlan
-    greatest: list[int]
+    runs: Sequence[SortedRun]
     ranges_overlap: bool
     system_columns: bool
     drop_deletes: bool
@@ -106,7 +87,7 @@ class _Merge:
     def round(self, pieces: Sequence[list[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
         """The merged rows of one round."""
         busy = [run for run, parts in enumerate(pieces) if parts]
-        if len(busy) == 1:
+        if len(busy) == 1 and not self.runs[busy[0]].repeats:
             for batch in pieces[busy[0]]:
                 yield from self._pass(batch, busy[0])
         elif busy:
@@ -115,7 +96,7 @@ class _Merge:
     def _pass(self, batch: pa.RecordBatch, run: int) -> list[pa.RecordBatch]:
         """Rows of one run, as they are; without retractions where those are dropped."""
         kinds, marks = row_kinds.of(batch), marks_of(self.plan.bits, [batch])
-        numbers = self._numbers([[batch] if at == run else [] for at in range(len(self.greatest))])
+        numbers = self._numbers([[batch] if at == run else [] for at in range(len(self.runs))])
         arrays = [batch.column(name) for name in self.plan.output]
         if marks is not None and kinds is not None and self.has_oldest:
             kinds = decided(self.plan, arrays, kinds, marks.is_pending(kinds))
@@ -153,12 +134,7 @@ class _Merge:
         """Sequence numbers of all rows, run by run; None where nobody needs them."""
         if not self.system_columns and not self.ranges_overlap:
             return None
-        parts = [
-            _numbers_of(batch, self.greatest[run])
-            for run, found in enumerate(batches)
-            for batch in found
-        ]
-        return combine(parts)
+        return numbers_of(batches, [run.sequence[1] for run in self.runs])
 
     def _batches(self, folded: Folded, numbers: pa.Array | None) -> list[pa.RecordBatch]:
         arrays, rows = folded.arrays, len(folded.last)
@@ -174,30 +150,6 @@ class _Merge:
         if any(array.type != field.type for array, field in zip(arrays, schema, strict=True)):
             return sliced(arrays, schema, OUTPUT_ROWS)
         return [pa.RecordBatch.from_arrays(arrays, schema=schema)]
-
-
-def _numbers_of(batch: pa.RecordBatch, greatest: int) -> pa.Array:
-    place = batch.schema.get_field_index(SEQUENCE_NUMBER)
-    if place >= 0:
-        return batch.column(place)
-    return pa.array(np.full(batch.num_rows, greatest, dtype=np.int64))
-
-
-def concatenated_kinds(batches: Sequence[pa.RecordBatch]) -> Kinds | None:
-    """Kinds of all rows; None where no batch has the column."""
-    parts = [row_kinds.of(batch) for batch in batches]
-    if all(part is None for part in parts):
-        return None
-    filled = [
-        np.zeros(batch.num_rows, dtype=np.int8) if part is None else part
-        for batch, part in zip(batches, parts, strict=True)
-    ]
-    return np.concatenate(filled)
-
-
-def mark_columns(marks: Marks | None, rows: int) -> list[pa.Array]:
-    """The columns `_NAMED` and `_OVERWRITTEN` of so many rows."""
-    return [pa.nulls(rows, pa.utf8())] * 2 if marks is None else marks.arrays()
 
 
 def fold_step(plan: MergePlan, step: Step, *, drop_deletes: bool, has_oldest: bool) -> Folded:

@@ -1,61 +1,61 @@
 """Cutting sorted runs by key: each round takes, from every run, the rows up to a key no later
 batch can hold.
 
-A window holds the batches of one run that are read and not yet merged: about as many rows, and
-bytes, as every other run's, so that memory does not grow with the runs' length.
+A window holds the batches of one run that are read and not yet merged. All windows share the rows
+and bytes of one round, each by what its run gave to the rounds before, so that the windows of a
+large run and of many small ones end at about the same key, and few rounds are needed.
 """
 
 from collections import deque
 from collections.abc import Iterator, Sequence
+from typing import TypeAlias
 
 import pyarrow as pa
 
 from keyfold.kernels.keys import encode, rows_up_to
+from keyfold.merge.deferred import Deferred
+from keyfold.merge.sorted_run import SortedRun
 
+Batch: TypeAlias = pa.RecordBatch | Deferred
 ROUND_ROWS = 1 << 18
-ROUND_BYTES = 1 << 28
-LEAST_ROWS = 1 << 12
+_LEAST_PART = 8  # of an even share
 
 
 class Window:
     """The read and unmerged head of one run."""
 
     def __init__(
-        self,
-        batches: Iterator[pa.RecordBatch],
-        key: Sequence[str],
-        runs: int,
-        nullable: Sequence[bool] = (),
+        self, batches: Iterator[Batch], key: Sequence[str], nullable: Sequence[bool]
     ) -> None:
         self._batches = batches
         self._key = key
         self._nullable = nullable
-        self._want_rows = max(LEAST_ROWS, ROUND_ROWS // runs)
-        self._want_bytes = ROUND_BYTES // runs
-        self._pieces: deque[pa.RecordBatch] = deque()
+        self._pieces: deque[Batch] = deque()
+        self._first: int | bytes | None = None
         self._rows = 0
-        self._bytes = 0.0
+        self._row_bytes = 0.0
+        self._wanted = 1
         self._is_drained = False
-        self.fill()
 
-    def fill(self) -> None:
-        """Read batches until the window is full or the run has no more."""
-        while (
-            not self._is_drained and self._rows < self._want_rows and self._bytes < self._want_bytes
-        ):
+    def fill(self, rows: float, size: float) -> None:
+        """Read batches until the window holds `rows`, or `size` bytes, or the run has no more."""
+        while not self._is_drained and self._rows < self._most(rows, size):
             batch = next(self._batches, None)
             if batch is None:
                 self._is_drained = True
             elif batch.num_rows:
                 self._add(batch)
+        self._wanted = self._most(rows, size)
 
-    def _add(self, batch: pa.RecordBatch) -> None:
-        size = batch.nbytes
-        most = max(1, min(self._want_rows, int(self._want_bytes * batch.num_rows / max(size, 1))))
-        for start in range(0, batch.num_rows, most):
-            self._pieces.append(batch.slice(start, most))
-        self._rows += batch.num_rows
-        self._bytes += size
+    def _most(self, rows: float, size: float) -> int:
+        return max(1, int(min(rows, size / self._row_bytes) if self._row_bytes else rows))
+
+    def _add(self, batch: Batch) -> None:
+        mean = batch.nbytes / batch.num_rows
+        rows = self._rows + batch.num_rows
+        self._row_bytes += (mean - self._row_bytes) * batch.num_rows / rows
+        self._pieces.append(batch)
+        self._rows = rows
 
     @property
     def is_empty(self) -> bool:
@@ -65,48 +65,74 @@ class Window:
     @property
     def bound(self) -> int | bytes | None:
         """The last key that can be merged knowing this window; None if the run ends inside it."""
-        if self._is_drained and len(self._pieces) <= 1:
+        if self._is_drained and self._rows <= self._wanted:
             return None
-        rows = 0
+        last = min(self._wanted, self._rows) - 1
         for batch in self._pieces:
-            rows += batch.num_rows
-            if rows >= self._want_rows:
+            if last < batch.num_rows:
                 break
-        return self._last_key(batch)
+            last -= batch.num_rows
+        return self._key_of(batch, last)
 
-    def cut(self, bound: int | bytes | None) -> list[pa.RecordBatch]:
+    def cut(self, bound: int | bytes | None) -> list[Batch]:
         """Take off the rows with keys up to `bound`, all for None."""
-        taken: list[pa.RecordBatch] = []
-        while self._pieces:
+        taken: list[Batch] = []
+        while self._pieces and not self._is_above(bound):
             batch = self._pieces[0]
             count = batch.num_rows if bound is None else self._rows_up_to(batch, bound)
+            self._first = None
+            self._rows -= count
             if count < batch.num_rows:
                 self._pieces[0] = batch.slice(count)
-                if count:
-                    taken.append(batch.slice(0, count))
+                taken.append(batch.slice(0, count))
                 break
             taken.append(self._pieces.popleft())
-        rows = sum(batch.num_rows for batch in taken)
-        self._bytes -= self._bytes * rows / max(self._rows, 1)
-        self._rows -= rows
         return taken
 
-    def _key_columns(self, batch: pa.RecordBatch) -> list[pa.Array]:
-        return [batch.column(name) for name in self._key]
+    def _is_above(self, bound: int | bytes | None) -> bool:
+        """Whether the first row's key is greater than `bound`."""
+        if bound is None:
+            return False
+        if self._first is None:
+            self._first = self._key_of(self._pieces[0], 0)
+        return self._first > bound  # type: ignore[operator]
 
-    def _rows_up_to(self, batch: pa.RecordBatch, bound: int | bytes) -> int:
-        return rows_up_to(self._key_columns(batch), bound, self._nullable)
+    def _rows_up_to(self, batch: Batch, bound: int | bytes) -> int:
+        return rows_up_to([batch.column(name) for name in self._key], bound, self._nullable)
 
-    def _last_key(self, batch: pa.RecordBatch) -> int | bytes:
-        last = self._key_columns(batch.slice(batch.num_rows - 1))
-        return encode(last, self._nullable).scalar(0)
+    def _key_of(self, batch: Batch, row: int) -> int | bytes:
+        columns = [batch.column(name).slice(row, 1) for name in self._key]
+        return encode(columns, self._nullable).scalar(0)
 
 
-def rounds(windows: Sequence[Window]) -> Iterator[list[list[pa.RecordBatch]]]:
-    """For each round the pieces of every run (in the runs' order, maybe none), ascending by key."""
-    while any(not window.is_empty for window in windows):
+def rounds(
+    runs: Sequence[SortedRun], key: Sequence[str], nullable: Sequence[bool], most_bytes: int
+) -> Iterator[list[list[Batch]]]:
+    """For each round the pieces of every run (in the runs' order, maybe none), ascending by key;
+    about ROUND_ROWS rows or `most_bytes`, whichever is less.
+    """
+    if not runs:
+        return
+    windows = [Window(run.batches, key, nullable) for run in runs]
+    shares = _evened([float(run.rows) for run in runs])
+    while True:
+        for window, share in zip(windows, shares, strict=True):
+            window.fill(ROUND_ROWS * share, most_bytes * share)
         bounds = [window.bound for window in windows if not window.is_empty]
+        if not bounds:
+            return
         known = [bound for bound in bounds if bound is not None]
-        yield [window.cut(min(known, default=None)) for window in windows]
-        for window in windows:
-            window.fill()
+        pieces = [window.cut(min(known, default=None)) for window in windows]
+        yield pieces
+        taken = _evened([float(sum(part.num_rows for part in parts)) for parts in pieces])
+        del pieces
+        shares = [(old + new) / 2 for old, new in zip(shares, taken, strict=True)]
+
+
+def _evened(weights: Sequence[float]) -> list[float]:
+    """Shares that add up to 1, by weight; none is less than a part of an even share."""
+    total, least = sum(weights), 1 / (_LEAST_PART * len(weights))
+    if not total:
+        return [1 / len(weights)] * len(weights)
+    raised = [max(weight / total, least) for weight in weights]
+    return [share / sum(raised) for share in raised]

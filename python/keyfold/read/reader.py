@@ -15,7 +15,8 @@ import pyarrow as pa
 from keyfold.journey import KIND, Json, Run, ScanSpec, Section, Split
 from keyfold.merge.deferred import Deferred
 from keyfold.merge.plan import MergePlan, plan
-from keyfold.merge.run import SortedRun, merge_runs
+from keyfold.merge.run import merge_runs
+from keyfold.merge.sorted_run import SortedRun
 from keyfold.metering import count, each, reach
 from keyfold.read.files import Store, store_of
 from keyfold.read.keyrange import KeyRange

@@ -20,16 +20,15 @@ from keyfold import budget
 from keyfold.journey import ORDINAL, SEQUENCE
 from keyfold.merge.buffer import fold_unsorted
 from keyfold.merge.plan import MergePlan
-from keyfold.merge.run import SortedRun, merge_runs
-from keyfold.write.spill import Spilled, spill
+from keyfold.merge.run import merge_runs
+from keyfold.merge.sorted_run import SortedRun
+from keyfold.merge.spill import Spilled, spill
 from keyfold.write.split import Place, grouped
 
 # Spark's monotonically_increasing_id: the map partition above, its row below.
 ORDINAL_ROW_BITS = 33
-MOST_RUNS = 256
-_FAN_IN = 64
 # How runs of one job are merged: the table's older runs lie below them.
-_ABOVE_OTHERS = {"system_columns": True, "drop_deletes": False, "has_oldest": False}
+_ABOVE_OTHERS: dict[str, Any] = {"system_columns": True, "drop_deletes": False, "has_oldest": False}
 
 Folded = tuple[list[pa.RecordBatch], tuple[int, int]]
 
@@ -74,7 +73,7 @@ class WriteBuffer:
             return
         rest = self._fold(bucket)
         bucket.batches.clear()
-        runs = [run.open() for run in _reduced(self._plan, bucket.runs)]
+        runs = [run.open() for run in bucket.runs]
         runs += [SortedRun(iter(batches), sequence) for batches, sequence in rest]
         yield from merge_runs(self._plan, runs, **_ABOVE_OTHERS)
 
@@ -123,18 +122,3 @@ def _by_map_task(batches: Sequence[pa.RecordBatch]) -> list[list[pa.RecordBatch]
             part = batch if rows is None else batch.take(pa.array(rows))
             tasks.setdefault(int(codes[0 if rows is None else rows[0]]), []).append(part)
     return list(tasks.values())
-
-
-def _reduced(plan: MergePlan, runs: list[Spilled]) -> list[Spilled]:
-    """At most MOST_RUNS runs: neighbours in sequence order are merged into longer ones."""
-    while len(runs) > MOST_RUNS:
-        runs = sorted(runs, key=lambda run: (run.sequence[1], run.sequence[0]))
-        chunks = [runs[start : start + _FAN_IN] for start in range(0, len(runs), _FAN_IN)]
-        runs = [_merged(plan, chunk) for chunk in chunks]
-    return runs
-
-
-def _merged(plan: MergePlan, runs: Sequence[Spilled]) -> Spilled:
-    sequence = min(run.sequence[0] for run in runs), max(run.sequence[1] for run in runs)
-    opened = [run.open() for run in runs]
-    return spill(merge_runs(plan, opened, **_ABOVE_OTHERS), sequence)

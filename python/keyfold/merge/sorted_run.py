@@ -1,0 +1,43 @@
+"""A sorted run as the merge takes it, and what is known of its size before it is read."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import pyarrow as pa
+
+from keyfold.merge.deferred import Deferred
+
+
+@dataclass(frozen=True)
+class SortedRun:
+    """Batches sorted by key, each key once, with the columns `plan.reads`; the system columns
+    (number, kind, marks) are optional. They may be `Deferred`, with `plan.decide` decoded.
+
+    `sequence` is the least and greatest sequence number of the run, both inclusive. About how many
+    `rows` it has, its `stored` bytes and the bytes that are `held` while it is read, beside its
+    batches, may be known; else 0. A run that `repeats` has keys more than once, the oldest record
+    first, none of them in two batches.
+    """
+
+    batches: Iterator[pa.RecordBatch | Deferred]
+    sequence: tuple[int, int]
+    rows: int = 0
+    stored: int = 0
+    held: int = 0
+    repeats: bool = False
+
+
+def by_age(runs: Sequence[SortedRun]) -> list[SortedRun]:
+    """Runs in the order of their greatest sequence numbers, oldest first."""
+    return sorted(runs, key=lambda run: _age(run.sequence))
+
+
+def sequences_overlap(ranges: Sequence[tuple[int, int]]) -> bool:
+    """Whether the `_SEQUENCE_NUMBER` column is needed to order runs with these ranges."""
+    ordered = sorted(ranges, key=_age)
+    return any(after[0] <= before[1] for before, after in pairwise(ordered))
+
+
+def _age(bounds: tuple[int, int]) -> tuple[int, int]:
+    return bounds[1], bounds[0]
