@@ -20,6 +20,7 @@ from keyfold.storage.definition import NewTable
 from keyfold.storage.table import Table
 from keyfold.testing.definitions import Record
 from keyfold.testing.tables import batch, records
+from keyfold.testing.values import value
 from keyfold.write.parquet import Target, write_files
 from keyfold.write.renumber import renumber
 from keyfold.write.writer import file_names
@@ -106,6 +107,17 @@ class History:
         kinds = {name: layout.arrow_schema.field(name).type for name in names}
         drawn = {name: self.random.choice((None, -1, 0, 1)) for name in names}
         return values | {name: pa.scalar(drawn[name], kinds[name]).as_py() for name in names}
+
+    def append_base(self) -> None:
+        """A large job of all those keys and many others, which small ones are not merged with."""
+        layout = self.table.layout
+        wide = random_records(self.random, layout, 800, (0,))
+        kinds = {name: layout.arrow_schema.field(name).type for name in layout.key}
+        for _, values in wide:
+            values |= self._small(values)
+            values |= {name: value(kind, self.random) for name, kind in kinds.items()}
+        shared = [(0, self._small(values)) for _, values in self._pool]
+        append(self.table, wide + shared, self.next_number())
 
     def next_number(self) -> int:
         self._number += self.random.randrange(1, 5)

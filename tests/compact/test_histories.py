@@ -5,13 +5,15 @@ from random import Random
 
 import pytest
 
+from keyfold.journey import MARKED_SUFFIX
 from keyfold.layout import TableLayout
 from keyfold.options import KEEPING, parse
 from tests.compact import harness as compaction
 from tests.compact.histories import History, rows, stored
 from tests.merge.random_tables import ENGINES, check_same, random_table
+from tests.storage import tables
 
-ROUNDS = 4
+ROUNDS = 3
 ADDS, ANY = (0, 2), (0, 0, 1, 2, 3)
 
 
@@ -62,10 +64,22 @@ def test_minor_compactions_change_no_row(
     while depends_on_what_is_merged(layout):
         layout = random_table(random, engine_name)
     trigger = random.choice(("2", "3", "5"))
-    table = stored(tmp_path, layout, num_sorted_run__compaction_trigger=trigger)
+    table = stored(
+        tmp_path,
+        layout,
+        num_sorted_run__compaction_trigger=trigger,
+        num_levels="6",
+        compaction__max_size_amplification_percent="1000",
+    )
     history = History(random, table, ANY if engine_name == "deduplicate" else ADDS)
-    done = 0
+    history.append_base()
+    compaction.compact(table)
+    done, base_stays = 0, False
     for _ in range(8):
         history.append(random.randrange(1, 4))
         done += check_compaction(history, random.choice(("minor", "minor", "auto")), random)
+        base_stays |= 5 in compaction.levels(table) and len(compaction.levels(table)) > 1
     assert done
+    assert base_stays
+    if parse(layout).merge_engine in KEEPING:
+        assert not any(f.name.endswith(MARKED_SUFFIX) for f in tables.reload(table).live_files())

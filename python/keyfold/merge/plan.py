@@ -91,8 +91,8 @@ class MergePlan:
 
     @property
     def deletes_clear(self) -> bool:
-        """Whether a -D leaves nothing of a row."""
-        return self.engine.deletes_clear(self.options)
+        """Whether a -D leaves nothing of what the row's columns have folded."""
+        return self.engine.deletes_clear(self.options) and not self.keeps_records
 
 
 def plan(layout: TableLayout, output: Sequence[str], *, marks: bool = False) -> MergePlan:
