@@ -9,7 +9,7 @@ SHIM := $(shell find jvm -type f) gradle.properties build.gradle
 SOURCES := $(shell find python -name '*.py') pyproject.toml setup.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-python test-spark lint jar wheel bench bench-kernels lock clean
+.PHONY: help setup demo test test-python test-spark lint jar wheel bench bench-smoke bench-kernels lock clean
 
 help:  ## print this list
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -38,14 +38,17 @@ jar: $(JAR)  ## compile the Scala shim; a compiler warning is an error
 wheel: setup  ## the wheel, with the jar in it, in dist/
 	$(BIN)/pip wheel --no-deps --no-build-isolation --wheel-dir dist .
 
-bench: setup  ## the figures of the README, as ratios to plain Spark Parquet
+bench: setup  ## keyfold beside Spark, Delta, Paimon: docs/benchmarks.md; half an hour
 	$(BIN)/python -m integration.bench
+
+bench-smoke: setup  ## the same suite on tiny tables: answers are compared, times decide nothing
+	$(BIN)/python -m integration.bench --smoke --docs build/bench-smoke
 
 bench-kernels: setup  ## rows a second of every aggregate: docs/kernels.md
 	$(BIN)/python -m integration.bench.aggregates
 
 lock:  ## resolve the development environment anew into requirements-dev.lock
-	rm -rf build/lock && $(PYTHON) -m venv build/lock && build/lock/bin/pip install '.[spark,dev]'
+	rm -rf build/lock && $(PYTHON) -m venv build/lock && build/lock/bin/pip install '.[spark,dev,bench]'
 	build/lock/bin/pip freeze --all --exclude pip --exclude keyfold > requirements-dev.lock
 
 clean:  ## remove what was built, except .venv

@@ -57,6 +57,7 @@ object PaimonJava {
         changed(table, scratch) { writer =>
           buckets.foreach { case (partition, bucket) => writer.compact(partition, bucket, true) }
         }
+      case _ => PaimonBench.ask(request, table, scratch)
     }
   }
 

@@ -1,7 +1,8 @@
 """Paimon's Java library as one process: it reads, writes and compacts tables that we look at.
 
-PaimonJava.scala beside this file is what it runs, compiled by the compiler in pyspark's jars; the
-library comes through `gradle paimon`. None of keyfold's code runs in that process.
+PaimonJava.scala and PaimonBench.scala beside this file are what it runs, compiled by the compiler
+in pyspark's jars; the library comes through `gradle paimon`. None of keyfold's code runs in that
+process.
 """
 
 from __future__ import annotations
@@ -26,11 +27,12 @@ import pyspark
 from keyfold.testing.conformance import compare
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCE = Path(__file__).with_name("PaimonJava.scala")
+SOURCES = [Path(__file__).with_name(f"{name}.scala") for name in ("PaimonJava", "PaimonBench")]
 QUIET = Path(__file__).with_name("quiet.properties")
 BUILD = ROOT / "build" / "paimon"
 SPARK_JARS = Path(pyspark.__file__).parent / "jars"
 START = ("java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+SMALL = (*START[1:], "-Xmx700m")  # for tests: it starts fast and stays small
 EPOCH = dt.datetime(1970, 1, 1)
 Rows = list[list[Any]]
 
@@ -51,25 +53,27 @@ class Answer:
 class Paimon:
     """The running process. A request that Paimon refuses raises RefusedByPaimon."""
 
-    def __init__(self, requests: IO[str], answers: IO[str]) -> None:
+    def __init__(self, requests: IO[str], answers: IO[str], pid: int) -> None:
         self._requests = requests
         self._answers = answers
+        self.pid = pid
 
     def read(self, table: Path, **options: str) -> Answer:
         """The rows as Paimon gives them to batch jobs; `__` in an option is a dot, `_` is `-`."""
-        found = self._ask("read", table, options)
+        found = self.ask("read", table, options)
         return Answer(found["names"], found["rows"], found["levels"])
 
     def write(self, table: Path, rows: Iterable[Sequence[Any]]) -> None:
         """One commit of Paimon's batch writer; a row is its kind and the cells that `row` makes."""
-        self._ask("write", table, {"write_only": "true"}, rows=[list(row) for row in rows])
+        self.ask("write", table, {"write_only": "true"}, rows=[list(row) for row in rows])
 
     def compact(self, table: Path) -> None:
         """A full compaction of every bucket by Paimon."""
         # the plan for batch jobs hides level 0 of some tables; that for compactions hides nothing
-        self._ask("compact", table, {"write_only": "false", "batch_scan_mode": "compact"})
+        self.ask("compact", table, {"write_only": "false", "batch_scan_mode": "compact"})
 
-    def _ask(self, do: str, table: Path, options: Mapping[str, str], **more: Any) -> Any:
+    def ask(self, do: str, table: Path, options: Mapping[str, str], **more: Any) -> Any:
+        """One request of PaimonJava.scala or PaimonBench.scala; its answer."""
         named = {key.replace("__", ".").replace("_", "-"): text for key, text in options.items()}
         request = {"do": do, "table": str(table), "options": named, **more}
         self._requests.write(json.dumps(request) + "\n")
@@ -81,10 +85,10 @@ class Paimon:
 
 
 @contextmanager
-def start() -> Iterator[Paimon]:
-    """The process, ended with the block."""
+def start(flags: Sequence[str] = SMALL) -> Iterator[Paimon]:
+    """The process, ended with the block; `flags` are those of its JVM."""
     path = f"{compiled()}:{library()}:{SPARK_JARS}/*"
-    command = [*START, "-Xmx700m", f"-Dlog4j2.configurationFile=file:{QUIET}", "-cp", path]
+    command = ["java", *flags, f"-Dlog4j2.configurationFile=file:{QUIET}", "-cp", path]
     with tempfile.TemporaryDirectory(prefix="paimon-java-") as scratch:
         command += ["keyfold.integration.PaimonJava", scratch]
         with subprocess.Popen(
@@ -92,7 +96,7 @@ def start() -> Iterator[Paimon]:
         ) as process:
             assert process.stdin is not None
             assert process.stdout is not None
-            yield Paimon(process.stdin, process.stdout)
+            yield Paimon(process.stdin, process.stdout, process.pid)
             process.stdin.close()
 
 
@@ -108,13 +112,14 @@ def library() -> Path:
 
 def compiled() -> Path:
     """The folder of our reader's classes, which a change of its source or of the library renews."""
-    digest = sha256(SOURCE.read_bytes() + library().name.encode()).hexdigest()[:16]
+    sources = b"".join(source.read_bytes() for source in SOURCES)
+    digest = sha256(sources + library().name.encode()).hexdigest()[:16]
     classes = BUILD / f"classes-{digest}"
     if not classes.exists():
         with tempfile.TemporaryDirectory(dir=BUILD) as scratch:
             command = [*START, "-Xss8m", "-cp", f"{SPARK_JARS}/*", "scala.tools.nsc.Main"]
             command += ["-cp", f"{library()}:{SPARK_JARS}/*", "-release:17", "-Xlint", "-Werror"]
-            subprocess.run([*command, "-d", scratch, str(SOURCE)], check=True)
+            subprocess.run([*command, "-d", scratch, *map(str, SOURCES)], check=True)
             made = Path(scratch) / "made"
             made.mkdir()
             (Path(scratch) / "keyfold").rename(made / "keyfold")

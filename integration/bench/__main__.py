@@ -1,8 +1,9 @@
-"""Keyfold against plain Spark Parquet: the same data, one run, medians of both by turns.
+"""keyfold beside plain Spark, Delta Lake, Paimon's Java library and pypaimon: docs/benchmarks.md.
 
-python -m integration.bench [--rows N] [--repeat N] [--only NAMES] [--json FILE]
-python -m integration.bench --buckets      how rows spread, for choosing the bucket count
-python -m integration.bench --planning     planning time over 500 commits and 10,000 files
+python -m integration.bench            the whole suite: 25 minutes of two cores
+python -m integration.bench --smoke    every case once on tiny tables, answers compared
+
+Each system runs in a process of its own, one after the other, on the same generated data.
 """
 
 from __future__ import annotations
@@ -10,21 +11,17 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import shutil
+import subprocess
 import sys
 import tempfile
+import time
+from dataclasses import replace
 from pathlib import Path
 
-import pyspark
-
-from integration import sessions
-from integration.bench import buckets, planning
-from integration.bench.data import Sizes, generate
-from integration.bench.measure import HEADER
-from integration.bench.speed import FIGURES, Bench
-
-DRIVER_MEMORY = "4g"
+from integration.bench import cases, data, figures, report
+from integration.bench.session import SYSTEMS
+from integration.paimon_java import ROOT
 
 
 def arguments() -> argparse.Namespace:
@@ -34,60 +31,82 @@ def arguments() -> argparse.Namespace:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--rows", type=int, default=4_000_000, help="rows of a run (default 4 M)")
-    parser.add_argument("--repeat", type=int, default=5, help="medians of so many turns")
-    parser.add_argument("--only", default=",".join(FIGURES), help="some of " + ",".join(FIGURES))
-    parser.add_argument("--bucket", type=int, default=2, help="buckets of the measured tables")
-    parser.add_argument("--buckets", action="store_true", help="compare bucket counts")
-    parser.add_argument("--planning", action="store_true", help="planning time as files pile up")
-    parser.add_argument("--commits", type=int, default=500, help="how many for --planning")
-    parser.add_argument("--seed", type=int, default=2013)
-    parser.add_argument("--json", type=Path, help="write the figures to this file too")
+    parser.add_argument("--smoke", action="store_true", help="tiny tables, each case once")
+    parser.add_argument("--rows", type=int, help="rows of each of four runs")
+    parser.add_argument("--sweep", type=int, help="rows of the tables whose layout is varied")
+    parser.add_argument("--commits", type=int, help="commits of the day")
+    parser.add_argument("--repeat", type=int, help="warm turns")
+    parser.add_argument("--budget", type=float, help="seconds after which no warm turn begins")
+    parser.add_argument("--systems", default=",".join(SYSTEMS), help="some of the systems")
+    parser.add_argument("--only", default="", help="cases whose name this expression finds")
+    parser.add_argument("--check", action="store_true", help="plain Spark answers all merges too")
+    parser.add_argument("--seed", type=int)
+    parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where the report goes")
     parser.add_argument("--folder", type=Path, help="work here and keep it")
     return parser.parse_args()
 
 
-def figures(bench: Bench, names: list[str]) -> list[dict[str, object]]:
-    """Measure and print each. `upsert` and `first` use the table that `raw` makes."""
-    print(HEADER)
-    found = []
-    for name in names:
-        figure = FIGURES[name](bench)
-        print(figure.line(), flush=True)
-        found.append(figure.to_json())
-    return found
+def settings(said: argparse.Namespace, folder: Path) -> cases.Settings:
+    """Sizes of the chosen form, with what the command line says."""
+    chosen = cases.smoke(folder) if said.smoke else cases.full(folder)
+    named = ("rows", "sweep", "repeat", "budget", "seed")
+    given = {name: getattr(said, name) for name in named if getattr(said, name) is not None}
+    if said.check:
+        given["check"] = True
+    if said.commits:
+        given["commits"] = {
+            system: min(commits, said.commits) for system, commits in chosen.commits.items()
+        }
+    return replace(chosen, **given)
 
 
-def measure(said: argparse.Namespace, folder: Path) -> list[dict[str, object]]:
-    """The chosen mode, in one session."""
-    sizes = Sizes(said.rows)
-    if not said.planning:
-        shutil.rmtree(folder / "input", ignore_errors=True)
-        generate(folder / "input", sizes, said.seed)
-    spark = sessions.start(folder, spark__driver__memory=DRIVER_MEMORY)
-    spark.sql("CREATE NAMESPACE IF NOT EXISTS keyfold.bench")
-    bench = Bench(spark, folder, sizes, said.repeat, said.bucket)
-    try:
-        if said.planning:
-            return planning.run(spark, said.commits)
-        return buckets.run(bench) if said.buckets else figures(bench, said.only.split(","))
-    finally:
-        spark.stop()
+def prepare(chosen: cases.Settings) -> None:
+    """All input; the tables and results of a former run go."""
+    for name in ("warehouse", "plain", "delta", "results"):
+        shutil.rmtree(chosen.folder / name, ignore_errors=True)
+    (chosen.folder / "results").mkdir(parents=True)
+    shapes = {chosen.main, chosen.base, chosen.few, chosen.today, *chosen.swept}
+    data.generate(chosen.input, chosen.seed, shapes, {chosen.main}, chosen.upserts)
+    (chosen.folder / "settings.json").write_text(json.dumps(chosen.to_json()))
+
+
+def measure(chosen: cases.Settings, system: str, only: str) -> None:
+    """One session; how it ended is in what it wrote."""
+    command = [sys.executable, "-m", "integration.bench.session", system]
+    results = chosen.folder / "results" / f"{system}.jsonl"
+    done = subprocess.run(
+        [*command, str(chosen.folder / "settings.json"), str(results), only],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "python"), str(ROOT)])},
+        check=False,
+    )
+    if done.returncode:
+        ended = {"case": "session", "system": system, "error": f"ended with {done.returncode}"}
+        with results.open("a", encoding="utf-8") as out:
+            out.write(json.dumps(ended) + "\n")
 
 
 def main() -> int:
-    """Status 0: the figures are for reading, a goal missed is no failure."""
+    """Status 1 if a case failed or answers differ; a goal missed is no failure."""
     said = arguments()
-    about = (
-        f"{os.cpu_count()} cores, {platform.machine()}, Spark {pyspark.__version__} local[2], "
-        f"driver {DRIVER_MEMORY}, {said.bucket} buckets, {said.rows:,} rows a run"
-    )
-    print(about, flush=True)
+    start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="keyfold-bench-") as scratch:
-        found = measure(said, said.folder or Path(scratch))
-    if said.json:
-        said.json.write_text(json.dumps({"about": about, "figures": found}, indent=2) + "\n")
-    return 0
+        chosen = settings(said, said.folder or Path(scratch))
+        prepare(chosen)
+        print(f"{'input':<53}{time.monotonic() - start:9.1f} s", flush=True)
+        for system in said.systems.split(","):
+            began = time.monotonic()
+            measure(chosen, system, said.only)
+            print(f"{'session of ' + system:<53}{time.monotonic() - began:9.1f} s", flush=True)
+        found = figures.load(chosen.folder / "results")
+        took = time.monotonic() - start
+        report.write(found, chosen, said.docs, sys.argv[1:], took)
+        wrong = figures.differences(found)
+    compared = sum(1 for _ in figures.compared(found.results.values()))
+    print(f"{compared} cases answered by several systems, {len(wrong)} differences, {took:.0f} s")
+    for problem in (*wrong, *(f"{e['system']} {e['case']}: {e['error']}" for e in found.errors)):
+        print(problem, file=sys.stderr)
+    return 1 if wrong or found.errors else 0
 
 
 if __name__ == "__main__":

@@ -1,27 +1,49 @@
-"""A fresh session that asks one question and prints when (monotonic seconds) it had the answer.
+"""The first query of a process: python -m integration.bench.fresh keyfold|plain FOLDER SOURCE
 
-python -m integration.bench.fresh keyfold|plain FOLDER
+starts a session, asks one question, and prints when (monotonic seconds) it had the answer.
 """
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import time
 from pathlib import Path
 
 from integration import sessions
+from integration.bench.cases import Settings
+from integration.bench.measure import Result, Times
+from integration.scenarios import TOP
 
 QUERY = "SELECT count(*), max(seq), max(d) FROM "
 
 
-def main(kind: str, folder: Path) -> None:
+def measured(settings: Settings, system: str, source: str) -> Result:
+    """A process after the other, its start included."""
+
+    def once() -> float:
+        start = time.perf_counter()
+        command = [sys.executable, "-m", "integration.bench.fresh", system]
+        done = subprocess.run(
+            [*command, str(settings.folder), source],
+            cwd=TOP,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return float(done.stdout.split()[-1]) - start
+
+    turns = min(settings.repeat, 3) if settings.repeat > 1 else 0
+    return Result("first", system, Times(once(), tuple(once() for _ in range(turns))))
+
+
+def main(system: str, folder: Path, source: str) -> None:
     """Ask, print, leave."""
-    if kind == "keyfold":
+    if system == "keyfold":
         spark = sessions.start(folder)
-        source = "keyfold.bench.few"
     else:
         spark = sessions.builder(folder).getOrCreate()
-        source = f"parquet.`{folder / 'plain' / 'few'}`"
     row = spark.sql(QUERY + source).first()
     assert row is not None
     assert row[0] > 0
@@ -30,4 +52,4 @@ def main(kind: str, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]))
+    main(sys.argv[1], Path(sys.argv[2]), sys.argv[3])

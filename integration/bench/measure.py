@@ -1,78 +1,115 @@
-"""Timing two ways of doing one thing by turns, and the memory that each took at most."""
+"""Timing, cold and warm, and the memory that it took at most."""
 
 from __future__ import annotations
 
+import os
 import statistics
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from integration import processes
 
 MB = 1 << 20
+Step = Callable[[int], object]
 
 
-# What a goal is measured in: the ratio, seconds, or seconds later than plain Spark.
-GOALS = {"": ">= {:g} x", "seconds": "<= {:g} s", "later": "<= +{:g} s"}
+def nothing(turn: int) -> None:
+    """What is done before a turn where nothing is."""
 
 
 @dataclass(frozen=True)
-class Figure:
-    """Medians in seconds; `goal` is the ratio to reach unless `absolute` says otherwise."""
+class Pace:
+    """How often: `repeat` warm turns, fewer once they took `budget` seconds together."""
 
-    name: str
-    rows: int
-    keyfold: float
-    plain: float
-    goal: float
-    absolute: str
-    jvm_mb: int
-    workers_mb: int
+    repeat: int
+    budget: float
 
-    @property
-    def ratio(self) -> float:
-        """How many times as fast as plain Spark."""
-        return self.plain / self.keyfold
+
+@dataclass(frozen=True)
+class Times:
+    """Seconds of the first turn, whose files were not in memory, and of each later one."""
+
+    cold: float
+    warm: tuple[float, ...]
 
     @property
-    def reached(self) -> bool:
-        """Whether the goal is."""
-        value = {"": self.ratio, "seconds": -self.keyfold, "later": self.plain - self.keyfold}
-        return value[self.absolute] >= (self.goal if not self.absolute else -self.goal)
-
-    def to_json(self) -> dict[str, object]:
-        """For the file next to the table."""
-        return {**asdict(self), "ratio": round(self.ratio, 3), "reached": self.reached}
-
-    def line(self) -> str:
-        """One row of the printed table."""
-        goal = GOALS[self.absolute].format(self.goal)
-        speed = f"{self.rows / self.keyfold / 1e6:6.2f}" if self.rows else " " * 6
-        return (
-            f"{self.name:<34}{self.keyfold:8.3f} s{speed:>8}{self.plain:10.3f} s{self.ratio:8.2f} x"
-            f"{goal:>12}{'yes' if self.reached else 'NO':>5}{self.jvm_mb:>8}{self.workers_mb:>9}"
-        )
+    def median(self) -> float:
+        """Of the warm turns; of the cold one where it is the only one."""
+        return statistics.median(self.warm or (self.cold,))
 
 
-HEADER = (
-    f"{'medians':<34}{'keyfold':>10}{'M/s':>8}{'plain Spark':>12}{'ratio':>10}"
-    f"{'goal':>12}{'':>5}{'JVM MB':>8}{'workers':>9}"
-)
+def seconds(step: Step, turn: int) -> float:
+    """How long one turn takes."""
+    start = time.perf_counter()
+    step(turn)
+    return time.perf_counter() - start
+
+
+def times(
+    step: Step,
+    pace: Pace,
+    before: Step = nothing,
+    files: Sequence[Path] = (),
+    after_cold: Callable[[], object] | None = None,
+) -> Times:
+    """A turn with the files out of the page cache, then warm ones."""
+    before(0)
+    evict(files)
+    cold = seconds(step, 0)
+    if after_cold:
+        after_cold()
+    return Times(cold, warm(step, pace, before))
+
+
+def warm(step: Step, pace: Pace, before: Step = nothing) -> tuple[float, ...]:
+    """Turns from 1 on."""
+    found: list[float] = []
+    while len(found) < pace.repeat and (not found or sum(found) < pace.budget):
+        before(len(found) + 1)
+        found.append(seconds(step, len(found) + 1))
+    return tuple(found)
+
+
+def evict(folders: Iterable[Path]) -> None:
+    """Drop files from the page cache: those of folders, at any depth."""
+    for folder in folders:
+        for path in folder.rglob("*"):
+            if path.is_file():
+                file = os.open(path, os.O_RDONLY)
+                os.fsync(file)
+                os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+                os.close(file)
+
+
+def size(folder: Path) -> int:
+    """Bytes of the files in a folder, at any depth; what vanishes meanwhile counts nothing."""
+    found = 0
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            try:
+                found += (Path(parent) / name).stat().st_size
+            except FileNotFoundError:
+                continue
+    return found
 
 
 class Peaks:
-    """Peak resident memory between enter and exit: of the JVM, and summed over all its workers."""
+    """Peak resident memory between enter and exit: of a main process and of keyfold's below it."""
 
-    def __init__(self, jvm: int) -> None:
-        self.jvm = jvm
+    def __init__(self, main: int) -> None:
+        self.main = main
         self.by_pid: dict[int, int] = {}
+        self.servers: set[int] = set()
         self.over = threading.Event()
         self.thread = threading.Thread(target=self._watch, daemon=True)
 
     def __enter__(self) -> Peaks:
-        for pid in (self.jvm, *processes.workers(self.jvm)):
+        for pid in (self.main, *processes.workers(self.main)):
             processes.reset_peak(pid)
         self.thread.start()
         return self
@@ -88,42 +125,47 @@ class Peaks:
         self.thread.join()
 
     def _watch(self) -> None:
-        while not self.over.wait(0.1):
+        while not self.over.wait(0.2):
             self._look()
 
     def _look(self) -> None:
-        for pid in (self.jvm, *processes.workers(self.jvm)):
+        workers = processes.workers(self.main)
+        self.servers |= workers & processes.children(self.main)
+        for pid in (self.main, *workers):
             peak = processes.peak_memory(pid)
             self.by_pid[pid] = max(self.by_pid.get(pid, 0), peak)
 
     @property
-    def jvm_mb(self) -> int:
-        """VmHWM of the JVM."""
-        return self.by_pid.get(self.jvm, 0) // MB
+    def memory(self) -> dict[str, int]:
+        """MB of VmHWM: the main process, its largest worker, and the largest of the processes that
+        start workers and answer the driver. Pages that forks share count for each.
+        """
+        workers = {p: peak for p, peak in self.by_pid.items() if p != self.main}
+        largest = [peak for p, peak in workers.items() if p not in self.servers]
+        return {
+            "main": self.by_pid.get(self.main, 0) // MB,
+            "worker": max(largest, default=0) // MB,
+            "server": max((workers.get(p, 0) for p in self.servers), default=0) // MB,
+        }
+
+
+@dataclass(frozen=True)
+class Result:
+    """One figure of one system. `rows` a turn are what rates are made of; `answer` is compared with
+    the other systems' of the same case; `series` and `notes` are for the report.
+    """
+
+    case: str
+    system: str
+    times: Times | None
+    rows: int = 0
+    answer: list[float] | None = None
+    memory: dict[str, int] = field(default_factory=dict)
+    series: dict[str, list[float]] = field(default_factory=dict)
+    notes: dict[str, Any] = field(default_factory=dict)
 
     @property
-    def workers_mb(self) -> int:
-        """Sum of VmHWM; memory that forks share counts for each of them."""
-        return sum(peak for pid, peak in self.by_pid.items() if pid != self.jvm) // MB
-
-
-Step = Callable[[int], object]
-
-
-def seconds(step: Step, turn: int) -> float:
-    """How long one turn takes."""
-    start = time.perf_counter()
-    step(turn)
-    return time.perf_counter() - start
-
-
-def by_turns(
-    ours: Step, plain: Step, repeat: int, before: Step = lambda turn: None
-) -> tuple[float, float]:
-    """Medians of both, each `repeat` times after one turn that does not count."""
-    times: list[tuple[float, float]] = []
-    for turn in range(repeat + 1):
-        before(turn)
-        times.append((seconds(ours, turn), seconds(plain, turn)))
-    counted = times[1:]
-    return statistics.median(t[0] for t in counted), statistics.median(t[1] for t in counted)
+    def median(self) -> float:
+        """Seconds."""
+        assert self.times is not None, self.case
+        return self.times.median

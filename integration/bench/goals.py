@@ -1,0 +1,94 @@
+"""What the suite is held against: each goal, what was measured, whether it is met."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from integration.bench.cases import ENGINES, Settings
+from integration.bench.figures import Figures
+
+WORKER_MB = 512
+
+
+@dataclass(frozen=True)
+class Goal:
+    """`value` must be at least, or at most, `limit`; None was not measured."""
+
+    what: str
+    limit: float
+    unit: str
+    value: float | None
+    most: bool = False
+
+    @property
+    def met(self) -> bool:
+        """Whether it is; what was not measured is not."""
+        if self.value is None:
+            return False
+        return self.value <= self.limit if self.most else self.value >= self.limit
+
+    def cells(self) -> list[str]:
+        """A line of the table."""
+        sign = "≤" if self.most else "≥"
+        goal = f"{sign} {self.limit:g} {self.unit}"
+        found = "not measured" if self.value is None else f"{self.value:.2f} {self.unit}"
+        if self.value is not None and self.unit in ("ms", "MB"):
+            found = f"{self.value:.0f} {self.unit}"
+        return [self.what, goal, found, "met" if self.met else "**not met**"]
+
+
+def goals(figures: Figures, settings: Settings) -> list[Goal]:
+    """All of them, in the issue's order."""
+    return [*merging(figures, settings), *writing(figures), *smaller(figures)]
+
+
+def merging(figures: Figures, settings: Settings) -> Iterator[Goal]:
+    """Merge-on-read of the main workload, and how it holds with more runs."""
+    main = settings.main.name
+    for engine in ENGINES:
+        case = f"merge/{engine}/{main}"
+        scan = figures.ratio(case, "plain", f"scan/{main}")
+        yield Goal(f"merge-on-read, 4 runs, `{engine}`, to Spark's scan", 1.2, "x", scan)
+        java = figures.ratio(case, "paimon")
+        yield Goal(f"the same to Paimon's Java reader as two tasks, `{engine}`", 2.0, "x", java)
+    shapes = settings.sweeps["runs"]
+    rates = {
+        runs: figures.rate(f"merge/deduplicate/{shapes[runs].name}", "keyfold")
+        for runs in ("4", "32")
+        if runs in shapes
+    }
+    four, many = rates.get("4"), rates.get("32")
+    held = many / four if many and four else None
+    yield Goal("rate at 32 runs to that at 4 runs, same rows", 0.6, "x", held)
+    case = "compacted/deduplicate"
+    yield Goal(
+        "read after full compaction, to Spark's scan", 1.2, "x", figures.ratio(case, "plain")
+    )
+
+
+def writing(figures: Figures) -> Iterator[Goal]:
+    """Writes, compaction, upserts."""
+    yield Goal(
+        "bulk write, to Spark's sorted Parquet write", 1.0, "x", figures.ratio("write", "plain")
+    )
+    for engine in ("deduplicate", "aggregation"):
+        java = figures.ratio(f"compact/{engine}", "paimon")
+        yield Goal(f"full compaction, to Paimon's Java library, `{engine}`", 2.0, "x", java)
+    yield Goal("upsert of 1 %, to Delta's MERGE", 15.0, "x", figures.ratio("upsert/1 %", "delta"))
+    yield Goal("upsert of 1 %", 0.4, "s", figures.seconds("upsert/1 %", "keyfold"), most=True)
+    least = figures.seconds("upsert/0.01 %", "keyfold")
+    yield Goal("upsert of 0.01 %", 0.25, "s", least, most=True)
+
+
+def smaller(figures: Figures) -> Iterator[Goal]:
+    """Look-ups and memory."""
+    point = figures.seconds("lookup/point", "keyfold")
+    yield Goal("point look-up by key, warm", 60, "ms", point and point * 1000, most=True)
+    peaks = [
+        result.memory["worker"]
+        for (_, system), result in figures.results.items()
+        if system == "keyfold" and result.memory
+    ]
+    largest = float(max(peaks)) if peaks else None
+    yield Goal("largest worker, all cases", WORKER_MB, "MB", largest, most=True)

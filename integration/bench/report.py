@@ -1,0 +1,349 @@
+"""docs/benchmarks.md: tables of all figures, the goals, and the charts beside them."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import statistics
+from collections.abc import Iterator, Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+from integration.bench import charts
+from integration.bench.cases import ENGINES, Settings
+from integration.bench.figures import NAMES, Figures
+from integration.bench.goals import goals
+from integration.bench.measure import Result
+from integration.bench.spark import HEAP
+from integration.paimon_java import ROOT
+
+PAGE = "benchmarks.md"
+HEADS = {
+    "overlap": "keys that runs share",
+    "key": "key columns",
+    "runs": "runs",
+    "width": "columns",
+}
+
+
+def write(
+    figures: Figures, settings: Settings, docs: Path, command: Sequence[str], took: float
+) -> None:
+    """The page and its pictures."""
+    docs.mkdir(parents=True, exist_ok=True)
+    pictures = charts.draw(figures, settings, docs)
+    sections = [
+        about(settings, command, took),
+        "## Goals\n",
+        table(["", "goal", "measured", ""], [goal.cells() for goal in goals(figures, settings)]),
+        "\n".join(failures(figures)),
+        upserts(figures, settings, pictures),
+        merges(figures, settings, pictures),
+        *(sweep(figures, settings, name, pictures) for name in HEADS),
+        compaction(figures, settings),
+        lookups(figures, settings),
+        a_day(figures, settings, pictures),
+        others(figures, settings),
+        memory(figures),
+    ]
+    text = "\n".join(part.rstrip("\n") + "\n" for part in sections if part.strip())
+    (docs / PAGE).write_text(text, encoding="utf-8")
+
+
+def about(settings: Settings, command: Sequence[str], took: float) -> str:
+    """What was measured, how, on what."""
+    shown = [word for word in command if not word.startswith("/")]
+    asked = f"`python -m integration.bench {' '.join(shown)}`" if shown else "`make bench`"
+    properties = (ROOT / "gradle.properties").read_text(encoding="utf-8")
+    jars = dict(re.findall(r"^(\w+)Version=(.*)$", properties, re.MULTILINE))
+    pages = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    versions = ", ".join(f"{name} {version(name)}" for name in ("keyfold", "pyspark", "pyarrow"))
+    return f"""# Benchmarks
+
+{asked} wrote this page in {took / 60:.0f} minutes.
+
+- Machine: {os.cpu_count()} cores ({model()}), {pages / 2**30:.0f} GB of memory, local disk.
+- Versions: {versions}, numba {version("numba")}, Delta Lake {jars["delta"]}, Paimon's Java
+  library {jars["paimon"]}, pypaimon {version("pypaimon")}, Python {platform.python_version()},
+  Java 17.
+- Each system runs in a process of its own, one after the other, on the same generated data: Spark
+  as `local[2]` with a heap of {HEAP}, Paimon's library with the same heap and two threads. It
+  reads, compacts and looks up in the very directories that keyfold wrote.
+- Rows are `id BIGINT, seq BIGINT, a BIGINT, b BIGINT, c DOUBLE, d STRING(10), e INT` where nothing
+  else is said, with keys drawn at random, in {settings.buckets} buckets. Reads touch every cell.
+- A figure is the median of {settings.repeat} warm turns, then the least and the greatest in
+  brackets; after the stroke stands the first turn, with files out of the page cache. No turn begins
+  after {settings.budget:g} s of them: ¹ says that there was one warm turn, ² two, and so on.
+- Answers of all systems to one case were compared and are equal.
+"""
+
+
+def model() -> str:
+    """The processor's name, without its number."""
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    names = (line.partition(":")[2].split() for line in lines if line.startswith("model name"))
+    words = next(names, [platform.machine()])
+    return " ".join(words[:2])
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Markdown."""
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines) + "\n"
+
+
+def cell(result: Result | None, repeat: int) -> str:
+    """Median (least-greatest) / cold."""
+    if result is None or result.times is None:
+        return "-"
+    warm = result.times.warm
+    few = "⁰¹²³⁴"[len(warm)] if len(warm) < min(repeat, 5) else ""
+    if len(warm) < 2:
+        return f"{short(result.median)}{few} / {short(result.times.cold)}"
+    spread = f"{short(min(warm))}-{short(max(warm))}"
+    return f"{short(result.median)}{few} ({spread}) / {short(result.times.cold)}"
+
+
+def short(seconds: float) -> str:
+    """Three digits or so."""
+    return f"{seconds:.{3 if seconds < 0.1 else 2 if seconds < 10 else 1}f}"
+
+
+def times(ratio: float | None) -> str:
+    """A ratio."""
+    return "-" if ratio is None else f"{ratio:.2f}" if ratio < 10 else f"{ratio:.0f}"
+
+
+def millions(rate: float | None) -> str:
+    """Rows a second."""
+    return "-" if rate is None else f"{rate / 1e6:.1f}"
+
+
+def picture(pictures: dict[str, str], name: str, title: str) -> str:
+    """A link to a chart, where there is one."""
+    return f"![{title}]({pictures[name]})\n\n" if name in pictures else ""
+
+
+def failures(figures: Figures) -> Iterator[str]:
+    """Cases that did not end well, in their last line."""
+    for error in figures.errors:
+        last = error["error"].strip().splitlines()[-1]
+        yield f"- {NAMES.get(error['system'], error['system'])}, {error['case']} failed: `{last}`"
+
+
+def upserts(figures: Figures, settings: Settings, pictures: dict[str, str]) -> str:
+    """By the part of rows that change."""
+    systems = ("keyfold", "delta", "paimon")
+    rows = []
+    for part in settings.fractions:
+        case = f"upsert/{part}"
+        cells = [cell(figures.get(case, system), settings.repeat) for system in systems]
+        ratios = [times(figures.ratio(case, system)) for system in systems[1:]]
+        rows.append([part, *cells, *ratios])
+    heads = ["changed", *(f"{NAMES[s]}, s" for s in systems), "x Delta", "x Paimon"]
+    read = [cell(figures.get("upsert/scan", system), settings.repeat) for system in systems]
+    ratios = [times(figures.ratio("upsert/scan", system)) for system in systems[1:]]
+    alone = figures.seconds("changed rows/1 %", "plain")
+    wrote = f"Plain Spark writes the rows of 1 %, sorted, in {short(alone)} s." if alone else ""
+    return (
+        f"## Upserts into {settings.base.total:,} rows\n\n"
+        + picture(pictures, "upserts", "Seconds of an upsert by the part of rows that changes")
+        + table(heads, [*rows, ["read of the table then", *read, *ratios]])
+        + "\nkeyfold and Paimon compact as they go, by default; Delta merges with deletion "
+        + f"vectors. The commit is in every figure. {wrote}\n"
+    )
+
+
+def line(figures: Figures, settings: Settings, label: str, case: str, shape: str) -> list[str]:
+    """One table read by all systems that do."""
+    scan = f"scan/{shape}"
+    return [
+        label,
+        cell(figures.get(case, "keyfold"), settings.repeat),
+        cell(figures.get(scan, "plain"), settings.repeat),
+        cell(figures.get(case, "paimon"), settings.repeat),
+        millions(figures.rate(case, "keyfold")),
+        times(figures.ratio(case, "plain", scan)),
+        times(figures.ratio(case, "paimon")),
+    ]
+
+
+LINE = ["keyfold, s", "scan of all rows by Spark, s", "Paimon Java, s", "keyfold, M rows/s"]
+LINE += ["x scan", "x Paimon"]
+
+
+def merges(figures: Figures, settings: Settings, pictures: dict[str, str]) -> str:
+    """The main workload."""
+    main, few = settings.main, settings.few
+    rows = [
+        line(figures, settings, f"`{engine}`", f"merge/{engine}/{main.name}", main.name)
+        for engine in ENGINES
+    ]
+    by_hand = f"merge/deduplicate/{main.name}"
+    window = figures.get(by_hand, "window")
+    small = f"merge/deduplicate/{few.name}"
+    slow = cell(figures.get(small, "pypaimon"), settings.repeat)
+    hand = cell(window, settings.repeat)
+    others = [
+        ["window function", f"{main.total:,}", hand, times(figures.ratio(by_hand, "window"))],
+        ["pypaimon", f"{few.total:,}", slow, times(figures.ratio(small, "pypaimon"))],
+    ]
+    return (
+        f"## Merge-on-read: 4 runs of {main.rows:,} rows, every other key in each\n\n"
+        + picture(pictures, "merges", "Rows a second of merge-on-read by engine")
+        + table(["merge engine", *LINE], rows)
+        + "\nRows are those of all runs. Other ways to the same answer as `deduplicate` gives:\n\n"
+        + table(["", "rows", "s", "keyfold is faster, x"], others)
+    )
+
+
+def sweep(figures: Figures, settings: Settings, name: str, pictures: dict[str, str]) -> str:
+    """One thing varied."""
+    shapes = settings.sweeps[name]
+    rows = [
+        line(figures, settings, label, f"merge/deduplicate/{shape.name}", shape.name)
+        for label, shape in shapes.items()
+    ]
+    most = max(shape.total for shape in shapes.values())
+    titles = {
+        "runs": f"Runs: {most:,} rows in so many runs, keys out of half as many",
+        "overlap": f"Overlap: 4 runs, {most:,} rows",
+        "key": f"Key types: 4 runs, {most:,} rows",
+        "width": f"Width: 4 runs, {most:,} rows, fewer where rows are wider than seven columns",
+    }
+    return (
+        f"## {titles[name]}\n\n"
+        + picture(pictures, name, titles[name])
+        + table([HEADS[name], *LINE], rows)
+    )
+
+
+def compaction(figures: Figures, settings: Settings) -> str:
+    """Full compaction, and reads after it; bulk write."""
+    rows = []
+    for case, label in (
+        ("compact/deduplicate", "full compaction, `deduplicate`"),
+        ("compact/aggregation", "full compaction, `aggregation`"),
+        ("compacted/deduplicate", "read after it, `deduplicate`"),
+        ("compacted/aggregation", "read after it, `aggregation`"),
+        ("write", f"write {settings.main.rows:,} rows"),
+    ):
+        cells = [
+            cell(figures.get(case, system), settings.repeat)
+            for system in ("keyfold", "plain", "paimon", "delta")
+        ]
+        rate = millions(figures.rate(case, "keyfold"))
+        ratios = [times(figures.ratio(case, system)) for system in ("plain", "paimon", "delta")]
+        rows.append([label, *cells, rate, *ratios])
+    heads = ["", "keyfold, s", "plain Spark, s", "Paimon Java, s", "Delta Lake, s"]
+    heads += ["keyfold, M rows/s", "x Spark", "x Paimon", "x Delta"]
+    return (
+        f"## Compaction of 4 runs of {settings.main.rows:,} rows, and bulk write\n\n"
+        + table(heads, rows)
+        + "\nPlain Spark reads a Parquet file of the same rows as the compacted table holds, and "
+        "writes sorted by key; Delta writes in no order; Paimon's writer gets rows in memory.\n"
+    )
+
+
+def lookups(figures: Figures, settings: Settings) -> str:
+    """By key."""
+    systems = ("keyfold", "plain", "delta", "paimon")
+    labels = {
+        "lookup/point": f"one key of {settings.base.total:,} rows",
+        "lookup/range": "1,000 keys in a row",
+        "lookup/point, 4 runs": "one key in 4 overlapping runs",
+        "lookup/range, 4 runs": "1,000 keys in a row in them",
+    }
+    rows = [
+        [label, *(cell(figures.get(case, system), settings.repeat) for system in systems)]
+        for case, label in labels.items()
+    ]
+    return (
+        f"## Look-ups by key, {settings.lookups} different keys\n\n"
+        + table(["", *(f"{NAMES[system]}, s" for system in systems)], rows)
+        + "\nPlain Spark and Delta have files sorted by key, each a range of it in Delta. Paimon's "
+        "library answers in process, the others through Spark SQL.\n"
+    )
+
+
+def percentile(values: Sequence[float], part: float) -> float:
+    """The value that so many are not above."""
+    ordered = sorted(values)
+    return ordered[min(int(len(ordered) * part), len(ordered) - 1)] if ordered else 0.0
+
+
+def a_day(figures: Figures, settings: Settings, pictures: dict[str, str]) -> str:
+    """Commits, reads and disk over a day."""
+    rows = []
+    for system in ("keyfold", "paimon", "delta"):
+        day = figures.get("day", system)
+        if day is None:
+            continue
+        took, reads, scans = (day.series[name] for name in ("commit", "point", "scan"))
+        tenth = max(len(took) // 10, 1)
+        early, late = statistics.median(took[:tenth]), statistics.median(took[-tenth:])
+        cells = [percentile(took, 0.5), percentile(took, 0.99), max(took), early, late]
+        cells += [percentile(reads, 0.5), percentile(reads, 0.99)]
+        cells += [statistics.median(scans), scans[-1]]
+        first = day.series["disk"][0] if day.series["disk"] else 0.0
+        disk = f"{first:.0f} - {day.series['disk'][-1]:.0f} MB" if first else "-"
+        rows.append([NAMES[system], str(len(took)), *map(short, cells), disk])
+    heads = ["", "commits", "p50", "p99", "longest", "first tenth", "last tenth"]
+    heads += ["look-up p50", "p99", "full read", "last full read", "disk, first to last"]
+    return (
+        f"## A day in fast motion: {settings.minute:,} rows a commit into {settings.day:,}\n\n"
+        + picture(pictures, "day", "Seconds of each commit over the day, and disk")
+        + table(heads, rows)
+        + "\nSeconds. Every ten commits one key is looked up, every fifty the whole table is read; "
+        "a commit includes the compaction that follows it.\n"
+    )
+
+
+def others(figures: Figures, settings: Settings) -> str:
+    """Buckets, planning, the first query of a session."""
+    rows = []
+    for count in sorted({int(case.split("/")[1]) for case in figures.cases("buckets/")}):
+        wrote = figures.get(f"buckets/{count}/write", "keyfold")
+        read = figures.get(f"buckets/{count}/read", "keyfold")
+        most = f"{wrote.notes['most']:.2f}" if wrote else "-"
+        rows.append([str(count), cell(wrote, 3), cell(read, 3), most])
+    plans = []
+    for case in figures.cases("planning/"):
+        found = figures.get(case, "keyfold")
+        if found:
+            plans.append(f"{case.removeprefix('planning/')} in {short(found.median)} s")
+    first = [figures.get("first", system) for system in ("keyfold", "plain")]
+    heads = ["buckets", "write, s", "read, s", "busiest task, of a fair share"]
+    written = settings.rows // 2
+    parts = [f"## Buckets: {written:,} rows\n\n" + table(heads, rows)] if rows else []
+    if plans:
+        found = figures.get("planning/all", "keyfold")
+        files = f"{found.notes['files']:,}" if found else ""
+        parts.append(f"\nA table of {files} files is planned: {', '.join(plans)}.\n")
+    if all(first):
+        ours, plain = (cell(result, settings.repeat) for result in first)
+        parts.append(f"\nFirst query of a new process: keyfold {ours} s, plain Spark {plain} s.\n")
+    return "".join(parts)
+
+
+def memory(figures: Figures) -> str:
+    """The greatest peak of each kind of case."""
+    peaks: dict[tuple[str, str], dict[str, int]] = {}
+    for (case, system), result in figures.results.items():
+        group = case.split("/")[0]
+        held = peaks.setdefault((group, system), {})
+        for name, value in result.memory.items():
+            held[name] = max(held.get(name, 0), value)
+    rows = [
+        [group, NAMES[system], *(str(held.get(n, 0) or "-") for n in ("main", "worker", "server"))]
+        for (group, system), held in sorted(peaks.items())
+        if held
+    ]
+    heads = ["cases", "system", "JVM (or process)", "largest worker", "fork server and driver"]
+    return (
+        "## Peak memory, MB\n\n"
+        + table(heads, rows)
+        + "\nVmHWM over the measured turns. A worker's figure includes pages that it shares with "
+        "the process it was forked from.\n"
+    )

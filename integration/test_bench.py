@@ -1,0 +1,50 @@
+"""The benchmark suite on tiny tables: every case runs on every system and answers are equal."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from integration.bench import figures
+from integration.bench.session import SYSTEMS
+from integration.scenarios import TOP
+
+COMMAND = [sys.executable, "-m", "integration.bench", "--smoke"]
+
+
+def test_smoke(tmp_path: Path) -> None:
+    docs, folder = tmp_path / "docs", tmp_path / "work"
+    done = subprocess.run(
+        [*COMMAND, "--docs", str(docs), "--folder", str(folder)],
+        cwd=TOP,
+        env={**os.environ, "PYTHONPATH": f"{TOP / 'python'}{os.pathsep}{TOP}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = figures.load(folder / "results")
+    assert {system for _, system in found.results} >= set(SYSTEMS)
+    compared = {
+        case: {r.system for r in of} for case, of in figures.compared(found.results.values())
+    }
+    assert len([case for case in compared if case.startswith("merge/")]) >= 15
+    for case in ("upsert/100 %", "lookup/point", "day"):
+        assert {"keyfold", "paimon", "delta"} <= compared[case]
+    page = (docs / "benchmarks.md").read_text(encoding="utf-8")
+    pictures = re.findall(r"!\[[^]]*\]\(([^)]*)\)", page)
+    assert len(pictures) >= 5
+    assert all((docs / picture).stat().st_size > 0 for picture in pictures)
+    assert str(tmp_path) not in page
+
+
+def test_answers_that_differ_are_found() -> None:
+    def answered(system: str, *numbers: float) -> figures.Result:
+        return figures.Result("case", system, None, answer=list(numbers))
+
+    results = [answered("keyfold", 1, 2), answered("plain", 1, 3)]
+    found = figures.Figures({(r.case, r.system): r for r in results}, [], {})
+    assert len(figures.differences(found)) == 1
