@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from keyfold.testing.conformance import files, pool
+from keyfold.testing.conformance import files, pool, tables
 from keyfold.testing.conformance.report import FAILED, PASSED, SKIPPED, Result
 
 CASES = Path(__file__).resolve().parent / "conformance"
@@ -20,12 +20,19 @@ def run(path: Path, spark: SparkSession, layout: str = "write-only") -> list[Res
     return list(pool.results(lines, spark, namespaces, threads=2))
 
 
-def test_own_cases_pass_in_both_layouts(spark: SparkSession) -> None:
+def test_own_cases_pass_in_all_layouts(spark: SparkSession) -> None:
     for path in sorted(CASES.glob("*.jsonl")):
-        for layout in ("write-only", "buckets"):
+        for layout in tables.LAYOUTS:
             results = run(path, spark, layout)
             assert [result for result in results if result.status == FAILED] == []
             assert {result.status for result in results} >= {PASSED}
+        first = f"conformance_{path.stem}_{{}}_0.t"
+        assert statuses(spark, first.format("write_only")) == {"committed"}
+        assert statuses(spark, first.format("compacted")) == {"skipped"}  # it is done
+
+
+def statuses(spark: SparkSession, table: str) -> set[str]:
+    return {row.status for row in spark.sql(f"CALL keyfold.sys.compact('{table}')").collect()}
 
 
 def changed(raw: dict[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from keyfold.testing.conformance import doris, fluss, paimon, tables
-from keyfold.testing.conformance.case import Insert, Raw, Refusal, Rows, Statement
+from keyfold.testing.conformance.case import Compaction, Insert, Raw, Refusal, Rows, Statement
 
 PAIMON: Raw = {
     "id": "p",
@@ -58,6 +58,22 @@ def test_layouts() -> None:
     assert "'bucket' = '0'" in paimon.read(named, "buckets").create
 
 
+@pytest.mark.parametrize("dialect", [paimon, fluss, doris])
+def test_each_commit_is_compacted_in_the_layout_of_that_name(dialect: Any) -> None:
+    raw = {paimon: PAIMON, fluss: FLUSS, doris: DORIS}[dialect]
+    two = {**raw, "commits": raw["commits"] * 2}
+    (insert,) = dialect.read(raw, "write-only").commits
+    assert dialect.read(two, "compacted").commits == [insert, Compaction()] * 2
+    assert dialect.read(two, "write-only").commits == [insert] * 2
+
+
+def test_a_case_says_itself_what_is_compacted() -> None:
+    commits = [[change, {**change, "kind": "+U"}] for change in PAIMON["commits"][0]] * 3
+    case = paimon.read({**PAIMON, "commits": commits, "compact_after": [0, 2]}, "write-only")
+    insert = case.commits[0]
+    assert case.commits == [insert, Compaction(), insert, insert, Compaction()]
+
+
 def test_a_commit_splits_where_targets_or_mode_change() -> None:
     def change(row: list[Any], **more: Any) -> Raw:
         return {"kind": "+I", "row": row, **more}
@@ -87,7 +103,6 @@ def test_fluss_drops_updates_before_and_junk_of_deletes() -> None:
     [
         ({"options": {"changelog-producer": "lookup"}}, "changelogs"),
         ({"options": {"deletion-vectors.enabled": "true"}}, "deletion vectors"),
-        ({"compact_after": [0]}, "compaction"),
         ({"expect": None, "expect_changelog": []}, "changelogs"),
     ],
     ids=str,

@@ -33,15 +33,12 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--id", default="*", help="pattern of the ids to run, as of file names")
     parser.add_argument(
         "--layout",
-        choices=[*tables.LAYOUTS, "compacted"],
+        choices=tables.LAYOUTS,
         default="write-only",
-        help="one bucket, several buckets, or compacted at the end (no compaction yet)",
+        help="one bucket, several buckets, or one bucket that is compacted after each commit",
     )
     parser.add_argument("--threads", type=int, default=pool.THREADS, help="cases at once")
-    asked = parser.parse_args(arguments)
-    if asked.layout == "compacted":
-        parser.error("--layout compacted needs compaction, which keyfold does not have yet")
-    return asked
+    return parser.parse_args(arguments)
 
 
 if __name__ == "__main__":

@@ -26,6 +26,14 @@ class Statement:
 
 
 @dataclass(frozen=True)
+class Compaction:
+    """All files of the table into one run a bucket."""
+
+
+Commit = Insert | Statement | Compaction
+
+
+@dataclass(frozen=True)
 class Refusal:
     """A refusal in `phase` or earlier; `text` is the system's own message, or a part of it."""
 
@@ -68,7 +76,7 @@ class Case:
     about: str
     create: str
     columns: Sequence[tuple[str, str]]
-    commits: Sequence[Insert | Statement]
+    commits: Sequence[Commit]
     accepted: Sequence[Expectation]
     functions: Mapping[str, str] = field(default_factory=dict)
     query: str | None = None

@@ -41,7 +41,7 @@ def read(raw: Raw, layout: str) -> Case:
         about=raw.get("about", ""),
         create=create(raw, layout),
         columns=[(name, kind) for name, kind in raw["columns"]],
-        commits=[_write(commit) for commit in raw["commits"]],
+        commits=[*tables.with_compactions(([_write(c)] for c in raw["commits"]), layout)],
         accepted=accepted(raw),
         functions=raw["agg"],
         query=raw.get("query"),

@@ -21,13 +21,13 @@ def read(raw: Raw, layout: str) -> Case:
         if options.get(ENGINE) == "aggregation":
             options[f"fields.{tables.KIND}.agg"] = "last_value"
     options = tables.laid_out(options, layout, "bucket.num")
-    writes = [insert for commit in raw["commits"] for insert in _inserts(raw, commit, with_kind)]
+    writes = (_inserts(raw, commit, with_kind) for commit in raw["commits"])
     return Case(
         id=raw["id"],
         about=raw.get("about", ""),
         create=tables.create(columns, raw["primary_key"], options, raw.get("partition_by") or ()),
         columns=[(name, kind) for name, kind in raw["columns"]],
-        commits=writes,
+        commits=[*tables.with_compactions(writes, layout)],
         accepted=accepted(raw),
         functions={n: options.get(f"fields.{n}.agg", "") for n, _ in raw["columns"]},
         left_out=left_out(raw),

@@ -34,13 +34,13 @@ def read(raw: Raw, layout: str) -> Case:
             options[FUNCTION.format(tables.KIND)] = HARMLESS[raw["engine"]]
     options = {"merge-engine": raw["engine"], **tables.laid_out(options, layout, "bucket")}
     create = tables.create(columns, raw["primary_key"], options, raw.get("partition_by") or ())
-    writes = [insert for commit in raw["commits"] for insert in tables.inserts(commit, with_kind)]
+    writes = (tables.inserts(commit, with_kind) for commit in raw["commits"])
     return Case(
         id=raw["id"],
         about=raw.get("about", ""),
         create=create,
         columns=[(name, kind) for name, kind in raw["columns"]],
-        commits=writes,
+        commits=[*tables.with_compactions(writes, layout, raw.get("compact_after") or ())],
         accepted=accepted(raw),
         functions={n: options.get(FUNCTION.format(n), "") for n, _ in raw["columns"]},
         left_out=left_out(raw),
@@ -79,8 +79,6 @@ def left_out(raw: Raw) -> str | None:
         return "changelogs (changelog-producer)"
     if str(raw["options"].get("deletion-vectors.enabled", "false")) == "true":
         return "deletion vectors"
-    if raw.get("compact_after"):
-        return "compaction (compact_after)"
     if not accepted(raw):
         return "changelogs (expect_changelog only)"
     return None

@@ -16,6 +16,8 @@ from keyfold.testing.conformance import compare, functions, values, words
 from keyfold.testing.conformance.case import (
     PHASES,
     Case,
+    Commit,
+    Compaction,
     Elements,
     Estimates,
     Expectation,
@@ -28,6 +30,9 @@ from keyfold.testing.conformance.session import CATALOG
 
 # keyfold's own answer where the others wrap around, keep too many digits or give NULL.
 OVERFLOW = re.compile(r"the (?:sum|product) for key \(.*\) does not fit .*no stored row is lost")
+
+# What a step of a compaction ends as, where it did not fail.
+DONE = {"committed", "nothing", "skipped"}
 
 ESTIMATE = {"hll_sketch": "hll_sketch_estimate", "theta_sketch": "theta_sketch_estimate"}
 
@@ -82,17 +87,21 @@ def judged(case: Case, expectation: Expectation, outcome: pa.Table | Refused) ->
 
 
 def run(case: Case, spark: SparkSession, namespace: str) -> pa.Table | Refused:
-    """The result of the case's query, or what was refused on the way."""
+    """The result of the case's query, or what was refused on the way.
+
+    A compaction that fails leaves the table as it is: an error of the read, where the read has none
+    of its own.
+    """
     spark.sql(f"CREATE NAMESPACE {namespace}")
     spark.sql(f"USE {namespace}")
     phase = "create"
     try:
         spark.sql(case.create)
         phase = "write"
-        for commit in case.commits:
-            write(spark, case, commit)
+        failures = [failure for commit in case.commits for failure in write(spark, case, commit)]
         phase = "read"
-        return spark.sql(in_spark(spark, query(case))).toArrow()
+        rows = spark.sql(in_spark(spark, query(case))).toArrow()
+        return Refused(phase, f"compaction: {failures[0]}", False) if failures else rows
     except (PySparkException, Py4JJavaError) as error:
         return Refused(phase, words.message(str(error)), isinstance(error, ParseException))
 
@@ -115,14 +124,23 @@ def query(case: Case) -> str:
     return case.query or f"SELECT {statement.names(names)} FROM t"
 
 
-def write(spark: SparkSession, case: Case, commit: Insert | Statement) -> None:
-    """One commit."""
+def write(spark: SparkSession, case: Case, commit: Commit) -> list[str]:
+    """One commit; why a compaction failed."""
+    if isinstance(commit, Compaction):
+        return compact(spark)
     if isinstance(commit, Statement):
         spark.sql(in_spark(spark, commit.text))
     elif commit.rows and commit.is_sql:
         spark.sql(in_spark(spark, f"INSERT INTO t {inline(spark, case, commit)}"))
     elif commit.rows:
         _append(spark.sql(inline(spark, case, commit)), spark.table("t").columns, commit)
+    return []
+
+
+def compact(spark: SparkSession) -> list[str]:
+    """Merge all files of the table `t`; the messages of steps that failed."""
+    steps = spark.sql(f"CALL {CATALOG}.sys.compact('t')").collect()
+    return [str(step["message"]) for step in steps if step["status"] not in DONE]
 
 
 def _append(rows: DataFrame, names: Sequence[str], insert: Insert) -> None:

@@ -4,17 +4,19 @@ Spark's rows carry no kind. A table that is sent others than +I and has no `rowk
 more column for it, which no query names.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
 from keyfold.dialects import statement
 from keyfold.testing.conformance import values
-from keyfold.testing.conformance.case import Insert, Raw
+from keyfold.testing.conformance.case import Commit, Compaction, Insert, Raw
 
 KIND = "rowkind__"
 KIND_FIELD = "rowkind.field"
-BUCKETS = {"write-only": "1", "buckets": "3"}  # by layout, where the case says no number
+COMPACTED = "compacted"
+# By layout, where the case says no number.
+BUCKETS = {"write-only": "1", "buckets": "3", COMPACTED: "1"}
 LAYOUTS = tuple(BUCKETS)
 Columns = Sequence[Sequence[str]]
 
@@ -54,6 +56,16 @@ def inserts(commit: Iterable[Mapping[str, Any]], with_kind: bool) -> Iterator[In
         rows = [[*change["row"], *([change["kind"]] if with_kind else [])] for change in changes]
         kind = (KIND,) if with_kind else ()
         yield Insert(rows, targets and (*targets, *kind), mode)
+
+
+def with_compactions(
+    commits: Iterable[Iterable[Commit]], layout: str, after: Collection[int] = ()
+) -> Iterator[Commit]:
+    """The commits with a full compaction behind those numbered in `after`, or behind each one."""
+    for number, commit in enumerate(commits):
+        yield from commit
+        if layout == COMPACTED or number in after:
+            yield Compaction()
 
 
 def _manner(change: Mapping[str, Any]) -> tuple[tuple[str, ...] | None, str | None]:

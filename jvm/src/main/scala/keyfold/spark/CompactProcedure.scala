@@ -1,5 +1,7 @@
 package keyfold.spark
 
+import java.util.Locale
+
 import com.fasterxml.jackson.databind.JsonNode
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.keyfold.{PartitionCondition, Refusal}
@@ -30,25 +32,38 @@ final class CompactProcedure(catalog: KeyfoldCatalog)
     .add("snapshot_id", LongType).add("status", StringType).add("message", StringType)
 
   override protected def call(table: KeyfoldTable, arguments: Arguments): Seq[JsonNode] = {
-    val asked = fields(table, arguments)
+    check(table, arguments)
+    arguments.text("where").map(PartitionCondition(SparkSession.active, table, _)).getOrElse(Some(Nil)) match {
+      case Some(where) => compacted(table, arguments, fields(arguments, where))
+      case None => Seq(skipped("no partition satisfies the condition"))
+    }
+  }
+
+  private def compacted(table: KeyfoldTable, arguments: Arguments, asked: Seq[(String, Any)]): Seq[JsonNode] = {
     val compaction = new Compaction(table)
     val plan = compaction.plan(asked: _*)
-    if (plan.steps.isEmpty) plan.skipped.map(reason => Json.obj("status" -> "skipped", "message" -> reason)).toSeq
+    if (plan.steps.isEmpty) plan.skipped.map(skipped).toSeq
     else if (arguments.flag("dry_run")) plan.steps.map(StepOutcome.planned(_).row)
     else rounds(compaction, plan, asked).map(_.row)
   }
 
-  private def fields(table: KeyfoldTable, arguments: Arguments): Seq[(String, Any)] = {
-    val strategy = arguments.text("compact_strategy").getOrElse("full")
-    if (!Strategies.contains(strategy))
-      throw Refusal(s"compact: compact_strategy is '$strategy'; expected ${Strategies.mkString("'", "' or '", "'")}")
+  private def skipped(reason: String): JsonNode = Json.obj("status" -> "skipped", "message" -> reason)
+
+  private def strategy(arguments: Arguments): String =
+    arguments.text("compact_strategy").map(_.toLowerCase(Locale.ROOT)).getOrElse(Strategies.head)
+
+  private def check(table: KeyfoldTable, arguments: Arguments): Unit = {
+    if (!Strategies.contains(strategy(arguments)))
+      throw Refusal(s"compact: compact_strategy is '${strategy(arguments)}'; expected "
+        + Strategies.mkString("'", "' or '", "'"))
     if (arguments.text("order_strategy").exists(_ != "none") || arguments.text("order_by").isDefined)
       throw Refusal(s"compact: order_strategy and order_by are for tables without a primary key; the files of "
         + s"${table.name()} are ordered by their key. Leave both out")
-    val where = arguments.text("where").map(PartitionCondition(SparkSession.active, table, _))
-    Seq("strategy" -> strategy, "partitions" -> arguments.text("partitions"), "where" -> where.getOrElse(Nil),
-      "options" -> arguments.options, "max_bytes" -> arguments.long("max_bytes"), "touched" -> None)
   }
+
+  private def fields(arguments: Arguments, where: Seq[JsonNode]): Seq[(String, Any)] =
+    Seq("strategy" -> strategy(arguments), "partitions" -> arguments.text("partitions"), "where" -> where,
+      "options" -> arguments.options, "max_bytes" -> arguments.long("max_bytes"), "touched" -> None)
 
   /** What became of the steps; of those in conflict the newest attempt. */
   private def rounds(compaction: Compaction, plan: CompactionPlan, asked: Seq[(String, Any)]): Seq[StepOutcome] = {

@@ -15,8 +15,11 @@ final class Compaction(table: KeyfoldTable) {
   private val log = LoggerFactory.getLogger(classOf[Compaction])
 
   /** The question plan_compaction; `asked` are the fields of its `compaction`. */
-  def plan(asked: (String, Any)*): CompactionPlan = CompactionPlan(table.questions.ask("plan_compaction",
-    "table" -> table.description.handle, "compaction" -> Json.obj(asked: _*)))
+  def plan(asked: (String, Any)*): CompactionPlan = {
+    val all = asked :+ ("parallelism" -> SparkSession.active.sparkContext.defaultParallelism)
+    CompactionPlan(table.questions.ask("plan_compaction", "table" -> table.description.handle,
+      "compaction" -> Json.obj(all: _*)))
+  }
 
   /** Runs all steps as one job; what became of each. Thrown is only what ended the whole job. */
   def run(plan: CompactionPlan, title: String): Seq[StepOutcome] = {

@@ -91,10 +91,11 @@ final class Arguments(procedure: String, parameters: Seq[ProcedureParameter], ro
     val place = places(KeyfoldProcedure.Options)
     if (row.isNullAt(place)) Map.empty
     else parameters(place).dataType match {
-      case _: MapType =>
+      case MapType(names, values, _) =>
         val map = row.getMap(place)
-        val names = map.keyArray().toArray[UTF8String](StringType).map(_.toString)
-        names.zip(map.valueArray().toArray[UTF8String](StringType).map(String.valueOf)).toMap
+        (0 until map.numElements()).map { i =>
+          map.keyArray().get(i, names).toString -> String.valueOf(map.valueArray().get(i, values))
+        }.toMap
       case _ => row.getUTF8String(place).toString.split(",").map(_.trim).filter(_.nonEmpty).map(pair).toMap
     }
   }

@@ -1,7 +1,7 @@
 package org.apache.spark.sql.keyfold
 
 import com.fasterxml.jackson.databind.JsonNode
-import keyfold.spark.{Json, KeyfoldTable, Names, Predicates}
+import keyfold.spark.{KeyfoldTable, Names, Predicates}
 import org.apache.spark.sql.{AnalysisException, SparkSession}
 import org.apache.spark.sql.catalyst.QueryPlanningTracker
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, PredicateHelper}
@@ -12,10 +12,11 @@ import org.apache.spark.sql.execution.datasources.DataSourceStrategy
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Strategy
 
 /** Driver side: a condition over partition columns, written in SQL inside a text, as predicates on the wire.
-  * Spark parses, resolves and simplifies it; what then has no form there is refused.
+  * Spark parses, resolves and simplifies it; what then has no form there is refused. None where Spark sees
+  * that no row satisfies it.
   */
 object PartitionCondition extends PredicateHelper {
-  def apply(session: SparkSession, table: KeyfoldTable, text: String): Seq[JsonNode] = {
+  def apply(session: SparkSession, table: KeyfoldTable, text: String): Option[Seq[JsonNode]] = {
     val state = session.sessionState
     val rows = RowsOf(DataTypeUtils.toAttributes(SqlTypes.ofRows(table.columns())))
     val analyzed =
@@ -23,13 +24,13 @@ object PartitionCondition extends PredicateHelper {
       catch { case wrong: AnalysisException => refuse(table, text, wrong.getSimpleMessage.strip.linesIterator.next()) }
     analyzed.foreach { case Filter(condition, _) => check(table, text, condition); case _ => () }
     state.optimizer.execute(analyzed) match {
-      case _: RowsOf => Nil
-      case relation: LocalRelation if relation.data.isEmpty => Seq(Json.obj("op" -> "ALWAYS_FALSE", "args" -> Nil))
+      case _: RowsOf => Some(Nil)
+      case relation: LocalRelation if relation.data.isEmpty => None
       case Filter(condition, _: RowsOf) =>
-        DataSourceStrategy.normalizeExprs(splitConjunctivePredicates(condition), rows.output).map { part =>
+        Some(DataSourceStrategy.normalizeExprs(splitConjunctivePredicates(condition), rows.output).map { part =>
           DataSourceV2Strategy.translateFilterV2(part).flatMap(Predicates.toJson)
             .getOrElse(refuse(table, text, s"${part.sql} can't be decided from a partition's values"))
-        }
+        })
       case _ => refuse(table, text, "it is no condition that a partition's values decide")
     }
   }

@@ -1,0 +1,152 @@
+"""CALL: which procedures there are, the arguments they take, and what they say of wrong ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql import Row, SparkSession
+
+TABLE = "keyfold.it.upkeep"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def table(spark: SparkSession) -> Iterator[str]:
+    """Partitions of two columns, three runs in each bucket; nothing compacts them but a CALL."""
+    spark.sql(
+        f"CREATE TABLE {TABLE} (k INT, dt STRING, hh INT, v INT, "
+        "PRIMARY KEY (dt, hh, k) NOT ENFORCED) PARTITIONED BY (dt, hh) "
+        "TBLPROPERTIES ('bucket' = '1', 'write-only' = 'true')"
+    )
+    for v in range(3):
+        spark.sql(
+            f"INSERT INTO {TABLE} VALUES (1, 'a', 1, {v}), (2, 'b', 1, {v}), (2, 'b', 2, {v})"
+        )
+    yield TABLE
+    spark.sql(f"DROP TABLE {TABLE}")
+
+
+def planned(spark: SparkSession, arguments: str) -> list[str]:
+    """The partitions that a compaction would touch."""
+    rows = spark.sql(
+        f"CALL keyfold.sys.compact(table => 'it.upkeep', dry_run => true, {arguments})"
+    ).collect()
+    assert {row.status for row in rows} <= {"planned", "skipped"}
+    return sorted(row.partition for row in rows if row.status == "planned")
+
+
+def test_they_are_listed_and_described(spark: SparkSession) -> None:
+    names = ["compact", "expire_snapshots", "remove_orphan_files", "table_health"]
+    for place in ("keyfold", "keyfold.sys"):
+        found = spark.sql(f"SHOW PROCEDURES IN {place}").collect()
+        assert sorted(row.procedure_name for row in found) == names
+    assert spark.sql("SHOW PROCEDURES IN keyfold.it").collect() == []
+    lines = [row[0] for row in spark.sql("DESCRIBE PROCEDURE keyfold.sys.compact").collect()]
+    assert any("max_bytes" in line and "BIGINT" in line for line in lines), lines
+
+
+@pytest.mark.parametrize(
+    ("where", "partitions"),
+    [
+        ("dt = 'b'", ["dt=b/hh=1", "dt=b/hh=2"]),
+        ("DT = 'b' AND hh > 3 - 2", ["dt=b/hh=2"]),
+        ("dt IN ('a', 'c') OR hh = 2", ["dt=a/hh=1", "dt=b/hh=2"]),
+        ("NOT dt LIKE 'b%'", ["dt=a/hh=1"]),
+        ("dt >= date_format(current_date(), 'yyyy')", ["dt=a/hh=1", "dt=b/hh=1", "dt=b/hh=2"]),
+        ("true", ["dt=a/hh=1", "dt=b/hh=1", "dt=b/hh=2"]),
+        ("false", []),
+        ("hh IS NULL", []),
+    ],
+)
+def test_where_chooses_partitions(spark: SparkSession, where: str, partitions: list[str]) -> None:
+    assert planned(spark, f'where => "{where}"') == partitions
+
+
+def test_partitions_are_named_as_in_paimon(spark: SparkSession) -> None:
+    assert planned(spark, "partitions => 'dt=b,hh=2;dt=a'") == ["dt=a/hh=1", "dt=b/hh=2"]
+
+
+def test_a_dry_run_does_nothing(spark: SparkSession) -> None:
+    def files() -> set[str]:
+        return {row[0] for row in spark.sql(f"SELECT input_file_name() FROM {TABLE}").collect()}
+
+    before = files(), spark.table(TABLE).collect()
+    (row,) = spark.sql(
+        "CALL keyfold.sys.compact('it.upkeep', where => \"dt = 'a'\", dry_run => true)"
+    ).collect()
+    assert (row.status, row.partition, row.bucket, row.files_before) == (
+        "planned",
+        "dt=a/hh=1",
+        0,
+        3,
+    )
+    assert (row.files_after, row.snapshot_id) == (None, None)
+    assert before == (files(), spark.table(TABLE).collect())
+
+
+def test_a_table_is_named_in_any_way(spark: SparkSession) -> None:
+    for name in ("keyfold.it.upkeep", "it.upkeep", "`it`.`upkeep`"):
+        rows = spark.sql(f"CALL keyfold.sys.compact('{name}', dry_run => true)").collect()
+        assert len(rows) == 3
+    session = spark.newSession()
+    session.sql("USE keyfold.it")
+    assert len(session.sql("CALL sys.compact('upkeep', dry_run => true)").collect()) == 3
+
+
+@pytest.mark.parametrize(
+    "options", ["'target-file-size=1 mb, num-levels=3'", "map('num-levels', 3)"]
+)
+def test_options_are_text_or_a_map(spark: SparkSession, options: str) -> None:
+    assert len(planned(spark, f"options => {options}")) == 3
+
+
+def test_an_unknown_option_is_refused(spark: SparkSession) -> None:
+    with pytest.raises(AnalysisException, match="num-level"):
+        planned(spark, "options => 'num-level=3'")
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ("compact(table => 'it.upkeep', where => 'v = 1')", "it takes dt, hh; found v"),
+        ("compact(table => 'it.upkeep', where => 'nope = 1')", "nope"),
+        ("compact(table => 'it.upkeep', where => 'dt =')", "'dt ='.*[Ss]yntax error"),
+        ("compact(table => 'it.upkeep', where => 'rand() < 1')", "not deterministic"),
+        ("compact(table => 'it.upkeep', where => 'dt = (SELECT \"a\")')", "subquery"),
+        ("compact(table => 'it.upkeep', where => 'hh % 2 = 0 AND hh')", "BOOLEAN"),
+        ("compact(table => 'it.upkeep', partitions => 'day=1')", "day"),
+        ("compact(table => 'it.upkeep', compact_strategy => 'half')", "'full' or 'minor'"),
+        ("compact(table => 'it.upkeep', order_by => 'k')", "ordered by their key"),
+        ("compact(table => 'it.upkeep', order_strategy => 'zorder')", "ordered by their key"),
+        ("compact(table => 'it.upkeep', options => 'num-levels')", "expected name=value"),
+        ("compact(table => 'it.upkeep', bogus => 1)", "bogus"),
+        ("compact()", "table"),
+        ("compact(table => NULL)", "table is NULL"),
+        ("compact(table => 'it.nothing')", "cannot be found"),
+        ("compact(table => 'spark_catalog.it.t')", "of catalog spark_catalog"),
+        ("compress(table => 'it.upkeep')", "no procedure compress: keyfold.sys has compact, "),
+    ],
+)
+def test_what_is_wrong_is_said(spark: SparkSession, call: str, said: str) -> None:
+    with pytest.raises(AnalysisException, match=f"(?s){said}"):
+        spark.sql(f"CALL keyfold.sys.{call}")
+
+
+def test_a_table_without_partitions_has_no_where(
+    spark: SparkSession, fresh_name: Callable[[], str]
+) -> None:
+    name = fresh_name()
+    spark.sql(f"CREATE TABLE {name} (k INT, PRIMARY KEY (k) NOT ENFORCED)")
+    with pytest.raises(AnalysisException, match="the table has no partitions; found k"):
+        spark.sql(f"CALL keyfold.sys.compact('{name}', where => 'k = 1')")
+    assert spark.sql(f"CALL keyfold.sys.compact('{name}')").collect() in (
+        [],
+        [
+            Row(
+                *[None] * 10,
+                "skipped",
+                spark.sql(f"CALL keyfold.sys.compact('{name}')").first()[-1],
+            )
+        ],
+    )
