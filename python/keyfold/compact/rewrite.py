@@ -15,6 +15,7 @@ from keyfold.compact.spec import CompactionSpec, Task
 from keyfold.journey import SEQUENCE, CommitMessage, FileMeta, Run, ScanSpec, Section
 from keyfold.layout import TableLayout
 from keyfold.merge.plan import MergePlan, plan
+from keyfold.merge.room import Room
 from keyfold.merge.run import merge_runs
 from keyfold.merge.sorted_run import SortedRun
 from keyfold.metering import each
@@ -22,6 +23,7 @@ from keyfold.options import parse
 from keyfold.read.files import store_of
 from keyfold.read.keyrange import KeyRange
 from keyfold.read.parquet import Wanted, read_file
+from keyfold.read.sized import Batches, Source, sized_runs
 from keyfold.types import with_nullability
 from keyfold.write.parquet import Target, write_files
 from keyfold.write.writer import file_names
@@ -59,11 +61,12 @@ class _Merging:
             yield from self._merged(section, oldest)
 
     def _merged(self, section: Section, oldest: bool) -> Iterator[pa.RecordBatch]:
-        runs = [SortedRun(self._rows(run), _sequence(run)) for run in section]
+        source, room = Source(self._store, self._path, frozenset(self._plan.reads)), Room.now()
+        runs = sized_runs(source, section, room, self._rows)
         if self._task.below is not None:
             return self._new_keys(runs, self._task.below.sections[0])
         return merge_runs(
-            self._plan, runs, system_columns=True, drop_deletes=oldest, has_oldest=oldest
+            self._plan, runs, system_columns=True, drop_deletes=oldest, has_oldest=oldest, room=room
         )
 
     def _new_keys(self, runs: list[SortedRun], below: Section) -> Iterator[pa.RecordBatch]:
@@ -88,10 +91,10 @@ class _Merging:
             ]
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
-    def _rows(self, run: Run) -> Iterator[pa.RecordBatch]:
+    def _rows(self, run: Run, size: int) -> Batches:
         # Rows of one number need no column of it: the merge gives them the greatest of the run.
         numbers = {number for file in run for number in (file.min_sequence, file.max_sequence)}
-        return self._read(run, Wanted(self._plan.reads, sequence=len(numbers) > 1))
+        return self._read(run, Wanted(self._plan.reads, len(numbers) > 1, batch_bytes=size))
 
     def _read(self, run: Run, wanted: Wanted) -> Iterator[pa.RecordBatch]:
         if self._range is not None:
@@ -111,7 +114,3 @@ def _with_nullable_values(layout: TableLayout) -> TableLayout:
         for column in layout.columns
     ]
     return replace(layout, columns=tuple(columns))
-
-
-def _sequence(run: Run) -> tuple[int, int]:
-    return min(file.min_sequence for file in run), max(file.max_sequence for file in run)

@@ -13,8 +13,8 @@ class Room:
     """Bytes that open runs may hold beside their batches, and bytes of the rows of one round.
 
     A round's rows are held up to ten times over: decoded and waiting (twice), as one array a column
-    and in order, as results that wait to be sent (four batches). Half of what there is stays free,
-    for estimates that are wrong.
+    and in order, as results that wait to be sent (four batches). A sixth of what there is stays
+    free, for estimates that are wrong.
     """
 
     readers: int
@@ -25,4 +25,4 @@ class Room:
         """What this process may use for a merge that begins now."""
         free = budget.bytes()
         most = min(_MOST_ROUND, free // 20)
-        return Room(max(free // 4, _LEAST), max(most, _LEAST))
+        return Room(max(free // 3, _LEAST), max(most, _LEAST))

@@ -23,6 +23,7 @@ from keyfold.journey import KIND, SEQUENCE, DataFile, ScanSpec
 from keyfold.merge.deferred import Deferred
 from keyfold.merge.marks import FIELDS as MARKS
 from keyfold.metering import metered
+from keyfold.read.cost import buffer_size, row_bytes
 from keyfold.read.files import Store, open_input
 from keyfold.read.footers import Footer, footer_of
 from keyfold.read.mapping import Source, adapt, sources
@@ -30,6 +31,7 @@ from keyfold.read.predicates import Range, Ranges
 from keyfold.read.statistics import leaf_positions, may_retract, ranges_of
 
 BATCH_ROWS = 1 << 16
+BATCH_BYTES = 16 << 20
 SYSTEM = (pa.field(SEQUENCE, pa.int64(), False), pa.field(KIND, pa.int8(), False), *MARKS)
 
 
@@ -40,7 +42,7 @@ class Wanted:
 
     `keep` says of the ranges of a row group, of key columns and of the columns `ranges`, whether
     it may hold rows of interest. `decide` are the columns that say which rows are needed; None
-    where all rows are.
+    where all rows are. Batches have at most about `batch_bytes`.
     """
 
     columns: tuple[str, ...]
@@ -49,6 +51,7 @@ class Wanted:
     keep: Callable[[Ranges], bool] | None = None
     ranges: tuple[str, ...] = ()
     decide: tuple[str, ...] | None = None
+    batch_bytes: int = BATCH_BYTES
 
 
 def read_file(
@@ -63,39 +66,50 @@ def read_file(
     source = open_input(store, path)
     try:
         footer = footer_of(path, source)
-        opened = pq.ParquetFile(
-            source,
-            metadata=footer.metadata,
-            pre_buffer=False,
-            coerce_int96_timestamp_unit="us",
-            page_checksum_verification=False,
-        )
     except pa.ArrowInvalid as error:
         raise CorruptDataError(f"data file {path} is not a Parquet file: {error}") from error
     found = sources(scan, file.schema_id, wanted.columns)
-    leaves = leaf_positions(opened.metadata)
+    leaves = leaf_positions(footer.metadata)
     groups = _groups(footer, leaves, scan, file, wanted)
     system = [SEQUENCE] if wanted.sequence else []
-    if _may_hold_deletes(opened.metadata, leaves, groups):
+    if _may_hold_deletes(footer.metadata, leaves, groups):
         system.append(KIND)
     system += [field.name for field in MARKS] if file.is_marked else []
+    names = {source.name for source in found} | set(system)
+    fetched = buffer_size(footer.metadata, groups, names, wanted.batch_bytes)
+    opened = _opened(source, footer.metadata, fetched)
     decide = wanted.columns if wanted.decide is None else wanted.decide
     first = _Columns(opened, _of(found, decide, True), system, _common_number(file))
     rest = _Columns(opened, _of(found, decide, False), (), None)
-    batches = _deferred(first, rest, groups) if rest.found else first.batches(groups)
+    widths = [row_bytes(footer.metadata, group, names) for group in groups]
+    rows = max(1, min(BATCH_ROWS, int(wanted.batch_bytes / max(widths, default=1))))
+    batches = _deferred(first, rest, groups, rows) if rest.found else first.batches(groups, rows)
     for batch in batches:
         yield _with_marks(batch) if wanted.marks and not file.is_marked else batch
+
+
+def _opened(source: pa.NativeFile, metadata: pq.FileMetaData, fetched: int) -> pq.ParquetFile:
+    return pq.ParquetFile(
+        source,
+        metadata=metadata,
+        pre_buffer=False,
+        buffer_size=fetched,
+        coerce_int96_timestamp_unit="us",
+        page_checksum_verification=False,
+    )
 
 
 def _of(found: Sequence[Source], names: Collection[str], belongs: bool) -> tuple[Source, ...]:
     return tuple(source for source in found if (source.target.name in names) == belongs)
 
 
-def _deferred(first: _Columns, rest: _Columns, groups: Sequence[int]) -> Iterator[Deferred]:
+def _deferred(
+    first: _Columns, rest: _Columns, groups: Sequence[int], rows: int
+) -> Iterator[Deferred]:
     for group in groups:
-        later, row_bytes = _Later(rest, group), rest.row_bytes(group)
-        for place, batch in enumerate(first.batches([group])):
-            yield Deferred(batch, cache(partial(later.batch, place)), row_bytes)
+        later, width = _Later(rest, group, rows), rest.row_bytes(group)
+        for place, batch in enumerate(first.batches([group], rows)):
+            yield Deferred(batch, cache(partial(later.batch, place)), width)
 
 
 class _Columns:
@@ -117,32 +131,25 @@ class _Columns:
         # A file that lacks every wanted column still says how many rows there are.
         self._names = names or [SEQUENCE]
 
-    def batches(self, groups: Sequence[int]) -> Iterator[pa.RecordBatch]:
-        """The rows of some row groups."""
+    def batches(self, groups: Sequence[int], rows: int) -> Iterator[pa.RecordBatch]:
+        """The rows of some row groups, at most `rows` a batch."""
         for batch in self._opened.iter_batches(
-            batch_size=BATCH_ROWS, row_groups=groups, columns=self._names, use_threads=False
+            batch_size=rows, row_groups=groups, columns=self._names, use_threads=False
         ):
             yield _adapted(batch, self.found, self._schema, self._number)
 
     def row_bytes(self, group: int) -> float:
         """About what a row of a row group takes, decoded."""
-        metadata = self._opened.metadata.row_group(group)
-        wanted = set(self._names)
-        chunks = map(metadata.column, range(metadata.num_columns))
-        stored = sum(
-            max(chunk.total_uncompressed_size, 8 * metadata.num_rows)
-            for chunk in chunks
-            if chunk.path_in_schema.split(".")[0] in wanted
-        )
-        return float(stored / max(metadata.num_rows, 1))
+        return row_bytes(self._opened.metadata, group, set(self._names))
 
 
 class _Later:
     """The columns of one row group that don't decide."""
 
-    def __init__(self, columns: _Columns, group: int) -> None:
+    def __init__(self, columns: _Columns, group: int, rows: int) -> None:
         self._columns = columns
         self._group = group
+        self._rows = rows
         self._batches: Iterator[pa.RecordBatch] = iter(())
         self._next = 0
 
@@ -150,7 +157,7 @@ class _Later:
         """The rows of the batch at this place; asked for in their order each is decoded once."""
         with metered("decode"):
             if place < self._next or not self._next:
-                self._batches, self._next = self._columns.batches([self._group]), 0
+                self._batches, self._next = self._columns.batches([self._group], self._rows), 0
             batch = next(itertools.islice(self._batches, place - self._next, None))
             self._next = place + 1
         return batch

@@ -7,6 +7,7 @@ without -U and -D; the others go through the merge, in memory bounded by a few b
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -15,8 +16,8 @@ import pyarrow as pa
 from keyfold.journey import KIND, Json, Run, ScanSpec, Section, Split
 from keyfold.merge.deferred import Deferred
 from keyfold.merge.plan import MergePlan, plan
+from keyfold.merge.room import Room
 from keyfold.merge.run import merge_runs
-from keyfold.merge.sorted_run import SortedRun
 from keyfold.metering import count, each, reach
 from keyfold.read.files import Store, store_of
 from keyfold.read.keyrange import KeyRange
@@ -24,6 +25,7 @@ from keyfold.read.parquet import Wanted, read_file
 from keyfold.read.predicates import Ranges, may_be_true
 from keyfold.read.sections import needs_sequence
 from keyfold.read.sieve import Sieve
+from keyfold.read.sized import Batches, Source, sized_runs
 
 
 def read(scan: ScanSpec, split: Split) -> Iterator[pa.RecordBatch]:
@@ -70,8 +72,12 @@ class _Source:
             keep=keep,
             decide=merge.decide if decides else None,
         )
-        runs = [SortedRun(self._batches(run, wanted), _sequences(run)) for run in section]
-        return merge_runs(merge, runs)
+
+        def batches(run: Run, size: int) -> Batches:
+            return self._batches(run, replace(wanted, batch_bytes=size))
+
+        source, room = Source(self._store, self._split.path, frozenset(merge.reads)), Room.now()
+        return merge_runs(merge, sized_runs(source, section, room, batches), room=room)
 
     def _whole(self, section: Section) -> Iterator[pa.RecordBatch]:
         """The same, where whether a row exists hangs on the values of all its columns."""
@@ -87,7 +93,14 @@ class _Source:
         if filters or self._range is not None:
             keep = partial(_may_matter, filters, self._range, self._scan.layout.key[0])
         decide = {*needed, *self._values.columns} if filters else columns
-        wanted = Wanted(columns, keep=keep, ranges=self._values.columns, decide=tuple(decide))
+        size = Room.now().round
+        wanted = Wanted(
+            columns,
+            keep=keep,
+            ranges=self._values.columns,
+            decide=tuple(decide),
+            batch_bytes=size,
+        )
         schema = pa.schema([self._scan.layout.column(n).arrow_field for n in self._scan.columns])
         for batch in self._batches(run, wanted):
             kept = self._values.kept(_without_deletes(batch))
@@ -106,10 +119,6 @@ class _Source:
                 kept = self._keys.kept(cut)
                 count("rows_in", kept.num_rows)
                 yield kept
-
-
-def _sequences(run: Run) -> tuple[int, int]:
-    return min(file.min_sequence for file in run), max(file.max_sequence for file in run)
 
 
 def _may_matter(

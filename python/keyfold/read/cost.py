@@ -1,0 +1,66 @@
+"""What reading a data file holds in memory, judged by its footer.
+
+A reader holds, of every column, one decompressed page and what of the compressed chunk it has
+fetched. Pages are bounded by no number that a footer has: writers end one at 1 MiB or, Java's and
+with long values, after up to a hundred rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import pyarrow.parquet as pq
+
+_PAGE_BYTES = 1 << 20
+_PAGE_ROWS = 100
+_CHUNKS_BYTES = 4 << 20
+_FETCHED_BYTES = 64 << 10
+_PARSED = 5  # times the stored size of a footer
+_LEAST_ROW_BYTES = 8  # of a column: what hardly takes place encoded does once it is decoded
+
+
+def row_bytes(metadata: pq.FileMetaData, group: int, names: Collection[str]) -> float:
+    """About what a row of a row group takes, decoded, in these columns."""
+    rows = max(metadata.row_group(group).num_rows, 1)
+    chunks = _chunks(metadata, group, names)
+    return float(sum(max(c.total_uncompressed_size / rows, _LEAST_ROW_BYTES) for c in chunks))
+
+
+def buffer_size(
+    metadata: pq.FileMetaData, groups: Sequence[int], names: Collection[str], batch_bytes: int
+) -> int:
+    """How much of a column chunk to fetch at once; 0 = all of it, where a row group is no larger
+    than the batches that are made of it.
+    """
+    most = max((_compressed(metadata, group, names) for group in groups), default=0)
+    return _FETCHED_BYTES if most > min(batch_bytes, _CHUNKS_BYTES) else 0
+
+
+def held_bytes(metadata: pq.FileMetaData, names: Collection[str], batch_bytes: int) -> int:
+    """Bytes held while a file's columns are read, beside the batches that come out."""
+    groups = range(metadata.num_row_groups)
+    largest = max(groups, key=lambda group: metadata.row_group(group).total_byte_size, default=None)
+    footer = _PARSED * int(metadata.serialized_size)
+    if largest is None:
+        return footer
+    fetched = buffer_size(metadata, [largest], names, batch_bytes)
+    rows = max(metadata.row_group(largest).num_rows, 1)
+    held = 0
+    for chunk in _chunks(metadata, largest, names):
+        size, stored = chunk.total_uncompressed_size, chunk.total_compressed_size
+        page = min(size, max(_PAGE_BYTES, size * _PAGE_ROWS // rows))
+        dictionary = min(size, _PAGE_BYTES) if chunk.has_dictionary_page else 0
+        held += page + dictionary + (min(stored, max(fetched, page)) if fetched else stored)
+    return footer + held
+
+
+def _chunks(
+    metadata: pq.FileMetaData, group: int, names: Collection[str]
+) -> list[pq.ColumnChunkMetaData]:
+    found = metadata.row_group(group)
+    chunks = map(found.column, range(found.num_columns))
+    return [chunk for chunk in chunks if chunk.path_in_schema.split(".")[0] in names]
+
+
+def _compressed(metadata: pq.FileMetaData, group: int, names: Collection[str]) -> int:
+    return sum(int(c.total_compressed_size) for c in _chunks(metadata, group, names))
