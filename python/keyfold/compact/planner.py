@@ -100,7 +100,7 @@ def _chosen(
     options: TableOptions, asked: Asked, by_place: dict[Place, list[LiveFile]]
 ) -> Iterator[_Chosen]:
     """The picks, buckets of most runs first, within the bytes that are allowed."""
-    rules = Rules.of(options)
+    declared = Rules.of(options)
     small = options.compaction_small_file_ratio * options.target_file_size
     left = _allowed(options, asked)
     buckets = {
@@ -109,6 +109,8 @@ def _chosen(
     }
     for place, found in sorted(buckets.items(), key=lambda item: -len(item[1])):
         files = by_place[place]
+        # Levels that were in use before num-levels was lowered stay (as in Paimon).
+        rules = replace(declared, levels=max(declared.levels, found[-1].level + 1))
         due = _is_due(files, rules, options)
         wanted = _wanted(options, asked, rules, found, due)
         fitting = _fitting(options, asked, rules, found, small, wanted, left)
