@@ -20,10 +20,11 @@ _LEAST_ROW_BYTES = 8  # of a column: what hardly takes place encoded does once i
 
 
 def row_bytes(metadata: pq.FileMetaData, group: int, names: Collection[str]) -> float:
-    """About what a row of a row group takes, decoded, in these columns."""
+    """About what a row of a row group takes, decoded, in these columns; at least 1."""
     rows = max(metadata.row_group(group).num_rows, 1)
     chunks = _chunks(metadata, group, names)
-    return float(sum(max(c.total_uncompressed_size / rows, _LEAST_ROW_BYTES) for c in chunks))
+    sizes = (max(c.total_uncompressed_size / rows, _LEAST_ROW_BYTES) for c in chunks)
+    return max(1.0, float(sum(sizes)))
 
 
 def buffer_size(

@@ -82,7 +82,7 @@ def read_file(
     first = _Columns(opened, _of(found, decide, True), system, _common_number(file))
     rest = _Columns(opened, _of(found, decide, False), (), None)
     widths = [row_bytes(footer.metadata, group, names) for group in groups]
-    rows = max(1, min(BATCH_ROWS, int(wanted.batch_bytes / max(widths, default=1))))
+    rows = max(1, min(BATCH_ROWS, int(wanted.batch_bytes / max(widths, default=1.0))))
     batches = _deferred(first, rest, groups, rows) if rest.found else first.batches(groups, rows)
     for batch in batches:
         yield _with_marks(batch) if wanted.marks and not file.is_marked else batch

@@ -25,6 +25,7 @@ from keyfold.options import TableOptions
 from keyfold.read.files import Store, create, remove
 from keyfold.types import is_atomic
 from keyfold.write.encoding import writer_settings
+from keyfold.write.groups import regrouped
 from keyfold.write.schema import KEY_PREFIX, file_schema
 from keyfold.write.stats import as_batch, collect
 
@@ -53,14 +54,13 @@ def write_files(
     their own suffix. On an error the files made so far are removed.
     """
     metas: list[FileMeta] = []
-    rows = target.options.row_group_rows
     schemas = [
         file_schema(target.layout, is_thin=target.options.thin_files, is_marked=flag)
         for flag in (False, True)
     ]
     open_file: _OpenFile | None = None
     try:
-        for chunk in _regroup(batches, rows):
+        for chunk, rows in regrouped(batches, target.options.row_group_rows):
             is_marked = any(map(has_marks, chunk.to_batches()))
             if open_file is not None and is_marked and not open_file.is_marked:
                 metas.append(open_file.close())
@@ -172,23 +172,6 @@ def _count_deletes(kinds: pa.ChunkedArray) -> int:
     return sum(
         int(np.count_nonzero(chunk.to_numpy(zero_copy_only=True) & 1)) for chunk in kinds.chunks
     )
-
-
-def _regroup(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
-    """The same rows as tables of a multiple of `rows` rows; the last has what is left."""
-    held: list[pa.RecordBatch] = []
-    count = 0
-    for batch in batches:
-        held.append(batch)
-        count += batch.num_rows
-        if count >= rows:
-            table = pa.Table.from_batches(held)
-            whole = count - count % rows
-            yield table.slice(0, whole)
-            held = table.slice(whole).to_batches()
-            count -= whole
-    if count:
-        yield pa.Table.from_batches(held)
 
 
 def _stored(table: pa.Table, schema: pa.Schema, sequence: int | None) -> pa.Table:
