@@ -222,6 +222,23 @@ class Merged:
 
 
 @dataclass(frozen=True)
+class Aggregate:
+    """A summary in place of rows: for each split the partition columns `by`, then one column a
+    function, (COUNT, None) of rows or (MIN or MAX, column).
+    """
+
+    by: tuple[str, ...]
+    functions: tuple[tuple[str, str | None], ...]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"by": list(self.by), "functions": [list(found) for found in self.functions]}
+
+    @staticmethod
+    def from_json(json: Json) -> Aggregate:
+        return Aggregate(tuple(json["by"]), tuple((op, name) for op, name in json["functions"]))
+
+
+@dataclass(frozen=True)
 class ScanSpec:
     """What every split of one scan shares.
 
@@ -238,6 +255,7 @@ class ScanSpec:
     limit: int | None = None
     key_filter: tuple[Json, ...] = ()
     value_filter: tuple[Json, ...] = ()
+    aggregate: Aggregate | None = None
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -247,6 +265,7 @@ class ScanSpec:
             "limit": self.limit,
             "key_filter": list(self.key_filter) or None,
             "value_filter": list(self.value_filter) or None,
+            "aggregate": None if self.aggregate is None else self.aggregate.to_json(),
         }
 
     @staticmethod
@@ -262,6 +281,7 @@ class ScanSpec:
             json["limit"],
             tuple(json["key_filter"] or ()),
             tuple(json.get("value_filter") or ()),
+            None if json.get("aggregate") is None else Aggregate.from_json(json["aggregate"]),
         )
 
 

@@ -2,7 +2,7 @@
 
 import itertools
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -62,13 +62,30 @@ def planned(
     limit: int | None = None,
     **options: str,
 ) -> tuple[ScanSpec, list[Split], ScanReport]:
-    """The plan of a scan of the newest snapshot, through JSON as the JVM carries it."""
+    """The plan of a scan of the newest snapshot, through JSON as the JVM carries it; the splits of
+    all its tasks.
+    """
+    scan, found_tasks, report = planned_tasks(found, columns, filters, limit, options)
+    return scan, [split for task in found_tasks for split in task], report
+
+
+def planned_tasks(
+    found: Table,
+    columns: Sequence[str] | None = None,
+    filters: Sequence[Any] = (),
+    limit: int | None = None,
+    options: Mapping[str, str] | None = None,
+    **more: Any,
+) -> tuple[ScanSpec, list[list[Split]], ScanReport]:
+    """The same by task; `more` are cores, enforced and aggregate."""
     table = tables.reload(found)
     names = table.layout.arrow_schema.names if columns is None else columns
-    settings = {name.replace("__", ".").replace("_", "-"): value for name, value in options.items()}
-    scan, splits, report = plan(table, names, filters, limit, settings)
+    settings = {
+        name.replace("__", ".").replace("_", "-"): value for name, value in (options or {}).items()
+    }
+    scan, made, report = plan(table, names, filters, limit, settings, **more)
     sent = ScanSpec.from_json(scan.to_json())
-    return sent, [Split.from_json(split.to_json()) for split in splits], report
+    return sent, [[Split.from_json(split.to_json()) for split in task] for task in made], report
 
 
 def rows_of(scan: ScanSpec, splits: Iterable[Split]) -> list[dict[str, Any]]:

@@ -70,7 +70,7 @@ def read_question(table: TableLayout, answer: dict[str, Any]) -> dict[str, Any]:
     split = Split(None, message.bucket, f"{table.location}/bucket-{message.bucket}", (runs,))
     return {
         "scan": ScanSpec(table, ("id", "value"), {}).to_json(),
-        "split": split.to_json(),
+        "splits": [split.to_json()],
     }
 
 

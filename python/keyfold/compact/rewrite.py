@@ -98,7 +98,7 @@ class _Merging:
 
     def _read(self, run: Run, wanted: Wanted) -> Iterator[pa.RecordBatch]:
         if self._range is not None:
-            keep = partial(self._range.may_hold, lead=self._scan.layout.key[0])
+            keep = partial(self._range.may_hold, key=self._scan.layout.key)
             wanted = replace(wanted, keep=keep)
         for file in run:
             read = read_file(self._scan, self._store, self._path, file, wanted)

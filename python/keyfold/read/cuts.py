@@ -1,89 +1,188 @@
-"""Where a section too large for one read task is cut by key.
+"""Where a section too large for one read task is cut by key, without reading data.
 
-Ends of files of the longest run, or, where those are too few, of row groups (a footer read on the
-driver, so only for few sections) are the quantiles. A cut is a key, or a leading part of one, that
-closes a piece.
+The ends of files, or, where those are too few, of row groups (footers are read where this runs, so
+only of the files that matter) say how rows spread over the keys of all runs; a cut is the key, or
+a leading part of one, that closes a piece of about as many bytes as the others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from keyfold.layout import TableLayout
 from keyfold.read.files import Store, open_input
-from keyfold.read.literals import arrow_array
+from keyfold.read.footers import Footer, footer_of
+from keyfold.read.literals import FLOATING, arrow_array
+from keyfold.read.mapping import Source
+from keyfold.read.predicates import Range, Ranges
 from keyfold.read.sections import KeyedFile
-from keyfold.read.statistics import leaf_positions, manifest_bounds
+from keyfold.read.statistics import leaf_positions, ranges_of
 from keyfold.types import Atomic
 
-Ends = list[tuple[pa.RecordBatch, int]]
+ENDS_PER_PIECE = 4
+MOST_FOOTERS = 64  # of one section: where more files matter, their ends are cuts enough
+Keep = Callable[[Ranges], bool]
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Some rows of one run: a file, or a row group. `end` are the values of leading key columns
+    that its last key has, as manifests hold them; `order` sorts ends.
+    """
+
+    end: tuple[Any, ...]
+    order: tuple[Any, ...]
+    bytes: int
 
 
 def cuts(
-    layout: TableLayout, store: Store, directory: str, section: Sequence[KeyedFile], pieces: int
+    layout: TableLayout,
+    store: Store,
+    directory: str,
+    section: Sequence[KeyedFile],
+    pieces: int,
+    stretches: Sequence[Stretch] | None = None,
 ) -> list[pa.RecordBatch]:
     """At most `pieces - 1` one-row batches of leading key columns, ascending; [] if none can be
-    found.
+    found. `stretches` are those of the section where the caller has them.
     """
-    leader = _longest_run(section)
-    ends = list(_file_ends(layout, leader))
-    if len(ends) < 2 * pieces:
-        ends = [end for file in leader for end in _group_ends(layout, store, directory, file)]
-    return _quantiles(ends, pieces)
+    if stretches is None:
+        stretches = stretches_of(layout, store, directory, section, pieces)
+    return [_batch(layout, end) for end in _quantiles(stretches, pieces)]
 
 
-def _longest_run(section: Sequence[KeyedFile]) -> list[KeyedFile]:
-    """The disjoint files of most bytes, in key order, that share a level or a job."""
-    by_origin: dict[tuple[int, int], list[KeyedFile]] = {}
-    for file in section:
-        number = 0 if file.file.level else file.file.max_sequence
-        by_origin.setdefault((file.file.level, number), []).append(file)
-    longest = max(by_origin.values(), key=lambda files: sum(f.file.size for f in files))
-    return sorted(longest, key=lambda f: f.first)
+def stretches_of(
+    layout: TableLayout,
+    store: Store,
+    directory: str,
+    section: Sequence[KeyedFile],
+    pieces: int,
+    keep: Keep | None = None,
+) -> list[Stretch]:
+    """The stretches of a section, in key order: its files, or, where a file is large beside a
+    piece or only a part of it passes `keep`, its row groups.
+    """
+    most = sum(keyed.file.size for keyed in section) // max(pieces * ENDS_PER_PIECE, 1)
+    by_size = sorted(section, key=lambda keyed: keyed.file.size, reverse=True)
+    found: list[Stretch] = []
+    for place, keyed in enumerate(by_size):
+        groups = None
+        if keyed.file.size > most and place < MOST_FOOTERS:
+            groups = _of_groups(layout, store, f"{directory}/{keyed.file.name}", keyed, keep)
+        found += [_of_file(layout, keyed)] if groups is None else groups
+    return sorted(found, key=lambda stretch: stretch.order)
 
 
-def _file_ends(
-    layout: TableLayout, files: Sequence[KeyedFile]
-) -> Iterator[tuple[pa.RecordBatch, int]]:
-    for file in files:
-        arrays = [
-            arrow_array([value], layout.column(name).type)
-            for name, value in zip(layout.key, file.last_key, strict=True)
-        ]
-        yield pa.RecordBatch.from_arrays(arrays, names=list(layout.key)), file.file.rows
+def _of_file(layout: TableLayout, keyed: KeyedFile) -> Stretch:
+    return Stretch(keyed.last_key, _order(keyed.last), keyed.file.size)
 
 
-def _group_ends(
-    layout: TableLayout, store: Store, directory: str, file: KeyedFile
-) -> Iterator[tuple[pa.RecordBatch, int]]:
-    """The greatest value of the leading key column of each row group."""
-    lead = layout.column(layout.key[0])
-    if file.file.schema_id != layout.schema_id or not isinstance(lead.type, Atomic):
-        return
-    with open_input(store, f"{directory}/{file.file.name}") as source:
-        metadata = pq.read_metadata(source)
-    place = leaf_positions(metadata).get(lead.name)
-    if place is None:
-        return
-    for number in range(metadata.num_row_groups):
-        group = metadata.row_group(number)
-        bounds = manifest_bounds(group.column(place), lead.type)
-        if bounds is not None:
-            end = arrow_array([bounds[1]], lead.type)
-            yield pa.RecordBatch.from_arrays([end], names=[lead.name]), group.num_rows
-
-
-def _quantiles(ends: Ends, pieces: int) -> list[pa.RecordBatch]:
-    total, seen = sum(rows for _, rows in ends), 0
-    found: list[pa.RecordBatch] = []
-    for end, rows in ends:
-        if end.equals(ends[-1][0]):
-            break  # nothing lies above it
-        seen += rows
-        is_due = seen * pieces >= total * (len(found) + 1)
-        if is_due and len(found) < pieces - 1 and not (found and found[-1].equals(end)):
-            found.append(end)
+def _of_groups(
+    layout: TableLayout, store: Store, path: str, keyed: KeyedFile, keep: Keep | None
+) -> list[Stretch] | None:
+    """The row groups of a file that pass; None where their ends are not known."""
+    names = layout.key
+    if keyed.file.schema_id != layout.schema_id:
+        return None
+    if not all(isinstance(layout.column(name).type, Atomic) for name in names):
+        return None
+    with open_input(store, path) as source:
+        footer = footer_of(path, source)
+    known = group_ranges(layout, footer, names)
+    sizes = [footer.metadata.row_group(at).total_byte_size for at in range(len(known))]
+    share = keyed.file.size / max(sum(sizes), 1)
+    found = []
+    for ranges, size in zip(known, sizes, strict=True):
+        end = highest(ranges, names)
+        if not end:
+            return None
+        if keep is None or keep(ranges):
+            found.append(Stretch(end, _order(_wrapped(layout, end)), int(size * share)))
     return found
+
+
+def group_ranges(
+    layout: TableLayout, footer: Footer, names: Sequence[str]
+) -> list[dict[str, Range]]:
+    """For each row group of a file of the table's schema the ranges of some columns."""
+    columns = [layout.column(name) for name in names]
+    sources = tuple(Source(column, column.name, column.type) for column in columns)
+    metadata: pq.FileMetaData = footer.metadata
+
+    def ranges() -> list[dict[str, Range]]:
+        leaves = leaf_positions(metadata)
+        groups = map(metadata.row_group, range(metadata.num_row_groups))
+        return [ranges_of(group, leaves, sources) for group in groups]
+
+    found: list[dict[str, Range]] = footer.once(sources, ranges)
+    return found
+
+
+def highest(ranges: Ranges, names: Sequence[str]) -> tuple[Any, ...]:
+    """The leading values of the last key of sorted rows, as far as ranges tell: a column behind
+    one that is not the same in all rows can be anything.
+    """
+    return tuple(_ends(ranges, names, is_last=True))
+
+
+def lowest(ranges: Ranges, names: Sequence[str]) -> tuple[Any, ...]:
+    """The same of the first key, in which NULL stands for a NULL."""
+    return tuple(_ends(ranges, names, is_last=False))
+
+
+def _ends(ranges: Ranges, names: Sequence[str], *, is_last: bool) -> Iterator[Any]:
+    for name in names:
+        found = ranges.get(name)
+        if found is None or found.low is None or found.high is None or _is_floating(found):
+            return
+        if is_last:
+            yield found.high
+        else:
+            yield None if found.may_hold_null else found.low
+        if found.may_hold_null or found.low != found.high:
+            return
+
+
+def _is_floating(found: Range) -> bool:
+    return isinstance(found.type, Atomic) and found.type.name in FLOATING
+
+
+def _wrapped(layout: TableLayout, values: Sequence[Any]) -> tuple[Any, ...]:
+    """Values of leading key columns in the form of `KeyedFile.first`."""
+    columns = [layout.column(name) for name in layout.key]
+    return tuple(
+        ((value,) if value is not None else ()) if column.type.nullable else value
+        for value, column in zip(values, columns, strict=False)
+    )
+
+
+def _order(values: Sequence[Any]) -> tuple[Any, ...]:
+    """A form in which a leading part sorts behind all keys that begin with it."""
+    return (*((0, value) for value in values), (1,))
+
+
+def _quantiles(stretches: Sequence[Stretch], pieces: int) -> list[tuple[Any, ...]]:
+    total, seen = sum(stretch.bytes for stretch in stretches), 0
+    found: list[Stretch] = []
+    for stretch in stretches:
+        if stretch.order == stretches[-1].order:
+            break  # nothing lies above it
+        seen += stretch.bytes
+        is_due = seen * pieces >= total * (len(found) + 1)
+        if is_due and len(found) < pieces - 1 and not (found and found[-1].order == stretch.order):
+            found.append(stretch)
+    return [stretch.end for stretch in found]
+
+
+def _batch(layout: TableLayout, end: Sequence[Any]) -> pa.RecordBatch:
+    names = list(layout.key[: len(end)])
+    arrays = [
+        arrow_array([value], layout.column(name).type)
+        for name, value in zip(names, end, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, names=names)

@@ -5,6 +5,7 @@ Every run of a section is cut alike, so each key is merged whole in exactly one 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,8 @@ import pyarrow as pa
 from keyfold.journey import Split
 from keyfold.kernels.keys import encode, rows_up_to
 from keyfold.layout import TableLayout
-from keyfold.read.literals import comparable, manifest_value
+from keyfold.read.cuts import highest, lowest
+from keyfold.read.literals import manifest_value
 from keyfold.read.predicates import Ranges
 
 
@@ -24,7 +26,7 @@ class _End:
     names: tuple[str, ...]
     nullable: tuple[bool, ...]
     bound: int | bytes
-    lead: Any
+    values: tuple[Any, ...]
 
     def reach(self, batch: pa.RecordBatch) -> int:
         """How many leading rows of a sorted batch are not above this end."""
@@ -51,26 +53,30 @@ class KeyRange:
         stop = batch.num_rows if self.until is None else self.until.reach(batch)
         return batch.slice(start, max(stop - start, 0))
 
-    def may_hold(self, ranges: Ranges, lead: str) -> bool:
-        """False only if rows with these ranges, `lead` the first key column, all lie outside."""
-        found = ranges.get(lead)
-        if found is None or found.low is None or found.high is None:
-            return True
-        is_below = self.after is not None and _is_less(found.high, self.after.lead)
-        is_above = self.until is not None and _is_less(self.until.lead, found.low)
-        return not is_below and not (is_above and not found.may_hold_null)
+    def may_hold(self, ranges: Ranges, key: Sequence[str]) -> bool:
+        """False only if sorted rows with these ranges of `key` columns all lie outside."""
+        if self.after is not None:
+            last = highest(ranges, key)
+            side = _compared(last, self.after.values)
+            if side < 0 or (side == 0 and len(last) >= len(self.after.values)):
+                return False
+        return self.until is None or _compared(lowest(ranges, key), self.until.values) <= 0
 
 
-def _is_less(left: Any, right: Any) -> bool:
-    """Whether one value of the leading key column sorts before another; NULL is least."""
-    if left is None or right is None:
-        return left is None and right is not None
-    return bool(left < right)
+def _compared(left: Sequence[Any], right: Sequence[Any]) -> int:
+    """-1, 0 or 1 as one leading part of a key sorts before, like or behind another, as far as
+    both go; NULL is least.
+    """
+    for one, other in zip(left, right, strict=False):
+        if one != other:
+            is_less = other is not None and (one is None or one < other)
+            return -1 if is_less else 1
+    return 0
 
 
 def _end(end: pa.RecordBatch | None, layout: TableLayout) -> _End | None:
     if end is None:
         return None
-    lead = comparable(manifest_value(end.column(0)[0]), layout.column(layout.key[0]).type)
     nullable = layout.nullable_key[: end.num_columns]
-    return _End(tuple(end.schema.names), nullable, encode(end.columns, nullable).scalar(0), lead)
+    values = tuple(manifest_value(column[0]) for column in end.columns)
+    return _End(tuple(end.schema.names), nullable, encode(end.columns, nullable).scalar(0), values)

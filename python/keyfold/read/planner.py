@@ -1,31 +1,25 @@
 """From a table and the filters of a query to the splits Spark reads (driver side).
 
 Files are left out before anything is merged; what stays is cut, bucket by bucket, into sections of
-overlapping keys, and sections are packed into splits of about `source.split.target-size`. A
-section larger than that is cut by key range, so that parallelism does not end at the number of
-buckets.
+overlapping keys, which become tasks (splits.py).
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from keyfold import types
-from keyfold.journey import Json, ScanSpec, SchemaColumns, Split
+from keyfold.journey import Aggregate, Json, ScanSpec, SchemaColumns, Split
 from keyfold.layout import TableLayout
 from keyfold.options import TableOptions, parse
-from keyfold.read.cuts import cuts
-from keyfold.read.files import store_of
-from keyfold.read.paths import bucket_path
+from keyfold.read.condition import check_condition
 from keyfold.read.prune import Pruning, pruning
-from keyfold.read.sections import KeyedFile, runs, sections
-from keyfold.storage.entries import LiveFile, partition_batch
+from keyfold.read.sections import KeyedFile, sections
+from keyfold.read.splits import KeyedSection, Place, Splitting, Task, task_size, tasks
+from keyfold.storage.entries import LiveFile
 from keyfold.storage.table import Table
 
-MOST_FOOTERS = 64
 _OPTIONS = ("source.split.target-size", "source.split.open-file-cost")
 
 
@@ -49,29 +43,53 @@ def plan(
     filters: Sequence[Json],
     limit: int | None,
     options: Mapping[str, str],
-) -> tuple[ScanSpec, list[Split], ScanReport]:
-    """The scan of a table's snapshot. All `filters` (predicate JSON) must hold; they need checking
-    again on the rows. `options` may override the split sizes.
+    *,
+    cores: int = 1,
+    enforced: Sequence[Json] = (),
+    aggregate: Aggregate | None = None,
+) -> tuple[ScanSpec, list[Task], ScanReport]:
+    """The scan of a table's snapshot, and what each of its tasks reads. All `filters` (predicate
+    JSON) must hold; rows need checking again, except for those `enforced`. `options` may override
+    the split sizes; `cores` read at once.
     """
     layout = table.layout
     overridden = {name: options[name] for name in _OPTIONS if name in options}
     settings = parse(replace(layout, options={**layout.options, **overridden}))
+    check_condition(layout, enforced)
     chosen = pruning(layout, settings, filters)
     total = table.live_files()
     files = files_to_read(table, chosen)
-    splits = list(_splits(layout, settings, files))
+    places = list(_sections(layout, settings, chosen, files))
+    read = [keyed for _, found in places for section in found for keyed in section]
+    how = Splitting(layout, settings, task_size(settings, read, cores), chosen.by_key)
+    if aggregate is not None:
+        how = replace(how, may_cut=_is_merged)
+    found = list(tasks(how, places))
+    if aggregate is not None and not aggregate.by and not found:
+        found = [(Split(None, 0, layout.location, ()),)]  # one row, of no rows
     scan = ScanSpec(
-        layout, tuple(columns), schemas_of(table, files), limit, chosen.by_key, chosen.by_value
+        layout=layout,
+        columns=tuple(columns),
+        schemas=schemas_of(table, files),
+        limit=limit,
+        key_filter=chosen.by_key,
+        value_filter=chosen.by_value,
+        aggregate=aggregate,
     )
     report = ScanReport(
-        rows=sum(file.rows for file in files),
-        bytes=sum(file.size for file in files),
+        rows=sum(keyed.file.rows for keyed in read),
+        bytes=sum(keyed.file.size for keyed in read),
         pushed=chosen.pushed,
         files_total=len(total),
-        files_read=len(files),
+        files_read=len(read),
         snapshot=table.snapshot_id,
     )
-    return scan, splits, report
+    return scan, found, report
+
+
+def _is_merged(section: KeyedSection) -> bool:
+    """Whether a section has to be read even where only a summary is asked for."""
+    return len(section) > 1
 
 
 def files_to_read(table: Table, chosen: Pruning) -> list[LiveFile]:
@@ -97,63 +115,38 @@ def _schema_columns(layout: TableLayout) -> SchemaColumns:
     return tuple((c.id, c.name, types.to_paimon(c.type)) for c in layout.columns)
 
 
-def _splits(
-    layout: TableLayout, settings: TableOptions, files: Iterable[LiveFile]
-) -> Iterator[Split]:
-    by_place: dict[tuple[tuple[Any, ...], int], list[LiveFile]] = {}
+def _sections(
+    layout: TableLayout, settings: TableOptions, chosen: Pruning, files: Iterable[LiveFile]
+) -> Iterator[tuple[Place, list[KeyedSection]]]:
+    """Of each bucket the sections that may hold rows of interest."""
+    by_place: dict[Place, list[LiveFile]] = {}
     for file in files:
         by_place.setdefault((file.partition, file.bucket), []).append(file)
-    footers = MOST_FOOTERS
-    for (values, bucket), found in sorted(by_place.items(), key=lambda item: str(item[0][0])):
-        partition = partition_batch(layout, values)
-        whole = Split(partition, bucket, bucket_path(layout, partition, bucket), ())
-        files_of_bucket = [keyed(file, settings) for file in found]
-        for packed in _packed(sections(files_of_bucket), settings):
-            parts = _parts(layout, settings, whole, packed, footers > 0)
-            footers -= len(parts) > 1
-            yield from parts
+    for place, found in sorted(by_place.items(), key=lambda item: str(item[0][0])):
+        lone = _lone_filter(layout, chosen, found)
+        everything = sections(keyed(file, settings) for file in found)
+        kept = [section for section in everything if len(section) > 1 or lone(section[0])]
+        if kept:
+            yield place, kept
 
 
-def _parts(
-    layout: TableLayout,
-    settings: TableOptions,
-    whole: Split,
-    packed: Sequence[Sequence[KeyedFile]],
-    may_cut: bool,
-) -> list[Split]:
-    """The splits of some sections: one, or for a single large section one a key range."""
-    split = replace(whole, sections=tuple(runs(section) for section in packed))
-    # Every piece opens every run: what opening costs is no reason to cut, only bytes are.
-    size = sum(file.size for file in split.files)
-    pieces = math.ceil(size / settings.split_target_size) if may_cut and len(packed) == 1 else 1
-    if pieces < 2:
-        return [split]
-    ends = cuts(layout, store_of(whole.path, layout.options), whole.path, packed[0], pieces)
-    return [
-        replace(split, after=after, until=until)
-        for after, until in zip([None, *ends], [*ends, None], strict=True)
-    ]
+def _lone_filter(
+    layout: TableLayout, chosen: Pruning, files: Sequence[LiveFile]
+) -> Callable[[KeyedFile], bool]:
+    """Whether a file that no other overlaps may hold rows that pass the value filters: its rows
+    are results.
+    """
+    if not chosen.by_value:
+        return lambda _: True
+    by_name = {file.name: file for file in files}
 
+    def keeps(keyed: KeyedFile) -> bool:
+        file = by_name[keyed.file.name]
+        if file.schema_id != layout.schema_id or keyed.file.is_marked:
+            return True
+        return chosen.keeps_values(file.value_stats(layout))
 
-def _packed(
-    found: Sequence[Sequence[KeyedFile]], settings: TableOptions
-) -> Iterator[list[Sequence[KeyedFile]]]:
-    """Neighbouring sections together as long as they stay below the target size."""
-    held: list[Sequence[KeyedFile]] = []
-    size = 0
-    for section in found:
-        weight = _weight(section, settings)
-        if held and size + weight > settings.split_target_size:
-            yield held
-            held, size = [], 0
-        held.append(section)
-        size += weight
-    if held:
-        yield held
-
-
-def _weight(section: Sequence[KeyedFile], settings: TableOptions) -> int:
-    return sum(max(keyed.file.size, settings.split_open_file_cost) for keyed in section)
+    return keeps
 
 
 def keyed(file: LiveFile, settings: TableOptions) -> KeyedFile:

@@ -81,6 +81,11 @@ class Pruning:
         ranges |= key_ranges(self.layout, first, last, stats)
         return all(may_be_true(predicate, ranges) for predicate in self.by_key)
 
+    def keeps_values(self, stats: Mapping[str, Bounds]) -> bool:
+        """Whether rows with these statistics by column, which are results, may pass."""
+        ranges = {name: _stored_range(self.layout, name, *stats[name]) for name in stats}
+        return all(may_be_true(predicate, ranges) for predicate in self.by_value)
+
 
 def pruning(layout: TableLayout, options: TableOptions, filters: Sequence[Json]) -> Pruning:
     """Sort the filters of a scan, all of which must hold."""
@@ -104,6 +109,16 @@ def partition_ranges(layout: TableLayout, values: Sequence[Any]) -> dict[str, Ra
         name: _exact(layout.column(name).type, value)
         for name, value in zip(layout.partition_keys, values, strict=True)
     }
+
+
+def _stored_range(layout: TableLayout, name: str, low: Any, high: Any, nulls: int | None) -> Range:
+    kind = layout.column(name).type
+    low, high = comparable(low, kind), comparable(high, kind)
+    if isinstance(kind, Atomic) and kind.name == "CHAR":
+        low = high = None  # in the order of the text without its padding
+    if isinstance(kind, Atomic) and kind.name in FLOATING:
+        low, high = (None, None) if low == NAN_TOP else (low, NAN_TOP)
+    return Range(kind, low, high, nulls != 0)
 
 
 def _exact(data_type: Any, value: Any) -> Range:

@@ -34,7 +34,7 @@ def read(scan: ScanSpec, split: Split) -> Iterator[pa.RecordBatch]:
     """
     source = _Source(scan, split)
     batches = (batch for section in split.sections for batch in source.section(section))
-    return batches if scan.limit is None else _limited(batches, scan.limit)
+    return batches if scan.limit is None else limited(batches, scan.limit)
 
 
 class _Source:
@@ -50,7 +50,7 @@ class _Source:
             scan.layout, scan.key_filter, scan.layout.primary_key, split.partition
         )
         self._values = Sieve.of(scan.layout, scan.value_filter, scan.columns)
-        self._keep = partial(_may_matter, scan.key_filter, self._range, scan.layout.key[0])
+        self._keep = partial(_may_matter, scan.key_filter, self._range, scan.layout.key)
 
     def section(self, section: Section) -> Iterator[pa.RecordBatch]:
         """The rows of one section."""
@@ -91,7 +91,7 @@ class _Source:
         columns = (*columns, *(name for name in needed if name not in columns))
         keep, filters = None, (*self._scan.key_filter, *self._values.predicates)
         if filters or self._range is not None:
-            keep = partial(_may_matter, filters, self._range, self._scan.layout.key[0])
+            keep = partial(_may_matter, filters, self._range, self._scan.layout.key)
         decide = {*needed, *self._values.columns} if filters else columns
         size = Room.now().round
         wanted = Wanted(
@@ -122,10 +122,10 @@ class _Source:
 
 
 def _may_matter(
-    filters: Sequence[Json], key_range: KeyRange | None, lead: str, ranges: Ranges
+    filters: Sequence[Json], key_range: KeyRange | None, key: Sequence[str], ranges: Ranges
 ) -> bool:
     """Whether rows of a row group can pass the filters and lie in the split's key range."""
-    if key_range is not None and not key_range.may_hold(ranges, lead):
+    if key_range is not None and not key_range.may_hold(ranges, key):
         return False
     return all(may_be_true(predicate, ranges) for predicate in filters)
 
@@ -138,7 +138,8 @@ def _without_deletes(batch: pa.RecordBatch | Deferred) -> pa.RecordBatch | Defer
     return batch.filter(pa.array(~is_retract)) if is_retract.any() else batch
 
 
-def _limited(batches: Iterator[pa.RecordBatch], limit: int) -> Iterator[pa.RecordBatch]:
+def limited(batches: Iterator[pa.RecordBatch], limit: int) -> Iterator[pa.RecordBatch]:
+    """The first `limit` rows; no more batches are asked for than these take."""
     left = limit
     while left > 0:
         batch = next(batches, None)

@@ -7,7 +7,9 @@ answered with its description, whose `handle` names it in later questions.
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from keyfold.layout import TableLayout
 from keyfold.merge.plan import check
+from keyfold.read.condition import OPERATORS, is_exact
 from keyfold.storage.catalog import Catalog, Staged, open_catalog
 from keyfold.storage.definition import NewTable
 from keyfold.worker.wire import Frame
@@ -56,7 +58,20 @@ def list_tables(question: Frame) -> list[str]:
 
 def load_table(question: Frame) -> dict[str, Any]:
     """The table at its newest schema and snapshot."""
-    return catalog_of(question).load_table(*ident(question)).describe()
+    table = catalog_of(question).load_table(*ident(question))
+    return table.describe() | {"pushdown": pushdown(table.layout)}
+
+
+def pushdown(layout: TableLayout) -> dict[str, Any]:
+    """What Spark may leave to scans: conditions of these operators over these columns, and MIN and
+    MAX of these.
+    """
+    exact = [column.name for column in layout.columns if is_exact(layout, column.name)]
+    return {
+        "columns": [name for name in exact if name in layout.primary_key],
+        "operators": list(OPERATORS),
+        "extremes": exact,
+    }
 
 
 def create_table(question: Frame) -> dict[str, Any]:

@@ -1,41 +1,41 @@
-"""The question `read`: one split of one scan, answered with its rows (executor side).
+"""The question `read`: the splits of one task of one scan, answered with its rows (executor side).
 
 ok frame, Arrow IPC stream, trailer frame with the metrics. An error before the first batch replaces
 the ok frame; a later one ends the stream properly and takes the trailer's place.
 """
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
 from keyfold.journey import ScanSpec, Split
 from keyfold.metering import Meter, metering
-from keyfold.read import reader
+from keyfold.read.task import read_task, schema_of
 from keyfold.worker import code, memory, wire
 from keyfold.worker.ahead import ahead
 from keyfold.worker.channel import Channel, Disconnected, Traffic
 
 
 def answer(channel: Channel, question: wire.Frame) -> None:
-    """Send the rows of question["split"] under question["scan"]."""
+    """Send the rows of question["splits"] under question["scan"]."""
     with metering() as meter:
         _answer(channel, question, meter)
 
 
 def _answer(channel: Channel, question: wire.Frame, meter: Meter) -> None:
-    doing = "reading a split"
+    doing = "reading splits"
     try:
         scan = ScanSpec.from_json(question["scan"])
         doing = f"reading table {scan.layout.name}"
-        split = Split.from_json(question["split"])
+        splits = [Split.from_json(split) for split in question["splits"]]
         with code.used_by(question["scan"]):
-            batches = opened(reader.read(scan, split))
+            batches = opened(read_task(scan, splits))
     except Exception as e:
         channel.send(wire.failure(memory.explained(e), doing))
         return
     channel.send({"ok": {}})
-    channel.send(rows_sent(channel, scan, split, batches, meter))
+    channel.send(rows_sent(channel, scan, splits, batches, meter))
 
 
 def opened(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -45,15 +45,10 @@ def opened(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     return itertools.chain(first, made)
 
 
-def schema_of(scan: ScanSpec) -> pa.Schema:
-    """The Arrow schema of what a scan returns: its columns, in its order."""
-    return pa.schema([scan.layout.column(name).arrow_field for name in scan.columns])
-
-
 def rows_sent(
     channel: Channel,
     scan: ScanSpec,
-    split: Split,
+    splits: Sequence[Split],
     batches: Iterator[pa.RecordBatch],
     meter: Meter,
 ) -> wire.Frame:
@@ -64,11 +59,12 @@ def rows_sent(
         raise
     except Exception as e:
         return wire.failure(memory.explained(e), f"reading table {scan.layout.name}")
-    return {"ok": {"metrics": metrics(split, traffic, meter)}}
+    return {"ok": {"metrics": metrics(splits, traffic, meter)}}
 
 
-def metrics(split: Split, traffic: Traffic, meter: Meter) -> dict[str, int]:
+def metrics(splits: Sequence[Split], traffic: Traffic, meter: Meter) -> dict[str, int]:
     """What went in (rows, files and their bytes) and what came out, by the names Spark's UI has."""
-    files = split.files
+    # A bucket that is cut by key range is opened by each piece: that is what its files cost.
+    files = [file for split in splits for file in split.files]
     stored = {"files": len(files), "bytes": sum(file.size for file in files)}
     return traffic.metrics() | stored | meter.figures() | {"rows_out": traffic.rows}

@@ -1,8 +1,9 @@
-"""The question `plan_scan` (driver side): asked once a scan; splits and an estimate."""
+"""The question `plan_scan` (driver side): asked once a scan; tasks and an estimate."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from keyfold.journey import Aggregate, ScanSpec
 from keyfold.merge.plan import plan
 from keyfold.read import planner
 from keyfold.read.planner import ScanReport
@@ -12,21 +13,29 @@ from keyfold.worker.wire import Frame
 
 
 def plan_scan(question: Frame) -> dict[str, Any]:
-    """The scan, its splits, the rows and bytes they hold before merging, and a line for EXPLAIN."""
+    """The scan, its tasks, the rows and bytes they hold before merging, and a line for EXPLAIN."""
     table = open_handle(question["table"], question["catalog"]["options"])
     table.check_readable()
     limit = question.get("limit")
-    scan, splits, report = planner.plan(
-        table, question["columns"], question["filters"], limit, question.get("options") or {}
+    aggregate = question.get("aggregate")
+    scan, tasks, report = planner.plan(
+        table,
+        question["columns"],
+        question["filters"],
+        limit,
+        question.get("options") or {},
+        cores=question.get("cores") or 1,
+        enforced=question.get("enforced") or (),
+        aggregate=None if aggregate is None else Aggregate.from_json(aggregate),
     )
     plan(scan.layout, scan.columns)  # refuses here, not in a task, what this session lacks
     return {
         "scan": scan.to_json() | code.needed(question, scan.layout),
-        "splits": [split.to_json() for split in splits],
+        "tasks": [[split.to_json() for split in task] for task in tasks],
         "rows": report.rows,
         "bytes": report.bytes,
         "metrics": metrics(report),
-        "description": description(table, report, limit),
+        "description": description(table, report, scan),
     }
 
 
@@ -39,7 +48,7 @@ def metrics(report: ScanReport) -> dict[str, int]:
     }
 
 
-def description(table: Table, report: ScanReport, limit: int | None) -> str:
+def description(table: Table, report: ScanReport, scan: ScanSpec) -> str:
     """What EXPLAIN shows behind the table: snapshot, files, and what was pushed down."""
     parts = [
         "no snapshot" if report.snapshot is None else f"snapshot {report.snapshot}",
@@ -47,8 +56,11 @@ def description(table: Table, report: ScanReport, limit: int | None) -> str:
     ]
     if report.pushed:
         parts.append(f"pushed: {' AND '.join(report.pushed)}")
-    if limit is not None:
-        parts.append(f"limit {limit}")
+    if scan.aggregate is not None:
+        functions = (f"{op}({name or '*'})" for op, name in scan.aggregate.functions)
+        parts.append(f"summed up: {', '.join((*scan.aggregate.by, *functions))}")
+    if scan.limit is not None:
+        parts.append(f"limit {scan.limit}")
     return ", ".join(parts)
 
 

@@ -16,5 +16,6 @@ final case class Description(json: JsonNode) {
   val foldsColumns: Boolean = json.path("folds_columns").asBoolean(false)
   val bucketKeys: Seq[String] = Json.strings(json.path("bucketing").get("keys"))
 
+  lazy val pushdown: Pushdown = Pushdown.fromJson(json.path("pushdown"))
   lazy val columns: Array[Column] = Json.items(json.get("columns")).map(Columns.fromJson).toArray
 }

@@ -7,10 +7,10 @@ import org.apache.spark.sql.connector.read.PartitionReader
 import org.apache.spark.sql.keyfold.ArrowBatchReader
 import org.apache.spark.sql.vectorized.ColumnarBatch
 
-/** Executor side: the batches of one split, as a worker sends them. The worker goes back to the pool
+/** Executor side: the batches of one task, as a worker sends them. The worker goes back to the pool
   * when its stream and its closing answer are read; otherwise its connection is closed.
   */
-final class KeyfoldPartitionReader(scan: String, split: String) extends PartitionReader[ColumnarBatch] {
+final class KeyfoldPartitionReader(scan: String, splits: String) extends PartitionReader[ColumnarBatch] {
   private lazy val lease = WorkerPool.ofTasks.take(TaskContext.get())
   private lazy val batches = open()
   private var metrics: Array[CustomTaskMetric] = Array.empty
@@ -36,7 +36,7 @@ final class KeyfoldPartitionReader(scan: String, split: String) extends Partitio
   }
 
   private def open(): ArrowBatchReader = {
-    val question = Json.obj("question" -> "read", "scan" -> Json.parse(scan), "split" -> Json.parse(split))
+    val question = Json.obj("question" -> "read", "scan" -> Json.parse(scan), "splits" -> Json.parse(splits))
     lease.worker.ask(question): Unit
     isOpened = true
     new ArrowBatchReader(lease.worker.in)

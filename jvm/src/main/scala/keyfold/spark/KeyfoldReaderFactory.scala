@@ -9,7 +9,7 @@ final case class KeyfoldReaderFactory(scan: String) extends PartitionReaderFacto
   override def supportColumnarReads(partition: InputPartition): Boolean = true
 
   override def createColumnarReader(partition: InputPartition): PartitionReader[ColumnarBatch] =
-    new KeyfoldPartitionReader(scan, partition.asInstanceOf[KeyfoldInputPartition].split)
+    new KeyfoldPartitionReader(scan, partition.asInstanceOf[KeyfoldInputPartition].splits)
 
   override def createReader(partition: InputPartition): PartitionReader[InternalRow] =
     throw new UnsupportedOperationException("keyfold reads columnar batches only")

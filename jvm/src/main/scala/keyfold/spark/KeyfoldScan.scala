@@ -16,15 +16,20 @@ final case class KeyfoldScan(
     table: KeyfoldTable,
     columns: StructType,
     filters: Seq[Predicate],
+    enforced: Seq[Predicate],
     limit: Option[Int],
+    summary: Option[Summary],
     options: Map[String, String])
     extends Scan with Batch with SupportsReportStatistics {
 
   private lazy val plan: JsonNode = table.questions.ask("plan_scan",
     "table" -> table.description.handle,
-    "columns" -> columns.fieldNames,
+    "columns" -> (if (summary.isEmpty) columns.fieldNames else Array.empty[String]),
     "filters" -> filters.flatMap(Predicates.toJson),
+    "enforced" -> enforced.flatMap(Predicates.toJson),
     "limit" -> limit,
+    "aggregate" -> summary.map(_.toJson),
+    "cores" -> Settings.cores,
     "options" -> options)
 
   override def readSchema(): StructType = columns
@@ -39,7 +44,7 @@ final case class KeyfoldScan(
   }
 
   override def planInputPartitions(): Array[InputPartition] =
-    Json.items(plan.get("splits")).map(split => KeyfoldInputPartition(Json.text(split))).toArray
+    Json.items(plan.get("tasks")).map(splits => KeyfoldInputPartition(Json.text(splits))).toArray
 
   override def createReaderFactory(): PartitionReaderFactory =
     KeyfoldReaderFactory(Json.text(plan.get("scan")))
@@ -48,5 +53,5 @@ final case class KeyfoldScan(
   override def reportDriverMetrics(): Array[CustomTaskMetric] = ScanMetrics.ofPlan(plan.path("metrics"))
 }
 
-/** Both sides: one split, in Python's own words. */
-final case class KeyfoldInputPartition(split: String) extends InputPartition
+/** Both sides: the splits of one task, in Python's own words. */
+final case class KeyfoldInputPartition(splits: String) extends InputPartition

@@ -15,6 +15,9 @@ object Settings {
     inTask.getOrElse(ofSession(name)).orElse(Option(SparkEnv.get).flatMap(_.conf.getOption(name)))
   }
 
+  /** Driver side: how many tasks run at once, as far as Spark knows now. */
+  def cores: Int = session.map(_.sparkContext.defaultParallelism).getOrElse(1)
+
   def isDriver: Boolean = Option(SparkEnv.get).forall(_.executorId == "driver")
 
   /** The most bytes a worker may take, if `spark.keyfold.worker.memory` says; else Python does. */

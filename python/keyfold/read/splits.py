@@ -1,0 +1,119 @@
+"""From the files of a scan to its tasks: what each Spark partition reads.
+
+A unit is a section of overlapping keys, or, where one is larger than a task should be, a key range
+of it; neighbouring units, of one bucket or of several, go into one task as long as they stay below
+the size that keeps every core busy. So tasks depend on bytes, not on the number of buckets.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from keyfold.journey import Json, Split
+from keyfold.layout import TableLayout
+from keyfold.options import TableOptions
+from keyfold.read.cuts import cuts, stretches_of
+from keyfold.read.files import store_of
+from keyfold.read.paths import bucket_path
+from keyfold.read.predicates import Ranges, may_be_true
+from keyfold.read.sections import KeyedFile, runs
+from keyfold.storage.entries import partition_batch
+
+Task = tuple[Split, ...]
+Place = tuple[tuple[Any, ...], int]
+KeyedSection = tuple[KeyedFile, ...]
+
+
+@dataclass(frozen=True)
+class Splitting:
+    """How a scan is split: `target` bytes a task; `by_key` are predicates over key columns, `cuts`
+    says which sections may be cut.
+    """
+
+    layout: TableLayout
+    settings: TableOptions
+    target: int
+    by_key: tuple[Json, ...] = ()
+    may_cut: Callable[[KeyedSection], bool] = bool
+
+
+@dataclass(frozen=True)
+class _Unit:
+    split: Split
+    weight: int
+
+
+def task_size(settings: TableOptions, files: Iterable[KeyedFile], cores: int) -> int:
+    """Bytes a task reads at most: a core's share of all, but no less than a file costs to open and
+    no more than `source.split.target-size`.
+    """
+    share = math.ceil(sum(_weight(file, settings) for file in files) / max(cores, 1))
+    return min(settings.split_target_size, max(share, settings.split_open_file_cost))
+
+
+def tasks(how: Splitting, places: Iterable[tuple[Place, Sequence[KeyedSection]]]) -> Iterator[Task]:
+    """The tasks for the sections of buckets, which are in key order."""
+    units = (unit for place, sections in places for unit in _units(how, place, sections))
+    held: list[Split] = []
+    size = 0
+    for unit in units:
+        if held and size + unit.weight > how.target:
+            yield tuple(held)
+            held, size = [], 0
+        _add(held, unit.split)
+        size += unit.weight
+    if held:
+        yield tuple(held)
+
+
+def _add(held: list[Split], split: Split) -> None:
+    """One more split; whole sections of one bucket become one."""
+    last = held[-1] if held else None
+    whole = (None, None)
+    if (
+        last is not None
+        and (last.path, last.after, last.until) == (split.path, *whole)
+        and (split.after, split.until) == whole
+    ):
+        held[-1] = replace(last, sections=last.sections + split.sections)
+    else:
+        held.append(split)
+
+
+def _units(how: Splitting, place: Place, sections: Sequence[KeyedSection]) -> Iterator[_Unit]:
+    layout, (values, bucket) = how.layout, place
+    partition = partition_batch(layout, values)
+    whole = Split(partition, bucket, bucket_path(layout, partition, bucket), ())
+    for section in sections:
+        split = replace(whole, sections=(runs(section),))
+        # Every piece opens every run: what opening costs is no reason to cut, only bytes are.
+        size = sum(keyed.file.size for keyed in section)
+        if size <= how.target or not how.may_cut(section):
+            yield _Unit(split, sum(_weight(keyed, how.settings) for keyed in section))
+        else:
+            yield from _pieces(how, split, section, size)
+
+
+def _pieces(how: Splitting, split: Split, section: KeyedSection, size: int) -> Iterator[_Unit]:
+    store = store_of(split.path, how.layout.options)
+    place = how.layout, store, split.path, section
+    pieces = math.ceil(size / how.target)
+    keep = partial(_may_pass, how.by_key) if how.by_key else None
+    found = stretches_of(*place, pieces, keep)
+    size = sum(stretch.bytes for stretch in found)
+    pieces = math.ceil(size / how.target)
+    ends = cuts(*place, pieces, found)
+    for after, until in zip([None, *ends], [*ends, None], strict=True):
+        yield _Unit(replace(split, after=after, until=until), size // (len(ends) + 1))
+
+
+def _may_pass(predicates: Sequence[Json], ranges: Ranges) -> bool:
+    return all(may_be_true(predicate, ranges) for predicate in predicates)
+
+
+def _weight(keyed: KeyedFile, settings: TableOptions) -> int:
+    return max(keyed.file.size, settings.split_open_file_cost)

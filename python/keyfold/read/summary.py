@@ -1,0 +1,146 @@
+"""COUNT, MIN and MAX of a split: from footers where a file is its result, else from its rows.
+
+A file that no other overlaps and that holds no deletes is the result: how many rows it has, and the
+least and greatest value of a column whose statistics are exact, its footer says. What a manifest
+says of deletes can't be trusted for that. Spark puts the summaries of all splits together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from keyfold.journey import KIND, Aggregate, DataFile, Run, ScanSpec, Section, Split
+from keyfold.layout import TableLayout
+from keyfold.read import reader
+from keyfold.read.cuts import group_ranges
+from keyfold.read.files import open_input, store_of
+from keyfold.read.footers import Footer, footer_of
+from keyfold.read.literals import arrow_array, manifest_value
+from keyfold.read.statistics import leaf_positions, may_retract
+from keyfold.types import Atomic
+
+COUNT = "COUNT"
+_CHOOSE = {"MIN": min, "MAX": max}
+_EXACT = frozenset(
+    {
+        "BOOLEAN",
+        "TINYINT",
+        "SMALLINT",
+        "INT",
+        "BIGINT",
+        "DATE",
+        "DECIMAL",
+        "TIMESTAMP",
+        "TIMESTAMP_LTZ",
+    }
+)
+
+
+def schema_of(layout: TableLayout, aggregate: Aggregate) -> pa.Schema:
+    """The columns of a summary, under names of their own."""
+    fields = [layout.column(name).arrow_field for name in aggregate.by]
+    for place, (op, name) in enumerate(aggregate.functions):
+        kind = pa.int64() if name is None else layout.column(name).arrow_field.type
+        fields.append(pa.field(f"{op} {place}", kind))
+    return pa.schema(fields)
+
+
+def summarized(scan: ScanSpec, split: Split) -> Iterator[pa.RecordBatch]:
+    """One row for the split; none if it is grouped and there is nothing to group."""
+    assert scan.aggregate is not None
+    names = sorted({name for _, name in scan.aggregate.functions if name is not None})
+    found = _Summary(scan.aggregate)
+    for section in split.sections:
+        for rest in _from_footers(scan, split, section, names, found):
+            rows = replace(scan, columns=tuple(names), aggregate=None)
+            for batch in reader.read(rows, replace(split, sections=(rest,))):
+                found.add_rows(batch)
+    if found.rows or not scan.aggregate.by:
+        yield found.batch(scan.layout, split)
+
+
+@dataclass
+class _Summary:
+    """What was found so far; values as manifests hold them."""
+
+    aggregate: Aggregate
+    rows: int = 0
+    extremes: dict[tuple[str, str], Any] = field(default_factory=dict)
+
+    def add(self, name: str, low: Any, high: Any) -> None:
+        """Values of a column between `low` and `high`, both among them."""
+        for op, value in (("MIN", low), ("MAX", high)):
+            if value is not None:
+                known = self.extremes.get((op, name), value)
+                self.extremes[op, name] = _CHOOSE[op](known, value)
+
+    def add_rows(self, batch: pa.RecordBatch) -> None:
+        """Rows that hold the columns of all functions."""
+        self.rows += batch.num_rows
+        for name in batch.schema.names:
+            found = pc.min_max(batch.column(name))
+            self.add(name, manifest_value(found["min"]), manifest_value(found["max"]))
+
+    def batch(self, layout: TableLayout, split: Split) -> pa.RecordBatch:
+        """The row."""
+        schema = schema_of(layout, self.aggregate)
+        arrays = []
+        if split.partition is not None:
+            arrays = [split.partition.column(name) for name in self.aggregate.by]
+        for op, name in self.aggregate.functions:
+            if name is None:
+                arrays.append(pa.array([self.rows], pa.int64()))
+            else:
+                value = self.extremes.get((op, name))
+                arrays.append(arrow_array([value], layout.column(name).type))
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _from_footers(
+    scan: ScanSpec, split: Split, section: Section, names: list[str], found: _Summary
+) -> Iterator[Section]:
+    """Adds what footers say; yields what has to be read."""
+    is_cut = split.after is not None or split.until is not None
+    if len(section) > 1 or scan.key_filter or is_cut:
+        yield section
+        return
+    rest: Run = tuple(file for file in section[0] if not _add_file(scan, split, file, names, found))
+    if rest:
+        yield (rest,)
+
+
+def _add_file(
+    scan: ScanSpec, split: Split, file: DataFile, names: list[str], found: _Summary
+) -> bool:
+    """Whether the footer of a file said all, and was added."""
+    layout = scan.layout
+    kinds = [layout.column(name).type for name in names]
+    if any(not isinstance(kind, Atomic) or kind.name not in _EXACT for kind in kinds):
+        return False
+    if file.is_marked or (names and file.schema_id != layout.schema_id):
+        return False
+    path = f"{split.path}/{file.name}"
+    with open_input(store_of(split.path, layout.options), path) as source:
+        footer = footer_of(path, source)
+    groups = group_ranges(layout, footer, names) if names else []
+    if _may_hold_deletes(footer) or any(name not in ranges for ranges in groups for name in names):
+        return False
+    found.rows += footer.metadata.num_rows
+    for ranges in groups:
+        for name in names:
+            found.add(name, ranges[name].low, ranges[name].high)
+    return True
+
+
+def _may_hold_deletes(footer: Footer) -> bool:
+    metadata = footer.metadata
+    place = leaf_positions(metadata).get(KIND)
+    if place is None:
+        return False
+    groups = map(metadata.row_group, range(metadata.num_row_groups))
+    return any(may_retract(group.column(place)) for group in groups)
