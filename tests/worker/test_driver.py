@@ -1,6 +1,5 @@
 """The driver's process: catalog, plan and commit questions, through real processes."""
 
-import itertools
 import os
 import signal
 from collections.abc import Iterator
@@ -80,8 +79,8 @@ class Driver:
         scan = self.scan(self.ask("load_table", ident=IDENT)["handle"])
         worker = self.running.connect()
         found: list[tuple[Any, ...]] = []
-        for split in itertools.chain(*scan["tasks"]):
-            assert worker.ask("read", scan=scan["scan"], split=split) == {"ok": {}}
+        for splits in scan["tasks"]:
+            assert worker.ask("read", scan=scan["scan"], splits=splits) == {"ok": {}}
             found += [tuple(row.values()) for row in worker.rows().to_pylist()]
             worker.receive()
         return sorted(found)
