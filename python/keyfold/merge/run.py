@@ -44,6 +44,7 @@ def merge_runs(
     drop_deletes: bool = True,
     has_oldest: bool = True,
     room: Room | None = None,
+    round_rows: int | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Batches of `plan.output`, ascending by key, one row a key; at most 128 Ki rows each.
 
@@ -55,13 +56,14 @@ def merge_runs(
     where it matters that a column was never named (first_value); runs that hold deletes of some
     columns (a -D with `_OVERWRITTEN`) then need all columns as output. Memory stays within `room`,
     by default what there is: where more runs are given than can be open, some are merged on disk.
+    `round_rows` are merged at once: few where the caller may stop soon.
     """
     room = room or Room.now()
     overlap = sequences_overlap([run.sequence for run in runs])
     with metered("merge"):
         runs = reduced(plan, by_age(runs), room, numbers=system_columns or overlap)
     merge = _Merge(plan, runs, overlap, system_columns, drop_deletes, has_oldest)
-    cuts = rounds(runs, plan.key, plan.layout.nullable_key, room.round)
+    cuts = rounds(runs, plan.key, plan.layout.nullable_key, room.round, round_rows)
     for pieces in each("merge", cuts):
         for batch in each("merge", merge.round(pieces)):
             for start in range(0, batch.num_rows, OUTPUT_ROWS):

@@ -106,18 +106,23 @@ class Window:
 
 
 def rounds(
-    runs: Sequence[SortedRun], key: Sequence[str], nullable: Sequence[bool], most_bytes: int
+    runs: Sequence[SortedRun],
+    key: Sequence[str],
+    nullable: Sequence[bool],
+    most_bytes: int,
+    most_rows: int | None = None,
 ) -> Iterator[list[list[Batch]]]:
     """For each round the pieces of every run (in the runs' order, maybe none), ascending by key;
-    about ROUND_ROWS rows or `most_bytes`, whichever is less.
+    about `most_rows` (ROUND_ROWS if None) or `most_bytes`, whichever is less.
     """
     if not runs:
         return
+    rows = ROUND_ROWS if most_rows is None else most_rows
     windows = [Window(run.batches, key, nullable) for run in runs]
     shares = _evened([float(run.rows) for run in runs])
     while True:
         for window, share in zip(windows, shares, strict=True):
-            window.fill(ROUND_ROWS * share, most_bytes * share)
+            window.fill(rows * share, most_bytes * share)
         bounds = [window.bound for window in windows if not window.is_empty]
         if not bounds:
             return

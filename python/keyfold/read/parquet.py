@@ -42,7 +42,8 @@ class Wanted:
 
     `keep` says of the ranges of a row group, of key columns and of the columns `ranges`, whether
     it may hold rows of interest. `decide` are the columns that say which rows are needed; None
-    where all rows are. Batches have at most about `batch_bytes`.
+    where all rows are. Batches have at most about `batch_bytes`,
+    and at most `batch_rows`.
     """
 
     columns: tuple[str, ...]
@@ -52,6 +53,7 @@ class Wanted:
     ranges: tuple[str, ...] = ()
     decide: tuple[str, ...] | None = None
     batch_bytes: int = BATCH_BYTES
+    batch_rows: int = BATCH_ROWS
 
 
 def read_file(
@@ -59,7 +61,7 @@ def read_file(
 ) -> Iterator[pa.RecordBatch | Deferred]:
     """Batches of `wanted.columns` in table types, then `_SEQUENCE_NUMBER` if wanted, then
     `_VALUE_KIND` (int8) if the file may hold -U or -D, then `_NAMED` and `_OVERWRITTEN` if it has
-    them. At most 64 Ki rows each; of `wanted.decide` alone decoded, if that is given.
+    them; of `wanted.decide` alone decoded, if that is given.
     """
     path = f"{directory}/{file.name}"
     # Nobody closes the file: rows may be decoded for as long as something refers to them.
@@ -82,7 +84,7 @@ def read_file(
     first = _Columns(opened, _of(found, decide, True), system, _common_number(file))
     rest = _Columns(opened, _of(found, decide, False), (), None)
     widths = [row_bytes(footer.metadata, group, names) for group in groups]
-    rows = max(1, min(BATCH_ROWS, int(wanted.batch_bytes / max(widths, default=1.0))))
+    rows = max(1, min(wanted.batch_rows, int(wanted.batch_bytes / max(widths, default=1.0))))
     batches = _deferred(first, rest, groups, rows) if rest.found else first.batches(groups, rows)
     for batch in batches:
         yield _with_marks(batch) if wanted.marks and not file.is_marked else batch

@@ -21,11 +21,13 @@ from keyfold.merge.run import merge_runs
 from keyfold.metering import count, each, reach
 from keyfold.read.files import Store, store_of
 from keyfold.read.keyrange import KeyRange
-from keyfold.read.parquet import Wanted, read_file
+from keyfold.read.parquet import BATCH_ROWS, Wanted, read_file
 from keyfold.read.predicates import Ranges, may_be_true
 from keyfold.read.sections import needs_sequence
 from keyfold.read.sieve import Sieve
 from keyfold.read.sized import Batches, Source, sized_runs
+
+LEAST_ROWS = 1 << 12
 
 
 def read(scan: ScanSpec, split: Split) -> Iterator[pa.RecordBatch]:
@@ -50,6 +52,7 @@ class _Source:
             scan.layout, scan.key_filter, scan.layout.primary_key, split.partition
         )
         self._values = Sieve.of(scan.layout, scan.value_filter, scan.columns)
+        self._batch_rows = BATCH_ROWS if scan.limit is None else _rows_for(scan.limit)
         self._keep = partial(_may_matter, scan.key_filter, self._range, scan.layout.key)
 
     def section(self, section: Section) -> Iterator[pa.RecordBatch]:
@@ -71,13 +74,17 @@ class _Source:
             needs_sequence(section),
             keep=keep,
             decide=merge.decide if decides else None,
+            batch_rows=self._batch_rows,
         )
 
         def batches(run: Run, size: int) -> Batches:
             return self._batches(run, replace(wanted, batch_bytes=size))
 
+        few = None if self._scan.limit is None else self._batch_rows
         source, room = Source(self._store, self._split.path, frozenset(merge.reads)), Room.now()
-        return merge_runs(merge, sized_runs(source, section, room, batches), room=room)
+        return merge_runs(
+            merge, sized_runs(source, section, room, batches), room=room, round_rows=few
+        )
 
     def _whole(self, section: Section) -> Iterator[pa.RecordBatch]:
         """The same, where whether a row exists hangs on the values of all its columns."""
@@ -100,6 +107,7 @@ class _Source:
             ranges=self._values.columns,
             decide=tuple(decide),
             batch_bytes=size,
+            batch_rows=self._batch_rows,
         )
         schema = pa.schema([self._scan.layout.column(n).arrow_field for n in self._scan.columns])
         for batch in self._batches(run, wanted):
@@ -119,6 +127,11 @@ class _Source:
                 kept = self._keys.kept(cut)
                 count("rows_in", kept.num_rows)
                 yield kept
+
+
+def _rows_for(limit: int) -> int:
+    """Rows of a batch where so many results are enough: some are deleted, or of one key."""
+    return min(max(2 * limit, LEAST_ROWS), BATCH_ROWS)
 
 
 def _may_matter(
