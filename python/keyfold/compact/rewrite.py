@@ -4,7 +4,7 @@ side).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -31,16 +31,27 @@ from keyfold.write.writer import file_names
 OLDER = -1  # no record has this number
 
 
-def rewrite(spec: CompactionSpec, task: Task) -> CommitMessage:
+def rewrite(
+    spec: CompactionSpec, task: Task, go_on: Callable[[], None] = lambda: None
+) -> CommitMessage:
     """Merge and write; the message names the new files, which nothing refers to before a commit.
-    On an error they are removed.
+    On an error they are removed, as on one that `go_on` raises, which is called for each batch.
     """
     layout, split = spec.layout, task.split
     options = parse(layout)
     store = store_of(split.path, layout.options)
     target = Target(layout, options, store, split.path, file_names(), task.level)
-    files: list[FileMeta] = write_files(target, _Merging(spec, task).batches())
+    batches = _asking(_Merging(spec, task).batches(), go_on)
+    files: list[FileMeta] = write_files(target, batches)
     return CommitMessage(split.partition, split.bucket, options.bucket, tuple(files))
+
+
+def _asking(
+    batches: Iterator[pa.RecordBatch], go_on: Callable[[], None]
+) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        go_on()
+        yield batch
 
 
 class _Merging:

@@ -75,6 +75,17 @@ class Channel:
         """Send one frame."""
         send_pieces(self.connection, [wire.encode(frame)])
 
+    def check_peer(self) -> None:
+        """Disconnected if the peer has closed the connection; what it has sent stays to be read."""
+        try:
+            if self.connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT):
+                return
+        except BlockingIOError:
+            return
+        except OSError as e:
+            raise Disconnected(f"the peer closed the connection: {e}") from e
+        raise Disconnected("the peer closed the connection")
+
     def send_batches(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Traffic:
         """Send an Arrow IPC stream; it is ended properly even where `batches` raises."""
         traffic = Traffic()

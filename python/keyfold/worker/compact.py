@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from keyfold import options
 from keyfold.compact import planner
 from keyfold.compact.partitions import chosen
 from keyfold.compact.planner import Asked, PlannedStep
@@ -23,8 +22,9 @@ from keyfold.read.paths import bucket_path, partition_parts
 from keyfold.storage import commit
 from keyfold.storage.conflicts import Compaction
 from keyfold.storage.entries import partition_values
-from keyfold.storage.table import Table, open_handle
+from keyfold.storage.table import open_handle
 from keyfold.worker import code, maintenance
+from keyfold.worker.given import with_options
 from keyfold.worker.wire import Frame
 from keyfold.write.parquet import delete_files
 
@@ -40,7 +40,7 @@ def plan_compaction(question: Frame) -> dict[str, Any]:
     table = open_handle(question["table"], question["catalog"]["options"], latest=True)
     table.check_readable()
     table.check_writable()
-    table = _with_options(table, asked.get("options") or {})
+    table = with_options(table, asked.get("options"))
     strategy = _strategy(table.layout, asked["strategy"])
     if strategy == planner.AUTO and table.options.write_only:
         return _skipped("the table is write-only")
@@ -67,14 +67,6 @@ def plan_compaction(question: Frame) -> dict[str, Any]:
 
 def _skipped(reason: str) -> dict[str, Any]:
     return {"compaction": {}, "steps": [], "skipped": reason}
-
-
-def _with_options(table: Table, given: Mapping[str, str]) -> Table:
-    """The table with options for this time; what is stored does not change."""
-    stored = options.normalize(given)
-    for name, text in stored.items():
-        options.check_option(table.layout, name, text)
-    return replace(table, layout=replace(table.layout, options={**table.layout.options, **stored}))
 
 
 def _strategy(layout: TableLayout, text: str) -> str:

@@ -14,12 +14,12 @@ from keyfold.authored.modules import is_importing
 from keyfold.errors import KeyfoldError
 from keyfold.worker import memory, read, rewrite, wire, write
 from keyfold.worker.channel import Channel, Disconnected
-from keyfold.worker.serve import Answer, plain, serve
+from keyfold.worker.serve import Answer, serve
 
 ANSWERS: Mapping[str, Answer] = {
     "read": read.answer,
     "write": write.answer,
-    "compact": plain(rewrite.compact),
+    "compact": rewrite.answer,
 }
 
 

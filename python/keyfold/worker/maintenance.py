@@ -15,6 +15,7 @@ from keyfold.storage.entries import partition_batch
 from keyfold.storage.expire import Directory, Retention, check_expirable, expire
 from keyfold.storage.orphans import remove_orphans
 from keyfold.storage.table import Table, open_handle
+from keyfold.worker.given import with_options
 from keyfold.worker.wire import Frame
 
 FAREWELL_SECONDS = 0.8
@@ -88,6 +89,7 @@ def expire_snapshots(question: Frame) -> dict[str, Any]:
     """Expire by the table's options or the question's; how many snapshots were deleted."""
     table = open_handle(question["table"], question["catalog"]["options"], latest=True)
     check_expirable(table)
+    table = with_options(table, question.get("options"))
     older_than = question.get("older_than_millis")
     seconds = None if older_than is None else time.time() - older_than / 1000
     retention = Retention.of(

@@ -1,25 +1,50 @@
 """The question `compact`: one task of a compaction, answered with the files it wrote (executor
 side).
+
+The JVM says nothing meanwhile, so a task that was killed shows in its connection: the worker looks
+at it for each batch, and what it wrote is deleted.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from keyfold.compact.rewrite import rewrite
 from keyfold.compact.spec import CompactionSpec, Task
+from keyfold.journey import CommitMessage
 from keyfold.metering import metering
-from keyfold.worker import code, memory
-from keyfold.worker.wire import Frame
+from keyfold.read.files import store_of
+from keyfold.worker import code, memory, wire
+from keyfold.worker.channel import Channel, Disconnected
+from keyfold.write.parquet import delete_files
 
 
-def compact(question: Frame) -> dict[str, Any]:
+def answer(channel: Channel, question: wire.Frame) -> None:
+    """Do the task and name its files, unless the JVM has left."""
+    try:
+        done = compact(question, channel.check_peer)
+    except Disconnected:
+        raise
+    except Exception as e:
+        channel.send(wire.failure(e, "compacting"))
+        return
+    try:
+        channel.send({"ok": done})
+    except Disconnected:
+        abandon(question, done)
+        raise
+
+
+def compact(question: wire.Frame, go_on: Callable[[], None] = lambda: None) -> dict[str, Any]:
     """Merge what question["task"] names; nothing refers to the new files before a commit."""
     spec = CompactionSpec.from_json(question["compaction"])
     task = Task.from_json(question["task"])
     try:
         with metering() as meter, code.used_by(question["compaction"]):
             with meter.timed("work"):
-                message = rewrite(spec, task)
+                message = rewrite(spec, task, go_on)
             figures = meter.figures()
+    except Disconnected:
+        raise
     except Exception as e:
         raise memory.explained(e) from e
     written = {
@@ -29,3 +54,11 @@ def compact(question: Frame) -> dict[str, Any]:
         "bytes_out": sum(file.size for file in message.files),
     }
     return {"files": message.to_json(), "metrics": figures | written}
+
+
+def abandon(question: wire.Frame, done: dict[str, Any]) -> None:
+    """Delete the files of a task that nobody hears of."""
+    spec = CompactionSpec.from_json(question["compaction"])
+    path = Task.from_json(question["task"]).split.path
+    files = CommitMessage.from_json(done["files"]).files
+    delete_files(store_of(path, spec.layout.options), path, files)
