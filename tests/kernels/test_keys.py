@@ -1,5 +1,6 @@
 """Keys order as Paimon's comparator orders the values, whatever form they take."""
 
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -9,9 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from keyfold.kernels import order as order_module
 from keyfold.kernels.extremes import rank
-from keyfold.kernels.keys import encode, encode_nullable, rows_up_to
+from keyfold.kernels.keys import Keys, encode, encode_nullable, rows_up_to
 from keyfold.kernels.order import merge_order, sort_order
+from keyfold.kernels.packed import Packed
+from keyfold.kernels.pairwise import merge_steps
 from keyfold.testing.values import ATOMIC, value
 
 KINDS = list(ATOMIC.values())
@@ -129,3 +133,50 @@ def test_every_nan_is_the_one_greatest_number(width: int, quiet: int, negative: 
     numbers = pa.Array.from_buffers(kind, len(bits), [None, pa.py_buffer(bits)])
     words = encode([numbers]).words.tolist()
     assert words[0] == words[1] > words[2] > words[3]
+
+
+LONG = st.lists(st.lists(st.sampled_from("ab"), max_size=12).map("".join), max_size=40)
+
+
+@pytest.mark.parametrize("budget", [0, order_module.COMPARISONS])
+@given(LONG, st.integers(1, 9), st.sampled_from(["", "seven b"]))
+def test_long_keys_that_begin_alike_merge_by_all_their_bytes(
+    budget: int, texts: list[str], runs: int, prefix: str
+) -> None:
+    parts = [sorted(prefix + text for text in texts[start::runs]) for start in range(runs)]
+    column = [text for part in parts for text in part]
+    keys = encode([pa.array(column, pa.utf8())])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(order_module, "COMPARISONS", budget)
+        words, order = merge_order(keys, list(map(len, parts)))
+    assert order.tolist() == sorted(range(len(column)), key=lambda row: column[row])
+    assert words.tolist() == keys.words[order].tolist()
+
+
+@pytest.mark.parametrize("bits", [1, 7, 30, 61, 64])
+@pytest.mark.parametrize("sizes", [[1], [1000, 3], [3, 0, 1000, 1], [50] * 20, [400, 300, 300, 1]])
+def test_runs_of_any_sizes_and_words_of_any_width_merge(bits: int, sizes: list[int]) -> None:
+    """As packed words where word and row number fit 64 bits, in two arrays where they don't."""
+    draw = np.random.default_rng(bits)
+    parts = [np.sort(draw.integers(0, 2**bits - 1, size, dtype=np.uint64)) for size in sizes]
+    words = np.concatenate(parts)
+    merged, order = merge_order(Keys(words), sizes)
+    expected = np.argsort(words, kind="stable")
+    assert np.array_equal(order, expected)
+    assert np.array_equal(merged, words[expected])
+    draw.shuffle(words)
+    sorted_words, order = sort_order(Keys(words), np.arange(len(words), dtype=np.int64))
+    assert np.array_equal(order, np.argsort(words, kind="stable"))
+    assert np.array_equal(sorted_words, np.sort(words))
+    assert (Packed.of(words) is None) == (bits > 54 and len(words) > 1)
+
+
+@given(st.lists(st.integers(1, 50), min_size=2, max_size=12))
+def test_the_smallest_neighbours_merge_first(lengths: list[int]) -> None:
+    sizes = list(lengths)
+    for start, middle, stop in merge_steps(lengths):
+        pairs = [a + b for a, b in pairwise(sizes)]
+        at = pairs.index(min(pairs))
+        assert (sum(sizes[:at]), sizes[at], sizes[at + 1]) == (start, middle - start, stop - middle)
+        sizes[at : at + 2] = [sizes[at] + sizes[at + 1]]
+    assert len(sizes) == 1

@@ -1,9 +1,11 @@
 """Order of rows by key: sorted runs merged pairwise without a branch per comparison, unsorted rows
-by radix.
+as packed words or by radix.
 
 An order is an int64 array of row numbers. It is stable: equal keys keep the order of runs, or of
 arrival.
 """
+
+from __future__ import annotations
 
 from collections.abc import Sequence
 
@@ -12,6 +14,11 @@ import numpy as np
 from keyfold.kernels.buffers import Mask, Rows, Words
 from keyfold.kernels.jit import kernel
 from keyfold.kernels.keys import MORE, Keys, words_at
+from keyfold.kernels.packed import Packed
+from keyfold.kernels.pairwise import PairwiseMerge, merge_steps
+
+# Comparisons a row, for long keys that begin alike, after which they are sorted by all bytes.
+COMPARISONS = 8
 
 
 @kernel("int64(int64[::1], uint8[::1], int64, int64, int64)")
@@ -29,81 +36,87 @@ def compare_bytes(offsets: Rows, data: Mask, left: int, right: int, skip: int) -
 def merge_words(
     words: Words, rows: Rows, start: int, middle: int, stop: int, out_words: Words, out_rows: Rows
 ) -> None:
-    """Merge sorted start:middle and middle:stop into the same place of out; on a tie the left goes
-    first.
+    """Merge sorted start:middle and middle:stop into the same place of out, from both ends; on a
+    tie the left goes first.
     """
     left, right, at = start, middle, start
-    while left < middle and right < stop:
-        a, b = words[left], words[right]
-        is_right = int(b < a)
-        out_words[at] = b if is_right else a
-        out_rows[at] = rows[left + (right - left) * is_right]
+    last_left, last_right, last = middle - 1, stop - 1, stop - 1
+    half = (stop - start) // 2
+    while True:
+        ahead = min(half - (at - start), middle - left, stop - right)
+        steps = min(ahead, last_left - start + 1, last_right - middle + 1)
+        if steps <= 0:
+            break
+        for _ in range(steps):
+            a, b = words[left], words[right]
+            is_right = int(b < a)
+            out_words[at] = b if is_right else a
+            out_rows[at] = rows[left + (right - left) * is_right]
+            left += 1 - is_right
+            right += is_right
+            at += 1
+            a, b = words[last_left], words[last_right]
+            is_left = int(a > b)
+            out_words[last] = a if is_left else b
+            out_rows[last] = rows[last_right + (last_left - last_right) * is_left]
+            last_left -= is_left
+            last_right -= 1 - is_left
+            last -= 1
+    while left <= last_left and right <= last_right:
+        is_right = int(words[right] < words[left])
+        source = left + (right - left) * is_right
+        out_words[at], out_rows[at] = words[source], rows[source]
         left += 1 - is_right
         right += is_right
         at += 1
-    for i in range(middle - left):
+    for i in range(last_left - left + 1):
         out_words[at + i], out_rows[at + i] = words[left + i], rows[left + i]
-    for i in range(stop - right):
+    for i in range(last_right - right + 1):
         out_words[at + i], out_rows[at + i] = words[right + i], rows[right + i]
 
 
-@kernel(
-    "void(uint64[::1], int64[::1], int64[::1], uint8[::1], int64[::1], uint64[::1], int64[::1])"
-)
-def merge_bytes(
-    words: Words,
-    rows: Rows,
-    offsets: Rows,
-    data: Mask,
-    bounds: Rows,
-    out_words: Words,
-    out_rows: Rows,
-) -> None:
-    """`merge_words` over wide keys; bounds = (start, middle, stop); equal words of long keys
-    compare bytes.
+@kernel("boolean(uint64[::1], int64[::1], int64[::1], uint8[::1], int64)")
+def sort_equal_words(words: Words, rows: Rows, offsets: Rows, data: Mask, budget: int) -> bool:
+    """Sort the rows of equal words of long keys by their bytes, in place and stable; false, with
+    rows in any order inside these, if that takes more comparisons than `budget`.
     """
-    left, right, at = bounds[0], bounds[1], bounds[0]
-    while left < bounds[1] and right < bounds[2]:
-        a, b = words[left], words[right]
-        is_right = b < a
-        if a == b and a & np.uint64(255) == np.uint64(8):
-            is_right = compare_bytes(offsets, data, rows[right], rows[left], 7) < 0
-        out_words[at] = b if is_right else a
-        out_rows[at] = rows[right] if is_right else rows[left]
-        left += not is_right
-        right += is_right
-        at += 1
-    for i in range(bounds[1] - left):
-        out_words[at + i], out_rows[at + i] = words[left + i], rows[left + i]
-    for i in range(bounds[2] - right):
-        out_words[at + i], out_rows[at + i] = words[right + i], rows[right + i]
+    start = 0
+    for i in range(1, len(words)):
+        if words[i] != words[i - 1] or words[i] & np.uint64(255) != np.uint64(8):
+            start = i
+            continue
+        row, at = rows[i], i
+        while at > start and compare_bytes(offsets, data, rows[at - 1], row, 7) > 0:
+            rows[at] = rows[at - 1]
+            at -= 1
+        rows[at] = row
+        budget -= i - at + 1
+        if budget < 0:
+            return False
+    return True
 
 
 def merge_order(keys: Keys, lengths: Sequence[int]) -> tuple[Words, Rows]:
     """Words and row numbers of concatenated sorted runs of these lengths, merged; earlier runs
     first on a tie.
     """
-    bounds = np.concatenate(([0], np.cumsum([length for length in lengths if length])))
-    words, rows = keys.words, np.arange(len(keys), dtype=np.int64)
-    spare = (np.empty_like(words), np.empty_like(rows))
-    while len(bounds) > 2:
-        for i in range(0, len(bounds) - 1, 2):
-            start, middle = int(bounds[i]), int(bounds[i + 1])
-            stop = int(bounds[min(i + 2, len(bounds) - 1)])
-            _merge_pair(keys, words, rows, (start, middle, stop), spare)
-        old = (words, rows) if words is not keys.words else (np.empty_like(words), rows)
-        (words, rows), spare = spare, old
-        bounds = np.append(bounds[:-1:2], bounds[-1])
-    return words, rows
-
-
-def _merge_pair(
-    keys: Keys, words: Words, rows: Rows, bounds: tuple[int, int, int], out: tuple[Words, Rows]
-) -> None:
-    if keys.is_wide:
-        merge_bytes(words, rows, keys.offsets, keys.data, np.array(bounds, dtype=np.int64), *out)
-    else:
-        merge_words(words, rows, *bounds, *out)
+    lengths = [length for length in lengths if length]
+    rows = np.arange(len(keys), dtype=np.int64)
+    if len(lengths) < 2:
+        return keys.words, rows
+    packed = None if keys.is_wide else Packed.of(keys.words)
+    if packed is not None:
+        return packed.merged(lengths)
+    spare = np.empty_like(keys.words), np.empty_like(rows)
+    runs = PairwiseMerge(lengths, (keys.words.copy(), rows), spare)
+    for start, middle, stop in merge_steps(lengths):
+        (words, order), (out_words, out_order) = runs.step(start, middle, stop)
+        merge_words(words, order, start, middle, stop, out_words, out_order)
+    words, order = runs.result
+    budget = COMPARISONS * len(order)
+    if keys.is_wide and not sort_equal_words(words, order, keys.offsets, keys.data, budget):
+        return sort_order(keys, np.arange(len(keys), dtype=np.int64))
+    return words, order
 
 
 @kernel("void(uint64[::1], int64[:, ::1])")
@@ -137,11 +150,15 @@ def is_sorted(words: Words) -> bool:
 
 
 def radix(words: Words, rows: Rows) -> tuple[Words, Rows]:
-    """Words sorted ascending with the row numbers that came with them; stable; bytes all words
-    share are skipped.
+    """Words sorted ascending with the row numbers that came with them; stable. In one word where
+    both fit, else by radix, for which bytes all words share are skipped.
     """
     if is_sorted(words):
         return words, rows
+    packed = Packed.of(words)
+    if packed is not None:
+        words, places = packed.sorted()
+        return words, rows[places]
     counts = np.zeros((8, 256), dtype=np.int64)
     count_digits(words, counts)
     spare = (np.empty_like(words), np.empty_like(rows))
