@@ -35,6 +35,11 @@ class Store:
 
     filesystem: pafs.FileSystem | None = None
 
+    @property
+    def is_remote(self) -> bool:
+        """Whether each request takes its time."""
+        return self.filesystem is not None
+
 
 def store_of(location: str, options: Mapping[str, str] | None = None) -> Store:
     """The store of a path or URI; NotSupportedError for a scheme pyarrow has no file system for."""

@@ -24,6 +24,7 @@ from keyfold.merge.deferred import Deferred
 from keyfold.merge.marks import FIELDS as MARKS
 from keyfold.metering import metered
 from keyfold.read.cost import buffer_size, row_bytes
+from keyfold.read.fetch import ahead
 from keyfold.read.files import Store, open_input
 from keyfold.read.footers import Footer, footer_of
 from keyfold.read.mapping import Source, adapt, sources
@@ -79,6 +80,8 @@ def read_file(
     system += [field.name for field in MARKS] if file.is_marked else []
     names = {source.name for source in found} | set(system)
     fetched = buffer_size(footer.metadata, groups, names, wanted.batch_bytes)
+    if store.is_remote:
+        source, fetched = ahead(source, footer.metadata, groups, names, wanted.batch_bytes), 0
     opened = _opened(source, footer.metadata, fetched)
     decide = wanted.columns if wanted.decide is None else wanted.decide
     first = _Columns(opened, _of(found, decide, True), system, _common_number(file))

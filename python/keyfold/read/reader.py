@@ -6,6 +6,7 @@ without -U and -D; the others go through the merge, in memory bounded by a few b
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -13,12 +14,14 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
+from keyfold import budget
 from keyfold.journey import KIND, Json, Run, ScanSpec, Section, Split
 from keyfold.merge.deferred import Deferred
 from keyfold.merge.plan import MergePlan, plan
 from keyfold.merge.room import Room
 from keyfold.merge.run import merge_runs
 from keyfold.metering import count, each, reach
+from keyfold.read.fetch import FILE, RUN, SECTION, begun, fetch_footers, one_ahead
 from keyfold.read.files import Store, store_of
 from keyfold.read.keyrange import KeyRange
 from keyfold.read.parquet import BATCH_ROWS, Wanted, read_file
@@ -28,6 +31,7 @@ from keyfold.read.sieve import Sieve
 from keyfold.read.sized import Batches, Source, sized_runs
 
 LEAST_ROWS = 1 << 12
+AHEAD = 16  # of the memory there is, the part that two sections may have as stored
 
 
 def read(scan: ScanSpec, split: Split) -> Iterator[pa.RecordBatch]:
@@ -35,7 +39,9 @@ def read(scan: ScanSpec, split: Split) -> Iterator[pa.RecordBatch]:
     `scan.limit` rows.
     """
     source = _Source(scan, split)
-    batches = (batch for section in split.sections for batch in source.section(section))
+    found = (_lazily(source, section) for section in split.sections)
+    is_ahead = source.is_ahead
+    batches = one_ahead(found, SECTION) if is_ahead else itertools.chain.from_iterable(found)
     return batches if scan.limit is None else limited(batches, scan.limit)
 
 
@@ -53,7 +59,14 @@ class _Source:
         )
         self._values = Sieve.of(scan.layout, scan.value_filter, scan.columns)
         self._batch_rows = BATCH_ROWS if scan.limit is None else _rows_for(scan.limit)
+        self._is_remote = self._store.is_remote
         self._keep = partial(_may_matter, scan.key_filter, self._range, scan.layout.key)
+
+    @property
+    def is_ahead(self) -> bool:
+        """Whether a section is begun before the one before it has ended."""
+        most = max((_size(section) for section in self._split.sections), default=0)
+        return self._is_remote and AHEAD * most <= budget.bytes()
 
     def section(self, section: Section) -> Iterator[pa.RecordBatch]:
         """The rows of one section."""
@@ -78,7 +91,12 @@ class _Source:
         )
 
         def batches(run: Run, size: int) -> Batches:
-            return self._batches(run, replace(wanted, batch_bytes=size))
+            found = self._batches(run, replace(wanted, batch_bytes=size))
+            return begun(found, RUN) if self._is_remote else found
+
+        if self._is_remote:
+            firsts = [f"{self._split.path}/{run[0].name}" for run in section]
+            fetch_footers(self._store, firsts)
 
         few = None if self._scan.limit is None else self._batch_rows
         source, room = Source(self._store, self._split.path, frozenset(merge.reads)), Room.now()
@@ -120,13 +138,24 @@ class _Source:
         return bool(self._scan.key_filter) or self._range is not None
 
     def _batches(self, run: Run, wanted: Wanted) -> Iterator[pa.RecordBatch | Deferred]:
-        for file in run:
-            read = read_file(self._scan, self._store, self._split.path, file, wanted)
-            for batch in each("decode", read):
-                cut = batch if self._range is None else self._range.cut(batch)
-                kept = self._keys.kept(cut)
-                count("rows_in", kept.num_rows)
-                yield kept
+        reads = (
+            each("decode", read_file(self._scan, self._store, self._split.path, file, wanted))
+            for file in run
+        )
+        ahead = self._is_remote
+        for batch in one_ahead(reads, FILE) if ahead else itertools.chain.from_iterable(reads):
+            cut = batch if self._range is None else self._range.cut(batch)
+            kept = self._keys.kept(cut)
+            count("rows_in", kept.num_rows)
+            yield kept
+
+
+def _lazily(source: _Source, section: Section) -> Iterator[pa.RecordBatch]:
+    yield from source.section(section)
+
+
+def _size(section: Section) -> int:
+    return sum(file.size for run in section for file in run)
 
 
 def _rows_for(limit: int) -> int:
