@@ -98,7 +98,7 @@ def expire(table: Table, retention: Retention, directory: Directory) -> int:
         snapshots = [s for n in range(begin, end + 1) if (s := table.snapshots.find(n)) is not None]
         last = snapshots[-1] if snapshots else None
         with contextlib.suppress(SnapshotExpiredError), table.reading(last):
-            if last is None or last.id != end:
+            if last is None or last.id != end or len(snapshots) == 1:
                 return 0  # another expiry is ahead of this one
             keeping = pins(table.files, table.layout.location)
             for path in _data_files(table.manifests, snapshots, keeping, directory):

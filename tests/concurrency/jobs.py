@@ -1,0 +1,135 @@
+"""Jobs as the processes of these tests run them: the driver's and executors' own functions, asked
+in the order in which the JVM asks them.
+"""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from keyfold.journey import WriteSpec
+from keyfold.read import planner
+from keyfold.read.reader import read
+from keyfold.storage.table import Table
+from keyfold.worker import commit, compact, maintenance, rewrite
+from keyfold.write.writer import write
+from tests.read import harness
+from tests.storage import tables
+
+Json = dict[str, Any]
+Row = dict[str, Any]
+
+
+def table_of(folder: str) -> Table:
+    """The table `t` of a warehouse as it is now."""
+    return tables.catalog(Path(folder)).load_table(["default"], "t")
+
+
+def question(table: Table, **more: Any) -> Json:
+    """A question about a table, as JSON leaves it."""
+    asked: Json = json.loads(json.dumps(more))
+    return {"table": table.handle, "catalog": {"name": "test", "options": {}}} | asked
+
+
+class Write:
+    """A write job: planned when it is made, then `run`, then `commit`ted."""
+
+    def __init__(self, folder: str, rows: Sequence[Row], mode: str = "append") -> None:
+        self.table, self.rows = table_of(folder), rows
+        columns = [column.name for column in self.table.layout.columns]
+        asked = question(self.table, columns=columns, ordinal=False, mode=mode, filters=[])
+        self.planned: Json = commit.plan_write(asked)["write"]
+        self.messages: list[Json] = []
+
+    def run(self) -> "Write":
+        spec = WriteSpec.from_json(self.planned)
+        batches = harness.batches(spec.layout, self.rows)
+        self.messages = [message.to_json() for message in write(spec, batches)]
+        return self
+
+    def commit(self) -> int | None:
+        asked = question(self.table, write=self.planned, messages=[self.messages])
+        try:
+            published: int | None = commit.commit_write(asked)["snapshot"]
+        except BaseException:
+            commit.abort_write(asked)
+            raise
+        return published
+
+
+class Compact:
+    """A compaction: planned when it is made, then `run`, then `commit`ted."""
+
+    def __init__(self, folder: str, strategy: str = "full") -> None:
+        self.table = table_of(folder)
+        asked = {"strategy": strategy, "partitions": None, "where": [], "touched": None}
+        self.planned: Json = compact.plan_compaction(question(self.table, compaction=asked))
+        self.done: list[list[Json]] = []
+
+    def run(self) -> "Compact":
+        spec = self.planned["compaction"]
+        self.done = [
+            [rewrite.compact({"compaction": spec, "task": task})["files"] for task in step["tasks"]]
+            for step in self.planned["steps"]
+        ]
+        return self
+
+    def commit(self) -> list[str]:
+        """The outcome of each step."""
+        spec = self.planned["compaction"]
+        return [
+            compact.commit_compaction(
+                question(self.table, compaction=spec, step=step["step"], results=results)
+            )["outcome"]
+            for step, results in zip(self.planned["steps"], self.done, strict=True)
+        ]
+
+
+def written(folder: str, rows: Sequence[Row], mode: str = "append") -> int | None:
+    """A whole write job."""
+    return Write(folder, rows, mode).run().commit()
+
+
+def compacted(folder: str, strategy: str = "full") -> list[str]:
+    """A whole compaction."""
+    return Compact(folder, strategy).run().commit()
+
+
+def expired(folder: str, **asked: int) -> int:
+    """A whole expiry; how many snapshots went."""
+    table = table_of(folder)
+    return int(maintenance.expire_snapshots(question(table, **asked))["deleted"])
+
+
+def orphans_removed(folder: str, older_than: float, *, dry_run: bool = False) -> list[str]:
+    """A whole clean-up; the paths."""
+    asked = question(table_of(folder), older_than_millis=older_than * 1000, dry_run=dry_run)
+    removed: list[str] = maintenance.remove_orphan_files(asked)["files"]
+    return removed
+
+
+def deleted(folder: str, key: int) -> int | None:
+    """A whole DELETE of one key."""
+    asked = question(table_of(folder), filters=[harness.where("=", "k", key)])
+    published: int | None = commit.delete_where(asked)["snapshot"]
+    return published
+
+
+def dropped(folder: str) -> bool:
+    """A DROP TABLE."""
+    return tables.catalog(Path(folder)).drop_table(["default"], "t")
+
+
+def altered(folder: str, changes: Sequence[Json]) -> int:
+    """An ALTER TABLE; the new schema's id."""
+    found = tables.catalog(Path(folder)).alter_table(["default"], "t", changes)
+    return found.layout.schema_id
+
+
+def rows_of(table: Table) -> dict[int, Any]:
+    """Column `v` by key, of the snapshot of the handle."""
+    scan, splits, _ = planner.plan(table, ["k", "v"], (), None, {})
+    rows = [row for split in splits for batch in read(scan, split) for row in batch.to_pylist()]
+    found = {row["k"]: row["v"] for row in rows}
+    assert len(found) == len(rows), "a key is read twice"
+    return found

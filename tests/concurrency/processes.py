@@ -1,0 +1,85 @@
+"""Processes of the concurrency tests: forked from a server that has everything imported, so that
+one that was killed is replaced in a moment.
+"""
+
+import multiprocessing
+import os
+import random
+import signal
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+CONTEXT = multiprocessing.get_context("forkserver")
+CONTEXT.set_forkserver_preload(["tests.concurrency.warmed"])
+
+
+def elsewhere(job: Callable[..., Any], *args: Any) -> Any:
+    """What a job returns in a process of its own; what it raises is raised here."""
+    here, there = CONTEXT.Pipe(duplex=False)
+    process = CONTEXT.Process(target=_answer, args=(there, job, args))
+    process.start()
+    there.close()
+    error, result = here.recv()
+    process.join()
+    if error is not None:
+        raise error
+    return result
+
+
+def _answer(connection: Connection, job: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    try:
+        connection.send((None, job(*args)))
+    except Exception as error:
+        connection.send((error, None))
+
+
+@dataclass
+class Crew:
+    """Processes that play roles for ever: `role(folder, name, life)`; killed ones are replaced."""
+
+    folder: str
+    playing: dict[tuple[Callable[..., None], str], tuple[BaseProcess, int]] = field(
+        default_factory=dict
+    )
+    killed: int = 0
+
+    def hire(self, role: Callable[..., None], name: str, life: int = 0) -> None:
+        """Start a process."""
+        process = CONTEXT.Process(target=_play, args=(role, self.folder, name, life), daemon=True)
+        process.start()
+        self.playing[role, name] = process, life
+
+    def kill_one(self, draw: random.Random) -> None:
+        """SIGKILL to one of them, and another in its place."""
+        self.check()
+        role, name = draw.choice(list(self.playing))
+        process, life = self.playing[role, name]
+        assert process.pid is not None
+        os.kill(process.pid, signal.SIGKILL)
+        process.join()
+        self.killed += 1
+        self.hire(role, name, life + 1)
+
+    def check(self) -> None:
+        """None has ended by itself."""
+        ended = [name for (_, name), (process, _) in self.playing.items() if not process.is_alive()]
+        assert not ended, f"ended by an error: {', '.join(ended)}"
+
+    def dismiss(self) -> None:
+        """Kill all."""
+        for process, _ in self.playing.values():
+            process.kill()
+        for process, _ in self.playing.values():
+            process.join()
+
+
+def _play(role: Callable[..., None], folder: str, name: str, life: int) -> None:
+    try:
+        role(folder, name, life)
+    except BaseException:
+        traceback.print_exc()
+        raise
