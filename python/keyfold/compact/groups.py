@@ -47,10 +47,19 @@ class Work:
         return sum(group.bytes for group in self.groups)
 
 
-def work(picked: Sequence[BucketRun], stays: Sequence[BucketRun], level: int, small: float) -> Work:
-    """What is to be done; files of less than `small` bytes are joined with their neighbours."""
+def work(
+    picked: Sequence[BucketRun],
+    stays: Sequence[BucketRun],
+    level: int,
+    small: float,
+    *,
+    is_first_row: bool = False,
+) -> Work:
+    """What is to be done; files of less than `small` bytes are joined with their neighbours. Under
+    first-row a file is written again without the keys of what stays.
+    """
     below = Intervals([keyed for run in stays for keyed in run.files])
-    sorter = _Sorter(level, small, below)
+    sorter = _Sorter(level, small, below, is_first_row)
     for section in sections(keyed for run in picked for keyed in run.files):
         found = runs(section)
         if len(found) > 1:
@@ -65,8 +74,9 @@ def work(picked: Sequence[BucketRun], stays: Sequence[BucketRun], level: int, sm
 class _Sorter:
     """Files in key order, sorted into groups."""
 
-    def __init__(self, level: int, small: float, below: Intervals) -> None:
+    def __init__(self, level: int, small: float, below: Intervals, is_first_row: bool) -> None:
         self._level, self._small, self._below = level, small, below
+        self._is_first_row = is_first_row
         self._held: list[Files] = []
         self.groups: list[Group] = []
         self.upgraded: list[KeyedFile] = []
@@ -107,6 +117,8 @@ class _Sorter:
         return not self._below.touch(section[0].first, max(keyed.last for keyed in section))
 
     def _ends_here(self, keyed: KeyedFile) -> bool:
-        """Whether rewriting the file alone takes deletes or marks out of it."""
+        """Whether rewriting the file alone takes something out of it: deletes, marks, keys."""
         has_any = keyed.file.delete_rows != 0 or keyed.file.is_marked
-        return has_any and self._is_oldest((keyed,))
+        if self._is_oldest((keyed,)):
+            return has_any
+        return self._is_first_row and keyed.file.level == 0

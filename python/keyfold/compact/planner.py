@@ -88,7 +88,7 @@ def plan(table: Table, asked: Asked) -> tuple[CompactionSpec, list[PlannedStep]]
     if asked.strategy == FULL and asked.max_bytes is not None:
         chunks = _within(chunks, asked.max_bytes)
     size = sum(group.bytes for _, chunk in chunks for group in chunk.groups)
-    piece = max(LEAST_PIECE, min(size // asked.parallelism, options.target_file_size))
+    piece = max(LEAST_PIECE, min(-(-size // asked.parallelism), options.target_file_size))
     steps = [_step(table, options, one, chunk, piece) for one, chunk in chunks]
     return CompactionSpec(table.layout, schemas_of(table, files)), steps
 
@@ -153,7 +153,7 @@ def _fitting(
     """The pick, or the newest runs of it that are within what is left; None for nothing."""
     if wanted is None:
         return None
-    todo = _work(found, wanted, small)
+    todo = _work(options, found, wanted, small)
     must = asked.strategy == AUTO and (
         len(found) >= rules.stop or options.merge_engine == FIRST_ROW
     )
@@ -161,14 +161,16 @@ def _fitting(
         return wanted.count, wanted.level, todo
     for count in range(wanted.count - 1, 1, -1):
         less = whole(found, rules, unit(found, rules, count))
-        todo = _work(found, less, small)
+        todo = _work(options, found, less, small)
         if less.count < wanted.count and todo.bytes <= left:
             return less.count, less.level, todo
     return None
 
 
-def _work(found: Sequence[BucketRun], wanted: Pick, small: float) -> Work:
-    return work(found[: wanted.count], found[wanted.count :], wanted.level, small)
+def _work(options: TableOptions, found: Sequence[BucketRun], wanted: Pick, small: float) -> Work:
+    is_first_row = options.merge_engine == FIRST_ROW
+    picked, stays = found[: wanted.count], found[wanted.count :]
+    return work(picked, stays, wanted.level, small, is_first_row=is_first_row)
 
 
 def _is_due(files: Sequence[LiveFile], rules: Rules, options: TableOptions) -> bool:
