@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from keyfold.journey import WriteSpec
+from keyfold.journey import ScanSpec, Split, WriteSpec
 from keyfold.read import planner
 from keyfold.read.reader import read
 from keyfold.storage.table import Table
@@ -95,15 +95,16 @@ def compacted(folder: str, strategy: str = "full") -> list[str]:
     return Compact(folder, strategy).run().commit()
 
 
-def expired(folder: str, **asked: int) -> int:
+def expired(folder: str, at_most: int, at_least: int | None = None, limit: int = 100_000) -> int:
     """A whole expiry; how many snapshots went."""
-    table = table_of(folder)
-    return int(maintenance.expire_snapshots(question(table, **asked))["deleted"])
+    asked = {"retain_max": at_most, "retain_min": at_least, "max_deletes": limit}
+    return int(maintenance.expire_snapshots(question(table_of(folder), **asked))["deleted"])
 
 
-def orphans_removed(folder: str, older_than: float, *, dry_run: bool = False) -> list[str]:
+def orphans_removed(folder: str, older_than: float | None = None) -> list[str]:
     """A whole clean-up; the paths."""
-    asked = question(table_of(folder), older_than_millis=older_than * 1000, dry_run=dry_run)
+    millis = None if older_than is None else int(older_than * 1000)
+    asked = question(table_of(folder), older_than_millis=millis, dry_run=False)
     removed: list[str] = maintenance.remove_orphan_files(asked)["files"]
     return removed
 
@@ -120,16 +121,32 @@ def dropped(folder: str) -> bool:
     return tables.catalog(Path(folder)).drop_table(["default"], "t")
 
 
+def replaced(folder: str) -> None:
+    """A DROP TABLE, and a table of its name."""
+    dropped(folder)
+    tables.table(Path(folder), tables.new_table(bucket="1"))
+
+
 def altered(folder: str, changes: Sequence[Json]) -> int:
     """An ALTER TABLE; the new schema's id."""
     found = tables.catalog(Path(folder)).alter_table(["default"], "t", changes)
     return found.layout.schema_id
 
 
+def splits_of(table: Table) -> tuple[ScanSpec, list[Split]]:
+    """The plan of a query of the handle's snapshot."""
+    scan, made, _ = planner.plan(table, ["k", "v"], (), None, {})
+    return scan, [split for task in made for split in task]
+
+
+def read_all(scan: ScanSpec, splits: Sequence[Split]) -> list[Row]:
+    """The rows of all splits."""
+    return [row for split in splits for batch in read(scan, split) for row in batch.to_pylist()]
+
+
 def rows_of(table: Table) -> dict[int, Any]:
     """Column `v` by key, of the snapshot of the handle."""
-    scan, splits, _ = planner.plan(table, ["k", "v"], (), None, {})
-    rows = [row for split in splits for batch in read(scan, split) for row in batch.to_pylist()]
+    rows = read_all(*splits_of(table))
     found = {row["k"]: row["v"] for row in rows}
     assert len(found) == len(rows), "a key is read twice"
     return found

@@ -59,7 +59,7 @@ def compactor(folder: str, name: str, life: int) -> None:
 def expirer(folder: str, name: str, life: int) -> None:
     """Expiry after expiry, of all but the last few snapshots."""
     while True:
-        count = jobs.expired(folder, retain_max=12, retain_min=6)
+        count = jobs.expired(folder, 12, 6)
         note(folder, name, "expired", count)
         time.sleep(0.05)
 

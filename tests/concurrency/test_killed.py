@@ -90,7 +90,7 @@ def check(found: Table, folder: str) -> None:
 
 def check_disk(found: Table, folder: str) -> None:
     """What killed jobs left behind is removed as orphans: what is left is what is needed."""
-    jobs.expired(folder, retain_max=1, max_deletes=100_000)
+    jobs.expired(folder, 1)
     time.sleep(0.01)
     assert jobs.orphans_removed(folder, time.time())
     snapshot = found.snapshots.latest()

@@ -1,0 +1,231 @@
+"""What happens when one job commits while another is under way, for each pair of kinds: the other
+runs whole, in a process of its own, between two steps of the first.
+
+docs/concurrency.md is the table of these cases.
+"""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from keyfold.errors import ConflictError, SnapshotExpiredError
+from tests.concurrency import jobs
+from tests.concurrency.jobs import Compact, Write
+from tests.concurrency.processes import elsewhere
+from tests.storage import tables
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "concurrency.md"
+OLD = [{"k": 1, "v": 10}, {"k": 2, "v": 20}]
+NEW = [{"k": 2, "v": 200}, {"k": 3, "v": 300}]
+ADDED = {"change": "add_column", "name": ["w"], "type": "long"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> str:
+    """A warehouse with a table of one bucket: two runs of the same two keys."""
+    tables.table(tmp_path, tables.new_table(bucket="1"))
+    jobs.written(str(tmp_path), [{"k": 1, "v": 1}, {"k": 2, "v": 2}])
+    jobs.written(str(tmp_path), OLD)
+    return str(tmp_path)
+
+
+def rows(folder: str) -> dict[int, Any]:
+    return jobs.rows_of(jobs.table_of(folder))
+
+
+# ---- writers ----
+
+
+def test_append_during_append(folder: str) -> None:
+    """Both are there; of a key written by both, the row of the job that was planned last."""
+    job = Write(folder, [{"k": 1, "v": 11}, {"k": 2, "v": 22}]).run()
+    elsewhere(jobs.written, folder, NEW)
+    job.commit()
+    assert rows(folder) == {1: 11, 2: 200, 3: 300}
+
+
+def test_append_during_overwrite(folder: str) -> None:
+    """An overwrite replaces what is there when it commits."""
+    job = Write(folder, [{"k": 7, "v": 70}], "overwrite").run()
+    elsewhere(jobs.written, folder, NEW)
+    job.commit()
+    assert rows(folder) == {7: 70}
+
+
+def test_overwrite_during_append(folder: str) -> None:
+    """The appended rows come on top, under the rows of the overwrite, which was planned later."""
+    job = Write(folder, [{"k": 1, "v": 11}, {"k": 2, "v": 22}]).run()
+    elsewhere(jobs.written, folder, NEW, "overwrite")
+    job.commit()
+    assert rows(folder) == {1: 11, 2: 200, 3: 300}
+
+
+def test_overwrite_during_overwrite(folder: str) -> None:
+    """The one that commits last replaces the other."""
+    job = Write(folder, [{"k": 7, "v": 70}], "overwrite").run()
+    elsewhere(jobs.written, folder, NEW, "overwrite")
+    job.commit()
+    assert rows(folder) == {7: 70}
+
+
+# ---- compactions ----
+
+
+def test_append_during_compaction(folder: str) -> None:
+    """Neither notices the other: the new run comes after what was merged."""
+    job = Compact(folder).run()
+    elsewhere(jobs.written, folder, NEW)
+    assert job.commit() == ["committed"]
+    assert rows(folder) == {1: 10, 2: 200, 3: 300}
+
+
+def test_compaction_during_append(folder: str) -> None:
+    """A job that was planned before comes after what a compaction merged meanwhile."""
+    job = Write(folder, [{"k": 1, "v": 11}]).run()
+    elsewhere(jobs.written, folder, NEW)
+    assert elsewhere(jobs.compacted, folder) == ["committed"]
+    job.commit()
+    assert rows(folder) == {1: 11, 2: 200, 3: 300}
+
+
+def test_compaction_during_compaction(folder: str) -> None:
+    """One of two compactions of a bucket gives up; nothing is lost."""
+    job = Compact(folder).run()
+    assert elsewhere(jobs.compacted, folder) == ["committed"]
+    before = jobs.table_of(folder).snapshot_id
+    assert job.commit() == ["conflict"]
+    assert jobs.table_of(folder).snapshot_id == before
+    assert rows(folder) == {1: 10, 2: 20}
+
+
+def test_overwrite_during_compaction(folder: str) -> None:
+    """The compaction gives up: what it merged is gone."""
+    job = Compact(folder).run()
+    elsewhere(jobs.written, folder, NEW, "overwrite")
+    assert job.commit() == ["conflict"]
+    assert rows(folder) == {2: 200, 3: 300}
+
+
+def test_compaction_during_overwrite(folder: str) -> None:
+    """The overwrite replaces what the compaction made of the files."""
+    job = Write(folder, [{"k": 7, "v": 70}], "overwrite").run()
+    assert elsewhere(jobs.compacted, folder) == ["committed"]
+    job.commit()
+    assert rows(folder) == {7: 70}
+
+
+# ---- DELETE ----
+
+
+def test_delete_during_append(folder: str) -> None:
+    """DELETE removes what is there when it commits; rows that are appended later stay."""
+    job = Write(folder, [{"k": 1, "v": 11}]).run()
+    elsewhere(jobs.deleted, folder, 1)
+    assert rows(folder) == {2: 20}
+    job.commit()
+    assert rows(folder) == {1: 11, 2: 20}
+
+
+def test_delete_during_compaction(folder: str) -> None:
+    """The compaction gives up: its files were rewritten without the deleted rows."""
+    job = Compact(folder).run()
+    elsewhere(jobs.deleted, folder, 1)
+    assert job.commit() == ["conflict"]
+    assert rows(folder) == {2: 20}
+
+
+# ---- DROP, ALTER ----
+
+
+def test_drop_during_append(folder: str) -> None:
+    """The job fails, and does not bring the table back."""
+    job = Write(folder, NEW).run()
+    assert elsewhere(jobs.dropped, folder)
+    with pytest.raises(ConflictError, match="dropped, renamed or replaced"):
+        job.commit()
+    assert not Path(job.table.layout.location).exists()
+
+
+def test_drop_and_create_during_append(folder: str) -> None:
+    """The job fails, and the table that took the name is not touched."""
+    job = Write(folder, NEW).run()
+    elsewhere(jobs.replaced, folder)
+    with pytest.raises(ConflictError, match="dropped, renamed or replaced"):
+        job.commit()
+    assert rows(folder) == {}
+
+
+def test_drop_during_compaction(folder: str) -> None:
+    """The compaction's step gives up."""
+    job = Compact(folder).run()
+    elsewhere(jobs.replaced, folder)
+    with pytest.raises(ConflictError, match="dropped, renamed or replaced"):
+        job.commit()
+    assert rows(folder) == {}
+
+
+def test_alter_during_append(folder: str) -> None:
+    """The job ends as it began; its rows have NULL in a new column."""
+    job = Write(folder, NEW).run()
+    assert elsewhere(jobs.altered, folder, [ADDED]) == 1
+    job.commit()
+    assert rows(folder) == {1: 10, 2: 200, 3: 300}
+
+
+def test_alter_during_compaction(folder: str) -> None:
+    """The compaction ends as it began."""
+    job = Compact(folder).run()
+    elsewhere(jobs.altered, folder, [ADDED])
+    assert job.commit() == ["committed"]
+    assert rows(folder) == {1: 10, 2: 20}
+
+
+# ---- expiry ----
+
+
+def test_expiry_during_append(folder: str) -> None:
+    """A job whose snapshot expired commits all the same, after what was written meanwhile."""
+    job = Write(folder, [{"k": 1, "v": 11}]).run()
+    elsewhere(jobs.written, folder, NEW)
+    assert elsewhere(jobs.expired, folder, 1) == 2
+    job.commit()
+    assert rows(folder) == {1: 11, 2: 200, 3: 300}
+
+
+def test_expiry_during_compaction(folder: str) -> None:
+    """Files that the newest snapshot holds stay: the compaction commits."""
+    job = Compact(folder)
+    elsewhere(jobs.written, folder, NEW)
+    assert elsewhere(jobs.expired, folder, 1) == 2
+    assert job.run().commit() == ["committed"]
+    assert rows(folder) == {1: 10, 2: 200, 3: 300}
+
+
+def test_expiry_during_read(folder: str) -> None:
+    """A query whose snapshot expired, and whose files were replaced, is told so."""
+    planned = jobs.table_of(folder)
+    elsewhere(jobs.compacted, folder)
+    assert jobs.rows_of(planned) == {1: 10, 2: 20}
+    split = jobs.splits_of(planned)
+    assert elsewhere(jobs.expired, folder, 1) == 2
+    with pytest.raises(SnapshotExpiredError, match=r"data file .* is gone.*time-retained"):
+        jobs.read_all(*split)
+    with pytest.raises(SnapshotExpiredError, match=r"snapshot 2 .* has expired"):
+        jobs.rows_of(planned)
+    assert rows(folder) == {1: 10, 2: 20}
+
+
+def test_orphan_removal_during_append(folder: str) -> None:
+    """Files that a job has written and not committed are too young to go."""
+    job = Write(folder, NEW).run()
+    assert elsewhere(jobs.orphans_removed, folder) == []
+    job.commit()
+    assert rows(folder) == {1: 10, 2: 200, 3: 300}
+
+
+def test_each_case_is_documented() -> None:
+    documented = re.findall(r"`(test_[a-z]+(?:_[a-z]+)*_during_[a-z]+)`", DOCUMENT.read_text())
+    cases = [name for name in globals() if re.fullmatch(r"test_.*_during_[a-z]+", name)]
+    assert sorted(documented) == sorted(cases)
