@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfold.kernels.closed import encode_closed
-from keyfold.kernels.groups import group_starts
+from keyfold.kernels.groups import group_starts, merge_groups
 from keyfold.kernels.keys import encode
 from keyfold.kernels.order import merge_order, sort_order
 from keyfold.testing.values import ATOMIC, value
@@ -50,9 +50,12 @@ def check(columns: list[pa.Array], *, nullable: bool = False) -> None:
     half = len(rows) // 2
     parts = [sort_order(plain, part)[1] for part in (rows[:half], rows[half:])]
     runs = [column.take(pa.array(np.concatenate(parts))) for column in columns]
-    merged = merge_order(encode_closed(runs), [half, len(rows) - half])[1]
-    expected = merge_order(encode(runs, flags), [half, len(rows) - half])[1]
-    assert merged.tolist() == expected.tolist()
+    lengths = [half, len(rows) - half]
+    merged, starts = map(np.ndarray.tolist, merge_groups(encode_closed(runs, lengths), lengths))
+    plain = encode(runs, flags)
+    words, order = merge_order(plain, lengths)
+    assert merged == order.tolist()
+    assert starts == group_starts(plain, words, order).tolist()
 
 
 @given(SEEDS, st.integers(1, 3), st.integers(1, 40))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from keyfold.kernels import order as order_module
 from keyfold.kernels.extremes import rank
+from keyfold.kernels.groups import group_starts, merge_groups
 from keyfold.kernels.keys import Keys, encode, encode_nullable, rows_up_to
 from keyfold.kernels.order import merge_order, sort_order
 from keyfold.kernels.packed import Packed
@@ -149,7 +150,10 @@ def test_long_keys_that_begin_alike_merge_by_all_their_bytes(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(order_module, "COMPARISONS", budget)
         words, order = merge_order(keys, list(map(len, parts)))
+        again, starts = merge_groups(keys, list(map(len, parts)))
     assert order.tolist() == sorted(range(len(column)), key=lambda row: column[row])
+    assert again.tolist() == order.tolist()
+    assert starts.tolist() == group_starts(keys, words, order).tolist()
     assert words.tolist() == keys.words[order].tolist()
 
 

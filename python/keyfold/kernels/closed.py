@@ -17,13 +17,13 @@ from keyfold.kernels.nulls import without_nulls
 from keyfold.kernels.words import ordered, values_of_decimal, width
 
 
-@kernel("int64(int64[::1], uint8[::1])")
-def common_prefix(offsets: Rows, data: Mask) -> int:
-    """How many leading bytes all rows share."""
-    first, shared = offsets[0], offsets[1] - offsets[0]
-    for row in range(1, len(offsets) - 1):
-        start = offsets[row]
-        shared = min(shared, offsets[row + 1] - start)
+@kernel("int64(int64[::1], int64[::1], uint8[::1])")
+def common_prefix(starts: Rows, stops: Rows, data: Mask) -> int:
+    """How many leading bytes all of data[starts[i]:stops[i]] share."""
+    first, shared = starts[0], stops[0] - starts[0]
+    for row in range(1, len(starts)):
+        start = starts[row]
+        shared = min(shared, stops[row] - start)
         for i in range(shared):
             if data[start + i] != data[first + i]:
                 shared = i
@@ -55,24 +55,45 @@ def whole_words(starts: Rows, data: Mask, size: int, out: Words) -> None:
         out[i] = word
 
 
-def encode_closed(columns: Sequence[pa.Array]) -> Keys:
+def encode_closed(columns: Sequence[pa.Array], lengths: Sequence[int] = ()) -> Keys:
     """Keys of rows given by their key columns, in key order; they compare with one another as
-    `encode` of the same rows does, and with no other keys. NULL comes first.
+    `encode` of the same rows does, and with no other keys. NULL comes first. `lengths` are those
+    of the sorted runs that the rows are, if they are: what all share is seen at the runs' ends.
     """
     nullable = [column.null_count > 0 for column in columns]
     if any(nullable):
         columns = without_nulls(columns, nullable, is_closed=True)
-    if not is_wide([column.type for column in columns]):
+    if len(columns) == 1 and not is_wide([columns[0].type]):
         return encode(columns)
-    packed = _packed(columns) if len(columns[0]) else None
-    return Keys(packed) if packed is not None else _without_prefix(encode(columns))
+    if not len(columns[0]):
+        return encode(columns)
+    ends = _ends(lengths) if len(lengths) else None
+    packed = _packed(columns, None if any(nullable) else ends)
+    return Keys(packed) if packed is not None else _without_prefix(encode(columns), ends)
 
 
-def _packed(columns: Sequence[pa.Array]) -> Words | None:
-    """One word a row, if what differs between the rows fits."""
+def _ends(lengths: Sequence[int]) -> Rows:
+    """The first and the last row of each run."""
+    found = np.array([length for length in lengths if length], dtype=np.int64)
+    stops = np.cumsum(found)
+    return np.concatenate((stops - found, stops - 1))
+
+
+def _shared(offsets: Rows, data: Mask, rows: Rows | None) -> int:
+    """How many leading bytes these texts share, all for None."""
+    starts, stops = offsets[:-1], offsets[1:]
+    if rows is not None:
+        starts, stops = starts[rows], stops[rows]
+    return int(common_prefix(starts, stops, data))
+
+
+def _packed(columns: Sequence[pa.Array], ends: Rows | None) -> Words | None:
+    """One word a row, if what differs between the rows fits; the first column is least and greatest
+    in some of the rows `ends`.
+    """
     total, used = np.zeros(len(columns[0]), dtype=np.uint64), 0
-    for column in columns:
-        words = _words(column)
+    for place, column in enumerate(columns):
+        words = _words(column, ends if place == 0 else None)
         if words is None:
             return None
         differing = int(np.bitwise_or.reduce(words ^ words[0]))
@@ -89,21 +110,21 @@ def _packed(columns: Sequence[pa.Array]) -> Words | None:
     return total
 
 
-def _words(column: pa.Array) -> Words | None:
+def _words(column: pa.Array, ends: Rows | None) -> Words | None:
     """Ordered words that are all of a key column: of numbers, of wide decimals with equal high
     words, of texts with few bytes behind a common prefix.
     """
     if width(column.type) is not None:
         return ordered(column)
     if is_text(column.type):
-        return _text_words(*text(column))
+        return _text_words(*text(column), ends)
     pairs = values_of_decimal(column)
     is_low = bool((pairs[:, 1] == pairs[0, 1]).all())
     return np.ascontiguousarray(pairs[:, 0]) if is_low else None
 
 
-def _text_words(offsets: Rows, data: Mask) -> Words | None:
-    prefix = int(common_prefix(offsets, data))
+def _text_words(offsets: Rows, data: Mask, ends: Rows | None) -> Words | None:
+    prefix = _shared(offsets, data, ends)
     lengths = np.diff(offsets) - prefix
     longest, is_even = int(lengths.max()), bool((lengths == lengths[0]).all())
     if longest > (8 if is_even else 7):
@@ -117,8 +138,8 @@ def _text_words(offsets: Rows, data: Mask) -> Words | None:
     return words
 
 
-def _without_prefix(keys: Keys) -> Keys:
-    size = int(common_prefix(keys.offsets, keys.data)) if len(keys) else 0
+def _without_prefix(keys: Keys, ends: Rows | None) -> Keys:
+    size = _shared(keys.offsets, keys.data, ends)
     if not size:
         return keys
     offsets = np.empty_like(keys.offsets)

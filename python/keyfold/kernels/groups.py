@@ -3,12 +3,14 @@
 `starts` is an int64 array: group g is order[starts[g]:starts[g + 1]].
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from keyfold.kernels.buffers import Mask, Rows, Words
 from keyfold.kernels.jit import kernel
 from keyfold.kernels.keys import Keys
-from keyfold.kernels.order import compare_bytes
+from keyfold.kernels.order import compare_bytes, merge_flags
 
 
 @kernel("int64(uint64[::1], int64[::1])")
@@ -44,6 +46,16 @@ def group_starts(keys: Keys, words: Words, order: Rows) -> Rows:
     else:
         count = mark_words(words, starts)
     return starts[: count + 1]
+
+
+def merge_groups(keys: Keys, lengths: Sequence[int]) -> tuple[Rows, Rows]:
+    """Row numbers of concatenated sorted runs of these lengths, merged, earlier runs first on a
+    tie, and group offsets.
+    """
+    words, order, is_first = merge_flags(keys, lengths)
+    if is_first is None:
+        return order, group_starts(keys, words, order)
+    return order, np.append(np.flatnonzero(is_first), len(order))
 
 
 @kernel("void(int64[::1], int64[::1], uint64[::1])")

@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from keyfold.kernels.buffers import Mask, Rows, Words
 from keyfold.kernels.jit import kernel
 from keyfold.kernels.keys import MORE, Keys, words_at
 from keyfold.kernels.packed import Packed
 from keyfold.kernels.pairwise import PairwiseMerge, merge_steps
+
+Flags = npt.NDArray[np.bool_]
 
 # Comparisons a row, for long keys that begin alike, after which they are sorted by all bytes.
 COMPARISONS = 8
@@ -26,7 +29,15 @@ def compare_bytes(offsets: Rows, data: Mask, left: int, right: int, skip: int) -
     """Below, at or above 0 as row `left` compares with row `right`, bytes from `skip` on."""
     at, other = offsets[left] + skip, offsets[right] + skip
     length, other_length = offsets[left + 1] - at, offsets[right + 1] - other
-    for i in range(min(length, other_length)):
+    equal, shorter = 0, min(length, other_length)
+    while equal + 8 <= shorter:  # without a way out inside, so that it is one comparison
+        difference = np.uint8(0)
+        for i in range(equal, equal + 8):
+            difference |= data[at + i] ^ data[other + i]
+        if difference:
+            break
+        equal += 8
+    for i in range(equal, shorter):
         if data[at + i] != data[other + i]:
             return 1 if data[at + i] > data[other + i] else -1
     return int(length - other_length)
@@ -75,21 +86,30 @@ def merge_words(
         out_words[at + i], out_rows[at + i] = words[right + i], rows[right + i]
 
 
-@kernel("boolean(uint64[::1], int64[::1], int64[::1], uint8[::1], int64)")
-def sort_equal_words(words: Words, rows: Rows, offsets: Rows, data: Mask, budget: int) -> bool:
-    """Sort the rows of equal words of long keys by their bytes, in place and stable; false, with
-    rows in any order inside these, if that takes more comparisons than `budget`.
+@kernel("boolean(uint64[::1], int64[::1], int64[::1], uint8[::1], int64, boolean[::1])")
+def sort_equal_words(
+    words: Words, rows: Rows, offsets: Rows, data: Mask, budget: int, is_first: Flags
+) -> bool:
+    """Sort the rows of equal words of long keys by their bytes, in place and stable, and flag the
+    first of each key; false, with rows in any order inside equal words, if that takes more
+    comparisons than `budget`.
     """
     start = 0
+    is_first[0] = True
     for i in range(1, len(words)):
-        if words[i] != words[i - 1] or words[i] & np.uint64(255) != np.uint64(8):
+        is_first[i] = words[i] != words[i - 1]
+        if is_first[i] or words[i] & np.uint64(255) != np.uint64(8):
             start = i
             continue
-        row, at = rows[i], i
-        while at > start and compare_bytes(offsets, data, rows[at - 1], row, 7) > 0:
-            rows[at] = rows[at - 1]
+        row, at, is_new = rows[i], i, True
+        while at > start:
+            difference = compare_bytes(offsets, data, rows[at - 1], row, 7)
+            if difference <= 0:
+                is_new = difference != 0
+                break
+            rows[at], is_first[at] = rows[at - 1], is_first[at - 1]
             at -= 1
-        rows[at] = row
+        rows[at], is_first[at] = row, is_new
         budget -= i - at + 1
         if budget < 0:
             return False
@@ -100,23 +120,33 @@ def merge_order(keys: Keys, lengths: Sequence[int]) -> tuple[Words, Rows]:
     """Words and row numbers of concatenated sorted runs of these lengths, merged; earlier runs
     first on a tie.
     """
+    words, order, _ = merge_flags(keys, lengths)
+    return words, order
+
+
+def merge_flags(keys: Keys, lengths: Sequence[int]) -> tuple[Words, Rows, Flags | None]:
+    """`merge_order`, and of long keys, where that is known by then, which rows are the first of
+    their key.
+    """
     lengths = [length for length in lengths if length]
     rows = np.arange(len(keys), dtype=np.int64)
     if len(lengths) < 2:
-        return keys.words, rows
+        return keys.words, rows, None
     packed = None if keys.is_wide else Packed.of(keys.words)
     if packed is not None:
-        return packed.merged(lengths)
+        return *packed.merged(lengths), None
     spare = np.empty_like(keys.words), np.empty_like(rows)
     runs = PairwiseMerge(lengths, (keys.words.copy(), rows), spare)
     for start, middle, stop in merge_steps(lengths):
         (words, order), (out_words, out_order) = runs.step(start, middle, stop)
         merge_words(words, order, start, middle, stop, out_words, out_order)
     words, order = runs.result
-    budget = COMPARISONS * len(order)
-    if keys.is_wide and not sort_equal_words(words, order, keys.offsets, keys.data, budget):
-        return sort_order(keys, np.arange(len(keys), dtype=np.int64))
-    return words, order
+    if not keys.is_wide:
+        return words, order, None
+    flags, budget = np.empty(len(order), dtype=np.bool_), COMPARISONS * len(order)
+    if sort_equal_words(words, order, keys.offsets, keys.data, budget, flags):
+        return words, order, flags
+    return *sort_order(keys, np.arange(len(keys), dtype=np.int64)), None
 
 
 @kernel("void(uint64[::1], int64[:, ::1])")

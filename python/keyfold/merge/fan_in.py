@@ -9,8 +9,7 @@ import pyarrow as pa
 
 from keyfold.kernels.buffers import Rows
 from keyfold.kernels.closed import encode_closed
-from keyfold.kernels.groups import group_starts
-from keyfold.kernels.order import merge_order
+from keyfold.kernels.groups import merge_groups
 from keyfold.merge import kinds as row_kinds
 from keyfold.merge.columns import combine, indices, take
 from keyfold.merge.kinds import SEQUENCE_NUMBER, VALUE_KIND
@@ -84,8 +83,8 @@ def _in_order(
     flat = [batch for parts in pieces for batch in parts]
     lengths = [sum(batch.num_rows for batch in parts) for parts in pieces]
     columns = {name: combine([batch.column(name) for batch in flat]) for name in plan.reads}
-    keys = encode_closed([columns[name] for name in plan.key])
-    words, order = merge_order(keys, lengths)
+    keys = encode_closed([columns[name] for name in plan.key], lengths)
+    order, starts = merge_groups(keys, lengths)
     fields = [plan.layout.column(name).arrow_field for name in plan.reads]
     arrays = list(columns.values())
     if greatest is not None:
@@ -98,7 +97,7 @@ def _in_order(
     if marks is not None:
         fields += FIELDS
         arrays += mark_columns(marks, len(order))
-    starts, schema = group_starts(keys, words, order), pa.schema(fields)
+    schema = pa.schema(fields)
     for start, stop in _whole_keys(starts, sum(array.nbytes for array in arrays)):
         picked = indices(order[start:stop])
         taken = [take(array, picked).cast(f.type) for array, f in zip(arrays, fields, strict=True)]

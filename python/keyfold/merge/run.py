@@ -11,8 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from keyfold.kernels.closed import encode_closed
-from keyfold.kernels.groups import group_starts
-from keyfold.kernels.order import merge_order
+from keyfold.kernels.groups import merge_groups
 from keyfold.merge import kinds as row_kinds
 from keyfold.merge.columns import Columns, indices, keep, sliced, take
 from keyfold.merge.declare import Folded, Step
@@ -118,9 +117,8 @@ class _Merge:
         flat = [batch for parts in pieces for batch in parts]
         columns = Columns(flat, self.plan.reads)
         kinds, marks = concatenated_kinds(flat), marks_of(self.plan.bits, flat)
-        keys = encode_closed([columns[name] for name in self.plan.key])
-        words, order = merge_order(keys, lengths)
-        starts = group_starts(keys, words, order)
+        keys = encode_closed([columns[name] for name in self.plan.key], lengths)
+        order, starts = merge_groups(keys, lengths)
         numbers = self._numbers(pieces)
         sort_by_arrival(numbers if self.ranges_overlap else None, kinds, order, starts)
         if marks is None or not marks.has_whole:
