@@ -90,17 +90,17 @@ class Settings:
         return list(dict.fromkeys(s for sweep in self.sweeps.values() for s in sweep.values()))
 
     @property
-    def upserts(self) -> dict[Shape, list[tuple[str, int, int]]]:
-        """Inputs of upserts and of the day: name, number, rows."""
+    def upserts(self) -> list[tuple[Shape, list[tuple[str, int, int]]]]:
+        """Inputs of upserts and of the day, into which table: name, number, rows."""
         few = [
             (upsert(name), number, self.changed(name))
             for name in self.fractions
             for number in range(self.inputs(name))
         ]
-        return {
-            self.base: few,
-            self.today: [("day", number, self.minute) for number in range(MINUTES)],
-        }
+        return [
+            (self.base, few),
+            (self.today, [("day", number, self.minute) for number in range(MINUTES)]),
+        ]
 
     def changed(self, fraction: str) -> int:
         """Rows of an upsert."""

@@ -179,7 +179,7 @@ def generate(
     seed: int,
     shapes: set[Shape],
     recorded: set[Shape],
-    upserts: dict[Shape, list[tuple[str, int, int]]],
+    upserts: list[tuple[Shape, list[tuple[str, int, int]]]],
 ) -> None:
     """All input, by as many processes as there are cores; upserts are (name, number, rows)."""
     shutil.rmtree(folder, ignore_errors=True)
@@ -187,7 +187,7 @@ def generate(
         for keep in (True, False):
             runs = [(s, run) for s in shapes if (s in recorded) == keep for run in range(s.runs)]
             pool.map(partial(make_run, folder, seed, keep), runs, chunksize=1)
-        for shape, few in upserts.items():
+        for shape, few in upserts:
             pool.map(partial(make_few, folder, seed, shape), few, chunksize=1)
 
 

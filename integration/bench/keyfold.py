@@ -20,7 +20,7 @@ from integration.plans import assert_ours, rows_of_tasks
 
 SYSTEM = "keyfold"
 RUNS_STAY = {"write-only": "true"}
-KEPT: dict[str, str] = {}
+KEPT = {"snapshot.num-retained.min": "5", "snapshot.num-retained.max": "20"}
 PLAN_BUCKETS, PLAN_COMMITS = 20, 100
 COMPACTED = ("deduplicate", "aggregation")
 
