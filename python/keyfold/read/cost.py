@@ -51,7 +51,7 @@ def held_bytes(metadata: pq.FileMetaData, names: Collection[str], batch_bytes: i
         size, stored = chunk.total_uncompressed_size, chunk.total_compressed_size
         page = min(size, max(_PAGE_BYTES, size * _PAGE_ROWS // rows))
         dictionary = min(size, _PAGE_BYTES) if chunk.has_dictionary_page else 0
-        held += page + dictionary + (min(stored, max(fetched, page)) if fetched else stored)
+        held += page + dictionary + (min(stored, fetched) if fetched else stored)
     return footer + held
 
 

@@ -17,20 +17,23 @@ OPTION = "spark.keyfold.worker.memory"
 LEAST = 96 << 20
 
 # Arrow takes its memory from malloc: mimalloc and jemalloc never give address space back, so that
-# under a limit on it they run out with half of it unused. One arena of pieces up to 32 MiB, which
-# keeps 64 MiB that are free, is also the fastest (a core merges 4 and 50 runs at 14.5 and 10.2 M
-# rows/s; with mimalloc at 13.8 and 8.2, with jemalloc at 12.3 and 6.4).
+# under a limit on it they run out with half of it unused. One arena that keeps what is free is also
+# the fastest (a core merges 4 and 50 runs at 14.5 and 10.2 M rows/s; with mimalloc at 13.8 and 8.2,
+# with jemalloc at 12.3 and 6.4).
 ALLOCATOR = {"ARROW_DEFAULT_MEMORY_POOL": "system"}
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
-_SETTINGS = {_M_TRIM_THRESHOLD: 64 << 20, _M_MMAP_THRESHOLD: 32 << 20, _M_ARENA_MAX: 1}
+_MOST_KEPT = 64 << 20
+_KEPT_PART = 8  # of the cap: free memory that malloc keeps; pieces of half of that are given back
 
 
-def tune_allocator() -> None:
-    """Set malloc up for a process that will be capped; nothing where libc has no such settings."""
+def tune_allocator(allowed: int) -> None:
+    """Set malloc up for a process of so many bytes; nothing where libc has no such settings."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
-        for parameter, value in _SETTINGS.items():
-            mallopt(parameter, value)
+        kept = min(_MOST_KEPT, allowed // _KEPT_PART)
+        mallopt(_M_ARENA_MAX, 1)
+        mallopt(_M_TRIM_THRESHOLD, kept)
+        mallopt(_M_MMAP_THRESHOLD, kept // 2)
 
 
 def cap(allowed: int | None) -> None:
@@ -40,6 +43,7 @@ def cap(allowed: int | None) -> None:
         raise KeyfoldError(
             f"{OPTION} is {allowed} bytes; a worker needs at least {LEAST >> 20} MiB"
         )
+    tune_allocator(allowed)
     limit = budget.taken() + allowed
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TextIO
 
+from keyfold import budget
 from keyfold.errors import EnvironmentMismatchError
 from keyfold.worker import handshake, memory, wire
 from keyfold.worker.directory import PrivateDirectory, claim
@@ -32,7 +33,7 @@ def main() -> int:
     """Run a fork server on this process' stdin and stdout; its exit code."""
     logging.basicConfig(level=logging.WARNING)
     os.environ.update(SINGLE_THREADED | memory.ALLOCATOR)
-    memory.tune_allocator()
+    memory.tune_allocator(budget.DEFAULT)
     out = own_stdout()
     try:
         hello = handshake.receive(sys.stdin.readline())
