@@ -1,9 +1,10 @@
 """Merging more runs than fit: neighbours in sequence order become one run on disk first.
 
-They are put in order and not folded, so that a result never depends on how much memory there was.
+Engines that keep whole records fold them on the way, which changes no result. All others get them
+in order and unfolded, so that a result never depends on how much memory there was.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
 
@@ -25,19 +26,27 @@ _OPEN_BYTES = 64 << 10  # of any run, even if nothing is known of it
 _SPILLED_BYTES = 2 * BATCH_BYTES
 
 
+Fold = Callable[[Sequence[SortedRun]], Iterator[pa.RecordBatch]]
+
+
 def reduced(
-    plan: MergePlan, runs: Sequence[SortedRun], room: Room, *, numbers: bool
+    plan: MergePlan,
+    runs: Sequence[SortedRun],
+    room: Room,
+    *,
+    numbers: bool,
+    fold: Fold | None = None,
 ) -> list[SortedRun]:
     """Runs, oldest first, few enough to be open at once; `numbers` says that sequence numbers are
-    needed of every row.
+    needed of every row, `fold` merges runs where that is allowed.
     """
     runs = list(runs)
     while len(runs) > 1 and sum(map(_held, runs)) > room.readers:
         start, stop = _cheapest(runs, room.readers)
         group = runs[start:stop]
         sequence = min(r.sequence[0] for r in group), max(r.sequence[1] for r in group)
-        ordered = _ordered(plan, group, room, numbers)
-        runs[start:stop] = [spill(ordered, sequence, repeats=True).open()]
+        merged = _ordered(plan, group, room, numbers) if fold is None else fold(group)
+        runs[start:stop] = [spill(merged, sequence, repeats=fold is None).open()]
     return runs
 
 

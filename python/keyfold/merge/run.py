@@ -4,6 +4,8 @@ A round whose rows come from one run, or hold no key twice, passes through: a ke
 keeps it as it is. Everything else goes, ordered and grouped, to the engine of the plan.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -15,13 +17,14 @@ from keyfold.kernels.groups import merge_groups
 from keyfold.merge import kinds as row_kinds
 from keyfold.merge.columns import Columns, indices, keep, sliced, take
 from keyfold.merge.declare import Folded, Step
-from keyfold.merge.fan_in import reduced
+from keyfold.merge.fan_in import Fold, reduced
 from keyfold.merge.kinds import SEQUENCE_NUMBER, VALUE_KIND, is_retract
 from keyfold.merge.marked import decided, fold_marked, settled
 from keyfold.merge.marks import FIELDS, marks_of
 from keyfold.merge.nullability import check_not_null
 from keyfold.merge.pieces import concatenated_kinds, mark_columns, numbers_of
 from keyfold.merge.plan import MergePlan
+from keyfold.merge.plan import plan as plan_of
 from keyfold.merge.room import Room
 from keyfold.merge.sequence import sort_by_arrival, sort_by_fields
 from keyfold.merge.sorted_run import SortedRun, by_age, sequences_overlap
@@ -60,9 +63,25 @@ def merge_runs(
     room = room or Room.now()
     overlap = sequences_overlap([run.sequence for run in runs])
     with metered("merge"):
-        runs = reduced(plan, by_age(runs), room, numbers=system_columns or overlap)
+        fold = _folding(plan, overlap, room)
+        runs = reduced(plan, by_age(runs), room, numbers=system_columns or overlap, fold=fold)
     merge = _Merge(plan, runs, overlap, system_columns, drop_deletes, has_oldest)
-    cuts = rounds(runs, plan.key, plan.layout.nullable_key, room.round, round_rows)
+    yield from _merged(merge, room, round_rows)
+
+
+def _folding(whole: MergePlan, overlap: bool, room: Room) -> Fold | None:
+    """How some of the runs of a merge fold; None where only all of them together may."""
+    if not whole.keeps_records:
+        return None
+    part = plan_of(whole.layout, whole.reads, marks=True)
+    if part.reads != whole.reads:
+        return None
+    return lambda runs: _merged(_Merge(part, runs, overlap, True, False, False), room)
+
+
+def _merged(merge: _Merge, room: Room, round_rows: int | None = None) -> Iterator[pa.RecordBatch]:
+    plan = merge.plan
+    cuts = rounds(merge.runs, plan.key, plan.layout.nullable_key, room.round, round_rows)
     for pieces in each("merge", cuts):
         for batch in each("merge", merge.round(pieces)):
             for start in range(0, batch.num_rows, OUTPUT_ROWS):

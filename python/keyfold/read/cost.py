@@ -15,7 +15,7 @@ _PAGE_BYTES = 1 << 20
 _PAGE_ROWS = 100
 _CHUNKS_BYTES = 4 << 20
 _FETCHED_BYTES = 64 << 10
-_PARSED = 5  # times the stored size of a footer
+_PARSED = 11  # times the stored size of a footer
 _LEAST_ROW_BYTES = 8  # of a column: what hardly takes place encoded does once it is decoded
 
 

@@ -143,6 +143,10 @@ class _Columns:
         ):
             yield _adapted(batch, self.found, self._schema, self._number)
 
+    def rows(self, group: int) -> int:
+        """How many rows a row group has."""
+        return int(self._opened.metadata.row_group(group).num_rows)
+
     def row_bytes(self, group: int) -> float:
         """About what a row of a row group takes, decoded."""
         return row_bytes(self._opened.metadata, group, set(self._names))
@@ -165,6 +169,8 @@ class _Later:
                 self._batches, self._next = self._columns.batches([self._group], self._rows), 0
             batch = next(itertools.islice(self._batches, place - self._next, None))
             self._next = place + 1
+            if self._next * self._rows >= self._columns.rows(self._group):
+                self._batches = iter(())  # lets go of what the open row group holds
         return batch
 
 

@@ -19,6 +19,7 @@ from keyfold.read.footers import footer_of
 
 Batches = Iterator[pa.RecordBatch | Deferred]
 _LEAST_SHARE = 8  # a run's least share of a round, as a part of an even one
+_LEAST_BATCH = 8  # of what a reader holds: batches of a few rows cost more than their rows
 _FEW = 2  # runs that are read together whatever they hold
 
 
@@ -41,6 +42,7 @@ def sized_runs(
     for run, count in zip(section, rows, strict=True):
         size = int(room.round * max(count / total, 1 / most))
         held = _held(source, run[0], size) if len(section) > _FEW else 0
+        size = max(size, held // _LEAST_BATCH)
         stored = sum(file.size for file in run)
         found.append(SortedRun(batches(run, size), sequence_of(run), count, stored, held))
     return found
