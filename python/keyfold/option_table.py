@@ -115,7 +115,7 @@ OPTIONS: tuple[Option, ...] = (
            "Bytes of files that a write merges at most when it has committed; a bucket at the "
            "stop trigger may exceed it."),
     Option("source.split.target-size", "split_target_size", byte_size, "128 mb",
-           "Bytes of files in one read task."),
+           "Bytes of files in one read task at most; less where cores would idle."),
     Option("source.split.open-file-cost", "split_open_file_cost", byte_size, "4 mb",
            "Bytes a file counts for at least when read tasks are made."),
     Option("manifest.target-file-size", "manifest_target_file_size", byte_size, "8 mb",
