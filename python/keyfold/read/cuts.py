@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from keyfold.layout import TableLayout
+from keyfold.read.fetch import fetch_footers
 from keyfold.read.files import Store, open_input
 from keyfold.read.footers import Footer, footer_of
 from keyfold.read.literals import FLOATING, arrow_array
@@ -69,10 +70,13 @@ def stretches_of(
     """
     most = sum(keyed.file.size for keyed in section) // max(pieces * ENDS_PER_PIECE, 1)
     by_size = sorted(section, key=lambda keyed: keyed.file.size, reverse=True)
+    large = [keyed for keyed in by_size[:MOST_FOOTERS] if keyed.file.size > most]
+    if store.is_remote:
+        fetch_footers(store, [f"{directory}/{keyed.file.name}" for keyed in large])
     found: list[Stretch] = []
     for place, keyed in enumerate(by_size):
         groups = None
-        if keyed.file.size > most and place < MOST_FOOTERS:
+        if place < len(large):
             groups = _of_groups(layout, store, f"{directory}/{keyed.file.name}", keyed, keep)
         found += [_of_file(layout, keyed)] if groups is None else groups
     return sorted(found, key=lambda stretch: stretch.order)

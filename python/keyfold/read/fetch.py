@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from keyfold.read.files import Store, open_input
-from keyfold.read.footers import footer_of
+from keyfold.read.footers import footer_of, is_known
 
 GAP = 1 << 20  # bytes between two chunks that are fetched rather than asked for twice
 _AT_ONCE = 16
@@ -73,7 +73,8 @@ def fetch_footers(store: Store, paths: Sequence[str]) -> None:
         with open_input(store, path) as source:
             footer_of(path, source)
 
-    for done in [_pool(BYTES).submit(footer, path) for path in paths]:
+    unknown = [path for path in paths if not is_known(path)]
+    for done in [_pool(BYTES).submit(footer, path) for path in unknown]:
         done.result()
 
 

@@ -57,6 +57,11 @@ class _Kept:
 _kept = _Kept()
 
 
+def is_known(path: str) -> bool:
+    """Whether the footer of a file need not be read."""
+    return _kept.get(path) is not None
+
+
 def footer_of(path: str, source: pa.NativeFile) -> Footer:
     """The footer of the data file `path`, opened as `source`; pa.ArrowInvalid if it is no Parquet
     file.

@@ -104,6 +104,8 @@ def _pieces(how: Splitting, split: Split, section: KeyedSection, size: int) -> I
     pieces = math.ceil(size / how.target)
     keep = partial(_may_pass, how.by_key) if how.by_key else None
     found = stretches_of(*place, pieces, keep)
+    if not found:
+        return  # no row group passes
     size = sum(stretch.bytes for stretch in found)
     pieces = math.ceil(size / how.target)
     ends = cuts(*place, pieces, found)
