@@ -145,11 +145,11 @@ def full(folder: Path) -> Settings:
     return Settings(
         folder,
         rows=4_000_000,
-        sweep=4_000_000,
+        sweep=3_200_000,
         small=50_000,
         day=2_000_000,
         minute=2_000,
-        commits={"keyfold": 500, "delta": 20, "paimon": 500},
+        commits={"keyfold": 500, "delta": 20, "paimon": 250},
         runs=(1, 2, 4, 8, 16, 32, 64),
         widths=(2, 7, 20, 50, 200),
         fractions=tuple(FRACTIONS),

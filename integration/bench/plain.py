@@ -95,7 +95,7 @@ def scans(session: Session) -> Iterator[Result]:
 
 
 def windows(session: Session) -> Iterator[Result]:
-    """Merge-on-read by hand, of the main workload; its result is kept, as sorted Parquet."""
+    """Merge-on-read by hand; its result is kept, as sorted Parquet, and answers for itself."""
     for shape in (session.settings.main, session.settings.few):
         folders = [path(session, f"{shape.name}-{run}") for run in range(shape.runs)]
         frame = session.input(shape, *folders)
@@ -104,6 +104,7 @@ def windows(session: Session) -> Iterator[Result]:
             shape,
             lambda frame=frame, shape=shape: newest(frame, shape),
             folders,
+            answer=shape == session.settings.few or session.settings.check,
             system=WINDOW,
         )
     main = session.settings.main
