@@ -84,6 +84,8 @@ OPTIONS: tuple[Option, ...] = (
            "Level of the zstd codec."),
     Option("keyfold.row-group.rows", "row_group_rows", whole(1024), "65536",
            "Rows in a row group of a data file."),
+    Option("keyfold.data-file.sync", "sync_files", boolean, "true",
+           "Flush data files to disk before they are committed."),
     Option("write-buffer-size", "write_buffer_size", byte_size, "256 mb",
            "Bytes a task buffers before it spills sorted runs to local disk."),
     Option("data-file.thin-mode", "thin_files", boolean, "false",

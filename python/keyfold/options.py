@@ -86,6 +86,7 @@ class TableOptions:
     file_compression: str
     zstd_level: int
     row_group_rows: int
+    sync_files: bool
     write_buffer_size: int
     thin_files: bool
     write_only: bool

@@ -22,8 +22,9 @@ from keyfold.layout import TableLayout
 from keyfold.merge.marks import is_marked as has_marks
 from keyfold.metering import metered
 from keyfold.options import TableOptions
-from keyfold.read.files import Store, create, remove
+from keyfold.read.files import Store, create, local_path, remove
 from keyfold.types import is_atomic
+from keyfold.write.durable import Flush
 from keyfold.write.encoding import writer_settings
 from keyfold.write.groups import regrouped
 from keyfold.write.schema import KEY_PREFIX, file_schema
@@ -98,6 +99,8 @@ class _OpenFile:
         self.is_marked = is_marked
         self._name = next(target.names) + (MARKED_SUFFIX if is_marked else FILE_SUFFIX)
         self._sink = create(target.store, self._path)
+        is_synced = target.options.sync_files and target.store.filesystem is None
+        self._flush = Flush(local_path(self._path)) if is_synced else None
         settings = writer_settings(target.options, schema, first)
         self._writer = pq.ParquetWriter(self._sink, schema, **settings)
         self._deletes = 0
@@ -118,6 +121,8 @@ class _OpenFile:
     def write(self, table: pa.Table, row_group_rows: int) -> None:
         """Append row groups."""
         self._writer.write_table(table, row_group_size=row_group_rows)
+        if self._flush is not None:
+            self._flush.begin(self.size)
         self._deletes += _count_deletes(table[KIND])
         keys = table.select(list(self._target.layout.key))
         self._first = keys.slice(0, 1) if self._first is None else self._first
@@ -128,13 +133,21 @@ class _OpenFile:
         """End the file and describe it."""
         self._writer.close()
         size = self.size
-        self._sink.close()
+        if self._flush is not None:
+            self._flush.end()
+        self._release()
         return self._describe(self._writer.writer.metadata, size)
 
     def discard(self) -> None:
         """End and remove a file whose writing failed."""
-        self._sink.close()
+        self._release()
         remove(self._target.store, self._path)
+
+    def _release(self) -> None:
+        self._sink.close()
+        if self._flush is not None:
+            self._flush.close()
+            self._flush = None
 
     def _describe(self, metadata: pq.FileMetaData, size: int) -> FileMeta:
         layout = self._target.layout
