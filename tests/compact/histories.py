@@ -12,6 +12,7 @@ from keyfold import types
 from keyfold.journey import CommitMessage, FileMeta, WriteSpec
 from keyfold.layout import TableLayout
 from keyfold.merge import fold_unsorted, plan
+from keyfold.options import KEEPING
 from keyfold.read.files import store_of
 from keyfold.read.paths import bucket_path
 from keyfold.read.reader import read
@@ -83,6 +84,7 @@ class History:
     def __init__(self, random: Random, table: Table, kinds: Sequence[int]) -> None:
         self.random, self.table = random, table
         self._kinds = kinds
+        self._may_be_late = table.options.merge_engine in KEEPING
         self._number = 1000
         self._pool = random_records(random, table.layout, 40, (0,))
 
@@ -120,8 +122,10 @@ class History:
         append(self.table, wide + shared, self.next_number())
 
     def next_number(self) -> int:
+        """Above all before it; sometimes of a job that began long before it committed."""
         self._number += self.random.randrange(1, 5)
-        return self._number
+        is_late = self._may_be_late and self.random.random() < 0.3
+        return self.random.randrange(1, self._number) if is_late else self._number
 
     def append(self, jobs: int) -> None:
         """Jobs one after another."""
