@@ -72,6 +72,9 @@ def test_picks_of_several_batches_are_those_of_one(seed: int, parts: int, has_nu
     bounds = np.cumsum([0] + [batch.num_rows for batch in batches])
     rows = [row for part in used for row in range(bounds[part], bounds[part + 1])]
     picks = np.array(random.choices(rows, k=12) if rows else [], dtype=np.int64)
+    if random.random() < 0.2:
+        picks = np.arange(random.randrange(bounds[-1]), bounds[-1])
+        used = list(range(parts))
     if has_nulls:
         picks = np.concatenate((picks, [-1])).astype(np.int64)
     columns = Columns(mixed, whole.schema.names)

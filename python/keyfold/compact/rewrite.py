@@ -105,9 +105,11 @@ class _Merging:
     def _rows(self, run: Run, size: int) -> Batches:
         # Rows of one number need no column of it: the merge gives them the greatest of the run.
         numbers = {number for file in run for number in (file.min_sequence, file.max_sequence)}
-        return self._read(run, Wanted(self._plan.reads, len(numbers) > 1, batch_bytes=size))
+        decide = self._plan.decide if self._plan.keeps_records else None
+        wanted = Wanted(self._plan.reads, len(numbers) > 1, decide=decide, batch_bytes=size)
+        return self._read(run, wanted)
 
-    def _read(self, run: Run, wanted: Wanted) -> Iterator[pa.RecordBatch]:
+    def _read(self, run: Run, wanted: Wanted) -> Batches:
         if self._range is not None:
             keep = partial(self._range.may_hold, key=self._scan.layout.key)
             wanted = replace(wanted, keep=keep)

@@ -71,6 +71,8 @@ class Columns(Mapping[str, pa.Array]):
 
     def taken(self, names: Sequence[str], picks: Rows) -> list[pa.Array]:
         """The picked rows of columns; -1 gives null."""
+        if _is_span(picks):
+            return [self._span(name, int(picks[0]), int(picks[-1]) + 1) for name in names]
         picked = indices(picks)
         needed, moved = list(self._batches), picked
         if any(name not in self._whole for name in names) and len(needed) > 1:
@@ -84,6 +86,17 @@ class Columns(Mapping[str, pa.Array]):
             else take(combine([batch.column(name) for batch in needed]), moved)
             for name in names
         ]
+
+    def _span(self, name: str, start: int, stop: int) -> pa.Array:
+        """The rows from start to stop, at least one, of a column: copied if they are of several
+        batches.
+        """
+        parts = []
+        for batch, first in zip(self._batches, self._starts.tolist(), strict=True):
+            begin, end = max(start - first, 0), min(stop - first, batch.num_rows)
+            if begin < end:
+                parts.append(batch.column(name).slice(begin, end - begin))
+        return combine(parts)
 
     def _needed(self, picks: Rows) -> npt.NDArray[np.bool_]:
         """Whether a row of each batch is picked."""
@@ -99,6 +112,13 @@ class Columns(Mapping[str, pa.Array]):
         before = np.repeat(np.cumsum(left_out), self._lengths)
         moved: Rows = np.where(picks < 0, -1, picks - before[picks])
         return moved
+
+
+def _is_span(picks: Rows) -> bool:
+    """Whether these are all rows from one to another, as where rows arrive sorted by key."""
+    if not len(picks) or picks[0] < 0 or picks[-1] - picks[0] != len(picks) - 1:
+        return False
+    return bool((np.diff(picks) == 1).all())
 
 
 def sliced(arrays: list[pa.Array], schema: pa.Schema, most_rows: int) -> list[pa.RecordBatch]:
