@@ -19,7 +19,7 @@ from keyfold.merge.pieces import Pieces, concatenated_kinds, mark_columns, numbe
 from keyfold.merge.plan import MergePlan
 from keyfold.merge.room import Room
 from keyfold.merge.sorted_run import SortedRun
-from keyfold.merge.spill import BATCH_BYTES, BATCH_ROWS, spill
+from keyfold.merge.spill import BATCH_BYTES, BATCH_ROWS, SpillFile
 from keyfold.merge.window import rounds
 
 _OPEN_BYTES = 64 << 10  # of any run, even if nothing is known of it
@@ -46,7 +46,7 @@ def reduced(
         group = runs[start:stop]
         sequence = min(r.sequence[0] for r in group), max(r.sequence[1] for r in group)
         merged = _ordered(plan, group, room, numbers) if fold is None else fold(group)
-        runs[start:stop] = [spill(merged, sequence, repeats=fold is None).open()]
+        runs[start:stop] = [SpillFile().append(merged, sequence, repeats=fold is None).open()]
     return runs
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import weakref
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -23,51 +24,67 @@ _WRITING = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
 _READING = pa.ipc.IpcReadOptions(use_threads=False)
 
 
-@dataclass(frozen=True)
-class Spilled:
-    """One sorted run on disk and the range of its sequence numbers."""
+class SpillFile:
+    """A file without a name that holds spilled runs; it is gone with the last of them."""
 
-    file: pa.NativeFile
-    sequence: tuple[int, int]
-    rows: int
-    largest: int
-    repeats: bool = False
+    def __init__(self) -> None:
+        directory = os.environ.get(_DIRECTORIES, "").split(",")[0] or None
+        with tempfile.TemporaryFile(dir=directory) as file:
+            self._descriptor = os.dup(file.fileno())
+        weakref.finalize(self, os.close, self._descriptor)
 
-    def open(self) -> SortedRun:
-        """The run as the merge reads it; once."""
-        return SortedRun(
-            self._batches(), self.sequence, self.rows, self.file.size(), self.largest, self.repeats
-        )
+    @property
+    def path(self) -> str:
+        """Where this process can open it."""
+        return f"/proc/self/fd/{self._descriptor}"
 
-    def _batches(self) -> Iterator[pa.RecordBatch]:
-        end = self.file.size()
-        with self.file:
-            while self.file.tell() < end:
-                with pa.ipc.open_stream(self.file, options=_READING) as stream:
-                    yield from stream
-
-
-def spill(
-    batches: Iterable[pa.RecordBatch], sequence: tuple[int, int], *, repeats: bool = False
-) -> Spilled:
-    """Write a sorted run. Batches are cut to 16 Ki rows and about 1 MiB, but not where keys
-    repeat.
-    """
-    directory = os.environ.get(_DIRECTORIES, "").split(",")[0] or None
-    with tempfile.TemporaryFile(dir=directory) as file:
-        path = f"/proc/self/fd/{file.fileno()}"
-        with _Sink(path) as sink:
+    def append(
+        self, batches: Iterable[pa.RecordBatch], sequence: tuple[int, int], *, repeats: bool = False
+    ) -> Spilled:
+        """Write a sorted run. Batches are cut to 16 Ki rows and about 1 MiB, but not where keys
+        repeat.
+        """
+        start = os.fstat(self._descriptor).st_size
+        with _Sink(self.path) as sink:
             for batch in batches:
                 for piece in (batch,) if repeats else _cut(batch):
                     sink.write(piece)
-        return Spilled(pa.OSFile(path), sequence, sink.rows, sink.largest, repeats)
+        stop = os.fstat(self._descriptor).st_size
+        return Spilled(self, (start, stop), sequence, sink.rows, sink.largest, repeats)
+
+
+@dataclass(frozen=True)
+class Spilled:
+    """One sorted run on disk, at `place` of a file, and the range of its sequence numbers."""
+
+    file: SpillFile
+    place: tuple[int, int]
+    sequence: tuple[int, int]
+    rows: int
+    largest: int
+    repeats: bool
+
+    def open(self) -> SortedRun:
+        """The run as the merge reads it; once."""
+        start, stop = self.place
+        held = 2 * self.largest
+        return SortedRun(
+            self._batches(), self.sequence, self.rows, stop - start, held, self.repeats
+        )
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        with pa.OSFile(self.file.path) as file:
+            file.seek(self.place[0])
+            while file.tell() < self.place[1]:
+                with pa.ipc.open_stream(file, options=_READING) as stream:
+                    yield from stream
 
 
 class _Sink:
-    """The file being written: a stream for each schema in a row."""
+    """The end of a file: a stream for each schema in a row."""
 
     def __init__(self, path: str) -> None:
-        self._file = pa.OSFile(path, "wb")
+        self._file = pa.OSFile(path, "ab")
         self._stream: Any = None
         self._schema: pa.Schema | None = None
         self.rows = self.largest = 0

@@ -16,6 +16,7 @@ _PAGE_ROWS = 100
 _CHUNKS_BYTES = 4 << 20
 _FETCHED_BYTES = 64 << 10
 _PARSED = 11  # times the stored size of a footer
+_COLUMN_BYTES = 12 << 10  # of a column that is read, whatever it holds
 _LEAST_ROW_BYTES = 8  # of a column: what hardly takes place encoded does once it is decoded
 
 
@@ -51,7 +52,7 @@ def held_bytes(metadata: pq.FileMetaData, names: Collection[str], batch_bytes: i
         size, stored = chunk.total_uncompressed_size, chunk.total_compressed_size
         page = min(size, max(_PAGE_BYTES, size * _PAGE_ROWS // rows))
         dictionary = min(size, _PAGE_BYTES) if chunk.has_dictionary_page else 0
-        held += page + dictionary + (min(stored, fetched) if fetched else stored)
+        held += _COLUMN_BYTES + page + dictionary + (min(stored, fetched) if fetched else stored)
     return footer + held
 
 

@@ -1,9 +1,9 @@
 """The write buffer of one task: rows in order of arrival, per bucket, within a bound of bytes.
 
-Over the bound the largest bucket is folded and spilled as sorted runs; at the end runs and rest
-are merged. Where jobs carry ordinals, map tasks arrive in any order: an engine that keeps whole
-records (deduplicate) is then decided by the ordinal itself, all others spill one run per map task,
-whose ordinals don't interleave.
+Over the bound the largest buckets are folded and spilled as sorted runs, until half of the bound is
+free; at the end runs and rest are merged. Where jobs carry ordinals, map tasks arrive in any order:
+an engine that keeps whole records (deduplicate) is then decided by the ordinal itself, all others
+spill one run per map task, whose ordinals don't interleave.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ from keyfold.merge.buffer import fold_unsorted
 from keyfold.merge.plan import MergePlan
 from keyfold.merge.run import merge_runs
 from keyfold.merge.sorted_run import SortedRun
-from keyfold.merge.spill import Spilled, spill
+from keyfold.merge.spill import Spilled, SpillFile
 from keyfold.write.split import Place, grouped
 
 # Spark's monotonically_increasing_id: the map partition above, its row below.
 ORDINAL_ROW_BITS = 33
+_ARRAY_BYTES = 512  # what an array takes beside its values: buckets may get few rows of a batch
 # How runs of one job are merged: the table's older runs lie below them.
 _ABOVE_OTHERS: dict[str, Any] = {"system_columns": True, "drop_deletes": False, "has_oldest": False}
 
@@ -59,17 +60,22 @@ class WriteBuffer:
         """Take rows of one bucket; spills if that is too much."""
         bucket = self._buckets.setdefault(place, _Bucket())
         bucket.batches.append(batch)
-        bucket.bytes += batch.nbytes
-        self._bytes += batch.nbytes
-        while self._bytes > self._limit:
-            self._spill(max(self._buckets.values(), key=lambda b: b.bytes))
+        size = batch.nbytes + _ARRAY_BYTES * batch.num_columns
+        bucket.bytes += size
+        self._bytes += size
+        if self._bytes > self._limit:
+            file = SpillFile()  # one for many buckets: descriptors are few
+            while self._bytes > self._limit // 2:
+                self._spill(max(self._buckets.values(), key=lambda b: b.bytes), file)
 
     def finish(self, place: Place) -> Iterator[pa.RecordBatch]:
         """The folded rows of a bucket, ascending by key, each key once; the bucket is given up."""
         bucket = self._buckets.pop(place)
         self._bytes -= bucket.bytes
         if not bucket.runs:
-            yield from fold_unsorted(self._plan, bucket.batches, ordinal=self._ordinal)
+            folded = fold_unsorted(self._plan, bucket.batches, ordinal=self._ordinal)
+            bucket.batches.clear()
+            yield from folded
             return
         rest = self._fold(bucket)
         bucket.batches.clear()
@@ -77,8 +83,8 @@ class WriteBuffer:
         runs += [SortedRun(iter(batches), sequence) for batches, sequence in rest]
         yield from merge_runs(self._plan, runs, **_ABOVE_OTHERS)
 
-    def _spill(self, bucket: _Bucket) -> None:
-        bucket.runs += [spill(batches, sequence) for batches, sequence in self._fold(bucket)]
+    def _spill(self, bucket: _Bucket, file: SpillFile) -> None:
+        bucket.runs += [file.append(batches, sequence) for batches, sequence in self._fold(bucket)]
         self._bytes -= bucket.bytes
         bucket.bytes = 0
         bucket.batches = []
