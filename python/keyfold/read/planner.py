@@ -20,6 +20,7 @@ from keyfold.read.splits import KeyedSection, Place, Splitting, Task, task_size,
 from keyfold.storage.entries import LiveFile
 from keyfold.storage.table import Table
 
+READ_OPTIMIZED = "read-optimized"
 _OPTIONS = ("source.split.target-size", "source.split.open-file-cost")
 
 
@@ -50,7 +51,8 @@ def plan(
 ) -> tuple[ScanSpec, list[Task], ScanReport]:
     """The scan of a table's snapshot, and what each of its tasks reads. All `filters` (predicate
     JSON) must hold; rows need checking again, except for those `enforced`. `options` may override
-    the split sizes; `cores` read at once.
+    the split sizes; `cores` read at once. The option `read-optimized` leaves out all but the highest
+    level, as Paimon's `t$ro` does: nothing to merge, as old as the last full compaction.
     """
     layout = table.layout
     overridden = {name: options[name] for name in _OPTIONS if name in options}
@@ -59,6 +61,9 @@ def plan(
     chosen = pruning(layout, settings, filters)
     total = table.live_files()
     files = files_to_read(table, chosen)
+    if options.get(READ_OPTIMIZED, "").lower() == "true":
+        top = (settings.levels or settings.compaction_trigger + 1) - 1
+        files = [file for file in files if file.level >= top]
     places = list(_sections(layout, settings, chosen, files))
     read = [keyed for _, found in places for section in found for keyed in section]
     how = Splitting(layout, settings, task_size(settings, read, cores), chosen.by_key)

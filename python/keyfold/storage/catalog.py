@@ -178,7 +178,7 @@ class Catalog:
         """Move a table, into another namespace too."""
         self._check_writable()
         check_name("table", to_name)
-        self.load_table(namespace, name)
+        self._changeable(namespace, name)
         target = self.namespaces.require(to_namespace)
         self.namespaces.make(target)
         source = self.location(single(namespace), name)
@@ -190,10 +190,17 @@ class Catalog:
     ) -> Table:
         """Apply all changes or none; the table as it is then."""
         self._check_writable()
-        location = self.load_table(namespace, name).layout.location
+        location = self._changeable(namespace, name).layout.location
         schemas = Schemas(self.files, location, self._shown(namespace[0], name))
         alter(schemas, Snapshots(self.files, location), changes, self.check_engine)
         return self.load_table(namespace, name)
+
+    def _changeable(self, namespace: Namespace, name: str) -> Table:
+        """The table of that name; TableError for a metadata table, which no folder holds."""
+        found = self._find(namespace, name)
+        if found is None and "$" in name:
+            check_name("table", name)
+        return self.load_table(namespace, name) if found is None else found
 
     # ---- staging ----
 

@@ -12,6 +12,7 @@ from keyfold.merge.plan import check
 from keyfold.read.condition import OPERATORS, is_exact
 from keyfold.storage.catalog import Catalog, Staged, open_catalog
 from keyfold.storage.definition import NewTable
+from keyfold.worker import metadata
 from keyfold.worker.wire import Frame
 
 
@@ -57,9 +58,9 @@ def list_tables(question: Frame) -> list[str]:
 
 
 def load_table(question: Frame) -> dict[str, Any]:
-    """The table at its newest schema and snapshot."""
-    table = catalog_of(question).load_table(*ident(question))
-    return table.describe() | {"pushdown": pushdown(table.layout)}
+    """The table at its newest schema and snapshot, or what a name with a `$` shows of one."""
+    table, view = metadata.find(catalog_of(question), *ident(question))
+    return table.describe() | {"pushdown": pushdown(table.layout)} | view
 
 
 def pushdown(layout: TableLayout) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import socket
 import threading
 from collections.abc import Mapping
 
-from keyfold.worker import catalog, commit, compact, maintenance, scan, translate
+from keyfold.worker import catalog, commit, compact, maintenance, metadata, scan, translate
 from keyfold.worker.channel import Channel, Disconnected
 from keyfold.worker.serve import Answer, plain, serve
 
@@ -24,7 +24,7 @@ ANSWERS: Mapping[str, Answer] = {
         translate.QUESTIONS,
     )
     for name, function in family.items()
-}
+} | {"read_metadata": metadata.answer}
 
 
 def live(passing: socket.socket, log: str) -> None:

@@ -1,5 +1,7 @@
 package keyfold.spark
 
+import java.nio.channels.ReadableByteChannel
+
 import com.fasterxml.jackson.databind.JsonNode
 import org.apache.spark.sql.catalyst.analysis.{NamespaceAlreadyExistsException,
   NoSuchNamespaceException, NoSuchTableException, NonEmptyNamespaceException,
@@ -9,13 +11,20 @@ import org.apache.spark.sql.keyfold.Refusal
 
 /** Driver side: asks about one catalog, and gives failures the classes that Spark looks for. */
 final class CatalogQuestions(val name: String, options: Map[String, String]) extends Serializable {
-  def ask(question: String, fields: (String, Any)*): JsonNode = {
+  def ask(question: String, fields: (String, Any)*): JsonNode = refused(Driver.ask(asking(question, fields)))
+
+  /** A question that rows follow; `read` reads the Arrow stream to its end. */
+  def rows[T](question: String, fields: (String, Any)*)(read: ReadableByteChannel => T): T =
+    refused(Driver.rows(asking(question, fields))(read))
+
+  private def asking(question: String, fields: Seq[(String, Any)]): JsonNode = {
     val catalog = Json.obj("name" -> name, "options" -> options)
-    val own = Seq("question" -> question, "catalog" -> catalog, "code" -> Settings.functions)
-    val asked = Json.obj(own ++ fields: _*)
-    try Driver.ask(asked)
-    catch { case failure: KeyfoldException => throw Refusal.of(failure) }
+    Json.obj(Seq("question" -> question, "catalog" -> catalog, "code" -> Settings.functions) ++ fields: _*)
   }
+
+  private def refused[T](asked: => T): T =
+    try asked
+    catch { case failure: KeyfoldException => throw Refusal.of(failure) }
 
   def askOfTable(ident: Identifier, question: String, fields: (String, Any)*): JsonNode =
     inNamespace(ident.namespace)(asked(ident, ident, question, fields: _*))

@@ -14,6 +14,10 @@ final case class Description(json: JsonNode) {
   val properties: Map[String, String] = Json.texts(json.get("properties"))
   val buckets: Int = json.path("bucketing").path("buckets").asInt(1)
   val foldsColumns: Boolean = json.path("folds_columns").asBoolean(false)
+
+  /** What a name with a `$` shows of its table: "metadata" or "read-optimized"; None for the table. */
+  val view: Option[String] = Json.optional(json, "view")
+  val metadata: String = json.path("metadata").asText
   val bucketKeys: Seq[String] = Json.strings(json.path("bucketing").get("keys"))
 
   lazy val pushdown: Pushdown = Pushdown.fromJson(json.path("pushdown"))

@@ -34,7 +34,14 @@ final class KeyfoldCatalog extends StagingTableCatalog with KeyfoldNamespaces wi
     Json.strings(catalog.askOfNamespace(namespace, "list_tables"))
       .map(Identifier.of(namespace, _)).toArray
 
-  override def loadTable(ident: Identifier): Table = table(ident, "load_table")
+  override def loadTable(ident: Identifier): Table = {
+    val loaded = table(ident, "load_table")
+    loaded.description.view match {
+      case Some("metadata") => MetadataTable(catalog, loaded.description)
+      case Some("read-optimized") => ReadOptimizedTable(loaded)
+      case _ => loaded
+    }
+  }
 
   override def loadTable(ident: Identifier, version: String): Table = noHistory(ident, "VERSION")
   override def loadTable(ident: Identifier, timestamp: Long): Table = noHistory(ident, "TIMESTAMP")

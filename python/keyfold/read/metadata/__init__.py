@@ -1,0 +1,25 @@
+"""Metadata tables: what `t$snapshots` or `t$files` says of `t`, with Paimon's names and types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from keyfold.read.metadata import content, history
+from keyfold.read.metadata.declare import MetadataTable
+
+ALL: Mapping[str, MetadataTable] = {
+    table.name: table
+    for table in (
+        history.SNAPSHOTS,
+        content.FILES,
+        history.OPTIONS,
+        content.PARTITIONS,
+        content.BUCKETS,
+        history.SCHEMAS,
+        content.MANIFESTS,
+        history.TAGS,
+        history.BRANCHES,
+        history.CONSUMERS,
+    )
+}
+READ_OPTIMIZED = "ro"

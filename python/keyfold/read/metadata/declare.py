@@ -1,0 +1,116 @@
+"""How a metadata table is declared, and how its rows become batches.
+
+A table is a list of columns, each with Paimon's name and type and a function from an item (a
+snapshot, a file …) to its value. Only the columns that are asked for are worked out: statistics of
+a hundred thousand files are decoded when somebody looks at them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from keyfold import types
+from keyfold.errors import TableError
+from keyfold.storage.table import Table
+
+BATCH_ROWS = 1 << 13
+INSTANT = "TIMESTAMP(3)"
+_OFFSET = re.compile(r"([+-])(\d\d):(\d\d)(?::(\d\d))?")
+
+
+@dataclass(frozen=True)
+class MetadataColumn:
+    """One column: Paimon's name and type (JSON), and its value; of an INSTANT, epoch millis."""
+
+    name: str
+    kind: Any
+    value: Callable[[Any], Any]
+
+    @cached_property
+    def type(self) -> types.DataType:
+        """The type, parsed."""
+        return types.from_paimon(self.kind)
+
+    @property
+    def is_instant(self) -> bool:
+        """Whether its values are points in time, shown as the wall clock of a zone."""
+        return isinstance(self.kind, str) and self.kind.startswith(INSTANT)
+
+    @cached_property
+    def field(self) -> pa.Field:
+        """Name, Arrow type and nullability."""
+        return pa.field(self.name, types.to_arrow(self.type), self.type.nullable)
+
+    def to_json(self) -> dict[str, Any]:
+        """As the JVM has columns."""
+        kind = types.to_spark(self.type)
+        return {"name": self.name, "type": kind, "nullable": self.type.nullable}
+
+    def array(self, items: Sequence[Any], zone: str) -> pa.Array:
+        """Its values for some items."""
+        values = list(map(self.value, items))
+        return wall_clock(values, zone) if self.is_instant else pa.array(values, self.field.type)
+
+
+@dataclass(frozen=True)
+class MetadataTable:
+    """What stands behind the `$` in its name, its columns, and an item for each row."""
+
+    name: str
+    columns: tuple[MetadataColumn, ...]
+    items: Callable[[Table], Iterable[Any]]
+
+    def wanted(self, names: Sequence[str]) -> list[MetadataColumn]:
+        """Columns by name, in the order asked for."""
+        by_name = {column.name: column for column in self.columns}
+        if missing := [name for name in names if name not in by_name]:
+            raise TableError(
+                f"${self.name} has no column {missing[0]}; it has {', '.join(by_name)}"
+            )
+        return [by_name[name] for name in names]
+
+    def batches(self, table: Table, names: Sequence[str], zone: str) -> Iterator[pa.RecordBatch]:
+        """Its rows with these columns; `zone` is where points in time are seen from."""
+        wanted = self.wanted(names)
+        schema = pa.schema([column.field for column in wanted])
+        items = iter(self.items(table))
+        while chunk := list(itertools.islice(items, BATCH_ROWS)):
+            arrays = [column.array(chunk, zone) for column in wanted]
+            yield _batch(arrays, schema, len(chunk))
+
+
+def _batch(arrays: list[pa.Array], schema: pa.Schema, rows: int) -> pa.RecordBatch:
+    if not arrays:  # COUNT(*)
+        return pa.RecordBatch.from_struct_array(pa.array([{}] * rows, pa.struct([])))
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def columns(*declared: tuple[str, Any, Callable[[Any], Any]]) -> tuple[MetadataColumn, ...]:
+    """Columns as (name, type, value)."""
+    return tuple(MetadataColumn(*column) for column in declared)
+
+
+def wall_clock(millis: Sequence[int | None], zone: str) -> pa.Array:
+    """Epoch millis as TIMESTAMP without time zone: what a clock in `zone` showed.
+
+    Paimon's TIMESTAMP(3) has no zone; Java fills it with the clock of its JVM, and Spark compares
+    it with points in time through its session's zone, which is what `zone` should be.
+    """
+    plain = pa.array(millis, pa.int64())
+    offset = _OFFSET.fullmatch(zone)
+    if offset is not None:
+        sign, hours, minutes, seconds = offset.groups(default="0")
+        shift = (int(hours) * 3600 + int(minutes) * 60 + int(seconds)) * (-1 if sign == "-" else 1)
+        local = pc.add(plain, shift * 1000).cast(pa.timestamp("ms"))
+    else:
+        name = "UTC" if zone == "Z" else zone
+        local = pc.local_timestamp(plain.cast(pa.timestamp("ms", name)))
+    return local.cast(pa.timestamp("us"))

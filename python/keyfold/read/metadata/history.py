@@ -1,0 +1,178 @@
+"""Metadata tables of what a table was and is called: snapshots, schemas, options, tags, branches,
+consumers.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter, itemgetter
+from pathlib import Path
+from typing import Any
+
+from keyfold.read.metadata.declare import MetadataTable, columns
+from keyfold.read.metadata.text import compact
+from keyfold.storage.table import Table
+
+Json = Mapping[str, Any]
+
+
+def _numbered(table: Table, folder: str, prefix: str) -> list[int]:
+    """Numbers of the files `<prefix><number>`, ascending."""
+    pattern = re.compile(re.escape(prefix) + r"(\d+)")
+    names = table.files.names(f"{table.layout.location}/{folder}")
+    return sorted(int(match[1]) for name in names if (match := pattern.fullmatch(name)))
+
+
+def _named(table: Table, folder: str, prefix: str) -> list[str]:
+    """What follows the prefix in the names of a folder, sorted."""
+    names = table.files.names(f"{table.layout.location}/{folder}")
+    return sorted(name.removeprefix(prefix) for name in names if name.startswith(prefix))
+
+
+def _json(table: Table, path: str) -> Json | None:
+    """A JSON file of the table, None if it is gone since it was listed."""
+    try:
+        found: Json = json.loads(table.files.read(f"{table.layout.location}/{path}"))
+    except FileNotFoundError:
+        return None
+    return found
+
+
+def _snapshots(table: Table) -> Iterator[Any]:
+    """Those up to the one the table was loaded at; one that expires meanwhile is left out."""
+    for number in _numbered(table, "snapshot", "snapshot-"):
+        if number <= (table.snapshot_id or 0):
+            found = table.snapshots.find(number)
+            if found is not None:
+                yield found
+
+
+SNAPSHOTS = MetadataTable(
+    "snapshots",
+    columns(
+        ("snapshot_id", "BIGINT NOT NULL", attrgetter("id")),
+        ("schema_id", "BIGINT NOT NULL", attrgetter("schema_id")),
+        ("commit_user", "STRING NOT NULL", attrgetter("commit_user")),
+        ("commit_identifier", "BIGINT NOT NULL", attrgetter("commit_identifier")),
+        ("commit_kind", "STRING NOT NULL", attrgetter("commit_kind")),
+        ("commit_time", "TIMESTAMP(3) NOT NULL", attrgetter("time_millis")),
+        ("base_manifest_list", "STRING NOT NULL", attrgetter("base_manifest_list")),
+        ("delta_manifest_list", "STRING NOT NULL", attrgetter("delta_manifest_list")),
+        ("changelog_manifest_list", "STRING", attrgetter("changelog_manifest_list")),
+        ("total_record_count", "BIGINT", attrgetter("total_record_count")),
+        ("delta_record_count", "BIGINT", attrgetter("delta_record_count")),
+        ("changelog_record_count", "BIGINT", attrgetter("changelog_record_count")),
+        ("watermark", "BIGINT", attrgetter("watermark")),
+        ("next_row_id", "BIGINT", attrgetter("next_row_id")),
+        ("writer_version", "STRING", attrgetter("writer_version")),
+    ),
+    _snapshots,
+)
+
+
+def _schemas(table: Table) -> Iterator[Json]:
+    for number in _numbered(table, "schema", "schema-"):
+        found = _json(table, f"schema/schema-{number}")
+        if found is not None:
+            yield found
+
+
+SCHEMAS = MetadataTable(
+    "schemas",
+    columns(
+        ("schema_id", "BIGINT NOT NULL", itemgetter("id")),
+        ("fields", "STRING NOT NULL", lambda schema: compact(schema["fields"])),
+        ("partition_keys", "STRING NOT NULL", lambda schema: compact(schema["partitionKeys"])),
+        ("primary_keys", "STRING NOT NULL", lambda schema: compact(schema["primaryKeys"])),
+        ("options", "STRING NOT NULL", lambda schema: compact(schema.get("options") or {})),
+        ("comment", "STRING", lambda schema: schema.get("comment") or None),
+        ("update_time", "TIMESTAMP(3) NOT NULL", lambda schema: schema.get("timeMillis", 0)),
+    ),
+    _schemas,
+)
+
+OPTIONS = MetadataTable(
+    "options",
+    columns(("key", "STRING NOT NULL", itemgetter(0)), ("value", "STRING NOT NULL", itemgetter(1))),
+    lambda table: sorted(table.layout.options.items()),
+)
+
+
+def _tags(table: Table) -> Iterator[Json]:
+    for name in _named(table, "tag", "tag-"):
+        found = _json(table, f"tag/tag-{name}")
+        if found is not None:
+            yield {**found, "tag": name}
+
+
+def _tag_created(tag: Json) -> int | None:
+    """Java writes the local time of its JVM as [year, month, day, hour, minute, second, nanos]."""
+    written: Sequence[int] | None = tag.get("tagCreateTime")
+    if written is None:
+        return None
+    year, month, day, hour, minute, second, nanos = [*written, 0, 0, 0, 0][:7]
+    local = datetime.datetime(year, month, day, hour, minute, second, nanos // 1000)
+    return int(local.timestamp() * 1000)
+
+
+def _tag_retained(tag: Json) -> str | None:
+    """The seconds that Java writes, as its Duration prints them: PT26H3M4.5S."""
+    seconds = tag.get("tagTimeRetained")
+    if seconds is None:
+        return None
+    minutes, rest = divmod(float(seconds), 60)
+    hours, left = divmod(int(minutes), 60)
+    parts = [f"{hours}H" * bool(hours), f"{left}M" * bool(left), f"{rest:g}S" * bool(rest)]
+    return "PT" + ("".join(parts) or "0S")
+
+
+TAGS = MetadataTable(
+    "tags",
+    columns(
+        ("tag_name", "STRING NOT NULL", itemgetter("tag")),
+        ("snapshot_id", "BIGINT NOT NULL", itemgetter("id")),
+        ("schema_id", "BIGINT NOT NULL", itemgetter("schemaId")),
+        ("commit_time", "TIMESTAMP(3) NOT NULL", itemgetter("timeMillis")),
+        ("record_count", "BIGINT", lambda tag: tag.get("totalRecordCount")),
+        ("create_time", "TIMESTAMP(3)", _tag_created),
+        ("time_retained", "STRING", _tag_retained),
+    ),
+    _tags,
+)
+
+
+def _branches(table: Table) -> Iterator[tuple[str, int]]:
+    """Names and when their folders changed; a store that doesn't say when gives 1970."""
+    for name in _named(table, "branch", "branch-"):
+        path = Path(f"{table.layout.location}/branch/branch-{name}")
+        yield name, int(path.stat().st_mtime * 1000) if table.files.is_local else 0
+
+
+BRANCHES = MetadataTable(
+    "branches",
+    columns(
+        ("branch_name", "STRING NOT NULL", itemgetter(0)),
+        ("create_time", "TIMESTAMP(3) NOT NULL", itemgetter(1)),
+    ),
+    _branches,
+)
+
+
+def _consumers(table: Table) -> Iterator[tuple[str, int]]:
+    for name in _named(table, "consumer", "consumer-"):
+        found = _json(table, f"consumer/consumer-{name}")
+        if found is not None:
+            yield name, found["nextSnapshot"]
+
+
+CONSUMERS = MetadataTable(
+    "consumers",
+    columns(
+        ("consumer_id", "STRING NOT NULL", itemgetter(0)),
+        ("next_snapshot_id", "BIGINT NOT NULL", itemgetter(1)),
+    ),
+    _consumers,
+)

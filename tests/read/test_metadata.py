@@ -1,0 +1,218 @@
+"""Metadata tables: pypaimon's own system tables say the same of the same table."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pypaimon
+import pytest
+from pypaimon.table.system import system_table_loader
+
+from keyfold import types
+from keyfold.errors import NotSupportedError, TableError
+from keyfold.read import metadata
+from keyfold.read.metadata.content import epoch_of_wall_clock
+from keyfold.read.metadata.declare import BATCH_ROWS, wall_clock
+from keyfold.storage import commit
+from keyfold.storage.definition import NewTable
+from keyfold.storage.table import Table
+from keyfold.worker.metadata import describe
+from tests.read import harness
+from tests.storage import tables
+from tests.storage.tables import column
+
+COLUMNS = (
+    column("p", "string"),
+    column("d", "date"),
+    column("k", "long"),
+    column("name", "string"),
+    column("price", "decimal(20,2)"),
+    column("at", "timestamp_ntz"),
+    column("ratio", "double"),
+    column("tags", {"type": "array", "elementType": "string", "containsNull": True}),
+)
+MANY = BATCH_ROWS + 1000
+DAY = datetime.date(2024, 1, 2)
+# What keyfold says otherwise, and why: README, "Looking inside a table".
+DIFFERS = {
+    "schemas": {"fields"},  # the stored JSON, not pypaimon's reading of it
+    "files": {"partition", "file_path", "file_source", "creation_time"},
+    "partitions": {"partition", "last_update_time"},
+    "buckets": {"partition", "last_update_time"},
+}
+
+
+def row(p: str | None, k: int) -> dict[str, Any]:
+    return {
+        "p": p,
+        "d": DAY,
+        "k": k,
+        "name": None if k % 3 == 0 else f"a rather long name of {k}",
+        "price": None,
+        "at": datetime.datetime(2024, 1, 2, 3, 4, 5, 678_000),
+        "ratio": k / 4,
+        "tags": ["x"],
+    }
+
+
+def rows_of(found: Table, name: str, *names: str, zone: str = "UTC") -> list[dict[str, Any]]:
+    table = metadata.ALL[name]
+    wanted = names or [declared.name for declared in table.columns]
+    return [r for batch in table.batches(found, wanted, zone) for r in batch.to_pylist()]
+
+
+@pytest.fixture
+def theirs(tmp_path: Path) -> Any:
+    """The same table, opened by pypaimon."""
+    catalog = pypaimon.CatalogFactory.create({"warehouse": str(tmp_path)})
+    return lambda: catalog.get_table("default.t")
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Table:
+    """Two partitions, three jobs, two schemas."""
+    new = NewTable(COLUMNS, ("p", "d"), ("p", "d", "k"), {"bucket": "2", "comment": "of things"})
+    found = tables.table(tmp_path, new)
+    harness.upsert(found, [row(p, k) for p in ("a", "b c") for k in range(20)])
+    harness.upsert(found, [row("a", k) for k in range(10, 30)])
+    change = {"change": "add_column", "name": ["extra"], "type": "integer"}
+    found = tables.catalog(tmp_path).alter_table(["default"], "t", [change])
+    harness.upsert(found, [row("a", k) | {"extra": 1} for k in range(5)])
+    return tables.reload(found)
+
+
+@pytest.mark.parametrize("name", metadata.ALL)
+def test_columns_are_paimons(table: Table, theirs: Any, name: str) -> None:
+    fields = system_table_loader.load(name, theirs()).row_type().fields
+    expected = [(field.name, types.from_paimon(field.to_dict()["type"])) for field in fields]
+    assert [(c.name, c.type) for c in metadata.ALL[name].columns] == expected
+
+
+@pytest.mark.parametrize("name", metadata.ALL)
+def test_rows_are_theirs(table: Table, theirs: Any, name: str) -> None:
+    listed = system_table_loader.load(name, theirs())._build_arrow_table().to_pylist()
+    differs = DIFFERS.get(name, set())
+    assert _comparable(rows_of(table, name), differs) == _comparable(listed, differs)
+    assert listed or name in ("tags", "branches", "consumers")
+
+
+def _comparable(rows: list[dict[str, Any]], differs: set[str]) -> list[str]:
+    """Rows in one order; JSON by what it means, DATE columns apart from how they are written."""
+    kept = [
+        {k: _parsed(v) for k, v in found.items() if k not in differs and k != "total_buckets"}
+        for found in rows
+    ]
+    return sorted(map(repr, kept))
+
+
+def _parsed(value: Any) -> Any:
+    if isinstance(value, str) and value[:1] in "[{" and not value.startswith("{a"):
+        try:
+            return json.loads(value)
+        except ValueError:
+            return value
+    return value
+
+
+def test_files(table: Table) -> None:
+    found = rows_of(table, "files", "partition", "file_path", "file_source", "file_format", "level")
+    assert {r["partition"] for r in found} == {"p=a/d=2024-01-02", "p=b c/d=2024-01-02"}
+    assert all(Path(r["file_path"]).is_file() for r in found)
+    kinds = {(r["file_source"], r["file_format"], r["level"]) for r in found}
+    assert kinds == {("APPEND", "parquet", 0)}
+    assert len(found) == len(table.live_files())
+
+
+def test_schemas(table: Table) -> None:
+    last = rows_of(table, "schemas", "fields", "comment")[-1]
+    fields = [
+        (f["id"], f["name"], types.from_paimon(f["type"])) for f in json.loads(last["fields"])
+    ]
+    assert fields == [(c.id, c.name, c.type) for c in table.layout.columns]
+    assert last["comment"] == "of things"
+
+
+def test_sums(table: Table) -> None:
+    files = rows_of(table, "files")
+    for name, by in (("partitions", ["partition"]), ("buckets", ["partition", "bucket"])):
+        for found in rows_of(table, name):
+            own = [f for f in files if all(f[column] == found[column] for column in by)]
+            assert found["file_count"] == len(own)
+            assert found["record_count"] == sum(f["record_count"] for f in own)
+            assert found["file_size_in_bytes"] == sum(f["file_size_in_bytes"] for f in own)
+            assert found["last_update_time"] == max(f["creation_time"] for f in own)
+
+
+def test_points_in_time_are_seen_from_the_sessions_zone(table: Table) -> None:
+    millis = table.snapshots.read(1).time_millis
+    utc = datetime.datetime.fromtimestamp(millis / 1000, datetime.timezone.utc)
+    for zone, hours in (("Asia/Tokyo", 9), ("+09:00", 9), ("-02:00", -2), ("Z", 0)):
+        (first, *_) = rows_of(table, "snapshots", "commit_time", zone=zone)
+        assert first["commit_time"] == utc.replace(tzinfo=None) + datetime.timedelta(hours=hours)
+    assert wall_clock([None], "UTC").to_pylist() == [None]
+
+
+def test_creation_times_are_the_writers_clock(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    try:
+        now = 1_720_000_000_123
+        written = now + time.localtime(now // 1000).tm_gmtoff * 1000
+        assert epoch_of_wall_clock(written) == now
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+def test_tags_branches_and_consumers(table: Table, theirs: Any) -> None:
+    theirs().create_tag("v1", 2)
+    theirs().branch_manager().create_branch("b", "v1")
+    folder = Path(table.layout.location)
+    (folder / "consumer").mkdir()
+    (folder / "consumer" / "consumer-c").write_text('{"nextSnapshot": 3}')
+    tag = json.loads((folder / "tag" / "tag-v1").read_text())
+    timed = tag | {"tagCreateTime": [2024, 1, 2, 3, 4, 5], "tagTimeRetained": 93784.5}
+    (folder / "tag" / "tag-v2").write_text(json.dumps(timed))
+    for name in ("tags", "branches", "consumers"):
+        listed = system_table_loader.load(name, theirs())._build_arrow_table().to_pylist()
+        assert rows_of(table, name) == listed
+        assert listed
+
+
+def test_a_table_without_data(tmp_path: Path) -> None:
+    found = tables.table(tmp_path)
+    filled = {name for name in metadata.ALL if rows_of(found, name)}
+    assert filled == {"options", "schemas"}
+
+
+def test_many_files_come_in_batches(tmp_path: Path) -> None:
+    found = tables.table(tmp_path)
+    one = tables.message(found)
+    files = tuple(replace(one.files[0], name=f"data-{n}-0.parquet") for n in range(MANY))
+    commit.append(found, tables.spec(found), [replace(one, files=files)])
+    found = tables.reload(found)
+    batches = list(metadata.ALL["files"].batches(found, ["level", "record_count"], "UTC"))
+    assert [batch.num_rows for batch in batches] == [BATCH_ROWS, MANY - BATCH_ROWS]
+    assert batches[0].schema.names == ["level", "record_count"]
+    (sums,) = metadata.ALL["buckets"].batches(found, ["file_count"], "UTC")
+    assert sums.column(0).to_pylist() == [MANY]
+
+
+def test_names(tmp_path: Path, table: Table) -> None:
+    catalog = tables.catalog(tmp_path)
+    described = describe(catalog, ["default"], "t$Files")
+    assert (described["name"], described["view"]) == ("test.default.`t$Files`", "metadata")
+    assert describe(catalog, ["default"], "t$ro")["columns"] == table.describe()["columns"]
+    with pytest.raises(NotSupportedError, match=r"no metadata table \$nope; there are \$snapshots"):
+        describe(catalog, ["default"], "t$nope")
+    with pytest.raises(TableError, match="read only"):
+        catalog.drop_table(["default"], "t$files")
+    with pytest.raises(TableError, match="not allowed"):
+        tables.table(tmp_path, name="u$v")
