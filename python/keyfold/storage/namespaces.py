@@ -29,8 +29,8 @@ def check_name(what: str, name: str) -> None:
     """TableError for a name that can't be a folder or means something else to Paimon."""
     if what == "table" and "$" in name:
         raise TableError(
-            f"table name '{name}' is not allowed ($): a $ stands before the name of a metadata table, "
-            "as in t$files, and those are read only"
+            f"table name '{name}' is not allowed ($): a $ stands before the name of a metadata "
+            "table, as in t$files, and those are read only"
         )
     bad = sorted({c for c in name if c in _FORBIDDEN or ord(c) < 32})
     if not name or name != name.strip() or bad or len(name.encode()) > _LONGEST:
