@@ -120,11 +120,6 @@ class TableOptions:
         """What stands behind `fields.<column>.`: suffix -> text."""
         return self.by_field.get(column, {})
 
-    @property
-    def top_level(self) -> int:
-        """The level that full compactions write to: with N levels, the runs are 0 to N - 1."""
-        return (self.levels or self.compaction_trigger + 1) - 1
-
 
 def parse(layout: TableLayout) -> TableOptions:
     """Typed options of a table; TableError for a value that doesn't parse."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import json
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,12 +15,11 @@ from pypaimon.table.system import system_table_loader
 from keyfold import types
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.read import metadata
-from keyfold.read.metadata.content import epoch_of_wall_clock
 from keyfold.read.metadata.declare import BATCH_ROWS, wall_clock
 from keyfold.storage import commit
 from keyfold.storage.definition import NewTable
 from keyfold.storage.table import Table
-from keyfold.worker.metadata import describe
+from keyfold.worker.metadata import find
 from tests.read import harness
 from tests.storage import tables
 from tests.storage.tables import column
@@ -157,18 +155,10 @@ def test_points_in_time_are_seen_from_the_sessions_zone(table: Table) -> None:
     assert wall_clock([None], "UTC").to_pylist() == [None]
 
 
-def test_creation_times_are_the_writers_clock(
-    table: Table, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TZ", "America/New_York")
-    time.tzset()
-    try:
-        now = 1_720_000_000_123
-        written = now + time.localtime(now // 1000).tm_gmtoff * 1000
-        assert epoch_of_wall_clock(written) == now
-    finally:
-        monkeypatch.undo()
-        time.tzset()
+def test_files_are_a_little_older_than_their_snapshot(table: Table) -> None:
+    last = max(r["commit_time"] for r in rows_of(table, "snapshots", zone="Asia/Tokyo"))
+    written = max(r["creation_time"] for r in rows_of(table, "files", zone="Asia/Tokyo"))
+    assert datetime.timedelta() <= last - written < datetime.timedelta(minutes=1)
 
 
 def test_tags_branches_and_consumers(table: Table, theirs: Any) -> None:
@@ -207,11 +197,12 @@ def test_many_files_come_in_batches(tmp_path: Path) -> None:
 
 def test_names(tmp_path: Path, table: Table) -> None:
     catalog = tables.catalog(tmp_path)
-    described = describe(catalog, ["default"], "t$Files")
-    assert (described["name"], described["view"]) == ("test.default.`t$Files`", "metadata")
-    assert describe(catalog, ["default"], "t$ro")["columns"] == table.describe()["columns"]
+    found, view = find(catalog, ["default"], "t$Files")
+    assert (view["name"], view["view"]) == ("test.default.`t$Files`", "metadata")
+    assert found.layout == table.layout
+    assert find(catalog, ["default"], "t") == (found, {})
     with pytest.raises(NotSupportedError, match=r"no metadata table \$nope; there are \$snapshots"):
-        describe(catalog, ["default"], "t$nope")
+        find(catalog, ["default"], "t$nope")
     with pytest.raises(TableError, match="read only"):
         catalog.drop_table(["default"], "t$files")
     with pytest.raises(TableError, match="not allowed"):

@@ -21,6 +21,7 @@ ANSWERS: Mapping[str, Answer] = {
         commit.QUESTIONS,
         compact.QUESTIONS,
         maintenance.QUESTIONS,
+        metadata.QUESTIONS,
         translate.QUESTIONS,
     )
     for name, function in family.items()

@@ -1,16 +1,19 @@
-"""Tables that show another table (driver side): `t$files` and its kin, and `t$ro`.
+"""Looking at a table (driver side): `t$files` and its kin, `t$ro`, and how its buckets stand.
 
-They are loaded by the question `load_table`, as any table; `read_metadata` answers with an ok
-frame, an Arrow IPC stream, and a trailer frame.
+These tables are loaded by the question `load_table`, as any table; `read_metadata` answers with an
+ok frame, an Arrow IPC stream, and a trailer frame.
 """
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pyarrow as pa
 
+from keyfold.compact.health import Health, summary, table_health
 from keyfold.errors import NoSuchTableError, NotSupportedError
 from keyfold.layout import sql_name
 from keyfold.read import metadata
+from keyfold.read.metadata.text import partition_text
 from keyfold.storage.catalog import Catalog
 from keyfold.storage.table import Table, open_handle
 from keyfold.worker import wire
@@ -19,10 +22,12 @@ from keyfold.worker.channel import Channel, Disconnected
 MARK = "$"
 
 
-def describe(catalog: Catalog, namespace: list[str], name: str) -> dict[str, Any]:
-    """The description of a table, or of what a name with a `$` shows of one."""
+def find(catalog: Catalog, namespace: list[str], name: str) -> tuple[Table, dict[str, Any]]:
+    """A table, and what a name with a `$` shows of it: fields of its description that replace
+    those of the table.
+    """
     try:
-        return catalog.load_table(namespace, name).describe()
+        return catalog.load_table(namespace, name), {}
     except NoSuchTableError:
         base, mark, suffix = name.partition(MARK)
         if not mark:
@@ -32,21 +37,21 @@ def describe(catalog: Catalog, namespace: list[str], name: str) -> dict[str, Any
         except NoSuchTableError:
             pass
         else:
-            return _view(table, sql_name(catalog.name, *namespace, name), suffix)
+            return table, _view(table, sql_name(catalog.name, *namespace, name), suffix)
         raise
 
 
 def _view(table: Table, name: str, suffix: str) -> dict[str, Any]:
-    described = {**table.describe(), "name": name}
     if suffix.lower() == metadata.READ_OPTIMIZED:
-        return described | {"view": "read-optimized"}
+        return {"name": name, "view": "read-optimized"}
     found = metadata.ALL.get(suffix.lower())
     if found is None:
         known = ", ".join(f"${known}" for known in [*metadata.ALL, metadata.READ_OPTIMIZED])
         raise NotSupportedError(
             f"table {table.layout.name} has no metadata table ${suffix}; there are {known}"
         )
-    return described | {
+    return {
+        "name": name,
         "view": "metadata",
         "metadata": found.name,
         "columns": [column.to_json() for column in found.columns],
@@ -78,3 +83,30 @@ def answer(channel: Channel, question: wire.Frame) -> None:
         channel.send(wire.failure(e, doing))
         return
     channel.send({"ok": {}})
+
+
+def buckets(table: Table) -> list[Health]:
+    """How the buckets stand at the snapshot of the handle."""
+    name = sql_name(table.namespace, table.table)
+    return table_health(table.live_files(), table.options, name)
+
+
+def health(question: wire.Frame) -> list[dict[str, Any]]:
+    """`CALL sys.table_health`: an object a bucket."""
+    table = open_handle(question["table"], question["catalog"]["options"])
+    layout = table.layout
+    return [
+        found.to_json(lambda values: partition_text(layout, values)) for found in buckets(table)
+    ]
+
+
+def health_lines(question: wire.Frame) -> list[list[str]]:
+    """What DESCRIBE EXTENDED says of it: name and text of each line."""
+    table = open_handle(question["table"], question["catalog"]["options"])
+    return [list(line) for line in summary(buckets(table))]
+
+
+QUESTIONS: Mapping[str, Callable[[wire.Frame], Any]] = {
+    "table_health": health,
+    "health_lines": health_lines,
+}

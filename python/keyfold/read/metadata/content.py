@@ -4,7 +4,6 @@ manifests.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +15,14 @@ from keyfold.layout import TableLayout
 from keyfold.read.metadata.declare import MetadataTable, columns
 from keyfold.read.metadata.text import compact, key_text, partition_text, row_text, shown
 from keyfold.read.paths import bucket_path
-from keyfold.storage.entries import APPEND_SOURCE, Bounds, LiveFile, Record, partition_batch
+from keyfold.storage.entries import (
+    APPEND_SOURCE,
+    Bounds,
+    LiveFile,
+    Record,
+    created_millis,
+    partition_batch,
+)
 from keyfold.storage.table import Table
 
 _SOURCES = {None: None, APPEND_SOURCE: "APPEND"}
@@ -59,7 +65,8 @@ class _File:
 
     @property
     def created(self) -> int | None:
-        return epoch_of_wall_clock(self.live.file["_CREATION_TIME"])
+        is_known = self.live.file["_CREATION_TIME"] is not None
+        return created_millis(self.live) if is_known else None
 
     @cached_property
     def stats(self) -> dict[str, tuple[Any, Any, int | None]]:
@@ -81,15 +88,6 @@ class _File:
 
 
 _UNKNOWN: Bounds = (None, None, None)
-
-
-def epoch_of_wall_clock(written: Any) -> int | None:
-    """Epoch millis of a creation time: Paimon stores the writer's local time as if it were UTC."""
-    if written is None:
-        return None
-    millis = written if isinstance(written, int) else int(written.timestamp() * 1000)
-    guess = millis // 1000 - time.localtime(millis // 1000).tm_gmtoff
-    return millis - time.localtime(guess).tm_gmtoff * 1000
 
 
 def _files(table: Table) -> Iterator[_File]:

@@ -1,8 +1,8 @@
 package keyfold.spark
 
 import org.apache.spark.sql.SparkSessionExtensions
-import org.apache.spark.sql.keyfold.{ColumnsOfFrame, ColumnsOfInsert, DescribeOurs, DialectParser}
-import org.apache.spark.sql.keyfold.{OrdinalStrategy, RowLevelCommands, UnqualifiedFunctions}
+import org.apache.spark.sql.keyfold.{ColumnsOfFrame, ColumnsOfInsert, DescribeHealth, DescribeOurs}
+import org.apache.spark.sql.keyfold.{DialectParser, OrdinalStrategy, RowLevelCommands, UnqualifiedFunctions}
 
 /** Driver side: `spark.sql.extensions = keyfold.spark.KeyfoldExtensions`. Python starts here already:
   * Spark makes the catalog only when the first statement names it.
@@ -13,6 +13,7 @@ final class KeyfoldExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectResolutionRule(_ => ColumnsOfInsert)
     extensions.injectHintResolutionRule(ColumnsOfFrame(_))
     extensions.injectPlannerStrategy(_ => OrdinalStrategy)
+    extensions.injectPlannerStrategy(_ => DescribeHealth)
     extensions.injectCheckRule(_ => RowLevelCommands)
     extensions.injectHintResolutionRule(DescribeOurs(_))
     UnqualifiedFunctions.inject(extensions)

@@ -1,0 +1,189 @@
+"""How the buckets of a table stand: runs, files, what a read costs, and what helps.
+
+A pure function of the live files and the options: nothing is read. Read amplification is the number
+of runs a key may lie in, averaged over the stored bytes: 1 where nothing overlaps, N where N runs
+hold the same keys. A point look-up opens as many files, a merge reads as many rows for each row it
+returns, at worst.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from keyfold.compact.pick import Rules
+from keyfold.compact.runs import BucketRun, bucket_runs
+from keyfold.options import TableOptions
+from keyfold.read.planner import keyed
+from keyfold.read.sections import KeyedFile, runs, sections
+from keyfold.storage.entries import LiveFile
+
+SMALL_FILES = 16  # so many files above level 0 are not worth a word, however small
+SMALL = 10  # a file is small below a tenth of target-file-size
+LARGE_BUCKET = 16 << 30
+FEW_BYTES = 8 << 20  # buckets this small on average are too many …
+MANY_BUCKETS = 16  # … when there are at least so many of them
+DELETES = 5  # a fifth of the rows is worth a full compaction
+SKEW = 4
+
+
+@dataclass(frozen=True)
+class Health:
+    """One bucket of one partition; `advice` is empty where there is nothing to do."""
+
+    partition: tuple[Any, ...]
+    bucket: int
+    runs: int
+    level0_files: int
+    files: int
+    bytes: int
+    rows: int
+    largest_file: int
+    delete_rows: int
+    read_amplification: float
+    advice: str
+
+    def to_json(self, shown: Callable[[tuple[Any, ...]], str | None]) -> dict[str, Any]:
+        """By the names that `table_health` returns; `shown` writes a partition as text."""
+        return {**self.__dict__, "partition": shown(self.partition)}
+
+
+def table_health(files: Sequence[LiveFile], options: TableOptions, table: str) -> list[Health]:
+    """Every bucket that has files, in order of partition and bucket. `table` is its name as
+    procedures take it.
+    """
+    by_place: dict[tuple[tuple[Any, ...], int], list[LiveFile]] = {}
+    for file in files:
+        by_place.setdefault((file.partition, file.bucket), []).append(file)
+    whole = _Whole.of(by_place, options, table)
+    ordered = sorted(by_place.items(), key=lambda item: (repr(item[0][0]), item[0][1]))
+    return [_health(place, found, whole) for place, found in ordered]
+
+
+@dataclass(frozen=True)
+class _Whole:
+    """What advice on a bucket needs to know of the table."""
+
+    options: TableOptions
+    rules: Rules
+    table: str
+    buckets: int
+    mean_bytes: float
+
+    @staticmethod
+    def of(places: dict[Any, list[LiveFile]], options: TableOptions, table: str) -> _Whole:
+        total = sum(file.size for files in places.values() for file in files)
+        mean = total / max(len(places), 1)
+        return _Whole(options, Rules.of(options), table, len(places), mean)
+
+    def compact(self, strategy: str) -> str:
+        """The statement that compacts."""
+        return f"CALL sys.compact(table => '{self.table}', compact_strategy => '{strategy}')"
+
+
+def _health(place: tuple[Any, int], files: Sequence[LiveFile], whole: _Whole) -> Health:
+    found = [keyed(file, whole.options) for file in files]
+    of_bucket = bucket_runs(found)
+    deletes = sum(file.delete_rows or 0 for file in files)
+    advice = "; ".join(_advice(files, of_bucket, deletes, whole))
+    return Health(
+        *place,
+        runs=len(of_bucket),
+        level0_files=sum(1 for file in files if file.level == 0),
+        files=len(files),
+        bytes=sum(file.size for file in files),
+        rows=sum(file.rows for file in files),
+        largest_file=max(file.size for file in files),
+        delete_rows=deletes,
+        read_amplification=round(amplification(found), 2),
+        advice=advice,
+    )
+
+
+def amplification(files: Sequence[KeyedFile]) -> float:
+    """The number of runs a key may lie in, averaged over bytes; 1.0 without files."""
+    weighted = total = 0
+    for section in sections(files):
+        size = sum(keyed.file.size for keyed in section)
+        weighted += size * len(runs(section))
+        total += size
+    return weighted / total if total else 1.0
+
+
+def _advice(
+    files: Sequence[LiveFile], found: Sequence[BucketRun], deletes: int, whole: _Whole
+) -> Iterator[str]:
+    """Sentences on what to do, the most useful first."""
+    size, rows = sum(file.size for file in files), sum(file.rows for file in files)
+    newer = len(found) - (1 if found[-1].level else 0)
+    if newer >= whole.rules.trigger and whole.options.write_only:
+        yield (
+            f"write-only, and no compaction for {newer} runs: run {whole.compact('full')} in a "
+            "job of its own, or unset write-only"
+        )
+    elif len(found) >= whole.rules.stop:
+        yield f"{len(found)} runs, more than writes work off: run {whole.compact('minor')}"
+    elif rows and deletes * DELETES >= rows:
+        share = 100 * deletes // rows
+        yield f"{share} % of the rows are deletes: run {whole.compact('full')} to drop them"
+    yield from _on_files(found, whole)
+    yield from _on_size(size, whole)
+
+
+def _on_files(found: Sequence[BucketRun], whole: _Whole) -> Iterator[str]:
+    compacted = [keyed.file.size for run in found if run.level for keyed in run.files]
+    target = whole.options.target_file_size
+    small = sum(1 for size in compacted if size * SMALL < target)
+    if small > SMALL_FILES:
+        yield (
+            f"small files: {small} below a tenth of target-file-size ({_size(target)}): run "
+            f"{whole.compact('full')}"
+        )
+
+
+def _on_size(size: int, whole: _Whole) -> Iterator[str]:
+    if size > LARGE_BUCKET:
+        yield (
+            f"{_size(size)} in one bucket: more buckets ('bucket' of a new table, filled by CREATE "
+            "TABLE … AS SELECT) let more tasks write it, and compact it in smaller steps"
+        )
+    elif whole.buckets >= MANY_BUCKETS and whole.mean_bytes < FEW_BYTES:
+        yield (
+            f"{whole.buckets} buckets of {_size(int(whole.mean_bytes))} on average: fewer buckets, "
+            "or coarser partitions, make fewer and larger files"
+        )
+    elif whole.buckets > 1 and size > max(SKEW * whole.mean_bytes, FEW_BYTES):
+        yield (
+            f"{size / whole.mean_bytes:.0f} times the mean of the buckets: some keys of bucket-key "
+            "hold most rows"
+        )
+
+
+def _size(size: float) -> str:
+    for unit in ("B", "KiB", "MiB"):
+        if size < 1024:
+            return f"{size:.0f} {unit}"
+        size /= 1024
+    return f"{size:.1f} GiB"
+
+
+def summary(found: Sequence[Health]) -> list[tuple[str, str]]:
+    """Name and text of the lines that DESCRIBE EXTENDED shows; none for a table without data."""
+    if not found:
+        return []
+    size = sum(health.bytes for health in found)
+    weighted = sum(health.read_amplification * health.bytes for health in found)
+    advised = [health for health in found if health.advice]
+    lines = [
+        ("Buckets", f"{len(found)} with data, the largest {_size(max(h.bytes for h in found))}"),
+        ("Files", f"{sum(h.files for h in found)}, {_size(size)}"),
+        ("Runs", f"{max(h.runs for h in found)} at most in a bucket"),
+        ("Read amplification", f"{weighted / size:.1f}"),
+    ]
+    if advised:
+        worst = max(advised, key=lambda health: (health.read_amplification, health.bytes))
+        lines.append(("Advice", f"{worst.advice} ({len(advised)} of {len(found)} buckets)"))
+    else:
+        lines.append(("Advice", "nothing to do"))
+    return lines
