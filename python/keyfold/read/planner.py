@@ -51,8 +51,8 @@ def plan(
 ) -> tuple[ScanSpec, list[Task], ScanReport]:
     """The scan of a table's snapshot, and what each of its tasks reads. All `filters` (predicate
     JSON) must hold; rows need checking again, except for those `enforced`. `options` may override
-    the split sizes; `cores` read at once. The option `read-optimized` leaves out all but the highest
-    level, as Paimon's `t$ro` does: nothing to merge, as old as the last full compaction.
+    the split sizes; `cores` read at once. The option `read-optimized` leaves out all but the
+    highest level, as Paimon's `t$ro` does: nothing to merge, as old as the last full compaction.
     """
     layout = table.layout
     overridden = {name: options[name] for name in _OPTIONS if name in options}
