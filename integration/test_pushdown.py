@@ -123,10 +123,10 @@ def plain(spark: SparkSession) -> str:
 
 def test_conditions_over_keys_are_not_checked_again(spark: SparkSession, plain: str) -> None:
     found = spark.sql(f"SELECT v FROM {plain} WHERE p = 1 AND id IN (1, 5, 400)")
-    assert "Filter" not in plan_of(found)
+    assert "Filter (" not in plan_of(found)
     assert rows_of(found) == ["(0.5,)", "(2.5,)"]
     by_value = spark.sql(f"SELECT id FROM {plain} WHERE v = 7.5")
-    assert "Filter" in plan_of(by_value)
+    assert "Filter (" in plan_of(by_value)
 
 
 @pytest.mark.parametrize(
