@@ -291,3 +291,72 @@ def test_a_driver_that_died_says_so_and_is_started_again(driver: Driver) -> None
     assert "SIGKILL" in first.log.read_text()
     assert eventually(lambda: not is_running(first.pid))
     assert driver.running.connect("driver").ask("warm") == {"ok": None}
+
+
+def metadata_rows(driver: Driver, name: str, *columns: str) -> tuple[Any, list[dict[str, Any]]]:
+    """The description of db.t$name, and its rows."""
+    ident = IDENT | {"table": f"t${name}"}
+    described = driver.ask("load_table", ident=ident)
+    asked = {"metadata": described["metadata"], "columns": list(columns), "zone": "+01:00"}
+    assert driver.ask("read_metadata", table=described["handle"], **asked) == {}
+    rows = driver.worker.rows().to_pylist()
+    assert driver.worker.receive() == {"ok": {}}
+    return described, rows
+
+
+def test_metadata_tables_come_as_arrow(driver: Driver) -> None:
+    handle = driver.create("p")["handle"]
+    for value in (1, 2):
+        driver.insert(handle, batch(("a", 1, value), ("b", value, None)))
+    described, rows = metadata_rows(driver, "buckets", "partition", "record_count")
+    assert [column["name"] for column in described["columns"]][:2] == ["partition", "bucket"]
+    assert (described["view"], described["name"]) == ("metadata", "keyfold.db.`t$buckets`")
+    assert rows == [{"partition": f"p={p}", "record_count": 2} for p in "ab"]
+    asked = {"metadata": "buckets", "columns": ["nope"], "zone": "UTC"}
+    refused = driver.refuse("read_metadata", table=described["handle"], **asked)
+    assert "$buckets has no column nope; it has partition" in refused["message"]
+    refused = driver.refuse("load_table", ident=IDENT | {"table": "t$nope"})
+    assert "there are $snapshots" in refused["message"]
+    assert driver.ask("load_table", ident=IDENT | {"table": "t$ro"})["view"] == "read-optimized"
+
+
+def test_metadata_keeps_the_snapshot_of_its_handle(driver: Driver) -> None:
+    handle = driver.create()["handle"]
+    driver.insert(handle, batch(("a", 1, 1)))
+    loaded = driver.ask("load_table", ident=IDENT)["handle"]
+    driver.insert(handle, batch(("a", 1, 2)))
+    for name, column in (("files", "bucket"), ("snapshots", "snapshot_id")):
+        asked = {"metadata": name, "columns": [column], "zone": "UTC"}
+        assert driver.ask("read_metadata", table=loaded, **asked) == {}
+        assert driver.worker.rows().num_rows == 1
+        driver.worker.receive()
+
+
+def test_health_by_question(driver: Driver) -> None:
+    handle = driver.create("p", **{"write-only": "true"})["handle"]
+    for value in range(6):
+        driver.insert(handle, batch(("a", 1, value)))
+    table = driver.ask("load_table", ident=IDENT)["handle"]
+    (found,) = driver.ask("table_health", table=table)
+    figures = {"partition": "p=a", "bucket": 0, "runs": 6, "level0_files": 6, "files": 6, "rows": 6}
+    assert figures.items() <= found.items()
+    assert found["read_amplification"] == 6.0
+    assert "CALL sys.compact(table => 'db.t'" in found["advice"]
+    lines = dict(driver.ask("health_lines", table=table))
+    assert lines["Read amplification"] == "6.0"
+
+
+def test_figures_of_a_read(driver: Driver) -> None:
+    handle = driver.create(**{"write-only": "true"})["handle"]
+    for value in range(3):
+        driver.insert(handle, batch(("a", 1, value), ("b", value, None)))
+    scan = driver.scan(driver.ask("load_table", ident=IDENT)["handle"])
+    assert {"files": 3, "files_skipped": 0}.items() <= scan["metrics"].items()
+    worker = driver.running.connect()
+    (splits,) = scan["tasks"]
+    worker.ask("read", scan=scan["scan"], splits=splits)
+    assert worker.rows().num_rows == 4
+    told = (worker.receive() or {})["ok"]["metrics"]
+    assert {"rows_in": 6, "rows_out": 4, "runs": 3, "files": 3}.items() <= told.items()
+    assert told["peak_bytes"] > 20 << 20
+    assert min(told[name] for name in ("decode_nanos", "merge_nanos", "arrow_bytes")) > 0
