@@ -12,6 +12,7 @@ from typing import Any
 from keyfold.journey import CommitMessage
 from keyfold.storage import commit
 from keyfold.storage.expire import Retention, expire
+from keyfold.storage.files import LocalFiles
 from keyfold.storage.table import Table
 from keyfold.worker.maintenance import directory_of
 from tests.storage import tables
@@ -95,3 +96,32 @@ def consume(found: Table, following: int, name: str = "c") -> None:
     folder = Path(found.layout.location) / "consumer"
     folder.mkdir(exist_ok=True)
     (folder / f"consumer-{name}").write_text(json.dumps({"nextSnapshot": following}))
+
+
+class Killed(BaseException):
+    """Stands for SIGKILL: nothing catches it."""
+
+
+class Mortal(LocalFiles):
+    """Files of a process that dies at its n-th removal."""
+
+    def __init__(self, lives: int) -> None:
+        object.__setattr__(self, "left", [lives])
+
+    def remove(self, path: str) -> None:
+        left: list[int] = self.left  # type: ignore[attr-defined]
+        if left[0] == 0:
+            raise Killed
+        left[0] -= 1
+        super().remove(path)
+
+
+def die(found: Table, removals: int) -> None:
+    """An expiry of all but the newest snapshot that is killed after so many removals."""
+    mortal = Table(
+        Mortal(removals), found.catalog, found.namespace, found.table, found.layout, None
+    )
+    try:
+        expired(mortal)
+    except Killed:
+        return

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keyfold.storage import commit
-from keyfold.storage.files import LocalFiles
 from keyfold.storage.retained import metadata, pins
 from keyfold.storage.table import Table
 from tests.storage import tables
@@ -20,6 +19,7 @@ from tests.storage.snapshots import (
     branch,
     consume,
     data_files,
+    die,
     expired,
     ids,
     make,
@@ -27,25 +27,6 @@ from tests.storage.snapshots import (
     overwrite,
     tag,
 )
-
-
-class Killed(BaseException):
-    """Stands for SIGKILL: nothing catches it."""
-
-
-class Mortal(LocalFiles):
-    """Files of a process that dies at its n-th removal."""
-
-    def __init__(self, lives: int) -> None:
-        object.__setattr__(self, "left", [lives])
-
-    def remove(self, path: str) -> None:
-        left: list[int] = self.left  # type: ignore[attr-defined]
-        if left[0] == 0:
-            raise Killed
-        left[0] -= 1
-        super().remove(path)
-
 
 # One step of a history: what is done, and a number for it.
 STEPS = st.lists(
@@ -94,16 +75,6 @@ def test_random_histories(tmp_path_factory: pytest.TempPathFactory, steps: Any) 
     shutil.rmtree(Path(found.layout.location) / "consumer", ignore_errors=True)
     expired(found)
     check_whole(found, exactly=True)
-
-
-def die(found: Table, removals: int) -> None:
-    mortal = Table(
-        Mortal(removals), found.catalog, found.namespace, found.table, found.layout, None
-    )
-    try:
-        expired(mortal)
-    except Killed:
-        return
 
 
 def upgrade(found: Table, number: int) -> None:

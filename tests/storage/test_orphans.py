@@ -17,6 +17,7 @@ from tests.storage.snapshots import (
     append,
     branch,
     data_files,
+    die,
     expired,
     live,
     manifest_files,
@@ -38,7 +39,7 @@ def lay(found: Table, name: str, age: float = 2 * DAY) -> str:
 
 def age_all(found: Table) -> None:
     """Whatever the table holds is two days old."""
-    for path in Path(found.layout.location).rglob("*"):
+    for path in Path(found.layout.location).glob("[!s]*/*"):
         os.utime(path, (time.time() - 2 * DAY,) * 2)
 
 
@@ -116,6 +117,22 @@ def test_tags_and_branches_use_files(tmp_path: Path) -> None:
     assert len(orphans(found)) > 1
     assert data_files(found) == live(found, 4)
     assert manifest_files(found) == metadata(found.manifests, found.snapshots.read(4))
+
+
+@pytest.mark.parametrize("removals", range(0, 14, 2))
+def test_a_dead_expiry_is_no_obstacle(tmp_path: Path, removals: int) -> None:
+    found = tables.table(tmp_path, tables.new_table(manifest__merge_min_count="2"))
+    for _ in range(5):
+        overwrite(found, tables.message(found))
+    die(found, removals)
+    age_all(found)
+    orphans(found)
+    latest = found.snapshots.read(5)
+    assert live(found, 5) <= data_files(found)
+    assert metadata(found.manifests, latest) <= manifest_files(found)
+    expired(found)
+    assert data_files(found) == live(found, 5)
+    assert manifest_files(found) == metadata(found.manifests, latest)
 
 
 def test_partitions_are_looked_through(tmp_path: Path) -> None:

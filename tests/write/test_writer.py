@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keyfold.errors import CorruptDataError, TableError
+from keyfold.errors import SnapshotExpiredError, TableError
 from keyfold.journey import ORDINAL, CommitMessage
 from keyfold.layout import TableLayout
 from keyfold.merge import fan_in
@@ -166,7 +166,7 @@ def test_renumbering_that_fails_leaves_no_new_file(
     messages = write(spec, harness.batches(found, [{"k": i} for i in range(50)]))
     gone = messages[1].files[0].name
     next(tmp_path.rglob(gone)).unlink()
-    with pytest.raises(CorruptDataError, match="is gone"):
+    with pytest.raises(SnapshotExpiredError, match="is gone"):
         renumber(spec, messages, 77)
     assert not list(tmp_path.rglob("*.parquet"))
 

@@ -8,14 +8,15 @@ keyfold or Paimon gives are looked at: what somebody else laid there stays.
 import re
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from keyfold.errors import CorruptDataError, TableError
 from keyfold.storage import folders
-from keyfold.storage.entries import ADD
+from keyfold.storage.entries import ADD, identifier
 from keyfold.storage.files import remove_tree
-from keyfold.storage.manifests import Manifests
-from keyfold.storage.retained import branches, metadata, pins
+from keyfold.storage.manifests import Identifier, Manifests
+from keyfold.storage.retained import branches, data_names, metadata, pins
 from keyfold.storage.table import Table
 
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
@@ -116,20 +117,69 @@ def _needed(table: Table) -> set[str]:
 
 def _read_needed(table: Table) -> set[str]:
     manifests, keeping = table.manifests, pins(table.files, table.layout.location)
-    own = [found for n in table.snapshots.ids() if (found := table.snapshots.find(n)) is not None]
+    numbers = sorted(table.snapshots.ids())
+    own = [found for n in numbers if (found := table.snapshots.find(n)) is not None]
+    entries = _Entries(manifests)
     needed: set[str] = set()
-    for snapshot in [*keeping.tags, *keeping.branched, *own]:
-        needed |= metadata(manifests, snapshot)
+    for snapshot in [*keeping.tags, *keeping.branched, *_oldest_whole(entries, own)]:
+        needed |= metadata(manifests, snapshot) | entries.live(snapshot)
+    for snapshot in own[1:]:  # what they hold besides, they have added
+        needed |= metadata(manifests, snapshot) | entries.added(snapshot.delta_manifest_list)
     for changelog in keeping.changelogs:
         needed |= metadata(manifests, changelog, may_lack_lists=True)
-    names: set[str] = set()
-    for path in needed:
-        if path.startswith("manifest/manifest-") and not path.startswith("manifest/manifest-list-"):
-            names |= _added(manifests, path.removeprefix("manifest/"))
-    return needed | names
+        needed |= data_names(manifests, changelog, may_lack_lists=True)
+    for snapshot in own:
+        if snapshot.changelog_manifest_list is not None:
+            needed |= entries.added(snapshot.changelog_manifest_list)
+    return needed
 
 
-def _added(manifests: Manifests, name: str) -> set[str]:
-    """Names of the files that a manifest adds; many are looked at, so none is kept decoded."""
-    files = [record["_FILE"] for record in manifests.records(name) if record["_KIND"] == ADD]
-    return {one for file in files for one in (file["_FILE_NAME"], *(file["_EXTRA_FILES"] or ()))}
+def _oldest_whole(entries: "_Entries", own: list[Any]) -> list[Any]:
+    """The first of the snapshots, after those are taken out that an expiry, killed since, has begun
+    to remove.
+    """
+    while len(own) > 1:
+        try:
+            metadata(entries.manifests, own[0])
+            entries.live(own[0])
+            break
+        except CorruptDataError as error:
+            if not isinstance(error.__cause__, FileNotFoundError):
+                raise
+            del own[0]
+    return own[:1]
+
+
+@dataclass(frozen=True)
+class _Entries:
+    """Names of the files that manifests add and delete, each manifest read once."""
+
+    manifests: Manifests
+    read: dict[str, tuple[dict[Identifier, set[str]], set[Identifier]]] = field(
+        default_factory=dict
+    )
+
+    def live(self, snapshot: Any) -> set[str]:
+        """Of the files a snapshot holds."""
+        listed = [self._of(record["_FILE_NAME"]) for record in self.manifests.listed(snapshot)]
+        gone = {found for _, deleted in listed for found in deleted}
+        held = (names for added, _ in listed for key, names in added.items() if key not in gone)
+        return {name for names in held for name in names}
+
+    def added(self, manifest_list: str) -> set[str]:
+        """Of the files that the manifests of a list add."""
+        listed = [self._of(r["_FILE_NAME"]) for r in self.manifests.records(manifest_list)]
+        return {name for added, _ in listed for names in added.values() for name in names}
+
+    def _of(self, manifest: str) -> tuple[dict[Identifier, set[str]], set[Identifier]]:
+        if manifest not in self.read:
+            added: dict[Identifier, set[str]] = {}
+            deleted: set[Identifier] = set()
+            for record in self.manifests.records(manifest):
+                file = record["_FILE"]
+                if record["_KIND"] == ADD:
+                    added[identifier(record)] = {file["_FILE_NAME"], *(file["_EXTRA_FILES"] or ())}
+                else:
+                    deleted.add(identifier(record))
+            self.read[manifest] = added, deleted
+        return self.read[manifest]
