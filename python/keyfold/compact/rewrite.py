@@ -105,7 +105,9 @@ class _Merging:
     def _rows(self, run: Run, size: int) -> Batches:
         # Rows of one number need no column of it: the merge gives them the greatest of the run.
         numbers = {number for file in run for number in (file.min_sequence, file.max_sequence)}
-        decide = self._plan.decide if self._plan.keeps_records else None
+        is_marked = any(file.is_marked for file in self._task.split.files)
+        decides = self._plan.keeps_records and not is_marked
+        decide = self._plan.decide if decides else None
         wanted = Wanted(self._plan.reads, len(numbers) > 1, decide=decide, batch_bytes=size)
         return self._read(run, wanted)
 
