@@ -25,9 +25,16 @@ _PROCESS = Path("/proc/self")
 class Meter:
     """The figures of one question. Times are exclusive: what an inner `metered` takes is not the
     outer one's, so that decode, merge and encode add up to no more than the time that passed.
+
+    `peak_bytes` is what the process held in RAM at most while the question was answered, memory
+    shared with the fork server included. Workers are used again and only the kernel sees every
+    byte, so it is exact where the question set a record of its process; below that record it is
+    the most that was held at the end of any timed block.
     """
 
     def __init__(self) -> None:
+        self._record = record_bytes()
+        self._held = resident_bytes()
         self._figures: dict[str, int] = {}
         self._lock = threading.Lock()
         self._nested = threading.local()
@@ -45,7 +52,11 @@ class Meter:
     def figures(self) -> dict[str, int]:
         """Every figure by name, as an answer's `metrics` hold them, with `peak_bytes`."""
         with self._lock:
-            return {**self._figures, "peak_bytes": peak_bytes()}
+            return {**self._figures, "peak_bytes": self._peak()}
+
+    def _peak(self) -> int:
+        record = record_bytes()
+        return record if record > self._record else max(self._held, resident_bytes())
 
     @contextmanager
     def timed(self, name: str) -> Iterator[None]:
@@ -58,6 +69,7 @@ class Meter:
         finally:
             passed = time.perf_counter_ns() - start
             self.count(f"{name}_nanos", passed - self._nested.nanos)
+            self._held = max(self._held, resident_bytes())
             self._nested.nanos = outer + passed
 
 
@@ -66,8 +78,7 @@ _CURRENT: ContextVar[Meter | None] = ContextVar("meter", default=None)
 
 @contextmanager
 def metering() -> Iterator[Meter]:
-    """A meter for what is done in this block; `peak_bytes` begins at what the process holds now."""
-    _forget_peak()
+    """A meter for what is done in this block."""
     meter = Meter()
     token = _CURRENT.set(meter)
     try:
@@ -113,10 +124,8 @@ def each(name: str, items: Iterator[Item]) -> Iterator[Item]:
         yield item  # type: ignore[misc]
 
 
-def peak_bytes() -> int:
-    """The most memory this process has held in RAM since its last question began (where the system
-    can't tell since when: since its start). Memory shared with the fork server is included.
-    """
+def record_bytes() -> int:
+    """The most memory this process has ever held in RAM."""
     with suppress(OSError):
         for line in (_PROCESS / "status").read_text(encoding="ascii").splitlines():
             if line.startswith("VmHWM:"):
@@ -125,7 +134,8 @@ def peak_bytes() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
-def _forget_peak() -> None:
-    """Workers are used again: let VmHWM begin anew (Linux 4.0 and later; else it stays)."""
+def resident_bytes() -> int:
+    """The memory this process holds in RAM now; 0 where only Linux could tell."""
     with suppress(OSError):
-        (_PROCESS / "clear_refs").write_text("5", encoding="ascii")
+        return int((_PROCESS / "statm").read_bytes().split()[1]) * resource.getpagesize()
+    return 0
