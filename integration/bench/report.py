@@ -12,7 +12,7 @@ from pathlib import Path
 
 from integration.bench import charts
 from integration.bench.cases import ENGINES, Settings
-from integration.bench.figures import NAMES, Figures
+from integration.bench.figures import NAMES, Figures, compared, differences
 from integration.bench.goals import goals
 from integration.bench.measure import Result
 from integration.bench.spark import HEAP
@@ -34,7 +34,7 @@ def write(
     docs.mkdir(parents=True, exist_ok=True)
     pictures = charts.draw(figures, settings, docs)
     sections = [
-        about(settings, command, took),
+        about(settings, command, took) + answered(figures),
         "## Goals\n",
         table(["", "goal", "measured", ""], [goal.cells() for goal in goals(figures, settings)]),
         "\n".join(failures(figures)),
@@ -75,8 +75,18 @@ def about(settings: Settings, command: Sequence[str], took: float) -> str:
 - A figure is the median of {settings.repeat} warm turns, then the least and the greatest in
   brackets; after the stroke stands the first turn, with files out of the page cache. No turn begins
   after {settings.budget:g} s of them: ¹ says that there was one warm turn, ² two, and so on.
-- Answers of all systems to one case were compared and are equal.
 """
+
+
+def answered(figures: Figures) -> str:
+    """What the comparison of answers found."""
+    wrong = differences(figures)
+    cases = sum(1 for _ in compared(figures.results.values()))
+    if wrong:
+        return "".join(f"- **Answers differ**: {sentence}\n" for sentence in wrong)
+    return (
+        f"- {cases} cases were answered by several systems: counts and sums of all columns agree.\n"
+    )
 
 
 def model() -> str:
