@@ -7,8 +7,10 @@ import pytest
 
 from keyfold.journey import WriteSpec
 from keyfold.storage import commit
+from keyfold.storage.table import Table
 from keyfold.worker.commit import abort_write, commit_write, plan_write
 from keyfold.write.writer import write
+from tests.concurrency import jobs
 from tests.read import harness
 from tests.storage import tables
 
@@ -50,3 +52,25 @@ def test_a_failed_commit_leaves_no_renumbered_file(
     abort_write(tied)
     assert len(seen[0]) == 1, "the tied file was renumbered"
     assert len(list(tmp_path.rglob("*.parquet"))) == 1
+
+
+def test_a_job_is_planned_again_where_its_snapshot_expires_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = str(tmp_path)
+    found = tables.table(tmp_path)
+    jobs.written(folder, [{"k": 1, "v": 1}])
+    original, passed = Table.check_writable, list[int]()
+
+    def overtaken(self: Table) -> None:
+        if not passed:
+            passed.append(1)
+            jobs.written(folder, [{"k": 2, "v": 2}], "overwrite")
+            jobs.expired(folder, 1)
+        original(self)
+
+    monkeypatch.setattr(Table, "check_writable", overtaken)
+    planned = jobs.Write(folder, [{"k": 3, "v": 3}])
+    assert planned.planned["snapshot"] == 2
+    assert planned.run().commit() == 3
+    assert jobs.rows_of(tables.reload(found)) == {2: 2, 3: 3}

@@ -16,6 +16,7 @@ from keyfold.storage import commit
 from keyfold.storage.table import Table, open_handle
 from keyfold.worker import code, maintenance
 from keyfold.worker.overwrite import Replaces, replaced_by
+from keyfold.worker.replanned import replanned
 from keyfold.worker.wire import Frame
 from keyfold.write import writer
 from keyfold.write.delete import delete_rows
@@ -25,6 +26,7 @@ from keyfold.write.targets import merge_mode, named_columns, write_option
 RANDOM_NUMBERS = 1 << 20
 
 
+@replanned
 def plan_write(question: Frame) -> dict[str, Any]:
     """The write of a new job, planned on the newest snapshot."""
     table = open_handle(question["table"], question["catalog"]["options"], latest=True)
@@ -127,6 +129,7 @@ def told(question: Frame) -> tuple[WriteSpec, Sequence[CommitMessage]]:
     return spec, [CommitMessage.from_json(message) for task in tasks for message in task]
 
 
+@replanned
 def delete_where(question: Frame) -> dict[str, Any]:
     """Remove the rows that satisfy all filters, predicates over key columns."""
     table = open_handle(question["table"], question["catalog"]["options"], latest=True)

@@ -25,10 +25,12 @@ from keyfold.storage.entries import partition_values
 from keyfold.storage.table import open_handle
 from keyfold.worker import code, maintenance
 from keyfold.worker.given import with_options
+from keyfold.worker.replanned import replanned
 from keyfold.worker.wire import Frame
 from keyfold.write.parquet import delete_files
 
 
+@replanned
 def plan_compaction(question: Frame) -> dict[str, Any]:
     """The steps of a compaction, each with its tasks; `skipped` says why there are none.
 
