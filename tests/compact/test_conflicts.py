@@ -110,6 +110,26 @@ def test_a_late_writer_is_renumbered_where_the_snapshots_are_expired(tmp_path: P
     assert told(found) == "+I 1 1"
 
 
+def test_an_attempt_that_lost_a_race_looks_at_what_won_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = made(tmp_path, FIRST, "+I 1 7")
+    job = written(found, parse(FIRST, "+I 1 1 | +I 2 2"), 50)
+    publish, raced = commit._publish, []
+
+    def lose_once(*args: Any) -> bool:
+        if not raced:
+            raced.append(True)
+            append(found, parse(FIRST, "+I 1 8"), 201)
+            assert compaction.compact(found)[0]["outcome"] == "committed"
+        return publish(*args)
+
+    monkeypatch.setattr(commit, "_publish", lose_once)
+    committed(found, *job)
+    assert (told(found), len(numbers(found))) == ("+I 1 7 | +I 2 2", 2)
+    assert data_files(found) >= live(found)
+
+
 def test_an_upgraded_file_was_merged_with_nothing(tmp_path: Path) -> None:
     found = made(tmp_path, FIRST, "+I 1 7")
     job = written(found, parse(FIRST, "+I 1 1"), 50)

@@ -240,8 +240,9 @@ def _in_order(
     passed = 0
     if change.kind == APPEND:
         passed = number_to_pass(table, change.planned, base, change.messages)
+    seen = None if base is None else base.id  # what matters to another attempt comes after it
     if not passed and not is_tied(change.messages, kept):
-        return change
+        return replace(change, planned=seen)
     if renumber is None:
         raise ConflictError(
             f"commit to table {table.layout.name}: a job committed meanwhile used the same "
@@ -250,8 +251,7 @@ def _in_order(
     highest = max([passed, *(file.max_sequence for file in live)])
     messages = renumber(change.messages, highest + 1 + random.randrange(RANDOM_NUMBERS))
     assert not is_tied(messages, kept)
-    # Above all that the base holds or has merged: what matters from here on comes after it.
-    return replace(change, messages=messages, planned=None if base is None else base.id)
+    return replace(change, messages=messages, planned=seen)
 
 
 def _records(

@@ -166,6 +166,8 @@ def number_to_pass(
         lowest = min((file.min_sequence for file in message.files), default=None)
         if lowest is not None:
             ours[place] = min(lowest, ours.get(place, lowest))
+    if not ours:
+        return 0
     passed = 0
     for snapshot_id in range((planned or 0) + 1, base.id + 1):
         snapshot = table.snapshots.find(snapshot_id)
