@@ -1,0 +1,57 @@
+"""Compaction, expiry and orphan removal by CALL, beside a job that writes all the while."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from integration.plans import assert_ours
+
+COMMITS = 25
+
+
+def test_procedures_beside_a_writer(
+    spark: SparkSession, warehouse: Path, fresh_name: Callable[[], str]
+) -> None:
+    name = fresh_name()
+    spark.sql(
+        f"CREATE TABLE {name} (k INT, n BIGINT, PRIMARY KEY (k) NOT ENFORCED) TBLPROPERTIES "
+        "('merge-engine' = 'aggregation', 'fields.n.aggregate-function' = 'sum', 'bucket' = '1', "
+        "'write-only' = 'true')"
+    )
+    done = threading.Event()
+    failures: list[BaseException] = []
+
+    def write() -> None:
+        try:
+            for _ in range(COMMITS):
+                spark.sql(f"INSERT INTO {name} SELECT id % 10, 1 FROM range(20)")
+        except BaseException as error:
+            failures.append(error)
+        finally:
+            done.set()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    statuses: set[str] = set()
+    while not done.wait(0.1):
+        rows = spark.sql(f"CALL keyfold.sys.compact(table => '{name}', compact_strategy => 'full')")
+        statuses |= {row.status for row in rows.collect()}
+        spark.sql(f"CALL keyfold.sys.expire_snapshots(table => '{name}', retain_max => 8)")
+    writer.join()
+    assert not failures, failures
+    assert "committed" in statuses
+    assert statuses <= {"committed", "conflict", "skipped"}
+    counted = assert_ours(spark.sql(f"SELECT k, n FROM {name} ORDER BY k")).collect()
+    assert [tuple(row) for row in counted] == [(k, 2 * COMMITS) for k in range(10)]
+    spark.sql(f"CALL keyfold.sys.expire_snapshots(table => '{name}', retain_max => 1)").collect()
+    folder = warehouse / "it.db" / name.rsplit(".", 1)[1]
+    assert len(list((folder / "snapshot").glob("snapshot-*"))) == 1
+    (listed,) = spark.sql(
+        f"CALL keyfold.sys.remove_orphan_files(table => '{name}', dry_run => true)"
+    ).collect()
+    assert (listed.deletedFileCount, listed.files) == (0, [])
+    assert spark.table(name).count() == 10
