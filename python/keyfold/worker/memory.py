@@ -23,7 +23,7 @@ LEAST = 96 << 20
 ALLOCATOR = {"ARROW_DEFAULT_MEMORY_POOL": "system"}
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
 _MOST_KEPT = 64 << 20
-_KEPT_PART = 8  # of the cap: free memory that malloc keeps; pieces of half of that are given back
+_KEPT_PART = 8  # of the cap is free memory that malloc keeps; pieces of an eighth of that go back
 
 
 def tune_allocator(allowed: int) -> None:
@@ -33,7 +33,7 @@ def tune_allocator(allowed: int) -> None:
         kept = min(_MOST_KEPT, allowed // _KEPT_PART)
         mallopt(_M_ARENA_MAX, 1)
         mallopt(_M_TRIM_THRESHOLD, kept)
-        mallopt(_M_MMAP_THRESHOLD, kept // 2)
+        mallopt(_M_MMAP_THRESHOLD, kept // 8)
 
 
 def cap(allowed: int | None) -> None:
