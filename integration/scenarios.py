@@ -227,6 +227,22 @@ def two_executors(folder: Path, argument: str) -> dict[str, Any]:
     return {"executors": hosts, "rows": [list(row) for row in rows]}
 
 
+def self_inserts(folder: Path, master: str) -> dict[str, Any]:
+    """INSERTs that read the table they write, each compacting it; then what a CALL finds to do."""
+    spark = sessions.start(folder, master, spark__executor__memory="512m", spark__cores__max="2")
+    spark.sql("CREATE NAMESPACE keyfold.s")
+    spark.sql(
+        "CREATE TABLE keyfold.s.t (k INT, n BIGINT, PRIMARY KEY (k) NOT ENFORCED) TBLPROPERTIES "
+        "('merge-engine' = 'aggregation', 'fields.n.aggregate-function' = 'sum', 'bucket' = '2')"
+    )
+    spark.sql("INSERT INTO keyfold.s.t SELECT CAST(id AS INT), 1 FROM range(20)")
+    for _ in range(8):
+        spark.sql("INSERT INTO keyfold.s.t SELECT * FROM keyfold.s.t")
+    steps = spark.sql("CALL keyfold.sys.compact('s.t')").collect()
+    rows = spark.sql("SELECT * FROM keyfold.s.t ORDER BY k").collect()
+    return {"rows": [list(row) for row in rows], "statuses": [step.status for step in steps]}
+
+
 def first_query(folder: Path, argument: str) -> dict[str, Any]:
     """The error, if any, of the first thing asked of the catalog; `argument` is JSON of confs."""
     confs = json.loads(argument or "{}")
@@ -301,7 +317,7 @@ def tell(answer: object) -> None:
 
 SCENARIOS: dict[str, Callable[[Path, str], object]] = {
     scenario.__name__: scenario
-    for scenario in (faults, linger, two_executors, first_query, questions, installed)
+    for scenario in (faults, linger, two_executors, self_inserts, first_query, questions, installed)
 }
 
 if __name__ == "__main__":

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from pyspark.errors import AnalysisException
@@ -150,3 +153,57 @@ def test_a_table_without_partitions_has_no_where(
             )
         ],
     )
+
+
+def written(spark: SparkSession, name: str, times: int) -> str:
+    """A table that only its CALLs keep in order."""
+    spark.sql(
+        f"CREATE TABLE {name} (k INT, v INT, PRIMARY KEY (k) NOT ENFORCED) "
+        "TBLPROPERTIES ('bucket' = '1', 'write-only' = 'true')"
+    )
+    for v in range(times):
+        spark.sql(f"INSERT INTO {name} VALUES (1, {v})")
+    return name
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "retain_max => 2, retain_min => 1",
+        "retain_min => 1, options => 'snapshot.num-retained.max=2,snapshot.num-retained.min=1'",
+        "retain_min => 2, older_than => current_timestamp() + INTERVAL 1 HOUR",
+        "retain_min => 1, older_than => '2999-01-01 00:00:00', max_deletes => 3",
+    ],
+)
+def test_snapshots_expire(
+    spark: SparkSession, warehouse: Path, fresh_name: Callable[[], str], arguments: str
+) -> None:
+    name = written(spark, fresh_name(), 5)
+    (row,) = spark.sql(f"CALL keyfold.sys.expire_snapshots('{name}', {arguments})").collect()
+    assert row.asDict() == {"deleted_snapshots_count": 3}
+    folder = warehouse / "it.db" / name.rpartition(".")[2] / "snapshot"
+    assert sorted(path.name for path in folder.glob("snapshot-*")) == ["snapshot-4", "snapshot-5"]
+    assert spark.table(name).collect() == [Row(k=1, v=4)]
+
+
+def test_orphans_are_named_and_then_removed(
+    spark: SparkSession, warehouse: Path, fresh_name: Callable[[], str]
+) -> None:
+    name = written(spark, fresh_name(), 2)
+    bucket = warehouse / "it.db" / name.rpartition(".")[2] / "bucket-0"
+    old, young = bucket / "data-old-0.parquet", bucket / "data-young-0.parquet"
+    for path in (old, young):
+        path.write_bytes(b"nobody's")
+    days_ago = time.time() - 3 * 86400
+    os.utime(old, (days_ago, days_ago))
+    (dry,) = spark.sql(f"CALL keyfold.sys.remove_orphan_files('{name}', dry_run => true)").collect()
+    assert (dry.deletedFileCount, dry.deletedFileTotalLenInBytes) == (1, len(b"nobody's"))
+    assert [Path(path).name for path in dry.files] == [old.name]
+    assert old.exists()
+    (done,) = spark.sql(f"CALL keyfold.sys.remove_orphan_files('{name}')").collect()
+    assert done == dry
+    assert (old.exists(), young.exists()) == (False, True)
+    call = f"CALL keyfold.sys.remove_orphan_files('{name}', older_than => '2999-01-01 00:00:00')"
+    with pytest.raises(AnalysisException, match="older"):
+        spark.sql(call)
+    assert spark.table(name).collect() == [Row(k=1, v=1)]
