@@ -32,6 +32,7 @@ class Deferred:
         self._row_bytes = row_bytes
         self._start = start
         self._places = places
+        self._rows: pa.RecordBatch | None = None
 
     @property
     def num_rows(self) -> int:
@@ -52,10 +53,13 @@ class Deferred:
         """A column by name, or a decoded one by its place in `schema`."""
         if isinstance(which, int) or self.schema.get_field_index(which) >= 0:
             return self._decided.column(which)
-        column = self._rest().column(which)
-        if self._places is not None:
-            return column.take(self._places)
-        return column.slice(self._start, self.num_rows)
+        if self._rows is None:
+            rest = self._rest()
+            if self._places is not None:
+                self._rows = rest.take(self._places)
+            else:
+                self._rows = rest.slice(self._start, self.num_rows)
+        return self._rows.column(which)
 
     def slice(self, start: int = 0, length: int | None = None) -> Deferred:
         """Rows from `start` on, at most `length`."""

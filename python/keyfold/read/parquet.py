@@ -135,13 +135,20 @@ class _Columns:
         names += [name for name in system if name != SEQUENCE or number is None]
         # A file that lacks every wanted column still says how many rows there are.
         self._names = names or [SEQUENCE]
+        # Most files hold what the table has: wide rows feel a step for each column.
+        same = all(source.stored == source.target.type for source in found)
+        self._is_plain = same and len(names) == len(self._schema) > 0
 
     def batches(self, groups: Sequence[int], rows: int) -> Iterator[pa.RecordBatch]:
         """The rows of some row groups, at most `rows` a batch."""
         for batch in self._opened.iter_batches(
             batch_size=rows, row_groups=groups, columns=self._names, use_threads=False
         ):
-            yield _adapted(batch, self.found, self._schema, self._number)
+            chosen = batch.select(self._names) if self._is_plain else None
+            if chosen is not None and chosen.schema.types == self._schema.types:
+                yield pa.RecordBatch.from_arrays(chosen.columns, schema=self._schema)
+            else:
+                yield _adapted(batch, self.found, self._schema, self._number)
 
     def rows(self, group: int) -> int:
         """How many rows a row group has."""
