@@ -14,6 +14,8 @@ from keyfold.journey import CommitMessage
 from keyfold.storage import commit
 from keyfold.storage.files import LocalFiles
 from keyfold.storage.table import Table
+from keyfold.write.writer import write
+from tests.read import harness
 from tests.storage import tables
 
 SPAWN = multiprocessing.get_context("spawn")
@@ -54,6 +56,25 @@ def test_keys_and_statistics_come_back(tmp_path: Path) -> None:
     assert (file.min_key, file.max_key) == ((-3,), (12,))
     assert file.key_stats == ((-3, 12, 0),)
     assert file.value_stats(found.layout) == {"k": (-3, 12, 0), "v": (-3, 12, 0)}
+
+
+@pytest.mark.parametrize(
+    ("narrow", "wide", "value"), [("float", "double", 1.5), ("long", "decimal(38,2)", 7)]
+)
+def test_statistics_are_stored_by_the_schema_that_a_job_wrote_by(
+    tmp_path: Path, narrow: str, wide: str, value: Any
+) -> None:
+    columns = tables.column("k"), tables.column("v", narrow)
+    found = tables.table(tmp_path, tables.new_table(*columns, bucket="1"))
+    spec = harness.job(found.layout)
+    messages = write(spec, harness.batches(found.layout, [{"k": 1, "v": value}]))
+    change = {"change": "update_column_type", "name": "v", "type": wide}
+    tables.catalog(tmp_path).alter_table(["default"], "t", [change])
+    commit.append(tables.reload(found), spec, messages)
+    (file,) = tables.reload(found).live_files()
+    assert file.schema_id == 0
+    assert file.value_stats(found.layout)["v"] == (value, value, 0)
+    assert harness.rows(found) == [{"k": 1, "v": value}]
 
 
 def test_an_empty_append_makes_no_snapshot(tmp_path: Path) -> None:

@@ -259,10 +259,11 @@ def _records(
 ) -> tuple[list[Record], list[Record]]:
     """What is taken away and what is added."""
     deleted = [f.deleted() for f in live if change.replaced is not None and change.replaced(f)]
+    # A job planned before an ALTER wrote by the schema of then, which its statistics are read by.
     ours = [
         record
         for message in change.messages
-        for record in added(table.layout, table.shapes, message)
+        for record in added(table.schema, table.shapes, message)
     ]
     if change.rewrites or change.compaction is not None:
         ours = [rewritten(record) for record in ours]

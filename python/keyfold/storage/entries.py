@@ -7,7 +7,7 @@ engine stored in them survives our merging of manifests.
 import datetime
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -240,8 +240,12 @@ def identifier(record: Record) -> tuple[Any, ...]:
 # ---- from written files to records ----
 
 
-def added(layout: TableLayout, shapes: RowShapes, message: CommitMessage) -> list[Record]:
-    """The manifest records that add the files of one message."""
+def added(
+    schema: Callable[[int], TableLayout], shapes: RowShapes, message: CommitMessage
+) -> list[Record]:
+    """The manifest records that add the files of one message; `schema` gives the layout that a
+    file was written by.
+    """
     partition = shapes.partition.encode(partition_values(message.partition))
     return [
         {
@@ -250,7 +254,7 @@ def added(layout: TableLayout, shapes: RowShapes, message: CommitMessage) -> lis
             "_PARTITION": partition,
             "_BUCKET": message.bucket,
             "_TOTAL_BUCKETS": message.total_buckets,
-            "_FILE": _file_record(layout, shapes, file),
+            "_FILE": _file_record(schema(file.schema_id), shapes, file),
         }
         for file in message.files
     ]
