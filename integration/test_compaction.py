@@ -29,10 +29,14 @@ TRIGGER, TOP = 5, 5
 
 
 def create(
-    spark: SparkSession, name: str, *options: str, columns: str = "v BIGINT, w STRING"
+    spark: SparkSession,
+    name: str,
+    *options: str,
+    columns: str = "v BIGINT, w STRING",
+    buckets: int = 1,
 ) -> str:
-    """A table of one bucket with the key k."""
-    given = ", ".join(["'bucket' = '1'", *filter(None, options)])
+    """A table with the key k."""
+    given = ", ".join([f"'bucket' = '{buckets}'", *filter(None, options)])
     spark.sql(
         f"CREATE TABLE {name} (k INT, {columns}, PRIMARY KEY (k) NOT ENFORCED) "
         f"TBLPROPERTIES ({given})"

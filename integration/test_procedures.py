@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -191,7 +192,7 @@ def test_orphans_are_named_and_then_removed(
 ) -> None:
     name = written(spark, fresh_name(), 2)
     bucket = warehouse / "it.db" / name.rpartition(".")[2] / "bucket-0"
-    old, young = bucket / "data-old-0.parquet", bucket / "data-young-0.parquet"
+    old, young = (bucket / f"data-{uuid.uuid4()}-0.parquet" for _ in range(2))
     for path in (old, young):
         path.write_bytes(b"nobody's")
     days_ago = time.time() - 3 * 86400

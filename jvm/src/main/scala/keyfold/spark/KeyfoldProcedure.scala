@@ -7,8 +7,7 @@ import scala.jdk.CollectionConverters._
 import com.fasterxml.jackson.databind.JsonNode
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.util.GenericArrayData
-import org.apache.spark.sql.connector.catalog.procedures.{BoundProcedure, ProcedureParameter}
-import org.apache.spark.sql.connector.catalog.procedures.{SimpleProcedure, UnboundProcedure}
+import org.apache.spark.sql.connector.catalog.procedures.{BoundProcedure, ProcedureParameter, UnboundProcedure}
 import org.apache.spark.sql.connector.read.{LocalScan, Scan}
 import org.apache.spark.sql.keyfold.{Refusal, TableNames}
 import org.apache.spark.sql.types._
@@ -17,24 +16,25 @@ import org.apache.spark.unsafe.types.UTF8String
 /** Driver side: one procedure about one table, its first argument: parameters, the columns of its result, and
   * what it does. Rows are JSON objects by column name.
   */
-abstract class KeyfoldProcedure(override val name: String, override val description: String, catalog: KeyfoldCatalog)
-    extends SimpleProcedure {
+abstract class KeyfoldProcedure(override val name: String, purpose: String, catalog: KeyfoldCatalog)
+    extends UnboundProcedure {
 
   /** What follows `table`; all may be left out. */
   protected def optional: Seq[(String, DataType, String)]
   protected def result: StructType
   protected def call(table: KeyfoldTable, arguments: Arguments): Seq[JsonNode]
 
-  override def isDeterministic: Boolean = false
-  override def parameters(): Array[ProcedureParameter] = declared(StringType)
-  override def call(input: InternalRow): JavaIterator[Scan] = call(parameters().toSeq, input)
+  /** With the parameters, which DESCRIBE shows of a SimpleProcedure alone: that is bound from the start, and
+    * Spark 4.2 then refuses arguments that it resolves a round later, as `current_timestamp() - …`.
+    */
+  override def description(): String = {
+    val shown = declared(StringType).map(parameter => s"${parameter.name} ${parameter.dataType.sql}")
+    s"$purpose (${shown.mkString(", ")})"
+  }
 
   /** `options` are a map where an argument is one, else a text. */
   override final def bind(input: StructType): BoundProcedure =
-    input.fields.map(_.dataType).collectFirst { case map: MapType => declared(map) } match {
-      case Some(withMap) => new Bound(withMap)
-      case None => this
-    }
+    new Bound(declared(input.fields.map(_.dataType).collectFirst { case map: MapType => map }.getOrElse(StringType)))
 
   private final class Bound(override val parameters: Array[ProcedureParameter]) extends BoundProcedure {
     override def name(): String = KeyfoldProcedure.this.name
