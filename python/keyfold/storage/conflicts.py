@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 from keyfold.errors import ConflictError, CorruptDataError, TableError
-from keyfold.journey import CommitMessage, FileAtLevel, Merged
+from keyfold.journey import MARKED_SUFFIX, CommitMessage, FileAtLevel, FileMeta, Merged
 from keyfold.options import KEEPING
 from keyfold.storage.entries import LiveFile, Record, identifier, partition_values
 from keyfold.storage.table import Table
@@ -129,8 +129,19 @@ def check_compaction(table: Table, found: Compaction, live: Sequence[LiveFile]) 
     others = [file for file in bucket.values() if not found.takes(file)]
     for one in found.merged:
         files = [bucket[file] for file in one.files]
-        if table.options.merge_engine not in KEEPING or any(f.delete_rows != 0 for f in files):
-            _check_order(table, one, files, others)
+        needs_order = table.options.merge_engine not in KEEPING or any(map(_is_more, files))
+        _check_order(table, one, files, others if needs_order else filter(_is_marked, others))
+
+
+def _is_more(file: LiveFile) -> bool:
+    """Whether the file's rows are more than whole records that go by their numbers: a delete or a
+    row that was merged from marked ones does not stand for what it was merged from.
+    """
+    return file.delete_rows != 0 or _is_marked(file)
+
+
+def _is_marked(file: LiveFile | FileMeta) -> bool:
+    return file.name.endswith(MARKED_SUFFIX)
 
 
 def _check_order(
@@ -156,7 +167,7 @@ def number_to_pass(
     `planned` merged later ones of their bucket; 0 where none did.
 
     An engine that keeps whole records goes by their numbers wherever they stand, unless a delete
-    may be gone.
+    or a mark may be gone, or ours are marked.
     """
     if base is None or table.options.snapshot_ordering:
         return 0
@@ -168,13 +179,14 @@ def number_to_pass(
             ours[place] = min(lowest, ours.get(place, lowest))
     if not ours:
         return 0
-    passed = 0
+    is_marked = any(_is_marked(file) for message in messages for file in message.files)
+    keeps, passed = table.options.merge_engine in KEEPING and not is_marked, 0
     for snapshot_id in range((planned or 0) + 1, base.id + 1):
         snapshot = table.snapshots.find(snapshot_id)
         if snapshot is not None and snapshot.commit_kind != COMPACT:
             continue
         try:
-            taken = None if snapshot is None else _taken_away(table, snapshot)
+            taken = None if snapshot is None else _taken_away(table, snapshot, keeps=keeps)
         except CorruptDataError as error:
             if not isinstance(error.__cause__, FileNotFoundError):
                 raise
@@ -186,16 +198,17 @@ def number_to_pass(
     return passed
 
 
-def _taken_away(table: Table, snapshot: Any) -> Mapping[Place, int]:
-    """The greatest number of the files a compaction merged, by bucket, where order matters."""
+def _taken_away(table: Table, snapshot: Any, *, keeps: bool) -> Mapping[Place, int]:
+    """The greatest number of the files a compaction merged, by bucket, where order matters: not
+    that of whole records which the engine `keeps`.
+    """
     found: dict[Place, int] = {}
-    keeps = table.options.merge_engine in KEEPING
     for deleted, moved in _changes(table, snapshot):
         for record in deleted:
             file = LiveFile(
                 record, table.shapes.partition.decode(record["_PARTITION"]), table.shapes
             )
-            if file.name in moved or (keeps and file.delete_rows == 0):
+            if file.name in moved or (keeps and not _is_more(file)):
                 continue
             place = file.partition, file.bucket
             found[place] = max(file.max_sequence, found.get(place, 0))
