@@ -12,7 +12,7 @@ since 1.1, of Spark, Trino and pypaimon know all of it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -30,11 +30,19 @@ _LEAST_SHORTER = 20  # lengths stand apart where that makes a text a twentieth s
 _INT64_DIGITS = 18
 
 
-def writer_settings(options: TableOptions, schema: pa.Schema, first: pa.Table) -> dict[str, Any]:
-    """Arguments of ParquetWriter for a file whose first rows are `first`."""
+def writer_settings(
+    options: TableOptions, schema: pa.Schema, first: pa.Table, long: Collection[str] = ()
+) -> dict[str, Any]:
+    """Arguments of ParquetWriter for a file whose first rows are `first`; of `long` columns neither
+    statistics nor samples are taken.
+    """
     repeated = [
-        field.name for field in schema if _may_repeat(field.type) and _repeats(first[field.name])
+        field.name
+        for field in schema
+        if field.name not in long and _may_repeat(field.type) and _repeats(first[field.name])
     ]
+    # Statistics are named by leaf; nobody asks for those below the top.
+    known = [f.name for f in schema if f.name not in long and not pa.types.is_nested(f.type)]
     encoding = {field.name: "DELTA_BINARY_PACKED" for field in schema if _is_whole(field.type)}
     settings = {
         "compression": options.file_compression,
@@ -44,9 +52,9 @@ def writer_settings(options: TableOptions, schema: pa.Schema, first: pa.Table) -
         "store_decimal_as_integer": True,
         "store_schema": False,
         "data_page_version": "1.0",
-        "write_statistics": True,
+        "write_statistics": known if long else True,
     }
-    if len(first) < _TRIED_ROWS or options.file_compression == "none":
+    if long or len(first) < _TRIED_ROWS or options.file_compression == "none":
         return settings
     return settings | _tried(settings, first.slice(0, _TRIED_ROWS), repeated)
 

@@ -27,6 +27,7 @@ from keyfold.types import is_atomic
 from keyfold.write.durable import Flush
 from keyfold.write.encoding import writer_settings
 from keyfold.write.groups import regrouped
+from keyfold.write.long import long_columns
 from keyfold.write.schema import KEY_PREFIX, file_schema
 from keyfold.write.stats import as_batch, collect
 
@@ -63,13 +64,14 @@ def write_files(
     try:
         for chunk, rows in regrouped(batches, target.options.row_group_rows):
             is_marked = any(map(has_marks, chunk.to_batches()))
-            if open_file is not None and is_marked and not open_file.is_marked:
+            long = long_columns(chunk)
+            if open_file is not None and not open_file.takes(is_marked, long):
                 metas.append(open_file.close())
                 open_file = None
             schema = schemas[is_marked if open_file is None else open_file.is_marked]
             table = _stored(chunk, schema, sequence)
             if open_file is None:
-                open_file = _OpenFile(target, schema, table, is_marked)
+                open_file = _OpenFile(target, schema, table, is_marked, long)
             open_file.write(table, rows)
             if open_file.size >= target.options.target_file_size:
                 metas.append(open_file.close())
@@ -93,7 +95,14 @@ def delete_files(store: Store, directory: str, files: Iterable[FileMeta]) -> Non
 class _OpenFile:
     """A data file being written."""
 
-    def __init__(self, target: Target, schema: pa.Schema, first: pa.Table, is_marked: bool) -> None:
+    def __init__(
+        self,
+        target: Target,
+        schema: pa.Schema,
+        first: pa.Table,
+        is_marked: bool,
+        long: frozenset[str],
+    ) -> None:
         self._target = target
         self._schema = schema
         self.is_marked = is_marked
@@ -101,9 +110,13 @@ class _OpenFile:
         self._sink = create(target.store, self._path)
         is_synced = target.options.sync_files and target.store.filesystem is None
         self._flush = Flush(local_path(self._path)) if is_synced else None
-        settings = writer_settings(target.options, schema, first)
+        # The `_KEY_` copy of a long key is as long.
+        self._long = long
+        names = {f.name for f in schema if f.name.removeprefix(KEY_PREFIX) in long}
+        settings = writer_settings(target.options, schema, first, names)
         self._writer = pq.ParquetWriter(self._sink, schema, **settings)
         self._deletes = 0
+        self._nulls = dict.fromkeys(names, 0)
         self._sequence: tuple[int, int] | None = None
         self._first: pa.Table | None = None
         self._last: pa.Table | None = None
@@ -117,6 +130,10 @@ class _OpenFile:
         """Bytes written so far."""
         return int(self._sink.tell())
 
+    def takes(self, is_marked: bool, long: frozenset[str]) -> bool:
+        """Whether rows with or without marks, with these long columns, may go to this file."""
+        return self.is_marked >= is_marked and self._long >= long
+
     @metered("encode")
     def write(self, table: pa.Table, row_group_rows: int) -> None:
         """Append row groups."""
@@ -124,6 +141,8 @@ class _OpenFile:
         if self._flush is not None:
             self._flush.begin(self.size)
         self._deletes += _count_deletes(table[KIND])
+        for name in self._nulls:
+            self._nulls[name] += table[name].null_count
         keys = table.select(list(self._target.layout.key))
         self._first = keys.slice(0, 1) if self._first is None else self._first
         self._last = keys.slice(len(keys) - 1)
@@ -170,7 +189,9 @@ class _OpenFile:
             key_stats=as_batch(key_ranges, keys),
             value_stats=as_batch(ranges, [column.arrow_field for column in atomic]),
             key_nulls=tuple(r.nulls for r in key_ranges),
-            value_nulls=tuple(r.nulls for r in ranges),
+            value_nulls=tuple(
+                self._nulls.get(c.name, r.nulls) for c, r in zip(atomic, ranges, strict=True)
+            ),
             value_stats_columns=tuple(column.name for column in atomic),
         )
 
