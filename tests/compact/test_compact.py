@@ -6,7 +6,10 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pytest
+
 from keyfold.authored import shipping
+from keyfold.errors import TableError
 from keyfold.journey import MARKED_SUFFIX
 from keyfold.storage import commit
 from keyfold.storage.table import Table
@@ -123,3 +126,27 @@ def test_a_compaction_reads_what_older_schemas_wrote(tmp_path: Path) -> None:
     compaction.compact(table)
     assert {f.schema_id for f in tables.reload(table).live_files()} == {table.layout.schema_id}
     assert harness.rows(table) == before
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"sequence.field": "v"},
+        {"ignore-delete": "true"},
+        {"table.delete.behavior": "ignore"},
+        {"merge-engine": "aggregation"},
+        {"fields.v.aggregate-function": "sum"},
+        {"bucket": "7"},
+    ],
+)
+def test_options_of_a_call_do_not_change_what_rows_are(
+    tmp_path: Path, given: dict[str, str]
+) -> None:
+    table = made(tmp_path)
+    for value in range(2):
+        harness.upsert(table, [{"k": 1, "v": value}])
+    with pytest.raises(TableError, match="it decides what the table's rows are"):
+        compaction.plan(table, options=given)
+    files = {"target-file-size": "1 kb", "num-levels": "7", "write-only": "true", "bucket": "1"}
+    (step,) = compaction.plan(table, options=files)["steps"]
+    assert step["level"] == 6
