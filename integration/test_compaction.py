@@ -94,7 +94,7 @@ def test_write_only_tables_are_left_alone(
     (step,) = compact(spark, name)
     assert (step.status, step.files_before, step.files_after) == ("committed", 9, 1)
     assert (step.rows_before, step.rows_after) == (45, spark.table(name).count())
-    assert (step.partition, step.bucket, step.level) == ("", 0, TOP)
+    assert (step.partition, step.bucket, step.level) == (None, 0, TOP)
     assert [again.status for again in compact(spark, name)] == ["skipped"]
 
 
@@ -139,6 +139,25 @@ def test_partitions_and_bytes_bound_the_work(
     assert [step.status for step in rest] == ["committed"]
     assert {part[0].partition, rest[0].partition} == {"p=0", "p=3"}
     assert rows(spark, name) == before
+
+
+def test_partitions_are_shown_as_they_are_named(
+    spark: SparkSession, fresh_name: Callable[[], str]
+) -> None:
+    name = fresh_name()
+    spark.sql(
+        f"CREATE TABLE {name} (p STRING, d DATE, k INT, PRIMARY KEY (p, d, k) NOT ENFORCED) "
+        "PARTITIONED BY (p, d) TBLPROPERTIES ('bucket' = '1', 'write-only' = 'true')"
+    )
+    for k in (1, 2):
+        spark.sql(f"INSERT INTO {name} VALUES ('it''s', DATE '2024-01-31', {k})")
+    (step,) = compact(spark, name, ", dry_run => true")
+    assert step.partition == "p=it's/d=2024-01-31"
+    again = step.partition.replace("'", "''").replace("/", ",")
+    (step,) = compact(spark, name, f", partitions => '{again}'")
+    assert step.status == "committed"
+    rows = [*compact(spark, name, ", partitions => 'p=none'")]
+    assert [row.message for row in rows] == ["no partition that holds rows is among those named"]
 
 
 def test_a_bucket_is_cut_into_tasks_and_the_job_says_what_it_is(

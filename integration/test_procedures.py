@@ -48,6 +48,8 @@ def test_they_are_listed_and_described(spark: SparkSession) -> None:
     assert spark.sql("SHOW PROCEDURES IN keyfold.it").collect() == []
     lines = [row[0] for row in spark.sql("DESCRIBE PROCEDURE keyfold.sys.compact").collect()]
     assert any("max_bytes" in line and "BIGINT" in line for line in lines), lines
+    lines = [row[0] for row in spark.sql("DESCRIBE PROCEDURE keyfold.sys.nope").collect()]
+    assert any("no procedure keyfold.sys.nope" in line for line in lines), lines
 
 
 @pytest.mark.parametrize(
@@ -126,10 +128,16 @@ def test_an_unknown_option_is_refused(spark: SparkSession) -> None:
         ("compact(table => 'it.upkeep', options => 'num-levels')", "expected name=value"),
         ("compact(table => 'it.upkeep', bogus => 1)", "bogus"),
         ("compact()", "table"),
-        ("compact(table => NULL)", "table is NULL"),
+        ("compact(table => NULL)", "table is NULL or empty"),
+        ("compact(table => '')", "table is NULL or empty"),
+        ("compact('it.upkeep', options => 'merge-engine=first-row')", "for one call"),
+        ("compact('it.upkeep', options => map('bucket', 7))", "for one call"),
+        ("compact('it.upkeep', max_bytes => -1)", "max_bytes is -1; expected 1 or more"),
+        ("expire_snapshots('it.upkeep', max_deletes => 0)", "max_deletes is 0"),
+        ("expire_snapshots('it.upkeep', options => 'sequence.field=v')", "for one call"),
         ("compact(table => 'it.nothing')", "cannot be found"),
         ("compact(table => 'spark_catalog.it.t')", "of catalog spark_catalog"),
-        ("compress(table => 'it.upkeep')", "no procedure compress: keyfold.sys has compact, "),
+        ("compress(table => 'it.upkeep')", "no procedure keyfold.sys.compress: keyfold.sys has "),
     ],
 )
 def test_what_is_wrong_is_said(spark: SparkSession, call: str, said: str) -> None:

@@ -2,12 +2,16 @@
 translated, at CREATE and where stored options are parsed.
 """
 
+import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from keyfold import fluss_options
-from keyfold.errors import TableError
-from keyfold.option_table import FIELD_ALIASES, OPTIONS
+from keyfold.errors import NotSupportedError, TableError
+from keyfold.option_table import FIELD_ALIASES, FIELD_OPTIONS, OPTIONS
+from keyfold.paimon_options import PAIMON_OPTIONS
+
+TAG_PREFIX = "keyfold.tag."
 
 # Options whose values are column names.
 NAMING = (
@@ -85,3 +89,33 @@ def _stored_name(name: str) -> str:
     if match is not None:
         return f"fields.{match[1]}.{FIELD_ALIASES[match[2].lower()]}"
     return ALIASES.get(name, name)
+
+
+def unknown_option(table: str, name: str) -> TableError | NotSupportedError:
+    """The error for a name we lack: known to Paimon, or unknown with the nearest known name."""
+    if name in PAIMON_OPTIONS:
+        return _known_to_paimon(table, name)
+    if name in fluss_options.OPTIONS:
+        return NotSupportedError(
+            f"option {name} of table {table} is known to Fluss but not supported here"
+        )
+    near = difflib.get_close_matches(name.lower(), _nearby_names(name), 1, 0.6)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    return TableError(
+        f"option {name} of table {table} is unknown{hint} "
+        f"(names that begin with {TAG_PREFIX} are free for your own tags)"
+    )
+
+
+def _known_to_paimon(table: str, name: str) -> NotSupportedError:
+    return NotSupportedError(
+        f"option {name} of table {table} is known to Paimon but not supported here"
+    )
+
+
+def _nearby_names(name: str) -> Iterable[str]:
+    known = [*(option.name for option in OPTIONS), *ALIASES, "primary-key"]
+    match = re.match(r"^fields\.([^.]+)\.", name)
+    return known + [
+        f"fields.{match[1] if match else '<column>'}.{suffix}" for suffix in FIELD_OPTIONS
+    ]

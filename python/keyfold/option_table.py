@@ -96,7 +96,7 @@ OPTIONS: tuple[Option, ...] = (
            "Number of sorted runs of a bucket at which some are merged."),
     Option("num-sorted-run.stop-trigger", "compaction_stop_trigger", whole(1), None,
            "Number of sorted runs at which a write merges them whatever that takes; 3 more than "
-           "the compaction trigger when not named."),
+           "the compaction trigger when not named, never less than it."),
     Option("num-levels", "levels", whole(2, 100), None,
            "Number of levels; 1 more than the compaction trigger when not named."),
     Option("compaction.size-ratio", "compaction_size_ratio", whole(0), "1",

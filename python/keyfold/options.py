@@ -4,16 +4,22 @@ Spellings of Fluss and older Paimon are translated by `normalize`. `check_create
 unknown or not supported; `parse` passes over unknown names, for tables other engines made.
 """
 
-import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 from keyfold import fluss_options, types
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.layout import TableLayout
-from keyfold.option_names import ALIASES, FIELD, FIELD_NAMING, NAMING, normalize
+from keyfold.option_names import (
+    FIELD,
+    FIELD_NAMING,
+    NAMING,
+    TAG_PREFIX,
+    normalize,
+    unknown_option,
+)
 from keyfold.option_table import (
     DEFAULT_BUCKETS,
     FIELD_DEFAULT_AGGREGATE,
@@ -23,7 +29,6 @@ from keyfold.option_table import (
     Option,
 )
 from keyfold.option_values import names
-from keyfold.paimon_options import PAIMON_OPTIONS
 
 __all__ = [
     "DEFAULT_BUCKETS",
@@ -49,7 +54,6 @@ __all__ = [
     "parse",
 ]
 
-TAG_PREFIX = "keyfold.tag."
 DEFAULT_PREFIX = "keyfold.default."
 
 # Engines under which an INSERT of some columns leaves the others alone.
@@ -174,11 +178,7 @@ def check_create(layout: TableLayout) -> None:
             "dynamic and postpone buckets are not supported"
         )
     _check_columns(layout, options)
-    if options.snapshots_at_most < options.snapshots_at_least:
-        raise TableError(
-            f"table {layout.name}: snapshot.num-retained.max ({options.snapshots_at_most}) must "
-            f"not be less than snapshot.num-retained.min ({options.snapshots_at_least})"
-        )
+    _check_retention(layout, options)
 
 
 def _check_first_row(layout: TableLayout) -> None:
@@ -202,7 +202,23 @@ def check_change(before: TableLayout, after: TableLayout) -> None:
     for name, text in after.options.items():
         if before.options.get(name) != text:
             check_option(after, name, text)
-    _check_columns(after, parse(after))
+    options, old = parse(after), parse(before)
+    _check_columns(after, options)
+    if _retained(options) != _retained(old):
+        _check_retention(after, options)
+
+
+def _retained(options: TableOptions) -> tuple[int, int]:
+    return options.snapshots_at_least, options.snapshots_at_most
+
+
+def _check_retention(layout: TableLayout, options: TableOptions) -> None:
+    least, most = _retained(options)
+    if most < least:
+        raise TableError(
+            f"table {layout.name}: snapshot.num-retained.max ({most}) must not be less than "
+            f"snapshot.num-retained.min ({least}); set both"
+        )
 
 
 def check_option(layout: TableLayout, name: str, text: str) -> None:
@@ -249,36 +265,6 @@ def _check_field(layout: TableLayout, option: str, column: str) -> None:
         f"option {option} of table {layout.name}: Field {column} can not be found in table "
         f"schema. It has {', '.join(own.name for own in layout.columns)}"
     )
-
-
-def unknown_option(table: str, name: str) -> TableError | NotSupportedError:
-    """The error for a name we lack: known to Paimon, or unknown with the nearest known name."""
-    if name in PAIMON_OPTIONS:
-        return _known_to_paimon(table, name)
-    if name in fluss_options.OPTIONS:
-        return NotSupportedError(
-            f"option {name} of table {table} is known to Fluss but not supported here"
-        )
-    near = difflib.get_close_matches(name.lower(), _nearby_names(name), 1, 0.6)
-    hint = f"; did you mean {near[0]}?" if near else ""
-    return TableError(
-        f"option {name} of table {table} is unknown{hint} "
-        f"(names that begin with {TAG_PREFIX} are free for your own tags)"
-    )
-
-
-def _known_to_paimon(table: str, name: str) -> NotSupportedError:
-    return NotSupportedError(
-        f"option {name} of table {table} is known to Paimon but not supported here"
-    )
-
-
-def _nearby_names(name: str) -> Iterable[str]:
-    known = [*_BY_NAME, *ALIASES, "primary-key"]
-    match = re.match(r"^fields\.([^.]+)\.", name)
-    return known + [
-        f"fields.{match[1] if match else '<column>'}.{suffix}" for suffix in FIELD_OPTIONS
-    ]
 
 
 def _check_key(layout: TableLayout) -> None:

@@ -4,6 +4,7 @@ It stands once in the repository, in gradle.properties; the build writes it into
 metadata and into the jar.
 """
 
+import sys
 from functools import cache
 from importlib import metadata
 
@@ -19,6 +20,7 @@ def package_version() -> str:
         return metadata.version("keyfold")
     except metadata.PackageNotFoundError:
         raise EnvironmentMismatchError(
-            "keyfold can be imported but is not installed, so its version is unknown; "
-            "install it with pip (from a clone: pip install --editable .)"
+            f"{sys.executable} can import keyfold, but has it not installed, so its version is "
+            "unknown; install it there with pip (from a clone: pip install --editable .), or name "
+            "another Python: spark.keyfold.python, spark.keyfold.driver.python"
         ) from None

@@ -48,7 +48,8 @@ def partitions(table: Table, **asked: Any) -> set[str]:
     return {step["partition"] for step in compaction.plan(table, **asked)["steps"]}
 
 
-ALL = {f"p={p}/d={d}" for p in (1, 2) for d in ("__DEFAULT_PARTITION__", 0, 1)}
+DAYS = ("__DEFAULT_PARTITION__", "1970-01-01", "1970-01-02")
+ALL = {f"p={p}/d={d}" for p in (1, 2) for d in DAYS}
 
 
 @pytest.mark.parametrize(
@@ -57,8 +58,8 @@ ALL = {f"p={p}/d={d}" for p in (1, 2) for d in ("__DEFAULT_PARTITION__", 0, 1)}
         (None, ALL),
         (" ", ALL),
         ("p=1", {name for name in ALL if name.startswith("p=1")}),
-        ("p=1,d=1970-01-02", {"p=1/d=1"}),
-        ("p=1, d=1970-01-02; p=2,d=1970-01-01", {"p=1/d=1", "p=2/d=0"}),
+        ("p=1,d=1970-01-02", {"p=1/d=1970-01-02"}),
+        ("p=1, d=1970-01-02; p=2,d=1970-01-01", {"p=1/d=1970-01-02", "p=2/d=1970-01-01"}),
         ("d=__DEFAULT_PARTITION__", {name for name in ALL if "DEFAULT" in name}),
         ("p=3", set()),
     ],
@@ -70,7 +71,7 @@ def test_partitions_are_named_as_in_paimon(tmp_path: Path, text: str, expected: 
 def test_a_condition_takes_partitions(tmp_path: Path) -> None:
     table = partitioned(tmp_path)
     found = partitions(table, where=[harness.where(">", "p", 1)], partitions="d=1970-01-01")
-    assert found == {"p=2/d=0"}
+    assert found == {"p=2/d=1970-01-01"}
     with pytest.raises(NotSupportedError, match="a condition takes partition columns"):
         partitions(table, where=[harness.where(">", "k", 1)])
 
@@ -84,6 +85,10 @@ def test_a_condition_takes_partitions(tmp_path: Path) -> None:
         ({"strategy": "most"}, "compact_strategy is full or minor, found 'most'"),
         ({"options": {"compaction.size-ration": "1"}}, "did you mean compaction.size-ratio"),
         ({"options": {"num-levels": "one"}}, "expected a whole number from 2 to 100"),
+        ({"options": {"merge-engine": "first-row"}}, "merge-engine can't be given for one call"),
+        ({"options": {"bucket": "7"}}, "bucket can't be given for one call"),
+        ({"options": {"fields.k.aggregate-function": "sum"}}, "can't be given for one call"),
+        ({"max_bytes": 0}, "max_bytes is 0; expected 1 or more"),
     ],
 )
 def test_what_is_asked_wrongly_is_refused(
@@ -92,6 +97,17 @@ def test_what_is_asked_wrongly_is_refused(
     table = partitioned(tmp_path)
     with pytest.raises(TableError, match=message):
         compaction.plan(table, **asked)
+
+
+def test_what_a_call_leaves_alone_is_said_why(tmp_path: Path) -> None:
+    table = partitioned(tmp_path)
+    skipped = compaction.plan(table, partitions="p=3")["skipped"]
+    assert skipped == "no partition that holds rows is among those named"
+    assert (
+        compaction.plan(table, max_bytes=1)["skipped"] == "no bucket needs merging within 1 bytes"
+    )
+    compaction.compact(table)
+    assert compaction.plan(table, partitions="p=1")["skipped"] == "no bucket needs merging"
 
 
 # ---- after a write ----

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from keyfold.errors import TableError
 from keyfold.read import reader
 from keyfold.read.predicates import columns_of
 from keyfold.storage.table import Table
@@ -180,3 +181,12 @@ def test_no_columns_still_count_rows(tmp_path: Path) -> None:
 def test_an_empty_table_has_no_splits(tmp_path: Path) -> None:
     _, splits, report = harness.planned(tables.table(tmp_path))
     assert (splits, report.rows, report.snapshot) == ([], 0, None)
+
+
+def test_read_optimized_is_true_or_false(tmp_path: Path) -> None:
+    found = tables.table(tmp_path)
+    harness.upsert(found, [{"k": 1, "v": 1}])
+    assert harness.rows(found, read_optimized="True") == []
+    assert len(harness.rows(found, read_optimized="false")) == 1
+    with pytest.raises(TableError, match="read-optimized: expected true or false, found 'yes'"):
+        harness.planned(found, read_optimized="yes")

@@ -55,6 +55,17 @@ def test_properties(tmp_path: Path) -> None:
     assert cleared.layout.comment is None
 
 
+def test_what_is_retained_must_agree(tmp_path: Path) -> None:
+    found = with_data(tmp_path)
+    most, least = put("snapshot.num-retained.max", "3"), put("snapshot.num-retained.min", "2")
+    refused = r"num-retained.max \(3\) must not be less than snapshot.num-retained.min \(10\)"
+    with pytest.raises(KeyfoldError, match=refused):
+        alter(found, most)
+    assert alter(found, least, most).options.snapshots_at_most == 3
+    with pytest.raises(KeyfoldError, match=refused):
+        alter(found, drop("snapshot.num-retained.min"))
+
+
 def test_columns_are_placed_and_numbered(tmp_path: Path) -> None:
     found = with_data(tmp_path)
     struct = {"type": "struct", "fields": [{"name": "x", "type": "integer", "nullable": True}]}

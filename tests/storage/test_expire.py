@@ -96,6 +96,8 @@ def test_least_and_most_must_agree(tmp_path: Path) -> None:
     found = make(tmp_path)
     with pytest.raises(TableError, match="at least 5 and at most 2"):
         expired(found, at_least=5, at_most=2)
+    with pytest.raises(TableError, match="max_deletes is -3; expected 1 or more"):
+        expired(found, limit=-3)
 
 
 def test_a_tag_keeps_its_files(tmp_path: Path) -> None:

@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from keyfold import types
+from keyfold.errors import TableError
 from keyfold.journey import Aggregate, Json, ScanSpec, SchemaColumns, Split
 from keyfold.layout import TableLayout
+from keyfold.option_values import boolean
 from keyfold.options import TableOptions, parse
 from keyfold.read.condition import check_condition
 from keyfold.read.prune import Pruning, pruning
@@ -61,7 +63,7 @@ def plan(
     chosen = pruning(layout, settings, filters)
     total = table.live_files()
     files = files_to_read(table, chosen)
-    if options.get(READ_OPTIMIZED, "").lower() == "true":
+    if _is_read_optimized(layout, options):
         top = (settings.levels or settings.compaction_trigger + 1) - 1
         files = [file for file in files if file.level >= top]
     places = list(_sections(layout, settings, chosen, files))
@@ -90,6 +92,17 @@ def plan(
         snapshot=table.snapshot_id,
     )
     return scan, found, report
+
+
+def _is_read_optimized(layout: TableLayout, options: Mapping[str, str]) -> bool:
+    text = options.get(READ_OPTIMIZED, "false")
+    try:
+        return boolean(text)
+    except ValueError as error:
+        raise TableError(
+            f"reading table {layout.name}: option {READ_OPTIMIZED}: expected {error}, found "
+            f"'{text}'"
+        ) from None
 
 
 def _is_merged(section: KeyedSection) -> bool:

@@ -65,6 +65,11 @@ class Retention:
         if "at_most" in given and "at_least" not in given:
             given["at_least"] = min(kept.at_least, given["at_most"])
         found = replace(kept, **given)
+        if found.limit < 1:
+            raise TableError(
+                f"expiry of table {table.layout.name}: max_deletes is {found.limit}; expected 1 or "
+                "more"
+            )
         if not 1 <= found.at_least <= found.at_most:
             raise TableError(
                 f"expiry of table {table.layout.name}: of snapshots, at least {found.at_least} "

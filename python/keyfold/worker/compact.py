@@ -18,7 +18,8 @@ from keyfold.journey import CommitMessage, batch_from_text
 from keyfold.layout import TableLayout
 from keyfold.merge.plan import plan
 from keyfold.read.files import store_of
-from keyfold.read.paths import bucket_path, partition_parts
+from keyfold.read.metadata.text import partition_text
+from keyfold.read.paths import bucket_path
 from keyfold.storage import commit
 from keyfold.storage.conflicts import Compaction
 from keyfold.storage.entries import partition_values
@@ -47,20 +48,26 @@ def plan_compaction(question: Frame) -> dict[str, Any]:
     if strategy == planner.AUTO and table.options.write_only:
         return _skipped("the table is write-only")
     plan(table.layout, table.layout.arrow_schema.names)  # refuses here what this session lacks
-    touched = asked.get("touched")
+    touched, most = asked.get("touched"), asked.get("max_bytes")
+    if most is not None and most < 1:
+        raise TableError(
+            f"compaction of table {table.layout.name}: max_bytes is {most}; expected 1 or more"
+        )
+    partitions = chosen(table.layout, asked.get("partitions"), asked.get("where") or ())
     spec, steps = planner.plan(
         table,
         Asked(
             strategy,
-            chosen(table.layout, asked.get("partitions"), asked.get("where") or ()),
-            asked.get("max_bytes"),
+            partitions,
+            most,
             None if touched is None else frozenset(_place(*place) for place in touched),
             max(1, asked.get("parallelism") or os.cpu_count() or 1),
         ),
     )
+    if not steps and partitions is not None and not table.live_files(partition_filter=partitions):
+        return _skipped("no partition that holds rows is among those named")
     if not steps:
-        limit = asked.get("max_bytes")
-        within = "" if limit is None else f" within {limit} bytes"
+        within = "" if most is None else f" within {most} bytes"
         return _skipped(f"no bucket needs merging{within}")
     own = {"handle": question["table"], **code.needed(question, table.layout)}
     described = [_described(table.layout, step) for step in steps]
@@ -85,8 +92,7 @@ def _place(partition: str | None, bucket: int) -> planner.Place:
 
 def _described(layout: TableLayout, planned: PlannedStep) -> dict[str, Any]:
     step = planned.step
-    values = [] if step.partition is None else [c[0].as_py() for c in step.partition.columns]
-    partition = "/".join(partition_parts(layout, values)) if values else ""
+    partition = partition_text(layout, partition_values(step.partition))
     where = f"{partition}/bucket-{step.bucket}" if partition else f"bucket-{step.bucket}"
     return {
         "step": step.to_json(),

@@ -54,7 +54,7 @@ abstract class KeyfoldProcedure(override val name: String, purpose: String, cata
 
   private def call(parameters: Seq[ProcedureParameter], input: InternalRow): JavaIterator[Scan] = {
     val arguments = new Arguments(name, parameters, input)
-    val named = arguments.text("table").getOrElse(throw Refusal(s"$name: table is NULL"))
+    val named = arguments.text("table").getOrElse(throw Refusal(s"$name: table is NULL or empty"))
     JavaList.of[Scan](ProcedureResult(result, call(table(named), arguments))).iterator
   }
 
@@ -70,8 +70,8 @@ object KeyfoldProcedure {
 
 /** Driver side: a procedure that does not exist, and says which do. */
 final class NoProcedure(override val name: String, known: String) extends UnboundProcedure {
-  override def bind(input: StructType): BoundProcedure =
-    throw Refusal(s"there is no procedure $name: $known")
+  override def description(): String = s"there is no procedure $name: $known"
+  override def bind(input: StructType): BoundProcedure = throw Refusal(description())
 }
 
 /** Driver side: the arguments of a call by name; None for NULL. */

@@ -18,7 +18,8 @@ trait KeyfoldProcedures extends ProcedureCatalog { this: KeyfoldCatalog =>
   /** Spark would hide the reason why there is none, but not what its binding says. */
   override def loadProcedure(ident: Identifier): UnboundProcedure =
     procedures.find(one => isSystem(ident.namespace) && one.name.equalsIgnoreCase(ident.name))
-      .getOrElse(new NoProcedure(ident.name, s"${name()}.sys has ${procedures.map(_.name).mkString(", ")}"))
+      .getOrElse(new NoProcedure(Names.shown(name() +: ident.namespace.toSeq :+ ident.name),
+        s"${name()}.sys has ${procedures.map(_.name).mkString(", ")}"))
 
   private def isSystem(namespace: Array[String]): Boolean =
     namespace.isEmpty || namespace.sameElements(KeyfoldProcedures.System)
