@@ -58,14 +58,16 @@ def tables(spark: SparkSession, request: pytest.FixtureRequest, pytestconfig: An
         low = 0 if draw.random() < 0.5 else 1000 * (job + 1)
         rows = {found[:2]: found for found in (row(draw, low) for _ in range(200))}
         values = ", ".join(
-            f"({p}, {i}, {literal(s)}, {literal(f)}, {n or 'NULL'}, TIMESTAMP {literal(t)}, {literal(k)})"
+            f"({p}, {i}, {literal(s)}, {literal(f)}, {n or 'NULL'}, TIMESTAMP {literal(t)}, "
+            f"{literal(k)})"
             for p, i, s, f, n, t, k in rows.values()
         )
         spark.sql(f"INSERT INTO {name} VALUES {values}")
         model |= rows
     left = [found for found in model.values() if found[-1] == "+I"]
     values = ", ".join(
-        f"({p}, {i}L, {literal(s)}, {literal(f)}, CAST({n or 'NULL'} AS DECIMAL(12, 2)), TIMESTAMP {literal(t)})"
+        f"({p}, {i}L, {literal(s)}, {literal(f)}, CAST({n or 'NULL'} AS DECIMAL(12, 2)), "
+        f"TIMESTAMP {literal(t)})"
         for p, i, s, f, n, t, _ in left
     )
     spark.sql(f"SELECT * FROM VALUES {values} AS v({READ})").createOrReplaceTempView("plain")

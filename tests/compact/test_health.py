@@ -51,7 +51,7 @@ def file(low: int, high: int, level: int = 0, size: int = 100 * MIB, **more: Any
 def health(*files: LiveFile, **options: str) -> list[Health]:
     named = {name.replace("__", ".").replace("_", "-"): text for name, text in options.items()}
     layout = replace(LAYOUT, options={**LAYOUT.options, **named})
-    return table_health(files, parse(layout), "n.t")
+    return table_health(files, parse(layout), "CALL c.sys.compact(table => 'n.t'")
 
 
 def one(*files: LiveFile, **options: str) -> Health:
@@ -79,7 +79,7 @@ def test_runs_apart_cost_one() -> None:
     assert (found.runs, found.read_amplification, found.advice) == (4, 1.0, "")
 
 
-CALL = "CALL sys.compact(table => 'n.t', compact_strategy => "
+CALL = "CALL c.sys.compact(table => 'n.t', compact_strategy => "
 
 
 def base(**more: Any) -> LiveFile:

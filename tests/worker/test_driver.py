@@ -341,7 +341,7 @@ def test_health_by_question(driver: Driver) -> None:
     figures = {"partition": "p=a", "bucket": 0, "runs": 6, "level0_files": 6, "files": 6, "rows": 6}
     assert figures.items() <= found.items()
     assert found["read_amplification"] == 6.0
-    assert "CALL sys.compact(table => 'db.t'" in found["advice"]
+    assert "CALL keyfold.sys.compact(table => 'db.t'" in found["advice"]
     lines = dict(driver.ask("health_lines", table=table))
     assert lines["Read amplification"] == "6.0"
 

@@ -49,14 +49,14 @@ class Health:
         return {**self.__dict__, "partition": shown(self.partition)}
 
 
-def table_health(files: Sequence[LiveFile], options: TableOptions, table: str) -> list[Health]:
-    """Every bucket that has files, in order of partition and bucket. `table` is its name as
-    procedures take it.
+def table_health(files: Sequence[LiveFile], options: TableOptions, call: str) -> list[Health]:
+    """Every bucket that has files, in order of partition and bucket. `call` begins the statement
+    that compacts the table, behind which other arguments follow.
     """
     by_place: dict[tuple[tuple[Any, ...], int], list[LiveFile]] = {}
     for file in files:
         by_place.setdefault((file.partition, file.bucket), []).append(file)
-    whole = _Whole.of(by_place, options, table)
+    whole = _Whole.of(by_place, options, call)
     ordered = sorted(by_place.items(), key=lambda item: (repr(item[0][0]), item[0][1]))
     return [_health(place, found, whole) for place, found in ordered]
 
@@ -67,19 +67,19 @@ class _Whole:
 
     options: TableOptions
     rules: Rules
-    table: str
+    call: str
     buckets: int
     mean_bytes: float
 
     @staticmethod
-    def of(places: dict[Any, list[LiveFile]], options: TableOptions, table: str) -> _Whole:
+    def of(places: dict[Any, list[LiveFile]], options: TableOptions, call: str) -> _Whole:
         total = sum(file.size for files in places.values() for file in files)
         mean = total / max(len(places), 1)
-        return _Whole(options, Rules.of(options), table, len(places), mean)
+        return _Whole(options, Rules.of(options), call, len(places), mean)
 
     def compact(self, strategy: str) -> str:
         """The statement that compacts."""
-        return f"CALL sys.compact(table => '{self.table}', compact_strategy => '{strategy}')"
+        return f"{self.call}, compact_strategy => '{strategy}')"
 
 
 def _health(place: tuple[Any, int], files: Sequence[LiveFile], whole: _Whole) -> Health:

@@ -85,10 +85,11 @@ def answer(channel: Channel, question: wire.Frame) -> None:
     channel.send({"ok": {}})
 
 
-def buckets(table: Table) -> list[Health]:
-    """How the buckets stand at the snapshot of the handle."""
-    name = sql_name(table.namespace, table.table)
-    return table_health(table.live_files(), table.options, name)
+def buckets(question: wire.Frame, table: Table) -> list[Health]:
+    """How the buckets stand at the snapshot of the handle; what helps can be run as it stands."""
+    name = sql_name(table.namespace, table.table).replace("'", "''")
+    call = f"CALL {sql_name(question['catalog']['name'])}.sys.compact(table => '{name}'"
+    return table_health(table.live_files(), table.options, call)
 
 
 def health(question: wire.Frame) -> list[dict[str, Any]]:
@@ -96,14 +97,15 @@ def health(question: wire.Frame) -> list[dict[str, Any]]:
     table = open_handle(question["table"], question["catalog"]["options"])
     layout = table.layout
     return [
-        found.to_json(lambda values: partition_text(layout, values)) for found in buckets(table)
+        found.to_json(lambda values: partition_text(layout, values))
+        for found in buckets(question, table)
     ]
 
 
 def health_lines(question: wire.Frame) -> list[list[str]]:
     """What DESCRIBE EXTENDED says of it: name and text of each line."""
     table = open_handle(question["table"], question["catalog"]["options"])
-    return [list(line) for line in summary(buckets(table))]
+    return [list(line) for line in summary(buckets(question, table))]
 
 
 QUESTIONS: Mapping[str, Callable[[wire.Frame], Any]] = {
