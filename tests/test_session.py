@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import keyfold
-from keyfold import session
+from keyfold import doctor, session
 from keyfold.errors import EnvironmentMismatchError
 
 JAR = str(session.jar_path())
@@ -206,6 +206,13 @@ def test_doctor_finds_nothing_wrong_here() -> None:
     assert done.returncode == 0, done.stdout
     assert "WRONG" not in done.stdout
     assert JAR in done.stdout
+
+
+def test_doctor_holds_workers_against_the_machine() -> None:
+    fits, tight = doctor.memory(8, 4 << 30), doctor.memory(9, 4 << 30)
+    assert (fits.remedy, fits.found[:17]) == (None, "4.0 GiB, 8 cores;")
+    assert tight.remedy is not None
+    assert "spark.keyfold.worker.memory" in tight.remedy
 
 
 def test_warmup_says_where() -> None:

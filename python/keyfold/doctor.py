@@ -1,5 +1,6 @@
 """`python -m keyfold doctor`: what this interpreter has, and what stops keyfold from working."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -46,6 +47,7 @@ def examine() -> Iterator[Finding]:
     yield from (package(name) for name in PACKAGES)
     yield pyspark()
     yield java()
+    yield memory(os.cpu_count() or 1, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     yield attempt("kernel cache", kernel_cache)
 
 
@@ -93,6 +95,18 @@ def java() -> Finding:
     if version is None or int(version.group(1)) < JAVA:
         return Finding("java", said.partition("\n")[0], f"Spark 4.2 needs Java {JAVA}")
     return Finding("java", f"{version.group(1)} at {path}")
+
+
+def memory(cores: int, machine: int) -> Finding:
+    """Whether a worker for each core fits into the machine, whose bytes are given."""
+    worker = import_module("keyfold.budget").DEFAULT
+    found = (
+        f"{machine / (1 << 30):.1f} GiB, {cores} cores; a worker takes up to {worker >> 20} MiB "
+        "unless spark.keyfold.worker.memory says otherwise"
+    )
+    tight = cores * worker > machine
+    remedy = "set spark.keyfold.worker.memory (at least 96m), or give Spark fewer cores"
+    return Finding("memory", found, remedy if tight else None)
 
 
 def kernel_cache() -> str:
