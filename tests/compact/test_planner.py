@@ -85,7 +85,7 @@ def test_a_condition_takes_partitions(tmp_path: Path) -> None:
         ({"strategy": "most"}, "compact_strategy is full or minor, found 'most'"),
         ({"options": {"compaction.size-ration": "1"}}, "did you mean compaction.size-ratio"),
         ({"options": {"num-levels": "one"}}, "expected a whole number from 2 to 100"),
-        ({"options": {"merge-engine": "first-row"}}, "option merge-engine .* can't be given for one call"),
+        ({"options": {"merge-engine": "first-row"}}, "merge-engine .* can't be given for one"),
         ({"options": {"bucket": "7"}}, "option bucket .* can't be given for one call"),
         ({"options": {"fields.k.aggregate-function": "sum"}}, "can't be given for one call"),
         ({"max_bytes": 0}, "max_bytes is 0; expected 1 or more"),
