@@ -74,6 +74,9 @@ def test_a_condition_takes_partitions(tmp_path: Path) -> None:
     assert found == {"p=2/d=1970-01-01"}
     with pytest.raises(NotSupportedError, match="a condition takes partition columns"):
         partitions(table, where=[harness.where(">", "k", 1)])
+    for undecided in (harness.where("LIKE", "p", 1), harness.where("=", "p", "1", type="string")):
+        with pytest.raises(NotSupportedError, match="with constants of their type; found"):
+            partitions(table, where=[harness.where("<", "p", 0), undecided])
 
 
 @pytest.mark.parametrize(

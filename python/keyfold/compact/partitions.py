@@ -12,7 +12,7 @@ from keyfold.journey import Json
 from keyfold.layout import TableLayout
 from keyfold.read.describe import describe
 from keyfold.read.paths import DEFAULT_PARTITION
-from keyfold.read.predicates import columns_of, conjuncts, may_be_true
+from keyfold.read.predicates import Ranges, columns_of, conjuncts, may_be_true
 from keyfold.read.prune import partition_ranges
 from keyfold.storage.entries import values_of
 from keyfold.types import to_arrow
@@ -41,9 +41,21 @@ def chosen(
         is_named = not named or any(
             all(by_name[name] == value for name, value in one.items()) for one in named
         )
-        return is_named and all(may_be_true(predicate, ranges) for predicate in predicates)
+        held = [_holds(layout, one, ranges) for one in predicates]  # each, for its error
+        return is_named and all(held)
 
     return takes
+
+
+def _holds(layout: TableLayout, predicate: Json, ranges: Ranges) -> bool:
+    """Whether a condition is true of one partition, whose values are all known."""
+    holds = may_be_true(predicate, ranges)
+    if holds and may_be_true({"op": "NOT", "args": [predicate]}, ranges):
+        raise NotSupportedError(
+            f"compaction of table {layout.name}: compare partition columns with constants of their "
+            f"type; found {describe(predicate)}"
+        )
+    return holds
 
 
 def _check(layout: TableLayout, predicate: Json) -> None:
