@@ -165,6 +165,16 @@ def test_a_crash_leaves_its_stack(running: Server) -> None:
     assert "(SIGSEGV)" in worker.log.read_text()
 
 
+@pytest.mark.parametrize("number", [signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS])
+def test_a_worker_that_may_have_run_out_of_memory_names_the_option(
+    running: Server, number: int
+) -> None:
+    worker = running.connect(memory=128 << 20)
+    os.kill(worker.pid, number)
+    assert worker.receive() is None
+    assert worker.log.read_text().splitlines()[-1].endswith("raise spark.keyfold.worker.memory")
+
+
 def test_a_reader_that_leaves_frees_its_worker(running: Server, tmp_path: Path) -> None:
     table = tables.layout(tmp_path)
     worker = running.connect()

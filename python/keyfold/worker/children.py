@@ -80,7 +80,8 @@ class Children:
         keep = status != 0 and (bool(dead.connections) or dead.outlives_peers)
         if keep:
             with self.directory.log(dead.pid).open("a") as log:
-                log.write(fate.sentence(dead.pid, status) + "\n")
+                capped = not dead.outlives_peers
+                log.write(fate.sentence(dead.pid, status, is_capped=capped) + "\n")
         self.directory.forget(dead.pid, keep_log=keep)
         for connection in tuple(dead.connections):
             self._detach(dead, connection)

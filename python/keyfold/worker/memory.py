@@ -6,6 +6,7 @@ number means the same whichever libraries are loaded.
 """
 
 import ctypes
+import errno
 import os
 import resource
 
@@ -15,6 +16,9 @@ from keyfold.worker.wire import describe
 
 OPTION = "spark.keyfold.worker.memory"
 LEAST = 96 << 20
+# What says that memory ran out without being a MemoryError: Python's threads, C++, zstd.
+_OTHER_WORDS = ("can't start new thread", "bad_alloc", "not enough memory")
+_LAST_WORDS = 8 << 20  # on top of the cap, to tell that it was reached
 
 # Arrow takes its memory from malloc: mimalloc and jemalloc never give address space back, so that
 # under a limit on it they run out with half of it unused. One arena that keeps what is free is also
@@ -45,14 +49,15 @@ def cap(allowed: int | None) -> None:
         )
     tune_allocator(allowed)
     limit = budget.taken() + allowed
-    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit + _LAST_WORDS))
 
 
 def explained(error: Exception) -> Exception:
     """The error as it is, or, where memory ran out, one of ours that says which option to raise."""
-    if not isinstance(error, MemoryError) and "can't start new thread" not in str(error):
+    if not _is_of_memory(error):
         return error
-    limit, _ = resource.getrlimit(resource.RLIMIT_DATA)
+    limit, most = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (most, most))  # what failed is held until it is told
     capped = "has no cap of its own" if limit == resource.RLIM_INFINITY else "reached its cap"
     ours = KeyfoldError(
         f"worker {os.getpid()} could not get more memory and {capped} ({OPTION}, on top of what it "
@@ -61,3 +66,9 @@ def explained(error: Exception) -> Exception:
     )
     ours.__cause__ = error
     return ours
+
+
+def _is_of_memory(error: Exception) -> bool:
+    if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
+        return True
+    return any(words in str(error) for words in _OTHER_WORDS)
