@@ -24,6 +24,7 @@ from integration import processes, sessions
 ANSWER = "answer: "
 TOP = Path(__file__).resolve().parents[1]
 WIDE = "repeat(md5(CAST(id AS STRING)), 300)"  # 9.6 KB
+HUGE_LENGTH = 102_000_000
 SLEEP = "java_method('java.lang.Thread', 'sleep', IF(id % 10 = 0, 3L, 0L)) = 'null'"
 
 
@@ -151,18 +152,25 @@ def write_without(spark: SparkSession, table: str, victim: str) -> dict[str, Any
 
 
 def capped(spark: SparkSession, table: str) -> dict[str, Any]:
-    """A write that needs more memory than a worker may take, and a cap that is no number."""
+    """A row that is larger than what a worker may take, and a cap that is no number; then many rows
+    in a worker of 150 MiB, which spills.
+    """
     errors = {}
-    for cap in ("150m", "much"):
+    for cap in ("96m", "much"):
         only_permanent(spark, table)
         spark.conf.set("spark.keyfold.worker.memory", cap)
         try:
-            spark.sql(f"INSERT INTO {table} SELECT id, {WIDE} FROM range(40000)")
+            spark.sql(f"INSERT INTO {table} SELECT 1, repeat('x', {HUGE_LENGTH})")
         except Exception as error:  # the test reads it
             errors[cap] = str(error)
     spark.conf.unset("spark.keyfold.worker.memory")
     count = spark.sql(f"SELECT count(*) FROM {table}").first()[0]
-    return {"errors": errors, "count": count}
+    only_permanent(spark, table)
+    spark.conf.set("spark.keyfold.worker.memory", "150m")
+    spark.sql(f"INSERT INTO {table} SELECT id, {WIDE} FROM range(40000)")
+    spilled = spark.sql(f"SELECT count(pad) FROM {table}").first()[0]
+    spark.conf.unset("spark.keyfold.worker.memory")
+    return {"errors": errors, "count": count, "spilled": spilled}
 
 
 def cancelled(spark: SparkSession, table: str) -> dict[str, Any]:

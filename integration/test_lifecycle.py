@@ -52,11 +52,15 @@ def test_a_killed_fork_server_is_started_again(once: Any) -> None:
 
 def test_too_little_memory_names_the_setting_first(once: Any) -> None:
     capped = once["capped"]
-    said = capped["errors"]["150m"].splitlines()[0]
+    said = capped["errors"]["96m"].splitlines()[0]
     assert "spark.keyfold.worker.memory" in said
     assert "write-buffer-size" in said
     assert capped["errors"]["much"].startswith("spark.keyfold.worker.memory is 'much'")
     assert capped["count"] == ROWS
+
+
+def test_rows_beyond_the_cap_spill(once: Any) -> None:
+    assert once["capped"]["spilled"] == 2 * ROWS
 
 
 def test_nothing_outlives_a_stopped_session(once: Any) -> None:

@@ -175,26 +175,44 @@ def test_merges_stay_within_the_cap(
 
 
 @pytest.mark.parametrize(
-    ("arrays", "columns", "buckets"),
+    ("arrays", "columns", "buckets", "size", "limit"),
     [
-        (wide(20_000), WIDE, 1),
-        (wide(6_000), WIDE, 50),
-        ({"t": text(60_000, 2_000)}, {"t": "STRING"}, 1),
-        ({"t": text(60_000, 1_000)}, {"t": "STRING"}, 300),
+        (wide(20_000), WIDE, 1, 4_000, 160),
+        (wide(6_000), WIDE, 50, 4_000, 160),
+        ({"t": text(60_000, 2_000)}, {"t": "STRING"}, 1, 4_000, 160),
+        ({"t": text(60_000, 1_000)}, {"t": "STRING"}, 300, 4_000, 160),
+        ({"t": text(30_000, 9_600)}, {"t": "STRING"}, 1, 1_750, 96),
+        ({"t": text(30_000, 9_600)}, {"t": "STRING"}, 2, 1_750, 150),
+        ({"t": text(50_000, 9_600)}, {"t": "STRING"}, 1, 1_750, 320),
     ],
-    ids=["200 columns", "200 columns, 50 buckets", "120 MB of texts", "300 buckets"],
+    ids=[
+        "200 columns",
+        "200 columns, 50 buckets",
+        "120 MB of texts",
+        "300 buckets",
+        "batches of 16 MiB, 96 MiB",
+        "batches of 16 MiB, 150 MiB",
+        "batches of 16 MiB taken ahead",
+    ],
 )
 def test_writes_stay_within_the_cap(
-    running: Server, tmp_path: Path, arrays: dict[str, Any], columns: dict[str, str], buckets: int
+    running: Server,
+    tmp_path: Path,
+    arrays: dict[str, Any],
+    columns: dict[str, str],
+    buckets: int,
+    size: int,
+    limit: int,
 ) -> None:
     kinds = {"k": "BIGINT NOT NULL", "v": "BIGINT"} | columns
     found = layout(tmp_path, kinds, bucket=str(buckets))
     count = len(next(iter(arrays.values())))
     rows = keyed(count, 0, **arrays).cast(found.arrow_schema)
-    cap = 160 * MIB
+    rows = rows.take(np.random.default_rng(1).permutation(count))
+    cap = limit * MIB
     worker = running.connect(memory=cap)
     before = resident(worker)
-    messages, highest = written(worker, found, rows.to_batches(4_000))
+    messages, highest = written(worker, found, rows.to_batches(size))
     assert len(messages) == buckets
     assert sum(file.rows for message in messages for file in message.files) == count
     print(f"{len(arrays)} columns, {buckets} buckets: {(highest - before) >> 20} MiB")

@@ -9,12 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
+from keyfold import budget
 from keyfold.journey import CommitMessage, WriteSpec
 from keyfold.metering import Meter, metering
 from keyfold.worker import code, memory, wire
 from keyfold.worker.ahead import ahead
 from keyfold.worker.channel import Channel, Disconnected, Traffic
 from keyfold.write import writer
+from keyfold.write.buffer import AHEAD_FROM
 
 
 def answer(channel: Channel, question: wire.Frame) -> None:
@@ -31,7 +33,7 @@ def _answer(channel: Channel, question: wire.Frame, meter: Meter) -> None:
         return
     channel.send({"ok": {}})
     traffic = Traffic()
-    rows = traffic.counted(ahead(channel.receive_batches()))
+    rows = traffic.counted(received(channel))
     with code.used_by(question["write"]):
         messages = written(channel, spec, rows)
     if messages is None:
@@ -39,6 +41,12 @@ def _answer(channel: Channel, question: wire.Frame, meter: Meter) -> None:
     else:
         drain(rows)
         deliver(channel, spec, messages, metrics(messages, traffic, meter))
+
+
+def received(channel: Channel) -> Iterator[pa.RecordBatch]:
+    """The incoming batches; the next ones are taken while one is used if there is room for them."""
+    batches = channel.receive_batches()
+    return ahead(batches) if budget.bytes() >= AHEAD_FROM else batches
 
 
 def written(

@@ -27,6 +27,10 @@ from keyfold.write.split import Place, grouped
 
 # Spark's monotonically_increasing_id: the map partition above, its row below.
 ORDINAL_ROW_BITS = 33
+_BATCH_BYTES = 16 << 20  # about what the JVM sends at once
+_ON_THEIR_WAY = 5  # batches: received, queued (2), waiting to be, and split
+_ALONE = 3  # where none is taken ahead: received, the one before, and split
+AHEAD_FROM = 16 * _BATCH_BYTES  # less memory than that is better used by the buffer
 _ARRAY_BYTES = 512  # what an array takes beside its values: buckets may get few rows of a batch
 # How runs of one job are merged: the table's older runs lie below them.
 _ABOVE_OTHERS: dict[str, Any] = {"system_columns": True, "drop_deletes": False, "has_oldest": False}
@@ -109,10 +113,12 @@ class WriteBuffer:
 
 
 def allowance(wanted: int) -> int:
-    """Bytes a buffer may hold: `wanted`, or a quarter of what this process may still allocate.
-    Folding needs the rows once more, and the folded rows beside them.
+    """Bytes a buffer may hold: `wanted`, or a third of what this process may still allocate beside
+    the batches on their way. Folding takes a column of the rows once more, and the folded rows.
     """
-    return max(1 << 20, min(wanted, budget.bytes() // 4))
+    free = budget.bytes()
+    batches = _ON_THEIR_WAY if free >= AHEAD_FROM else _ALONE
+    return max(1 << 20, min(wanted, (free - batches * _BATCH_BYTES) // 3))
 
 
 def _range(batches: Sequence[pa.RecordBatch]) -> tuple[int, int]:
