@@ -31,6 +31,7 @@ _BATCH_BYTES = 16 << 20  # about what the JVM sends at once
 _ON_THEIR_WAY = 5  # batches: received, queued (2), waiting to be, and split
 _ALONE = 3  # where none is taken ahead: received, the one before, and split
 AHEAD_FROM = 16 * _BATCH_BYTES  # less memory than that is better used by the buffer
+_RAW_BYTES = 512 << 20  # a task's first spills are not compressed
 _ARRAY_BYTES = 512  # what an array takes beside its values: buckets may get few rows of a batch
 # How runs of one job are merged: the table's older runs lie below them.
 _ABOVE_OTHERS: dict[str, Any] = {"system_columns": True, "drop_deletes": False, "has_oldest": False}
@@ -53,7 +54,7 @@ class WriteBuffer:
         self._ordinal = ORDINAL if has_ordinal else None
         self._limit = limit
         self._buckets: dict[Place, _Bucket] = {}
-        self._bytes = 0
+        self._bytes = self._spilled = 0
 
     @property
     def places(self) -> list[Place]:
@@ -68,7 +69,8 @@ class WriteBuffer:
         bucket.bytes += size
         self._bytes += size
         if self._bytes > self._limit:
-            file = SpillFile()  # one for many buckets: descriptors are few
+            # One file for many buckets: descriptors are few.
+            file = SpillFile(is_compressed=self._spilled >= _RAW_BYTES)
             while self._bytes > self._limit // 2:
                 self._spill(max(self._buckets.values(), key=lambda b: b.bytes), file)
 
@@ -90,6 +92,7 @@ class WriteBuffer:
     def _spill(self, bucket: _Bucket, file: SpillFile) -> None:
         bucket.runs += [file.append(batches, sequence) for batches, sequence in self._fold(bucket)]
         self._bytes -= bucket.bytes
+        self._spilled += bucket.bytes
         bucket.bytes = 0
         bucket.batches = []
 
