@@ -9,6 +9,9 @@ import pytest
 
 from keyfold.journey import DataFile, ScanSpec, Split
 from keyfold.layout import TableLayout
+from keyfold.merge.deferred import Deferred
+from keyfold.read.files import store_of
+from keyfold.read.parquet import Wanted, read_file
 from keyfold.read.reader import read
 from keyfold.write.writer import write
 from tests.read import harness
@@ -92,3 +95,27 @@ def test_a_filter_by_key_decodes_the_row_groups_of_what_it_finds(
         destroy(tmp_path, file[0], range(2, ROWS // GROUP))
     filters = (harness.where("IN", "k", 10, absent),)
     assert [row["k"] for row in rows(found, *files, key_filter=filters)] == [10]
+
+
+def test_where_every_row_group_is_needed_most_are_decoded_whole(tmp_path: Path) -> None:
+    found = made(tmp_path, {})
+    (file,) = written(found, range(16 * GROUP), "new")
+    scan = ScanSpec(found, tuple(name for name, _ in COLUMNS), {})
+    wanted = Wanted(scan.columns, decide=("k",))
+    store = store_of(f"{found.location}/bucket-0", found.options)
+    deferred, texts = 0, []
+    for batch in read_file(scan, store, f"{found.location}/bucket-0", file, wanted):
+        deferred += isinstance(batch, Deferred)
+        texts += batch.column("v").to_pylist()
+    assert texts == [f"new {k}" for k in range(16 * GROUP)]
+    assert 2 < deferred < 8
+
+
+def test_what_is_not_needed_stays_deferred(tmp_path: Path) -> None:
+    found = made(tmp_path, {})
+    (file,) = written(found, range(16 * GROUP), "new")
+    scan = ScanSpec(found, tuple(name for name, _ in COLUMNS), {})
+    wanted = Wanted(scan.columns, decide=("k",))
+    store = store_of(f"{found.location}/bucket-0", found.options)
+    batches = read_file(scan, store, f"{found.location}/bucket-0", file, wanted)
+    assert all(isinstance(batch, Deferred) for batch in batches)

@@ -209,6 +209,25 @@ def warm() -> int:
     return count
 
 
+def warm_from_cache() -> int:
+    """The same, where nothing is compiled by this process: compilers hold on to some 200 MB. A
+    child fills the cache; what it does not get done, or can't keep, is compiled here.
+    """
+    if CACHE_DIRECTORY is not None and not _marker().exists():
+        _started("from keyfold.kernels import jit; jit.warm()").wait()
+    return warm()
+
+
+def _started(program: str, *arguments: int) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-c", program, *map(str, arguments)],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
 def _compile_together() -> None:
     """Fill the cache with helpers, each a new process: a fork would take along the caller's threads
     and pipes. What a helper does not get done is left to do.
@@ -217,17 +236,7 @@ def _compile_together() -> None:
     shares = min(len(os.sched_getaffinity(0)), _MOST_PROCESSES, count // _LEAST_SHARE)
     if shares < 2:
         return
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    helpers = [
-        subprocess.Popen(
-            [sys.executable, "-c", _HELPER, str(share), str(shares)],
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        for share in range(1, shares)
-    ]
+    helpers = [_started(_HELPER, share, shares) for share in range(1, shares)]
     try:
         _compile_declared(0, shares)
     finally:

@@ -65,7 +65,7 @@ class Window:
     @property
     def bound(self) -> int | bytes | None:
         """The last key that can be merged knowing this window; None if the run ends inside it."""
-        if self._is_drained and self._rows <= self._wanted:
+        if self.is_empty or (self._is_drained and self._rows <= self._wanted):
             return None
         last = min(self._wanted, self._rows) - 1
         for batch in self._pieces:
@@ -88,6 +88,14 @@ class Window:
                 break
             taken.append(self._pieces.popleft())
         return taken
+
+    def part(self, rows: int, size: int) -> float:
+        """What it would give, beside a round of so many rows and bytes."""
+        return min(self._wanted, self._rows) * max(1 / rows, self._row_bytes / size)
+
+    def reaches(self, bound: int | bytes | None) -> bool:
+        """Whether it holds rows with keys up to `bound`."""
+        return bool(self._pieces) and not self._is_above(bound)
 
     def _is_above(self, bound: int | bytes | None) -> bool:
         """Whether the first row's key is greater than `bound`."""
@@ -123,15 +131,35 @@ def rounds(
     while True:
         for window, share in zip(windows, shares, strict=True):
             window.fill(rows * share, most_bytes * share)
-        bounds = [window.bound for window in windows if not window.is_empty]
-        if not bounds:
+        if all(window.is_empty for window in windows):
             return
-        known = [bound for bound in bounds if bound is not None]
-        pieces = [window.cut(min(known, default=None)) for window in windows]
+        bound = _bound(windows, shares, rows, most_bytes)
+        pieces = [window.cut(bound) for window in windows]
         yield pieces
         taken = _evened([float(sum(part.num_rows for part in parts)) for parts in pieces])
         del pieces
         shares = [(old + new) / 2 for old, new in zip(shares, taken, strict=True)]
+
+
+def _bound(
+    windows: Sequence[Window], shares: Sequence[float], rows: int, most_bytes: int
+) -> int | bytes | None:
+    """The key up to which a round goes; None for all there is. Runs whose keys begin above it give
+    nothing: while those below it would give less than half a round, the one that ends first is
+    read on.
+    """
+    shares = list(shares)
+    while True:
+        bounds = [window.bound for window in windows]
+        known = [place for place, bound in enumerate(bounds) if bound is not None]
+        if not known:
+            return None
+        first = min(known, key=bounds.__getitem__)  # type: ignore[arg-type]
+        bound = bounds[first]
+        if 2 * sum(w.part(rows, most_bytes) for w in windows if w.reaches(bound)) > 1:
+            return bound
+        shares[first] *= 2
+        windows[first].fill(rows * shares[first], most_bytes * shares[first])
 
 
 def _evened(weights: Sequence[float]) -> list[float]:

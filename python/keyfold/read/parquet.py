@@ -33,6 +33,7 @@ from keyfold.read.statistics import leaf_positions, may_retract, ranges_of
 
 BATCH_ROWS = 1 << 16
 BATCH_BYTES = 16 << 20
+MOST_AT_ONCE = 16  # row groups decoded whole before it is seen again whether that is needed
 SYSTEM = (pa.field(SEQUENCE, pa.int64(), False), pa.field(KIND, pa.int8(), False), *MARKS)
 
 
@@ -88,7 +89,10 @@ def read_file(
     rest = _Columns(opened, _of(found, decide, False), (), None)
     widths = [row_bytes(footer.metadata, group, names) for group in groups]
     rows = max(1, min(wanted.batch_rows, int(wanted.batch_bytes / max(widths, default=1.0))))
-    batches = _deferred(first, rest, groups, rows) if rest.found else first.batches(groups, rows)
+    batches = first.batches(groups, rows)
+    if rest.found:
+        whole = _Columns(opened, found, system, first.number)
+        batches = _deferred(first, rest, whole, groups, rows)
     for batch in batches:
         yield _with_marks(batch) if wanted.marks and not file.is_marked else batch
 
@@ -109,11 +113,24 @@ def _of(found: Sequence[Source], names: Collection[str], belongs: bool) -> tuple
 
 
 def _deferred(
-    first: _Columns, rest: _Columns, groups: Sequence[int], rows: int
-) -> Iterator[Deferred]:
+    first: _Columns, rest: _Columns, whole: _Columns, groups: Sequence[int], rows: int
+) -> Iterator[pa.RecordBatch | Deferred]:
+    """Row groups, deferred; but where the last two of these were needed after all, the next ones
+    are decoded whole, at once: each time this proves right, twice as many.
+    """
+    needed = at_once = 0
+    later: _Later | None = None
     for group in groups:
-        later, width = _Later(rest, group, rows), rest.row_bytes(group)
-        for place, batch in enumerate(first.batches([group], rows)):
+        if later is not None:
+            needed = needed + 1 if later.is_read else 0
+            later, at_once = None, min(2**needed // 4, MOST_AT_ONCE)
+        most = first.even(group, rows)
+        if at_once:
+            at_once -= 1
+            yield from whole.batches([group], most)
+            continue
+        later, width = _Later(rest, group, most), rest.row_bytes(group)
+        for place, batch in enumerate(first.batches([group], most)):
             yield Deferred(batch, cache(partial(later.batch, place)), width)
 
 
@@ -129,7 +146,7 @@ class _Columns:
     ) -> None:
         self._opened = opened
         self.found = found
-        self._number = number
+        self.number = number
         self._schema = _schema(found, system)
         names = [source.name for source in found if source.stored is not None]
         names += [name for name in system if name != SEQUENCE or number is None]
@@ -148,7 +165,12 @@ class _Columns:
             if chosen is not None and chosen.schema.types == self._schema.types:
                 yield pa.RecordBatch.from_arrays(chosen.columns, schema=self._schema)
             else:
-                yield _adapted(batch, self.found, self._schema, self._number)
+                yield _adapted(batch, self.found, self._schema, self.number)
+
+    def even(self, group: int, rows: int) -> int:
+        """Rows of a batch, about as many as asked for, that leave no small one at the end."""
+        count = self.rows(group)
+        return -(-count // max(1, round(count / rows)))
 
     def rows(self, group: int) -> int:
         """How many rows a row group has."""
@@ -168,9 +190,11 @@ class _Later:
         self._rows = rows
         self._batches: Iterator[pa.RecordBatch] = iter(())
         self._next = 0
+        self.is_read = False
 
     def batch(self, place: int) -> pa.RecordBatch:
         """The rows of the batch at this place; asked for in their order each is decoded once."""
+        self.is_read = True
         with metered("decode"):
             if place < self._next or not self._next:
                 self._batches, self._next = self._columns.batches([self._group], self._rows), 0

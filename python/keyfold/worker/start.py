@@ -74,7 +74,7 @@ def warm() -> None:
     """Import what workers need and load their kernels; the garbage collector lets it all be."""
     try:
         loaded("executor")
-        importlib.import_module("keyfold.kernels.jit").warm()
+        importlib.import_module("keyfold.kernels.jit").warm_from_cache()
     except ImportError as e:
         raise EnvironmentMismatchError(
             f"{sys.executable} cannot import what keyfold's workers need: {e}; install keyfold's "
