@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from keyfold.compact.spec import CompactionSpec, Task
 from keyfold.journey import SEQUENCE, CommitMessage, FileMeta, Run, ScanSpec, Section
 from keyfold.layout import TableLayout
+from keyfold.merge.marks import with_marks
 from keyfold.merge.plan import MergePlan, plan
 from keyfold.merge.room import Room
 from keyfold.merge.run import merge_runs
@@ -69,7 +70,8 @@ class _Merging:
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Of all sections, in key order, with system columns and marks."""
         for section, oldest in zip(self._task.split.sections, self._task.oldest, strict=True):
-            yield from self._merged(section, oldest)
+            # Sections that older records lie below keep marks, the others have none.
+            yield from map(with_marks, self._merged(section, oldest))
 
     def _merged(self, section: Section, oldest: bool) -> Iterator[pa.RecordBatch]:
         source, room = Source(self._store, self._path, frozenset(self._plan.reads)), Room.now()

@@ -206,6 +206,15 @@ def unmarked(bits: Bits, rows: int) -> Marks:
     return Marks(bits, named, np.zeros_like(named))
 
 
+def with_marks(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch with the columns of marks: its own, or null ones."""
+    if NAMED in batch.schema.names:
+        return batch
+    nulls = [pa.nulls(batch.num_rows, field.type) for field in FIELDS]
+    schema = pa.schema([*batch.schema, *FIELDS])
+    return pa.RecordBatch.from_arrays([*batch.columns, *nulls], schema=schema)
+
+
 def is_marked(batch: pa.RecordBatch) -> bool:
     """Whether some row of a batch has a mark."""
     for name in (NAMED, OVERWRITTEN):

@@ -22,6 +22,7 @@ from keyfold.errors import CorruptDataError
 from keyfold.journey import KIND, SEQUENCE, DataFile, ScanSpec
 from keyfold.merge.deferred import Deferred
 from keyfold.merge.marks import FIELDS as MARKS
+from keyfold.merge.marks import with_marks
 from keyfold.metering import metered
 from keyfold.read.cost import buffer_size, row_bytes
 from keyfold.read.fetch import ahead
@@ -94,7 +95,7 @@ def read_file(
         whole = _Columns(opened, found, system, first.number)
         batches = _deferred(first, rest, whole, groups, rows)
     for batch in batches:
-        yield _with_marks(batch) if wanted.marks and not file.is_marked else batch
+        yield with_marks(batch) if wanted.marks else batch
 
 
 def _opened(source: pa.NativeFile, metadata: pq.FileMetaData, fetched: int) -> pq.ParquetFile:
@@ -239,13 +240,6 @@ def _schema(found: Sequence[Source], system: Sequence[str]) -> pa.Schema:
     fields = [source.target.arrow_field for source in found]
     own = {field.name: field for field in SYSTEM}
     return pa.schema([*fields, *(own[name] for name in system)])
-
-
-def _with_marks(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch with marks that are all null."""
-    nulls = [pa.nulls(batch.num_rows, field.type) for field in MARKS]
-    fields = [*batch.schema, *MARKS]
-    return pa.RecordBatch.from_arrays([*batch.columns, *nulls], schema=pa.schema(fields))
 
 
 def _common_number(file: DataFile) -> int | None:
