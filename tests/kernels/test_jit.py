@@ -101,6 +101,19 @@ def test_helpers_fill_the_cache(tmp_path: Path) -> None:
     assert sorted(run(program, tmp_path)) == ["0", "1"]
 
 
+def test_who_warms_up_from_the_cache_compiles_nothing(tmp_path: Path) -> None:
+    few = (
+        "from keyfold.kernels import groups, jit\njit.load_sources()\njit._DECLARED[:] = "
+        "[d for d in jit._DECLARED if d[0] is groups.mark_words]\n"
+    )
+    program = (
+        f"{few}jit.load_sources, jit._FILLER = lambda: None, {few + 'jit.warm()'!r}\n"
+        "assert jit.warm_from_cache() == 1\n"
+        "print(*(sum(found.values()) for found in groups.mark_words.stats[-2:]))"
+    )
+    assert run(program, tmp_path) == ["1", "0"]
+
+
 def test_kernels_use_no_fast_math_and_no_threads_of_their_own() -> None:
     for compiled, signatures in jit.declared():
         assert signatures

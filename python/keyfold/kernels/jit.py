@@ -32,6 +32,7 @@ _SOURCES = ("kernels", "aggregates", "merge")
 _DECLARED: list[tuple[Any, tuple[str, ...]]] = []
 _MOST_PROCESSES = 4  # each takes some 200 MB
 _LEAST_SHARE = 16  # signatures for which a process, a second of imports, pays
+_FILLER = "from keyfold.kernels import jit; jit.warm()"
 _HELPER = "import sys; from keyfold.kernels import jit; jit.compile_share(*map(int, sys.argv[1:]))"
 
 
@@ -214,7 +215,7 @@ def warm_from_cache() -> int:
     child fills the cache; what it does not get done, or can't keep, is compiled here.
     """
     if CACHE_DIRECTORY is not None and not _marker().exists():
-        _started("from keyfold.kernels import jit; jit.warm()").wait()
+        _started(_FILLER).wait()
     return warm()
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -119,5 +120,5 @@ def _is_whole(data_type: pa.DataType) -> bool:
 def _repeats(column: pa.ChunkedArray) -> bool:
     """Whether a sample of the column has each value about four times or more."""
     step = max(1, len(column) // _SAMPLE)
-    sample = column.take(pa.array(range(0, len(column), step), pa.int64()))
+    sample = column.take(pa.array(np.arange(0, len(column), step)))
     return bool(pc.count_distinct(sample).as_py() * 4 <= len(sample))
