@@ -145,7 +145,7 @@ SHAPES: dict[str, tuple[dict[str, Any], dict[str, str], int, int, int]] = {
     "50 runs": ({}, {}, 50, 20_000, 96),
     "250 MB of texts": ({"t": text(60_000, 1_000)}, {"t": "STRING"}, 4, 60_000, 96),
     "200 columns": (wide(4_000), WIDE, 8, 4_000, 128),
-    "texts of 100 KB": ({"t": text(150, 100_000)}, {"t": "STRING"}, 8, 150, 96),
+    "texts of 100 KB": ({"t": text(150, 100_000)}, {"t": "STRING"}, 8, 150, 160),
 }
 
 

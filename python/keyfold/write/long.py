@@ -2,7 +2,7 @@
 
 The writer would copy such a value eight times to find the least and the greatest, and then leave
 them out: what is longer than 4 KiB never stands in a file. Of a value of 100 MB that is 860 MB
-while it is written, 260 MB without.
+while it is written, 260 MB without; of texts of 100 KB under a small cap it was what ended workers.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
-LONG = 1 << 20
+LONG = 1 << 16
 
 
 def long_columns(table: pa.Table) -> frozenset[str]:
