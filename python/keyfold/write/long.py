@@ -2,7 +2,7 @@
 
 The writer would copy such a value eight times to find the least and the greatest, and then leave
 them out: what is longer than 4 KiB never stands in a file. Of a value of 100 MB that is 860 MB
-while it is written, 260 MB without; of texts of 100 KB under a small cap it was what ended workers.
+while it is written, 260 MB without. Shorter ones cost the same share of a small cap.
 """
 
 from __future__ import annotations
