@@ -37,4 +37,4 @@ SELECT id, d, CAST(ts AS STRING), CAST(ntz AS STRING) FROM t;
 -- query
 SELECT count(*), count(b), count(i1), count(f8), count(wide), count(s), count(x), count(ntz) FROM t;
 -- query
-SELECT sum(i4), sum(i8 / 2), max(s), min(d), max(ts), sum(small), max(whole) FROM t WHERE id < 5;
+SELECT sum(i4), max(i8 / 2), max(s), min(d), max(ts), sum(small), max(whole) FROM t WHERE id < 5;

@@ -11,6 +11,7 @@ import org.apache.spark.unsafe.types.UTF8String
 /** Driver side: Spark's predicates on the wire, under Spark's own names; None for what has no form. */
 object Predicates {
   private val LargestExact = 1L << 53
+  private val Connectives = Set("AND", "OR", "NOT")
 
   def toJson(predicate: Predicate): Option[JsonNode] = expression(predicate)
 
@@ -22,13 +23,16 @@ object Predicates {
 
   private def expression(argument: Expression): Option[JsonNode] = argument match {
     case column: NamedReference => Some(Json.obj("column" -> column.fieldNames))
-    case predicate: Predicate => call(predicate) // ALWAYS_TRUE is a literal too
+    case predicate: Predicate => call(predicate) // ALWAYS_TRUE is a literal too, and a condition here
     case constant: Literal[_] => literal(constant)
     case _ => None
   }
 
   private def call(predicate: GeneralScalarExpression): Option[JsonNode] = {
-    val arguments = predicate.children.toSeq.map(expression)
+    val arguments = predicate.children.toSeq.map {
+      case constant: Literal[_] if !Connectives(predicate.name) => literal(constant)
+      case other => expression(other)
+    }
     if (arguments.forall(_.isDefined))
       Some(Json.obj("op" -> predicate.name, "args" -> arguments.flatten))
     else None
