@@ -116,12 +116,13 @@ class WriteBuffer:
 
 
 def allowance(wanted: int) -> int:
-    """Bytes a buffer may hold: `wanted`, or a third of what this process may still allocate beside
-    the batches on their way. Folding takes a column of the rows once more, and the folded rows.
+    """Bytes a buffer may hold: `wanted`, or a fifth of what this process may still allocate beside
+    the batches on their way. Folding takes the rows once more in one piece, the folded rows, and
+    for each row the words it is sorted by: of narrow rows as much as another copy.
     """
     free = budget.bytes()
     batches = _ON_THEIR_WAY if free >= AHEAD_FROM else _ALONE
-    return max(1 << 20, min(wanted, (free - batches * _BATCH_BYTES) // 3))
+    return max(1 << 20, min(wanted, (free - batches * _BATCH_BYTES) // 5))
 
 
 def _range(batches: Sequence[pa.RecordBatch]) -> tuple[int, int]:
