@@ -4,8 +4,6 @@ import time
 from collections.abc import Iterator
 
 import numpy as np
-import pytest
-
 from keyfold import metering
 from keyfold.metering import count, each, metered, reach
 from keyfold.worker.ahead import ahead
@@ -65,7 +63,6 @@ def test_a_thread_that_works_ahead_shares_the_meter() -> None:
     assert meter.figures()["rows_in"] == 10
 
 
-@pytest.mark.skipif(not metering._PROCESS.exists(), reason="needs Linux's /proc")
 def test_peak_memory_is_of_one_question() -> None:
     size = 200 << 20
 
