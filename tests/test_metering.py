@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator
 
 import numpy as np
+
 from keyfold import metering
 from keyfold.metering import count, each, metered, reach
 from keyfold.worker.ahead import ahead
