@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from integration.scala_block import run_scala
 from integration.scenarios import TOP
 from keyfold.option_table import FIELD_OPTIONS, OPTIONS
 
@@ -87,6 +88,8 @@ def test_block(spark: SparkSession, tmp_path: Path, block: Block) -> None:
         printed = run_sql(spark, block.text)
     elif block.language == "python":
         printed = run_python(block.text)
+    elif block.language == "scala":
+        printed = run_scala(spark, block.text, tmp_path)
     else:
         assert block.language == "sh"
         printed = run_shell(block.text, tmp_path)
@@ -97,11 +100,11 @@ def test_block(spark: SparkSession, tmp_path: Path, block: Block) -> None:
 
 def test_what_the_blocks_are() -> None:
     languages = [block.language for block in BLOCKS]
-    assert languages[:3] == ["sh", "sql", "python"]
+    assert languages[:4] == ["sh", "sql", "python", "scala"]
     assert "make demo" in BLOCKS[0].text
     assert "make test" in BLOCKS[0].text
     assert sum(block.shown is not None for block in BLOCKS) >= 3
-    for block in BLOCKS[1:3]:
+    for block in BLOCKS[1:4]:
         assert len(block.text.splitlines()) <= 12
 
 
