@@ -116,3 +116,15 @@ def test_every_option_is_listed() -> None:
     for suffix, doc in FIELD_OPTIONS.items():
         assert f"`fields.<column>.{suffix}`" in text
         assert doc in text
+
+
+def test_errors_are_quoted_as_they_are() -> None:
+    """What the table of errors quotes stands in a message of the code."""
+    section = README.read_text().partition("## Errors and what to do\n")[2].partition("\n## ")[0]
+    rows = [line for line in section.splitlines() if line.startswith("| `")]
+    assert len(rows) >= 10
+    sources = [*TOP.glob("python/keyfold/**/*.py"), *TOP.glob("jvm/**/*.scala")]
+    texts = [re.sub(r'"\s*(\+\s*)?f?s?"', "", path.read_text()) for path in sources]
+    for row in rows:
+        for words in re.findall(r"`([^`]+)`", row.split("|")[1]):
+            assert any(words in text for text in texts), words
