@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from keyfold.errors import ConflictError
 from keyfold.journey import ScanSpec, Split, WriteSpec
 from keyfold.read import planner
 from keyfold.read.reader import read
@@ -56,6 +57,22 @@ class Write:
             raise
         return published
 
+    def abort(self) -> None:
+        """What the JVM asks where the job failed."""
+        commit.abort_write(question(self.table, write=self.planned, messages=[self.messages]))
+
+    def commit_again(self) -> int | None:
+        """What the JVM asks where the process died that it asked to commit; None if that is refused
+        and nothing changed.
+        """
+        asked = question(self.table, write=self.planned, messages=[self.messages], again=True)
+        try:
+            published: int | None = commit.commit_write(asked)["snapshot"]
+        except ConflictError:
+            self.abort()
+            return None
+        return published
+
 
 class Compact:
     """A compaction: planned when it is made, then `run`, then `commit`ted."""
@@ -83,6 +100,13 @@ class Compact:
             )["outcome"]
             for step, results in zip(self.planned["steps"], self.done, strict=True)
         ]
+
+    def abandon(self) -> None:
+        """What the JVM asks where a step failed."""
+        spec = self.planned["compaction"]
+        for step, results in zip(self.planned["steps"], self.done, strict=True):
+            asked = question(self.table, compaction=spec, step=step["step"], results=results)
+            compact.abandon_compaction(asked)
 
 
 def written(folder: str, rows: Sequence[Row], mode: str = "append") -> int | None:

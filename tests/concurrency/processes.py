@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import random
 import signal
+import sys
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -28,6 +29,51 @@ def elsewhere(job: Callable[..., Any], *args: Any) -> Any:
     if error is not None:
         raise error
     return result
+
+
+def killed_at(step: int, folder: str, job: Callable[..., Any], *args: Any) -> bool:
+    """Whether a process that does a job was killed: before the step of that number of those that
+    change something on disk below `folder`. False if the job has fewer.
+    """
+    process = CONTEXT.Process(target=_doomed, args=(step, folder, job, args))
+    process.start()
+    process.join()
+    assert process.exitcode in (0, -signal.SIGKILL), f"ended by an error at step {step}"
+    return process.exitcode != 0
+
+
+def _doomed(step: int, folder: str, job: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    before_change(folder, _Countdown(step))
+    job(*args)
+
+
+@dataclass
+class _Countdown:
+    left: int
+
+    def __call__(self, event: str, path: str) -> None:
+        if self.left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        self.left -= 1
+
+
+_CHANGES = ("os.link", "os.rename", "os.remove", "os.mkdir", "os.rmdir")
+_HELD = "/proc/self/fd/"
+
+
+def before_change(folder: str, call: Callable[[str, str], None]) -> None:
+    """Call back, with its name and path, before each step of this process that makes, links,
+    renames or removes something below `folder`, until the process ends.
+    """
+
+    def hook(event: str, args: tuple[Any, ...]) -> None:
+        writes = event == "open" and args[2] is not None and args[2] & (os.O_WRONLY | os.O_RDWR)
+        if event in _CHANGES or writes:
+            path = os.fsdecode(args[0]) if isinstance(args[0], str | bytes | os.PathLike) else ""
+            if path.startswith((folder, _HELD)):
+                call(event, path)
+
+    sys.addaudithook(hook)
 
 
 def _answer(connection: Connection, job: Callable[..., Any], args: tuple[Any, ...]) -> None:

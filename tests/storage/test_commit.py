@@ -13,6 +13,7 @@ from keyfold.errors import ConflictError, NotSupportedError, TableError, Unknown
 from keyfold.journey import CommitMessage
 from keyfold.storage import commit
 from keyfold.storage.files import LocalFiles
+from keyfold.storage.outcomes import is_abandonable
 from keyfold.storage.table import Table
 from keyfold.write.writer import write
 from tests.read import harness
@@ -86,10 +87,9 @@ def test_an_empty_append_makes_no_snapshot(tmp_path: Path) -> None:
 def test_a_job_commits_once(tmp_path: Path) -> None:
     found = tables.table(tmp_path)
     spec, message = tables.spec(found), tables.message(found)
-    assert commit.is_abandonable(spec.job)
     assert commit.append(found, spec, [message]) == 1
     assert commit.append(found, spec, [message]) == 1
-    assert not commit.is_abandonable(spec.job)
+    assert not is_abandonable(found, spec.job, None)
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_a_failure_before_publishing_leaves_nothing(
     with pytest.raises(OSError, match="disk full"):
         commit.append(found, job, [tables.message(found)])
     assert manifests(found) == set()
-    assert commit.is_abandonable(job.job)
+    assert is_abandonable(found, job.job, None)
 
 
 def test_a_failure_after_publishing_is_a_success(
@@ -243,7 +243,7 @@ def test_an_unknown_outcome_keeps_everything(
     with pytest.raises(UnknownOutcomeError, match="its data files were kept: look for commit user"):
         commit.append(found, spec, [message])
     monkeypatch.undo()
-    assert not commit.is_abandonable(spec.job)
+    assert not is_abandonable(found, spec.job, None)
     assert names(found) == written(message)
     with pytest.raises(UnknownOutcomeError, match="is not known"):
         commit.append(found, spec, [message])

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keyfold.storage import commit
+from keyfold.storage.outcomes import OUTCOMES
 from keyfold.storage.retained import metadata, pins
 from keyfold.storage.table import Table
 from tests.storage import tables
@@ -89,7 +90,7 @@ def upgrade(found: Table, number: int) -> None:
     change = commit.Change("job", commit.APPEND, ())
     with found.held() as location:
         commit._attempt(found, change, base, [file.deleted(), record], location)
-    commit._forget("job")
+    OUTCOMES.forget("job")
 
 
 def check_whole(found: Table, exactly: bool = False) -> None:

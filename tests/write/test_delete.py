@@ -8,6 +8,7 @@ import pytest
 
 from keyfold.errors import ConflictError, KeyfoldError
 from keyfold.storage import commit
+from keyfold.storage.outcomes import OUTCOMES
 from keyfold.storage.table import Table
 from keyfold.write.delete import delete_rows
 from tests.read import harness
@@ -37,7 +38,7 @@ def delete(table: Table, *filters: Any) -> int | None:
 
 @pytest.fixture(autouse=True)
 def _forget_jobs() -> None:
-    commit._outcomes.clear()
+    OUTCOMES.known.clear()
 
 
 @pytest.mark.parametrize("engine", [{}, SUM], ids=["deduplicate", "aggregation"])
@@ -62,7 +63,7 @@ def test_rows_that_satisfy_the_condition_are_gone(
             model[key] = row | {"v": row["v"] + older}
         predicate = random_predicate(draw)
         delete(table, predicate)
-        commit._outcomes.clear()
+        OUTCOMES.known.clear()
         model = {key: row for key, row in model.items() if not passes(predicate, row)}
         assert sorted(harness.rows(table), key=str) == sorted(model.values(), key=str), predicate
 
@@ -92,7 +93,7 @@ def test_only_files_with_such_keys_are_touched(tmp_path: Path) -> None:
         harness.upsert(table, [{"k": k, "v": 0} for k in range(low, low + 5)])
     before = {file.name for file in tables.reload(table).live_files()}
     assert delete(table, where("=", "k", 7)) is None
-    commit._outcomes.clear()
+    OUTCOMES.known.clear()
     delete(table, where(">=", "k", 13))
     files = tables.reload(table).live_files()
     assert sum(file.rows for file in files) == 8

@@ -108,6 +108,13 @@ def _set_aside(path: Path) -> Path | None:
     return None
 
 
+def is_there(store: Store, path: str) -> bool:
+    """Whether there is a file."""
+    if store.filesystem is None:
+        return local_path(path).exists()
+    return bool(store.filesystem.get_file_info(_inside(path)).type == pafs.FileType.File)
+
+
 def create(store: Store, path: str) -> pa.NativeFile:
     """A new file for writing; its directories are made. What stood there is replaced."""
     if store.filesystem is None:

@@ -1,12 +1,12 @@
 """Commits: a job's files become one snapshot, published exclusively, retried when the race is lost.
 
-Each commit has a user of its own, so a loser never takes the winner's snapshot for its own. What a
-failed attempt wrote of manifests is removed only where the snapshot is known not to exist.
+The commit user is the job, which commits once: a loser never takes the winner's snapshot for its
+own. What a failed attempt wrote of manifests is removed only where the snapshot is known not to
+exist.
 """
 
 import contextlib
 import random
-import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -41,6 +41,7 @@ from keyfold.storage.entries import (
     stamped,
 )
 from keyfold.storage.manifest_merge import merge
+from keyfold.storage.outcomes import OUTCOMES
 from keyfold.storage.paimon import BATCH_COMMIT_IDENTIFIER, Snapshot
 from keyfold.storage.snapshots import Snapshots
 from keyfold.storage.table import Table, live_of_snapshot
@@ -48,15 +49,11 @@ from keyfold.storage.table import Table, live_of_snapshot
 APPEND = "APPEND"
 OVERWRITE = "OVERWRITE"
 RANDOM_NUMBERS = 1 << 20
-_OUTCOMES_KEPT = 10_000
 
 Partition = tuple[Any, ...]
 Replaced = Callable[[LiveFile], bool]
 Renumber = Callable[[Sequence[CommitMessage], int], Sequence[CommitMessage]]
 Partitions = Literal["all", "dynamic"] | Sequence[Mapping[str, Any]] | Callable[[Partition], bool]
-
-_outcomes: dict[str, int | None] = {}
-_outcomes_lock = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -131,12 +128,6 @@ def compact(
     return _commit(table, change, None)
 
 
-def is_abandonable(job: str) -> bool:
-    """Whether the files of a job may be deleted: not once it is published or may be."""
-    with _outcomes_lock:
-        return job not in _outcomes
-
-
 def _replaced(table: Table, messages: Sequence[CommitMessage], partitions: Partitions) -> Replaced:
     if isinstance(partitions, str):
         if partitions == "all":
@@ -165,15 +156,11 @@ def _positions(table: Table, values: Mapping[str, Any]) -> dict[int, Any]:
 
 def _commit(table: Table, change: Change, renumber: Renumber | None) -> int | None:
     table.check_writable()
-    with _outcomes_lock:
-        is_known, known = change.job in _outcomes, _outcomes.get(change.job)
-    if is_known and known is None:
-        raise UnknownOutcomeError(
-            f"whether job {change.job} was committed to table {table.layout.name} is not known; "
-            "look at its snapshots before running it again"
-        )
-    if is_known:
-        return known
+    with OUTCOMES.committing(table, change.job) as known:
+        return _tried(table, change, renumber) if known is None else known
+
+
+def _tried(table: Table, change: Change, renumber: Renumber | None) -> int | None:
     for _ in _attempts(table):
         # A base that expires under our hands has been followed by others: the race is lost.
         with contextlib.suppress(SnapshotExpiredError), table.held() as location:
@@ -326,7 +313,7 @@ def _prepare(
         delta_manifest_list_size=delta_size,
         total_record_count=rows + (0 if base is None else base.total_record_count or 0),
         delta_record_count=rows,
-        commit_user=str(uuid.uuid4()),
+        commit_user=change.job,
         commit_identifier=BATCH_COMMIT_IDENTIFIER,
         commit_kind=change.kind,
         time_millis=int(time.time() * 1000),
@@ -347,19 +334,19 @@ def _publish(table: Table, snapshot: Any, job: str, location: str) -> bool:
 
     `location` stays the table's own: a table that takes its name and place gets no snapshot of it.
     """
-    _remember(job, None)
+    OUTCOMES.remember(job, None)
     snapshots = replace(table.snapshots, location=location)
     try:
         is_published = snapshots.publish(snapshot)
     except OSError as error:
         is_published = _happened(table, snapshots, snapshot, error)
         if not is_published:
-            _forget(job)
+            OUTCOMES.forget(job)
             raise
     if is_published:
-        _remember(job, snapshot.id)
+        OUTCOMES.remember(job, snapshot.id)
     else:
-        _forget(job)
+        OUTCOMES.forget(job)
     return is_published
 
 
@@ -375,15 +362,3 @@ def _happened(table: Table, snapshots: Snapshots, snapshot: Any, error: OSError)
             "running the job again"
         ) from error
     return found is not None and found.commit_user == snapshot.commit_user
-
-
-def _remember(job: str, snapshot_id: int | None) -> None:
-    with _outcomes_lock:
-        _outcomes[job] = snapshot_id
-        while len(_outcomes) > _OUTCOMES_KEPT:
-            del _outcomes[next(iter(_outcomes))]
-
-
-def _forget(job: str) -> None:
-    with _outcomes_lock:
-        _outcomes.pop(job, None)

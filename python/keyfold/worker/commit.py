@@ -10,9 +10,13 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
+from keyfold.errors import ConflictError
 from keyfold.journey import CommitMessage, Json, WriteSpec
 from keyfold.merge.plan import plan
+from keyfold.read.files import is_there, store_of
+from keyfold.read.paths import bucket_path
 from keyfold.storage import commit
+from keyfold.storage.outcomes import OUTCOMES, is_abandonable, snapshot_of
 from keyfold.storage.table import Table, open_handle
 from keyfold.worker import code, maintenance
 from keyfold.worker.overwrite import Replaces, replaced_by
@@ -70,10 +74,17 @@ def sequence_of_job(highest: int) -> int:
 def commit_write(question: Frame) -> dict[str, Any]:
     """Publish the job's files as one snapshot; its id, null where nothing changed, and the buckets
     that compaction may look at now: those with new files, none in a write-only table.
+
+    `again`: the process that was asked before has died, and may have published.
     """
     spec, messages = told(question)
     handle = question["write"]["handle"]
     table = open_handle(handle, question["catalog"]["options"], latest=True)
+    if question.get("again"):
+        found = snapshot_of(table, spec.job, spec.snapshot)
+        if found is not None:
+            return {"snapshot": found, "touched": []}
+        check_kept(spec, messages)
     rewritten: list[CommitMessage] = []
 
     def again(messages: Sequence[CommitMessage], sequence: int) -> Sequence[CommitMessage]:
@@ -87,7 +98,7 @@ def commit_write(question: Frame) -> dict[str, Any]:
             published = commit.overwrite(table, spec, messages, replaced(table, spec), again)
     except BaseException:
         # abort_write will name the files of before, not these.
-        if commit.is_abandonable(spec.job):
+        if OUTCOMES.give_up(spec.job):
             writer.abandon(spec, rewritten)
         raise
     write_only = table.options.write_only
@@ -118,8 +129,27 @@ def replaced(table: Table, spec: WriteSpec) -> Literal["all", "dynamic"] | Repla
 def abort_write(question: Frame) -> None:
     """Delete the job's files, unless they are, or may be, part of a snapshot."""
     spec, messages = told(question)
-    if commit.is_abandonable(spec.job):
+    handle = question["write"]["handle"]
+    try:
+        table = open_handle(handle, question["catalog"]["options"], latest=True)
+    except ConflictError:
+        return  # they went with the table
+    if is_abandonable(table, spec.job, spec.snapshot):
         writer.abandon(spec, messages)
+
+
+def check_kept(spec: WriteSpec, messages: Sequence[CommitMessage]) -> None:
+    """ConflictError where a file of the job is gone: a commit that had to number them anew died."""
+    store = store_of(spec.layout.location, spec.layout.options)
+    for message in messages:
+        directory = bucket_path(spec.layout, message.partition, message.bucket)
+        for file in message.files:
+            if not is_there(store, f"{directory}/{file.name}"):
+                raise ConflictError(
+                    f"commit to table {spec.layout.name}: the process that committed died while "
+                    "it gave the job's rows later numbers, as other jobs committed meanwhile "
+                    f"({file.name} is gone); nothing has changed: run the job again"
+                )
 
 
 def told(question: Frame) -> tuple[WriteSpec, Sequence[CommitMessage]]:
@@ -139,7 +169,7 @@ def delete_where(question: Frame) -> dict[str, Any]:
     try:
         published = commit.rewrite(table, job, found.removed, found.messages)
     except BaseException:
-        if commit.is_abandonable(job):
+        if OUTCOMES.give_up(job):
             found.abandon()
         raise
     return answered(table, published)

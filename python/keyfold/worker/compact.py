@@ -23,6 +23,7 @@ from keyfold.read.paths import bucket_path
 from keyfold.storage import commit
 from keyfold.storage.conflicts import Compaction
 from keyfold.storage.entries import partition_values
+from keyfold.storage.outcomes import OUTCOMES, is_abandonable
 from keyfold.storage.table import open_handle
 from keyfold.worker import code, maintenance
 from keyfold.worker.given import with_options
@@ -130,7 +131,7 @@ def commit_compaction(question: Frame) -> dict[str, Any]:
             [replace(message, total_buckets=step.total_buckets) for message in messages],
         )
     except BaseException as error:
-        if commit.is_abandonable(step.job):
+        if OUTCOMES.give_up(step.job):
             _abandon(spec, messages)
         if isinstance(error, ConflictError):
             return _outcome("conflict", (), message=str(error))
@@ -162,10 +163,16 @@ def abandon_compaction(question: Frame) -> None:
 
     With `step`, nothing is deleted where that step is, or may be, part of a snapshot.
     """
-    step = question.get("step")
-    if step is None or commit.is_abandonable(step["job"]):
-        spec = CompactionSpec.from_json(question["compaction"])
-        _abandon(spec, _messages(question["results"]))
+    step, handle = question.get("step"), question["compaction"]["handle"]
+    if step is not None:
+        try:
+            table = open_handle(handle, question["catalog"]["options"], latest=True)
+        except ConflictError:
+            return  # they went with the table
+        if not is_abandonable(table, step["job"], handle["snapshot_id"]):
+            return
+    spec = CompactionSpec.from_json(question["compaction"])
+    _abandon(spec, _messages(question["results"]))
 
 
 def _messages(results: Sequence[Any]) -> list[CommitMessage]:

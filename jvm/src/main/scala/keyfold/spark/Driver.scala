@@ -8,7 +8,13 @@ import com.fasterxml.jackson.databind.JsonNode
 object Driver {
   private val pool = new WorkerPool("driver")
 
-  def ask(question: JsonNode): JsonNode = exchange(_.ask(question))
+  def ask(question: JsonNode): JsonNode =
+    try exchange(_.ask(question))
+    catch { case died: KeyfoldException if KeyfoldException.isDeath(died) => throw unknown(question, died) }
+
+  private def unknown(question: JsonNode, died: KeyfoldException): KeyfoldException =
+    KeyfoldException.death(s"${died.sentence}\nIt was asked ${question.path("question")}: whether that was "
+      + "done is not known. Look at the table before you run the statement again.", died)
 
   /** The same where rows follow: an answer, an Arrow stream that `read` reads to its end, an answer. */
   def rows[T](question: JsonNode)(read: ReadableByteChannel => T): T = exchange { worker =>

@@ -31,7 +31,7 @@ final class ForkServer(process: Process, directory: Path, token: String) {
         throw refused
       case failure: IOException =>
         channel.close()
-        throw new KeyfoldException("WorkerDied", "keyfold's fork server gave no worker; the end of "
+        throw KeyfoldException.death("keyfold's fork server gave no worker; the end of "
           + s"its standard error:\n${Errors.tail(directory.resolve(ForkServer.ErrorFile))}", failure)
     }
   }

@@ -119,10 +119,7 @@ final class PythonTask(question: String, attempts: Int) extends (Iterator[String
 
   /** A dead worker, or a machine without room, is no verdict about the task; what Python reports is. */
   private def isRetried(failure: Throwable, context: TaskContext): Boolean = {
-    val isVerdict = failure match {
-      case reported: KeyfoldException => reported.kind != "WorkerDied"
-      case _ => false
-    }
+    val isVerdict = failure.isInstanceOf[KeyfoldException] && !KeyfoldException.isDeath(failure)
     !isVerdict && context.attemptNumber() + 1 < attempts
   }
 }

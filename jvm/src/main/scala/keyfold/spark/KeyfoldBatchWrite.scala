@@ -14,7 +14,12 @@ final class KeyfoldBatchWrite(write: KeyfoldWrite, schema: StructType) extends B
     KeyfoldWriterFactory(planned, schema)
 
   override def commit(messages: Array[WriterCommitMessage]): Unit = {
-    val committed = finish("commit_write", messages)
+    val committed =
+      try finish("commit_write", messages)
+      catch { // the next process looks whether the one that died had published
+        case failure: Exception if KeyfoldException.isDeath(failure) =>
+          finish("commit_write", messages, "again" -> true)
+      }
     val told = messages.toSeq.collect { case KeyfoldCommitMessage(_, metrics) => Json.parse(metrics) }
     write.figures = WriteMetrics.ofJob(told)
     AfterWrite.compact(write.table, Json.items(committed.get("touched")))
@@ -22,9 +27,9 @@ final class KeyfoldBatchWrite(write: KeyfoldWrite, schema: StructType) extends B
 
   override def abort(messages: Array[WriterCommitMessage]): Unit = finish("abort_write", messages): Unit
 
-  private def finish(question: String, messages: Array[WriterCommitMessage]): JsonNode = {
+  private def finish(question: String, messages: Array[WriterCommitMessage], more: (String, Any)*): JsonNode = {
     val told = messages.toSeq.collect { case KeyfoldCommitMessage(json, _) => Json.parse(json) }
-    write.table.questions.ask(question, "write" -> Json.parse(planned), "messages" -> told)
+    write.table.questions.ask(question, Seq("write" -> Json.parse(planned), "messages" -> told) ++ more: _*)
   }
 }
 

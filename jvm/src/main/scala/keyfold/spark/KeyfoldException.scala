@@ -1,7 +1,7 @@
 package keyfold.spark
 
 import com.fasterxml.jackson.databind.JsonNode
-import org.apache.spark.sql.keyfold.PlainFailure
+import org.apache.spark.sql.keyfold.{PlainFailure, Refusal}
 
 /** Both sides: a failure of ours, or one that Python reported; `kind` is its class there. */
 class KeyfoldException(val kind: String, message: String, cause: Throwable = null, details: String = "")
@@ -11,6 +11,17 @@ class KeyfoldException(val kind: String, message: String, cause: Throwable = nul
 }
 
 object KeyfoldException {
+  private val Died = "WorkerDied"
+
+  /** That a Python process ended while it was asked something. */
+  def death(message: String, cause: Throwable): KeyfoldException = new KeyfoldException(Died, message, cause)
+
+  def isDeath(failure: Throwable): Boolean = failure match {
+    case ours: KeyfoldException => ours.kind == Died
+    case refused: Refusal => isDeath(refused.getCause)
+    case _ => false
+  }
+
   /** What `{"error": …}` says: our message first, then the cause; Python's traceback below. */
   def fromAnswer(error: JsonNode): KeyfoldException =
     new KeyfoldException(error.path("kind").asText("KeyfoldError"), error.path("message").asText,

@@ -83,6 +83,6 @@ final class Worker(channel: SocketChannel, val pid: Long, errors: Path) extends 
   private def died(failure: IOException): KeyfoldException = {
     close()
     val tail = Errors.ofWorker(errors)
-    new KeyfoldException("WorkerDied", s"the Python worker (process $pid) died$tail", failure)
+    KeyfoldException.death(s"the Python worker (process $pid) died$tail", failure)
   }
 }

@@ -1,0 +1,111 @@
+"""What became of a job's commit: its files are deleted only where no snapshot has them or will.
+
+This process remembers its own jobs. Of a job that a process committed which has died since, the
+snapshots tell: each names the job that made it as its commit user.
+"""
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from keyfold.errors import ConflictError, UnknownOutcomeError
+from keyfold.storage.table import Table
+
+_KEPT = 10_000
+
+
+@dataclass
+class Outcomes:
+    """Jobs of this process: the snapshot each made, None while that is not known."""
+
+    known: dict[str, int | None] = field(default_factory=dict)
+    given_up: dict[str, None] = field(default_factory=dict)
+    running: set[str] = field(default_factory=set)
+    changed: threading.Condition = field(default_factory=threading.Condition)
+
+    @contextlib.contextmanager
+    def committing(self, table: Table, job: str) -> Iterator[int | None]:
+        """Around the commit of a job: the snapshot that it has made already, None if there is none.
+
+        UnknownOutcomeError where there may be one, ConflictError for a job that was given up.
+        """
+        with self.changed:
+            if job in self.given_up:
+                raise ConflictError(
+                    f"commit to table {table.layout.name}: job {job} was aborted: run it again"
+                )
+            if job in self.known and self.known[job] is None:
+                raise UnknownOutcomeError(
+                    f"whether job {job} was committed to table {table.layout.name} is not known; "
+                    "look at its snapshots before running it again"
+                )
+            self.running.add(job)
+            known = self.known.get(job)
+        try:
+            yield known
+        finally:
+            with self.changed:
+                self.running.discard(job)
+                self.changed.notify_all()
+
+    def remember(self, job: str, snapshot_id: int | None) -> None:
+        """The job has made this snapshot; None: from here on it may have made one."""
+        with self.changed:
+            _put(self.known, job, snapshot_id)
+
+    def forget(self, job: str) -> None:
+        """The job is known to have made no snapshot."""
+        with self.changed:
+            self.known.pop(job, None)
+
+    def give_up(self, job: str) -> bool:
+        """Whether the files of a job may be deleted as far as this process knows; if so it will
+        make no snapshot any more. Waits for a commit of it that is under way.
+        """
+        with self.changed:
+            self.changed.wait_for(lambda: job not in self.running)
+            if job in self.known:
+                return False
+            _put(self.given_up, job, None)
+            return True
+
+
+OUTCOMES = Outcomes()
+
+
+def _put(into: dict[str, int | None] | dict[str, None], job: str, value: int | None) -> None:
+    into[job] = value  # type: ignore[assignment]
+    while len(into) > _KEPT:
+        del into[next(iter(into))]
+
+
+def snapshot_of(table: Table, job: str, planned: int | None) -> int | None:
+    """The snapshot that a job has made, by whichever process; None if there is none.
+
+    `planned` is a snapshot from before the job's commit. UnknownOutcomeError where snapshots since
+    have expired: what made them can't be read any more.
+    """
+    first = (planned or 0) + 1
+    newer = sorted(number for number in table.snapshots.ids() if number >= first)
+    found = [table.snapshots.find(number) for number in newer]
+    for snapshot in found:
+        if snapshot is not None and snapshot.commit_user == job:
+            return int(snapshot.id)
+    if None in found or (newer and newer[0] > first):
+        raise UnknownOutcomeError(
+            f"whether job {job} was committed to table {table.layout.name} is not known: snapshots "
+            f"made since it was planned (from {first} on) have expired; its data files were kept: "
+            "look at the rows before running it again"
+        )
+    return None
+
+
+def is_abandonable(table: Table, job: str, planned: int | None) -> bool:
+    """Whether a job's files may be deleted: no snapshot has them, and none will."""
+    if not OUTCOMES.give_up(job):
+        return False
+    try:
+        return snapshot_of(table, job, planned) is None
+    except UnknownOutcomeError:
+        return False

@@ -1,0 +1,182 @@
+"""Jobs killed before each of the steps in which they change something on disk: afterwards the table
+is as before the job or as after it, the job can be run again, and what was left behind goes with
+the orphans.
+"""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from keyfold.storage.retained import metadata
+from tests.concurrency import jobs
+from tests.concurrency.jobs import Compact, Write
+from tests.concurrency.processes import killed_at
+from tests.storage import tables
+from tests.storage.snapshots import data_files, manifest_files
+
+State = tuple[tuple[str, ...], dict[int, Any]] | None
+ADDED = {"change": "add_column", "name": ["w"], "type": "long"}
+MOST_STEPS = 60
+
+
+def new() -> tables.NewTable:
+    """A table that sums: a commit that counts twice is seen."""
+    return tables.new_table(
+        bucket="1", merge_engine="aggregation", fields__v__aggregate_function="sum"
+    )
+
+
+def make(folder: Path) -> str:
+    """A warehouse with a table of two runs."""
+    tables.table(folder, new())
+    for _ in range(2):
+        jobs.written(str(folder), [{"k": 1, "v": 1}, {"k": 2, "v": 2}])
+    return str(folder)
+
+
+def state(folder: str) -> State:
+    """Columns and rows; None where there is no table."""
+    names = tables.catalog(Path(folder)).list_tables(["default"])
+    if names == []:
+        return None
+    assert names == ["t"]
+    table = jobs.table_of(folder)
+    return tuple(table.layout.arrow_schema.names), jobs.rows_of(table)
+
+
+def insert(folder: str) -> None:
+    jobs.written(folder, [{"k": 2, "v": 20}, {"k": 3, "v": 30}])
+
+
+def overwrite(folder: str) -> None:
+    jobs.written(folder, [{"k": 7, "v": 70}], "overwrite")
+
+
+def delete(folder: str) -> None:
+    jobs.deleted(folder, 1)
+
+
+def compaction(folder: str) -> None:
+    assert set(jobs.compacted(folder)) <= {"committed"}
+
+
+def expiry(folder: str) -> None:
+    jobs.expired(folder, 1)
+
+
+def alter(folder: str) -> None:
+    if "w" not in jobs.table_of(folder).layout.arrow_schema.names:
+        jobs.altered(folder, [ADDED])
+
+
+def drop(folder: str) -> None:
+    if tables.catalog(Path(folder)).list_tables(["default"]):
+        jobs.dropped(folder)
+
+
+def create(folder: str) -> None:
+    if not tables.catalog(Path(folder)).list_tables(["default"]):
+        tables.table(Path(folder), new())
+
+
+def clean(folder: str) -> None:
+    jobs.orphans_removed(folder, time.time() - 0.001)
+
+
+ROWS = {1: 2, 2: 4}
+AFTER: dict[Callable[[str], None], State] = {
+    insert: (("k", "v"), {1: 2, 2: 24, 3: 30}),
+    overwrite: (("k", "v"), {7: 70}),
+    delete: (("k", "v"), {2: 4}),
+    compaction: (("k", "v"), ROWS),
+    expiry: (("k", "v"), ROWS),
+    alter: (("k", "v", "w"), ROWS),
+    drop: None,
+    create: (("k", "v"), {}),
+}
+
+
+@pytest.mark.parametrize("job", AFTER, ids=lambda job: job.__name__)
+def test_a_job_killed_at_any_step(tmp_path: Path, job: Callable[[str], None]) -> None:
+    before: State = None if job is create else (("k", "v"), ROWS)
+    seen = []
+    for step in range(MOST_STEPS):
+        folder = tmp_path / str(step)
+        if job is create:
+            folder.mkdir()
+        else:
+            make(folder)
+        if not killed_at(step, str(folder), job, str(folder)):
+            break
+        seen.append(state(str(folder)))
+        assert seen[-1] in (before, AFTER[job]), f"step {step}"
+        if job is not insert or seen[-1] == before:
+            job(str(folder))
+        assert state(str(folder)) == AFTER[job], f"again after step {step}"
+        if AFTER[job] is not None:
+            check_clean(str(folder))
+    assert len(seen) < MOST_STEPS
+    assert before in seen, "no step before the job took place"
+    if job not in (create, drop):  # their last step is the one that counts
+        assert AFTER[job] in seen, "no step after it"
+
+
+def check_clean(folder: str) -> None:
+    """Orphan removal leaves what the snapshots need, and the rows as they are."""
+    before, table = state(folder), jobs.table_of(folder)
+    time.sleep(0.005)
+    clean(folder)
+    assert state(folder) == before
+    kept = [table.snapshots.read(number) for number in table.snapshots.ids()]
+    held = {file.name for snapshot in kept for file in table.manifests.live(snapshot)}
+    assert data_files(table) == held
+    if kept:
+        needed = {name for snapshot in kept for name in metadata(table.manifests, snapshot)}
+        assert manifest_files(table) == needed
+    places = Path(table.layout.location).rglob("*")
+    assert [path for path in places if path.name.startswith(".")] == []
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["", "numbered-anew"])
+def test_who_goes_on_after_a_commit_that_was_killed(tmp_path: Path, late: bool) -> None:
+    """The next process aborts, or commits again, what the dead one may have published."""
+    results = set()
+    for step in range(MOST_STEPS):
+        both = [Write.abort, Write.commit_again]
+        for goes_on in both[step % 2 :][:1] if late else both:
+            folder = make(tmp_path / f"{step}-{goes_on.__name__}")
+            job = Write(folder, [{"k": 2, "v": 20}, {"k": 3, "v": 30}]).run()
+            if late:  # a compaction of later rows: the job's come after them, in new files
+                jobs.written(folder, [{"k": 2, "v": 100}])
+                jobs.compacted(folder)
+            before = state(folder)[1]
+            after = before | {2: before[2] + 20, 3: 30}
+            was_killed = killed_at(step, folder, job.commit)
+            published = state(folder)[1] == after
+            assert published or state(folder)[1] == before
+            done = goes_on(job)
+            expected = after if published or done else before
+            assert state(folder)[1] == expected, f"step {step}"
+            results.add((was_killed, published, bool(done)))
+            check_clean(folder)
+        if not was_killed:
+            break
+    assert results >= {(True, False, True), (True, True, True), (True, False, False)}
+
+
+def test_who_goes_on_after_a_compaction_that_was_killed(tmp_path: Path) -> None:
+    published = set()
+    for step in range(MOST_STEPS):
+        folder = make(tmp_path / str(step))
+        job = Compact(folder).run()
+        was_killed = killed_at(step, folder, job.commit)
+        job.abandon()
+        assert state(folder)[1] == ROWS, f"step {step}"
+        published.add(jobs.table_of(folder).snapshot_id)
+        check_clean(folder)
+        if not was_killed:
+            break
+    assert published == {2, 3}
