@@ -1,11 +1,15 @@
 """Value columns are decoded only for row groups that hold a winner: others may hold anything."""
 
+from collections import deque
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from keyfold.journey import DataFile, ScanSpec, Split
 from keyfold.layout import TableLayout
@@ -119,3 +123,55 @@ def test_what_is_not_needed_stays_deferred(tmp_path: Path) -> None:
     store = store_of(f"{found.location}/bucket-0", found.options)
     batches = read_file(scan, store, f"{found.location}/bucket-0", file, wanted)
     assert all(isinstance(batch, Deferred) for batch in batches)
+
+
+@given(
+    groups=st.lists(st.integers(1, 90), min_size=1, max_size=6),
+    batch_rows=st.integers(1, 40),
+    lag=st.integers(0, 8),
+    skipped=st.sets(st.integers(0, 60), max_size=5),
+)
+@example(groups=[83, 67], batch_rows=10, lag=4, skipped=set())
+def test_rows_stay_together_whenever_they_are_decoded(
+    tmp_path_factory: pytest.TempPathFactory,
+    groups: list[int],
+    batch_rows: int,
+    lag: int,
+    skipped: set[int],
+) -> None:
+    """A merge looks at the keys of batches to come, maybe of another row group, before it decodes
+    a batch.
+    """
+    found = made(tmp_path_factory.mktemp("t"), {})
+    (file,) = written(found, range(sum(groups)), "new")
+    regroup(Path(found.location) / "bucket-0" / file.name, groups)
+    scan = ScanSpec(found, tuple(name for name, _ in COLUMNS), {})
+    wanted = Wanted(scan.columns, decide=("k",), batch_rows=batch_rows)
+    store = store_of(f"{found.location}/bucket-0", found.options)
+    waiting: deque[pa.RecordBatch | Deferred] = deque()
+    keys = 0
+    for place, batch in enumerate(
+        read_file(scan, store, f"{found.location}/bucket-0", file, wanted)
+    ):
+        keys += batch.num_rows
+        if place not in skipped:
+            waiting.append(batch)
+        while len(waiting) > lag:
+            check(waiting.popleft())
+    for batch in waiting:
+        check(batch)
+    assert keys == sum(groups)
+
+
+def regroup(path: Path, groups: list[int]) -> None:
+    """The same rows in row groups of these sizes, as other writers make them."""
+    table = pq.read_table(path)
+    with pq.ParquetWriter(path, table.schema) as writer:
+        for size, stop in zip(groups, accumulate(groups), strict=True):
+            writer.write_table(table.slice(stop - size, size))
+
+
+def check(batch: pa.RecordBatch | Deferred) -> None:
+    keys = batch.column("k").to_pylist()
+    assert batch.column("v").to_pylist() == [f"new {k}" for k in keys]
+    assert batch.column("w").to_pylist() == [k / 8 for k in keys]

@@ -84,18 +84,37 @@ def read_file(
     fetched = buffer_size(footer.metadata, groups, names, wanted.batch_bytes)
     if store.is_remote:
         source, fetched = ahead(source, footer.metadata, groups, names, wanted.batch_bytes), 0
-    opened = _opened(source, footer.metadata, fetched)
-    decide = wanted.columns if wanted.decide is None else wanted.decide
-    first = _Columns(opened, _of(found, decide, True), system, _common_number(file))
-    rest = _Columns(opened, _of(found, decide, False), (), None)
     widths = [row_bytes(footer.metadata, group, names) for group in groups]
     rows = max(1, min(wanted.batch_rows, int(wanted.batch_bytes / max(widths, default=1.0))))
-    batches = first.batches(groups, rows)
-    if rest.found:
+    decide = wanted.columns if wanted.decide is None else wanted.decide
+    later = _of(found, decide, False)
+    rows = _even(footer.metadata, groups, rows) if later else rows
+    opened = _Opened(_opened(source, footer.metadata, fetched), rows)
+    first = _Columns(opened, _of(found, decide, True), system, _common_number(file))
+    batches = first.batches(groups)
+    if later:
         whole = _Columns(opened, found, system, first.number)
-        batches = _deferred(first, rest, whole, groups, rows)
+        batches = _deferred(first, _Columns(opened, later, (), None), whole, groups)
     for batch in batches:
         yield with_marks(batch) if wanted.marks else batch
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """An open file, and how many rows its batches have: one number for all who read it. pyarrow
+    keeps that number with the file, and a new one would count for what is being read already.
+    """
+
+    file: pq.ParquetFile
+    rows: int
+
+
+def _even(metadata: pq.FileMetaData, groups: Sequence[int], rows: int) -> int:
+    """Rows of a batch, about as many as asked for, that leave no small one at the end of a large
+    row group.
+    """
+    count = max((metadata.row_group(group).num_rows for group in groups), default=0)
+    return max(1, -(-count // max(1, round(count / rows))))
 
 
 def _opened(source: pa.NativeFile, metadata: pq.FileMetaData, fetched: int) -> pq.ParquetFile:
@@ -114,7 +133,7 @@ def _of(found: Sequence[Source], names: Collection[str], belongs: bool) -> tuple
 
 
 def _deferred(
-    first: _Columns, rest: _Columns, whole: _Columns, groups: Sequence[int], rows: int
+    first: _Columns, rest: _Columns, whole: _Columns, groups: Sequence[int]
 ) -> Iterator[pa.RecordBatch | Deferred]:
     """Row groups, deferred; but where the last two of these were needed after all, the next ones
     are decoded whole, at once: each time this proves right, twice as many.
@@ -125,13 +144,12 @@ def _deferred(
         if later is not None:
             needed = needed + 1 if later.is_read else 0
             later, at_once = None, min(2**needed // 4, MOST_AT_ONCE)
-        most = first.even(group, rows)
         if at_once:
             at_once -= 1
-            yield from whole.batches([group], most)
+            yield from whole.batches([group])
             continue
-        later, width = _Later(rest, group, most), rest.row_bytes(group)
-        for place, batch in enumerate(first.batches([group], most)):
+        later, width = _Later(rest, group), rest.row_bytes(group)
+        for place, batch in enumerate(first.batches([group])):
             yield Deferred(batch, cache(partial(later.batch, place)), width)
 
 
@@ -140,12 +158,12 @@ class _Columns:
 
     def __init__(
         self,
-        opened: pq.ParquetFile,
+        opened: _Opened,
         found: tuple[Source, ...],
         system: Sequence[str],
         number: int | None,
     ) -> None:
-        self._opened = opened
+        self._file, self.batch_rows = opened.file, opened.rows
         self.found = found
         self.number = number
         self._schema = _schema(found, system)
@@ -157,10 +175,10 @@ class _Columns:
         same = all(source.stored == source.target.type for source in found)
         self._is_plain = same and len(names) == len(self._schema) > 0
 
-    def batches(self, groups: Sequence[int], rows: int) -> Iterator[pa.RecordBatch]:
-        """The rows of some row groups, at most `rows` a batch."""
-        for batch in self._opened.iter_batches(
-            batch_size=rows, row_groups=groups, columns=self._names, use_threads=False
+    def batches(self, groups: Sequence[int]) -> Iterator[pa.RecordBatch]:
+        """The rows of some row groups, `batch_rows` a batch but for the last."""
+        for batch in self._file.iter_batches(
+            batch_size=self.batch_rows, row_groups=groups, columns=self._names, use_threads=False
         ):
             chosen = batch.select(self._names) if self._is_plain else None
             if chosen is not None and chosen.schema.types == self._schema.types:
@@ -168,27 +186,21 @@ class _Columns:
             else:
                 yield _adapted(batch, self.found, self._schema, self.number)
 
-    def even(self, group: int, rows: int) -> int:
-        """Rows of a batch, about as many as asked for, that leave no small one at the end."""
-        count = self.rows(group)
-        return -(-count // max(1, round(count / rows)))
-
     def rows(self, group: int) -> int:
         """How many rows a row group has."""
-        return int(self._opened.metadata.row_group(group).num_rows)
+        return int(self._file.metadata.row_group(group).num_rows)
 
     def row_bytes(self, group: int) -> float:
         """About what a row of a row group takes, decoded."""
-        return row_bytes(self._opened.metadata, group, set(self._names))
+        return row_bytes(self._file.metadata, group, set(self._names))
 
 
 class _Later:
     """The columns of one row group that don't decide."""
 
-    def __init__(self, columns: _Columns, group: int, rows: int) -> None:
+    def __init__(self, columns: _Columns, group: int) -> None:
         self._columns = columns
         self._group = group
-        self._rows = rows
         self._batches: Iterator[pa.RecordBatch] = iter(())
         self._next = 0
         self.is_read = False
@@ -198,11 +210,14 @@ class _Later:
         self.is_read = True
         with metered("decode"):
             if place < self._next or not self._next:
-                self._batches, self._next = self._columns.batches([self._group], self._rows), 0
+                self._batches, self._next = self._columns.batches([self._group]), 0
             batch = next(itertools.islice(self._batches, place - self._next, None))
             self._next = place + 1
-            if self._next * self._rows >= self._columns.rows(self._group):
+            most = self._columns.batch_rows
+            left = self._columns.rows(self._group) - place * most
+            if left <= most:
                 self._batches = iter(())  # lets go of what the open row group holds
+        assert batch.num_rows == min(left, most), (batch.num_rows, left, most)
         return batch
 
 
