@@ -100,9 +100,10 @@ def overwrite(
     return _commit(table, Change(spec.job, OVERWRITE, messages, replaced), renumber)
 
 
-def truncate(table: Table) -> int | None:
-    """Remove all files; None if there were none."""
-    return _commit(table, Change(str(uuid.uuid4()), OVERWRITE, (), lambda file: True), None)
+def truncate(table: Table, partitions: Partitions = "all") -> int | None:
+    """Remove all files, or those of `partitions`; None if there were none."""
+    replaced = _replaced(table, (), partitions)
+    return _commit(table, Change(str(uuid.uuid4()), OVERWRITE, (), replaced), None)
 
 
 def rewrite(

@@ -9,7 +9,16 @@ import socket
 import threading
 from collections.abc import Mapping
 
-from keyfold.worker import catalog, commit, compact, maintenance, metadata, scan, translate
+from keyfold.worker import (
+    catalog,
+    commit,
+    compact,
+    maintenance,
+    metadata,
+    partitions,
+    scan,
+    translate,
+)
 from keyfold.worker.channel import Channel, Disconnected
 from keyfold.worker.serve import Answer, plain, serve
 
@@ -22,10 +31,11 @@ ANSWERS: Mapping[str, Answer] = {
         compact.QUESTIONS,
         maintenance.QUESTIONS,
         metadata.QUESTIONS,
+        partitions.QUESTIONS,
         translate.QUESTIONS,
     )
     for name, function in family.items()
-} | {"read_metadata": metadata.answer}
+} | {"read_metadata": metadata.answer, "read_partitions": partitions.answer}
 
 
 def live(passing: socket.socket, log: str) -> None:

@@ -4,7 +4,7 @@ These tables are loaded by the question `load_table`, as any table; `read_metada
 ok frame, an Arrow IPC stream, and a trailer frame.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -65,18 +65,29 @@ def answer(channel: Channel, question: wire.Frame) -> None:
     """Send the rows of question["metadata"] with question["columns"]; points in time are shown as
     the clocks of question["zone"] show them.
     """
-    doing = f"reading ${question['metadata']}"
-    try:
+
+    def rows() -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         table = open_handle(question["table"], question["catalog"]["options"])
         found = metadata.ALL[question["metadata"]]
         columns = question["columns"]
         schema = pa.schema([column.field for column in found.wanted(columns)])
+        return schema, found.batches(table, columns, question["zone"])
+
+    send_rows(channel, f"reading ${question['metadata']}", rows)
+
+
+def send_rows(
+    channel: Channel, doing: str, rows: Callable[[], tuple[pa.Schema, Iterator[pa.RecordBatch]]]
+) -> None:
+    """An ok frame, the rows, a trailer frame; or why there are none."""
+    try:
+        schema, batches = rows()
     except Exception as e:
         channel.send(wire.failure(e, doing))
         return
     channel.send({"ok": {}})
     try:
-        channel.send_batches(schema, found.batches(table, columns, question["zone"]))
+        channel.send_batches(schema, batches)
     except Disconnected:
         raise
     except Exception as e:

@@ -2,7 +2,8 @@ package keyfold.spark
 
 import org.apache.spark.sql.SparkSessionExtensions
 import org.apache.spark.sql.keyfold.{ColumnsOfFrame, ColumnsOfInsert, DescribeHealth, DescribeOurs}
-import org.apache.spark.sql.keyfold.{DialectParser, OrdinalStrategy, RowLevelCommands, UnqualifiedFunctions}
+import org.apache.spark.sql.keyfold.{DialectParser, DropsOfPartitions, OrdinalStrategy, OverwriteConditions}
+import org.apache.spark.sql.keyfold.{PartitionsInFull, RowLevelCommands, UnqualifiedFunctions}
 
 /** Driver side: `spark.sql.extensions = keyfold.spark.KeyfoldExtensions`. Python starts here already:
   * Spark makes the catalog only when the first statement names it.
@@ -12,6 +13,9 @@ final class KeyfoldExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectParser(new DialectParser(_, _))
     extensions.injectResolutionRule(_ => ColumnsOfInsert)
     extensions.injectHintResolutionRule(ColumnsOfFrame(_))
+    extensions.injectHintResolutionRule(DropsOfPartitions(_))
+    extensions.injectResolutionRule(_ => PartitionsInFull)
+    extensions.injectResolutionRule(_ => OverwriteConditions)
     extensions.injectPlannerStrategy(_ => OrdinalStrategy)
     extensions.injectPlannerStrategy(_ => DescribeHealth)
     extensions.injectCheckRule(_ => RowLevelCommands)

@@ -19,7 +19,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
   * Spark load it once more for each query, so all of a query's scans read one snapshot, the newest.
   */
 class KeyfoldTable(val questions: CatalogQuestions, val description: Description)
-    extends SupportsRead with SupportsWrite with SupportsDeleteV2 {
+    extends SupportsRead with SupportsWrite with SupportsDeleteV2 with KeyfoldPartitions {
 
   override def name(): String = description.name
   override def id(): String = description.id

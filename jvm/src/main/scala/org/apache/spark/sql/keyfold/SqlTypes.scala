@@ -15,6 +15,9 @@ object SqlTypes {
   def ofRows(columns: Array[Column]): StructType =
     CharVarcharUtils.replaceCharVarcharWithStringInSchema(CatalogV2Util.v2ColumnsToStructType(columns))
 
+  /** A value as Spark holds it. */
+  def literal(value: Any, dataType: DataType): Literal[_] = LiteralValue(value, dataType)
+
   /** The value of a DEFAULT's SQL text, cast to the column's type. */
   def constant(column: String, dataType: DataType, sql: String): Literal[_] = {
     val plain = CharVarcharUtils.replaceCharVarcharWithString(dataType)
