@@ -42,12 +42,17 @@ def descendants(pid: int) -> set[int]:
     return found
 
 
+def command(pid: int) -> list[str]:
+    """The words a process was started with; none if it is gone."""
+    try:
+        return (PROC / str(pid) / "cmdline").read_text(errors="replace").split("\0")
+    except OSError:
+        return []
+
+
 def is_worker(pid: int) -> bool:
     """Whether a process is a fork server of keyfold, or was forked by one."""
-    try:
-        return b"keyfold.worker" in (PROC / str(pid) / "cmdline").read_bytes()
-    except OSError:
-        return False
+    return "keyfold.worker" in command(pid)
 
 
 def workers(jvm: int) -> set[int]:

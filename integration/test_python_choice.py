@@ -6,6 +6,7 @@ import json
 import os
 import stat
 import sys
+import tarfile
 from pathlib import Path
 
 from integration import scenarios
@@ -77,3 +78,33 @@ def test_pyspark_python_is_used(tmp_path: Path) -> None:
     assert answer == {"error": "", "count": 10}
     assert "keyfold.worker" in marker.read_text()
     assert os.environ.get("PYSPARK_PYTHON") != wrapper
+
+
+def test_a_relative_path_is_looked_up_where_spark_unpacks(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    marker = tmp_path / "used"
+    text = f'#!/bin/sh\necho "$0" >> {marker}\nexec {sys.executable} "$@"\n'
+    script(tmp_path / "bin" / "python", text)
+    with tarfile.open(tmp_path / "kf.tgz", "w:gz") as packed:
+        packed.add(tmp_path / "bin" / "python", "bin/python")
+    confs = {
+        "spark__archives": f"{tmp_path}/kf.tgz#kf",
+        "spark__keyfold__python": "kf/bin/python",
+    }
+    assert ask(tmp_path, confs) == {"error": "", "count": 10}
+    (used,) = set(marker.read_text().split())
+    assert used.endswith("/kf/bin/python")
+    assert not used.startswith(str(tmp_path / "bin"))
+
+
+def test_a_relative_path_that_is_nowhere(tmp_path: Path) -> None:
+    error = str(ask(tmp_path, {"spark__keyfold__python": "nowhere/bin/python"})["error"])
+    assert "relative path nowhere/bin/python, which this driver looked for in /" in error
+    assert f"and in {scenarios.TOP}" in error
+    assert "--archives FILE#nowhere" in error
+    assert "spark.keyfold.driver.python" in error
+
+
+def test_a_relative_path_of_pysparks_is_the_executors(tmp_path: Path) -> None:
+    answer = ask(tmp_path, {}, PYSPARK_PYTHON="only/executors/python", PYSPARK_DRIVER_PYTHON="x")
+    assert answer == {"error": "", "count": 10}

@@ -25,7 +25,7 @@ ROWS = (
 RANK = {layer: row for row, layers in enumerate(ROWS) for layer in layers}
 LEAF = len(ROWS)
 ENTRY = -1  # what users start: nothing imports it
-ENTRIES = {"__init__", "__main__", "doctor", "session", "running", "testing"}
+ENTRIES = {"__init__", "__main__", "archive", "doctor", "session", "running", "testing"}
 DEFERRED = {"session.py", "running.py"}  # name pyspark for the type checker only
 FOREIGN = {
     "pypaimon": "storage",

@@ -1,41 +1,21 @@
 """The wheel: one jar, of its own version, with the shim in it; nothing of the tests."""
 
 import io
-import shutil
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
 import pytest
 
+from integration import wheels
 from keyfold import session
 from keyfold.errors import EnvironmentMismatchError
 from keyfold.version import package_version
-
-ROOT = Path(__file__).resolve().parent.parent
-PARTS = ("python", "jvm", "README.md", "LICENSE", "MANIFEST.in")
-BUILD = ("pyproject.toml", "setup.py", "gradle.properties")
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
     """The wheel of a copy of this checkout in which nothing was built."""
-    clone = tmp_path_factory.mktemp("clone")
-    unbuilt = shutil.ignore_patterns("jars", "*.egg-info", "__pycache__")
-    for part in (*PARTS, *BUILD):
-        source = ROOT / part
-        if source.is_dir():
-            shutil.copytree(source, clone / part, ignore=unbuilt)
-        else:
-            shutil.copy(source, clone / part)
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
-    subprocess.run(
-        [*command, "--no-build-isolation", "--wheel-dir", str(clone / "dist"), str(clone)],
-        check=True,
-    )
-    (built,) = (clone / "dist").glob("*.whl")
-    return zipfile.ZipFile(built)
+    return zipfile.ZipFile(wheels.build(tmp_path_factory.mktemp("wheel")))
 
 
 def test_it_has_exactly_one_jar(wheel: zipfile.ZipFile) -> None:
@@ -59,8 +39,8 @@ def test_its_jar_knows_its_version_and_holds_the_shim(wheel: zipfile.ZipFile) ->
 
 
 def test_it_has_every_module_and_no_test(wheel: zipfile.ZipFile) -> None:
-    sources = (ROOT / "python").rglob("*.py")
-    expected = {path.relative_to(ROOT / "python").as_posix() for path in sources}
+    sources = (wheels.ROOT / "python").rglob("*.py")
+    expected = {path.relative_to(wheels.ROOT / "python").as_posix() for path in sources}
     found = {name for name in wheel.namelist() if name.endswith(".py")}
     assert found == expected
 

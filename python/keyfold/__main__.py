@@ -1,11 +1,12 @@
-"""`python -m keyfold`: jar-path, conf, warmup and doctor, to start Spark by other means."""
+"""`python -m keyfold`: jar-path, conf, archive, warmup, doctor, to start Spark by other means."""
 
 import argparse
 import sys
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 
-from keyfold import doctor, session
+from keyfold import archive, doctor, session
 from keyfold.errors import KeyfoldError
 from keyfold.version import package_version
 
@@ -19,7 +20,18 @@ def jar_path(_: argparse.Namespace) -> int:
 def conf(arguments: argparse.Namespace) -> int:
     """print the arguments for spark-submit, spark-sql and spark-shell"""
     confs = session.session_confs(arguments.catalog, arguments.warehouse)
-    print(session.submit_arguments(confs))
+    if arguments.archive is None:
+        print(session.submit_arguments(confs))
+    else:
+        confs = session.with_shipped_python(confs, archive.folder_name(arguments.archive))
+        print(session.submit_arguments(confs), archive.submit_arguments(arguments.archive))
+    return 0
+
+
+def pack(arguments: argparse.Namespace) -> int:
+    """write keyfold and what it needs into one file for --archives"""
+    count = archive.pack(arguments.file, for_driver=arguments.for_driver, also=arguments.also or ())
+    print(f"{arguments.file}: {count} files, {arguments.file.stat().st_size >> 20} MiB")
     return 0
 
 
@@ -39,6 +51,7 @@ def check(_: argparse.Namespace) -> int:
 COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "jar-path": jar_path,
     "conf": conf,
+    "archive": pack,
     "warmup": warmup,
     "doctor": check,
 }
@@ -55,6 +68,13 @@ def parser() -> argparse.ArgumentParser:
         if command is conf:
             one.add_argument("--catalog", default="keyfold", help="its name (default: keyfold)")
             one.add_argument("--warehouse", help="its folder (default: below Spark's warehouse)")
+            one.add_argument("--archive", type=Path, help="what `archive` wrote: workers use it")
+        if command is pack:
+            one.add_argument("file", type=Path, help="NAME.tgz or NAME.tar.gz")
+            one.add_argument("--also", action="append", help="one more installed package")
+            one.add_argument(
+                "--for-driver", action="store_true", help="with what a driver on the cluster needs"
+            )
     return top
 
 

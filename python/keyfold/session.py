@@ -74,6 +74,18 @@ def session_confs(catalog: str = "keyfold", warehouse: str | None = None) -> dic
     return confs | {SESSION_PYTHON: sys.executable}
 
 
+def with_shipped_python(confs: Mapping[str, str], folder: str) -> dict[str, str]:
+    """The confs, with workers that run the Python of an archive unpacked into `folder`; the driver
+    runs this one.
+    """
+    kept = {name: value for name, value in confs.items() if name != SESSION_PYTHON}
+    named = {
+        "spark.keyfold.python": f"{folder}/bin/python",
+        "spark.keyfold.driver.python": sys.executable,
+    }
+    return kept | named
+
+
 def catalog_confs(catalog: str, warehouse: str | None) -> dict[str, str]:
     """The confs that a session gets by name, without jar and interpreter."""
     confs = {EXTENSIONS: EXTENSIONS_CLASS, f"spark.sql.catalog.{catalog}": CATALOG_CLASS}

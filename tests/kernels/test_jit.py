@@ -46,6 +46,14 @@ def test_the_next_process_loads_what_one_compiled_and_wipes_what_is_broken(tmp_p
     assert run(PROGRAM, tmp_path) == ["1", place]
 
 
+def test_the_same_package_elsewhere_loads_it_too(tmp_path: Path) -> None:
+    copy = shutil.copytree(PACKAGE, tmp_path / "elsewhere" / "keyfold", symlinks=True)
+    (copy / "kernels" / "groups.py").touch()
+    hits, place = run(PROGRAM, tmp_path / "cache")
+    assert hits == "0"
+    assert run(PROGRAM, tmp_path / "cache", PYTHONPATH=str(copy.parent)) == ["1", place]
+
+
 def test_nowhere_to_write_still_runs(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("no directory")

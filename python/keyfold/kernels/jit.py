@@ -23,7 +23,7 @@ from typing import Any, TypeVar, cast, overload
 import llvmlite  # type: ignore[import-untyped]
 import llvmlite.binding  # type: ignore[import-untyped]
 import numba
-from numba.core.caching import FunctionCache
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, UserProvidedCacheLocator
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -97,7 +97,8 @@ def find_cache_directory(digest: str) -> Path | None:
     return None
 
 
-CACHE_DIRECTORY = find_cache_directory(source_digest(_package()))
+_PACKAGE = _package()
+CACHE_DIRECTORY = find_cache_directory(source_digest(_PACKAGE))
 
 
 @contextmanager
@@ -109,8 +110,33 @@ def locked(name: str, how: int) -> Iterator[None]:
         yield
 
 
+class _WhereverInstalled(UserProvidedCacheLocator):  # type: ignore[misc]
+    """The place of this package's own code: the directory's name has the digest of its content, and
+    a cluster unpacks the package somewhere else for each application.
+    """
+
+    @classmethod
+    def from_function(cls, py_func: Any, py_file: str) -> Any:
+        if not Path(py_file).is_relative_to(_PACKAGE):
+            return None
+        return super().from_function(py_func, py_file)
+
+    @classmethod
+    def get_suitable_cache_subpath(cls, py_file: str) -> str:
+        return Path(py_file).parent.name
+
+    def get_source_stamp(self) -> str:
+        return ""
+
+
+class _Placed(CompileResultCacheImpl):  # type: ignore[misc]
+    _locator_classes = (_WhereverInstalled, UserProvidedCacheLocator)
+
+
 class _GuardedCache(FunctionCache):  # type: ignore[misc]
     """numba's cache of one function: locked in use, wiped when it can't be loaded."""
+
+    _impl_class = _Placed
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
