@@ -29,6 +29,7 @@ ENTRIES = {"__init__", "__main__", "archive", "doctor", "session", "running", "t
 DEFERRED = {"session.py", "running.py"}  # name pyspark for the type checker only
 FOREIGN = {
     "pypaimon": "storage",
+    "obstore": "storage",
     "numba": "kernels",
     "llvmlite": "kernels",
 }
@@ -98,7 +99,7 @@ def test_workers_load_no_driver_library() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     ).stdout.split()
     assert "numba" in loaded
-    assert not {"pypaimon", "pandas", "pyspark", "grpc", "py4j"} & set(loaded)
+    assert not {"pypaimon", "obstore", "pandas", "pyspark", "grpc", "py4j"} & set(loaded)
 
 
 def test_importing_the_package_is_cheap() -> None:

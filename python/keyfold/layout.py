@@ -69,6 +69,8 @@ class TableLayout:
     options: Mapping[str, str] = field(default_factory=dict)
     comment: str | None = None
     identity: str = ""  # changes when the table is dropped and made anew, or altered
+    # What a client of the object store needs (`keyfold.stores`): of the session, not the table.
+    store: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
     def key(self) -> tuple[str, ...]:
@@ -114,6 +116,7 @@ class TableLayout:
             "options": dict(self.options),
             "comment": self.comment,
             "identity": self.identity,
+            "store": dict(self.store),
         }
 
     @staticmethod
@@ -129,4 +132,5 @@ class TableLayout:
             options=dict(json["options"]),
             comment=json.get("comment"),
             identity=json.get("identity", ""),
+            store=json.get("store", {}),
         )

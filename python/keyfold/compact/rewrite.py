@@ -40,7 +40,7 @@ def rewrite(
     """
     layout, split = spec.layout, task.split
     options = parse(layout)
-    store = store_of(split.path, layout.options)
+    store = store_of(split.path, layout.store)
     target = Target(layout, options, store, split.path, file_names(), task.level)
     batches = _asking(_Merging(spec, task).batches(), go_on)
     files: list[FileMeta] = write_files(target, batches)
@@ -63,7 +63,7 @@ class _Merging:
         self._scan = ScanSpec(spec.layout, columns, spec.schemas)
         self._task = task
         self._path = task.split.path
-        self._store = store_of(self._path, spec.layout.options)
+        self._store = store_of(self._path, spec.layout.store)
         self._plan: MergePlan = plan(spec.layout, columns, marks=True)
         self._range = KeyRange.of(task.split, spec.layout)
 

@@ -10,22 +10,24 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pyarrow as pa
 import pyarrow.fs as pafs
 
+from keyfold import stores
 from keyfold.errors import NotSupportedError, SnapshotExpiredError
 from keyfold.layout import STAGING
 
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*):")
 _S3_OPTIONS = {
-    "s3.endpoint": "endpoint_override",
-    "s3.access-key": "access_key",
-    "s3.secret-key": "secret_key",
-    "s3.session.token": "session_token",
-    "s3.region": "region",
+    stores.ENDPOINT: "endpoint_override",
+    stores.ACCESS_KEY: "access_key",
+    stores.SECRET_KEY: "secret_key",
+    stores.TOKEN: "session_token",
+    stores.REGION: "region",
 }
 
 
@@ -42,22 +44,26 @@ class Store:
 
 
 def store_of(location: str, options: Mapping[str, str] | None = None) -> Store:
-    """The store of a path or URI; NotSupportedError for a scheme pyarrow has no file system for."""
+    """The store of a path or URI, with the `store` of its layout; NotSupportedError for a scheme
+    pyarrow has no file system for.
+    """
     scheme = _SCHEME.match(location)
     if scheme is None or scheme[1] == "file":
         return Store()
-    if scheme[1] in ("s3", "s3a", "s3n"):
-        given = {
-            ours: (options or {})[name]
-            for name, ours in _S3_OPTIONS.items()
-            if name in (options or {})
-        }
-        return Store(pafs.S3FileSystem(**given))
+    if scheme[1] in stores.SCHEMES:
+        return _bucket(frozenset((options or {}).items()))
     try:
         filesystem, _ = pafs.FileSystem.from_uri(location)
     except (ValueError, pa.ArrowException) as error:
         raise NotSupportedError(f"no file system opens {location}: {error}") from error
     return Store(filesystem)
+
+
+@cache
+def _bucket(options: frozenset[tuple[str, str]]) -> Store:
+    """A client takes 20 ms to make; it is made by the process that uses it, never before a fork."""
+    given = {_S3_OPTIONS[name]: value for name, value in options}
+    return Store(pafs.S3FileSystem(**given))
 
 
 def local_path(location: str) -> Path:

@@ -51,7 +51,7 @@ class _Source:
     def __init__(self, scan: ScanSpec, split: Split) -> None:
         self._scan = scan
         self._split = split
-        self._store: Store = store_of(split.path, scan.layout.options)
+        self._store: Store = store_of(split.path, scan.layout.store)
         self._plan: MergePlan = plan(scan.layout, scan.columns)
         self._range = KeyRange.of(split, scan.layout)
         self._keys = Sieve.of(

@@ -125,7 +125,7 @@ def _add_file(
     if file.is_marked or (names and file.schema_id != layout.schema_id):
         return False
     path = f"{split.path}/{file.name}"
-    with open_input(store_of(split.path, layout.options), path) as source:
+    with open_input(store_of(split.path, layout.store), path) as source:
         footer = footer_of(path, source)
     groups = group_ranges(layout, footer, names) if names else []
     if _may_hold_deletes(footer) or any(name not in ranges for ranges in groups for name in names):

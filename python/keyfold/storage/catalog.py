@@ -18,11 +18,13 @@ from keyfold.errors import (
     TableExistsError,
 )
 from keyfold.layout import STAGING, TableLayout, sql_name
-from keyfold.storage import folders, table
+from keyfold.storage import folders, in_place, table
 from keyfold.storage.alter import alter
 from keyfold.storage.definition import Check, NewTable, define
-from keyfold.storage.files import Files, open_files, remove_tree
+from keyfold.storage.files import Files, remove_tree
 from keyfold.storage.namespaces import Namespace, Namespaces, check_name, single
+from keyfold.storage.objects import ObjectFiles
+from keyfold.storage.opened import open_files
 from keyfold.storage.schemas import Schemas
 from keyfold.storage.snapshots import Snapshots
 from keyfold.storage.table import Table
@@ -42,6 +44,7 @@ class Staged:
     table: str
     location: str
     mode: str
+    stamp: str = ""  # of its schema, where it was built in its place
 
     def to_json(self) -> dict[str, Any]:
         """A JSON object."""
@@ -50,7 +53,7 @@ class Staged:
     @staticmethod
     def from_json(json: Mapping[str, Any]) -> "Staged":
         """The inverse of `to_json`."""
-        return Staged(json["namespace"], json["table"], json["location"], json["mode"])
+        return Staged(**json)
 
 
 def _accept(layout: TableLayout, _: TableLayout | None) -> TableLayout:
@@ -170,7 +173,10 @@ class Catalog:
         """Remove a table, a broken one too; False if there is none."""
         self._check_writable()
         check_name("table", name)
-        return folders.remove(self.location(single(namespace), name))
+        location = self.location(single(namespace), name)
+        if isinstance(self.files, ObjectFiles):
+            return in_place.drop(self.files, location)
+        return folders.remove(self.files, location)
 
     def rename_table(
         self, namespace: Namespace, name: str, to_namespace: Namespace, to_name: str
@@ -179,6 +185,8 @@ class Catalog:
         self._check_writable()
         check_name("table", to_name)
         self._changeable(namespace, name)
+        if not self.files.is_local:
+            raise in_place.refuse_rename(self.namespaces.warehouse)
         target = self.namespaces.require(to_namespace)
         self.namespaces.make(target)
         source = self.location(single(namespace), name)
@@ -205,7 +213,9 @@ class Catalog:
     # ---- staging ----
 
     def stage(self, namespace: Namespace, name: str, new: NewTable, mode: str) -> Staged:
-        """Build an empty table aside, for `commit_staged` or `abort_staged`."""
+        """Build an empty table, aside where folders can be renamed, for `commit_staged` or
+        `abort_staged`.
+        """
         assert mode in MODES, mode
         self._check_writable()
         check_name("table", name)
@@ -218,6 +228,11 @@ class Catalog:
         schema = define(
             self._shown(database, name), self.location(database, name), new, self.check_engine
         )
+        if isinstance(self.files, ObjectFiles):
+            if existing is not None:
+                raise in_place.refuse_rename(self.namespaces.warehouse)
+            stamp = in_place.make(self.files, schema)
+            return Staged(database, name, schema.layout.location, mode, stamp)
         folder = self.namespaces.make(database)
         folders.clear_stale(folder)
         staged = Staged(database, name, folders.hidden(folder, STAGING), mode)
@@ -240,6 +255,8 @@ class Catalog:
     def commit_staged(self, staged: Staged) -> None:
         """Put it in place: TableExistsError if a create lost the race; an old one is set aside."""
         target = self.location(staged.namespace, staged.table)
+        if staged.location == target:
+            return
         if staged.mode == "replace":
             self._exchange(staged, target)
             return
@@ -269,13 +286,17 @@ class Catalog:
             self.commit_staged(staged)
 
     def abort_staged(self, staged: Staged) -> None:
-        """Remove what was built aside."""
+        """Remove what was built."""
+        if isinstance(self.files, ObjectFiles):
+            in_place.unmake(self.files, staged.location, staged.stamp)
+            return
         assert Path(staged.location).name.startswith(STAGING), staged.location
         remove_tree(staged.location)
 
     def _check_writable(self) -> None:
-        if not self.files.is_local:
+        if not self.files.is_writable:
             raise NotSupportedError(
                 f"catalog {self.name}: {self.namespaces.warehouse} can only be read: its file "
-                "system offers no exclusive creation of files; use a local or mounted warehouse"
+                "system offers no exclusive creation of files; use a local or mounted warehouse or "
+                "one on S3"
             )

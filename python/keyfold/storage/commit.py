@@ -40,6 +40,7 @@ from keyfold.storage.entries import (
     rewritten,
     stamped,
 )
+from keyfold.storage.files import UnsettledError
 from keyfold.storage.manifest_merge import merge
 from keyfold.storage.outcomes import OUTCOMES
 from keyfold.storage.paimon import BATCH_COMMIT_IDENTIFIER, Snapshot
@@ -344,6 +345,8 @@ def _publish(table: Table, snapshot: Any, job: str, location: str) -> bool:
         if not is_published:
             OUTCOMES.forget(job)
             raise
+    if is_published and not table.files.is_local:
+        _withdraw_if_replaced(table, snapshot, job)
     if is_published:
         OUTCOMES.remember(job, snapshot.id)
     else:
@@ -351,15 +354,33 @@ def _publish(table: Table, snapshot: Any, job: str, location: str) -> bool:
     return is_published
 
 
+def _unknown(table: Table, snapshot: Any, failed: str, found: str) -> UnknownOutcomeError:
+    return UnknownOutcomeError(
+        f"commit of snapshot {snapshot.id} to table {table.layout.name} failed ({failed}) and "
+        f"whether it took place can't be read ({found}); its data files were kept: look for commit "
+        f"user {snapshot.commit_user} in {table.snapshots.path(snapshot.id)} before running the "
+        "job again"
+    )
+
+
+def _withdraw_if_replaced(table: Table, snapshot: Any, job: str) -> None:
+    """Where no folder can be held, a table of the same name may have got our snapshot: remove it.
+    ConflictError if so.
+    """
+    try:
+        table.check_unchanged()
+    except ConflictError:
+        table.files.remove(table.snapshots.path(snapshot.id))
+        OUTCOMES.forget(job)
+        raise
+
+
 def _happened(table: Table, snapshots: Snapshots, snapshot: Any, error: OSError) -> bool:
     """Whether a publishing call that failed published all the same."""
     try:
         found = snapshots.find(snapshot.id)
     except Exception as unreadable:
-        raise UnknownOutcomeError(
-            f"commit of snapshot {snapshot.id} to table {table.layout.name} failed ({error}) and "
-            f"whether it took place can't be read ({unreadable}); its data files were kept: look "
-            f"for commit user {snapshot.commit_user} in {table.snapshots.path(snapshot.id)} before "
-            "running the job again"
-        ) from error
+        raise _unknown(table, snapshot, f"{error}", f"{unreadable}") from error
+    if found is None and isinstance(error, UnsettledError):
+        raise _unknown(table, snapshot, f"{error}", "it is not there yet") from error
     return found is not None and found.commit_user == snapshot.commit_user

@@ -1,4 +1,5 @@
-"""Files of a warehouse: a local folder for everything, any other file system for reading only.
+"""Files of a warehouse: a local folder and a bucket of S3 (`storage.objects`) for everything, any
+other file system for reading only.
 
 Publishing means creating a file with its content at once and exclusively: of several processes that
 publish one name exactly one wins. A file system that can't do that is refused for writing.
@@ -18,7 +19,6 @@ from urllib.parse import unquote, urlparse
 from pyarrow.fs import FileType
 
 from keyfold.errors import NotSupportedError
-from keyfold.storage.paimon import FileIO, Options
 
 
 @dataclass(frozen=True)
@@ -31,18 +31,33 @@ class Entry:
     modified: int
 
 
+class UnsettledError(OSError):
+    """A publish was not answered: it may have taken place, or take place later."""
+
+
 class Files(Protocol):
     """What storage needs of a file system; paths are full paths without a trailing slash."""
 
     @property
     def is_local(self) -> bool:
-        """Whether writing is possible."""
+        """Whether folders can be renamed."""
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether a file can be created exclusively."""
+
+    @property
+    def store(self) -> Mapping[str, str]:
+        """What a client of the object store needs (`keyfold.stores`), empty for any other."""
 
     def read(self, path: str) -> bytes:
         """The content; FileNotFoundError if there is none."""
 
     def exists(self, path: str) -> bool:
-        """Whether a file or folder is there."""
+        """Whether a file is there."""
+
+    def is_folder(self, path: str) -> bool:
+        """Whether a folder is there."""
 
     def folders(self, path: str) -> list[str]:
         """Sorted names of the folders in a folder, hidden ones left out; empty if it is missing."""
@@ -61,7 +76,9 @@ class Files(Protocol):
         """Write a file over whatever has that name, in one step."""
 
     def publish(self, path: str, data: bytes) -> int:
-        """Create the file exclusively; when, in ns by the file system's clock, 0 if it exists."""
+        """Create the file exclusively; when, in ns by the file system's clock, 0 if it exists.
+        UnsettledError where that is not known.
+        """
 
     def entries(self, path: str) -> list["Entry"]:
         """What is in a folder; empty if it is missing."""
@@ -72,6 +89,14 @@ class Files(Protocol):
     def remove(self, path: str) -> None:
         """Remove a file if it is there."""
 
+    def make_folder(self, path: str) -> None:
+        """Make a folder and those it is in."""
+
+    def remove_folder(self, path: str) -> bool:
+        """Remove a folder and what is in it; False if there was none. Nothing is seen of it half
+        removed only where folders can be renamed (`storage.folders`).
+        """
+
 
 @dataclass(frozen=True)
 class LocalFiles:
@@ -81,11 +106,22 @@ class LocalFiles:
     def is_local(self) -> bool:
         return True
 
+    @property
+    def is_writable(self) -> bool:
+        return True
+
+    @property
+    def store(self) -> Mapping[str, str]:
+        return {}
+
     def read(self, path: str) -> bytes:
         return Path(path).read_bytes()
 
     def exists(self, path: str) -> bool:
         return Path(path).exists()
+
+    def is_folder(self, path: str) -> bool:
+        return Path(path).is_dir()
 
     def folders(self, path: str) -> list[str]:
         with _scan(path) as entries:
@@ -135,6 +171,14 @@ class LocalFiles:
 
     def remove(self, path: str) -> None:
         Path(path).unlink(missing_ok=True)
+
+    def make_folder(self, path: str) -> None:
+        Path(path).mkdir(parents=True, exist_ok=True)
+
+    def remove_folder(self, path: str) -> bool:
+        is_there = Path(path).is_dir()
+        remove_tree(path)
+        return is_there
 
 
 def _entry(found: os.DirEntry[str]) -> Entry | None:
@@ -194,6 +238,14 @@ class RemoteFiles:
     def is_local(self) -> bool:
         return False
 
+    @property
+    def is_writable(self) -> bool:
+        return False
+
+    @property
+    def store(self) -> Mapping[str, str]:
+        return {}
+
     def read(self, path: str) -> bytes:
         with self.io.new_input_stream(path) as stream:
             data: bytes = stream.read()
@@ -201,6 +253,9 @@ class RemoteFiles:
 
     def exists(self, path: str) -> bool:
         return bool(self.io.exists(path))
+
+    def is_folder(self, path: str) -> bool:
+        return self.exists(path)
 
     def folders(self, path: str) -> list[str]:
         listed = self.io.list_status(path) if self.io.exists(path) else []
@@ -233,11 +288,17 @@ class RemoteFiles:
     def remove(self, path: str) -> None:
         raise self._refused(path)
 
+    def make_folder(self, path: str) -> None:
+        raise self._refused(path)
+
+    def remove_folder(self, path: str) -> bool:
+        raise self._refused(path)
+
     def _refused(self, path: str) -> NotSupportedError:
         return NotSupportedError(
             f"writing below {self.root} is not supported: its file system offers no exclusive "
             f"creation of {path.rsplit('/', 1)[-1]}, so two jobs could both commit; "
-            "use a local or mounted warehouse"
+            "use a local or mounted warehouse, or one on S3"
         )
 
 
@@ -260,12 +321,3 @@ def local_path(location: str) -> str | None:
 def remove_tree(path: str) -> None:
     """Remove a folder and what is in it; missing parts are passed over."""
     shutil.rmtree(path, ignore_errors=True)
-
-
-def open_files(warehouse: str, options: Mapping[str, str]) -> tuple[Files, str]:
-    """The file system of a warehouse and its full path there."""
-    local = local_path(warehouse)
-    if local is not None:
-        return LocalFiles(), str(Path(local).expanduser().absolute())
-    root = warehouse.rstrip("/")
-    return RemoteFiles(FileIO.get(root, Options(dict(options))), root), root

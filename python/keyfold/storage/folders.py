@@ -13,7 +13,7 @@ import uuid
 from pathlib import Path
 
 from keyfold.layout import STAGING
-from keyfold.storage.files import remove_tree
+from keyfold.storage.files import Files, remove_tree
 
 DROPPED = ".dropped-"
 STALE_SECONDS = 24 * 3600
@@ -85,8 +85,12 @@ def _rename(source: str, target: str, flags: int) -> None:
         raise OSError(number, os.strerror(number), source, None, target)
 
 
-def remove(path: str) -> bool:
-    """Take a folder away in one step, then delete it; False if there was none."""
+def remove(files: Files, path: str) -> bool:
+    """Take a folder away, in one step where it can be renamed, then delete it; False if there was
+    none.
+    """
+    if not files.is_local:
+        return files.remove_folder(path)
     aside = hidden(str(Path(path).parent), DROPPED)
     try:
         Path(path).rename(aside)

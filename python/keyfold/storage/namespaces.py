@@ -4,7 +4,6 @@ import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from keyfold.errors import (
     NamespaceExistsError,
@@ -14,7 +13,7 @@ from keyfold.errors import (
     TableError,
 )
 from keyfold.storage import folders
-from keyfold.storage.files import Files, remove_tree
+from keyfold.storage.files import Files
 
 SUFFIX = ".db"
 DEFAULT = "default"
@@ -67,7 +66,7 @@ class Namespaces:
     def exists(self, name: str) -> bool:
         """Whether there is one of that name."""
         is_plain = not _FORBIDDEN & set(name) and bool(name)
-        return name == DEFAULT or (is_plain and self.files.exists(self.path(name)))
+        return name == DEFAULT or (is_plain and self.files.is_folder(self.path(name)))
 
     def require(self, namespace: Namespace) -> str:
         """Its name; NoSuchNamespaceError if there is none."""
@@ -79,7 +78,7 @@ class Namespaces:
     def make(self, name: str) -> str:
         """Its folder, made if it is missing."""
         path = self.path(name)
-        Path(path).mkdir(parents=True, exist_ok=True)
+        self.files.make_folder(path)
         return path
 
     def load(self, namespace: Namespace) -> dict[str, str]:
@@ -116,13 +115,7 @@ class Namespaces:
             return False
         if self.files.folders(self.path(name)) and not cascade:
             raise NamespaceNotEmptyError(f"namespace {name} is not empty; DROP … CASCADE drops all")
-        aside = folders.hidden(self.warehouse, folders.DROPPED)
-        try:
-            Path(self.path(name)).rename(aside)
-        except FileNotFoundError:
-            return name == DEFAULT
-        remove_tree(aside)
-        return True
+        return folders.remove(self.files, self.path(name)) or name == DEFAULT
 
     def _write(self, name: str, properties: Mapping[str, str]) -> None:
         kept = {k: v for k, v in properties.items() if k != "location"}

@@ -93,6 +93,8 @@ def _buckets(table: Table) -> list[str]:
 
 def _hidden(table: Table) -> list[Orphan]:
     """Folders of staged and dropped tables beside this one that nothing has touched for a day."""
+    if not table.files.is_local:
+        return []
     found = folders.stale(table.layout.location.rsplit("/", 1)[0])
     return [Orphan(path, folders.size(path), True) for path in found]
 

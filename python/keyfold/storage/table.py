@@ -16,8 +16,9 @@ from keyfold import options, types
 from keyfold.errors import ConflictError, CorruptDataError
 from keyfold.layout import Column, TableLayout, sql_name
 from keyfold.storage.entries import LiveFile, RowShapes
-from keyfold.storage.files import Files, open_files
+from keyfold.storage.files import Files
 from keyfold.storage.manifests import Manifests
+from keyfold.storage.opened import open_files
 from keyfold.storage.schemas import Schemas, StoredSchema
 from keyfold.storage.snapshots import Snapshots
 from keyfold.storage.support import check_files, check_readable, check_writable
@@ -273,13 +274,15 @@ def _stamp(schemas: Schemas, schema_id: int) -> str:
 
 def _read_schema(schemas: Schemas, schema_id: int) -> StoredSchema:
     identity = _stamp(schemas, schema_id)
-    key = (f"{schemas.location} {schemas.name}", schema_id, identity)
+    where = f"{schemas.location} {schemas.name} {sorted(schemas.files.store.items())}"
+    key = (where, schema_id, identity)
     with _lock:
         if key in _schemas:
             _schemas.move_to_end(key)
             return _schemas[key]
     read = schemas.read(schema_id)
-    found = replace(read, layout=replace(read.layout, identity=identity))
+    layout = replace(read.layout, identity=identity, store=schemas.files.store)
+    found = replace(read, layout=layout)
     with _lock:
         _schemas[key] = found
         while len(_schemas) > _KEPT:

@@ -140,7 +140,7 @@ def abort_write(question: Frame) -> None:
 
 def check_kept(spec: WriteSpec, messages: Sequence[CommitMessage]) -> None:
     """ConflictError where a file of the job is gone: a commit that had to number them anew died."""
-    store = store_of(spec.layout.location, spec.layout.options)
+    store = store_of(spec.layout.location, spec.layout.store)
     for message in messages:
         directory = bucket_path(spec.layout, message.partition, message.bucket)
         for file in message.files:

@@ -180,7 +180,7 @@ def _messages(results: Sequence[Any]) -> list[CommitMessage]:
 
 
 def _abandon(spec: CompactionSpec, messages: Sequence[CommitMessage]) -> None:
-    store = store_of(spec.layout.location, spec.layout.options)
+    store = store_of(spec.layout.location, spec.layout.store)
     for message in messages:
         directory = bucket_path(spec.layout, message.partition, message.bucket)
         delete_files(store, directory, message.files)

@@ -39,7 +39,7 @@ class Deletion:
     def abandon(self) -> None:
         """Remove the files that were written."""
         layout = self.table.layout
-        store = store_of(layout.location, layout.options)
+        store = store_of(layout.location, layout.store)
         for message in self.messages:
             directory = bucket_path(layout, message.partition, message.bucket)
             delete_files(store, directory, message.files)
@@ -81,7 +81,7 @@ def _delete_in(found: Deletion, scan: ScanSpec, predicates: Sequence[Json], file
         )
     partition = partition_batch(layout, file.partition)
     directory = bucket_path(layout, partition, file.bucket)
-    store = store_of(layout.location, layout.options)
+    store = store_of(layout.location, layout.store)
     stored = file.data_file(is_ordered_by_snapshot=options.snapshot_ordering)
     hits = 0
     for batch in read_file(scan, store, directory, stored, Wanted(layout.primary_key)):

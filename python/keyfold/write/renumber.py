@@ -37,7 +37,7 @@ def renumber(
 
 
 def _renumbered(spec: WriteSpec, message: CommitMessage, sequence: int) -> CommitMessage:
-    store = store_of(spec.layout.location, spec.layout.options)
+    store = store_of(spec.layout.location, spec.layout.store)
     directory = bucket_path(spec.layout, message.partition, message.bucket)
     target = Target(spec.layout, parse(spec.layout), store, directory, file_names())
     scan = ScanSpec(spec.layout, tuple(spec.layout.arrow_schema.names), {})

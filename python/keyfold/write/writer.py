@@ -53,7 +53,7 @@ def prepared(
 
 def abandon(spec: WriteSpec, messages: Sequence[CommitMessage]) -> None:
     """Delete the files of messages that will not be committed."""
-    store = store_of(spec.layout.location, spec.layout.options)
+    store = store_of(spec.layout.location, spec.layout.store)
     for message in messages:
         directory = bucket_path(spec.layout, message.partition, message.bucket)
         delete_files(store, directory, message.files)
@@ -66,7 +66,7 @@ def file_names() -> Iterator[str]:
 
 
 def _written(spec: WriteSpec, options: TableOptions, buffer: WriteBuffer) -> list[CommitMessage]:
-    store = store_of(spec.layout.location, spec.layout.options)
+    store = store_of(spec.layout.location, spec.layout.store)
     names = file_names()
     messages: list[CommitMessage] = []
     try:
