@@ -6,6 +6,9 @@ import org.apache.spark.sql.vectorized.ColumnarBatch
 
 /** Executor side: opens readers; carries the scan, which all splits share. */
 final case class KeyfoldReaderFactory(scan: String) extends PartitionReaderFactory {
+  /** Without the scan, which says how to log in to an object store. */
+  override def toString: String = "KeyfoldReaderFactory"
+
   override def supportColumnarReads(partition: InputPartition): Boolean = true
 
   override def createColumnarReader(partition: InputPartition): PartitionReader[ColumnarBatch] =

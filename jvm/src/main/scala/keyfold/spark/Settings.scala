@@ -6,6 +6,8 @@ import org.apache.spark.sql.SparkSession
 
 /** Both sides: the value of a `spark.*` setting where this code runs. */
 object Settings {
+  private val HadoopS3 = Seq("endpoint", "endpoint.region", "access.key", "secret.key", "session.token")
+    .map(name => s"fs.s3a.$name")
   private val Registered = "spark.keyfold.registered."
   private val WorkerMemory = "spark.keyfold.worker.memory"
 
@@ -38,6 +40,10 @@ object Settings {
     }
     Map("modules" -> get("spark.keyfold.modules"), "registered" -> registered.toMap)
   }
+
+  /** Driver side: what is set for Hadoop's S3 file system, where a catalog's own options are silent. */
+  def objectStore: Map[String, String] =
+    HadoopS3.flatMap(name => get(s"spark.hadoop.$name").map(name -> _)).toMap
 
   private def session: Option[SparkSession] =
     SparkSession.getActiveSession.orElse(SparkSession.getDefaultSession)

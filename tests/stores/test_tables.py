@@ -1,0 +1,183 @@
+"""Tables in a bucket: made once, written by several processes at once, read, compacted, dropped."""
+
+import time
+import uuid
+from typing import Any
+
+import pytest
+
+from keyfold.errors import (
+    ConflictError,
+    NotSupportedError,
+    TableExistsError,
+    UnknownOutcomeError,
+)
+from keyfold.storage import objects
+from keyfold.storage.objects import ObjectFiles
+from keyfold.worker import maintenance
+from tests.concurrency.jobs import rows_of
+from tests.concurrency.processes import CONTEXT
+from tests.storage import tables
+from tests.stores import jobs
+from tests.stores.jobs import Options, Write
+from tests.stores.test_objects import Deaf
+
+PROCESSES = 6
+JOBS = 4
+COUNTER = -1
+
+
+def writer(options: Options, number: int, barrier: Any, told: Any) -> None:
+    """Make the table, then commit after commit: a key of its own, and one more in a counter."""
+    barrier.wait()
+    try:
+        jobs.made(options, merge_engine="aggregation", fields__v__aggregate_function="sum")
+    except TableExistsError:
+        has_made = False
+    else:
+        has_made = True
+    acknowledged = []
+    for job in range(JOBS):
+        key = number * JOBS + job
+        Write(options, [{"k": key, "v": 1}, {"k": COUNTER, "v": 1}]).run().commit()
+        acknowledged.append(key)
+    told.put((has_made, acknowledged))
+
+
+def test_every_acknowledged_commit_is_there_once(options: Options) -> None:
+    barrier, told = CONTEXT.Barrier(PROCESSES), CONTEXT.Queue()
+    writers = [
+        CONTEXT.Process(target=writer, args=(options, n, barrier, told)) for n in range(PROCESSES)
+    ]
+    for process in writers:
+        process.start()
+    try:
+        answers = [told.get(timeout=240) for _ in writers]
+    finally:
+        for process in writers:
+            process.join(10)
+            process.kill()
+    assert sum(has_made for has_made, _ in answers) == 1
+    keys = [key for _, acknowledged in answers for key in acknowledged]
+    table = jobs.loaded(options)
+    assert rows_of(table) == dict.fromkeys(keys, 1) | {COUNTER: PROCESSES * JOBS}
+    assert sorted(table.snapshots.ids()) == list(range(1, PROCESSES * JOBS + 1))
+
+
+def test_the_life_of_a_table(options: Options) -> None:
+    jobs.made(options)
+    for value in range(3):
+        Write(options, [{"k": key, "v": value} for key in range(value, value + 3)]).run().commit()
+    expected = {0: 0, 1: 1, 2: 2, 3: 2, 4: 2}
+    assert rows_of(jobs.loaded(options)) == expected
+    assert jobs.compacted(options) == ["committed"]
+    table = jobs.loaded(options)
+    assert len(table.live_files()) == 1
+    asked = jobs.question(options, table, retain_max=1, retain_min=1, max_deletes=100)
+    assert maintenance.expire_snapshots(asked)["deleted"] == 3
+    assert rows_of(table) == expected
+    orphan = f"data-{uuid.UUID(int=0)}-0.parquet"
+    table.files.write(f"{table.layout.location}/bucket-0/{orphan}", b"")
+    time.sleep(1.1)  # a store keeps whole seconds
+    millis = int(time.time() * 1000)
+    asked = jobs.question(options, table, older_than_millis=millis, dry_run=False)
+    assert maintenance.remove_orphan_files(asked)["count"] == 1
+    assert rows_of(table) == expected
+    Write(options, [{"k": 7, "v": 7}], "overwrite").run().commit()
+    assert rows_of(jobs.loaded(options)) == {7: 7}
+    altered = jobs.catalog(options).alter_table(
+        ["default"], "t", [{"change": "add_column", "name": ["w"], "type": "long"}]
+    )
+    assert altered.layout.schema_id == 1
+    catalog = jobs.catalog(options)
+    assert catalog.list_tables(["default"]) == ["t"]
+    assert catalog.drop_table(["default"], "t")
+    assert not catalog.drop_table(["default"], "t")
+    assert catalog.list_tables(["default"]) == []
+    assert not catalog.files.is_folder(table.layout.location)
+
+
+def test_namespaces(options: Options) -> None:
+    catalog = jobs.catalog(options)
+    catalog.create_namespace(["shop"], {"owner": "me"})
+    assert catalog.list_namespaces() == [["default"], ["shop"]]
+    assert catalog.load_namespace(["shop"])["owner"] == "me"
+    assert catalog.drop_namespace(["shop"], cascade=False)
+    assert catalog.list_namespaces() == [["default"]]
+
+
+def test_what_needs_a_rename_is_refused(options: Options) -> None:
+    jobs.made(options)
+    catalog = jobs.catalog(options)
+    with pytest.raises(NotSupportedError, match="an object store has no rename"):
+        catalog.rename_table(["default"], "t", ["default"], "u")
+    with pytest.raises(NotSupportedError, match="INSERT OVERWRITE this one"):
+        catalog.stage(["default"], "t", tables.new_table(), "create_or_replace")
+
+
+def test_a_staged_table_goes_if_its_query_fails(options: Options) -> None:
+    catalog = jobs.catalog(options)
+    staged = catalog.stage(["default"], "t", tables.new_table(), "create")
+    with pytest.raises(TableExistsError):
+        catalog.stage(["default"], "t", tables.new_table(), "create")
+    catalog.abort_staged(staged)
+    assert catalog.list_tables(["default"]) == []
+    again = catalog.stage(["default"], "t", tables.new_table(), "create_or_replace")
+    catalog.abort_staged(staged)  # of the table that is gone: this one stays
+    catalog.commit_staged(again)
+    assert catalog.load_table(["default"], "t").snapshot_id is None
+
+
+def test_a_table_of_the_same_name_gets_no_snapshot_of_the_old_one(
+    options: Options, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Dropped and made anew between the last look at it and the publishing."""
+    jobs.made(options)
+    job = Write(options, [{"k": 1, "v": 1}]).run()
+    create = ObjectFiles._created
+
+    def late(self: ObjectFiles, path: str, data: bytes) -> bool:
+        if path.endswith("/snapshot-1"):
+            monkeypatch.undo()
+            jobs.catalog(options).drop_table(["default"], "t")
+            time.sleep(1.1)
+            jobs.made(options)
+        return create(self, path, data)
+
+    monkeypatch.setattr(ObjectFiles, "_created", late)
+    with pytest.raises(ConflictError, match="dropped, renamed or replaced"):
+        job.commit()
+    assert jobs.loaded(options).snapshot_id is None
+
+
+def test_a_commit_that_is_not_answered_keeps_its_files(
+    options: Options, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its snapshot arrives after the job gave up: all that it names is there."""
+    jobs.made(options)
+    job = Write(options, [{"k": 1, "v": 1}]).run()
+    monkeypatch.setattr(objects, "_PAUSE", 0.001)
+    kept: list[tuple[str, bytes]] = []
+    create = ObjectFiles._created
+
+    def unanswered(self: ObjectFiles, path: str, data: bytes) -> bool:
+        kept.append((path, data))
+        deaf = ObjectFiles(self.root, self.store)
+        deaf.__dict__["_client"] = Deaf(self._client, arrives=False)
+        return create(deaf, path, data)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ObjectFiles, "_created", unanswered)
+        with pytest.raises(UnknownOutcomeError, match="its data files were kept"):
+            job.commit()
+    ((path, data),) = kept
+    jobs.loaded(options).files.publish(path, data)
+    assert rows_of(jobs.loaded(options)) == {1: 1}
+
+
+def test_no_schema_and_no_text_holds_a_credential(options: Options) -> None:
+    table = jobs.made(options)
+    stored = table.files.read(f"{table.layout.location}/schema/schema-0").decode()
+    for text in (stored, repr(table), str(table.describe()), str(table.handle)):
+        assert options["s3.secret-key"] not in text
+        assert options["s3.access-key"] not in text
