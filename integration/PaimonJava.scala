@@ -12,13 +12,16 @@ import com.fasterxml.jackson.databind.node.{ArrayNode, ObjectNode}
 import org.apache.paimon.catalog.CatalogContext
 import org.apache.paimon.data._
 import org.apache.paimon.disk.IOManager
+import org.apache.paimon.fs.Path
+import org.apache.paimon.fs.local.LocalFileIO
 import org.apache.paimon.options.Options
+import org.apache.paimon.schema.{Schema, SchemaChange, SchemaManager}
 import org.apache.paimon.table.{FileStoreTable, FileStoreTableFactory}
 import org.apache.paimon.table.sink.BatchTableWrite
 import org.apache.paimon.table.source.DataSplit
 import org.apache.paimon.types._
 import org.apache.paimon.types.DataTypeRoot._
-import org.apache.paimon.utils.{HllSketchUtil, RoaringBitmap32, RoaringBitmap64, ThetaSketch}
+import org.apache.paimon.utils.{HllSketchUtil, JsonSerdeUtil, RoaringBitmap32, RoaringBitmap64, ThetaSketch}
 
 /** Paimon's own Java library behind a pipe: a request in JSON a line of stdin, an answer a line of
   * stdout. It holds none of keyfold's code; integration/paimon_java.py compiles, starts and asks it.
@@ -43,9 +46,25 @@ object PaimonJava {
   private def words(error: Throwable): String =
     Iterator.iterate(error)(_.getCause).takeWhile(_ != null).map(_.toString).mkString("\n  by ")
 
-  private def ask(request: JsonNode, scratch: IOManager): ObjectNode = {
-    val table = open(request)
+  private def ask(request: JsonNode, scratch: IOManager): ObjectNode =
     request.get("do").asText match {
+      case "create" =>
+        schemas(request).createTable(parsed(request.get("schema"), classOf[Schema]))
+        json.createObjectNode()
+      case "alter" =>
+        val changes = request.get("changes").elements.asScala.toSeq
+        schemas(request).commitChanges(changes.map(parsed(_, classOf[SchemaChange])).asJava)
+        json.createObjectNode()
+      case other => ask(other, request, open(request), scratch)
+    }
+
+  private def ask(
+      what: String,
+      request: JsonNode,
+      table: FileStoreTable,
+      scratch: IOManager
+  ): ObjectNode =
+    what match {
       case "read" => read(table, scratch)
       case "write" =>
         val kinds = table.rowType.getFieldTypes.asScala.toSeq
@@ -54,12 +73,18 @@ object PaimonJava {
         }
       case "compact" =>
         val buckets = splits(table).map(split => (split.partition, split.bucket)).distinct
+        val isFull = request.get("full").asBoolean
         changed(table, scratch) { writer =>
-          buckets.foreach { case (partition, bucket) => writer.compact(partition, bucket, true) }
+          buckets.foreach { case (partition, bucket) => writer.compact(partition, bucket, isFull) }
         }
       case _ => PaimonBench.ask(request, table, scratch)
     }
-  }
+
+  private def schemas(request: JsonNode): SchemaManager =
+    new SchemaManager(LocalFileIO.create(), new Path(request.get("table").asText))
+
+  private def parsed[T](node: JsonNode, kind: Class[T]): T =
+    JsonSerdeUtil.fromJson(json.writeValueAsString(node), kind)
 
   private def open(request: JsonNode): FileStoreTable = {
     val options = new Options()

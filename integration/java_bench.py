@@ -63,7 +63,12 @@ def in_order(table: pa.Table, free: Sequence[str]) -> list[str]:
     is_free = [name in free for name in table.schema.names]
     rows = paimon_java.cells(table)
     return sorted(
-        repr([sorted(cell, key=repr) if f else cell for cell, f in zip(r, is_free, strict=True)])
+        repr(
+            [
+                sorted(cell, key=repr) if f and cell else cell
+                for cell, f in zip(r, is_free, strict=True)
+            ]
+        )
         for r in rows
     )
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import datetime as dt
 import json
-import math
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,6 +20,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any
 
+import numpy as np
 import pyarrow as pa
 import pyspark
 
@@ -33,8 +33,10 @@ BUILD = ROOT / "build" / "paimon"
 SPARK_JARS = Path(pyspark.__file__).parent / "jars"
 START = ("java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 SMALL = (*START[1:], "-Xmx700m")  # for tests: it starts fast and stays small
+STATES = {"rbm32", "rbm64", "hll_sketch", "theta_sketch"}
 EPOCH = dt.datetime(1970, 1, 1)
 Rows = list[list[Any]]
+Json = Mapping[str, Any]
 
 
 class RefusedByPaimon(Exception):
@@ -67,10 +69,19 @@ class Paimon:
         """One commit of Paimon's batch writer; a row is its kind and the cells that `row` makes."""
         self.ask("write", table, {"write_only": "true"}, rows=[list(row) for row in rows])
 
-    def compact(self, table: Path) -> None:
-        """A full compaction of every bucket by Paimon."""
+    def compact(self, table: Path, *, full: bool = True) -> None:
+        """A compaction of every bucket by Paimon; what it picks itself where it is not full."""
         # the plan for batch jobs hides level 0 of some tables; that for compactions hides nothing
-        self.ask("compact", table, {"write_only": "false", "batch_scan_mode": "compact"})
+        options = {"write_only": "false", "batch_scan_mode": "compact"}
+        self.ask("compact", table, options, full=full)
+
+    def create(self, table: Path, schema: Json) -> None:
+        """A new table; the schema as Paimon's REST catalog sends it."""
+        self.ask("create", table, {}, schema=schema)
+
+    def alter(self, table: Path, changes: Sequence[Json]) -> None:
+        """Schema changes, as Paimon's REST catalog sends them."""
+        self.ask("alter", table, {}, changes=changes)
 
     def ask(self, do: str, table: Path, options: Mapping[str, str], **more: Any) -> Any:
         """One request of PaimonJava.scala or PaimonBench.scala; its answer."""
@@ -172,11 +183,13 @@ def _cell(given: Any) -> Any:
     if isinstance(given, bytes):
         return base64.b64encode(given).decode()
     if isinstance(given, dt.datetime):
-        return (given - EPOCH) // dt.timedelta(microseconds=1)
+        return (given.replace(tzinfo=None) - EPOCH) // dt.timedelta(microseconds=1)
     if isinstance(given, dt.date):
         return (given - EPOCH.date()).days
+    if isinstance(given, dict) and not given.keys() & STATES:
+        return [_cell(item) for item in given.values()]
     if isinstance(given, list | tuple):
         return [_cell(item) for item in given]
-    if isinstance(given, float):
-        return {math.inf: "Infinity", -math.inf: "-Infinity"}.get(given, str(given))
+    if isinstance(given, float | np.floating):
+        return "NaN" if given != given else str(given).replace("inf", "Infinity")
     return str(given) if isinstance(given, Decimal) else given
