@@ -16,7 +16,7 @@ import org.apache.paimon.fs.Path
 import org.apache.paimon.fs.local.LocalFileIO
 import org.apache.paimon.options.Options
 import org.apache.paimon.schema.{Schema, SchemaChange, SchemaManager}
-import org.apache.paimon.table.{FileStoreTable, FileStoreTableFactory}
+import org.apache.paimon.table.{BucketMode, FileStoreTable, FileStoreTableFactory}
 import org.apache.paimon.table.sink.BatchTableWrite
 import org.apache.paimon.table.source.DataSplit
 import org.apache.paimon.types._
@@ -69,7 +69,11 @@ object PaimonJava {
       case "write" =>
         val kinds = table.rowType.getFieldTypes.asScala.toSeq
         changed(table, scratch) { writer =>
-          request.get("rows").elements.asScala.foreach(row => writer.write(Cells.row(row, kinds)))
+          request.get("rows").elements.asScala.foreach { row =>
+            if (table.bucketMode == BucketMode.HASH_DYNAMIC)
+              writer.write(Cells.row(row, kinds), Math.floorMod(row.get(1).hashCode, 3))
+            else writer.write(Cells.row(row, kinds))
+          }
         }
       case "compact" =>
         val buckets = splits(table).map(split => (split.partition, split.bucket)).distinct

@@ -60,10 +60,8 @@ FUNCTIONS: Mapping[str, Sequence[Any]] = {
     "collect": ({"type": "ARRAY", "element": "INT"},),
     "merge_map": ({"type": "MAP", "key": "STRING", "value": "INT"},),
 }
-WIDER = {
-    **{"TINYINT": "SMALLINT", "SMALLINT": "INT", "INT": "BIGINT", "FLOAT": "DOUBLE"},
-    **{"DECIMAL(5, 2)": "DECIMAL(18, 2)", "VARCHAR(12)": "STRING"},
-}
+WIDER = {"TINYINT": "SMALLINT", "SMALLINT": "INT", "INT": "BIGINT", "FLOAT": "DOUBLE"}
+WIDER |= {"DECIMAL(5, 2)": "DECIMAL(18, 2)", "VARCHAR(12)": "STRING"}
 FIRST_ROW, GROUPS = "first-row", "sequence-groups"
 ENGINES = ("deduplicate", "deletes", FIRST_ROW, "partial-update", GROUPS, "aggregation")
 SWITCHES = ("data-file.thin-mode", "primary-key.nullable")

@@ -58,7 +58,7 @@ class Bench:
         return found
 
 
-def in_order(table: pa.Table, free: Sequence[str]) -> list[str]:
+def in_order(table: pa.Table, free: Sequence[str] = ()) -> list[str]:
     """Rows in one order, the elements of the free columns too."""
     is_free = [name in free for name in table.schema.names]
     rows = paimon_java.cells(table)

@@ -176,7 +176,9 @@ class Keyfold(Side):
 
     def filtered(self, layout: TableLayout, name: str, filters: Sequence[Json]) -> pa.Table:
         """Rows that may pass the filters, and all that do."""
-        scan, tasks, _ = plan(self.table(name), layout.arrow_schema.names, filters, None, {})
+        table = self.table(name)
+        table.check_readable()
+        scan, tasks, _ = plan(table, layout.arrow_schema.names, filters, None, {})
         batches = [b for task in tasks for split in task for b in read(scan, split)]
         return pa.Table.from_batches(batches, layout.arrow_schema)
 
