@@ -30,25 +30,30 @@ def sql_name(*parts: str) -> str:
 
 @dataclass(frozen=True)
 class Column:
-    """One table column; `default` is the SQL text of its DEFAULT."""
+    """One table column; `default` is the SQL text of its DEFAULT, `initial` the value, a literal of
+    the wire as JSON text, that rows have which were stored before there was the column: None is
+    NULL.
+    """
 
     id: int
     name: str
     type: types.DataType
     comment: str | None = None
     default: str | None = None
+    initial: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Type as Paimon JSON; absent comment and default are left out."""
+        """Type as Paimon JSON; absent comment and defaults are left out."""
         json = {"id": self.id, "name": self.name, "type": types.to_paimon(self.type)}
-        extra = {"comment": self.comment, "default": self.default}
+        extra = {"comment": self.comment, "default": self.default, "initial": self.initial}
         return json | {name: value for name, value in extra.items() if value is not None}
 
     @staticmethod
     def from_json(json: Mapping[str, Any]) -> "Column":
         """The inverse of `to_json`."""
         data_type = types.from_paimon(json["type"])
-        return Column(json["id"], json["name"], data_type, json.get("comment"), json.get("default"))
+        texts = (json.get(name) for name in ("comment", "default", "initial"))
+        return Column(json["id"], json["name"], data_type, *texts)
 
     @property
     def arrow_field(self) -> pa.Field:

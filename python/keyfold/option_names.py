@@ -23,6 +23,8 @@ NAMING = (
 )
 # Field options, by suffix, whose values are column names.
 FIELD_NAMING = ("sequence-group",)
+# Those whose values are names of fields inside of the column.
+FIELD_NESTED = ("nested-key", "nested-sequence-field", "ts-field")
 
 _SPARKS_OWN = {
     "comment",

@@ -15,6 +15,7 @@ from keyfold.layout import TableLayout
 from keyfold.option_names import (
     FIELD,
     FIELD_NAMING,
+    FIELD_NESTED,
     NAMING,
     TAG_PREFIX,
     normalize,
@@ -36,9 +37,11 @@ __all__ = [
     "FIELD",
     "FIELD_DEFAULT_AGGREGATE",
     "FIELD_NAMING",
+    "FIELD_NESTED",
     "FIELD_OPTIONS",
     "FIRST_ROW",
     "FOLDING",
+    "INITIAL_PREFIX",
     "KEEPING",
     "KEY_NULLABLE",
     "NAMING",
@@ -55,6 +58,8 @@ __all__ = [
 ]
 
 DEFAULT_PREFIX = "keyfold.default."
+# What rows stored before the column was added have in it: the wire's literal, as JSON.
+INITIAL_PREFIX = "keyfold.initial-default."
 
 # Engines under which an INSERT of some columns leaves the others alone.
 FOLDING = ("partial-update", "aggregation")
@@ -223,7 +228,7 @@ def _check_retention(layout: TableLayout, options: TableOptions) -> None:
 
 def check_option(layout: TableLayout, name: str, text: str) -> None:
     """Refuse one option that is unknown, unsupported or has a bad value."""
-    if name.startswith((TAG_PREFIX, DEFAULT_PREFIX)):
+    if name.startswith((TAG_PREFIX, DEFAULT_PREFIX, INITIAL_PREFIX)):
         return
     option = _BY_NAME.get(name)
     if option is None:

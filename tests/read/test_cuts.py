@@ -16,6 +16,7 @@ from keyfold.read import reader
 from keyfold.read.cuts import group_ranges
 from keyfold.read.footers import Footer
 from keyfold.read.keyrange import KeyRange
+from keyfold.read.mapping import sources
 from keyfold.storage.table import Table
 from tests.read import harness
 from tests.storage import tables
@@ -58,7 +59,8 @@ def decoded_for_nothing(scan: ScanSpec, splits: list[Split]) -> int:
         assert within is not None
         for file in split.files:
             opened = pq.ParquetFile(f"{split.path}/{file.name}")
-            known = group_ranges(scan.layout, Footer(opened.metadata), scan.layout.key)
+            keyed = sources(scan, file.schema_id, scan.layout.key)
+            known = group_ranges(Footer(opened.metadata), keyed)
             for group, ranges in enumerate(known):
                 if source._keep(ranges):
                     keys = opened.read_row_group(group, columns=list(scan.layout.key))

@@ -32,6 +32,30 @@ def widen(name: Any, spark_type: str) -> dict[str, Any]:
     return {"change": "update_column_type", "name": name, "type": spark_type}
 
 
+def remove(name: Any, **more: Any) -> dict[str, Any]:
+    return {"change": "delete_column", "name": name} | more
+
+
+def rename(name: Any, to: str) -> dict[str, Any]:
+    return {"change": "rename_column", "name": name, "to": to}
+
+
+def move(name: Any, **place: str) -> dict[str, Any]:
+    return {"change": "update_column_position", "name": name, "position": place}
+
+
+def null(name: Any, nullable: bool) -> dict[str, Any]:
+    return {"change": "update_column_nullability", "name": name, "nullable": nullable}
+
+
+def default(name: Any, text: str | None, **more: Any) -> dict[str, Any]:
+    return {"change": "update_column_default", "name": name, "default": text} | more
+
+
+def literal(value: Any, kind: str) -> dict[str, Any]:
+    return {"literal": value, "type": kind}
+
+
 def drop(key: str) -> dict[str, Any]:
     return {"change": "unset_property", "key": key}
 
@@ -100,7 +124,7 @@ def test_a_default_on_a_table_without_data(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (put("bucket", "8"), "bucket can't be changed once the table holds data"),
+        (put("bucket", "8"), "bucket can't be changed once the table holds data.*sys.rescale"),
         (put("merge-engine", "aggregation"), "merge-engine can't be changed once"),
         (put("sequence.field", "v"), "sequence.field can't be changed once"),
         (put("primary-key", "v"), "primary-key can't be changed"),
@@ -110,21 +134,34 @@ def test_a_default_on_a_table_without_data(tmp_path: Path) -> None:
         (put("scan.mode", "latest"), "scan.mode .* known to Paimon"),
         (put("write-buffer-size", "many"), "write-buffer-size .* expected a size"),
         (drop("bucket"), "bucket can't be changed"),
-        (add("v"), "column v exists"),
-        (add("w", nullable=False), "column w must be nullable"),
-        (add("w", default="1"), "rows already stored would read NULL"),
-        (add(["v", "w"]), r"nested field v\.w is not supported"),
+        (add("v"), "column v: v exists"),
+        (add("V"), "column V: V exists"),
+        (add("w", nullable=False), "column w: it must be nullable"),
+        (add("w", default="f()"), "column w: its DEFAULT is no constant of an atomic type"),
+        (add(["v", "w"]), r"column v\.w: BIGINT has no fields of its own"),
+        (add(["u", "w"]), r"column u\.w: there is no u; there are k, v"),
         (add("w", "variant"), "column w: type VARIANT"),
-        (add("w", position={"after": "nope"}), "has no column nope"),
+        (add("w", position={"after": "nope"}), "column w: there is no nope"),
         (put("location", "/elsewhere"), "property location can't be changed"),
-        ({"change": "delete_column", "name": ["v"]}, "DROP COLUMN v is not supported"),
-        ({"change": "rename_column", "name": ["v"], "to": "w"}, "RENAME COLUMN v is not supp"),
+        (remove("k"), "column k: it is part of the primary key or partitioning, which stay"),
+        (remove("u"), "column u: there is no u"),
+        (rename("k", "j"), "column k: it is part of the primary key .* hold it as _KEY_k"),
+        (rename("v", "K"), "column v: K exists"),
+        (rename("v", "_KEY_v"), "_KEY_v cannot be used as column names"),
+        (move("v", after="nope"), "column v: there is no nope"),
+        (null("k", True), "column k: it is part of the primary key: primary-key.nullable"),
+        (null("v", False), "column v: it can't become NOT NULL once the table holds data"),
+        (
+            {"change": "add_constraint", "sql": "CHECK (v > 0)"},
+            r"ADD CONSTRAINT is not supported: CHECK \(v > 0\) would not be enforced",
+        ),
         ({"change": "drop_constraint", "name": "p"}, "DROP CONSTRAINT p is not supported"),
-        (widen("v", "integer"), "v from BIGINT to INT is not supported"),
-        (widen("v", "double"), "v from BIGINT to DOUBLE is not supported"),
-        (widen("v", "decimal(18,0)"), r"v from BIGINT to DECIMAL\(18,0\) is not supported"),
-        (widen("k", "decimal(19,0)"), "k is in the primary key, its type is fixed"),
-        (widen(["v", "w"], "long"), r"nested field v\.w is not supported"),
+        (widen("v", "integer"), "v: changing it from BIGINT to INT is not supported"),
+        (widen("v", "double"), "v: changing it from BIGINT to DOUBLE is not supported"),
+        (widen("v", "decimal(18,0)"), r"from BIGINT to DECIMAL\(18,0\) is not supported"),
+        (widen("k", "decimal(19,0)"), "k: it is part of the primary key or part.*type is fixed"),
+        (widen(["v", "w"], "long"), r"column v\.w: BIGINT has no field w"),
+        (default(["v", "w"], "1"), r"column v\.w: a field of a STRUCT takes no DEFAULT"),
     ],
 )
 def test_refused(tmp_path: Path, change: dict[str, Any], message: str) -> None:
@@ -145,7 +182,7 @@ def test_a_column_is_widened(tmp_path: Path) -> None:
 
 def test_a_sequence_field_keeps_its_type(tmp_path: Path) -> None:
     found = tables.table(tmp_path, new_table(sequence__field="v"))
-    with pytest.raises(KeyfoldError, match=r"v is a sequence\.field, its type is fixed"):
+    with pytest.raises(KeyfoldError, match=r"v: it is a sequence\.field, its type is fixed"):
         alter(found, widen("v", "decimal(38,0)"))
 
 

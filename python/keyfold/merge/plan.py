@@ -16,6 +16,7 @@ from keyfold.merge.declare import Engine, Fold
 from keyfold.merge.engines import engine
 from keyfold.merge.field_options import check_field_options, stored_functions
 from keyfold.merge.functions import normalizers
+from keyfold.merge.initial import check_initial
 from keyfold.merge.kinds import Kinds
 from keyfold.merge.marks import Bits
 from keyfold.merge.results import key_words
@@ -127,4 +128,5 @@ def check(layout: TableLayout, before: TableLayout | None = None) -> TableLayout
     check_field_options(settled, {} if before is None else before.options)
     options = table_options.parse(settled)
     engine(options.merge_engine, layout.name).check(settled, options)
+    check_initial(settled, options)
     return settled

@@ -97,7 +97,8 @@ def _of_groups(
         return None
     with open_input(store, path) as source:
         footer = footer_of(path, source)
-    known = group_ranges(layout, footer, names)
+    columns = [layout.column(name) for name in names]
+    known = group_ranges(footer, tuple(Source(c, c.name, c.type) for c in columns))
     sizes = [footer.metadata.row_group(at).total_byte_size for at in range(len(known))]
     share = keyed.file.size / max(sum(sizes), 1)
     found = []
@@ -110,12 +111,8 @@ def _of_groups(
     return found
 
 
-def group_ranges(
-    layout: TableLayout, footer: Footer, names: Sequence[str]
-) -> list[dict[str, Range]]:
-    """For each row group of a file of the table's schema the ranges of some columns."""
-    columns = [layout.column(name) for name in names]
-    sources = tuple(Source(column, column.name, column.type) for column in columns)
+def group_ranges(footer: Footer, sources: tuple[Source, ...]) -> list[dict[str, Range]]:
+    """For each row group of a file the ranges of some columns."""
     metadata: pq.FileMetaData = footer.metadata
 
     def ranges() -> list[dict[str, Range]]:

@@ -2,12 +2,13 @@
 today.
 
 Columns and nested fields are matched by field id: what was renamed is found, what was added reads
-NULL, what was dropped and added again under its old name reads NULL too, what was widened is cast.
+NULL, or the constant its DEFAULT was then, what was dropped and added again under its old name
+reads NULL too, what was widened is cast.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,9 +17,13 @@ import pyarrow.compute as pc
 
 from keyfold import types
 from keyfold.errors import CorruptDataError, NotSupportedError
+from keyfold.initial import initial
 from keyfold.journey import ScanSpec
-from keyfold.layout import Column
+from keyfold.layout import Column, TableLayout
+from keyfold.read.literals import manifest_value
 from keyfold.types import Array, Atomic, DataType, Map, Row
+
+Bounds = tuple[Any, Any, int | None]
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,33 @@ def _source(target: Column, found: tuple[int, str, Any] | None) -> Source:
     if found is None:
         return Source(target, target.name, None)
     return Source(target, found[1], types.from_paimon(found[2]))
+
+
+def bounds(
+    layout: TableLayout, stored: TableLayout, stats: Mapping[str, Bounds]
+) -> Mapping[str, Bounds]:
+    """What statistics of a file, by the names it was written under, say of today's columns: least
+    and greatest value, number of NULLs.
+    """
+    if stored.schema_id == layout.schema_id:
+        return stats
+    names = {column.id: column.name for column in stored.columns}
+    found: dict[str, Bounds] = {}
+    for column in layout.columns:
+        name = names.get(column.id)
+        if name is not None and name in stats:
+            found[column.name] = stats[name]
+        elif name is None and types.is_atomic(column.type):
+            value = manifest_value(initial(column))
+            found[column.name] = (value, value, None if value is None else 0)
+    return found
+
+
+def missing(source: Source, rows: int) -> pa.Array:
+    """The column in so many rows of a file that lacks it."""
+    if source.target.initial is None:
+        return pa.nulls(rows, types.to_arrow(source.target.type))
+    return pa.repeat(initial(source.target), rows)
 
 
 def adapt(array: pa.Array, stored: DataType, target: DataType) -> pa.Array:

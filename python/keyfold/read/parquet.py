@@ -17,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from keyfold import types
 from keyfold.errors import CorruptDataError
 from keyfold.journey import KIND, SEQUENCE, DataFile, ScanSpec
 from keyfold.merge.deferred import Deferred
@@ -28,7 +27,7 @@ from keyfold.read.cost import buffer_size, row_bytes
 from keyfold.read.fetch import ahead
 from keyfold.read.files import Store, open_input
 from keyfold.read.footers import Footer, footer_of
-from keyfold.read.mapping import Source, adapt, sources
+from keyfold.read.mapping import Source, adapt, missing, sources
 from keyfold.read.predicates import Range, Ranges
 from keyfold.read.statistics import leaf_positions, may_retract, ranges_of
 
@@ -280,5 +279,5 @@ def _adapted(
 
 def _array(batch: pa.RecordBatch, source: Source) -> pa.Array:
     if source.stored is None:
-        return pa.nulls(batch.num_rows, types.to_arrow(source.target.type))
+        return missing(source, batch.num_rows)
     return adapt(batch.column(source.name), source.stored, source.target.type)

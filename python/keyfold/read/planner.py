@@ -16,6 +16,7 @@ from keyfold.layout import TableLayout
 from keyfold.option_values import boolean
 from keyfold.options import TableOptions, parse
 from keyfold.read.condition import check_condition
+from keyfold.read.mapping import bounds
 from keyfold.read.prune import Pruning, pruning
 from keyfold.read.sections import KeyedFile, sections
 from keyfold.read.splits import KeyedSection, Place, Splitting, Task, task_size, tasks
@@ -66,7 +67,7 @@ def plan(
     if _is_read_optimized(layout, options):
         top = (settings.levels or settings.compaction_trigger + 1) - 1
         files = [file for file in files if file.level >= top]
-    places = list(_sections(layout, settings, chosen, files))
+    places = list(_sections(table, settings, chosen, files))
     read = [keyed for _, found in places for section in found for keyed in section]
     how = Splitting(layout, settings, task_size(settings, read, cores), chosen.by_key)
     if aggregate is not None:
@@ -134,14 +135,14 @@ def _schema_columns(layout: TableLayout) -> SchemaColumns:
 
 
 def _sections(
-    layout: TableLayout, settings: TableOptions, chosen: Pruning, files: Iterable[LiveFile]
+    table: Table, settings: TableOptions, chosen: Pruning, files: Iterable[LiveFile]
 ) -> Iterator[tuple[Place, list[KeyedSection]]]:
     """Of each bucket the sections that may hold rows of interest."""
     by_place: dict[Place, list[LiveFile]] = {}
     for file in files:
         by_place.setdefault((file.partition, file.bucket), []).append(file)
     for place, found in sorted(by_place.items(), key=lambda item: str(item[0][0])):
-        lone = _lone_filter(layout, chosen, found)
+        lone = _lone_filter(table, chosen, found)
         everything = sections(keyed(file, settings) for file in found)
         kept = [section for section in everything if len(section) > 1 or lone(section[0])]
         if kept:
@@ -149,20 +150,22 @@ def _sections(
 
 
 def _lone_filter(
-    layout: TableLayout, chosen: Pruning, files: Sequence[LiveFile]
+    table: Table, chosen: Pruning, files: Sequence[LiveFile]
 ) -> Callable[[KeyedFile], bool]:
     """Whether a file that no other overlaps may hold rows that pass the value filters: its rows
     are results.
     """
     if not chosen.by_value:
         return lambda _: True
+    layout = table.layout
     by_name = {file.name: file for file in files}
 
     def keeps(keyed: KeyedFile) -> bool:
         file = by_name[keyed.file.name]
-        if file.schema_id != layout.schema_id or keyed.file.is_marked:
+        if keyed.file.is_marked:
             return True
-        return chosen.keeps_values(file.value_stats(layout))
+        stored = table.schema(file.schema_id)
+        return chosen.keeps_values(bounds(layout, stored, file.value_stats(stored)))
 
     return keeps
 

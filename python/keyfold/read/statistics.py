@@ -13,7 +13,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from keyfold.read.literals import FLOATING, NAN_TOP, floating
+from keyfold.initial import initial
+from keyfold.read.literals import FLOATING, NAN_TOP, comparable, floating, manifest_value
 from keyfold.read.mapping import Source
 from keyfold.read.predicates import Range
 from keyfold.types import Atomic
@@ -31,18 +32,31 @@ def leaf_positions(metadata: pq.FileMetaData) -> dict[str, int]:
 def ranges_of(
     group: pq.RowGroupMetaData, leaves: Mapping[str, int], columns: Sequence[Source]
 ) -> dict[str, Range]:
-    """Ranges of the columns of a row group that statistics give."""
+    """Ranges of the columns of a row group that statistics give. What a column was widened from
+    has values that compare as the wider type's do.
+    """
     found = {}
     for column in columns:
-        target = column.target.type
-        if column.name not in leaves or not isinstance(target, Atomic) or column.stored != target:
+        target, stored = column.target.type, column.stored
+        if not isinstance(target, Atomic):
+            continue
+        if stored is None:
+            found[column.target.name] = _absent(column)
+        if column.name not in leaves or not isinstance(stored, Atomic):
             continue
         chunk = group.column(leaves[column.name])
-        bounds = manifest_bounds(chunk, target) or _floating_bounds(chunk, target)
+        bounds = manifest_bounds(chunk, stored) or _floating_bounds(chunk, stored)
         if bounds is not None:
-            may_hold_null = target.nullable and _may_hold_null(chunk)
+            may_hold_null = stored.nullable and _may_hold_null(chunk)
             found[column.target.name] = Range(target, *bounds, may_hold_null)
     return found
+
+
+def _absent(column: Source) -> Range:
+    """Every row has the same in a column that the file lacks."""
+    kind, value = column.target.type, manifest_value(initial(column.target))
+    shown = comparable(value, kind)
+    return Range(kind, shown, shown, value is None, value is not None)
 
 
 def _floating_bounds(

@@ -21,6 +21,7 @@ from keyfold.read.cuts import group_ranges
 from keyfold.read.files import open_input, store_of
 from keyfold.read.footers import Footer, footer_of
 from keyfold.read.literals import arrow_array, manifest_value
+from keyfold.read.mapping import sources
 from keyfold.read.statistics import leaf_positions, may_retract
 from keyfold.types import Atomic
 
@@ -122,12 +123,12 @@ def _add_file(
     kinds = [layout.column(name).type for name in names]
     if any(not isinstance(kind, Atomic) or kind.name not in _EXACT for kind in kinds):
         return False
-    if file.is_marked or (names and file.schema_id != layout.schema_id):
+    if file.is_marked:
         return False
     path = f"{split.path}/{file.name}"
     with open_input(store_of(split.path, layout.store), path) as source:
         footer = footer_of(path, source)
-    groups = group_ranges(layout, footer, names) if names else []
+    groups = group_ranges(footer, sources(scan, file.schema_id, names)) if names else []
     if _may_hold_deletes(footer) or any(name not in ranges for ranges in groups for name in names):
         return False
     found.rows += footer.metadata.num_rows

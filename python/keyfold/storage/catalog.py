@@ -198,9 +198,11 @@ class Catalog:
     ) -> Table:
         """Apply all changes or none; the table as it is then."""
         self._check_writable()
-        location = self._changeable(namespace, name).layout.location
+        found = self._changeable(namespace, name)
+        location = found.layout.location
         schemas = Schemas(self.files, location, self._shown(namespace[0], name))
-        alter(schemas, Snapshots(self.files, location), changes, self.check_engine)
+        snapshots = Snapshots(self.files, location)
+        alter(schemas, snapshots, changes, self.check_engine, found.live_files)
         return self.load_table(namespace, name)
 
     def _changeable(self, namespace: Namespace, name: str) -> Table:

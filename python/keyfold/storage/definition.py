@@ -136,10 +136,13 @@ def _literals(columns: Sequence[Mapping[str, Any]]) -> dict[str, str]:
 
 def literal_text(column: Mapping[str, Any]) -> str | None:
     """Paimon's text of a column's literal default: numbers, text and booleans have one."""
-    value = column.get("default_value")
+    value: Any = column.get("default_value")
+    kind = column["type"]
+    if isinstance(value, Mapping):
+        value, kind = value.get("literal"), value.get("type")
     if isinstance(value, bool):
         return "true" if value else "false"
-    is_plain = not str(column["type"]).startswith(("date", "timestamp", "binary"))
+    is_plain = not str(kind).startswith(("date", "timestamp", "binary"))
     return str(value) if isinstance(value, str | int | float) and is_plain else None
 
 

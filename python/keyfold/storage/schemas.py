@@ -1,7 +1,8 @@
 """Schema files of a table: JSON to and from a `TableLayout`, and publishing the next version.
 
 A column's DEFAULT is kept twice: Paimon's `defaultValue` for literals, which its engines apply, and
-the exact SQL text in the option `keyfold.default.<column>`, which Spark shows and applies.
+the exact SQL text in the option `keyfold.default.<column>`, which Spark shows and applies. What
+rows read that were stored before a column was added is in `keyfold.initial-default.<column>`.
 """
 
 import json
@@ -14,7 +15,7 @@ from typing import Any
 from keyfold import types
 from keyfold.errors import CorruptDataError, KeyfoldError
 from keyfold.layout import Column, TableLayout
-from keyfold.options import DEFAULT_PREFIX
+from keyfold.options import DEFAULT_PREFIX, INITIAL_PREFIX
 from keyfold.storage.files import Files
 
 _NAME = re.compile(r"schema-(\d+)")
@@ -96,7 +97,8 @@ def _column(found: Mapping[str, Any], options: Mapping[str, str], table: str) ->
     default = options.get(DEFAULT_PREFIX + found["name"])
     if default is None and found.get("defaultValue") is not None:
         default = _literal_sql(found["defaultValue"], data_type)
-    return Column(found["id"], found["name"], data_type, found.get("description"), default)
+    initial = options.get(INITIAL_PREFIX + found["name"])
+    return Column(found["id"], found["name"], data_type, found.get("description"), default, initial)
 
 
 def _literal_sql(text: str, data_type: types.DataType) -> str:

@@ -218,7 +218,8 @@ def _column_json(column: Column) -> dict[str, Any]:
 
 def shown_properties(layout: TableLayout) -> dict[str, str]:
     """Options as SHOW TBLPROPERTIES has them, with the primary key, the comment and the place."""
-    shown = {k: v for k, v in layout.options.items() if not k.startswith(options.DEFAULT_PREFIX)}
+    hidden = (options.DEFAULT_PREFIX, options.INITIAL_PREFIX)
+    shown = {k: v for k, v in layout.options.items() if not k.startswith(hidden)}
     if layout.primary_key:
         shown["primary-key"] = ",".join(layout.primary_key)
     if layout.comment is not None:
@@ -229,11 +230,13 @@ def shown_properties(layout: TableLayout) -> dict[str, str]:
 def load(files: Files, location: str, catalog: str, namespace: str, table: str) -> Table | None:
     """The table at `location` at its latest schema and snapshot, None if there is none."""
     schemas = Schemas(files, location, sql_name(catalog, namespace, table))
+    # The snapshot first: all its files are of schemas that are there by then.
+    snapshot_id = Snapshots(files, location).latest_id()
     schema_id = schemas.latest_id()
     if schema_id is None:
         return None
     layout = _read_schema(schemas, schema_id).layout
-    return Table(files, catalog, namespace, table, layout, Snapshots(files, location).latest_id())
+    return Table(files, catalog, namespace, table, layout, snapshot_id)
 
 
 def open_handle(
@@ -251,6 +254,18 @@ def open_handle(
     layout = _read_schema(schemas, handle["schema_id"]).layout
     snapshot_id = Snapshots(files, location).latest_id() if latest else handle["snapshot_id"]
     return Table(files, *path, layout, snapshot_id)
+
+
+def open_newest(handle: Mapping[str, Any], catalog_options: Mapping[str, str]) -> Table:
+    """The table of a handle at its newest snapshot and schema, for jobs that write stored rows
+    again: under an older schema they would lose columns that were added since.
+    """
+    found = open_handle(handle, catalog_options, latest=True)
+    schemas = Schemas(found.files, found.layout.location, found.layout.name)
+    newest = schemas.latest_id()
+    if newest is None:
+        raise _changed(schemas.name)
+    return replace(found, layout=_read_schema(schemas, newest).layout)
 
 
 def _check_identity(files: Files, layout: TableLayout) -> None:

@@ -17,7 +17,7 @@ from keyfold.read.files import is_there, store_of
 from keyfold.read.paths import bucket_path
 from keyfold.storage import commit
 from keyfold.storage.outcomes import OUTCOMES, is_abandonable, snapshot_of
-from keyfold.storage.table import Table, open_handle
+from keyfold.storage.table import Table, open_handle, open_newest
 from keyfold.worker import code, maintenance
 from keyfold.worker.overwrite import Replaces, replaced_by
 from keyfold.worker.replanned import replanned
@@ -162,7 +162,7 @@ def told(question: Frame) -> tuple[WriteSpec, Sequence[CommitMessage]]:
 @replanned
 def delete_where(question: Frame) -> dict[str, Any]:
     """Remove the rows that satisfy all filters, predicates over key columns."""
-    table = open_handle(question["table"], question["catalog"]["options"], latest=True)
+    table = open_newest(question["table"], question["catalog"]["options"])
     table.check_readable()
     table.check_writable()
     found, job = delete_rows(table, question["filters"]), str(uuid.uuid4())

@@ -24,7 +24,7 @@ from keyfold.storage import commit
 from keyfold.storage.conflicts import Compaction
 from keyfold.storage.entries import partition_values
 from keyfold.storage.outcomes import OUTCOMES, is_abandonable
-from keyfold.storage.table import open_handle
+from keyfold.storage.table import open_handle, open_newest
 from keyfold.worker import code, maintenance
 from keyfold.worker.given import with_options
 from keyfold.worker.replanned import replanned
@@ -41,7 +41,8 @@ def plan_compaction(question: Frame) -> dict[str, Any]:
     `parallelism`, how many tasks run at a time.
     """
     asked = question["compaction"]
-    table = open_handle(question["table"], question["catalog"]["options"], latest=True)
+    table = open_newest(question["table"], question["catalog"]["options"])
+    handle = table.handle
     table.check_readable()
     table.check_writable()
     table = with_options(table, asked.get("options"))
@@ -70,7 +71,7 @@ def plan_compaction(question: Frame) -> dict[str, Any]:
     if not steps:
         within = "" if most is None else f" within {most} bytes"
         return _skipped(f"no bucket needs merging{within}")
-    own = {"handle": question["table"], **code.needed(question, table.layout)}
+    own = {"handle": handle, **code.needed(question, table.layout)}
     described = [_described(table.layout, step) for step in steps]
     return {"compaction": spec.to_json() | own, "steps": described, "skipped": None}
 

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode
 import com.fasterxml.jackson.databind.node.ObjectNode
 import org.apache.spark.sql.connector.catalog.TableChange
 import org.apache.spark.sql.connector.catalog.TableChange._
+import org.apache.spark.sql.connector.expressions.Literal
 import org.apache.spark.sql.keyfold.Refusal
 
 /** Driver side: what ALTER TABLE asks for, one object a change; Python decides what it allows. */
@@ -17,8 +18,10 @@ object TableChanges {
     case other => throw refused(other)
   }
 
-  private def refused(change: TableChange): Refusal =
-    Refusal(s"ALTER TABLE: the change ${change.getClass.getSimpleName} is not supported")
+  private def refused(change: TableChange): Refusal = change match {
+    case _: ClusterBy => Refusal("ALTER TABLE: CLUSTER BY is not supported: rows lie by bucket and key")
+    case _ => Refusal(s"ALTER TABLE: the change ${change.getClass.getSimpleName} is not supported")
+  }
 
   private def ofColumn(change: ColumnChange): ObjectNode = {
     val made = details(change)
@@ -45,7 +48,10 @@ object TableChanges {
     case update: UpdateColumnPosition =>
       Json.obj("change" -> "update_column_position", "position" -> position(update.position))
     case update: UpdateColumnDefaultValue =>
-      Json.obj("change" -> "update_column_default", "default" -> Option(update.newCurrentDefault).map(_.getSql))
+      val default = Option(update.newCurrentDefault)
+      val constant = default.map(_.getExpression).collect { case found: Literal[_] => found }
+      Json.obj("change" -> "update_column_default", "default" -> default.map(_.getSql),
+        "default_value" -> constant.flatMap(Predicates.literal))
     case delete: DeleteColumn => Json.obj("change" -> "delete_column", "if_exists" -> delete.ifExists)
     case other => throw refused(other)
   }
