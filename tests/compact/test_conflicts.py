@@ -252,15 +252,26 @@ def test_abandoned_files_are_removed_unless_they_are_live(tmp_path: Path) -> Non
     planned = compaction.plan(found)
     (step,) = planned["steps"]
     done = compaction.run(planned, step)
-    told = {"compaction": planned["compaction"], "results": [one["files"] for one in done]}
     assert len(data_files(found)) == 4
-    compaction.driver.abandon_compaction(told | {"step": step["step"]})
+    abandon(found, planned, step, done)
     assert data_files(found) == live(found)
+    assert compaction.commit(found, planned, step, done)["outcome"] == "conflict"
+    planned = compaction.plan(found)
+    (step,) = planned["steps"]
     done = compaction.run(planned, step)
     assert compaction.commit(found, planned, step, done)["outcome"] == "committed"
-    told["results"] = [one["files"] for one in done]
-    compaction.driver.abandon_compaction(told | {"step": step["step"]})
+    abandon(found, planned, step, done)
     assert live(found) <= data_files(found)
+
+
+def abandon(found: Table, planned: Any, step: Any, done: Any) -> None:
+    question = compaction.question(
+        found,
+        compaction=planned["compaction"],
+        step=step["step"],
+        results=[one["files"] for one in done],
+    )
+    compaction.driver.abandon_compaction(question)
 
 
 def test_a_commit_of_unknown_outcome_keeps_the_files(

@@ -146,7 +146,8 @@ def test_interleaved_sequence_ranges_are_decided_by_the_column(tmp_path: Path) -
             }
         )
         pq.write_table(table, directory / name)
-        runs.append((DataFile(name, 1, 2, 0, numbers[0], numbers[1], 0, 0),))
+        size = (directory / name).stat().st_size
+        runs.append((DataFile(name, size, 2, 0, numbers[0], numbers[1], 0, 0),))
     section = (runs[1], runs[0])
     scan = ScanSpec(found, ("v",), {})
     rows = harness.rows_of(scan, [Split(None, 0, str(directory), (section,))])

@@ -72,7 +72,7 @@ def stretches_of(
     by_size = sorted(section, key=lambda keyed: keyed.file.size, reverse=True)
     large = [keyed for keyed in by_size[:MOST_FOOTERS] if keyed.file.size > most]
     if store.is_remote:
-        fetch_footers(store, [f"{directory}/{keyed.file.name}" for keyed in large])
+        fetch_footers(store, {f"{directory}/{keyed.file.name}": keyed.file.size for keyed in large})
     found: list[Stretch] = []
     for place, keyed in enumerate(by_size):
         groups = None
@@ -96,7 +96,7 @@ def _of_groups(
     if not all(isinstance(layout.column(name).type, Atomic) for name in names):
         return None
     with open_input(store, path) as source:
-        footer = footer_of(path, source)
+        footer = footer_of(path, source, keyed.file.size)
     columns = [layout.column(name) for name in names]
     known = group_ranges(footer, tuple(Source(c, c.name, c.type) for c in columns))
     sizes = [footer.metadata.row_group(at).total_byte_size for at in range(len(known))]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import io
 import itertools
 from collections import OrderedDict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from functools import cache
@@ -66,14 +66,14 @@ def one_ahead(makers: Iterable[Iterator[Item]], level: str) -> Iterator[Item]:
         yield from current
 
 
-def fetch_footers(store: Store, paths: Sequence[str]) -> None:
-    """Read the footers of files that are not known yet, all at once."""
+def fetch_footers(store: Store, sizes: Mapping[str, int]) -> None:
+    """Read the footers of files, of these sizes, that are not known yet, all at once."""
 
     def footer(path: str) -> None:
         with open_input(store, path) as source:
-            footer_of(path, source)
+            footer_of(path, source, sizes[path])
 
-    unknown = [path for path in paths if not is_known(path)]
+    unknown = [path for path in sizes if not is_known(path)]
     for done in [_pool(BYTES).submit(footer, path) for path in unknown]:
         done.result()
 

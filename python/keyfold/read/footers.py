@@ -13,6 +13,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from keyfold import damage
+
 KEPT_BYTES = 3 << 20  # as stored; parsed they take eleven times as much
 
 
@@ -62,12 +64,15 @@ def is_known(path: str) -> bool:
     return _kept.get(path) is not None
 
 
-def footer_of(path: str, source: pa.NativeFile) -> Footer:
-    """The footer of the data file `path`, opened as `source`; pa.ArrowInvalid if it is no Parquet
-    file.
+def footer_of(path: str, source: pa.NativeFile, size: int) -> Footer:
+    """The footer of the data file `path`, opened as `source`; CorruptDataError if it is not as long
+    as the manifest says, or no Parquet file.
     """
     found = _kept.get(path)
     if found is None:
-        found = Footer(pq.read_metadata(source))
+        if source.size() != size:
+            raise damage.data_file(path, damage.of_size(source.size(), size))
+        with damage.decoding(path):
+            found = Footer(pq.read_metadata(source))
         _kept.put(path, found)
     return found

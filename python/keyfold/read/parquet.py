@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from keyfold.errors import CorruptDataError
+from keyfold import damage
 from keyfold.journey import KIND, SEQUENCE, DataFile, ScanSpec
 from keyfold.merge.deferred import Deferred
 from keyfold.merge.marks import FIELDS as MARKS
@@ -68,16 +68,17 @@ def read_file(
     path = f"{directory}/{file.name}"
     # Nobody closes the file: rows may be decoded for as long as something refers to them.
     source = open_input(store, path)
-    try:
-        footer = footer_of(path, source)
-    except pa.ArrowInvalid as error:
-        raise CorruptDataError(f"data file {path} is not a Parquet file: {error}") from error
+    footer = footer_of(path, source, file.size)
+    if footer.metadata.num_rows != file.rows:
+        found_rows = footer.metadata.num_rows
+        raise damage.data_file(path, f"expected {file.rows} rows, found {found_rows}")
     found = sources(scan, file.schema_id, wanted.columns)
-    leaves = leaf_positions(footer.metadata)
-    groups = _groups(footer, leaves, scan, file, wanted)
     system = [SEQUENCE] if wanted.sequence else []
-    if _may_hold_deletes(footer.metadata, leaves, groups):
-        system.append(KIND)
+    with damage.decoding(path):
+        leaves = leaf_positions(footer.metadata)
+        groups = _groups(footer, leaves, scan, file, wanted)
+        if _may_hold_deletes(footer.metadata, leaves, groups):
+            system.append(KIND)
     system += [field.name for field in MARKS] if file.is_marked else []
     names = {source.name for source in found} | set(system)
     fetched = buffer_size(footer.metadata, groups, names, wanted.batch_bytes)
@@ -88,7 +89,7 @@ def read_file(
     decide = wanted.columns if wanted.decide is None else wanted.decide
     later = _of(found, decide, False)
     rows = _even(footer.metadata, groups, rows) if later else rows
-    opened = _Opened(_opened(source, footer.metadata, fetched), rows)
+    opened = _Opened(path, store.is_remote, _opened(source, footer.metadata, fetched), rows)
     first = _Columns(opened, _of(found, decide, True), system, _common_number(file))
     batches = first.batches(groups)
     if later:
@@ -104,6 +105,8 @@ class _Opened:
     keeps that number with the file, and a new one would count for what is being read already.
     """
 
+    path: str
+    is_remote: bool
     file: pq.ParquetFile
     rows: int
 
@@ -123,7 +126,7 @@ def _opened(source: pa.NativeFile, metadata: pq.FileMetaData, fetched: int) -> p
         pre_buffer=False,
         buffer_size=fetched,
         coerce_int96_timestamp_unit="us",
-        page_checksum_verification=False,
+        page_checksum_verification=True,
     )
 
 
@@ -162,6 +165,7 @@ class _Columns:
         system: Sequence[str],
         number: int | None,
     ) -> None:
+        self._path, self._is_remote = opened.path, opened.is_remote
         self._file, self.batch_rows = opened.file, opened.rows
         self.found = found
         self.number = number
@@ -176,6 +180,15 @@ class _Columns:
 
     def batches(self, groups: Sequence[int]) -> Iterator[pa.RecordBatch]:
         """The rows of some row groups, `batch_rows` a batch but for the last."""
+        decoded = self._decoded(groups)
+        while True:
+            with damage.decoding(self._path, is_remote=self._is_remote):
+                batch = next(decoded, None)
+            if batch is None:
+                return
+            yield batch
+
+    def _decoded(self, groups: Sequence[int]) -> Iterator[pa.RecordBatch]:
         for batch in self._file.iter_batches(
             batch_size=self.batch_rows, row_groups=groups, columns=self._names, use_threads=False
         ):

@@ -95,7 +95,7 @@ class _Source:
             return begun(found, RUN) if self._is_remote else found
 
         if self._is_remote:
-            firsts = [f"{self._split.path}/{run[0].name}" for run in section]
+            firsts = {f"{self._split.path}/{run[0].name}": run[0].size for run in section}
             fetch_footers(self._store, firsts)
 
         few = None if self._scan.limit is None else self._batch_rows

@@ -57,4 +57,4 @@ def _held(source: Source, file: DataFile, size: int) -> int:
     """By the first file of a run: it is opened anyway, and the others are like it."""
     path = f"{source.directory}/{file.name}"
     with open_input(source.store, path) as opened:
-        return held_bytes(footer_of(path, opened).metadata, source.columns, size)
+        return held_bytes(footer_of(path, opened, file.size).metadata, source.columns, size)

@@ -127,7 +127,7 @@ def _add_file(
         return False
     path = f"{split.path}/{file.name}"
     with open_input(store_of(split.path, layout.store), path) as source:
-        footer = footer_of(path, source)
+        footer = footer_of(path, source, file.size)
     groups = group_ranges(footer, sources(scan, file.schema_id, names)) if names else []
     if _may_hold_deletes(footer) or any(name not in ranges for ranges in groups for name in names):
         return False

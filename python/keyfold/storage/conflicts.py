@@ -218,5 +218,5 @@ def _taken_away(table: Table, snapshot: Any, *, keeps: bool) -> Mapping[Place, i
 def _changes(table: Table, snapshot: Any) -> Iterable[tuple[Sequence[Record], frozenset[str]]]:
     """What each manifest of a snapshot deletes, and the names of the files it adds."""
     for listed in table.manifests.changed(snapshot):
-        decoded = table.manifests.decoded(listed["_FILE_NAME"])
+        decoded = table.manifests.decoded(listed)
         yield list(decoded.deleted.values()), frozenset(f.name for f in decoded.added.values())

@@ -174,8 +174,8 @@ def _note_dropped(
     Its manifests are missing only where an expiry removed them, after the files they name.
     """
     try:
-        listed = manifests.records(snapshot.delta_manifest_list)
-        delta = [manifests.decoded(record["_FILE_NAME"]) for record in listed]
+        listed = manifests.changed(snapshot)
+        delta = [manifests.decoded(record) for record in listed]
     except CorruptDataError as error:
         if isinstance(error.__cause__, FileNotFoundError):
             return
@@ -196,7 +196,7 @@ def _note_changelog(
         return
     with contextlib.suppress(CorruptDataError):
         for listed in manifests.records(snapshot.changelog_manifest_list):
-            for file in manifests.decoded(listed["_FILE_NAME"]).added.values():
+            for file in manifests.decoded(listed).added.values():
                 dropped[_place(file.record)] = file.record, snapshot.id
 
 

@@ -54,7 +54,7 @@ def _young(listed: Sequence[Record], options: TableOptions) -> int:
 def _rewrite(
     manifests: Manifests, chosen: Sequence[Record], schema_id: int, *, whole_table: bool
 ) -> tuple[list[Record], list[str]]:
-    decoded = [manifests.decoded(record["_FILE_NAME"]) for record in chosen]
+    decoded = [manifests.decoded(record) for record in chosen]
     records = merged_records(decoded, whole_table=whole_table)
     written = manifests.write(records, schema_id)
     return written, [record["_FILE_NAME"] for record in written]

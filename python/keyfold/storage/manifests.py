@@ -4,17 +4,18 @@ Manifests never change under their name, so decoded ones are kept (bounded by en
 costs what a commit added, not what the table holds. Without merging, planning grows by each commit.
 """
 
+import contextlib
 import io
 import threading
 import uuid
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import fastavro
 
-from keyfold.errors import CorruptDataError
+from keyfold import damage
 from keyfold.storage.entries import ADD, DELETE, LiveFile, Record, RowShapes, identifier
 from keyfold.storage.files import Files
 from keyfold.storage.paimon import MANIFEST_ENTRY_SCHEMA, MANIFEST_LIST_SCHEMA
@@ -85,23 +86,25 @@ class Manifests:
 
     def listed(self, snapshot: Any) -> list[Record]:
         """Records of the manifests that make up a snapshot, oldest first."""
-        names = (snapshot.base_manifest_list, snapshot.delta_manifest_list)
-        return [record for name in names for record in self.records(name)]
+        base = self.records(snapshot.base_manifest_list, snapshot.base_manifest_list_size)
+        return base + self.changed(snapshot)
 
     def changed(self, snapshot: Any) -> list[Record]:
         """Records of the manifests that say what a snapshot changed."""
-        return self.records(snapshot.delta_manifest_list)
+        return self.records(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size)
 
     def live(self, snapshot: Any) -> list[LiveFile]:
         """The files a snapshot holds, in the order they were added."""
-        return live_of([self.decoded(record["_FILE_NAME"]) for record in self.listed(snapshot)])
+        return live_of([self.decoded(record) for record in self.listed(snapshot)])
 
-    def decoded(self, name: str) -> Decoded:
-        """One manifest, from the cache or from its file."""
-        path = self.path(name)
+    def decoded(self, listed: Record) -> Decoded:
+        """The manifest of a record of a manifest list, from the cache or from its file."""
+        path = self.path(listed["_FILE_NAME"])
         found = CACHE.get(path)
         if found is None:
-            found = self._decode(self.records(name))
+            records = self.records(listed["_FILE_NAME"], listed["_FILE_SIZE"])
+            with _understood(path):
+                found = self._decode(records)
             CACHE.put(path, found)
         return found
 
@@ -127,17 +130,24 @@ class Manifests:
         """The partition's values in an entry."""
         return self.shapes.partition.decode(record["_PARTITION"])
 
-    def records(self, name: str) -> list[Record]:
-        """Records of a manifest, manifest list or index manifest; CorruptDataError, its cause
-        FileNotFoundError where there is none.
+    def records(self, name: str, size: int | None = None) -> list[Record]:
+        """Records of a manifest, manifest list or index manifest, of `size` bytes where that is
+        known; CorruptDataError, its cause FileNotFoundError where there is none.
         """
         path = self.path(name)
         try:
-            return list(fastavro.reader(io.BytesIO(self.files.read(path))))  # type: ignore[arg-type]
+            data = self.files.read(path)
         except FileNotFoundError as error:
-            raise CorruptDataError(f"manifest {path} is missing") from error
-        except (ValueError, EOFError, KeyError) as error:
-            raise CorruptDataError(f"manifest {path} can't be read: {error}") from error
+            raise damage.metadata_file("manifest", path, "it is missing") from error
+        except IsADirectoryError as error:  # an empty name
+            raise damage.metadata_file("manifest", path, error) from error
+        if size and len(data) != size:  # a cut between two blocks would go unnoticed
+            raise damage.metadata_file("manifest", path, damage.of_size(len(data), size))
+        with _understood(path):
+            records: list[Any] = list(fastavro.reader(io.BytesIO(data)))
+            if records:
+                _check_fields(name, records[0])
+        return records
 
     def write_list(self, name: str, records: Sequence[Record]) -> int:
         """Write a manifest list; returns its size in bytes."""
@@ -162,6 +172,46 @@ class Manifests:
         """Remove manifests of a commit that was not published."""
         for name in names:
             self.files.remove(self.path(name))
+
+
+@contextlib.contextmanager
+def _understood(path: str) -> Iterator[None]:
+    """Whatever goes wrong in here, it is the bytes of the file: libraries raise anything."""
+    try:
+        yield
+    except Exception as error:
+        raise damage.metadata_file("manifest", path, repr(error)) from error
+
+
+_LISTED = {"_FILE_NAME", "_FILE_SIZE", "_NUM_ADDED_FILES", "_NUM_DELETED_FILES"}
+_ENTRY = {"_KIND", "_PARTITION", "_BUCKET", "_TOTAL_BUCKETS", "_FILE"}
+_FILE = {
+    "_FILE_NAME",
+    "_FILE_SIZE",
+    "_ROW_COUNT",
+    "_MIN_KEY",
+    "_MAX_KEY",
+    "_KEY_STATS",
+    "_VALUE_STATS",
+    "_EXTRA_FILES",
+    "_MIN_SEQUENCE_NUMBER",
+    "_MAX_SEQUENCE_NUMBER",
+    "_SCHEMA_ID",
+    "_LEVEL",
+    "_CREATION_TIME",
+    "_DELETE_ROW_COUNT",
+}
+
+
+def _check_fields(name: str, first: Record) -> None:
+    """KeyError where a record lacks what all engines write: the file's own schema is damaged."""
+    if name.startswith("index-"):
+        return
+    lacking = _LISTED - set(first)
+    if not name.startswith("manifest-list-"):
+        lacking = (_ENTRY - set(first)) or (_FILE - set(first["_FILE"]))
+    if lacking:
+        raise KeyError(*sorted(lacking))
 
 
 def live_of(manifests: Sequence[Decoded]) -> list[LiveFile]:

@@ -7,13 +7,13 @@ keyfold or Paimon gives are looked at: what somebody else laid there stays.
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from keyfold.errors import CorruptDataError, TableError
 from keyfold.storage import folders
-from keyfold.storage.entries import ADD, identifier
+from keyfold.storage.entries import ADD, Record, identifier
 from keyfold.storage.files import remove_tree
 from keyfold.storage.manifests import Identifier, Manifests
 from keyfold.storage.retained import branches, data_names, metadata, pins
@@ -126,13 +126,13 @@ def _read_needed(table: Table) -> set[str]:
     for snapshot in [*keeping.tags, *keeping.branched, *_oldest_whole(entries, own)]:
         needed |= metadata(manifests, snapshot) | entries.live(snapshot)
     for snapshot in own[1:]:  # what they hold besides, they have added
-        needed |= metadata(manifests, snapshot) | entries.added(snapshot.delta_manifest_list)
+        needed |= metadata(manifests, snapshot) | entries.added(manifests.changed(snapshot))
     for changelog in keeping.changelogs:
         needed |= metadata(manifests, changelog, may_lack_lists=True)
         needed |= data_names(manifests, changelog, may_lack_lists=True)
     for snapshot in own:
         if snapshot.changelog_manifest_list is not None:
-            needed |= entries.added(snapshot.changelog_manifest_list)
+            needed |= entries.added(manifests.records(snapshot.changelog_manifest_list))
     return needed
 
 
@@ -163,21 +163,22 @@ class _Entries:
 
     def live(self, snapshot: Any) -> set[str]:
         """Of the files a snapshot holds."""
-        listed = [self._of(record["_FILE_NAME"]) for record in self.manifests.listed(snapshot)]
+        listed = [self._of(record) for record in self.manifests.listed(snapshot)]
         gone = {found for _, deleted in listed for found in deleted}
         held = (names for added, _ in listed for key, names in added.items() if key not in gone)
         return {name for names in held for name in names}
 
-    def added(self, manifest_list: str) -> set[str]:
+    def added(self, listed: Sequence[Record]) -> set[str]:
         """Of the files that the manifests of a list add."""
-        listed = [self._of(r["_FILE_NAME"]) for r in self.manifests.records(manifest_list)]
-        return {name for added, _ in listed for names in added.values() for name in names}
+        found = [self._of(record) for record in listed]
+        return {name for added, _ in found for names in added.values() for name in names}
 
-    def _of(self, manifest: str) -> tuple[dict[Identifier, set[str]], set[Identifier]]:
+    def _of(self, listed: Record) -> tuple[dict[Identifier, set[str]], set[Identifier]]:
+        manifest = listed["_FILE_NAME"]
         if manifest not in self.read:
             added: dict[Identifier, set[str]] = {}
             deleted: set[Identifier] = set()
-            for record in self.manifests.records(manifest):
+            for record in self.manifests.records(manifest, listed["_FILE_SIZE"]):
                 file = record["_FILE"]
                 if record["_KIND"] == ADD:
                     added[identifier(record)] = {file["_FILE_NAME"], *(file["_EXTRA_FILES"] or ())}

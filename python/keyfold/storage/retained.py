@@ -113,7 +113,7 @@ def data_names(manifests: Manifests, snapshot: Any, *, may_lack_lists: bool = Fa
     found: set[str] = set()
     for name in manifest_lists(snapshot):
         for record in _records(manifests, name, may_lack_lists):
-            for file in manifests.decoded(record["_FILE_NAME"]).added.values():
+            for file in manifests.decoded(record).added.values():
                 found |= {file.name, *file.extra_files}
     return found
 

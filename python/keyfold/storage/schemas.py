@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from keyfold import types
-from keyfold.errors import CorruptDataError, KeyfoldError
+from keyfold import damage, types
+from keyfold.errors import KeyfoldError
 from keyfold.layout import Column, TableLayout
 from keyfold.options import DEFAULT_PREFIX, INITIAL_PREFIX
 from keyfold.storage.files import Files
@@ -56,10 +56,8 @@ class Schemas:
             return _from_json(json.loads(self.files.read(path)), self.name, self.location)
         except KeyfoldError:
             raise
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise CorruptDataError(
-                f"schema file {path} of table {self.name} can't be read: {error!r}"
-            ) from error
+        except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+            raise damage.schema_file(path, self.name, repr(error)) from error
 
     def publish(self, schema: StoredSchema) -> bool:
         """Publish exclusively; False if another change took the id."""

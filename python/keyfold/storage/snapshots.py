@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from keyfold import damage
 from keyfold.errors import CorruptDataError, SnapshotExpiredError
 from keyfold.storage.files import Files
 from keyfold.storage.paimon import Json, Snapshot
@@ -100,9 +101,9 @@ class Snapshots:
     def parse(self, path: str) -> Any:
         """The snapshot in a file, a tag or a changelog too."""
         try:
-            return Json.from_json(self.files.read(path).decode(), Snapshot)
-        except (ValueError, TypeError, KeyError) as error:
-            raise CorruptDataError(f"snapshot file {path} can't be read: {error}") from error
+            return _checked(Json.from_json(self.files.read(path).decode(), Snapshot))
+        except (ValueError, TypeError, LookupError, AttributeError) as error:
+            raise damage.metadata_file("snapshot file", path, error) from error
 
     def publish(self, snapshot: Any) -> bool:
         """Publish exclusively; False if another commit took the id. OSError: outcome unknown."""
@@ -150,3 +151,10 @@ class Snapshots:
         with contextlib.suppress(OSError, ValueError):
             return int(self.files.read(f"{self.location}/snapshot/{name}"))
         return None
+
+
+def _checked(found: Any) -> Any:
+    lists = found.base_manifest_list, found.delta_manifest_list
+    if not isinstance(found.id, int) or not all(isinstance(name, str) for name in lists):
+        raise TypeError(f"expected a snapshot, found {found}")
+    return found

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from keyfold import options, types
-from keyfold.errors import ConflictError, CorruptDataError
+from keyfold.errors import ConflictError, CorruptDataError, SnapshotExpiredError
 from keyfold.layout import Column, TableLayout, sql_name
 from keyfold.storage.entries import LiveFile, RowShapes
 from keyfold.storage.files import Files
@@ -106,7 +106,9 @@ class Table:
         except CorruptDataError as error:
             if snapshot is not None and isinstance(error.__cause__, FileNotFoundError):
                 self.check_unchanged()
-                raise self.snapshots.gone(snapshot.id) from error
+                gone = self.snapshots.gone(snapshot.id)
+                if isinstance(gone, SnapshotExpiredError):
+                    raise gone from error
             raise
 
     def highest_sequence(self, snapshot_id: int | None = None) -> int:

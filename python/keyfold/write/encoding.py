@@ -7,7 +7,8 @@ only where a sample repeats itself: one that is given up again costs half the wr
 DELTA_LENGTH_BYTE_ARRAY where that compresses better, as it does unless neighbours are alike: 14
 against 16 to read, 35 against 42 to write for random letters. What hardly compresses is not
 compressed: random doubles read in 0.7 instead of 5.7 and are a fifteenth larger. Readers of Paimon
-since 1.1, of Spark, Trino and pypaimon know all of it.
+since 1.1, of Spark, Trino and pypaimon know all of it. Pages have checksums, so that a wrong
+byte is an error and no wrong row: 6 % of decoding (0.15 ms a MB), of writing too little to measure.
 """
 
 from __future__ import annotations
@@ -53,6 +54,7 @@ def writer_settings(
         "store_decimal_as_integer": True,
         "store_schema": False,
         "data_page_version": "1.0",
+        "write_page_checksum": True,
         "write_statistics": known if long else True,
     }
     if long or len(first) < _TRIED_ROWS or options.file_compression == "none":

@@ -1,0 +1,67 @@
+"""Stored bytes that can't be right: what is said of them, and which failures mean them.
+
+Names the file, what is wrong with it, and what can be done; docs/faults.md has the whole story.
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pyarrow as pa
+
+from keyfold.errors import CorruptDataError, KeyfoldError
+
+DATA_ADVICE = (
+    "restore the file from a backup; without one its rows are lost: rows of other partitions and "
+    "keys can still be read, and INSERT OVERWRITE or DROP PARTITION takes the file out of the table"
+)
+METADATA_ADVICE = (
+    "restore the file from a backup; without one, go back to the newest snapshot that can be read "
+    "by removing the files snapshot/snapshot-<n> of those after it: what these committed is lost"
+)
+SCHEMA_ADVICE = (
+    "restore the file from a backup; without its schema no file of the table can be read"
+)
+
+# How Parquet reads as broken through a file system that has failures of its own without number.
+_BROKEN = re.compile(r"thrift|decompress|corrupt|unexpected end|CRC|page|Parquet", re.IGNORECASE)
+
+
+def data_file(path: str, found: object) -> CorruptDataError:
+    """A data file is not what was written."""
+    return CorruptDataError(f"data file {path} can't be read: {found}; {DATA_ADVICE}")
+
+
+def metadata_file(kind: str, path: str, found: object) -> CorruptDataError:
+    """A snapshot, manifest or manifest list is not what was written."""
+    return CorruptDataError(f"{kind} {path} can't be read: {found}; {METADATA_ADVICE}")
+
+
+def schema_file(path: str, table: str, found: object) -> CorruptDataError:
+    """A schema is not what was written."""
+    return CorruptDataError(
+        f"schema file {path} of table {table} can't be read: {found}; {SCHEMA_ADVICE}"
+    )
+
+
+def of_size(found: int, expected: int) -> str:
+    """What is wrong with a file of another size."""
+    how = "cut short" if found < expected else "longer than was written"
+    return f"it is {how}: expected {expected} bytes, found {found}"
+
+
+@contextmanager
+def decoding(path: str, *, is_remote: bool = False) -> Iterator[None]:
+    """Around what decodes a data file: failures that mean its bytes become CorruptDataError; of a
+    disk, a store or the memory they stay what they are.
+    """
+    try:
+        yield
+    except (KeyfoldError, MemoryError, pa.ArrowCancelled):
+        raise
+    except OSError as error:  # Arrow reports broken pages so, without a number
+        if error.errno is not None or (is_remote and not _BROKEN.search(str(error))):
+            raise
+        raise data_file(path, f"{error}".strip()) from error
+    except (pa.ArrowException, ValueError, LookupError) as error:
+        raise data_file(path, f"{error}".strip()) from error

@@ -1,0 +1,60 @@
+"""Files of a table as other hands leave them: cut short, of other bytes, empty."""
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+from keyfold.read import footers
+from keyfold.storage import manifests, table
+from keyfold.storage.table import Table
+
+KINDS = ("data file", "manifest", "base list", "delta list", "snapshot", "schema")
+FLIPS = 40
+
+
+def path_of(found: Table, kind: str) -> Path:
+    """A file that the newest snapshot needs."""
+    location, snapshot = Path(found.layout.location), found.snapshots.latest()
+    match kind:
+        case "data file":
+            (file, *_) = found.manifests.live(snapshot)
+            return location / f"bucket-{file.bucket}" / file.name
+        case "manifest":
+            return location / "manifest" / found.manifests.changed(snapshot)[0]["_FILE_NAME"]
+        case "base list":
+            return location / "manifest" / snapshot.base_manifest_list
+        case "delta list":
+            return location / "manifest" / snapshot.delta_manifest_list
+        case "snapshot":
+            return Path(found.snapshots.path(snapshot.id))
+    return location / "schema" / f"schema-{found.layout.schema_id}"
+
+
+def ruined(good: bytes) -> dict[str, bytes]:
+    """Contents that none of the files can have, by what happened."""
+    return {
+        "empty": b"",
+        "half": good[: len(good) // 2],
+        "cut": good[:-1],
+        "zeros": bytes(len(good)),
+        "noise": random.Random(1).randbytes(len(good)),
+        "another": b"[]",
+    }
+
+
+def flipped(good: bytes, draw: random.Random, times: int = FLIPS) -> Iterator[bytes]:
+    """Contents with one wrong bit each."""
+    for _ in range(times):
+        bad = bytearray(good)
+        bad[draw.randrange(len(bad))] ^= 1 << draw.randrange(8)
+        yield bytes(bad)
+
+
+def forget() -> None:
+    """What this process keeps of files that never change: another process would have to read."""
+    manifests.CACHE.kept.clear()
+    manifests.CACHE.entries = 0
+    table._live.clear()
+    table._schemas.clear()
+    footers._kept.footers.clear()
+    footers._kept.bytes = 0
