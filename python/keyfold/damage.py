@@ -37,6 +37,14 @@ def metadata_file(kind: str, path: str, found: object) -> CorruptDataError:
     return CorruptDataError(f"{kind} {path} can't be read: {found}; {METADATA_ADVICE}")
 
 
+def entry(found: object) -> CorruptDataError:
+    """The key or a statistic of a file, in a manifest, is not what was written."""
+    return CorruptDataError(
+        f"an entry of a manifest can't be read: {found!r}; the newest snapshot of the table lists "
+        f"its manifests ($manifests); {METADATA_ADVICE}"
+    )
+
+
 def schema_file(path: str, table: str, found: object) -> CorruptDataError:
     """A schema is not what was written."""
     return CorruptDataError(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from keyfold import damage
 from keyfold.errors import NotSupportedError
 from keyfold.types import Atomic, DataType
 
@@ -66,6 +67,12 @@ class RowCodec:
         """The values of a row; a row shorter than the types (an older writer) reads NULL beyond."""
         if len(data) < 4:
             return (None,) * len(self.types)
+        try:
+            return self._decoded(data)
+        except Exception as error:  # lengths and places are taken from the bytes
+            raise damage.entry(error) from error
+
+    def _decoded(self, data: bytes) -> tuple[Any, ...]:
         arity = struct.unpack_from(">i", data)[0]
         width = _null_width(arity)
         return tuple(
