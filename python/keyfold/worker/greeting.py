@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from keyfold.worker import wire
 
 LIMIT = 1 << 16
+ROLES = ("worker", "driver")
 
 
 @dataclass(frozen=True)
@@ -44,10 +45,13 @@ class Arrival:
     def greeting(self, token: str) -> Greeting | None:
         """The greeting, or None if its token is not the server's."""
         frame = wire.decode(self.received[wire.PREFIX.size :])
-        if not hmac.compare_digest(str(frame.get("token")).encode(), token.encode()):
+        said = str(frame.get("token")).encode("utf-8", "backslashreplace")
+        if not hmac.compare_digest(said, token.encode()):
             return None
-        memory = frame.get("memory")
-        return Greeting(str(frame.get("role")), None if memory is None else int(memory))
+        role, memory = frame.get("role"), frame.get("memory")
+        if role not in ROLES or not (memory is None or isinstance(memory, int)):
+            raise wire.MalformedFrameError(f"no greeting: role {role!r}, memory {memory!r}")
+        return Greeting(role, memory)
 
     def _wanted(self) -> int:
         """How many bytes of the greeting are missing."""

@@ -9,17 +9,21 @@ from typing import Any
 
 from keyfold.errors import EnvironmentMismatchError
 from keyfold.worker import code, wire
-from keyfold.worker.channel import Channel
+from keyfold.worker.channel import Channel, Disconnected
 
 Answer = Callable[[Channel, wire.Frame], None]
 
 
 def serve(channel: Channel, answers: Mapping[str, Answer]) -> None:
-    """Answer until the peer closes; MalformedFrameError is sent and raised: nothing can follow."""
+    """Answer until the peer closes. What is no frame, or fails where no answer expects it, is sent
+    and raised: nothing can follow.
+    """
     try:
         while (question := channel.receive()) is not None:
             named(question, answers)(channel, question)
-    except wire.MalformedFrameError as e:
+    except Disconnected:
+        raise
+    except Exception as e:
         channel.send(wire.failure(e, "reading a question"))
         raise
 

@@ -23,8 +23,11 @@ class MalformedFrameError(EnvironmentMismatchError):
 
 
 def encode(frame: Frame) -> bytes:
-    """The frame's bytes, prefix included."""
-    body = json.dumps(frame, separators=(",", ":"), ensure_ascii=False).encode()
+    """The frame's bytes, prefix included; half a surrogate pair, as a name that is no UTF-8 has, is
+    sent as JSON's escape of it.
+    """
+    text = json.dumps(frame, separators=(",", ":"), ensure_ascii=False)
+    body = text.encode("utf-8", "backslashreplace")
     return PREFIX.pack(len(body)) + body
 
 
@@ -43,7 +46,7 @@ def decode(body: bytes) -> dict[str, Any]:
     """The JSON object in a frame's body; MalformedFrameError for anything else."""
     try:
         frame = json.loads(body)
-    except ValueError as e:
+    except (ValueError, RecursionError) as e:
         raise MalformedFrameError(f"expected JSON in a frame, found {body[:80]!r}: {e}") from e
     if not isinstance(frame, dict):
         raise MalformedFrameError(f"expected a JSON object in a frame, found {body[:80]!r}")

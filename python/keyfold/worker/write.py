@@ -88,7 +88,7 @@ def deliver(
             return
         message = [message.to_json() for message in messages]
         channel.send({"ok": {"message": message, "metrics": metrics}})
-    except Disconnected:
+    except BaseException:
         writer.abandon(spec, messages)
         raise
 
