@@ -182,7 +182,9 @@ def test_a_connect_server_is_asked(extensions: str) -> None:
     remote = SimpleNamespace(conf={"spark.sql.extensions": extensions})
     builder.getOrCreate = lambda: remote  # type: ignore[attr-defined]
     if extensions:
-        assert configured(builder)["spark.sql.catalog.keyfold"] == session.CATALOG_CLASS
+        options = configured(builder)
+        assert options["spark.sql.catalog.keyfold"] == session.CATALOG_CLASS
+        assert session.SESSION_PYTHON not in options, "this Python is not on the server's machine"
     else:
         with pytest.raises(EnvironmentMismatchError, match="Connect server sc://host"):
             configured(builder)

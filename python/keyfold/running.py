@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 class RunningJvm:
     """What started it, whether it has a session, and whether it has a session extension's class.
 
-    `extensions` are those that its next session would get; `remedy` is what else a user can do.
+    `extensions` are those that its next session would get; `remedy` is what else a user can do. On
+    another machine (`is_remote`) this program's Python means nothing.
     """
 
     described: str
@@ -28,6 +29,7 @@ class RunningJvm:
     has_extension: Callable[[str], bool]
     extensions: str = ""
     remedy: str = ""
+    is_remote: bool = False
 
 
 def find(builder: "SparkSession.Builder") -> RunningJvm | None:
@@ -35,7 +37,10 @@ def find(builder: "SparkSession.Builder") -> RunningJvm | None:
     remote = builder._options.get("spark.remote", os.environ.get("SPARK_REMOTE"))
     if remote is not None and not str(remote).startswith("local"):
         return RunningJvm(
-            f"the Spark Connect server {remote}", True, lambda name: remote_has(builder, name)
+            f"the Spark Connect server {remote}",
+            True,
+            lambda name: remote_has(builder, name),
+            is_remote=True,
         )
     context: Any = sys.modules["pyspark"].SparkContext
     active = context._active_spark_context

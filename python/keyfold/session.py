@@ -46,6 +46,8 @@ def configure(
         del wanted[JARS]
         if jvm.has_session:
             del wanted[EXTENSIONS]
+        if jvm.is_remote:
+            del wanted[SESSION_PYTHON]
     for name, value in merged(outside | builder._options, wanted).items():
         builder.config(name, value)
     return builder
