@@ -21,10 +21,13 @@ _NEEDS_NO_QUOTES = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def sql_name(*parts: str) -> str:
-    """A name as SQL takes it: parts joined by dots, in backticks where they need them."""
+    """A name as SQL takes it: parts joined by dots, in backticks where they need them. An empty
+    part is left out: tables named by their path have no namespace.
+    """
     return ".".join(
         part if _NEEDS_NO_QUOTES.fullmatch(part) else "`" + part.replace("`", "``") + "`"
         for part in parts
+        if part
     )
 
 

@@ -58,8 +58,9 @@ def test_harmless_options_pass(tmp_path: Path) -> None:
 
 def test_keys_decide(tmp_path: Path) -> None:
     layout = changed(tmp_path)
-    with pytest.raises(NotSupportedError, match="has no primary key"):
-        check_readable(replace(layout, primary_key=()))
+    check_readable(replace(layout, primary_key=()))
+    with pytest.raises(NotSupportedError, match="has no primary key: append-only tables are read"):
+        check_writable(replace(layout, primary_key=()))
     with pytest.raises(NotSupportedError, match="lacks partition column v"):
         check_readable(replace(layout, partition_keys=("v",)))
 

@@ -172,8 +172,10 @@ class _Columns:
         self._schema = _schema(found, system)
         names = [source.name for source in found if source.stored is not None]
         names += [name for name in system if name != SEQUENCE or number is None]
-        # A file that lacks every wanted column still says how many rows there are.
-        self._names = names or [SEQUENCE]
+        # A file that lacks every wanted column still says how many rows there are; those of
+        # tables without a key have no system columns.
+        stored = [] if names else opened.file.schema_arrow.names
+        self._names = names or ([SEQUENCE] if SEQUENCE in stored else stored[:1])
         # Most files hold what the table has: wide rows feel a step for each column.
         same = all(source.stored == source.target.type for source in found)
         self._is_plain = same and len(names) == len(self._schema) > 0

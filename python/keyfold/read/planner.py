@@ -70,7 +70,7 @@ def plan(
     places = list(_sections(table, settings, chosen, files))
     read = [keyed for _, found in places for section in found for keyed in section]
     how = Splitting(layout, settings, task_size(settings, read, cores), chosen.by_key)
-    if aggregate is not None:
+    if aggregate is not None or not layout.key:
         how = replace(how, may_cut=_is_merged)
     found = list(tasks(how, places))
     if aggregate is not None and not aggregate.by and not found:
@@ -143,7 +143,9 @@ def _sections(
         by_place.setdefault((file.partition, file.bucket), []).append(file)
     for place, found in sorted(by_place.items(), key=lambda item: str(item[0][0])):
         lone = _lone_filter(table, chosen, found)
-        everything = sections(keyed(file, settings) for file in found)
+        files_found = [keyed(file, settings) for file in found]
+        # Without a key nothing overlaps: every row of every file is a result.
+        everything = sections(files_found) if layout.key else [(file,) for file in files_found]
         kept = [section for section in everything if len(section) > 1 or lone(section[0])]
         if kept:
             yield place, kept

@@ -22,6 +22,7 @@ from keyfold.storage import folders, in_place, table
 from keyfold.storage.alter import alter
 from keyfold.storage.definition import Check, NewTable, define
 from keyfold.storage.files import Files, remove_tree
+from keyfold.storage.given import redefine
 from keyfold.storage.namespaces import Namespace, Namespaces, check_name, single
 from keyfold.storage.objects import ObjectFiles
 from keyfold.storage.opened import open_files
@@ -139,8 +140,7 @@ class Catalog:
         return found
 
     def _find(self, namespace: Namespace, name: str) -> Table | None:
-        is_plain = len(namespace) == 1 and not name.startswith(".") and "/" not in name
-        if not is_plain or not self.namespaces.exists(namespace[0]):
+        if not self.namespaces.may_hold(namespace, name):
             return None
         return self._load(self.location(namespace[0], name), namespace[0], name)
 
@@ -152,7 +152,7 @@ class Catalog:
 
     def location(self, namespace: str, name: str) -> str:
         """Where a table lies."""
-        return f"{self.namespaces.path(namespace)}/{name}"
+        return self.namespaces.table_path(namespace, name)
 
     def create_table(
         self, namespace: Namespace, name: str, new: NewTable, *, if_not_exists: bool = False
@@ -172,7 +172,9 @@ class Catalog:
     def drop_table(self, namespace: Namespace, name: str) -> bool:
         """Remove a table, a broken one too; False if there is none."""
         self._check_writable()
-        check_name("table", name)
+        self.namespaces.check_table(name)
+        if not self.namespaces.owns_folders and self._find(namespace, name) is None:
+            return False
         location = self.location(single(namespace), name)
         if isinstance(self.files, ObjectFiles):
             return in_place.drop(self.files, location)
@@ -183,6 +185,11 @@ class Catalog:
     ) -> None:
         """Move a table, into another namespace too."""
         self._check_writable()
+        if not self.namespaces.owns_folders:
+            raise NotSupportedError(
+                f"table {self._shown(namespace[0], name)} is named by its path: move its folder "
+                "while nothing uses it, in place of renaming it"
+            )
         check_name("table", to_name)
         self._changeable(namespace, name)
         if not self.files.is_local:
@@ -220,16 +227,20 @@ class Catalog:
         """
         assert mode in MODES, mode
         self._check_writable()
-        check_name("table", name)
+        self.namespaces.check_table(name)
         database = self.namespaces.require(namespace)
         existing = self._find(namespace, name)
         if mode == "create" and existing is not None:
             raise TableExistsError(f"table {self._shown(database, name)} exists")
         if mode == "replace" and existing is None:
             raise NoSuchTableError(f"table {self._shown(database, name)} does not exist")
-        schema = define(
-            self._shown(database, name), self.location(database, name), new, self.check_engine
-        )
+        named, location = self._shown(database, name), self.location(database, name)
+        if existing is None:
+            self.namespaces.check_free(location)
+        if existing is not None and new.keeps:
+            schema = redefine(existing.layout, new, self.check_engine)
+        else:
+            schema = define(named, location, new, self.check_engine)
         if isinstance(self.files, ObjectFiles):
             if existing is not None:
                 raise in_place.refuse_rename(self.namespaces.warehouse)
@@ -267,14 +278,27 @@ class Catalog:
         if staged.mode == "create":
             self._take_empty_or_fail(staged, target)
             return
+        if not self._is_table(target):
+            self._check_free(staged, target)
         self._exchange(staged, target)
+
+    def _is_table(self, target: str) -> bool:
+        return Schemas(self.files, target, target).latest_id() is not None
 
     def _take_empty_or_fail(self, staged: Staged, target: str) -> None:
         """A folder without any schema is no table: what broke there is replaced."""
-        if Schemas(self.files, target, staged.table).latest_id() is not None:
+        if self._is_table(target):
             self.abort_staged(staged)
             raise TableExistsError(f"table {self._staged_name(staged)} exists")
+        self._check_free(staged, target)
         self._exchange(staged, target)
+
+    def _check_free(self, staged: Staged, target: str) -> None:
+        try:
+            self.namespaces.check_free(target)
+        except TableError:
+            self.abort_staged(staged)
+            raise
 
     def _exchange(self, staged: Staged, target: str) -> None:
         try:

@@ -35,12 +35,16 @@ Check = Callable[[TableLayout, TableLayout | None], TableLayout]
 
 @dataclass(frozen=True)
 class NewTable:
-    """A CREATE or REPLACE statement; `columns` are dictionaries of the wire (Spark type JSON)."""
+    """A CREATE or REPLACE statement; `columns` are dictionaries of the wire (Spark type JSON).
+
+    With `keeps` it only says what it changes of the table it replaces.
+    """
 
     columns: Sequence[Mapping[str, Any]]
     partitioning: tuple[str, ...] = ()
     primary_key: tuple[str, ...] | None = None
     properties: Mapping[str, str] | None = None
+    keeps: bool = False
 
     @staticmethod
     def from_json(question: Mapping[str, Any]) -> "NewTable":
@@ -51,6 +55,7 @@ class NewTable:
             partitioning=tuple(question.get("partitioning") or ()),
             primary_key=None if key is None else tuple(key),
             properties=dict(question.get("properties") or {}),
+            keeps=bool(question.get("keeps")),
         )
 
 
@@ -94,8 +99,13 @@ def check_altered(before: TableLayout, after: TableLayout, check_engine: Check) 
     return check_engine(after, before)
 
 
-def _check_location(name: str, location: str, properties: Mapping[str, str]) -> None:
-    wanted = properties.get("location")
+def _check_location(name: str, location: str, properties: dict[str, str]) -> None:
+    if properties.get("external", "false").lower() == "true":
+        raise NotSupportedError(
+            f"table {name}: EXTERNAL is not supported: DROP deletes a table's files; leave it out"
+        )
+    path = properties.pop("path", None)  # DataFrames' word for it
+    wanted = properties.get("location") or path
     if wanted is not None and wanted.removeprefix("file:").rstrip("/") != location:
         raise NotSupportedError(
             f"table {name}: LOCATION {wanted} is not supported; tables of this catalog lie below "
@@ -103,9 +113,13 @@ def _check_location(name: str, location: str, properties: Mapping[str, str]) -> 
         )
 
 
+def listed(text: str | None) -> tuple[str, ...] | None:
+    """The names in a property, between commas; None where it is not given."""
+    return None if text is None else tuple(p.strip() for p in text.split(",") if p.strip())
+
+
 def _primary_key(name: str, new: NewTable, properties: dict[str, str]) -> tuple[str, ...]:
-    text = properties.pop("primary-key", None)
-    named = None if text is None else tuple(p.strip() for p in text.split(",") if p.strip())
+    named = listed(properties.pop("primary-key", None))
     if named is not None and new.primary_key is not None and named != new.primary_key:
         raise TableError(
             f"table {name}: PRIMARY KEY ({', '.join(new.primary_key)}) and property primary-key "

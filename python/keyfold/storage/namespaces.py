@@ -4,6 +4,7 @@ import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from keyfold.errors import (
     NamespaceExistsError,
@@ -49,12 +50,30 @@ def single(namespace: Namespace) -> str:
 class Namespaces:
     """The namespaces of a warehouse; `default` exists without being made."""
 
+    owns_folders: ClassVar[bool] = True  # what lies where a table would be is a table, or broken
+
     files: Files
     warehouse: str
 
     def path(self, name: str) -> str:
         """The folder of a namespace."""
         return f"{self.warehouse}/{name}{SUFFIX}"
+
+    def table_path(self, name: str, table: str) -> str:
+        """The folder of a table."""
+        return f"{self.path(name)}/{table}"
+
+    def check_table(self, table: str) -> None:
+        """TableError for a name that no new table may have."""
+        check_name("table", table)
+
+    def may_hold(self, namespace: Namespace, table: str) -> bool:
+        """Whether a table may be there under that name."""
+        is_plain = len(namespace) == 1 and not table.startswith(".") and "/" not in table
+        return is_plain and self.exists(namespace[0])
+
+    def check_free(self, table: str) -> None:
+        """TableError where something else lies in the way of a new table: nothing does here."""
 
     def names(self) -> list[str]:
         """All of them, sorted."""

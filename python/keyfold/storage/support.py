@@ -34,21 +34,24 @@ _ABSENT_TO_WRITE = (
 
 def check_readable(layout: TableLayout) -> None:
     """NotSupportedError naming what keeps us from reading the table rightly."""
-    if not layout.primary_key:
-        raise NotSupportedError(f"table {layout.name} has no primary key: it can't be read here")
     missing = [name for name in layout.partition_keys if name not in layout.primary_key]
-    if missing:
+    if layout.primary_key and missing:
         raise NotSupportedError(
             f"table {layout.name}: its primary key lacks partition column {', '.join(missing)}; "
             "keys that reach across partitions are not supported"
         )
-    if parse(layout).bucket < 1:
+    if layout.primary_key and parse(layout).bucket < 1:
         raise _refused(layout, "bucket", layout.options.get("bucket", "-1"), "read", "1 or more")
     _check(layout, _READ, _ABSENT_TO_READ, "read")
 
 
 def check_writable(layout: TableLayout) -> None:
     """NotSupportedError naming what keeps us from writing the table rightly."""
+    if not layout.primary_key:
+        raise NotSupportedError(
+            f"table {layout.name} has no primary key: append-only tables are read here, and "
+            "written by the engine that made them"
+        )
     check_readable(layout)
     _check(layout, _WRITE, _ABSENT_TO_WRITE, "written")
 

@@ -10,8 +10,11 @@ from typing import Any
 from keyfold.layout import TableLayout
 from keyfold.merge.plan import check
 from keyfold.read.condition import OPERATORS, is_exact
+from keyfold.storage import given
 from keyfold.storage.catalog import Catalog, Staged, open_catalog
 from keyfold.storage.definition import NewTable
+from keyfold.storage.places import NAMELESS, is_path, open_place
+from keyfold.storage.table import open_handle
 from keyfold.worker import metadata
 from keyfold.worker.wire import Frame
 
@@ -20,6 +23,27 @@ def catalog_of(question: Frame) -> Catalog:
     """The catalog a question is about."""
     named = question["catalog"]
     return open_catalog(named["name"], named["options"], check)
+
+
+def table_of(question: Frame) -> tuple[Catalog, list[str], str]:
+    """What holds the table that a question is about, the table's namespace there, and its name."""
+    namespace, name = question["ident"]["namespace"], question["ident"]["table"]
+    if is_path(namespace, name):
+        return placed(question, name), [NAMELESS], name
+    return catalog_of(question), namespace, name
+
+
+def placed(question: Frame, path: str) -> Catalog:
+    """What holds the table at a path."""
+    named = question["catalog"]
+    return open_place(named["name"], path, named["options"], check)
+
+
+def holder_of(question: Frame) -> tuple[Catalog, Staged]:
+    """A staged table, and what it is to be part of."""
+    staged = Staged.from_json(question["staged"])
+    is_placed = staged.namespace == NAMELESS
+    return (placed(question, staged.table) if is_placed else catalog_of(question)), staged
 
 
 def warm(_: Frame) -> None:
@@ -59,7 +83,7 @@ def list_tables(question: Frame) -> list[str]:
 
 def load_table(question: Frame) -> dict[str, Any]:
     """The table at its newest schema and snapshot, or what a name with a `$` shows of one."""
-    table, view = metadata.find(catalog_of(question), *ident(question))
+    table, view = metadata.find(*table_of(question))
     return table.describe() | {"pushdown": pushdown(table.layout)} | view
 
 
@@ -77,46 +101,51 @@ def pushdown(layout: TableLayout) -> dict[str, Any]:
 
 def create_table(question: Frame) -> dict[str, Any]:
     """Make an empty table."""
-    new = NewTable.from_json(question)
-    return catalog_of(question).create_table(*ident(question), new).describe()
+    catalog, namespace, name = table_of(question)
+    return catalog.create_table(namespace, name, NewTable.from_json(question)).describe()
 
 
 def alter_table(question: Frame) -> dict[str, Any]:
     """Apply all changes or none."""
-    return catalog_of(question).alter_table(*ident(question), question["changes"]).describe()
+    catalog, namespace, name = table_of(question)
+    return catalog.alter_table(namespace, name, question["changes"]).describe()
+
+
+def check_given(question: Frame) -> None:
+    """Refuse a writer's key, partitioning or options where the table has others."""
+    table = open_handle(question["table"], question["catalog"]["options"], latest=True)
+    given.check_given(table.layout, question["properties"], question["partitioning"], check)
 
 
 def drop_table(question: Frame) -> bool:
     """Remove it; false if there is none."""
-    return catalog_of(question).drop_table(*ident(question))
+    catalog, namespace, name = table_of(question)
+    return catalog.drop_table(namespace, name)
 
 
 def rename_table(question: Frame) -> None:
     """Give it another name."""
-    to = question["to"]
-    catalog_of(question).rename_table(*ident(question), to["namespace"], to["table"])
+    catalog, namespace, name = table_of(question)
+    catalog.rename_table(namespace, name, question["to"]["namespace"], question["to"]["table"])
 
 
 def stage_table(question: Frame) -> dict[str, Any]:
     """Make an empty table aside, which takes its place once it is committed."""
-    catalog = catalog_of(question)
-    staged = catalog.stage(*ident(question), NewTable.from_json(question), question["mode"])
+    catalog, namespace, name = table_of(question)
+    staged = catalog.stage(namespace, name, NewTable.from_json(question), question["mode"])
     return catalog.staged_table(staged).describe() | {"staged": staged.to_json()}
 
 
 def commit_staged(question: Frame) -> None:
     """Put a staged table in its place."""
-    catalog_of(question).commit_staged(Staged.from_json(question["staged"]))
+    catalog, staged = holder_of(question)
+    catalog.commit_staged(staged)
 
 
 def abort_staged(question: Frame) -> None:
     """Remove a staged table."""
-    catalog_of(question).abort_staged(Staged.from_json(question["staged"]))
-
-
-def ident(question: Frame) -> tuple[list[str], str]:
-    """Namespace and name of the table a question is about."""
-    return question["ident"]["namespace"], question["ident"]["table"]
+    catalog, staged = holder_of(question)
+    catalog.abort_staged(staged)
 
 
 QUESTIONS: Mapping[str, Callable[[Frame], Any]] = {
@@ -132,6 +161,7 @@ QUESTIONS: Mapping[str, Callable[[Frame], Any]] = {
         load_table,
         create_table,
         alter_table,
+        check_given,
         drop_table,
         rename_table,
         stage_table,

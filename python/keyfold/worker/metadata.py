@@ -97,7 +97,11 @@ def send_rows(
 
 
 def buckets(question: wire.Frame, table: Table) -> list[Health]:
-    """How the buckets stand at the snapshot of the handle; what helps can be run as it stands."""
+    """How the buckets stand at the snapshot of the handle; what helps can be run as it stands.
+    Nothing of tables without a key: there is nothing to merge, and nothing of ours compacts them.
+    """
+    if not table.layout.primary_key:
+        return []
     name = sql_name(table.namespace, table.table).replace("'", "''")
     call = f"CALL {sql_name(question['catalog']['name'])}.sys.compact(table => '{name}'"
     return table_health(table.live_files(), table.options, call)

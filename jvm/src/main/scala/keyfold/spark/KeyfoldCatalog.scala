@@ -13,6 +13,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 final class KeyfoldCatalog extends StagingTableCatalog with KeyfoldNamespaces with KeyfoldFunctions
     with KeyfoldProcedures {
   private var catalog: CatalogQuestions = _
+  private var warehouse: Option[String] = None
 
   override protected def questions: CatalogQuestions = catalog
   override def name(): String = catalog.name
@@ -24,6 +25,7 @@ final class KeyfoldCatalog extends StagingTableCatalog with KeyfoldNamespaces wi
     val below = Settings.get("spark.sql.warehouse.dir").getOrElse("spark-warehouse")
     val placed = if (isPlaced) named else named + ("warehouse" -> s"${below.replaceFirst("^file:/+", "/")}/$name")
     catalog = new CatalogQuestions(name, placed)
+    warehouse = placed.get("warehouse").map(TablePath.absolute)
     ForkServer.startInBackground()
   }
 
@@ -33,6 +35,15 @@ final class KeyfoldCatalog extends StagingTableCatalog with KeyfoldNamespaces wi
   override def listTables(namespace: Array[String]): Array[Identifier] =
     Json.strings(catalog.askOfNamespace(namespace, "list_tables"))
       .map(Identifier.of(namespace, _)).toArray
+
+  /** Whether a path is that of something in the warehouse. */
+  def holds(path: String): Boolean = TablePath.isBelow(warehouse, path)
+
+  /** What the table at a path is called here. */
+  def identifierOf(path: String): Identifier = TablePath.identifier(warehouse, path)
+
+  private def named(ident: Identifier): Identifier =
+    if (TablePath.isPath(ident)) identifierOf(ident.name) else ident
 
   override def loadTable(ident: Identifier): Table = {
     val loaded = table(ident, "load_table")
@@ -62,7 +73,7 @@ final class KeyfoldCatalog extends StagingTableCatalog with KeyfoldNamespaces wi
   override def renameTable(from: Identifier, to: Identifier): Unit = {
     val isFull = to.namespace.length == 2 && to.namespace.head == name()
     val target = if (isFull) Identifier.of(to.namespace.tail, to.name) else to
-    catalog.rename(from, target)
+    catalog.rename(named(from), target)
   }
 
   override def stageCreate(ident: Identifier, info: TableInfo): StagedTable = stage(ident, info, "create")
@@ -73,21 +84,21 @@ final class KeyfoldCatalog extends StagingTableCatalog with KeyfoldNamespaces wi
   private def shown(ident: Identifier): String = Names.shown((name() +: ident.namespace.toSeq) :+ ident.name)
 
   private def table(ident: Identifier, question: String, fields: (String, Any)*): KeyfoldTable =
-    new KeyfoldTable(catalog, Description(catalog.askOfTable(ident, question, fields: _*)))
+    new KeyfoldTable(catalog, Description(catalog.askOfTable(named(ident), question, fields: _*)))
 
   private def fields(ident: Identifier, info: TableInfo): Seq[(String, Any)] = {
-    if (ident.namespace.isEmpty)
+    if (ident.namespace.isEmpty && !TablePath.isPath(ident))
       throw Refusal(s"table ${shown(ident)} needs a namespace: ${name()}.default.${ident.name}, for one")
     NewTable.fields(shown(ident), info)
   }
 
   private def stage(ident: Identifier, info: TableInfo, mode: String): StagedTable = {
     val fields = ("mode" -> mode) +: this.fields(ident, info)
-    new StagedKeyfoldTable(catalog, Description(catalog.askOfTable(ident, "stage_table", fields: _*)))
+    new StagedKeyfoldTable(catalog, Description(catalog.askOfTable(named(ident), "stage_table", fields: _*)))
   }
 
   private def drop(ident: Identifier, purge: Boolean): Boolean =
-    try catalog.askOfTable(ident, "drop_table", "purge" -> purge).asBoolean
+    try catalog.askOfTable(named(ident), "drop_table", "purge" -> purge).asBoolean
     catch { case _: org.apache.spark.sql.catalyst.analysis.NoSuchTableException => false }
 }
 

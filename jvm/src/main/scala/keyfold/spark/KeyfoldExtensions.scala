@@ -2,8 +2,9 @@ package keyfold.spark
 
 import org.apache.spark.sql.SparkSessionExtensions
 import org.apache.spark.sql.keyfold.{ColumnsOfFrame, ColumnsOfInsert, DescribeHealth, DescribeOurs}
-import org.apache.spark.sql.keyfold.{DialectParser, DropsOfPartitions, OrdinalStrategy, OverwriteConditions}
-import org.apache.spark.sql.keyfold.{PartitionsInFull, RowLevelCommands, UnqualifiedFunctions}
+import org.apache.spark.sql.keyfold.{DialectParser, DropsOfPartitions, OptionsOfSaved, OrdinalStrategy}
+import org.apache.spark.sql.keyfold.{OverwriteConditions, PartitionsInFull, RowLevelCommands}
+import org.apache.spark.sql.keyfold.{SessionCatalogTables, TablesAtPaths, UnqualifiedFunctions}
 
 /** Driver side: `spark.sql.extensions = keyfold.spark.KeyfoldExtensions`. Python starts here already:
   * Spark makes the catalog only when the first statement names it.
@@ -11,6 +12,8 @@ import org.apache.spark.sql.keyfold.{PartitionsInFull, RowLevelCommands, Unquali
 final class KeyfoldExtensions extends (SparkSessionExtensions => Unit) {
   override def apply(extensions: SparkSessionExtensions): Unit = {
     extensions.injectParser(new DialectParser(_, _))
+    extensions.injectResolutionRule(_ => TablesAtPaths)
+    extensions.injectResolutionRule(_ => OptionsOfSaved)
     extensions.injectResolutionRule(_ => ColumnsOfInsert)
     extensions.injectHintResolutionRule(ColumnsOfFrame(_))
     extensions.injectHintResolutionRule(DropsOfPartitions(_))
@@ -19,6 +22,7 @@ final class KeyfoldExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectPlannerStrategy(_ => OrdinalStrategy)
     extensions.injectPlannerStrategy(_ => DescribeHealth)
     extensions.injectCheckRule(_ => RowLevelCommands)
+    extensions.injectCheckRule(_ => SessionCatalogTables)
     extensions.injectHintResolutionRule(DescribeOurs(_))
     UnqualifiedFunctions.inject(extensions)
     ForkServer.startInBackground()

@@ -14,6 +14,9 @@ object TargetColumns {
   private val Everything = "*"
   private val Spellings = Seq("target-columns", "target_columns")
 
+  /** Options of a write, in lower case; whatever else a DataFrame's writer names says what its table is like. */
+  val OfWrites: Set[String] = Spellings.toSet ++ Set("merge-mode", "merge_mode", Mark)
+
   def mark(names: Option[Seq[String]]): (String, String) = Mark -> names.fold(Everything)(joined)
 
   def isMarked(options: CaseInsensitiveStringMap): Boolean = options.containsKey(Mark)

@@ -18,6 +18,17 @@ object SqlTypes {
   /** A value as Spark holds it. */
   def literal(value: Any, dataType: DataType): Literal[_] = LiteralValue(value, dataType)
 
+  /** The schema as it was declared, CHAR and VARCHAR too. */
+  def declared(columns: Array[Column]): StructType = CatalogV2Util.v2ColumnsToStructType(columns)
+
+  def columns(declared: StructType): Array[Column] = CatalogV2Util.structTypeToV2Columns(declared)
+
+  /** Whether two schemas have the same names and types, whatever may be NULL in them. */
+  def areAlike(one: StructType, other: StructType): Boolean = {
+    def plain(schema: StructType): StructType = CharVarcharUtils.replaceCharVarcharWithStringInSchema(schema)
+    DataType.equalsIgnoreNullability(plain(one), plain(other))
+  }
+
   /** The value of a DEFAULT's SQL text, cast to the column's type. */
   def constant(column: String, dataType: DataType, sql: String): Literal[_] = {
     val plain = CharVarcharUtils.replaceCharVarcharWithString(dataType)

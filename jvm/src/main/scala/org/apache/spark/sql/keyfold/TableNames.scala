@@ -12,6 +12,7 @@ object TableNames {
     val catalogs = state.catalogManager
     def current = if (catalogs.currentCatalog eq catalog) catalogs.currentNamespace else catalog.defaultNamespace()
     state.sqlParser.parseMultipartIdentifier(text) match {
+      case Seq(path) if path.contains("/") => Identifier.of(Array.empty, path)
       case Seq(table) => Identifier.of(current, table)
       case Seq(namespace, table) => Identifier.of(Array(namespace), table)
       case first +: rest if first == catalog.name() => Identifier.of(rest.init.toArray, rest.last)
