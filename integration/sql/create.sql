@@ -49,3 +49,22 @@ CREATE TABLE odd_names (`a key` INT, `select` STRING, `Ünï` DOUBLE, PRIMARY KE
 INSERT INTO odd_names VALUES (1, 'x', 1.5);
 -- query
 SELECT `a key`, `select`, `Ünï` FROM odd_names WHERE `a key` = 1;
+
+-- A format, where it is ours or that of data files, and a key on its column.
+-- keyfold
+CREATE TABLE with_format (id INT PRIMARY KEY, v STRING) USING keyfold;
+-- keyfold
+INSERT INTO with_format VALUES (1, 'a'), (2, 'b');
+-- query
+SELECT * FROM with_format;
+-- against
+SELECT id, CAST(v AS STRING) AS v FROM VALUES (1, 'a'), (2, 'b') AS t (id, v);
+-- keyfold
+CREATE TABLE in_parquet (id INT, v STRING, PRIMARY KEY (id)) USING parquet;
+-- query any
+SELECT count(*) FROM in_parquet;
+-- against
+SELECT 0L AS `count(1)`;
+-- A path as a name, of what is no table.
+-- error: /elsewhere/t
+SELECT * FROM keyfold.`/elsewhere/t`;

@@ -89,8 +89,44 @@ CREATE TABLE t (id INT, v INT, PRIMARY KEY (id), FOREIGN KEY (v) REFERENCES othe
 CREATE TABLE t (id INT, v INT, PRIMARY KEY (id), UNIQUE (v));
 -- error: _VALUE_KIND
 CREATE TABLE t (id INT, _VALUE_KIND INT, PRIMARY KEY (id));
--- error: parquet
-CREATE TABLE t (id INT, PRIMARY KEY (id)) USING parquet;
+-- error: declared USING orc | tables of Parquet files
+CREATE TABLE t (id INT, PRIMARY KEY (id)) USING orc;
+
+-- Clauses that would say where and how rows are kept.
+-- error: EXTERNAL is not supported: DROP deletes a table's files
+CREATE EXTERNAL TABLE t (id INT, PRIMARY KEY (id)) LOCATION '/elsewhere';
+-- error: LOCATION | elsewhere is not supported | below its warehouse
+CREATE TABLE t (id INT, PRIMARY KEY (id)) LOCATION '/elsewhere';
+-- error: LOCATION | elsewhere is not supported
+CREATE TABLE t (id INT, PRIMARY KEY (id)) USING keyfold OPTIONS (path '/elsewhere');
+-- error: CLUSTERED BY is not supported | TBLPROPERTIES ('bucket' = …)
+CREATE TABLE t (id INT, PRIMARY KEY (id)) CLUSTERED BY (id) INTO 4 BUCKETS;
+-- error: CLUSTERED BY is not supported
+CREATE TABLE t (id INT, PRIMARY KEY (id)) CLUSTERED BY (id) SORTED BY (id) INTO 4 BUCKETS;
+-- error: CLUSTER BY is not supported | in the order of their key
+CREATE TABLE t (id INT, PRIMARY KEY (id)) CLUSTER BY (id);
+-- error: CLUSTERED BY is not supported
+CREATE TABLE t (id INT, PRIMARY KEY (id)) PARTITIONED BY (bucket(4, id));
+-- error: partitioned by truncate(2, s); PARTITIONED BY takes columns only
+CREATE TABLE t (s STRING, v INT, PRIMARY KEY (s)) PARTITIONED BY (truncate(2, s));
+-- error: ROW FORMAT and STORED AS | are not supported: rows are kept in Parquet files
+CREATE TABLE t (id INT, PRIMARY KEY (id)) STORED AS PARQUET;
+-- error: ROW FORMAT and STORED AS | are not supported
+CREATE TABLE t (id INT, PRIMARY KEY (id)) ROW FORMAT DELIMITED FIELDS TERMINATED BY ',';
+-- error: does not support CREATE TABLE LIKE
+CREATE TABLE t LIKE tagged;
+
+-- Constraints on a column, and what computes its values.
+-- error: UNIQUE (v) | PRIMARY KEY is the only table constraint
+CREATE TABLE t (id INT, v INT UNIQUE, PRIMARY KEY (id));
+-- error: CHECK (v > 0) | PRIMARY KEY is the only table constraint
+CREATE TABLE t (id INT, v INT CHECK (v > 0), PRIMARY KEY (id));
+-- error: FOREIGN KEY (v) REFERENCES other | PRIMARY KEY is the only table constraint
+CREATE TABLE t (id INT, v INT REFERENCES other (id), PRIMARY KEY (id));
+-- error: does not support generated columns
+CREATE TABLE t (id INT, v INT GENERATED ALWAYS AS (id + 1), PRIMARY KEY (id));
+-- error: does not support identity column
+CREATE TABLE t (id BIGINT GENERATED ALWAYS AS IDENTITY, PRIMARY KEY (id));
 
 -- error: BUCKET | did you mean bucket?
 CREATE TABLE t (id INT, PRIMARY KEY (id)) TBLPROPERTIES ('BUCKET' = '2');

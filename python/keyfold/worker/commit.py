@@ -178,6 +178,7 @@ def delete_where(question: Frame) -> dict[str, Any]:
 def truncate_table(question: Frame) -> dict[str, Any]:
     """Remove all rows."""
     table = open_handle(question["table"], question["catalog"]["options"], latest=True)
+    table.check_writable()
     return answered(table, commit.truncate(table))
 
 
