@@ -145,7 +145,7 @@ def _sections(
         lone = _lone_filter(table, chosen, found)
         files_found = [keyed(file, settings) for file in found]
         # Without a key nothing overlaps: every row of every file is a result.
-        everything = sections(files_found) if layout.key else [(file,) for file in files_found]
+        everything = sections(files_found) if table.layout.key else [(f,) for f in files_found]
         kept = [section for section in everything if len(section) > 1 or lone(section[0])]
         if kept:
             yield place, kept
