@@ -12,7 +12,7 @@ from keyfold.journey import ScanSpec, Split, WriteSpec
 from keyfold.read import planner
 from keyfold.read.reader import read
 from keyfold.storage.table import Table
-from keyfold.worker import commit, compact, maintenance, rewrite
+from keyfold.worker import commit, compact, maintenance, partitions, rescale, rewrite
 from keyfold.write.writer import write
 from tests.read import harness
 from tests.storage import tables
@@ -107,6 +107,41 @@ class Compact:
         for step, results in zip(self.planned["steps"], self.done, strict=True):
             asked = question(self.table, compaction=spec, step=step["step"], results=results)
             compact.abandon_compaction(asked)
+
+
+class Rescale:
+    """A rescale: planned when it is made, then `run`, then `commit`ted."""
+
+    def __init__(self, folder: str, buckets: int) -> None:
+        self.table = table_of(folder)
+        asked = question(self.table, buckets=buckets, parallelism=2)
+        self.planned: Json = rescale.plan_rescale(asked)
+        self.done: list[Json] = []
+
+    def run(self) -> "Rescale":
+        spec = self.planned["compaction"]
+        self.done = [
+            rewrite.compact({"compaction": spec, "task": task})["files"]
+            for task in self.planned["tasks"]
+        ]
+        return self
+
+    def commit(self) -> int | None:
+        told = {"compaction": self.planned["compaction"], "step": self.planned["step"]}
+        asked = question(self.table, results=self.done, **told)
+        published: int | None = rescale.commit_rescale(asked)["snapshot"]
+        return published
+
+
+def rescaled(folder: str, buckets: int) -> int | None:
+    """A whole rescale."""
+    return Rescale(folder, buckets).run().commit()
+
+
+def partitions_dropped(folder: str, **values: Any) -> bool:
+    """A DROP PARTITION."""
+    named = [harness.where("<=>", name, value) for name, value in values.items()]
+    return partitions.drop_partitions(question(table_of(folder), partitions=[named]))
 
 
 def written(folder: str, rows: Sequence[Row], mode: str = "append") -> int | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,6 +28,7 @@ from keyfold.read.parquet import Wanted, read_file
 from keyfold.read.sized import Batches, Source, sized_runs
 from keyfold.types import with_nullability
 from keyfold.write.parquet import Target, write_files
+from keyfold.write.split import buckets_of
 from keyfold.write.writer import file_names
 
 OLDER = -1  # no record has this number
@@ -41,7 +43,7 @@ def rewrite(
     layout, split = spec.layout, task.split
     options = parse(layout)
     store = store_of(split.path, layout.store)
-    target = Target(layout, options, store, split.path, file_names(), task.level)
+    target = Target(layout, options, store, task.directory, file_names(), task.level)
     batches = _asking(_Merging(spec, task).batches(), go_on)
     files: list[FileMeta] = write_files(target, batches)
     return CommitMessage(split.partition, split.bucket, options.bucket, tuple(files))
@@ -61,6 +63,7 @@ class _Merging:
     def __init__(self, spec: CompactionSpec, task: Task) -> None:
         columns = tuple(spec.layout.arrow_schema.names)
         self._scan = ScanSpec(spec.layout, columns, spec.schemas)
+        self._options = parse(spec.layout)
         self._task = task
         self._path = task.split.path
         self._store = store_of(self._path, spec.layout.store)
@@ -120,7 +123,13 @@ class _Merging:
         for file in run:
             read = read_file(self._scan, self._store, self._path, file, wanted)
             for batch in each("decode", read):
-                yield batch if self._range is None else self._range.cut(batch)
+                rows = batch if self._range is None else self._range.cut(batch)
+                yield rows if self._task.rescaled is None else self._of_bucket(rows)
+
+    def _of_bucket(self, batch: Any) -> Any:
+        """The rows whose bucket is the task's, of a batch or of deferred rows."""
+        buckets = buckets_of(self._scan.layout, self._options, batch)
+        return batch.filter(pa.array(buckets == self._task.split.bucket))
 
 
 def _with_nullable_values(layout: TableLayout) -> TableLayout:

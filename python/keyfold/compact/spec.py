@@ -53,13 +53,21 @@ class Task:
 
     `level` is that of the files it writes. `oldest` says of each section whether nothing older
     lies below it, so that deletes end there. The files of `below` are not merged: under first-row
-    rows whose key they hold are left out.
+    rows whose key they hold are left out. With `rescaled` the split is of all buckets of a
+    partition, whose folder its path is, and the files written are those of its bucket of so many.
     """
 
     split: Split
     level: int
     oldest: tuple[bool, ...]
     below: Split | None = None
+    rescaled: int | None = None
+
+    @property
+    def directory(self) -> str:
+        """The folder of the files it writes."""
+        path = self.split.path
+        return path if self.rescaled is None else f"{path}/bucket-{self.split.bucket}"
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -67,6 +75,7 @@ class Task:
             "level": self.level,
             "oldest": list(self.oldest),
             "below": None if self.below is None else self.below.to_json(),
+            "rescaled": self.rescaled,
         }
 
     @staticmethod
@@ -77,6 +86,7 @@ class Task:
             json["level"],
             tuple(json["oldest"]),
             None if below is None else Split.from_json(below),
+            json.get("rescaled"),
         )
 
 

@@ -25,7 +25,9 @@ from keyfold.storage.conflicts import (
     Compaction,
     check_buckets,
     check_compaction,
+    check_count,
     check_levels,
+    check_rescaled,
     check_rewritten,
     is_tied,
     number_to_pass,
@@ -68,6 +70,7 @@ class Change:
     rewrites: frozenset[tuple[Any, ...]] = frozenset()  # identifiers of files that must be live
     compaction: Compaction | None = None
     planned: int | None = None  # the snapshot an append was planned on
+    buckets: int | None = None  # the count that all files have afterwards
 
 
 def append(
@@ -113,9 +116,25 @@ def rewrite(
     """Put files with rows of `removed` in their place, with their sequence numbers; None if there
     is nothing to do. ConflictError where another commit took one of them away.
     """
+    return _commit(table, _rewriting(job, removed, messages), None)
+
+
+def _rewriting(job: str, removed: Sequence[LiveFile], messages: Sequence[CommitMessage]) -> Change:
     gone = frozenset(identifier(file.record) for file in removed)
-    change = Change(job, OVERWRITE, messages, lambda f: identifier(f.record) in gone, gone)
-    return _commit(table, change, None)
+    return Change(job, OVERWRITE, messages, lambda f: identifier(f.record) in gone, gone)
+
+
+def rescale(
+    table: Table,
+    job: str,
+    buckets: int,
+    removed: Sequence[LiveFile],
+    messages: Sequence[CommitMessage],
+) -> int | None:
+    """The same where all files have `buckets` buckets afterwards; ConflictError too where another
+    job has added files of another count.
+    """
+    return _commit(table, replace(_rewriting(job, removed, messages), buckets=buckets), None)
 
 
 def compact(
@@ -184,6 +203,10 @@ def _plan(
     live = () if base is None else live_of_snapshot(table.manifests, base)
     kept = [file for file in live if not (change.replaced and change.replaced(file))]
     check_rewritten(table, change.rewrites, live)
+    if change.buckets is not None:
+        check_rescaled(table, change.buckets, kept)
+    elif not change.rewrites and change.compaction is None:
+        check_count(table, change.messages)
     check_buckets(table, change.messages, kept)
     if change.compaction is not None:
         check_compaction(table, change.compaction, live)

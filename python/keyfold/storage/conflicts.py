@@ -14,8 +14,9 @@ from typing import Any
 
 from keyfold.errors import ConflictError, CorruptDataError, TableError
 from keyfold.journey import MARKED_SUFFIX, CommitMessage, FileAtLevel, FileMeta, Merged
-from keyfold.options import KEEPING
+from keyfold.options import KEEPING, parse
 from keyfold.storage.entries import LiveFile, Record, identifier, partition_values
+from keyfold.storage.schemas import Schemas
 from keyfold.storage.table import Table
 
 COMPACT = "COMPACT"
@@ -73,7 +74,36 @@ def check_buckets(
         if found != message.total_buckets:
             raise TableError(
                 f"table {table.layout.name}: a partition holds files of {found} buckets, the job "
-                f"wrote {message.total_buckets}; overwrite the partition to change its buckets"
+                f"wrote {message.total_buckets}: CALL sys.rescale(table, {message.total_buckets}) "
+                "writes the table's files anew for as many, INSERT OVERWRITE a partition"
+            )
+
+
+def check_count(table: Table, messages: Sequence[CommitMessage]) -> None:
+    """ConflictError where the table has another number of buckets now than when rows were put into
+    theirs.
+    """
+    schemas = Schemas(table.files, table.layout.location, table.layout.name)
+    newest = schemas.latest_id()
+    if newest is None or newest == table.layout.schema_id:
+        return
+    buckets = parse(table.schema(newest)).bucket
+    for message in messages:
+        if message.total_buckets != buckets:
+            raise ConflictError(
+                f"commit to table {table.layout.name}: it has {buckets} buckets by now, the job "
+                f"wrote {message.total_buckets}; nothing has changed: run the job again"
+            )
+
+
+def check_rescaled(table: Table, buckets: int, kept: Iterable[LiveFile]) -> None:
+    """ConflictError where a file that stays is of another number of buckets."""
+    for file in kept:
+        if file.total_buckets != buckets:
+            raise ConflictError(
+                f"table {table.layout.name} was not rescaled to {buckets} buckets, as another job "
+                f"committed data file {file.name} of {file.total_buckets} buckets meanwhile; "
+                "nothing has changed: run it again"
             )
 
 

@@ -118,7 +118,7 @@ def commit_compaction(question: Frame) -> dict[str, Any]:
     """
     step = Step.from_json(question["step"])
     spec = CompactionSpec.from_json(question["compaction"])
-    messages = _messages(question["results"])
+    messages = messages_of(question["results"])
     handle = question["compaction"]["handle"]
     table = open_handle(handle, question["catalog"]["options"], latest=True)
     compaction = Compaction(
@@ -173,10 +173,11 @@ def abandon_compaction(question: Frame) -> None:
         if not is_abandonable(table, step["job"], handle["snapshot_id"]):
             return
     spec = CompactionSpec.from_json(question["compaction"])
-    _abandon(spec, _messages(question["results"]))
+    _abandon(spec, messages_of(question["results"]))
 
 
-def _messages(results: Sequence[Any]) -> list[CommitMessage]:
+def messages_of(results: Sequence[Any]) -> list[CommitMessage]:
+    """What the tasks of a step wrote."""
     return [CommitMessage.from_json(result) for result in results if result is not None]
 
 

@@ -16,6 +16,7 @@ from keyfold.worker import (
     maintenance,
     metadata,
     partitions,
+    rescale,
     scan,
     translate,
 )
@@ -32,6 +33,7 @@ ANSWERS: Mapping[str, Answer] = {
         maintenance.QUESTIONS,
         metadata.QUESTIONS,
         partitions.QUESTIONS,
+        rescale.QUESTIONS,
         translate.QUESTIONS,
     )
     for name, function in family.items()

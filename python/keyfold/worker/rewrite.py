@@ -59,6 +59,6 @@ def compact(question: wire.Frame, go_on: Callable[[], None] = lambda: None) -> d
 def abandon(question: wire.Frame, done: dict[str, Any]) -> None:
     """Delete the files of a task that nobody hears of."""
     spec = CompactionSpec.from_json(question["compaction"])
-    path = Task.from_json(question["task"]).split.path
+    path = Task.from_json(question["task"]).directory
     files = CommitMessage.from_json(done["files"]).files
     delete_files(store_of(path, spec.layout.store), path, files)

@@ -9,6 +9,7 @@ trait KeyfoldProcedures extends ProcedureCatalog { this: KeyfoldCatalog =>
     new CompactProcedure(this),
     new ExpireSnapshotsProcedure(this),
     new RemoveOrphanFilesProcedure(this),
+    new RescaleProcedure(this),
     new TableHealthProcedure(this))
 
   override def listProcedures(namespace: Array[String]): Array[Identifier] =

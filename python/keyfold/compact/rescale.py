@@ -1,0 +1,115 @@
+"""The tasks that write a table's files anew for another number of buckets (driver side).
+
+Of two numbers of buckets with greatest common divisor d, the rows of bucket b lie, in the other, in
+the buckets that are like b modulo d: the remainder by d is that of the hash. So each new bucket
+merges what may hold its rows, as a full compaction would, and leaves out the rows of others. Twice
+as many buckets read everything twice, half as many once.
+"""
+
+from __future__ import annotations
+
+import math
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from keyfold.compact.pick import Rules
+from keyfold.compact.planner import LEAST_PIECE
+from keyfold.compact.spec import CompactionSpec, Task
+from keyfold.journey import Split
+from keyfold.layout import TableLayout
+from keyfold.options import TableOptions, parse
+from keyfold.read.cuts import cuts
+from keyfold.read.files import store_of
+from keyfold.read.paths import bucket_path
+from keyfold.read.planner import keyed, schemas_of
+from keyfold.read.sections import KeyedFile, runs, sections
+from keyfold.storage.entries import LiveFile, partition_batch
+from keyfold.storage.table import Table
+
+Section = tuple[KeyedFile, ...]
+
+
+@dataclass(frozen=True)
+class Rescale:
+    """One commit: `spec` has the layout with the new number of buckets."""
+
+    job: str
+    spec: CompactionSpec
+    files: tuple[LiveFile, ...]
+    tasks: tuple[Task, ...]
+
+
+def other_files(table: Table, buckets: int) -> tuple[LiveFile, ...]:
+    """The files of the table's snapshot that are of another number of buckets."""
+    return tuple(file for file in table.live_files() if file.total_buckets != buckets)
+
+
+def plan(table: Table, buckets: int, parallelism: int) -> Rescale:
+    """What gives the table's snapshot so many buckets."""
+    options = {**table.layout.options, "bucket": str(buckets)}
+    layout = replace(table.layout, options=options)
+    files = other_files(table, buckets)
+    by_partition: dict[tuple[object, ...], list[LiveFile]] = {}
+    for file in files:
+        by_partition.setdefault(file.partition, []).append(file)
+    share = -(-sum(file.size for file in files) // max(parallelism, 1))
+    piece = max(LEAST_PIECE, min(share, parse(layout).target_file_size))
+    tasks = [task for found in by_partition.values() for task in _tasks(layout, found, piece)]
+    spec = CompactionSpec(layout, schemas_of(table, files))
+    return Rescale(str(uuid.uuid4()), spec, files, tuple(tasks))
+
+
+def _tasks(layout: TableLayout, files: Sequence[LiveFile], piece: int) -> Iterator[Task]:
+    """Those of one partition."""
+    options = parse(layout)
+    level = max(Rules.of(options).levels - 1, *(file.level for file in files))
+    common = math.gcd(options.bucket, *(file.total_buckets for file in files))
+    partition = partition_batch(layout, files[0].partition)
+    folder = bucket_path(layout, partition, 0).rpartition("/")[0]
+    for remainder in range(common):
+        found = [_in_partition(f, options) for f in files if f.bucket % common == remainder]
+        if not found:
+            continue
+        shares = options.bucket // common
+        splits = list(_splits(layout, Split(partition, 0, folder, ()), found, piece * shares))
+        for bucket in range(remainder, options.bucket, common):
+            for split in splits:
+                oldest = (True,) * len(split.sections)
+                yield Task(replace(split, bucket=bucket), level, oldest, None, options.bucket)
+
+
+def _in_partition(file: LiveFile, options: TableOptions) -> KeyedFile:
+    """The file as seen from the folder of its partition. Buckets share no keys, so the files of all
+    of them merge as those of one.
+    """
+    found = keyed(file, options)
+    return replace(found, file=replace(found.file, name=f"bucket-{file.bucket}/{file.name}"))
+
+
+def _splits(
+    layout: TableLayout, base: Split, files: Sequence[KeyedFile], most: int
+) -> Iterator[Split]:
+    """Neighbouring sections of at most about `most` bytes together, a larger one cut by key."""
+    held: list[Section] = []
+    size = 0
+    for section in sections(files):
+        weight = sum(one.file.size for one in section)
+        if held and size + weight > most:
+            yield from _cut(layout, base, held, most)
+            held, size = [], 0
+        held.append(section)
+        size += weight
+    yield from _cut(layout, base, held, most)
+
+
+def _cut(layout: TableLayout, base: Split, held: Sequence[Section], most: int) -> Iterator[Split]:
+    whole = replace(base, sections=tuple(runs(section) for section in held))
+    size = sum(one.file.size for section in held for one in section)
+    pieces = math.ceil(size / most) if len(held) == 1 else 1
+    ends = []
+    if pieces > 1:
+        store = store_of(base.path, layout.store)
+        ends = cuts(layout, store, base.path, held[0], pieces)
+    for after, until in zip([None, *ends], [*ends, None], strict=True):
+        yield replace(whole, after=after, until=until)
