@@ -35,10 +35,13 @@ def question(table: Table, **more: Any) -> Json:
 class Write:
     """A write job: planned when it is made, then `run`, then `commit`ted."""
 
-    def __init__(self, folder: str, rows: Sequence[Row], mode: str = "append") -> None:
+    def __init__(
+        self, folder: str, rows: Sequence[Row], mode: str = "append", filters: Sequence[Json] = ()
+    ) -> None:
         self.table, self.rows = table_of(folder), rows
         columns = [column.name for column in self.table.layout.columns]
-        asked = question(self.table, columns=columns, ordinal=False, mode=mode, filters=[])
+        more = {"mode": mode, "filters": filters}
+        asked = question(self.table, columns=columns, ordinal=False, **more)
         self.planned: Json = commit.plan_write(asked)["write"]
         self.messages: list[Json] = []
 
@@ -138,15 +141,17 @@ def rescaled(folder: str, buckets: int) -> int | None:
     return Rescale(folder, buckets).run().commit()
 
 
-def partitions_dropped(folder: str, **values: Any) -> bool:
-    """A DROP PARTITION."""
-    named = [harness.where("<=>", name, value) for name, value in values.items()]
+def partition_dropped(folder: str, value: int) -> bool:
+    """A DROP PARTITION of column `p`."""
+    named = [harness.where("<=>", "p", value)]
     return partitions.drop_partitions(question(table_of(folder), partitions=[named]))
 
 
-def written(folder: str, rows: Sequence[Row], mode: str = "append") -> int | None:
+def written(
+    folder: str, rows: Sequence[Row], mode: str = "append", filters: Sequence[Json] = ()
+) -> int | None:
     """A whole write job."""
-    return Write(folder, rows, mode).run().commit()
+    return Write(folder, rows, mode, filters).run().commit()
 
 
 def compacted(folder: str, strategy: str = "full") -> list[str]:

@@ -12,8 +12,9 @@ import pytest
 
 from keyfold.errors import ConflictError, SnapshotExpiredError
 from tests.concurrency import jobs
-from tests.concurrency.jobs import Compact, Write
+from tests.concurrency.jobs import Compact, Rescale, Write
 from tests.concurrency.processes import elsewhere
+from tests.read import harness
 from tests.storage import tables
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "concurrency.md"
@@ -134,6 +135,163 @@ def test_delete_during_compaction(folder: str) -> None:
     elsewhere(jobs.deleted, folder, 1)
     assert job.commit() == ["conflict"]
     assert rows(folder) == {2: 20}
+
+
+# ---- partitions ----
+
+
+@pytest.fixture
+def parted(tmp_path: Path) -> str:
+    """A warehouse with a table of two partitions, a row each."""
+    columns = (tables.column("p"), tables.column("k"), tables.column("v"))
+    tables.table(tmp_path, tables.new_table(*columns, key="p,k", by="p", bucket="1"))
+    jobs.written(str(tmp_path), [{"p": 1, "k": 1, "v": 10}, {"p": 2, "k": 2, "v": 20}])
+    return str(tmp_path)
+
+
+ONE = [harness.where("=", "p", 1)]
+
+
+def test_drop_partition_during_append(parted: str) -> None:
+    """DROP PARTITION takes what is there when it commits; rows that come later stay."""
+    job = Write(parted, [{"p": 1, "k": 3, "v": 30}]).run()
+    assert elsewhere(jobs.partition_dropped, parted, 1)
+    assert rows(parted) == {2: 20}
+    job.commit()
+    assert rows(parted) == {2: 20, 3: 30}
+
+
+def test_drop_partition_during_overwrite(parted: str) -> None:
+    """The overwrite's rows are there, and the dropped ones are not."""
+    job = Write(parted, [{"p": 1, "k": 3, "v": 30}], "overwrite_dynamic").run()
+    assert elsewhere(jobs.partition_dropped, parted, 1)
+    job.commit()
+    assert rows(parted) == {2: 20, 3: 30}
+
+
+def test_drop_partition_during_compaction(parted: str) -> None:
+    """Steps of that partition are given up, those of others are not."""
+    jobs.written(parted, [{"p": 1, "k": 1, "v": 11}, {"p": 2, "k": 2, "v": 21}])
+    job = Compact(parted).run()
+    assert elsewhere(jobs.partition_dropped, parted, 1)
+    assert sorted(job.commit()) == ["committed", "conflict"]
+    assert rows(parted) == {2: 21}
+
+
+def test_append_during_replace(parted: str) -> None:
+    """REPLACE WHERE replaces what is in its partitions when it commits, and nothing else."""
+    job = Write(parted, [{"p": 1, "k": 7, "v": 70}], "overwrite", ONE).run()
+    elsewhere(jobs.written, parted, [{"p": 1, "k": 3, "v": 30}, {"p": 2, "k": 4, "v": 40}])
+    job.commit()
+    assert rows(parted) == {2: 20, 4: 40, 7: 70}
+
+
+def test_replace_during_append(parted: str) -> None:
+    """The inserted rows are there, folded before the others, which were planned later."""
+    job = Write(parted, [{"p": 1, "k": 7, "v": 1}, {"p": 1, "k": 8, "v": 80}]).run()
+    elsewhere(jobs.written, parted, [{"p": 1, "k": 7, "v": 70}], "overwrite", ONE)
+    job.commit()
+    assert rows(parted) == {2: 20, 7: 70, 8: 80}
+
+
+def test_replace_during_replace(parted: str) -> None:
+    """Of one partition the last one is there, of two both."""
+    two = [harness.where("=", "p", 2)]
+    job = Write(parted, [{"p": 1, "k": 7, "v": 70}], "overwrite", ONE).run()
+    elsewhere(jobs.written, parted, [{"p": 1, "k": 6, "v": 60}], "overwrite", ONE)
+    elsewhere(jobs.written, parted, [{"p": 2, "k": 5, "v": 50}], "overwrite", two)
+    job.commit()
+    assert rows(parted) == {5: 50, 7: 70}
+
+
+# ---- rescale ----
+
+
+def test_append_during_rescale(folder: str) -> None:
+    """The rescale gives up and has changed nothing: the table keeps its buckets and the rows."""
+    job = Rescale(folder, 3).run()
+    elsewhere(jobs.written, folder, NEW)
+    with pytest.raises(ConflictError, match="of 1 buckets meanwhile; nothing has changed"):
+        job.commit()
+    assert rows(folder) == {1: 10, 2: 200, 3: 300}
+    assert jobs.table_of(folder).options.bucket == 1
+
+
+@pytest.mark.parametrize("mode", ["append", "overwrite"])
+def test_rescale_during_append(folder: str, mode: str) -> None:
+    """Rows that were put into other buckets than there are now don't come in, nor where the job
+    replaces all the others.
+    """
+    job = Write(folder, NEW, mode).run()
+    elsewhere(jobs.rescaled, folder, 3)
+    with pytest.raises(ConflictError, match="it has 3 buckets by now, the job wrote 1"):
+        job.commit()
+    assert rows(folder) == {1: 10, 2: 20}
+    jobs.written(folder, NEW)
+    assert rows(folder) == {1: 10, 2: 200, 3: 300}
+
+
+def test_a_job_alone_in_its_partition_notices_a_rescale(parted: str) -> None:
+    """The same where no other file is beside the job's."""
+    job = Write(parted, [{"p": 9, "k": 9, "v": 90}]).run()
+    elsewhere(jobs.rescaled, parted, 3)
+    with pytest.raises(ConflictError, match="it has 3 buckets by now"):
+        job.commit()
+    assert rows(parted) == {1: 10, 2: 20}
+
+
+def test_rescale_during_compaction(folder: str) -> None:
+    """The compaction's step is given up."""
+    job = Compact(folder).run()
+    elsewhere(jobs.rescaled, folder, 3)
+    assert job.commit() == ["conflict"]
+    assert rows(folder) == {1: 10, 2: 20}
+
+
+def test_compaction_during_rescale(folder: str) -> None:
+    """The rescale gives up: what it read is gone."""
+    job = Rescale(folder, 3).run()
+    assert elsewhere(jobs.compacted, folder) == ["committed"]
+    with pytest.raises(ConflictError, match="another job replaced a data file"):
+        job.commit()
+    assert rows(folder) == {1: 10, 2: 20}
+
+
+def test_drop_partition_during_rescale(parted: str) -> None:
+    """The same."""
+    job = Rescale(parted, 3).run()
+    assert elsewhere(jobs.partition_dropped, parted, 1)
+    with pytest.raises(ConflictError, match="another job replaced a data file"):
+        job.commit()
+    assert rows(parted) == {2: 20}
+
+
+def test_rescale_during_rescale(folder: str) -> None:
+    """The one that commits last gives up."""
+    job = Rescale(folder, 3).run()
+    elsewhere(jobs.rescaled, folder, 4)
+    with pytest.raises(ConflictError, match="another job replaced a data file"):
+        job.commit()
+    assert jobs.table_of(folder).options.bucket == 4
+
+
+def test_alter_during_rescale(folder: str) -> None:
+    """Both are there."""
+    job = Rescale(folder, 3).run()
+    elsewhere(jobs.altered, folder, [ADDED])
+    job.commit()
+    table = jobs.table_of(folder)
+    assert (table.options.bucket, len(table.layout.columns)) == (3, 3)
+    assert rows(folder) == {1: 10, 2: 20}
+
+
+def test_rescale_during_read(folder: str) -> None:
+    """A query reads the files it was planned on."""
+    planned = jobs.table_of(folder)
+    split = jobs.splits_of(planned)
+    elsewhere(jobs.rescaled, folder, 3)
+    assert len(jobs.read_all(*split)) == 2
+    assert jobs.rows_of(planned) == {1: 10, 2: 20}
 
 
 # ---- DROP, ALTER ----

@@ -9,14 +9,13 @@ import contextlib
 import random
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 from keyfold.errors import (
     ConflictError,
     SnapshotExpiredError,
-    TableError,
     UnknownOutcomeError,
 )
 from keyfold.journey import CommitMessage, WriteSpec
@@ -38,7 +37,6 @@ from keyfold.storage.entries import (
     added,
     at_level,
     identifier,
-    partition_values,
     rewritten,
     stamped,
 )
@@ -46,6 +44,7 @@ from keyfold.storage.files import UnsettledError
 from keyfold.storage.manifest_merge import merge
 from keyfold.storage.outcomes import OUTCOMES
 from keyfold.storage.paimon import BATCH_COMMIT_IDENTIFIER, Snapshot
+from keyfold.storage.replaced import Partitions, Replaced, replaced_by
 from keyfold.storage.snapshots import Snapshots
 from keyfold.storage.table import Table, live_of_snapshot
 
@@ -53,10 +52,7 @@ APPEND = "APPEND"
 OVERWRITE = "OVERWRITE"
 RANDOM_NUMBERS = 1 << 20
 
-Partition = tuple[Any, ...]
-Replaced = Callable[[LiveFile], bool]
 Renumber = Callable[[Sequence[CommitMessage], int], Sequence[CommitMessage]]
-Partitions = Literal["all", "dynamic"] | Sequence[Mapping[str, Any]] | Callable[[Partition], bool]
 
 
 @dataclass(frozen=True)
@@ -100,13 +96,13 @@ def overwrite(
     `all`; `dynamic` (those our files are in); dictionaries of some or all partition columns; or a
     function of the partition's values.
     """
-    replaced = _replaced(table, messages, partitions)
+    replaced = replaced_by(table, messages, partitions)
     return _commit(table, Change(spec.job, OVERWRITE, messages, replaced), renumber)
 
 
 def truncate(table: Table, partitions: Partitions = "all") -> int | None:
     """Remove all files, or those of `partitions`; None if there were none."""
-    replaced = _replaced(table, (), partitions)
+    replaced = replaced_by(table, (), partitions)
     return _commit(table, Change(str(uuid.uuid4()), OVERWRITE, (), replaced), None)
 
 
@@ -149,29 +145,6 @@ def compact(
     return _commit(table, change, None)
 
 
-def _replaced(table: Table, messages: Sequence[CommitMessage], partitions: Partitions) -> Replaced:
-    if isinstance(partitions, str):
-        if partitions == "all":
-            return lambda file: True
-        touched = {partition_values(message.partition) for message in messages}
-        return lambda file: file.partition in touched
-    if callable(partitions):
-        chosen = partitions
-        return lambda file: chosen(file.partition)
-    wanted = [_positions(table, values) for values in partitions]
-    return lambda file: any(
-        all(file.partition[i] == value for i, value in one.items()) for one in wanted
-    )
-
-
-def _positions(table: Table, values: Mapping[str, Any]) -> dict[int, Any]:
-    keys = table.layout.partition_keys
-    stray = [name for name in values if name not in keys]
-    if stray:
-        raise TableError(f"table {table.layout.name} is not partitioned by {', '.join(stray)}")
-    return {keys.index(name): value for name, value in values.items()}
-
-
 # ---- the loop ----
 
 
@@ -207,9 +180,9 @@ def _plan(
         check_rescaled(table, change.buckets, kept)
     elif not change.rewrites and change.compaction is None:
         check_count(table, change.messages)
-    check_buckets(table, change.messages, kept)
     if change.compaction is not None:
         check_compaction(table, change.compaction, live)
+    check_buckets(table, change.messages, kept)
     change = _in_order(table, change, base, kept, live, renumber)
     deleted, ours = _records(table, change, live, 1 if base is None else base.id + 1)
     if change.kind != APPEND:
@@ -369,7 +342,7 @@ def _publish(table: Table, snapshot: Any, job: str, location: str) -> bool:
             OUTCOMES.forget(job)
             raise
     if is_published and not table.files.is_local:
-        _withdraw_if_replaced(table, snapshot, job)
+        _withdraw_ifreplaced_by(table, snapshot, job)
     if is_published:
         OUTCOMES.remember(job, snapshot.id)
     else:
@@ -386,7 +359,7 @@ def _unknown(table: Table, snapshot: Any, failed: str, found: str) -> UnknownOut
     )
 
 
-def _withdraw_if_replaced(table: Table, snapshot: Any, job: str) -> None:
+def _withdraw_ifreplaced_by(table: Table, snapshot: Any, job: str) -> None:
     """Where no folder can be held, a table of the same name may have got our snapshot: remove it.
     ConflictError if so.
     """
