@@ -40,16 +40,21 @@ class Rescale:
     tasks: tuple[Task, ...]
 
 
-def other_files(table: Table, buckets: int) -> tuple[LiveFile, ...]:
-    """The files of the table's snapshot that are of another number of buckets."""
-    return tuple(file for file in table.live_files() if file.total_buckets != buckets)
+def files_to_rescale(table: Table, buckets: int) -> tuple[LiveFile, ...]:
+    """The files of partitions that hold any of another number of buckets, in the table's snapshot.
+
+    All of them: a writer that put rows beside files of another number put keys into two buckets.
+    """
+    live = table.live_files()
+    due = {file.partition for file in live if file.total_buckets != buckets}
+    return tuple(file for file in live if file.partition in due)
 
 
 def plan(table: Table, buckets: int, parallelism: int) -> Rescale:
     """What gives the table's snapshot so many buckets."""
     options = {**table.layout.options, "bucket": str(buckets)}
     layout = replace(table.layout, options=options)
-    files = other_files(table, buckets)
+    files = files_to_rescale(table, buckets)
     by_partition: dict[tuple[object, ...], list[LiveFile]] = {}
     for file in files:
         by_partition.setdefault(file.partition, []).append(file)

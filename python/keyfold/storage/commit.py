@@ -177,7 +177,7 @@ def _plan(
     kept = [file for file in live if not (change.replaced and change.replaced(file))]
     check_rewritten(table, change.rewrites, live)
     if change.buckets is not None:
-        check_rescaled(table, change.buckets, kept)
+        check_rescaled(table, change.buckets, change.rewrites, kept)
     elif not change.rewrites and change.compaction is None:
         check_count(table, change.messages)
     if change.compaction is not None:

@@ -96,10 +96,15 @@ def check_count(table: Table, messages: Sequence[CommitMessage]) -> None:
             )
 
 
-def check_rescaled(table: Table, buckets: int, kept: Iterable[LiveFile]) -> None:
-    """ConflictError where a file that stays is of another number of buckets."""
+def check_rescaled(
+    table: Table, buckets: int, rewrites: frozenset[tuple[Any, ...]], kept: Iterable[LiveFile]
+) -> None:
+    """ConflictError where a file that stays is of another number of buckets, or of a partition that
+    was written anew.
+    """
+    partitions = {identity[0] for identity in rewrites}
     for file in kept:
-        if file.total_buckets != buckets:
+        if file.total_buckets != buckets or file.record["_PARTITION"] in partitions:
             raise ConflictError(
                 f"table {table.layout.name} was not rescaled to {buckets} buckets, as another job "
                 f"committed data file {file.name} of {file.total_buckets} buckets meanwhile; "

@@ -65,7 +65,7 @@ def _check(table: Table, buckets: int, removed: Sequence[LiveFile]) -> None:
     live = [] if base is None else table.live_files(base.id)
     gone = frozenset(identifier(file.record) for file in removed)
     check_rewritten(table, gone, live)
-    check_rescaled(table, buckets, [f for f in live if identifier(f.record) not in gone])
+    check_rescaled(table, buckets, gone, [f for f in live if identifier(f.record) not in gone])
 
 
 def _set(schemas: Schemas, buckets: int) -> int:

@@ -70,7 +70,7 @@ def _planned(question: Frame, buckets: int) -> tuple[LiveFile, ...]:
     handle = question["compaction"]["handle"]
     table: Table = open_handle(handle, question["catalog"]["options"])
     try:
-        return rescale.other_files(table, buckets)
+        return rescale.files_to_rescale(table, buckets)
     except SnapshotExpiredError as error:
         raise ConflictError(
             f"table {table.layout.name} was not rescaled: other jobs committed meanwhile, and the "
