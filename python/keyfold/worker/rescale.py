@@ -11,7 +11,7 @@ from keyfold.merge.plan import plan
 from keyfold.options import check_option, parse
 from keyfold.storage import rescale as storage
 from keyfold.storage.entries import LiveFile
-from keyfold.storage.table import Table, open_handle
+from keyfold.storage.table import Table, open_handle, open_newest
 from keyfold.worker import code, maintenance
 from keyfold.worker.compact import abandon_compaction, messages_of
 from keyfold.worker.replanned import replanned
@@ -21,15 +21,14 @@ from keyfold.worker.wire import Frame
 @replanned
 def plan_rescale(question: Frame) -> dict[str, Any]:
     """What gives the table `buckets` buckets, in tasks for `parallelism` at a time."""
-    table = open_handle(question["table"], question["catalog"]["options"], latest=True)
+    table = open_newest(question["table"], question["catalog"]["options"])
     table.check_readable()
     table.check_writable()
     layout, buckets = table.layout, question["buckets"]
     check_option(layout, "bucket", str(buckets))
     plan(layout, layout.arrow_schema.names)  # refuses here what this session lacks
     found = rescale.plan(table, buckets, question["parallelism"])
-    handle = table.handle  # with the snapshot it was planned on
-    own = {"handle": handle, **code.needed(question, layout)}
+    own = {"handle": table.handle, **code.needed(question, layout)}
     before = {file.total_buckets for file in found.files} or {parse(layout).bucket}
     return {
         "compaction": found.spec.to_json() | own,
