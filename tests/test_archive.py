@@ -81,15 +81,14 @@ def test_a_missing_package_is_named() -> None:
         archive._closure(["no_such.package"], frozenset())
 
 
-def test_conf_ships_an_archive() -> None:
+@pytest.mark.parametrize("option", [[], ["--for-driver"]])
+def test_conf_ships_an_archive(option: list[str]) -> None:
     command = [sys.executable, "-m", "keyfold", "conf", "--archive", "/data/kf-env.tar.gz"]
-    done = run(command, **known())
+    done = run([*command, *option], **known())
     assert done.stdout.endswith("--archives /data/kf-env.tar.gz#kf-env\n"), done.stderr
-    for conf in (
-        "spark.keyfold.python=kf-env/bin/python",
-        f"spark.keyfold.driver.python={sys.executable}",
-    ):
-        assert f"--conf {conf} " in done.stdout
+    assert "--conf spark.keyfold.python=kf-env/bin/python " in done.stdout
+    driver = f"--conf spark.keyfold.driver.python={sys.executable} "
+    assert (driver in done.stdout) == (not option)
     assert "session.python" not in done.stdout
 
 

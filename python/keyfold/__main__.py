@@ -23,7 +23,8 @@ def conf(arguments: argparse.Namespace) -> int:
     if arguments.archive is None:
         print(session.submit_arguments(confs))
     else:
-        confs = session.with_shipped_python(confs, archive.folder_name(arguments.archive))
+        folder = archive.folder_name(arguments.archive)
+        confs = session.with_shipped_python(confs, folder, for_driver=arguments.for_driver)
         print(session.submit_arguments(confs), archive.submit_arguments(arguments.archive))
     return 0
 
@@ -72,9 +73,9 @@ def parser() -> argparse.ArgumentParser:
         if command is pack:
             one.add_argument("file", type=Path, help="NAME.tgz or NAME.tar.gz")
             one.add_argument("--also", action="append", help="one more installed package")
-            one.add_argument(
-                "--for-driver", action="store_true", help="with what a driver on the cluster needs"
-            )
+        if command in (conf, pack):
+            text = "the archive is for a driver on the cluster too"
+            one.add_argument("--for-driver", action="store_true", help=text)
     return top
 
 

@@ -76,16 +76,16 @@ def session_confs(catalog: str = "keyfold", warehouse: str | None = None) -> dic
     return confs | {SESSION_PYTHON: sys.executable}
 
 
-def with_shipped_python(confs: Mapping[str, str], folder: str) -> dict[str, str]:
+def with_shipped_python(
+    confs: Mapping[str, str], folder: str, *, for_driver: bool
+) -> dict[str, str]:
     """The confs, with workers that run the Python of an archive unpacked into `folder`; the driver
-    runs this one.
+    runs it too, or this one.
     """
     kept = {name: value for name, value in confs.items() if name != SESSION_PYTHON}
-    named = {
-        "spark.keyfold.python": f"{folder}/bin/python",
-        "spark.keyfold.driver.python": sys.executable,
-    }
-    return kept | named
+    shipped = {"spark.keyfold.python": f"{folder}/bin/python"}
+    own = {} if for_driver else {"spark.keyfold.driver.python": sys.executable}
+    return kept | shipped | own
 
 
 def catalog_confs(catalog: str, warehouse: str | None) -> dict[str, str]:
