@@ -32,7 +32,6 @@ COMPARISONS = {"=": pc.equal, "<": pc.less, ">": pc.greater, ">=": pc.greater_eq
 # What sides refuse by design, and what pypaimon 2.1.0 can't do: (side, what, words).
 REFUSALS = (
     ("pypaimon", "read|write", r"fields\.\w+\.sequence-group"),
-    ("keyfold", "drop|rename|move", "is not supported"),
     ("java", "compact", r"class \[B cannot be cast to class java.lang.Comparable"),  # BYTES keys
     ("pypaimon", "write", "list element must be dict, got <class 'tuple'>"),  # merge_map
     ("pypaimon", "read", "Could not convert .* with type (dict|tuple)"),  # merge_map

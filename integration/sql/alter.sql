@@ -222,3 +222,41 @@ INSERT INTO placed VALUES (9, 2, 8, 7, 6);
 SELECT * FROM placed;
 -- against
 SELECT * FROM VALUES (NULL, 1, NULL, 2, NULL), (9, 2, 8, 7, 6) AS t(a, id, b, v, `v.x`);
+
+-- Rows of some columns keep what they name by the columns' ids.
+-- keyfold
+CREATE TABLE named (id INT, a INT, b INT, PRIMARY KEY (id) NOT ENFORCED)
+TBLPROPERTIES ('merge-engine' = 'aggregation', 'fields.a.aggregate-function' = 'last_value',
+  'fields.b.aggregate-function' = 'last_value', 'write-only' = 'true');
+-- keyfold
+INSERT INTO named VALUES (1, 5, 6), (2, 7, 8);
+-- keyfold
+INSERT INTO named (id, b) VALUES (1, 60);
+-- error: column c | while some of them name other columns only
+ALTER TABLE named ADD COLUMN c INT DEFAULT 1;
+-- keyfold
+ALTER TABLE named RENAME COLUMN a TO x;
+-- keyfold
+ALTER TABLE named RENAME COLUMN b TO a;
+-- keyfold
+ALTER TABLE named ADD COLUMN b INT;
+-- keyfold
+INSERT INTO named (id, x) VALUES (2, 70);
+-- query
+SELECT * FROM named;
+-- against
+SELECT * FROM VALUES (1, 5, 60, NULL), (2, 70, 8, NULL) AS t(id, x, a, b);
+-- keyfold
+ALTER TABLE named DROP COLUMN a;
+-- keyfold
+CALL keyfold.sys.compact('sql_alter.named');
+-- query
+SELECT * FROM named;
+-- against
+SELECT * FROM VALUES (1, 5, NULL), (2, 70, NULL) AS t(id, x, b);
+-- keyfold
+ALTER TABLE named ADD COLUMN c INT DEFAULT 1;
+-- query
+SELECT * FROM named;
+-- against
+SELECT * FROM VALUES (1, 5, NULL, 1), (2, 70, NULL, 1) AS t(id, x, b, c);

@@ -8,8 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from keyfold.journey import Aggregate
+from keyfold.read.summary import summarized
+from keyfold.storage.table import Table
+from keyfold.worker.commit import delete_where
+from keyfold.worker.compact import commit_compaction, plan_compaction
+from tests.compact import harness as compaction
 from tests.read import harness
 from tests.read.altered import STEPS, Altered
+from tests.read.harness import where
+from tests.storage import tables
 
 ENGINES = ("deduplicate", "first-row", "partial-update", "aggregation")
 
@@ -60,3 +68,88 @@ def test_histories(engine: str, random: Random) -> None:
         check(altered)
         altered.compact()
         check(altered)
+
+
+def made(folder: Path) -> Table:
+    return tables.table(folder, tables.new_table(bucket="1", write_only="true"))
+
+
+def alter(table: Table, **change: object) -> None:
+    folder = Path(table.layout.location).parent.parent
+    tables.catalog(folder).alter_table(["default"], "t", [change])
+
+
+FIVE = {"default": "5", "default_value": {"literal": 5, "type": "integer"}}
+
+
+def test_jobs_asked_under_an_old_schema_keep_what_was_added_since(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    harness.upsert(table, [{"k": k, "v": k} for k in range(4)])
+    asked = [compaction.asked(table), compaction.question(table, filters=[where("=", "k", 1)])]
+    alter(table, change="add_column", name=["w"], type="integer")
+    altered = tables.reload(table)
+    harness.upsert(altered, [{"k": k, "v": 10, "w": 100 + k} for k in (0, 1, 2)])
+    delete_where(asked[1])
+    rows = [{"k": 0, "v": 10, "w": 100}, {"k": 2, "v": 10, "w": 102}, {"k": 3, "v": 3, "w": None}]
+    assert harness.rows(altered) == rows
+    planned = compaction.sent(plan_compaction(asked[0]))
+    for step in planned["steps"]:
+        told = {"compaction": planned["compaction"], "step": step["step"]}
+        done = [one["files"] for one in compaction.run(planned, step)]
+        question = {key: asked[0][key] for key in ("table", "catalog")}
+        answer = commit_compaction(compaction.sent(question | told | {"results": done}))
+        assert answer["outcome"] == "committed"
+    assert harness.rows(altered) == rows
+    (file,) = tables.reload(table).live_files()
+    assert file.schema_id == 1
+
+
+def test_a_full_compaction_writes_a_default_into_files_that_lack_it(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    harness.upsert(table, [{"k": 1, "v": 1}])
+    compaction.compact(table)
+    assert compaction.compact(table) == []
+    alter(table, change="add_column", name=["w"], type="integer", **FIVE)
+    assert compaction.compact(table, "minor") == []
+    (step,) = compaction.compact(table)
+    assert step["outcome"] == "committed"
+    (file,) = tables.reload(table).live_files()
+    assert file.schema_id == 1
+    assert compaction.compact(table) == []
+    assert harness.rows(table) == [{"k": 1, "v": 1, "w": 5}]
+
+
+def test_files_of_old_schemas_are_left_out_by_what_they_hold(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    harness.upsert(table, [{"k": k, "v": k} for k in range(4)])
+    alter(table, change="rename_column", name=["v"], to="n")
+    alter(table, change="update_column_type", name=["n"], type="decimal(20,0)")
+    alter(table, change="add_column", name=["v"], type="integer", **FIVE)
+    alter(table, change="add_column", name=["w"], type="integer")
+    harness.upsert(tables.reload(table), [{"k": 9, "n": 99, "v": 1, "w": 1}])
+
+    def files(*filters: object) -> int:
+        return harness.planned(table, filters=filters)[2].files_read
+
+    assert files() == 2
+    assert files(where("=", "n", "2", type="decimal(20,0)")) == 1
+    assert files(where("=", "n", "50", type="decimal(20,0)")) == 0
+    assert files(where("=", "v", 5, type="integer")) == 1
+    assert files(where("=", "v", 3, type="integer")) == 0
+    assert files(where("IS_NULL", "v")) == 0
+    assert files(where("IS_NULL", "w")) == 1
+    assert files(where("=", "v", 1, type="integer")) == 1
+
+
+def test_extremes_of_old_files(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    harness.upsert(table, [{"k": k, "v": k} for k in range(4)])
+    alter(table, change="rename_column", name=["v"], to="n")
+    alter(table, change="update_column_type", name=["n"], type="decimal(20,0)")
+    alter(table, change="add_column", name=["v"], type="integer", **FIVE)
+    alter(table, change="add_column", name=["w"], type="integer")
+    functions = [(op, name) for name in ("n", "v", "w") for op in ("MIN", "MAX")]
+    asked = Aggregate((), (("COUNT", None), *functions))
+    scan, tasks, _ = harness.planned_tasks(table, aggregate=asked)
+    (row,) = [batch for task in tasks for split in task for batch in summarized(scan, split)]
+    assert list(row.to_pylist()[0].values()) == [4, 0, 3, 5, 5, None, None]

@@ -1,6 +1,8 @@
 """ALTER TABLE: what changes, what is refused, and two at once."""
 
+import datetime
 import json
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +10,8 @@ import pytest
 
 from keyfold import types
 from keyfold.errors import KeyfoldError
+from keyfold.initial import initial
+from keyfold.layout import Column
 from keyfold.storage import commit
 from keyfold.storage.files import LocalFiles
 from keyfold.storage.table import Table
@@ -232,3 +236,128 @@ def test_options_another_engine_set_stay(tmp_path: Path) -> None:
     path.write_text(json.dumps(schema))
     altered = alter(found, put("target-file-size", "64mb"))
     assert altered.layout.options["num-levels"] == "6"
+
+
+# ---- options that name columns ----
+
+
+def altered_options(folder: Path, change: dict[str, Any], **options: str) -> dict[str, str]:
+    """What stands in `fields.…` and naming options after a change of a table with data."""
+    columns = [column(name) for name in ("k", "v", "g", "h", "w")]
+    made = tables.table(folder, new_table(*columns, **options))
+    commit.append(made, tables.spec(made), [tables.message(made)])
+    stored = alter(made, change).layout.options
+    return {name: text for name, text in stored.items() if name not in ("bucket", "merge-engine")}
+
+
+GROUPS = {"merge_engine": "partial-update", "fields__g,h__sequence_group": "v,w"}
+
+
+def test_options_follow_a_column_that_is_renamed(tmp_path: Path) -> None:
+    found = altered_options(tmp_path / "1", rename("h", "x"), **GROUPS)
+    assert found == {"fields.g,x.sequence-group": "v,w"}
+    found = altered_options(tmp_path / "2", rename("v", "x"), **GROUPS)
+    assert found == {"fields.g,h.sequence-group": "x,w"}
+    found = altered_options(tmp_path / "3", rename("v", "x"), sequence__field="g,v")
+    assert found == {"sequence.field": "g,x"}
+    options = {"merge_engine": "aggregation", "fields__v__aggregate_function": "sum"}
+    found = altered_options(tmp_path / "4", rename("v", "x"), **options)
+    assert found == {"fields.x.aggregate-function": "sum"}
+
+
+def test_options_of_a_column_that_is_dropped_go_with_it(tmp_path: Path) -> None:
+    options = {"merge_engine": "aggregation", "fields__v__aggregate_function": "sum"}
+    assert altered_options(tmp_path / "1", remove("v"), **options) == {}
+    found = altered_options(tmp_path / "2", remove("w"), **GROUPS)
+    assert found == {"fields.g,h.sequence-group": "v"}
+    for place, (change, given, option) in enumerate(
+        (
+            (remove("g"), GROUPS, "fields.g,h.sequence-group"),
+            (remove("v"), GROUPS | {"fields__g,h__sequence_group": "v"}, "fields.g,h.sequence-gr"),
+            (remove("v"), {"sequence__field": "g,v"}, "sequence.field"),
+        )
+    ):
+        with pytest.raises(KeyfoldError, match=f"option {option}.* names it, so it can't be drop"):
+            altered_options(tmp_path / f"refused{place}", change, **given)
+
+
+def test_options_follow_a_field_that_is_renamed(tmp_path: Path) -> None:
+    fields = [{"name": name, "type": "integer", "nullable": True} for name in ("x", "y")]
+    rows = {"elementType": {"type": "struct", "fields": fields}, "containsNull": True}
+    columns = (column("k"), column("v", {"type": "array"} | rows))
+    options = {
+        "merge_engine": "aggregation",
+        "fields__v__aggregate_function": "nested_update",
+        "fields__v__nested_key": "x",
+    }
+    found = tables.table(tmp_path, new_table(*columns, **options))
+    with pytest.raises(KeyfoldError, match=r"option fields.v.nested-key names it, so it can't"):
+        alter(found, remove(["v", "element", "x"]))
+    altered = alter(found, rename(["v", "element", "x"], "z"))
+    assert altered.layout.options["fields.v.nested-key"] == "z"
+    assert types.describe(altered.layout.column("v").type) == "ARRAY<STRUCT<z: INT, y: INT>>"
+
+
+def test_a_default_follows_its_column(tmp_path: Path) -> None:
+    made = with_data(tmp_path)
+    found = alter(made, add("d", "string", default="'x'", default_value=literal("x", "string")))
+    assert (found.layout.column("d").default, initial(found.layout.column("d")).as_py()) == (
+        "'x'",
+        "x",
+    )
+    found = alter(
+        found, rename("d", "e"), default("e", "'y'", default_value=literal("y", "string"))
+    )
+    assert found.layout.column("e").default == "'y'"
+    assert initial(found.layout.column("e")).as_py() == "x"
+    stored = json.loads(Path(found.layout.location, "schema", "schema-2").read_text())
+    assert stored["fields"][2]["defaultValue"] == "y"
+    found = alter(found, default("e", None))
+    assert (found.layout.column("e").default, initial(found.layout.column("e")).as_py()) == (
+        None,
+        "x",
+    )
+    found = alter(found, remove("e"), add("e", "string"))
+    assert initial(found.layout.column("e")).as_py() is None
+    assert not [name for name in found.layout.options if name.startswith("keyfold.")]
+
+
+def test_keys_may_be_renamed_without_data(tmp_path: Path) -> None:
+    found = tables.table(tmp_path, new_table(*map(column, "pkv"), by="p", key="p,k"))
+    altered = alter(found, rename("k", "key"), rename("p", "part")).layout
+    assert (altered.primary_key, altered.partition_keys) == (("part", "key"), ("part",))
+
+
+def test_nullability(tmp_path: Path) -> None:
+    found = tables.table(tmp_path, new_table(column("k"), column("v", "long", nullable=False)))
+    assert not alter(found, null("v", False)).layout.column("v").type.nullable
+    commit.append(found, tables.spec(found), [tables.message(found)])
+    assert alter(found, null("v", True)).layout.column("v").type.nullable
+    again = tables.table(tmp_path, name="t2")
+    assert again.layout.column("v").type.nullable
+    folder = Path(again.layout.location).parent.parent
+    required = catalog(folder).alter_table(["default"], "t2", [null("v", False)])
+    assert not required.layout.column("v").type.nullable
+
+
+VALUES = [
+    ("BOOLEAN", literal(True, "boolean"), True),
+    ("TINYINT", literal(-1, "byte"), -1),
+    ("BIGINT", literal("9223372036854775807", "long"), 2**63 - 1),
+    ("FLOAT", literal(0.10000000149011612, "float"), 0.10000000149011612),
+    ("DOUBLE", literal("-Infinity", "double"), float("-inf")),
+    ("DECIMAL(20, 2)", literal("1.5", "decimal(5,1)"), Decimal("1.50")),
+    ("DECIMAL(38, 0)", literal(7, "integer"), Decimal(7)),
+    ("STRING", literal("it's", "string"), "it's"),
+    ("CHAR(4)", literal("ab", "string"), "ab  "),
+    ("BYTES", literal("AP8=", "binary"), b"\x00\xff"),
+    ("DATE", literal(19782, "date"), datetime.date(2024, 2, 29)),
+    ("TIMESTAMP(6)", literal(1_000_000, "timestamp_ntz"), datetime.datetime(1970, 1, 1, 0, 0, 1)),
+]
+
+
+@pytest.mark.parametrize(("kind", "stored", "value"), VALUES, ids=[kind for kind, *_ in VALUES])
+def test_what_stored_rows_have_in_an_added_column(kind: str, stored: Any, value: Any) -> None:
+    found = initial(Column(1, "c", types.from_paimon(kind), initial=json.dumps(stored)))
+    assert found.as_py() == value
+    assert found.type == types.to_arrow(types.from_paimon(kind))

@@ -7,7 +7,7 @@ ends here: deletes, and marks of partial rows, below which nothing older lies.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from keyfold.compact.runs import BucketRun, Intervals
@@ -54,12 +54,14 @@ def work(
     small: float,
     *,
     is_first_row: bool = False,
+    lacking: Collection[int] = (),
 ) -> Work:
     """What is to be done; files of less than `small` bytes are joined with their neighbours. Under
-    first-row a file is written again without the keys of what stays.
+    first-row a file is written again without the keys of what stays; files of the schemas
+    `lacking` are in any case.
     """
     below = Intervals([keyed for run in stays for keyed in run.files])
-    sorter = _Sorter(level, small, below, is_first_row)
+    sorter = _Sorter(level, small, below, is_first_row, lacking)
     for section in sections(keyed for run in picked for keyed in run.files):
         found = runs(section)
         if len(found) > 1:
@@ -74,9 +76,16 @@ def work(
 class _Sorter:
     """Files in key order, sorted into groups."""
 
-    def __init__(self, level: int, small: float, below: Intervals, is_first_row: bool) -> None:
+    def __init__(
+        self,
+        level: int,
+        small: float,
+        below: Intervals,
+        is_first_row: bool,
+        lacking: Collection[int],
+    ) -> None:
         self._level, self._small, self._below = level, small, below
-        self._is_first_row = is_first_row
+        self._is_first_row, self._lacking = is_first_row, lacking
         self._held: list[Files] = []
         self.groups: list[Group] = []
         self.upgraded: list[KeyedFile] = []
@@ -117,7 +126,11 @@ class _Sorter:
         return not self._below.touch(section[0].first, max(keyed.last for keyed in section))
 
     def _ends_here(self, keyed: KeyedFile) -> bool:
-        """Whether rewriting the file alone takes something out of it: deletes, marks, keys."""
+        """Whether rewriting the file alone takes something out of it: deletes, marks, keys; or
+        puts something into it that it lacks.
+        """
+        if keyed.file.schema_id in self._lacking:
+            return True
         has_any = keyed.file.delete_rows != 0 or keyed.file.is_marked
         if self._is_oldest((keyed,)):
             return has_any

@@ -41,7 +41,8 @@ class Asked:
     """What is to be compacted: `auto` after a write, `minor` and `full` by hand.
 
     `max_bytes` bounds what is read; `touched` are the buckets a write went to, None for all;
-    `parallelism` is the number of tasks that run at a time.
+    `parallelism` is the number of tasks that run at a time. Files of the schemas `lacking` are
+    written again even where nothing is merged.
     """
 
     strategy: str
@@ -49,6 +50,7 @@ class Asked:
     max_bytes: int | None = None
     touched: frozenset[Place] | None = None
     parallelism: int = 1
+    lacking: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,8 @@ def plan(table: Table, asked: Asked) -> tuple[CompactionSpec, list[PlannedStep]]
     """The steps of a compaction of the table's snapshot; none where nothing needs it."""
     options = table.options
     files = table.live_files(partition_filter=asked.partitions)
+    if asked.strategy == FULL:
+        asked = replace(asked, lacking=_lacking(table, files))
     by_place: dict[Place, list[LiveFile]] = {}
     for file in files:
         place = (file.partition, file.bucket)
@@ -91,6 +95,18 @@ def plan(table: Table, asked: Asked) -> tuple[CompactionSpec, list[PlannedStep]]
     piece = max(LEAST_PIECE, min(-(-size // asked.parallelism), options.target_file_size))
     steps = [_step(table, options, one, chunk, piece) for one, chunk in chunks]
     return CompactionSpec(table.layout, schemas_of(table, files)), steps
+
+
+def _lacking(table: Table, files: Iterable[LiveFile]) -> frozenset[int]:
+    """Schemas of files that lack a column whose DEFAULT their rows have: other readers see NULL
+    there until the files hold it.
+    """
+    added = {column.id for column in table.layout.columns if column.initial is not None}
+    return frozenset(
+        number
+        for number in ({file.schema_id for file in files} if added else ())
+        if added - {column.id for column in table.schema(number).columns}
+    )
 
 
 # ---- which files ----
@@ -153,7 +169,7 @@ def _fitting(
     """The pick, or the newest runs of it that are within what is left; None for nothing."""
     if wanted is None:
         return None
-    todo = _work(options, found, wanted, small)
+    todo = _work(options, asked, found, wanted, small)
     must = asked.strategy == AUTO and (
         len(found) >= rules.stop or options.merge_engine == FIRST_ROW
     )
@@ -161,16 +177,20 @@ def _fitting(
         return wanted.count, wanted.level, todo
     for count in range(wanted.count - 1, 1, -1):
         less = whole(found, rules, unit(found, rules, count))
-        todo = _work(options, found, less, small)
+        todo = _work(options, asked, found, less, small)
         if less.count < wanted.count and todo.bytes <= left:
             return less.count, less.level, todo
     return None
 
 
-def _work(options: TableOptions, found: Sequence[BucketRun], wanted: Pick, small: float) -> Work:
+def _work(
+    options: TableOptions, asked: Asked, found: Sequence[BucketRun], wanted: Pick, small: float
+) -> Work:
     is_first_row = options.merge_engine == FIRST_ROW
     picked, stays = found[: wanted.count], found[wanted.count :]
-    return work(picked, stays, wanted.level, small, is_first_row=is_first_row)
+    return work(
+        picked, stays, wanted.level, small, is_first_row=is_first_row, lacking=asked.lacking
+    )
 
 
 def _is_due(files: Sequence[LiveFile], rules: Rules, options: TableOptions) -> bool:
