@@ -13,6 +13,7 @@ from keyfold.errors import KeyfoldError
 from keyfold.initial import initial
 from keyfold.layout import Column
 from keyfold.storage import commit
+from keyfold.storage.definition import NewTable
 from keyfold.storage.files import LocalFiles
 from keyfold.storage.table import Table
 from tests.storage import tables
@@ -320,6 +321,16 @@ def test_a_default_follows_its_column(tmp_path: Path) -> None:
     found = alter(found, remove("e"), add("e", "string"))
     assert initial(found.layout.column("e")).as_py() is None
     assert not [name for name in found.layout.options if name.startswith("keyfold.")]
+
+
+def test_defaults_are_no_properties(tmp_path: Path) -> None:
+    for option in ("keyfold.default.v", "keyfold.initial-default.v"):
+        properties = {option: "1"}
+        with pytest.raises(KeyfoldError, match=f"{option} is made by a column's DEFAULT only"):
+            tables.table(tmp_path, NewTable((column("k"), column("v")), (), ("k",), properties))
+        with pytest.raises(KeyfoldError, match=f"property {option} can't be changed"):
+            alter(tables.table(tmp_path, name="t"), put(option, "1"))
+        catalog(tmp_path).drop_table(["default"], "t")
 
 
 def test_keys_may_be_renamed_without_data(tmp_path: Path) -> None:

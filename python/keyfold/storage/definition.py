@@ -14,6 +14,7 @@ from keyfold.layout import Column, TableLayout
 from keyfold.options import (
     DEFAULT_BUCKETS,
     DEFAULT_PREFIX,
+    INITIAL_PREFIX,
     KEY_NULLABLE,
     check_change,
     check_create,
@@ -67,6 +68,7 @@ def define(name: str, location: str, new: NewTable, check_engine: Check) -> Stor
     properties = dict(new.properties or {})
     comment = properties.pop("comment", None)
     _check_location(name, location, properties)
+    _check_own(name, properties)
     own = spelling_of(column["name"] for column in new.columns)
     key = own.of(_primary_key(name, new, properties))
     partitioning = own.of(new.partitioning)
@@ -116,6 +118,13 @@ def _check_location(name: str, location: str, properties: dict[str, str]) -> Non
 def listed(text: str | None) -> tuple[str, ...] | None:
     """The names in a property, between commas; None where it is not given."""
     return None if text is None else tuple(p.strip() for p in text.split(",") if p.strip())
+
+
+def _check_own(name: str, properties: Mapping[str, str]) -> None:
+    """Where the catalog itself keeps what columns declare."""
+    for option in properties:
+        if option.startswith((DEFAULT_PREFIX, INITIAL_PREFIX)):
+            raise TableError(f"table {name}: option {option} is made by a column's DEFAULT only")
 
 
 def _primary_key(name: str, new: NewTable, properties: dict[str, str]) -> tuple[str, ...]:

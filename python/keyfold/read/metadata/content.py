@@ -10,8 +10,10 @@ from functools import cached_property
 from operator import attrgetter
 from typing import Any
 
+from keyfold.initial import initial
 from keyfold.journey import MARKED_SUFFIX
 from keyfold.layout import TableLayout
+from keyfold.read.literals import manifest_value
 from keyfold.read.metadata.declare import MetadataTable, columns
 from keyfold.read.metadata.text import compact, key_text, partition_text, row_text, shown
 from keyfold.read.paths import bucket_path
@@ -71,7 +73,7 @@ class _File:
     @cached_property
     def stats(self) -> dict[str, tuple[Any, Any, int | None]]:
         """Least and greatest value and NULLs by the names that columns have now: a column that the
-        file lacks holds NULLs only.
+        file lacks holds nothing but the DEFAULT it was added with, or NULLs.
         """
         stored = self.table.schema(self.live.schema_id)
         by_name = self.live.value_stats(stored)
@@ -80,7 +82,9 @@ class _File:
         for column in self.table.layout.columns:
             was = kinds.get(column.id)
             if was is None:
-                found[column.name] = (None, None, self.live.rows)
+                value = manifest_value(initial(column))
+                text = shown(value, column.type)
+                found[column.name] = (text, text, self.live.rows if value is None else 0)
             else:
                 low, high, nulls = by_name.get(was.name, _UNKNOWN)
                 found[column.name] = (shown(low, was.type), shown(high, was.type), nulls)
