@@ -28,6 +28,7 @@ import org.apache.paimon.utils.{HllSketchUtil, JsonSerdeUtil, RoaringBitmap32, R
   */
 object PaimonJava {
   private val json = new ObjectMapper()
+  private val dynamic = Set(BucketMode.HASH_DYNAMIC, BucketMode.KEY_DYNAMIC)
 
   def main(arguments: Array[String]): Unit = {
     val scratch = IOManager.create(arguments(0))
@@ -70,7 +71,7 @@ object PaimonJava {
         val kinds = table.rowType.getFieldTypes.asScala.toSeq
         changed(table, scratch) { writer =>
           request.get("rows").elements.asScala.foreach { row =>
-            if (table.bucketMode == BucketMode.HASH_DYNAMIC)
+            if (dynamic.contains(table.bucketMode))
               writer.write(Cells.row(row, kinds), Math.floorMod(row.get(1).hashCode, 3))
             else writer.write(Cells.row(row, kinds))
           }

@@ -198,8 +198,8 @@ def plain(made: Any) -> Any:
     return made
 
 
-def history(seed: str, engine: str) -> History:
-    """The table of a seed, with no rows yet."""
+def history(seed: str, engine: str, padded: str = "CHAR(3)") -> History:
+    """The table of a seed, with no rows yet; columns of CHAR are of the type `padded`."""
     random = Random(f"{seed} {engine}")
     partitions = tuple(f"p{n}" for n in range(random.choice((0, 0, 1, 2))))
     key = tuple(f"k{n}" for n in range(random.choice((1, 1, 2, 3))))
@@ -213,7 +213,8 @@ def history(seed: str, engine: str) -> History:
     functions = _engine(engine, random, columns, options)
     names = random.sample(list(columns), len(columns))
     name = f"{engine}_{seed}".replace("-", "_")
-    columns = {name: columns[name] for name in names}
+    kept = {name: columns[name] for name in names}
+    columns = {name: padded if kind == "CHAR(3)" else kind for name, kind in kept.items()}
     shape = Shape(name, columns, (*partitions, *key), partitions, options)
     row_kinds = (0, 0, 2, 1, 3) if engine == "deletes" else (0,)
     made = History(random, shape, engine, functions, row_kinds, columns)

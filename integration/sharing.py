@@ -41,17 +41,18 @@ REFUSALS = (
 class Sharing:
     """Three sides in one warehouse; what was refused is counted."""
 
-    def __init__(self, warehouse: Path, paimon: Paimon) -> None:
+    def __init__(self, own: Keyfold, paimon: Paimon, padded: str = "CHAR(3)") -> None:
         self.sides: dict[str, Side] = {
-            "keyfold": Keyfold(warehouse),
-            "pypaimon": Pypaimon(warehouse),
-            "java": Java(warehouse, paimon),
+            "keyfold": own,
+            "pypaimon": Pypaimon(own.warehouse),
+            "java": Java(own.warehouse, paimon),
         }
+        self.padded = padded
         self.done: Counter[str] = Counter()
 
     def run(self, seed: str, engine: str) -> None:
         """One history; AssertionError, with its steps, where the sides disagree."""
-        told = history(seed, engine)
+        told = history(seed, engine, self.padded)
         steps = _Steps(self, told)
         try:
             steps.run()
@@ -229,7 +230,7 @@ def main() -> None:
     asked = parser.parse_args()
     failed = 0
     with tempfile.TemporaryDirectory() as folder, paimon_java.start() as paimon:
-        sharing = Sharing(Path(folder), paimon)
+        sharing = Sharing(Keyfold(Path(folder)), paimon)
         for seed in range(asked.first, asked.first + asked.seeds):
             for engine in ENGINES:
                 try:

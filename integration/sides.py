@@ -23,6 +23,7 @@ from pypaimon.schema.data_types import DataField, DataTypeParser
 from pypaimon.schema.schema import Schema
 from pypaimon.schema.schema_change import Move, SchemaChange
 from pypaimon.table.table import Table as TheirTable
+from pyspark.sql import SparkSession
 
 from integration import paimon_java
 from integration.paimon_java import Paimon, RefusedByPaimon
@@ -196,6 +197,30 @@ class Keyfold(Side):
             assert outcome == "committed", outcome
 
 
+class KeyfoldInSpark(Keyfold):
+    """keyfold in a Spark session, whose catalog `keyfold` has this warehouse."""
+
+    def __init__(self, spark: SparkSession, warehouse: Path) -> None:
+        super().__init__(warehouse)
+        self.spark = spark
+
+    def write(self, layout: TableLayout, name: str, rows: Rows) -> None:
+        table = f"keyfold.{NAMESPACE}.{name}"
+        made = arrow(layout, rows).cast(loose(layout.arrow_schema))
+        frame = self.spark.createDataFrame(made, self.spark.table(table).schema)
+        # one partition: the order of rows says which of a key comes last
+        frame.coalesce(1).writeTo(table).append()
+
+    def read(self, layout: TableLayout, name: str) -> pa.Table:
+        frame = self.spark.table(f"keyfold.{NAMESPACE}.{name}")
+        return frame.toArrow().cast(layout.arrow_schema)
+
+    def compact(self, name: str, *, full: bool) -> None:
+        strategy = "full" if full else "minor"
+        call = f"CALL keyfold.sys.compact(table => '{NAMESPACE}.{name}', strategy => '{strategy}')"
+        self.spark.sql(call)
+
+
 class Pypaimon(Side):
     """pypaimon, as its users use it."""
 
@@ -314,6 +339,11 @@ def as_they_hold(layout: TableLayout) -> pa.Schema:
             own = own.with_type(pa.timestamp(units[column.type.length or 0], own.type.tz))
         fields.append(own)
     return pa.schema(fields)
+
+
+def loose(schema: pa.Schema) -> pa.Schema:
+    """The schema with columns that may all be NULL."""
+    return pa.schema([own.with_nullable(True) for own in schema])
 
 
 def sent(value: Any) -> Any:

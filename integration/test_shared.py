@@ -4,22 +4,29 @@ random tables of every engine, told by their seeds. All read the same rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from integration.histories import ENGINES
 from integration.paimon_java import Paimon
 from integration.sharing import Sharing
+from integration.sides import Keyfold, KeyfoldInSpark
 
 SEEDS = 6
 
 
 @pytest.fixture(scope="module")
-def sharing(paimon: Paimon, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sharing]:
+def sharing(paimon: Paimon, tmp_path_factory: pytest.TempPathFactory) -> Sharing:
     """Three sides in a warehouse of their own."""
-    return Sharing(tmp_path_factory.mktemp("shared"), paimon)
+    return Sharing(Keyfold(tmp_path_factory.mktemp("shared")), paimon)
+
+
+@pytest.fixture(scope="module")
+def with_spark(spark: SparkSession, warehouse: Path, paimon: Paimon) -> Sharing:
+    """The same, keyfold in Spark, which pads CHAR when it reads."""
+    return Sharing(KeyfoldInSpark(spark, warehouse), paimon, padded="STRING")
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
@@ -28,7 +35,12 @@ def test_histories(sharing: Sharing, engine: str, seed: int) -> None:
     sharing.run(str(seed), engine)
 
 
-def test_all_sides_took_part(sharing: Sharing, tmp_path: Path) -> None:
+@pytest.mark.parametrize("engine", ENGINES)
+def test_histories_through_spark(with_spark: Sharing, engine: str) -> None:
+    with_spark.run("spark", engine)
+
+
+def test_all_sides_took_part(sharing: Sharing) -> None:
     for seed in range(100, 104):
         sharing.run(str(seed), "deduplicate")
     taken = {what for what in sharing.done if not what.endswith("refused")}

@@ -24,10 +24,14 @@ def changed(folder: Path, **options: str) -> TableLayout:
     ("option", "value"),
     [
         ("deletion_vectors__enabled", "true"),
-        ("bucket", "-1"),
         ("bucket", "-2"),
         ("file__format", "orc"),
+        ("manifest__format", "orc"),
         ("data_file__path_directory", "data"),
+        ("query_auth__enabled", "true"),
+        ("branch", "b"),
+        ("scan__snapshot_id", "1"),
+        ("scan__mode", "from-snapshot"),
     ],
 )
 def test_unreadable(tmp_path: Path, option: str, value: str) -> None:
@@ -39,6 +43,7 @@ def test_unreadable(tmp_path: Path, option: str, value: str) -> None:
 @pytest.mark.parametrize(
     ("option", "value"),
     [
+        ("bucket", "-1"),
         ("changelog_producer", "lookup"),
         ("bucket_function__type", "mod"),
         ("data_file__external_paths", "s3://x"),
@@ -52,6 +57,13 @@ def test_readable_but_not_writable(tmp_path: Path, option: str, value: str) -> N
         check_writable(layout)
 
 
+@pytest.mark.parametrize(
+    ("option", "value"), [("query_auth__enabled", "true"), ("scan__tag_name", "a")]
+)
+def test_what_only_readers_must_honour(tmp_path: Path, option: str, value: str) -> None:
+    check_writable(changed(tmp_path, **{option: value}))
+
+
 def test_harmless_options_pass(tmp_path: Path) -> None:
     check_writable(changed(tmp_path, snapshot__time_retained="1 h", num_levels="6"))
 
@@ -61,8 +73,10 @@ def test_keys_decide(tmp_path: Path) -> None:
     check_readable(replace(layout, primary_key=()))
     with pytest.raises(NotSupportedError, match="has no primary key: append-only tables are read"):
         check_writable(replace(layout, primary_key=()))
+    across = replace(layout, partition_keys=("v",))
+    check_readable(across)
     with pytest.raises(NotSupportedError, match="lacks partition column v"):
-        check_readable(replace(layout, partition_keys=("v",)))
+        check_writable(across)
 
 
 @pytest.mark.parametrize(

@@ -9,40 +9,67 @@ from keyfold.layout import TableLayout
 from keyfold.options import parse
 from keyfold.storage.entries import LiveFile
 
-# Options with the only value under which their tables can be read.
-_READ = {
+# Options with the only value under which their tables can be read and written.
+_ALWAYS = {
     "type": "table",
     "file.format": "parquet",
+    "manifest.format": "avro",
     "deletion-vectors.enabled": "false",
     "row-tracking.enabled": "false",
     "data-evolution.enabled": "false",
     "pk-clustering-override": "false",
+    "chain-table.enabled": "false",
+    "branch": "main",
 }
+_NEVER = ("data-file.path-directory", "record-level.expire-time")
+# Those that only readers must honour: which rows of which snapshot a stored option shows.
+_READ = {"query-auth.enabled": "false"}
+_NEVER_READ = (
+    "incremental-between",
+    "incremental-between-timestamp",
+    "incremental-to-auto-tag",
+    "scan.creation-time-millis",
+    "scan.fallback-branch",
+    "scan.fallback-delta-branch",
+    "scan.fallback-snapshot-branch",
+    "scan.file-creation-time-millis",
+    "scan.primary-branch",
+    "scan.snapshot-id",
+    "scan.tag-name",
+    "scan.timestamp",
+    "scan.timestamp-millis",
+    "scan.version",
+    "scan.watermark",
+)
+_LATEST = ("default", "latest", "latest-full", "full")
 _WRITE = {
     "changelog-producer": "none",
     "bucket-function.type": "default",
     "changelog-file.format": "parquet",
 }
-_ABSENT_TO_READ = ("data-file.path-directory", "record-level.expire-time")
-_ABSENT_TO_WRITE = (
+_NEVER_WRITTEN = (
     "data-file.external-paths",
     "file.format.per.level",
     "metadata.iceberg.storage",
     "tag.automatic-creation",
 )
+_DYNAMIC = "-1"
 
 
 def check_readable(layout: TableLayout) -> None:
-    """NotSupportedError naming what keeps us from reading the table rightly."""
-    missing = [name for name in layout.partition_keys if name not in layout.primary_key]
-    if layout.primary_key and missing:
-        raise NotSupportedError(
-            f"table {layout.name}: its primary key lacks partition column {', '.join(missing)}; "
-            "keys that reach across partitions are not supported"
-        )
-    if layout.primary_key and parse(layout).bucket < 1:
-        raise _refused(layout, "bucket", layout.options.get("bucket", "-1"), "read", "1 or more")
-    _check(layout, _READ, _ABSENT_TO_READ, "read")
+    """NotSupportedError naming what keeps us from reading the table rightly.
+
+    Where another engine assigns the buckets of keys (`bucket` = -1, Paimon's default), each key is
+    in one bucket all the same, and its rows merge there.
+    """
+    _check(layout, _ALWAYS, _NEVER, "read")
+    bucket = layout.options.get("bucket", _DYNAMIC).strip()
+    if layout.primary_key and bucket != _DYNAMIC and parse(layout).bucket < 1:
+        raise _refused(layout, "bucket", bucket, "read", "-1 or more, but not 0")
+    _check(layout, _READ, _NEVER_READ, "read")
+    mode = layout.options.get("scan.mode", "default")
+    if mode.lower() not in _LATEST:
+        raise _refused(layout, "scan.mode", mode, "read", " or ".join(_LATEST))
 
 
 def check_writable(layout: TableLayout) -> None:
@@ -52,8 +79,17 @@ def check_writable(layout: TableLayout) -> None:
             f"table {layout.name} has no primary key: append-only tables are read here, and "
             "written by the engine that made them"
         )
-    check_readable(layout)
-    _check(layout, _WRITE, _ABSENT_TO_WRITE, "written")
+    _check(layout, _ALWAYS, _NEVER, "written")
+    missing = [name for name in layout.partition_keys if name not in layout.primary_key]
+    if missing:
+        raise NotSupportedError(
+            f"table {layout.name} can't be written here: its primary key lacks partition column "
+            f"{', '.join(missing)}; keys that reach across partitions are not supported"
+        )
+    if parse(layout).bucket < 1:
+        bucket = layout.options.get("bucket", _DYNAMIC)
+        raise _refused(layout, "bucket", bucket, "written", "1 or more")
+    _check(layout, _WRITE, _NEVER_WRITTEN, "written")
 
 
 def _check(

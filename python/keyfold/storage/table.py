@@ -118,12 +118,20 @@ class Table:
     def check_readable(self) -> None:
         """NotSupportedError naming the option or file that keeps us from reading it rightly."""
         check_readable(self.layout)
-        if self.snapshot_id is not None:
-            check_files(self.layout, self.snapshots.read(self.snapshot_id), self.live_files())
+        self._check_files()
 
     def check_writable(self) -> None:
         """NotSupportedError naming the option that keeps us from writing it rightly."""
         check_writable(self.layout)
+
+    def check_rewritable(self) -> None:
+        """The same for writing anew what its files hold, whatever a reader may see of that."""
+        check_writable(self.layout)
+        self._check_files()
+
+    def _check_files(self) -> None:
+        if self.snapshot_id is not None:
+            check_files(self.layout, self.snapshots.read(self.snapshot_id), self.live_files())
 
     def check_unchanged(self) -> None:
         """ConflictError if the table was dropped, replaced or renamed since it was loaded."""

@@ -43,8 +43,7 @@ def plan_compaction(question: Frame) -> dict[str, Any]:
     asked = question["compaction"]
     table = open_newest(question["table"], question["catalog"]["options"])
     handle = table.handle
-    table.check_readable()
-    table.check_writable()
+    table.check_rewritable()
     table = with_options(table, asked.get("options"))
     strategy = _strategy(table.layout, asked["strategy"])
     if strategy == planner.AUTO and table.options.write_only:
