@@ -80,41 +80,49 @@ def test_only_partitioned_tables_have_partitions(
         spark.sql(f"ALTER TABLE {name} DROP PARTITION (id = 1)")
 
 
-@pytest.mark.parametrize(
-    ("kind", "literal", "text"),
-    [
-        ("BOOLEAN", "true", "true"),
-        ("TINYINT", "CAST(-3 AS TINYINT)", "-3"),
-        ("BIGINT", "9007199254740993L", "9007199254740993"),
-        ("DECIMAL(20, 3)", "CAST(12.5 AS DECIMAL(20, 3))", "12.500"),
-        ("STRING", "'a b=c'", "a b=c"),
-        ("CHAR(4)", "'ab'", "ab"),
-        ("VARCHAR(4)", "'ab'", "ab"),
-        ("DATE", "DATE '1969-12-31'", "1969-12-31"),
-        ("TIMESTAMP", "TIMESTAMP '2024-01-02 03:04:05.678'", "2024-01-02 03:04:05.678"),
-        ("TIMESTAMP_NTZ", "TIMESTAMP_NTZ '2024-01-02 03:04:05'", "2024-01-02 03:04:05"),
-        ("STRING", "CAST(NULL AS STRING)", None),
-    ],
-)
+TYPES = {
+    "BOOLEAN": ("true", "true"),
+    "TINYINT": ("-3Y", "-3"),
+    "SMALLINT": ("300S", "300"),
+    "INT": ("7", "7"),
+    "BIGINT": ("9007199254740993L", "9007199254740993"),
+    "DECIMAL(20, 3)": ("CAST(12.5 AS DECIMAL(20, 3))", "12.500"),
+    "STRING": ("'a b=c'", "a b=c"),
+    "CHAR(4)": ("'ab'", "ab"),
+    "VARCHAR(4)": ("'ab'", "ab"),
+    "DATE": ("DATE '1969-12-31'", "1969-12-31"),
+    "TIMESTAMP": ("TIMESTAMP '2024-01-02 03:04:05.678'", "2024-01-02 03:04:05.678"),
+    "TIMESTAMP_NTZ": ("TIMESTAMP_NTZ '2024-01-02 03:04:05'", "2024-01-02 03:04:05"),
+}
+
+
 def test_every_type_is_shown_and_dropped(
-    spark: SparkSession,
-    fresh_name: Callable[[], str],
-    kind: str,
-    literal: str,
-    text: str | None,
+    spark: SparkSession, fresh_name: Callable[[], str]
 ) -> None:
-    """A partition that is shown can be named: by its text, NULL by NULL."""
-    name = fresh_name()
+    """A partition that is shown can be named: by the text of its values, NULL by NULL."""
+    table = fresh_name()
+    names = [f"p{place}" for place in range(len(TYPES))]
+    columns = ", ".join(f"{name} {kind}" for name, kind in zip(names, TYPES, strict=True))
+    listed = ", ".join(names)
     spark.sql(
-        f"CREATE TABLE {name} (id INT, p {kind}, PRIMARY KEY (id, p) NOT ENFORCED) "
-        "PARTITIONED BY (p) TBLPROPERTIES ('bucket' = '1', 'primary-key.nullable' = 'true')"
+        f"CREATE TABLE {table} (id INT, {columns}, PRIMARY KEY (id, {listed}) NOT ENFORCED) "
+        f"PARTITIONED BY ({listed}) "
+        "TBLPROPERTIES ('bucket' = '1', 'primary-key.nullable' = 'true')"
     )
-    spark.sql(f"INSERT INTO {name} VALUES (1, {literal})")
-    assert len(shown(spark, name)) == 1
-    value = "NULL" if text is None else f"'{text}'"
-    assert len(shown(spark, name, f"PARTITION (p = {value})")) == 1
-    spark.sql(f"ALTER TABLE {name} DROP PARTITION (p = {value})")
-    assert shown(spark, name) == ids(spark, name) == []
+    values = ", ".join(literal for literal, _ in TYPES.values())
+    spark.sql(f"INSERT INTO {table} VALUES (1, {values}), (2{', NULL' * len(TYPES)})")
+    both = shown(spark, table)
+    assert len(both) == 2
+    for name, (_, text) in zip(names, TYPES.values(), strict=True):
+        named = shown(spark, table, f"PARTITION ({name} = '{text}')")
+        empty = shown(spark, table, f"PARTITION ({name} = NULL)")
+        assert sorted(named + empty) == sorted(both), name
+    pairs = zip(names, TYPES.values(), strict=True)
+    spec = ", ".join(f"{name} = '{text}'" for name, (_, text) in pairs)
+    spark.sql(f"ALTER TABLE {table} DROP PARTITION ({spec})")
+    assert ids(spark, table) == [2]
+    spark.sql(f"ALTER TABLE {table} DROP PARTITION ({names[-1]} = NULL)")
+    assert shown(spark, table) == ids(spark, table) == []
 
 
 # ---- DROP, TRUNCATE ----
