@@ -9,7 +9,7 @@ import pytest
 
 from keyfold.errors import ConflictError, NoSuchTableError, TableExistsError
 from keyfold.storage import commit, folders
-from keyfold.storage.catalog import Staged
+from keyfold.storage.staged import Staged
 from keyfold.storage.table import Table, open_handle
 from tests.storage import tables
 from tests.storage.tables import catalog, column, new_table

@@ -26,35 +26,18 @@ from keyfold.storage.given import redefine
 from keyfold.storage.namespaces import Namespace, Namespaces, check_name, single
 from keyfold.storage.objects import ObjectFiles
 from keyfold.storage.opened import open_files
+from keyfold.storage.rest import RestCatalog
+from keyfold.storage.rest_client import is_rest
 from keyfold.storage.schemas import Schemas
 from keyfold.storage.snapshots import Snapshots
+from keyfold.storage.staged import Staged
 from keyfold.storage.table import Table
 
 MODES = ("create", "replace", "create_or_replace")
 _FILESYSTEM = ("filesystem", "paimon")
 
-_catalogs: dict[str, "Catalog"] = {}
+_catalogs: dict[str, "Catalog | RestCatalog"] = {}
 _lock = threading.Lock()
-
-
-@dataclass(frozen=True)
-class Staged:
-    """A table built aside; JSON on the wire, opaque to the JVM."""
-
-    namespace: str
-    table: str
-    location: str
-    mode: str
-    stamp: str = ""  # of its schema, where it was built in its place
-
-    def to_json(self) -> dict[str, Any]:
-        """A JSON object."""
-        return dict(self.__dict__)
-
-    @staticmethod
-    def from_json(json: Mapping[str, Any]) -> "Staged":
-        """The inverse of `to_json`."""
-        return Staged(**json)
 
 
 def _accept(layout: TableLayout, _: TableLayout | None) -> TableLayout:
@@ -62,7 +45,9 @@ def _accept(layout: TableLayout, _: TableLayout | None) -> TableLayout:
     return layout
 
 
-def open_catalog(name: str, options: Mapping[str, str], check_engine: Check = _accept) -> "Catalog":
+def open_catalog(
+    name: str, options: Mapping[str, str], check_engine: Check = _accept
+) -> "Catalog | RestCatalog":
     """The catalog of these options (`warehouse`, and what its file system needs), kept open.
 
     `check_engine` refuses a new or altered layout its merge engine can't serve
@@ -75,11 +60,13 @@ def open_catalog(name: str, options: Mapping[str, str], check_engine: Check = _a
         return _catalogs[key]
 
 
-def _open(name: str, options: Mapping[str, str], check_engine: Check) -> "Catalog":
+def _open(name: str, options: Mapping[str, str], check_engine: Check) -> "Catalog | RestCatalog":
+    if is_rest(options):
+        return RestCatalog(name, dict(options), check_engine)
     kind = options.get("metastore") or options.get("type") or _FILESYSTEM[0]
     if kind.lower() not in _FILESYSTEM:
         raise NotSupportedError(
-            f"catalog {name}: type {kind} is not supported, expected {_FILESYSTEM[0]}"
+            f"catalog {name}: type {kind} is not supported, expected {_FILESYSTEM[0]} or rest"
         )
     warehouse = options.get("warehouse")
     if not warehouse:

@@ -17,6 +17,9 @@ USED: dict[str, tuple[str, str]] = {
     "Json": ("pypaimon.common.json_util", "JSON"),
     "Snapshot": ("pypaimon.snapshot.snapshot", "Snapshot"),
     "BATCH_COMMIT_IDENTIFIER": ("pypaimon.snapshot.snapshot", "BATCH_COMMIT_IDENTIFIER"),
+    "RESTApi": ("pypaimon.api.rest_api", "RESTApi"),
+    "Identifier": ("pypaimon.common.identifier", "Identifier"),
+    "Schema": ("pypaimon.schema.schema", "Schema"),
     "MANIFEST_ENTRY_SCHEMA": (
         "pypaimon.manifest.schema.manifest_entry",
         "MANIFEST_ENTRY_SCHEMA",

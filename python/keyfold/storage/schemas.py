@@ -61,7 +61,7 @@ class Schemas:
 
     def publish(self, schema: StoredSchema) -> bool:
         """Publish exclusively; False if another change took the id."""
-        text = json.dumps(_to_json(schema), indent=2, ensure_ascii=False)
+        text = json.dumps(as_json(schema), indent=2, ensure_ascii=False)
         return self.files.publish(self.path(schema.layout.schema_id), text.encode()) > 0
 
 
@@ -104,7 +104,8 @@ def _literal_sql(text: str, data_type: types.DataType) -> str:
     return f"CAST({quoted} AS {types.describe(data_type)})"
 
 
-def _to_json(schema: StoredSchema) -> dict[str, Any]:
+def as_json(schema: StoredSchema) -> dict[str, Any]:
+    """The schema as its file has it."""
     layout = schema.layout
     plain = {
         "version": _VERSION,

@@ -8,7 +8,7 @@ import contextlib
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -19,6 +19,8 @@ from keyfold.storage.entries import LiveFile, RowShapes
 from keyfold.storage.files import Files
 from keyfold.storage.manifests import Manifests
 from keyfold.storage.opened import open_files
+from keyfold.storage.rest_client import is_rest
+from keyfold.storage.rest_client import publisher as rest_publisher
 from keyfold.storage.schemas import Schemas, StoredSchema
 from keyfold.storage.snapshots import Snapshots
 from keyfold.storage.support import check_files, check_readable, check_writable
@@ -40,6 +42,8 @@ class Table:
     table: str
     layout: TableLayout
     snapshot_id: int | None
+    uuid: str = ""  # in a REST catalog, which publishes its snapshots
+    publisher: Callable[[Any], bool] | None = field(default=None, compare=False, repr=False)
 
     @cached_property
     def shapes(self) -> RowShapes:
@@ -49,7 +53,7 @@ class Table:
     @cached_property
     def snapshots(self) -> Snapshots:
         """Its snapshot folder."""
-        return Snapshots(self.files, self.layout.location)
+        return Snapshots(self.files, self.layout.location, self.publisher)
 
     @cached_property
     def manifests(self) -> Manifests:
@@ -162,6 +166,7 @@ class Table:
             "schema_id": self.layout.schema_id,
             "snapshot_id": self.snapshot_id,
             "identity": self.layout.identity,
+            "uuid": self.uuid,
         }
 
     @property
@@ -263,7 +268,10 @@ def open_handle(
         raise _changed(schemas.name)
     layout = _read_schema(schemas, handle["schema_id"]).layout
     snapshot_id = Snapshots(files, location).latest_id() if latest else handle["snapshot_id"]
-    return Table(files, *path, layout, snapshot_id)
+    uuid, publisher = handle.get("uuid", ""), None
+    if is_rest(catalog_options) and handle["namespace"]:  # else it is named by its path
+        publisher = rest_publisher(catalog_options, handle["namespace"], handle["table"], uuid)
+    return Table(files, *path, layout, snapshot_id, uuid, publisher)
 
 
 def open_newest(handle: Mapping[str, Any], catalog_options: Mapping[str, str]) -> Table:

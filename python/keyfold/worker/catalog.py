@@ -11,21 +11,23 @@ from keyfold.layout import TableLayout
 from keyfold.merge.plan import check
 from keyfold.read.condition import OPERATORS, is_exact
 from keyfold.storage import given
-from keyfold.storage.catalog import Catalog, Staged, open_catalog
+from keyfold.storage.catalog import Catalog, open_catalog
 from keyfold.storage.definition import NewTable
 from keyfold.storage.places import NAMELESS, is_path, open_place
+from keyfold.storage.rest import RestCatalog
+from keyfold.storage.staged import Staged
 from keyfold.storage.table import open_handle
 from keyfold.worker import metadata
 from keyfold.worker.wire import Frame
 
 
-def catalog_of(question: Frame) -> Catalog:
+def catalog_of(question: Frame) -> Catalog | RestCatalog:
     """The catalog a question is about."""
     named = question["catalog"]
     return open_catalog(named["name"], named["options"], check)
 
 
-def table_of(question: Frame) -> tuple[Catalog, list[str], str]:
+def table_of(question: Frame) -> tuple[Catalog | RestCatalog, list[str], str]:
     """What holds the table that a question is about, the table's namespace there, and its name."""
     namespace, name = question["ident"]["namespace"], question["ident"]["table"]
     if is_path(namespace, name):
@@ -39,7 +41,7 @@ def placed(question: Frame, path: str) -> Catalog:
     return open_place(named["name"], path, named["options"], check)
 
 
-def holder_of(question: Frame) -> tuple[Catalog, Staged]:
+def holder_of(question: Frame) -> tuple[Catalog | RestCatalog, Staged]:
     """A staged table, and what it is to be part of."""
     staged = Staged.from_json(question["staged"])
     is_placed = staged.namespace == NAMELESS

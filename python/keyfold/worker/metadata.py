@@ -15,6 +15,7 @@ from keyfold.layout import sql_name
 from keyfold.read import metadata
 from keyfold.read.metadata.text import partition_text
 from keyfold.storage.catalog import Catalog
+from keyfold.storage.rest import RestCatalog
 from keyfold.storage.table import Table, open_handle
 from keyfold.worker import wire
 from keyfold.worker.channel import Channel, Disconnected
@@ -22,7 +23,9 @@ from keyfold.worker.channel import Channel, Disconnected
 MARK = "$"
 
 
-def find(catalog: Catalog, namespace: list[str], name: str) -> tuple[Table, dict[str, Any]]:
+def find(
+    catalog: Catalog | RestCatalog, namespace: list[str], name: str
+) -> tuple[Table, dict[str, Any]]:
     """A table, and what a name with a `$` shows of it: fields of its description that replace
     those of the table.
     """
