@@ -15,6 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from keyfold import disk
 from keyfold.merge.sorted_run import SortedRun
 
 BATCH_ROWS = 1 << 14
@@ -34,8 +35,8 @@ class SpillFile:
 
     def __init__(self, *, is_compressed: bool = True) -> None:
         self._options = _COMPRESSED if is_compressed else _RAW
-        directory = os.environ.get(_DIRECTORIES, "").split(",")[0] or None
-        with tempfile.TemporaryFile(dir=directory) as file:
+        self._directory = os.environ.get(_DIRECTORIES, "").split(",")[0] or tempfile.gettempdir()
+        with tempfile.TemporaryFile(dir=self._directory) as file:
             self._descriptor = os.dup(file.fileno())
         weakref.finalize(self, os.close, self._descriptor)
 
@@ -51,7 +52,7 @@ class SpillFile:
         repeat.
         """
         start = os.fstat(self._descriptor).st_size
-        with _Sink(self.path, self._options) as sink:
+        with disk.writing(self._directory), _Sink(self.path, self._options) as sink:
             for batch in batches:
                 for piece in (batch,) if repeats else _cut(batch):
                     sink.write(piece)

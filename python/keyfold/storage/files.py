@@ -6,6 +6,7 @@ publish one name exactly one wins. A file system that can't do that is refused f
 """
 
 import contextlib
+import io
 import os
 import shutil
 import uuid
@@ -18,6 +19,7 @@ from urllib.parse import unquote, urlparse
 
 from pyarrow.fs import FileType
 
+from keyfold import disk
 from keyfold.errors import NotSupportedError
 
 
@@ -213,10 +215,21 @@ def _temporary(path: str, data: bytes) -> Iterator[str]:
 
 
 def _write_synced(path: str, data: bytes) -> None:
-    with open(path, "xb") as file:  # noqa: PTH123 - "xb" refuses to write over another's file
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+    with open(path, "xb", buffering=0) as file:  # noqa: PTH123 - "xb" refuses another's file
+        try:
+            with disk.writing(path):
+                _write_all(file, data)
+                os.fsync(file.fileno())
+        except OSError:
+            Path(path).unlink(missing_ok=True)
+            raise
+
+
+def _write_all(file: io.FileIO, data: bytes) -> None:
+    """On a disk without room a system call takes a part, and the next one says why."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[file.write(rest) :]
 
 
 def _sync_folder(path: str) -> None:

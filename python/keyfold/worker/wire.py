@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Mapping
 from typing import Any
 
+from keyfold import disk
 from keyfold.errors import EnvironmentMismatchError, KeyfoldError
 
 PREFIX = struct.Struct(">I")
@@ -57,10 +58,12 @@ def failure(error: BaseException, doing: str) -> dict[str, Any]:
     """The error answer for an exception raised while `doing` something."""
     ours = isinstance(error, KeyfoldError)
     cause = error.__cause__ if ours else error
+    advice = disk.advice(error)
+    failed = f"{doing} failed: {describe(error)}" + ("" if advice is None else f"; {advice}")
     return {
         "error": {
             "kind": error.kind if isinstance(error, KeyfoldError) else KeyfoldError.kind,
-            "message": str(error) if ours else f"{doing} failed: {describe(error)}",
+            "message": str(error) if ours else failed,
             "cause": None if cause is None else describe(cause),
             "traceback": "".join(traceback.format_exception(error)),
         }

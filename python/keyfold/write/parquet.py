@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from keyfold import disk
 from keyfold.errors import TableError
 from keyfold.journey import FILE_SUFFIX, KIND, MARKED_SUFFIX, SEQUENCE, FileMeta
 from keyfold.layout import TableLayout
@@ -114,7 +115,12 @@ class _OpenFile:
         self._long = long
         names = {f.name for f in schema if f.name.removeprefix(KEY_PREFIX) in long}
         settings = writer_settings(target.options, schema, first, names)
-        self._writer = pq.ParquetWriter(self._sink, schema, **settings)
+        try:
+            with disk.writing(self._path):
+                self._writer = pq.ParquetWriter(self._sink, schema, **settings)
+        except BaseException:
+            self.discard()
+            raise
         self._deletes = 0
         self._nulls = dict.fromkeys(names, 0)
         self._sequence: tuple[int, int] | None = None
@@ -137,7 +143,8 @@ class _OpenFile:
     @metered("encode")
     def write(self, table: pa.Table, row_group_rows: int) -> None:
         """Append row groups."""
-        self._writer.write_table(table, row_group_size=row_group_rows)
+        with disk.writing(self._path):
+            self._writer.write_table(table, row_group_size=row_group_rows)
         if self._flush is not None:
             self._flush.begin(self.size)
         self._deletes += _count_deletes(table[KIND])
@@ -150,10 +157,11 @@ class _OpenFile:
     @metered("encode")
     def close(self) -> FileMeta:
         """End the file and describe it."""
-        self._writer.close()
-        size = self.size
-        if self._flush is not None:
-            self._flush.end()
+        with disk.writing(self._path):
+            self._writer.close()
+            size = self.size
+            if self._flush is not None:
+                self._flush.end()
         self._release()
         return self._describe(self._writer.writer.metadata, size)
 
