@@ -23,6 +23,7 @@ from keyfold.errors import (
     TableError,
     TableExistsError,
 )
+from keyfold.storage import rescale
 from tests.concurrency.jobs import rows_of
 from tests.concurrency.processes import CONTEXT
 from tests.storage import tables
@@ -148,6 +149,8 @@ def test_staged_tables(table: Options) -> None:
         catalog.stage(["default"], "t", tables.new_table(), "create_or_replace")
     with pytest.raises(NotSupportedError, match="another client of that catalog"):
         catalog.alter_table(["default"], "t", [])
+    with pytest.raises(NotSupportedError, match="its schemas are the server's"):
+        rescale.check_rescalable(jobs.loaded(table))
 
 
 def test_a_wrong_token_is_not_shown(options: Options) -> None:

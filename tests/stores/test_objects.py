@@ -15,7 +15,6 @@ from keyfold.storage import objects
 from keyfold.storage.files import UnsettledError
 from keyfold.storage.objects import ObjectFiles
 from tests.concurrency.processes import CONTEXT
-from tests.stores.server import SECRET
 
 PROCESSES = 6
 NAMES = 60
@@ -140,12 +139,13 @@ def test_errors_name_the_place_and_no_credential(options: dict[str, str]) -> Non
     absent = files_of(options | {"warehouse": "s3://no-such-bucket-of-ours/w"})
     with pytest.raises(TableError, match="bucket no-such-bucket-of-ours does not exist at http"):
         absent.publish(f"{absent.root}/name", b"")
-    nowhere = files_of(options | {"s3.endpoint": f"http://127.0.0.1:1/{SECRET}"})
+    secret = options["s3.secret-key"]
+    nowhere = files_of(options | {"s3.endpoint": f"http://127.0.0.1:1/{secret}"})
     with pytest.raises(OSError, match=re.escape(f"reading {nowhere.root}/x failed")) as raised:
         nowhere.read(f"{nowhere.root}/x")
-    assert SECRET not in str(raised.value)
+    assert secret not in str(raised.value)
     assert "s3.endpoint" in str(raised.value)
-    assert SECRET not in repr(nowhere)
+    assert secret not in repr(nowhere)
 
 
 def test_hadoop_names_are_taken_where_paimons_are_silent() -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from keyfold.errors import ConflictError, UnknownOutcomeError
+from keyfold.errors import ConflictError, NotSupportedError, UnknownOutcomeError
 from keyfold.journey import CommitMessage
 from keyfold.options import parse
 from keyfold.storage import commit
@@ -22,6 +22,15 @@ from keyfold.storage.schemas import Schemas
 from keyfold.storage.table import Table, load
 
 _TRIES = 20
+
+
+def check_rescalable(table: Table) -> None:
+    """NotSupportedError where schemas are another's to publish."""
+    if table.publisher is not None:
+        raise NotSupportedError(
+            f"table {table.layout.name} can't be rescaled through a REST catalog: its schemas are "
+            "the server's; make a table of that many buckets and INSERT INTO it"
+        )
 
 
 def rescale(
@@ -36,6 +45,7 @@ def rescale(
 
     ConflictError, after which nothing has changed, where another job added or replaced some.
     """
+    check_rescalable(table)
     _check(table, buckets, removed)
     with table.held() as location:
         schemas = Schemas(table.files, location, table.layout.name)

@@ -27,6 +27,7 @@ def plan_rescale(question: Frame) -> dict[str, Any]:
     layout, buckets = table.layout, question["buckets"]
     check_option(layout, "bucket", str(buckets))
     plan(layout, layout.arrow_schema.names)  # refuses here what this session lacks
+    storage.check_rescalable(table)
     found = rescale.plan(table, buckets, question["parallelism"])
     own = {"handle": table.handle, **code.needed(question, layout)}
     before = {file.total_buckets for file in found.files} or {parse(layout).bucket}
