@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -92,6 +94,20 @@ def test_a_save_that_fails_leaves_nothing(spark: SparkSession, tmp_path: Path) -
     with pytest.raises(PySparkException, match="no good"):
         save(failing, tmp_path / "t", "append", **KEY)
     assert [path.name for path in tmp_path.iterdir() if not path.name.startswith(".")] == []
+
+
+def test_jobs_that_make_one_table_at_once(spark: SparkSession, tmp_path: Path) -> None:
+    path, jobs = tmp_path / "t", range(4)
+    start = threading.Barrier(len(jobs))
+
+    def job(number: int) -> None:
+        data = frame(spark, (number, "x"))
+        start.wait()
+        save(data, path, "append", **KEY)
+
+    with ThreadPoolExecutor(len(jobs)) as pool:
+        list(pool.map(job, jobs))
+    assert load(spark, path) == [(number, "x") for number in jobs]
 
 
 def test_partitions(spark: SparkSession, tmp_path: Path) -> None:

@@ -66,5 +66,7 @@ SELECT count(*) FROM in_parquet;
 -- against
 SELECT 0L AS `count(1)`;
 -- A path as a name, of what is no table.
--- error: /elsewhere/t
+-- error: TABLE_OR_VIEW_NOT_FOUND | /elsewhere/t
 SELECT * FROM keyfold.`/elsewhere/t`;
+-- error: TABLE_OR_VIEW_NOT_FOUND | nothing
+SELECT count(*) FROM keyfold.nothing;

@@ -2,8 +2,8 @@ package keyfold.spark
 
 import org.apache.spark.sql.SparkSessionExtensions
 import org.apache.spark.sql.keyfold.{ColumnsOfFrame, ColumnsOfInsert, DescribeHealth, DescribeOurs}
-import org.apache.spark.sql.keyfold.{DialectParser, DropsOfPartitions, OptionsOfSaved, OrdinalStrategy}
-import org.apache.spark.sql.keyfold.{OverwriteConditions, PartitionsInFull, RowLevelCommands}
+import org.apache.spark.sql.keyfold.{DialectParser, DropsOfPartitions, MissingTables, OptionsOfSaved}
+import org.apache.spark.sql.keyfold.{OrdinalStrategy, OverwriteConditions, PartitionsInFull, RowLevelCommands}
 import org.apache.spark.sql.keyfold.{SessionCatalogTables, TablesAtPaths, UnqualifiedFunctions}
 
 /** Driver side: `spark.sql.extensions = keyfold.spark.KeyfoldExtensions`. Python starts here already:
@@ -24,6 +24,7 @@ final class KeyfoldExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectCheckRule(_ => RowLevelCommands)
     extensions.injectCheckRule(_ => SessionCatalogTables)
     extensions.injectHintResolutionRule(DescribeOurs(_))
+    extensions.injectHintResolutionRule(MissingTables(_))
     UnqualifiedFunctions.inject(extensions)
     ForkServer.startInBackground()
   }

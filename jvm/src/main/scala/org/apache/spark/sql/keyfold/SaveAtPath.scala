@@ -4,7 +4,7 @@ import java.util.Locale
 
 import scala.jdk.CollectionConverters._
 
-import keyfold.spark.{KeyfoldSource, KeyfoldTable, TableAtPath, TargetColumns}
+import keyfold.spark.{KeyfoldException, KeyfoldSource, KeyfoldTable, TableAtPath, TargetColumns}
 import org.apache.spark.sql.{DataFrame, SaveMode, SparkSession}
 import org.apache.spark.sql.catalyst.analysis.{NoSuchTableException, ResolvedIdentifier, TableAlreadyExistsException}
 import org.apache.spark.sql.catalyst.expressions.Literal
@@ -48,10 +48,17 @@ private final class SaveAtPath(session: SparkSession, mode: SaveMode, parameters
       case Some(_) if mode == SaveMode.ErrorIfExists => throw new TableAlreadyExistsException(place.ident)
       case Some(table) => write(table)
       case None if mode == SaveMode.Append || mode == SaveMode.Overwrite =>
-        try create()
-        catch { case raced: TableAlreadyExistsException => write(found.getOrElse(throw raced)) }
+        try execute(createAs(ifNotExists = false))
+        catch { case raced: Exception if isThere(raced) => write(found.getOrElse(throw raced)) }
       case None => execute(createAs(ifNotExists = mode == SaveMode.Ignore))
     }
+  }
+
+  /** Another job made the table first: before this one began with its rows, or while it wrote them. */
+  private def isThere(failure: Exception): Boolean = failure match {
+    case _: TableAlreadyExistsException => true
+    case failure: KeyfoldException => failure.kind == "TableExistsError"
+    case _ => false
   }
 
   /** Spark's own map gives names in lower case; columns are named in some. */
@@ -87,8 +94,6 @@ private final class SaveAtPath(session: SparkSession, mode: SaveMode, parameters
     val wanted = asked.getOrElse(session.sessionState.conf.partitionOverwriteMode.toString)
     table.description.partitioning.nonEmpty && wanted == PartitionOverwriteMode.DYNAMIC.toString
   }
-
-  private def create(): Unit = execute(createAs(ifNotExists = false))
 
   private def createAs(ifNotExists: Boolean): LogicalPlan = {
     val columns: Seq[Transform] = partitioning.map(name => Expressions.identity(name))
