@@ -42,6 +42,42 @@ def killed_at(step: int, folder: str, job: Callable[..., Any], *args: Any) -> bo
     return process.exitcode != 0
 
 
+def meanwhile(
+    folder: str, event: str, other: Callable[[], Any], job: Callable[..., Any], *args: Any
+) -> Any:
+    """What a job returns, in a process of its own, where `other` runs whole right before its first
+    step of that kind (`os.link` publishes, `os.rename` drops); what it raises is raised here.
+    """
+    here, there = CONTEXT.Pipe()
+    process = CONTEXT.Process(target=_waiting, args=(there, folder, event, job, args))
+    process.start()
+    there.close()
+    assert here.recv() is None, "the job took no such step"
+    other()
+    here.send(None)
+    error, result = here.recv()
+    process.join()
+    if error is not None:
+        raise error
+    return result
+
+
+def _waiting(
+    connection: Connection, folder: str, event: str, job: Callable[..., Any], args: tuple[Any, ...]
+) -> None:
+    waited = False
+
+    def wait(seen: str, path: str) -> None:
+        nonlocal waited
+        if seen == event and not waited:
+            waited = True
+            connection.send(None)
+            connection.recv()
+
+    before_change(folder, wait)
+    _answer(connection, job, args)
+
+
 def _doomed(step: int, folder: str, job: Callable[..., Any], args: tuple[Any, ...]) -> None:
     before_change(folder, _Countdown(step))
     job(*args)

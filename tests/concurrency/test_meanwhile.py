@@ -1,0 +1,116 @@
+"""The same for jobs that are one question, and for queries: the other job runs whole right before
+the step that publishes.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from keyfold.errors import ConflictError, KeyfoldError, SnapshotExpiredError
+from tests.concurrency import jobs
+from tests.concurrency.jobs import Write
+from tests.concurrency.processes import elsewhere, meanwhile
+from tests.concurrency.test_pairs import ADDED, NEW, OLD
+from tests.storage import tables
+
+LINK, RENAME = "os.link", "os.rename"
+OTHER = {"change": "add_column", "name": ["x"], "type": "long"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> str:
+    """A warehouse with a table of one bucket: two runs of the same two keys."""
+    tables.table(tmp_path, tables.new_table(bucket="1"))
+    jobs.written(str(tmp_path), [{"k": 1, "v": 1}, {"k": 2, "v": 2}])
+    jobs.written(str(tmp_path), OLD)
+    return str(tmp_path)
+
+
+def rows(folder: str) -> dict[int, Any]:
+    return jobs.rows_of(jobs.table_of(folder))
+
+
+def test_append_during_delete(folder: str) -> None:
+    """What is inserted meanwhile stays, of a key that is deleted too."""
+    new = [{"k": 1, "v": 100}, *NEW]
+    meanwhile(folder, LINK, lambda: jobs.written(folder, new), jobs.deleted, folder, 1)
+    assert rows(folder) == {1: 100, 2: 200, 3: 300}
+
+
+@pytest.mark.parametrize("other", [jobs.deleted, jobs.compacted])
+def test_rewrite_during_delete(folder: str, other: Any) -> None:
+    args = (1,) if other is jobs.deleted else ()
+    with pytest.raises(ConflictError):
+        meanwhile(folder, LINK, lambda: other(folder, *args), jobs.deleted, folder, 2)
+    assert rows(folder) == ({2: 20} if args else {1: 10, 2: 20})
+
+
+def test_overwrite_during_delete(folder: str) -> None:
+    with pytest.raises(ConflictError):
+        meanwhile(
+            folder, LINK, lambda: jobs.written(folder, NEW, "overwrite"), jobs.deleted, folder, 2
+        )
+    assert rows(folder) == {2: 200, 3: 300}
+
+
+def test_drop_during_delete(folder: str) -> None:
+    with pytest.raises(ConflictError, match="dropped, renamed or replaced"):
+        meanwhile(folder, LINK, lambda: jobs.replaced(folder), jobs.deleted, folder, 2)
+    assert rows(folder) == {}
+
+
+def test_alter_during_alter(folder: str) -> None:
+    """The later one is made on top of the other's schema, or refused."""
+    meanwhile(folder, LINK, lambda: jobs.altered(folder, [OTHER]), jobs.altered, folder, [ADDED])
+    assert set(jobs.table_of(folder).layout.arrow_schema.names) == {"k", "v", "w", "x"}
+
+
+def test_append_during_alter(folder: str) -> None:
+    meanwhile(folder, LINK, lambda: jobs.written(folder, NEW), jobs.altered, folder, [ADDED])
+    assert rows(folder) == {1: 10, 2: 200, 3: 300}
+    assert "w" in jobs.table_of(folder).layout.arrow_schema.names
+
+
+def test_append_during_drop(folder: str) -> None:
+    meanwhile(folder, RENAME, lambda: jobs.written(folder, NEW), jobs.dropped, folder)
+    assert tables.catalog(Path(folder)).list_tables(["default"]) == []
+
+
+def test_alter_during_overwrite(folder: str) -> None:
+    job = Write(folder, [{"k": 7, "v": 70}], "overwrite").run()
+    elsewhere(jobs.altered, folder, [ADDED])
+    job.commit()
+    assert rows(folder) == {7: 70}
+
+
+def test_delete_during_overwrite(folder: str) -> None:
+    job = Write(folder, [{"k": 1, "v": 70}], "overwrite").run()
+    elsewhere(jobs.deleted, folder, 1)
+    job.commit()
+    assert rows(folder) == {1: 70}
+
+
+def test_drop_during_overwrite(folder: str) -> None:
+    job = Write(folder, NEW, "overwrite").run()
+    elsewhere(jobs.replaced, folder)
+    with pytest.raises(ConflictError, match="dropped, renamed or replaced"):
+        job.commit()
+    assert rows(folder) == {}
+
+
+def test_commit_during_read(folder: str) -> None:
+    """A query reads the snapshot that it was planned on."""
+    split = jobs.splits_of(jobs.table_of(folder))
+    for args in ((NEW,), ([{"k": 9, "v": 9}], "overwrite")):
+        elsewhere(jobs.written, folder, *args)
+    elsewhere(jobs.compacted, folder)
+    elsewhere(jobs.altered, folder, [ADDED])
+    assert jobs.read_all(*split) == OLD
+
+
+def test_drop_during_read(folder: str) -> None:
+    split = jobs.splits_of(jobs.table_of(folder))
+    elsewhere(jobs.dropped, folder)
+    with pytest.raises((SnapshotExpiredError, KeyfoldError), match="is gone"):
+        jobs.read_all(*split)
