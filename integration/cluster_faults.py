@@ -29,7 +29,9 @@ INSERT = f"""
 INSERT INTO keyfold.f.sums SELECT id % {KEYS}, 1, repeat(md5(CAST(id AS STRING)), 40)
 FROM range(0, {ROWS}, 1, 2)
 """
-SPECULATION = {
+CONFS = {
+    "spark.locality.wait": "0s",  # a task for each machine, wherever its input is
+    "spark.shuffle.reduceLocality.enabled": "false",
     "spark.speculation": "true",
     "spark.speculation.interval": "100ms",
     "spark.speculation.multiplier": "1.5",
@@ -40,7 +42,7 @@ SPECULATION = {
 def session(cluster: Cluster, folder: Path) -> SparkSession:
     """One with an aggregation table of two buckets: a writing task for each executor."""
     builder = keyfold.configure(SparkSession.builder, warehouse=str(folder / "warehouse"))
-    for name, value in (cluster.confs() | SPECULATION).items():
+    for name, value in (cluster.confs() | CONFS).items():
         builder.config(name, value)
     spark = builder.getOrCreate()
     spark.sql("CREATE NAMESPACE keyfold.f")
@@ -58,7 +60,7 @@ def workers_on(cluster: Cluster, host: str) -> set[int]:
     for executor, place in cluster.executors().items():
         if place == host:
             for server in filter(processes.is_worker, processes.children(executor)):
-                found |= processes.children(server)
+                found |= set(filter(processes.is_worker, processes.children(server)))
     return found
 
 
