@@ -24,7 +24,7 @@ from integration import processes, wheels
 SPARK_HOME = Path(pyspark.__file__).parent
 QUIET = Path(__file__).with_name("quiet.properties")
 HOSTS = ("127.0.0.1", "127.0.0.2")
-DEADLINE = 120.0
+DEADLINE = 300.0
 SMALL_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData"
 KEPT = ("HOME", "JAVA_HOME", "LANG", "KEYFOLD_CACHE_DIR", "XDG_CACHE_HOME")
 STARTED = re.compile(r"Starting Spark master at (spark://\S+)")
@@ -74,7 +74,7 @@ class Cluster:
             "spark.sql.session.timeZone": "UTC",
             "spark.sql.catalogImplementation": "in-memory",
             "spark.scheduler.minRegisteredResourcesRatio": "1.0",  # both executors before any task
-            "spark.scheduler.maxRegisteredResourcesWaitingTime": "90s",
+            "spark.scheduler.maxRegisteredResourcesWaitingTime": "240s",
             "spark.executor.extraJavaOptions": SMALL_JVM,
             "spark.driver.extraJavaOptions": f"{SMALL_JVM} -Dlog4j2.configurationFile=file:{QUIET}",
         }
@@ -195,7 +195,7 @@ class Installation:
             env=self.environment(cluster),
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=600,
             check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr
