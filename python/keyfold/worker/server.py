@@ -140,7 +140,13 @@ class ForkServer:
 
     def _pass_to_driver(self, connection: socket.socket) -> Child:
         born, passing = self._driver_process()
-        socket.send_fds(passing, [b"+"], [connection.fileno()])
+        try:
+            socket.send_fds(passing, [b"+"], [connection.fileno()])
+        except BrokenPipeError:  # it was killed, and is a process until it is reaped
+            os.waitid(os.P_PID, born.pid, os.WEXITED | os.WNOWAIT)
+            self.children.reap()
+            born, passing = self._driver_process()
+            socket.send_fds(passing, [b"+"], [connection.fileno()])
         return born
 
     def _read_stdin(self) -> None:
