@@ -217,8 +217,8 @@ class KeyfoldInSpark(Keyfold):
 
     def compact(self, name: str, *, full: bool) -> None:
         strategy = "full" if full else "minor"
-        call = f"CALL keyfold.sys.compact(table => '{NAMESPACE}.{name}', strategy => '{strategy}')"
-        self.spark.sql(call)
+        arguments = f"table => '{NAMESPACE}.{name}', compact_strategy => '{strategy}'"
+        self.spark.sql(f"CALL keyfold.sys.compact({arguments})")
 
 
 class Pypaimon(Side):

@@ -5,9 +5,12 @@ Java reads, and what can't be read or written rightly is refused, by the name of
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
 
 from integration.java_bench import in_order
 from integration.paimon_java import Paimon
@@ -152,6 +155,29 @@ def test_keys_across_partitions_are_read(keyfold: Keyfold, paimon: Paimon, name:
     table.check_same()
     with pytest.raises(NotSupportedError, match="its primary key lacks partition column p"):
         keyfold.write(table.layout, name, rows("c", range(3)))
+
+
+def test_dynamic_buckets_in_sql(
+    spark: SparkSession, warehouse: Path, paimon: Paimon, fresh_name: Callable[[], str]
+) -> None:
+    table = fresh_name()
+    folder = warehouse / "it.db" / table.rpartition(".")[2]
+    columns = [("k", "INT NOT NULL"), ("v", "STRING")]
+    fields = [{"id": n, "name": c, "type": t} for n, (c, t) in enumerate(columns)]
+    paimon.create(
+        folder, {"fields": fields, "partitionKeys": [], "primaryKeys": ["k"], "options": {}}
+    )
+    for text in ("a", "b"):
+        paimon.write(folder, [["+I", n, text] for n in range(9 if text == "a" else 4)])
+    found = {row.k: row.v for row in spark.table(table).collect()}
+    assert found == {n: "b" if n < 4 else "a" for n in range(9)}
+    for n in range(9):
+        assert [row.v for row in spark.sql(f"SELECT v FROM {table} WHERE k = {n}").collect()] == [
+            found[n]
+        ]
+    assert spark.sql(f"SELECT count(*) FROM {table} WHERE v = 'b'").first()[0] == 4
+    with pytest.raises(PySparkException, match="its option bucket is '-1', expected 1 or more"):
+        spark.sql(f"INSERT INTO {table} VALUES (1, 'c')")
 
 
 def test_files_in_another_place_are_named(

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from integration.histories import ENGINES
+from integration.histories import ENGINES, history
+from integration.java_bench import in_order
 from integration.paimon_java import Paimon
 from integration.sharing import Sharing
 from integration.sides import Keyfold, KeyfoldInSpark
@@ -38,6 +39,25 @@ def test_histories(sharing: Sharing, engine: str, seed: int) -> None:
 @pytest.mark.parametrize("engine", ENGINES)
 def test_histories_through_spark(with_spark: Sharing, engine: str) -> None:
     with_spark.run("spark", engine)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_deletes_of_pypaimon(sharing: Sharing, seed: int) -> None:
+    """It stores them with a delete count of 0: keyfold looks at the files."""
+    told = history(f"only {seed}", "deletes")
+    name, keyfold = told.shape.name, sharing.sides["keyfold"]
+    assert isinstance(keyfold, Keyfold)
+    sharing.sides["pypaimon"].create(told.shape)
+    layout = keyfold.table(name).layout
+    for side in ("pypaimon", "keyfold", "pypaimon"):
+        rows = told.job(20, (0, 2, 1, 3), distinct=True)
+        sharing.sides[side].write(layout, name, rows)
+        told.rows += rows
+        right = in_order(told.folded(layout))
+        assert in_order(keyfold.read(layout, name)) == right
+    for _ in range(2):
+        keyfold.compact(name, full=True)
+        assert in_order(keyfold.read(layout, name)) == right
 
 
 def test_all_sides_took_part(sharing: Sharing) -> None:
