@@ -13,7 +13,12 @@ from functools import cached_property
 from typing import Any
 
 from keyfold import options, types
-from keyfold.errors import ConflictError, CorruptDataError, SnapshotExpiredError
+from keyfold.errors import (
+    ConflictError,
+    CorruptDataError,
+    NotSupportedError,
+    SnapshotExpiredError,
+)
 from keyfold.layout import Column, TableLayout, sql_name
 from keyfold.storage.entries import LiveFile, RowShapes
 from keyfold.storage.files import Files
@@ -128,6 +133,15 @@ class Table:
         """NotSupportedError naming the option that keeps us from writing it rightly."""
         check_writable(self.layout)
 
+    @property
+    def unwritable(self) -> str | None:
+        """Why the table can't be written, None where it can."""
+        try:
+            check_writable(self.layout)
+        except NotSupportedError as error:
+            return str(error)
+        return None
+
     def check_rewritable(self) -> None:
         """The same for writing anew what its files hold, whatever a reader may see of that."""
         check_writable(self.layout)
@@ -191,6 +205,7 @@ class Table:
             "folds_columns": self.options.merge_engine in options.FOLDING,
             "bucketing": {"buckets": self.options.bucket, "keys": list(self.options.bucket_key)},
             "handle": self.handle,
+            "unwritable": self.unwritable,
         }
 
 

@@ -12,6 +12,8 @@ final case class Description(json: JsonNode) {
   val primaryKey: Seq[String] = Json.strings(json.get("primary_key"))
   val partitioning: Seq[String] = Json.strings(json.get("partitioning"))
   val properties: Map[String, String] = Json.texts(json.get("properties"))
+  /** Why the table can't be written here; None where it can. */
+  val unwritable: Option[String] = Json.optional(json, "unwritable")
   val buckets: Int = json.path("bucketing").path("buckets").asInt(1)
   val foldsColumns: Boolean = json.path("folds_columns").asBoolean(false)
 

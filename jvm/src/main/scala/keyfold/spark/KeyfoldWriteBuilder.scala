@@ -27,9 +27,7 @@ final case class KeyfoldWriteBuilder(table: KeyfoldTable, info: LogicalWriteInfo
   override def overwriteDynamicPartitions(): WriteBuilder = copy(mode = WriteMode.OverwriteDynamic)
 
   override def build(): Write = {
-    if (table.description.primaryKey.isEmpty)
-      throw Refusal(s"table ${table.name()} has no primary key: append-only tables are read here, and written by "
-        + "the engine that made them")
+    table.description.unwritable.foreach(reason => throw Refusal(reason))
     TargetColumns.checkSeen(table, info.options)
     KeyfoldWrite(table, info, mode, hasOrdinal = false)
   }
