@@ -20,8 +20,12 @@ TOKEN = "a-token-that-nobody-may-read"
 
 
 @contextmanager
-def running(folder: Path) -> Iterator[dict[str, str]]:
-    """The options of a catalog on the server."""
+def running(folder: Path, **config: str) -> Iterator[dict[str, str]]:
+    """The options of a catalog on the server; `config` is what it tells its clients, with _ for -
+    and __ for a dot.
+    """
+    told = {"prefix": "p", "warehouse": "shop"}
+    told |= {name.replace("__", ".").replace("_", "-"): text for name, text in config.items()}
     path = f"{_jars()}/*:{library()}:{SPARK_JARS}/*"
     command = ["java", *SMALL, f"-Dlog4j2.configurationFile=file:{QUIET}", "-cp", path]
     command += ["py4j.GatewayServer", "--die-on-broken-pipe", "0"]
@@ -37,9 +41,9 @@ def running(folder: Path) -> Iterator[dict[str, str]]:
             gateway = JavaGateway(gateway_parameters=parameters)
             try:
                 rest = gateway.jvm.org.apache.paimon.rest
-                config = rest.responses.ConfigResponse({"prefix": "p", "warehouse": "shop"}, {})
+                settings = rest.responses.ConfigResponse(told, {})
                 login = rest.auth.BearTokenAuthProvider(TOKEN)
-                server = rest.RESTCatalogServer(str(folder), login, config, "shop")
+                server = rest.RESTCatalogServer(str(folder), login, settings, "shop")
                 server.start()
                 url = server.getUrl()
             finally:

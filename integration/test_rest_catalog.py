@@ -159,6 +159,13 @@ def test_a_wrong_token_is_not_shown(options: Options) -> None:
     assert "another-secret" not in str(raised.value)
 
 
+def test_a_server_that_hands_out_data_tokens_is_refused(tmp_path: Path) -> None:
+    with rest_server.running(tmp_path, data_token__enabled="true") as found:
+        catalog = jobs.catalog(found)
+        with pytest.raises(NotSupportedError, match=r"data-token\.enabled.*can't be opened here"):
+            catalog.list_namespaces()
+
+
 def test_sql(spark: SparkSession, options: Options, tmp_path: Path) -> None:
     spark.conf.set(CATALOG, "keyfold.spark.KeyfoldCatalog")
     for name, value in options.items():
