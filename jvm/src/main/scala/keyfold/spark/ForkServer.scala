@@ -3,7 +3,7 @@ package keyfold.spark
 import java.io.IOException
 import java.net.{StandardProtocolFamily, UnixDomainSocketAddress}
 import java.nio.channels.SocketChannel
-import java.nio.file.Path
+import java.nio.file.{InvalidPathException, Path}
 import java.util.concurrent.TimeUnit
 
 /** Both sides: the warmed Python process of this JVM; each connection to it is a forked worker.
@@ -21,10 +21,8 @@ final class ForkServer(process: Process, directory: Path, token: String) {
     try {
       channel.connect(address): Unit
       Frames.write(channel, Json.obj("token" -> token, "role" -> role, "memory" -> memory))
-      val welcome = Frames.read(channel)
-      if (welcome.has("error")) throw KeyfoldException.fromAnswer(welcome.get("error"))
-      val ok = welcome.get("ok")
-      new Worker(channel, ok.path("pid").asLong, Path.of(ok.path("stderr").asText))
+      val welcome = Frames.answer(channel)
+      new Worker(channel, welcome.path("pid").asLong, log(welcome.path("stderr").asText))
     } catch {
       case refused: KeyfoldException =>
         channel.close()
@@ -35,6 +33,10 @@ final class ForkServer(process: Process, directory: Path, token: String) {
           + s"its standard error:\n${Errors.tail(directory.resolve(ForkServer.ErrorFile))}", failure)
     }
   }
+
+  private def log(path: String): Path =
+    try Path.of(path)
+    catch { case failure: InvalidPathException => throw KeyfoldException.foreign("no path of a log", failure) }
 
   def stop(): Unit = {
     process.getOutputStream.close()

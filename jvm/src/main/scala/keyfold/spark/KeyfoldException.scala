@@ -12,9 +12,17 @@ class KeyfoldException(val kind: String, message: String, cause: Throwable = nul
 
 object KeyfoldException {
   private val Died = "WorkerDied"
+  private val Mismatch = "EnvironmentMismatchError"
+  private val Foreign = "something other than keyfold's worker answers there, or one of another version"
 
   /** That a Python process ended while it was asked something. */
   def death(message: String, cause: Throwable): KeyfoldException = new KeyfoldException(Died, message, cause)
+
+  /** That what came from a worker is nothing a worker says; its connection is of no use any more. */
+  def foreign(found: String, cause: Throwable = null): KeyfoldException = new KeyfoldException(Mismatch,
+    s"expected an answer of keyfold's Python worker, found $found; $Foreign", cause)
+
+  def isForeign(failure: KeyfoldException): Boolean = failure.sentence.endsWith(Foreign)
 
   def isDeath(failure: Throwable): Boolean = failure match {
     case ours: KeyfoldException => ours.kind == Died

@@ -35,6 +35,7 @@ object Launch {
       val ready = readyLine(process, Json.text(hello))
       val answer = ready.getOrElse(throw notStarted(python, directory, process))
       if (answer.has("error")) throw KeyfoldException.fromAnswer(answer.get("error"))
+      check(answer, python)
       new ForkServer(process, directory, token)
     } catch {
       case failure: Throwable =>
@@ -81,6 +82,15 @@ object Launch {
       process.getOutputStream.flush()
       Option(line.get(ReadyWaitSeconds, TimeUnit.SECONDS)).map(Json.parse)
     } catch { case _: IOException | _: TimeoutException => None }
+  }
+
+  /** Python has compared versions too; this is for what is no keyfold at all, or one that did not. */
+  private def check(answer: JsonNode, python: Interpreter): Unit = {
+    val theirs = answer.path("version").asText("unknown")
+    if (theirs != version || answer.path("protocol").asInt != Protocol)
+      throw new KeyfoldException("EnvironmentMismatchError", s"the jar is keyfold $version (protocol $Protocol), "
+        + s"Python $python says it is keyfold $theirs (protocol ${answer.path("protocol")}); install keyfold "
+        + s"$version there, or set spark.keyfold.python to a Python that has it")
   }
 
   private def notStarted(python: Interpreter, directory: Path, process: Process): KeyfoldException = {

@@ -23,16 +23,17 @@ final class Worker(channel: SocketChannel, val pid: Long, errors: Path) extends 
 
   def send(frame: JsonNode): Unit = heard(Frames.write(channel, frame))
 
-  def answer(): JsonNode = {
-    val frame = alive(Frames.read(in))
-    if (frame.has("error")) throw KeyfoldException.fromAnswer(frame.get("error"))
-    frame.get("ok")
-  }
+  def answer(): JsonNode = alive(Frames.answer(in))
 
-  /** Runs an exchange over `in` and `out`; an end of the connection becomes an error that says why. */
+  /** Runs an exchange over `in` and `out`; an end of the connection becomes an error that says why, and what
+    * no worker would say closes it.
+    */
   def alive[T](exchange: => T): T =
     try exchange
     catch {
+      case foreign: KeyfoldException if KeyfoldException.isForeign(foreign) =>
+        close()
+        throw foreign
       case interrupted: AsynchronousCloseException => throw interrupted
       case failure: IOException if !closed => throw died(failure)
     }
@@ -50,7 +51,7 @@ final class Worker(channel: SocketChannel, val pid: Long, errors: Path) extends 
 
   private def lastWords(): Option[KeyfoldException] =
     try Option(Frames.read(in).get("error")).map(KeyfoldException.fromAnswer)
-    catch { case _: IOException => None }
+    catch { case _: IOException | _: KeyfoldException => None }
 
   val out: WritableByteChannel = channel
 

@@ -1,9 +1,11 @@
 package org.apache.spark.sql.keyfold
 
+import java.io.IOException
 import java.nio.channels.ReadableByteChannel
 
 import scala.jdk.CollectionConverters._
 
+import keyfold.spark.KeyfoldException
 import org.apache.arrow.vector.{FieldVector, ValueVector}
 import org.apache.arrow.vector.ipc.ArrowStreamReader
 import org.apache.spark.sql.util.ArrowUtils
@@ -19,12 +21,23 @@ final class ArrowBatchReader(channel: ReadableByteChannel) extends AutoCloseable
   private lazy val columns: Array[ColumnVector] = root.getFieldVectors.asScala.map(column).toArray
   private lazy val batch = new ColumnarBatch(columns)
   private var isClosed = false
+  private var isBroken = false
 
-  def next(): Boolean = {
-    val isLoaded = stream.loadNextBatch()
-    if (isLoaded) columns.foreach { case flat: FlatColumn => flat.bind(); case _ => () }
-    isLoaded
-  }
+  def next(): Boolean =
+    try {
+      val isLoaded = stream.loadNextBatch()
+      if (isLoaded) {
+        root.getFieldVectors.forEach(SoundVector.check(_))
+        columns.foreach { case flat: FlatColumn => flat.bind(); case _ => () }
+      }
+      isLoaded
+    } catch {
+      case ended: IOException => throw ended
+      // Arrow believes every length it reads, and fails in as many ways.
+      case failure @ (_: Exception | _: OutOfMemoryError | _: AssertionError) =>
+        isBroken = true
+        throw KeyfoldException.foreign(s"no Arrow stream ($failure)", failure)
+    }
 
   def current: ColumnarBatch = {
     batch.setNumRows(root.getRowCount)
@@ -36,8 +49,10 @@ final class ArrowBatchReader(channel: ReadableByteChannel) extends AutoCloseable
 
   override def close(): Unit = if (!isClosed) {
     isClosed = true
-    stream.close(false)
-    allocator.close()
+    try {
+      stream.close(false)
+      allocator.close()
+    } catch { case _: IllegalStateException if isBroken => () } // what Arrow had taken for a part of it
   }
 }
 
