@@ -1,4 +1,4 @@
-"""Damaged answers of a worker, read by the JVM: `python -m integration.bridge_fuzz --inputs 1000000`.
+"""Damaged answers of a worker in the JVM: `python -m integration.bridge_fuzz --inputs 1000000`.
 
 BridgeFuzz.scala beside this file plays the foreign process and the task that reads.
 """
