@@ -243,3 +243,14 @@ def test_nor_by_save_as_table(in_sparks_own: SparkSession) -> None:
     with pytest.raises(PySparkException, match=r"name a catalog of keyfold"):
         frame(in_sparks_own, (1, "a")).write.format("keyfold").saveAsTable("kept")
     assert not in_sparks_own.catalog.tableExists("kept")
+
+
+def test_a_catalog_of_ours_may_be_sparks_own(spark: SparkSession, tmp_path: Path) -> None:
+    session = spark.newSession()
+    session.conf.set("spark.sql.catalog.spark_catalog", "keyfold.spark.KeyfoldCatalog")
+    session.conf.set("spark.sql.catalog.spark_catalog.warehouse", str(tmp_path))
+    session.sql("CREATE TABLE own (id INT, v STRING, PRIMARY KEY (id) NOT ENFORCED) USING keyfold")
+    session.sql("INSERT INTO own VALUES (1, 'a'), (2, 'b')")
+    frame(session, (2, "bb")).write.mode("append").saveAsTable("own")
+    assert session.table("own").orderBy("id").collect() == [(1, "a"), (2, "bb")]
+    assert load(session, tmp_path / "default.db" / "own") == [(1, "a"), (2, "bb")]

@@ -1,6 +1,6 @@
 package org.apache.spark.sql.keyfold
 
-import keyfold.spark.{KeyfoldException, KeyfoldSource, Names}
+import keyfold.spark.{KeyfoldCatalog, KeyfoldException, KeyfoldSource, Names}
 import org.apache.spark.sql.catalyst.analysis.ResolvedIdentifier
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.connector.catalog.{CatalogManager, CatalogPlugin, Identifier}
@@ -22,7 +22,8 @@ object SessionCatalogTables extends (LogicalPlan => Unit) {
     case _ =>
   }
 
-  private def isSparks(catalog: CatalogPlugin): Boolean = catalog.name == CatalogManager.SESSION_CATALOG_NAME
+  private def isSparks(catalog: CatalogPlugin): Boolean =
+    catalog.name == CatalogManager.SESSION_CATALOG_NAME && !catalog.isInstanceOf[KeyfoldCatalog]
 
   private def isOurs(provider: String): Boolean = provider.equalsIgnoreCase(KeyfoldSource.Name)
 
