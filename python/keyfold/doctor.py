@@ -14,7 +14,7 @@ from keyfold.errors import KeyfoldError
 from keyfold.session import jar_path
 from keyfold.version import package_version
 
-PACKAGES = ("pypaimon", "pyarrow", "numba", "numpy", "pyroaring", "datasketches")
+PACKAGES = ("pypaimon", "obstore", "pyarrow", "numba", "numpy", "pyroaring", "datasketches")
 JAVA = 17
 
 
