@@ -2,7 +2,7 @@
 
 For clusters whose machines have Python of this version and nothing else. The archive holds packages
 as they are installed here, and `bin/python`, which runs the machine's own Python with them. Workers
-need neither pypaimon, what it brings, nor obstore; the driver does, where it runs on the cluster too.
+need neither pypaimon, what it brings, nor obstore; a driver does, where it runs on the cluster.
 """
 
 import io
