@@ -3,6 +3,7 @@
 import socket
 import threading
 from collections.abc import Iterator
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -141,3 +142,62 @@ def test_ahead_keeps_items_and_the_error() -> None:
     made = ahead(iter(range(3)))
     assert list(made) == [0, 1, 2]
     assert list(made) == []
+
+
+_INSIDE = pa.struct(
+    [
+        pa.field("t", pa.large_string(), False),
+        pa.field("d", pa.decimal128(5, 2), False),
+        pa.field("l", pa.list_(pa.field("e", pa.string(), False)), False),
+        pa.field("m", pa.map_(pa.string(), pa.field("v", pa.int32(), False)), False),
+    ]
+)
+_VALUE = {"t": "ß", "d": Decimal("1.50"), "l": ["x"], "m": [("k", 1)]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        (_INSIDE, [_VALUE, None, _VALUE]),
+        (pa.struct([pa.field("s", _INSIDE, False)]), [None, {"s": _VALUE}]),
+        (pa.list_(pa.field("e", _INSIDE, False)), [[_VALUE], None, []]),
+        (pa.map_(pa.large_string(), _INSIDE), [[("a", _VALUE), ("b", None)], None, []]),
+        (pa.large_binary(), [b"\xff", None]),
+        (pa.timestamp("us", "UTC"), [1, None]),
+        (pa.date32(), [1, None]),
+        (pa.bool_(), [True, None]),
+        (pa.float32(), [1.5, None]),
+        (pa.null(), [None, None]),
+    ],
+    ids=str,
+)
+def test_every_type_arrives_whole_sliced_and_empty(
+    pair: Pair, kind: pa.DataType, values: list[object]
+) -> None:
+    whole = pa.record_batch({"c": pa.array(values, kind)})
+    sent = [whole, whole.slice(1), whole.slice(0, 0)]
+    pair[0].send_batches(whole.schema, iter(sent))
+    got = pa.Table.from_batches(pair[1].receive_batches(), whole.schema)
+    assert got == pa.Table.from_batches(sent)
+
+
+def test_text_that_is_no_utf_8_arrives(pair: Pair) -> None:
+    for kind in (pa.string(), pa.large_string()):
+        text = pa.array([b"\xff\xfe"], pa.binary()).cast(
+            pa.binary() if kind == pa.string() else pa.large_binary()
+        )
+        sent = pa.record_batch({"t": text.view(kind)})
+        pair[0].send_batches(sent.schema, iter([sent]))
+        (got,) = pair[1].receive_batches()
+        assert got.column("t").view(text.type) == text
+
+
+def test_a_null_struct_may_hold_nulls_that_its_fields_do_not_allow(pair: Pair) -> None:
+    """So Spark sends it."""
+    kind = pa.struct([pa.field("t", pa.large_string(), False)])
+    inside = pa.array([None, "x"], pa.large_string())
+    flags = pa.py_buffer(b"\x02")
+    sent = pa.record_batch({"s": pa.Array.from_buffers(kind, 2, [flags], children=[inside])})
+    pair[0].send_batches(sent.schema, iter([sent]))
+    (got,) = pair[1].receive_batches()
+    assert got.column("s").to_pylist() == [None, {"t": "x"}]

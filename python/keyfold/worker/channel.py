@@ -137,19 +137,20 @@ class Channel:
 
 def unread(kind: pa.DataType) -> pa.DataType:
     """A type of the same layout whose values need no look: text that is no UTF-8 is Spark's to
-    judge.
+    judge, and a NULL struct has NULLs in fields that allow none.
     """
     if pa.types.is_string(kind):
         return pa.binary()
+    if pa.types.is_large_string(kind):
+        return pa.large_binary()
     if pa.types.is_decimal128(kind):
         return pa.binary(16)
     if pa.types.is_list(kind):
-        return pa.list_(kind.value_field.with_type(unread(kind.value_type)))
+        return pa.list_(unread(kind.value_type))
     if pa.types.is_map(kind):
-        entry = pa.struct([("k", unread(kind.key_type)), ("v", unread(kind.item_type))])
-        return pa.list_(pa.field("entries", entry, nullable=False))
+        return pa.list_(pa.struct([("k", unread(kind.key_type)), ("v", unread(kind.item_type))]))
     if pa.types.is_struct(kind):
-        return pa.struct([field.with_type(unread(field.type)) for field in kind])
+        return pa.struct([(field.name, unread(field.type)) for field in kind])
     return kind
 
 
