@@ -119,6 +119,6 @@ def check_group(group: Group, stays: Sequence[KeyedFile], level: int) -> None:
         assert oldest == (not any(f.first <= high and low <= f.last for f in stays))
     single = [section for section in group.sections if len(section) == 1]
     if len(single) == len(group.sections):
-        sorter = _Sorter(level, SMALL, Intervals(stays), False)
+        sorter = _Sorter(level, SMALL, Intervals(stays), False, ())
         assert any(sorter._has_reason(section) for section in single)
         assert len(single) > 1 or sorter._ends_here(single[0][0])
