@@ -56,9 +56,9 @@ SELECT * FROM VALUES
     CAST(1 AS DECIMAL(20, 2)), 'longer')
   AS t(id, a, b, c, d, e, f, g);
 
--- error: column id is in the primary key, its type is fixed
+-- error: column id: it is part of the primary key or partitioning, its type is fixed
 ALTER TABLE widths ALTER COLUMN id TYPE BIGINT;
 -- error: c | BIGINT
 ALTER TABLE widths ALTER COLUMN c TYPE INT;
--- error: a from SMALLINT to DOUBLE is not supported
+-- error: column a: changing it from SMALLINT to DOUBLE is not supported
 ALTER TABLE widths ALTER COLUMN a TYPE DOUBLE;
