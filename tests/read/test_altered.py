@@ -55,7 +55,7 @@ def by_key(rows: list[dict[str, object]]) -> list[dict[str, object]]:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@settings(max_examples=12)
+@settings(max_examples=10)
 @given(random=st.randoms(use_true_random=False))
 def test_histories(engine: str, random: Random) -> None:
     with tempfile.TemporaryDirectory() as folder:
