@@ -1,7 +1,6 @@
 """Files of a table as other hands leave them: cut short, of other bytes, empty."""
 
 import random
-from collections.abc import Iterator
 from pathlib import Path
 
 from keyfold.read import footers
@@ -9,7 +8,6 @@ from keyfold.storage import manifests, table
 from keyfold.storage.table import Table
 
 KINDS = ("data file", "manifest", "base list", "delta list", "snapshot", "schema")
-FLIPS = 40
 
 
 def path_of(found: Table, kind: str) -> Path:
@@ -40,14 +38,6 @@ def ruined(good: bytes) -> dict[str, bytes]:
         "noise": random.Random(1).randbytes(len(good)),
         "another": b"[]",
     }
-
-
-def flipped(good: bytes, draw: random.Random, times: int = FLIPS) -> Iterator[bytes]:
-    """Contents with one wrong bit each."""
-    for _ in range(times):
-        bad = bytearray(good)
-        bad[draw.randrange(len(bad))] ^= 1 << draw.randrange(8)
-        yield bytes(bad)
 
 
 def forget() -> None:

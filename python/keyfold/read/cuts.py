@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from keyfold import damage
 from keyfold.layout import TableLayout
 from keyfold.read.fetch import fetch_footers
 from keyfold.read.files import Store, open_input
@@ -98,7 +99,8 @@ def _of_groups(
     with open_input(store, path) as source:
         footer = footer_of(path, source, keyed.file.size)
     columns = [layout.column(name) for name in names]
-    known = group_ranges(footer, tuple(Source(c, c.name, c.type) for c in columns))
+    with damage.decoding(path):
+        known = group_ranges(footer, tuple(Source(c, c.name, c.type) for c in columns))
     sizes = [footer.metadata.row_group(at).total_byte_size for at in range(len(known))]
     share = keyed.file.size / max(sum(sizes), 1)
     found = []

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from keyfold import stores
+from keyfold import damage, stores
 from keyfold.errors import NotSupportedError, SnapshotExpiredError
 from keyfold.layout import STAGING
 
@@ -85,6 +85,8 @@ def open_input(store: Store, path: str) -> pa.NativeFile:
         if store.filesystem is None:
             return _opened(local_path(path))
         return store.filesystem.open_input_file(_inside(path))
+    except pa.ArrowInvalid as error:  # a name with a zero
+        raise damage.entry(error) from error
     except FileNotFoundError as error:
         raise SnapshotExpiredError(
             f"data file {path} is gone: expected by the snapshot that is read, not found; the "

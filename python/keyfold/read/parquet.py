@@ -74,22 +74,24 @@ def read_file(
         raise damage.data_file(path, f"expected {file.rows} rows, found {found_rows}")
     found = sources(scan, file.schema_id, wanted.columns)
     system = [SEQUENCE] if wanted.sequence else []
-    with damage.decoding(path):
+    with damage.decoding(path, is_remote=store.is_remote):
         leaves = leaf_positions(footer.metadata)
         groups = _groups(footer, leaves, scan, file, wanted)
         if _may_hold_deletes(footer.metadata, leaves, groups):
             system.append(KIND)
-    system += [field.name for field in MARKS] if file.is_marked else []
-    names = {source.name for source in found} | set(system)
-    fetched = buffer_size(footer.metadata, groups, names, wanted.batch_bytes)
-    if store.is_remote:
-        source, fetched = ahead(source, footer.metadata, groups, names, wanted.batch_bytes), 0
-    widths = [row_bytes(footer.metadata, group, names) for group in groups]
+        system += [field.name for field in MARKS] if file.is_marked else []
+        names = {source.name for source in found} | set(system)
+        fetched = buffer_size(footer.metadata, groups, names, wanted.batch_bytes)
+        if store.is_remote:
+            source = ahead(source, footer.metadata, groups, names, wanted.batch_bytes)
+            fetched = 0
+        parquet = _opened(source, footer.metadata, fetched)
+        widths = [row_bytes(footer.metadata, group, names) for group in groups]
     rows = max(1, min(wanted.batch_rows, int(wanted.batch_bytes / max(widths, default=1.0))))
     decide = wanted.columns if wanted.decide is None else wanted.decide
     later = _of(found, decide, False)
     rows = _even(footer.metadata, groups, rows) if later else rows
-    opened = _Opened(path, store.is_remote, _opened(source, footer.metadata, fetched), rows)
+    opened = _Opened(path, store.is_remote, parquet, rows)
     first = _Columns(opened, _of(found, decide, True), system, _common_number(file))
     batches = first.batches(groups)
     if later:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from keyfold import damage
 from keyfold.journey import DataFile, Run
 from keyfold.merge.deferred import Deferred
 from keyfold.merge.room import Room
@@ -57,4 +58,6 @@ def _held(source: Source, file: DataFile, size: int) -> int:
     """By the first file of a run: it is opened anyway, and the others are like it."""
     path = f"{source.directory}/{file.name}"
     with open_input(source.store, path) as opened:
-        return held_bytes(footer_of(path, opened, file.size).metadata, source.columns, size)
+        footer = footer_of(path, opened, file.size)
+    with damage.decoding(path):
+        return held_bytes(footer.metadata, source.columns, size)

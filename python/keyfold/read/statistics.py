@@ -20,6 +20,16 @@ from keyfold.read.predicates import Range
 from keyfold.types import Atomic
 
 _INSERT, _UPDATE_AFTER = 0, 2
+_PHYSICAL = {
+    "BOOLEAN",
+    "INT32",
+    "INT64",
+    "INT96",
+    "FLOAT",
+    "DOUBLE",
+    "BYTE_ARRAY",
+    "FIXED_LEN_BYTE_ARRAY",
+}
 _MICROS = {"milliseconds": 1000, "microseconds": 1}
 
 
@@ -59,18 +69,25 @@ def _absent(column: Source) -> Range:
     return Range(kind, shown, shown, value is None, value is not None)
 
 
+def _of(chunk: pq.ColumnChunkMetaData) -> Any:
+    """Its statistics; ValueError where its type is none: Arrow would end the process."""
+    if chunk.physical_type not in _PHYSICAL:
+        raise ValueError(f"column {chunk.path_in_schema} has a type that Parquet does not have")
+    return chunk.statistics
+
+
 def _floating_bounds(
     chunk: pq.ColumnChunkMetaData, data_type: Atomic
 ) -> tuple[object, object] | None:
     """Bounds in the order of predicates; statistics leave NaN, the greatest, out."""
-    statistics = chunk.statistics
+    statistics = _of(chunk)
     if data_type.name not in FLOATING or statistics is None or not statistics.has_min_max:
         return None
     return floating(statistics.min_raw), NAN_TOP
 
 
 def _may_hold_null(chunk: pq.ColumnChunkMetaData) -> bool:
-    statistics = chunk.statistics
+    statistics = _of(chunk)
     return not statistics.has_null_count or statistics.null_count > 0
 
 
@@ -78,7 +95,7 @@ def manifest_bounds(
     chunk: pq.ColumnChunkMetaData, data_type: Atomic
 ) -> tuple[object, object] | None:
     """Least and greatest value as manifests hold them; None where statistics don't say."""
-    statistics = chunk.statistics
+    statistics = _of(chunk)
     if statistics is None or not statistics.has_min_max:
         return None
     unit = _unit(chunk)
@@ -109,14 +126,14 @@ def _value(raw: Any, data_type: Atomic, unit: str) -> object:
 
 def _unit(chunk: pq.ColumnChunkMetaData) -> str:
     """The unit of a column of timestamps."""
-    logical = chunk.statistics.logical_type
+    logical = _of(chunk).logical_type
     found = json.loads(logical.to_json()) if logical.type == "TIMESTAMP" else {}
     return str(found.get("timeUnit", ""))
 
 
 def may_retract(chunk: pq.ColumnChunkMetaData) -> bool:
     """Whether a chunk of `_VALUE_KIND` may hold -U or -D."""
-    statistics = chunk.statistics
+    statistics = _of(chunk)
     if statistics is None or not statistics.has_min_max:
         return True
     low, high = statistics.min_raw, statistics.max_raw

@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from keyfold import damage
 from keyfold.journey import KIND, Aggregate, DataFile, Run, ScanSpec, Section, Split
 from keyfold.layout import TableLayout
 from keyfold.read import reader
@@ -128,8 +129,10 @@ def _add_file(
     path = f"{split.path}/{file.name}"
     with open_input(store_of(split.path, layout.store), path) as source:
         footer = footer_of(path, source, file.size)
-    groups = group_ranges(footer, sources(scan, file.schema_id, names)) if names else []
-    if _may_hold_deletes(footer) or any(name not in ranges for ranges in groups for name in names):
+    with damage.decoding(path):
+        groups = group_ranges(footer, sources(scan, file.schema_id, names)) if names else []
+        may_hold_deletes = _may_hold_deletes(footer)
+    if may_hold_deletes or any(name not in ranges for ranges in groups for name in names):
         return False
     found.rows += footer.metadata.num_rows
     for ranges in groups:

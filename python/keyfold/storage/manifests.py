@@ -139,7 +139,7 @@ class Manifests:
             data = self.files.read(path)
         except FileNotFoundError as error:
             raise damage.metadata_file("manifest", path, "it is missing") from error
-        except IsADirectoryError as error:  # an empty name
+        except (IsADirectoryError, ValueError) as error:  # a name that is empty, or has a zero
             raise damage.metadata_file("manifest", path, error) from error
         if size and len(data) != size:  # a cut between two blocks would go unnoticed
             raise damage.metadata_file("manifest", path, damage.of_size(len(data), size))

@@ -8,9 +8,18 @@ import com.fasterxml.jackson.databind.JsonNode
 object Driver {
   private val pool = new WorkerPool("driver")
 
+  /** Questions that change nothing: where the process dies, the next one is asked the same. */
+  private val Looks = Set("warm", "list_namespaces", "load_namespace", "list_tables", "load_table", "translate",
+    "check_given", "check_targets", "plan_scan", "plan_write", "plan_compaction", "plan_rescale",
+    "table_health", "health_lines")
+
   def ask(question: JsonNode): JsonNode =
     try exchange(_.ask(question))
-    catch { case died: KeyfoldException if KeyfoldException.isDeath(died) => throw unknown(question, died) }
+    catch { case died: KeyfoldException if KeyfoldException.isDeath(died) =>
+      pool.clear() // connections to the same process
+      if (!Looks(question.path("question").asText)) throw unknown(question, died)
+      exchange(_.ask(question))
+    }
 
   private def unknown(question: JsonNode, died: KeyfoldException): KeyfoldException =
     KeyfoldException.death(s"${died.sentence}\nIt was asked ${question.path("question")}: whether that was "

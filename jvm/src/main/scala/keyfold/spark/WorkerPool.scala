@@ -25,6 +25,12 @@ final class WorkerPool(role: String) {
     lease
   }
 
+  /** Closes what is idle. */
+  def clear(): Unit = synchronized {
+    idle.forEach(_.worker.close())
+    idle.clear()
+  }
+
   private def reuse(server: ForkServer): Option[Worker] = synchronized {
     var found: Option[Worker] = None
     while (found.isEmpty && !idle.isEmpty) {
