@@ -1,6 +1,7 @@
 """The one line from Python: what it adds to a builder, what it keeps, and when it refuses."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -190,10 +191,11 @@ def test_a_connect_server_is_asked(extensions: str) -> None:
             configured(builder)
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """`python -m keyfold` with these arguments."""
     command = [sys.executable, "-m", "keyfold", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    known = os.environ | environment
+    return subprocess.run(command, env=known, capture_output=True, text=True, check=False)
 
 
 def test_the_command_line_prints_what_submit_needs() -> None:
@@ -215,6 +217,23 @@ def test_doctor_holds_workers_against_the_machine() -> None:
     assert (fits.remedy, fits.found[:17]) == (None, "4.0 GiB, 8 cores;")
     assert tight.remedy is not None
     assert "spark.keyfold.worker.memory" in tight.remedy
+
+
+def test_doctor_says_how_the_kernel_cache_stands(tmp_path: Path) -> None:
+    def told(root: Path) -> tuple[int, str]:
+        done = run("doctor", KEYFOLD_CACHE_DIR=str(root))
+        line, after = re.findall(r"^(.*) kernel cache: (.*(?:\n {6}.*)?)", done.stdout, re.M)[0]
+        assert (line.strip() == "WRONG") == bool(done.returncode)
+        return done.returncode, after
+
+    (tmp_path / "kernels-older").mkdir()
+    (tmp_path / "file").touch()
+    status, found = told(tmp_path)
+    assert status == 0
+    assert "not filled yet: python -m keyfold warmup; 1 folders beside it" in found
+    status, found = told(tmp_path / "file")
+    assert status == 1
+    assert "KEYFOLD_CACHE_DIR" in found
 
 
 def test_warmup_says_where() -> None:

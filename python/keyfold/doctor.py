@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module, metadata
+from pathlib import Path
 from typing import TextIO
 
 from keyfold.errors import KeyfoldError
@@ -48,7 +49,7 @@ def examine() -> Iterator[Finding]:
     yield pyspark()
     yield java()
     yield memory(os.cpu_count() or 1, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    yield attempt("kernel cache", kernel_cache)
+    yield kernel_cache()
 
 
 def attempt(what: str, look: Callable[[], str]) -> Finding:
@@ -109,7 +110,19 @@ def memory(cores: int, machine: int) -> Finding:
     return Finding("memory", found, remedy if tight else None)
 
 
-def kernel_cache() -> str:
-    """Where compiled kernels are kept."""
-    directory = import_module("keyfold.kernels.jit").CACHE_DIRECTORY
-    return "in memory only: no private writable folder" if directory is None else str(directory)
+def kernel_cache() -> Finding:
+    """Where compiled kernels are kept, whether all are there, and what other versions left."""
+    jit = import_module("keyfold.kernels.jit")
+    directory: Path | None = jit.CACHE_DIRECTORY
+    if directory is None:
+        return Finding(
+            "kernel cache",
+            "in memory only: no private writable folder",
+            "each session compiles for half a minute; let KEYFOLD_CACHE_DIR name a folder that "
+            "this user alone may write",
+        )
+    is_filled = (directory / "complete").exists()
+    state = "filled" if is_filled else "not filled yet: python -m keyfold warmup"
+    others = [path for path in directory.parent.glob("kernels-*") if path != directory]
+    older = f"; {len(others)} folders beside it are other versions'" if others else ""
+    return Finding("kernel cache", f"{directory}, {state}{older}")

@@ -54,6 +54,20 @@ def test_the_same_package_elsewhere_loads_it_too(tmp_path: Path) -> None:
     assert run(PROGRAM, tmp_path / "cache", PYTHONPATH=str(copy.parent)) == ["1", place]
 
 
+def test_two_versions_share_a_root(tmp_path: Path) -> None:
+    """Another numba, and another keyfold: each has its folder, and none wipes the other's."""
+    copy = shutil.copytree(PACKAGE, tmp_path / "newer" / "keyfold", symlinks=True)
+    edited = copy / "kernels" / "groups.py"
+    edited.write_text(edited.read_text() + "\n# edited\n")
+    root, newer = tmp_path / "cache", {"PYTHONPATH": str(copy.parent)}
+    other_numba = "import numba\nnumba.__version__ = '0.1.2'\n" + PROGRAM
+    firsts = [run(PROGRAM, root), run(PROGRAM, root, **newer), run(other_numba, root)]
+    assert [hits for hits, _ in firsts] == ["0"] * 3
+    assert len({place for _, place in firsts}) == 3
+    again = [run(PROGRAM, root), run(PROGRAM, root, **newer), run(other_numba, root)]
+    assert again == [["1", place] for _, place in firsts]
+
+
 def test_nowhere_to_write_still_runs(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("no directory")

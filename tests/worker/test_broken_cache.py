@@ -1,0 +1,45 @@
+"""A fork server whose kernel cache is damaged: it starts, and rows come out right."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from keyfold.kernels import jit
+from tests.worker import tables
+from tests.worker.client import Server, server
+
+EACH = 40  # compiling takes a while: one file in so many is broken
+
+
+def rows_come_out(running: Server, folder: Path) -> None:
+    layout = tables.layout(folder)
+    worker = running.connect()
+    written = tables.write(worker, layout, [tables.rows(10, 5), tables.rows(0, 10)])
+    assert worker.ask("read", **tables.read_question(layout, written)) == {"ok": {}}
+    assert worker.rows().to_pydict() == {"id": list(range(15)), "value": list(range(0, 30, 2))}
+    running.leave()
+
+
+def test_files_cut_short_or_of_other_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert jit.CACHE_DIRECTORY is not None
+    jit.warm()
+    own = Path(shutil.copytree(jit.CACHE_DIRECTORY, tmp_path / jit.CACHE_DIRECTORY.name))
+    monkeypatch.setenv(jit.CACHE_VARIABLE, str(tmp_path))
+    warmed = {compiled.py_func.__name__ for compiled, _ in jit.declared()}
+    found = [*own.rglob("*.nbc"), *own.rglob("*.nbi")]
+    broken = sorted(file for file in found if file.name.split("-")[0].split(".")[-1] in warmed)[
+        ::EACH
+    ]
+    assert len(broken) > 3
+    for place, file in enumerate(broken):
+        file.write_bytes(file.read_bytes()[:40] if place % 2 else os.urandom(400))
+    sizes = {file: file.stat().st_size for file in broken}
+    with server() as running:
+        rows_come_out(running, tmp_path / "table")
+    assert not [
+        file for file, size in sizes.items() if file.exists() and file.stat().st_size == size
+    ]
+    with server() as running:
+        rows_come_out(running, tmp_path / "again")
