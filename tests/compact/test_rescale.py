@@ -219,7 +219,7 @@ def test_a_conflict_after_the_schema_takes_it_back(
     own = commit.rescale
 
     def late(*arguments: Any) -> int | None:
-        monkeypatch.setattr(commit, "check_count", lambda *_: None)  # it had looked just before
+        monkeypatch.setattr(commit, "check_meanwhile", lambda *_: None)  # it had looked just before
         append.commit()
         return own(*arguments)
 

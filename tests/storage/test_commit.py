@@ -2,8 +2,9 @@
 
 import json
 import multiprocessing
+import threading
 import time
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -317,3 +318,26 @@ def test_a_killed_job_leaves_a_sound_table(tmp_path: Path) -> None:
         appended = tables.message(found, sequence=10**9 + victims)
         append(found, appended)
         assert written(appended) <= names(found)
+
+
+def test_a_job_asked_twice_at_once_commits_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who lost sight of a commit asks again while it is under way."""
+    found = tables.table(tmp_path)
+    spec, message = tables.spec(found), tables.message(found)
+    publish, begun, may_go = LocalFiles.publish, threading.Event(), threading.Event()
+
+    def slow(files: LocalFiles, path: str, data: bytes) -> int:
+        begun.set()
+        assert may_go.wait(60)
+        return publish(files, path, data)
+
+    monkeypatch.setattr(LocalFiles, "publish", slow)
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(commit.append, found, spec, [message])
+        assert begun.wait(60)
+        second = pool.submit(commit.append, found, spec, [message])
+        may_go.set()
+        assert (first.result(60), second.result(60)) == (1, 1)
+    assert found.snapshots.latest_id() == 1

@@ -24,8 +24,8 @@ from keyfold.storage.conflicts import (
     Compaction,
     check_buckets,
     check_compaction,
-    check_count,
     check_levels,
+    check_meanwhile,
     check_rescaled,
     check_rewritten,
     is_tied,
@@ -179,7 +179,7 @@ def _plan(
     if change.buckets is not None:
         check_rescaled(table, change.buckets, change.rewrites, kept)
     elif not change.rewrites and change.compaction is None:
-        check_count(table, change.messages)
+        check_meanwhile(table, change.messages)
     if change.compaction is not None:
         check_compaction(table, change.compaction, live)
     check_buckets(table, change.messages, kept)

@@ -14,6 +14,7 @@ from typing import Any
 
 from keyfold.errors import ConflictError, CorruptDataError, TableError
 from keyfold.journey import MARKED_SUFFIX, CommitMessage, FileAtLevel, FileMeta, Merged
+from keyfold.layout import TableLayout
 from keyfold.options import KEEPING, parse
 from keyfold.storage.entries import LiveFile, Record, identifier, partition_values
 from keyfold.storage.schemas import Schemas
@@ -79,21 +80,64 @@ def check_buckets(
             )
 
 
-def check_count(table: Table, messages: Sequence[CommitMessage]) -> None:
-    """ConflictError where the table has another number of buckets now than when rows were put into
-    theirs.
+def check_meanwhile(table: Table, messages: Sequence[CommitMessage]) -> None:
+    """ConflictError where an ALTER TABLE or a rescale published since the job was planned says
+    otherwise of what its files go by.
     """
     schemas = Schemas(table.files, table.layout.location, table.layout.name)
-    newest = schemas.latest_id()
-    if newest is None or newest == table.layout.schema_id:
+    newest, planned = schemas.latest_id(), table.layout.schema_id
+    if newest is None or newest == planned or not messages:
         return
-    buckets = parse(table.schema(newest)).bucket
+    # Of a rescale and one back too: it merged records that the job's may come before.
+    for schema_id in range(planned + 1, newest + 1):
+        words = "has {} buckets by now" if schema_id == newest else "had {} buckets meanwhile"
+        _check_count(table, parse(table.schema(schema_id)).bucket, messages, words)
+    now = table.schema(newest)
+    changed = [what for what, fact in _facts(table.layout).items() if fact != _facts(now)[what]]
+    changed += _stricter(table.layout, now)
+    if any(_is_marked(file) for message in messages for file in message.files):
+        changed += _given_to_stored(table.layout, now)
+    if changed:
+        raise ConflictError(
+            f"commit to table {table.layout.name}: ALTER TABLE has changed {changed[0]} since the "
+            "job was planned; nothing has changed: run the job again"
+        )
+
+
+def _check_count(table: Table, buckets: int, messages: Sequence[CommitMessage], words: str) -> None:
     for message in messages:
         if message.total_buckets != buckets:
             raise ConflictError(
-                f"commit to table {table.layout.name}: it has {buckets} buckets by now, the job "
+                f"commit to table {table.layout.name}: it {words.format(buckets)}, the job "
                 f"wrote {message.total_buckets}; nothing has changed: run the job again"
             )
+
+
+def _facts(layout: TableLayout) -> Mapping[str, Any]:
+    """What stays once a table holds data, and what files written before were made by."""
+    options = parse(layout)
+    ids = {column.name: column.id for column in layout.columns}
+    return {
+        "the primary key": layout.primary_key,
+        "the partitioning": layout.partition_keys,
+        "bucket-key": options.bucket_key,
+        "merge-engine": options.merge_engine,
+        "sequence.field": [ids.get(name) for name in options.sequence_fields],
+        "sequence.field.sort-order": options.sequence_descending,
+        "sequence.snapshot-ordering": options.snapshot_ordering,
+        "rowkind.field": options.rowkind_field and ids.get(options.rowkind_field),
+    }
+
+
+def _stricter(planned: TableLayout, now: TableLayout) -> list[str]:
+    nullable = {column.id for column in planned.columns if column.type.nullable}
+    return [f"column {c.name}" for c in now.columns if c.id in nullable and not c.type.nullable]
+
+
+def _given_to_stored(planned: TableLayout, now: TableLayout) -> list[str]:
+    """Columns added with a DEFAULT: rows that name some columns only can't have it."""
+    known = {column.id for column in planned.columns}
+    return [f"column {c.name}" for c in now.columns if c.initial is not None and c.id not in known]
 
 
 def check_rescaled(

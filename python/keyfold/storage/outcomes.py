@@ -28,9 +28,11 @@ class Outcomes:
     def committing(self, table: Table, job: str) -> Iterator[int | None]:
         """Around the commit of a job: the snapshot that it has made already, None if there is none.
 
-        UnknownOutcomeError where there may be one, ConflictError for a job that was given up.
+        UnknownOutcomeError where there may be one, ConflictError for a job that was given up. Waits
+        for a commit of it that is under way, asked by who lost sight of it.
         """
         with self.changed:
+            self.changed.wait_for(lambda: job not in self.running)
             if job in self.given_up:
                 raise ConflictError(
                     f"commit to table {table.layout.name}: job {job} was aborted: run it again"
