@@ -7,13 +7,14 @@ prints one line of JSON, the scenario's answer.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,35 @@ def run(name: str, folder: Path, argument: str = "", extra: Mapping[str, str] | 
     lines = [line for line in done.stdout.splitlines() if line.startswith(ANSWER)]
     assert lines, f"{name} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}"
     return json.loads(lines[-1].removeprefix(ANSWER))
+
+
+@contextlib.contextmanager
+def running(name: str, folder: Path, argument: str = "") -> Iterator[tuple[Any, Any]]:
+    """A scenario that goes on after its answer: its process and the answer. Killed at the end."""
+    log = folder / f"{name}{argument}.log"
+    with (
+        log.open("w") as errors,
+        subprocess.Popen(
+            command(name, folder, argument),
+            cwd=TOP,
+            env=environment(),
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        ) as process,
+    ):
+        answer = None
+        try:
+            assert process.stdout is not None
+            lines = (line for line in process.stdout if line.startswith(ANSWER))
+            line = next(lines, None)
+            assert line is not None, log.read_text()
+            answer = json.loads(line.removeprefix(ANSWER))
+            yield process, answer
+        finally:
+            if answer is not None:
+                processes.kill(answer["jvm"])
+            process.kill()
 
 
 def jvm_of(spark: SparkSession) -> int:
@@ -329,4 +359,6 @@ SCENARIOS: dict[str, Callable[[Path, str], object]] = {
 }
 
 if __name__ == "__main__":
-    tell(SCENARIOS[sys.argv[1]](Path(sys.argv[2]), sys.argv[3]))
+    from integration import doomed
+
+    tell((SCENARIOS | doomed.SCENARIOS)[sys.argv[1]](Path(sys.argv[2]), sys.argv[3]))
