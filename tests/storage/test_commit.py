@@ -227,6 +227,25 @@ def test_a_failure_after_publishing_is_a_success(
     assert names(found) == written(message)
 
 
+def test_a_request_that_was_sent_twice_commits_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By something on the way to a store or a catalog's server: the second one comes too late."""
+    found = tables.table(tmp_path)
+    append(found, tables.message(found))
+    original = LocalFiles.publish
+
+    def twice(self: LocalFiles, path: str, data: bytes) -> int:
+        original(self, path, data)
+        return original(self, path, data)
+
+    monkeypatch.setattr(LocalFiles, "publish", twice)
+    message = tables.message(found)
+    assert append(found, message) == 2
+    assert found.snapshots.latest_id() == 2
+    assert written(message) <= names(found)
+
+
 def test_an_unknown_outcome_keeps_everything(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

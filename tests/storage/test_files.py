@@ -93,3 +93,20 @@ def test_a_table_is_read_through_another_file_system(tmp_path: Path) -> None:
         ours.drop_table(["default"], "t")
     with pytest.raises(NotSupportedError, match="no exclusive creation"):
         commit.append(read, tables.spec(read), [tables.message(read)])
+
+
+def test_a_link_that_was_asked_for_twice_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a network mount does where the first answer got lost."""
+    link = storage_files.os.link
+
+    def twice(source: str, target: str) -> None:
+        link(source, target)
+        link(source, target)
+
+    monkeypatch.setattr(storage_files.os, "link", twice)
+    path = str(tmp_path / "name")
+    assert LocalFiles().publish(path, b"ours")
+    assert not LocalFiles().publish(path, b"theirs")
+    assert Path(path).read_bytes() == b"ours"

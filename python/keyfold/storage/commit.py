@@ -335,7 +335,9 @@ def _publish(table: Table, snapshot: Any, job: str, location: str) -> bool:
     OUTCOMES.remember(job, None)
     snapshots = replace(table.snapshots, location=location)
     try:
-        is_published = snapshots.publish(snapshot)
+        # Whoever sends a request twice, or the last one of a dead process late, is told that
+        # another commit was first: it may be the job's own.
+        is_published = snapshots.publish(snapshot) or _happened(table, snapshots, snapshot)
     except OSError as error:
         is_published = _happened(table, snapshots, snapshot, error)
         if not is_published:
@@ -371,12 +373,15 @@ def _withdraw_ifreplaced_by(table: Table, snapshot: Any, job: str) -> None:
         raise
 
 
-def _happened(table: Table, snapshots: Snapshots, snapshot: Any, error: OSError) -> bool:
-    """Whether a publishing call that failed published all the same."""
+def _happened(
+    table: Table, snapshots: Snapshots, snapshot: Any, error: OSError | None = None
+) -> bool:
+    """Whether a publishing call that failed, or said no, published all the same."""
+    failed = "another commit has its number" if error is None else f"{error}"
     try:
         found = snapshots.find(snapshot.id)
     except Exception as unreadable:
-        raise _unknown(table, snapshot, f"{error}", f"{unreadable}") from error
+        raise _unknown(table, snapshot, failed, f"{unreadable}") from error or unreadable
     if found is None and isinstance(error, UnsettledError):
-        raise _unknown(table, snapshot, f"{error}", "it is not there yet") from error
+        raise _unknown(table, snapshot, failed, "it is not there yet") from error
     return found is not None and found.commit_user == snapshot.commit_user

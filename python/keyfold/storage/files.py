@@ -149,11 +149,12 @@ class LocalFiles:
         with _temporary(path, data) as temporary:
             try:
                 os.link(temporary, path)
-            except FileExistsError:
-                return 0
-            except OSError:
-                # On a network mount the link may have been made although its answer got lost.
+            except OSError as error:
+                # On a network mount the link may have been made although its answer got lost, or
+                # was asked for twice, and the second time there it was.
                 if Path(temporary).stat().st_nlink == 1:
+                    if isinstance(error, FileExistsError):
+                        return 0
                     raise
             linked = Path(temporary).stat().st_ctime_ns
         _sync_folder(path)
