@@ -118,6 +118,8 @@ def test_partitions(spark: SparkSession, tmp_path: Path) -> None:
     second = spark.createDataFrame([(3, "c", 2)], columns)
     save(second, path, "overwrite", "p", partitionOverwriteMode="dynamic")
     assert load(spark, path) == [(1, "a", 1), (3, "c", 2)]
+    with pytest.raises(PySparkException, match="expected static or dynamic, found 'dynamc'"):
+        save(second, path, "overwrite", partitionOverwriteMode="dynamc")
     save(second, path, "overwrite")
     assert load(spark, path) == [(3, "c", 2)]
     with pytest.raises(PySparkException, match=r"has partitioning \(p\), and the write says"):
@@ -193,6 +195,12 @@ def test_what_is_no_table_is_left_alone(spark: SparkSession, tmp_path: Path) -> 
     with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
         load(spark, tmp_path)
     assert (tmp_path / "letter.txt").read_text() == "dear"
+
+
+def test_the_newest_rows_alone_are_read(spark: SparkSession, stock: Path) -> None:
+    for name in ("versionAsOf", "scan.snapshot-id"):
+        with pytest.raises(PySparkException, match=f"option (?i:{name}) .*the newest snapshot"):
+            spark.read.format("keyfold").option(name, "1").load(str(stock)).collect()
 
 
 def test_schemas_are_the_tables_own(spark: SparkSession, stock: Path) -> None:

@@ -236,6 +236,17 @@ def test_overwrite_of_a_frame(spark: SparkSession, days: str) -> None:
     assert ids(spark, days) == [9]
 
 
+def test_the_writers_option_overwrites_partitions(spark: SparkSession, days: str) -> None:
+    frame = spark.sql("SELECT 9 AS id, DATE '2024-01-02' AS day, 'y/z' AS kind, 'new' AS v")
+    writer = frame.write.mode("overwrite")
+    with pytest.raises(AnalysisException, match="expected static or dynamic, found 'dyn'"):
+        writer.option("partitionOverwriteMode", "dyn").insertInto(days)
+    writer.option("partitionOverwriteMode", "dynamic").insertInto(days)
+    assert ids(spark, days) == [1, 2, 3, 9]
+    writer.option("partitionOverwriteMode", "static").insertInto(days)
+    assert ids(spark, days) == [9]
+
+
 @pytest.mark.parametrize(
     ("condition", "reason"),
     [

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from keyfold.errors import TableError
+from keyfold.errors import NotSupportedError, TableError
 from keyfold.read import reader
+from keyfold.read.planner import plan
 from keyfold.read.predicates import columns_of
 from keyfold.storage.table import Table
 from tests.read import harness
@@ -181,6 +182,17 @@ def test_no_columns_still_count_rows(tmp_path: Path) -> None:
 def test_an_empty_table_has_no_splits(tmp_path: Path) -> None:
     _, splits, report = harness.planned(tables.table(tmp_path))
     assert (splits, report.rows, report.snapshot) == ([], 0, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("scan.snapshot-id", "1"), ("versionAsOf", "1"), ("scan.mode", "from-snapshot")],
+)
+def test_older_rows_are_not_asked_for(tmp_path: Path, name: str, value: str) -> None:
+    found = tables.table(tmp_path)
+    with pytest.raises(NotSupportedError, match=rf"option {name} = '{value}' .*newest snapshot"):
+        plan(found, ["k"], [], None, {name: value})
+    plan(found, ["k"], [], None, {"scan.mode": "latest-full"})
 
 
 def test_read_optimized_is_true_or_false(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from keyfold.read.prune import Pruning, pruning
 from keyfold.read.sections import KeyedFile, sections
 from keyfold.read.splits import KeyedSection, Place, Splitting, Task, task_size, tasks
 from keyfold.storage.entries import LiveFile
+from keyfold.storage.support import check_asked
 from keyfold.storage.table import Table
 
 READ_OPTIMIZED = "read-optimized"
@@ -58,6 +59,7 @@ def plan(
     highest level, as Paimon's `t$ro` does: nothing to merge, as old as the last full compaction.
     """
     layout = table.layout
+    check_asked(layout, options)
     overridden = {name: options[name] for name in _OPTIONS if name in options}
     settings = parse(replace(layout, options={**layout.options, **overridden}))
     check_condition(layout, enforced)

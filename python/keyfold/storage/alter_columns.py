@@ -42,6 +42,7 @@ def change_column(schema: StoredSchema, change: Change, stored: Stored) -> Store
     except KeyfoldError as error:
         text = str(error).removeprefix(f"table {schema.layout.name}: ")
         text = text.removeprefix(f"table {schema.layout.name}, ")
+        text = text.removeprefix(f"column {path[-1]}: ")
         words = f"ALTER TABLE {schema.layout.name}, column {sql_name(*path)}: {text}"
         raise type(error)(words) from None
 

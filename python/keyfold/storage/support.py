@@ -41,6 +41,7 @@ _NEVER_READ = (
     "scan.version",
     "scan.watermark",
 )
+_TRAVEL = ("versionasof", "timestampasof")
 _LATEST = ("default", "latest", "latest-full", "full")
 _WRITE = {
     "changelog-producer": "none",
@@ -70,6 +71,17 @@ def check_readable(layout: TableLayout) -> None:
     mode = layout.options.get("scan.mode", "default")
     if mode.lower() not in _LATEST:
         raise _refused(layout, "scan.mode", mode, "read", " or ".join(_LATEST))
+
+
+def check_asked(layout: TableLayout, options: Mapping[str, str]) -> None:
+    """NotSupportedError naming an option of a reader that asks for other rows than the newest."""
+    for name, text in options.items():
+        low = name.lower()
+        if low in (*_NEVER_READ, *_TRAVEL) or (low == "scan.mode" and text.lower() not in _LATEST):
+            raise NotSupportedError(
+                f"reading table {layout.name}: option {name} = '{text}' is not supported: the "
+                "newest snapshot is read"
+            )
 
 
 def check_writable(layout: TableLayout) -> None:

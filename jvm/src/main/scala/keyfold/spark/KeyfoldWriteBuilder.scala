@@ -22,7 +22,11 @@ final case class KeyfoldWriteBuilder(table: KeyfoldTable, info: LogicalWriteInfo
   override def overwrite(predicates: Array[Predicate]): WriteBuilder =
     copy(mode = WriteMode.Overwrite(predicates.toSeq))
 
-  override def truncate(): WriteBuilder = copy(mode = WriteMode.Overwrite(Nil))
+  override def truncate(): WriteBuilder = {
+    val isDynamic = WriteMode.isDynamic(table.name(), info.options).contains(true)
+    val isPartitioned = table.description.partitioning.nonEmpty
+    copy(mode = if (isDynamic && isPartitioned) WriteMode.OverwriteDynamic else WriteMode.Overwrite(Nil))
+  }
 
   override def overwriteDynamicPartitions(): WriteBuilder = copy(mode = WriteMode.OverwriteDynamic)
 

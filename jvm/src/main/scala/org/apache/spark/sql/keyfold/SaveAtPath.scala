@@ -4,7 +4,7 @@ import java.util.Locale
 
 import scala.jdk.CollectionConverters._
 
-import keyfold.spark.{KeyfoldException, KeyfoldSource, KeyfoldTable, TableAtPath, TargetColumns}
+import keyfold.spark.{KeyfoldException, KeyfoldSource, KeyfoldTable, TableAtPath, TargetColumns, WriteMode}
 import org.apache.spark.sql.{DataFrame, SaveMode, SparkSession}
 import org.apache.spark.sql.catalyst.analysis.{NoSuchTableException, ResolvedIdentifier, TableAlreadyExistsException}
 import org.apache.spark.sql.catalyst.expressions.Literal
@@ -25,7 +25,7 @@ object SaveAtPath {
     new SaveAtPath(session, mode, parameters, data).run()
 
   private val NoOptions = Set(TableAtPath.Path, DataSourceUtils.PARTITIONING_COLUMNS_KEY,
-    DataSourceUtils.PARTITION_OVERWRITE_MODE.toLowerCase(Locale.ROOT))
+    WriteMode.PartitionOverwriteMode.toLowerCase(Locale.ROOT))
   private val Clustering = "__clustering_columns"
 }
 
@@ -90,9 +90,9 @@ private final class SaveAtPath(session: SparkSession, mode: SaveMode, parameters
 
   /** As Spark's own files do: the option goes before the setting. */
   private def isDynamic(table: KeyfoldTable): Boolean = {
-    val asked = Option(options.get(DataSourceUtils.PARTITION_OVERWRITE_MODE)).map(_.toUpperCase(Locale.ROOT))
-    val wanted = asked.getOrElse(session.sessionState.conf.partitionOverwriteMode.toString)
-    table.description.partitioning.nonEmpty && wanted == PartitionOverwriteMode.DYNAMIC.toString
+    val isWanted = WriteMode.isDynamic(table.name(), options)
+      .getOrElse(session.sessionState.conf.partitionOverwriteMode == PartitionOverwriteMode.DYNAMIC)
+    isWanted && table.description.partitioning.nonEmpty
   }
 
   private def createAs(ifNotExists: Boolean): LogicalPlan = {
