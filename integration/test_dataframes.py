@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from pyspark.errors import PySparkException
@@ -133,3 +134,34 @@ def test_a_query_reads_on_while_its_table_is_replaced(spark: SparkSession, table
     rows(spark, (7, "new")).writeTo(table).tableProperty("primary-key", "id").createOrReplace()
     assert sorted(row.id for row in (first, *found)) == list(range(1000))
     assert [tuple(row) for row in spark.table(table).collect()] == [(7, "new")]
+
+
+def test_deletes_of_a_cached_table(spark: SparkSession, table: str) -> None:
+    rows(spark, (1, "a"), (2, "b"), (3, "c")).writeTo(table).append()
+    cached = spark.table(table).cache()
+    assert cached.count() == 3
+    spark.sql(f"DELETE FROM {table} WHERE id = 2")
+    assert spark.table(table).count() == 2
+    assert spark.table(table).cache().where("id = 1").count() == 1
+    spark.sql(f"DELETE FROM {table} WHERE ID > 0")
+    assert spark.table(table).collect() == []
+    spark.catalog.uncacheTable(table)
+
+
+def test_a_stream_is_written_by_its_batches(
+    spark: SparkSession, fresh_name: FreshName, tmp_path: Path
+) -> None:
+    name, source = fresh_name(), tmp_path / "in"
+    spark.sql(
+        f"CREATE TABLE {name} (id INT, n BIGINT, PRIMARY KEY (id) NOT ENFORCED) TBLPROPERTIES "
+        "('merge-engine' = 'aggregation', 'fields.n.aggregate-function' = 'sum')"
+    )
+    source.mkdir()
+    (source / "log.json").write_text('{"id": 1, "n": 5}\n{"id": 1, "n": 2}\n{"id": 2, "n": 1}\n')
+    stream = spark.readStream.schema("id INT, n BIGINT").json(str(source)).writeStream
+    stream = stream.option("checkpointLocation", str(tmp_path / "at")).trigger(availableNow=True)
+    query = stream.foreachBatch(lambda batch, _: batch.writeTo(name).append()).start()
+    assert query.awaitTermination(120)
+    assert pairs(spark, name, "id, n") == [(1, 7), (2, 1)]
+    with pytest.raises(PySparkException, match="support streaming write"):
+        stream.toTable(name)

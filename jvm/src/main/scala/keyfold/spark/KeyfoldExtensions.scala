@@ -1,7 +1,7 @@
 package keyfold.spark
 
 import org.apache.spark.sql.SparkSessionExtensions
-import org.apache.spark.sql.keyfold.{ColumnsOfFrame, ColumnsOfInsert, DescribeHealth, DescribeOurs}
+import org.apache.spark.sql.keyfold.{ColumnsOfFrame, ColumnsOfInsert, DeletesOfCached, DescribeHealth, DescribeOurs}
 import org.apache.spark.sql.keyfold.{DialectParser, DropsOfPartitions, MissingTables, OptionsOfSaved}
 import org.apache.spark.sql.keyfold.{OrdinalStrategy, OverwriteConditions, PartitionsInFull, RowLevelCommands}
 import org.apache.spark.sql.keyfold.{SessionCatalogTables, TablesAtPaths, UnqualifiedFunctions}
@@ -21,6 +21,7 @@ final class KeyfoldExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectResolutionRule(_ => OverwriteConditions)
     extensions.injectPlannerStrategy(_ => OrdinalStrategy)
     extensions.injectPlannerStrategy(_ => DescribeHealth)
+    extensions.injectPlannerStrategy(_ => DeletesOfCached)
     extensions.injectCheckRule(_ => RowLevelCommands)
     extensions.injectCheckRule(_ => SessionCatalogTables)
     extensions.injectHintResolutionRule(DescribeOurs(_))

@@ -2,7 +2,7 @@ package org.apache.spark.sql.keyfold
 
 import keyfold.spark.{KeyfoldException, KeyfoldTable}
 import org.apache.spark.sql.catalyst.analysis.EliminateSubqueryAliases
-import org.apache.spark.sql.catalyst.expressions.SubqueryExpression
+import org.apache.spark.sql.catalyst.expressions.{AttributeSet, SubqueryExpression}
 import org.apache.spark.sql.catalyst.plans.logical.{DeleteFromTable, LogicalPlan, MergeIntoTable, UpdateTable}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 
@@ -23,9 +23,10 @@ object RowLevelCommands extends (LogicalPlan => Unit) {
     */
   private def isByKey(command: DeleteFromTable): Boolean =
     EliminateSubqueryAliases(command.table) match {
-      case DataSourceV2Relation(table: KeyfoldTable, _, _, _, _, _) =>
+      case DataSourceV2Relation(table: KeyfoldTable, output, _, _, _, _) =>
+        val key = AttributeSet(output.filter(column => table.description.primaryKey.contains(column.name)))
         command.condition.deterministic && !SubqueryExpression.hasSubquery(command.condition) &&
-          command.condition.references.forall(column => table.description.primaryKey.contains(column.name))
+        command.condition.references.subsetOf(key)
       case _ => false
     }
 
