@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -87,23 +85,11 @@ def test_nothing_outlives_a_program_that_just_ends(tmp_path: Path) -> None:
 
 
 def test_nothing_outlives_a_killed_jvm(tmp_path: Path) -> None:
-    with subprocess.Popen(
-        scenarios.command("linger", tmp_path, "wait"),
-        cwd=scenarios.TOP,
-        env=scenarios.environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    ) as process:
-        assert process.stdout is not None
-        line = next(line for line in process.stdout if line.startswith(scenarios.ANSWER))
-        answer = json.loads(line.removeprefix(scenarios.ANSWER))
+    with scenarios.running("linger", tmp_path, "wait") as (_, answer):
         assert len(processes.alive(answer["workers"])) >= 2
         processes.kill(answer["jvm"])
-        gone = processes.wait_until(lambda: not processes.alive(answer["workers"]))
-        process.kill()
-    assert gone
-    assert processes.wait_until(lambda: not Path(answer["directory"]).exists())
+        assert processes.wait_until(lambda: not processes.alive(answer["workers"]), 60)
+    assert processes.wait_until(lambda: not Path(answer["directory"]).exists(), 60)
 
 
 def test_workers_spill_where_spark_does(spark: SparkSession, folder: Path) -> None:
