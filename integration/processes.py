@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -92,9 +93,9 @@ def wait_until(true: Callable[[], object], seconds: float = 15.0) -> bool:
     return True
 
 
-def kill(pid: int) -> None:
-    """SIGKILL to one process, which may be gone already."""
+def kill(pid: int, with_signal: int = signal.SIGKILL) -> None:
+    """A signal to one process, which may be gone already."""
     try:
-        os.kill(pid, 9)
+        os.kill(pid, with_signal)
     except ProcessLookupError:
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -70,12 +71,21 @@ def test_a_cancelled_call_says_so_and_leaves_the_table(
         except Exception as error:  # the test reads it
             told.append(str(error))
 
+    def held() -> set[int]:
+        """Workers of the call, which do no more: it can't end before it is cancelled."""
+        found = scenarios.children_of(spark) - permanent
+        for pid in found:
+            processes.kill(pid, signal.SIGSTOP)
+        return found
+
     job = threading.Thread(target=call, daemon=True)
     job.start()
-    assert processes.wait_until(lambda: scenarios.children_of(spark) - permanent, 30)
+    assert processes.wait_until(held, 60)
     spark.sparkContext.cancelJobGroup("stopped")
-    job.join(30)
+    job.join(60)
+    assert not job.is_alive()
     assert "cancel" in told[0].lower()
+    assert processes.wait_until(lambda: not scenarios.children_of(spark) - permanent, 60)
     assert levels(warehouse, name) == {0: 4}
     assert spark.sql(f"SELECT count(*) FROM {name}").first()[0] == 400_000
 
