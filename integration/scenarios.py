@@ -136,14 +136,13 @@ def start_job(spark: SparkSession, table: str) -> tuple[Job, set[int]]:
 
 
 def only_permanent(spark: SparkSession, table: str) -> set[int]:
-    """End the pooled workers, so that a job's are new; the fork server and the driver's stay."""
-    spark.sql("SHOW NAMESPACES IN keyfold").collect()
+    """End all but the fork server, so that a job's workers are new; it and a new driver's process."""
     server = processes.children(jvm_of(spark)) & children_of(spark)
-    driver = min(pid for pid in children_of(spark) - server)
-    for pid in children_of(spark) - server - {driver}:
+    for pid in children_of(spark) - server:
         processes.kill(pid)
-    processes.wait_until(lambda: children_of(spark) == server | {driver})
-    return server | {driver}
+    assert processes.wait_until(lambda: children_of(spark) == server, 60)
+    spark.sql("SHOW NAMESPACES IN keyfold").collect()
+    return children_of(spark)
 
 
 def killed(spark: SparkSession, table: str) -> dict[str, Any]:
