@@ -136,7 +136,7 @@ def start_job(spark: SparkSession, table: str) -> tuple[Job, set[int]]:
 
 
 def only_permanent(spark: SparkSession, table: str) -> set[int]:
-    """End all but the fork server, so that a job's workers are new; it and a new driver's process."""
+    """End all but the fork server, so that a job's workers are new; it and the new driver."""
     server = processes.children(jvm_of(spark)) & children_of(spark)
     for pid in children_of(spark) - server:
         processes.kill(pid)
