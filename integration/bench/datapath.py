@@ -1,4 +1,4 @@
-"""Data files alone, without Spark, one core: `python integration/bench/datapath.py [rows]`.
+"""Data files alone, without Spark, one core: `python -m integration.bench.datapath [rows]`.
 
 A task's write (conform, hash, fold, Parquet), the raw read of one run and the merge of four fully
 overlapping ones, on the columns of the design's speed section. Rows a second of processor time, the

@@ -1,4 +1,4 @@
-"""Merging and folding alone, in memory, one core: `python integration/bench/kernels.py [rows]`.
+"""Merging and folding alone, in memory, one core: `python -m integration.bench.kernels [rows]`.
 
 Four fully overlapping runs with random keys, on the columns of the design's speed section. Figures
 are input rows a second, the best of five, kernels compiled.
