@@ -3,6 +3,7 @@ written on top of it or removed because of it, and what does not need it works.
 """
 
 import os
+import random
 import re
 import time
 from pathlib import Path
@@ -82,7 +83,12 @@ def test_a_wrong_bit_is_an_error_of_ours_or_changes_nothing(folder: str, kind: s
     assert outcome.refused or kind == "data file"
 
 
-def test_a_wrong_bit_in_a_page_is_never_a_wrong_row(folder: str) -> None:
+@pytest.mark.parametrize("codec", ["zstd", "none"])
+def test_a_wrong_bit_in_a_page_is_never_a_wrong_row(tmp_path: Path, codec: str) -> None:
+    """Where no codec meets the wrong bit, only the page's checksum knows."""
+    folder, draw = str(tmp_path), random.Random(SEED)
+    tables.table(tmp_path, tables.new_table(bucket="1", file__compression=codec))
+    jobs.written(folder, [{"k": k, "v": draw.getrandbits(62)} for k in range(ROWS)])
     size = damaged.path_of(jobs.table_of(folder), "data file").stat().st_size
     outcome = flip(folder, "data file", drawn(SEED, size // 2, FLIPS))  # pages come first
     assert outcome.others == 0
