@@ -9,26 +9,13 @@ import pytest
 
 from keyfold.errors import ConflictError, KeyfoldError, SnapshotExpiredError
 from tests.concurrency import jobs
+from tests.concurrency.conftest import ADDED, NEW, OLD, rows
 from tests.concurrency.jobs import Write
 from tests.concurrency.processes import elsewhere, meanwhile
-from tests.concurrency.test_pairs import ADDED, NEW, OLD
 from tests.storage import tables
 
 LINK, RENAME = "os.link", "os.rename"
 OTHER = {"change": "add_column", "name": ["x"], "type": "long"}
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> str:
-    """A warehouse with a table of one bucket: two runs of the same two keys."""
-    tables.table(tmp_path, tables.new_table(bucket="1"))
-    jobs.written(str(tmp_path), [{"k": 1, "v": 1}, {"k": 2, "v": 2}])
-    jobs.written(str(tmp_path), OLD)
-    return str(tmp_path)
-
-
-def rows(folder: str) -> dict[int, Any]:
-    return jobs.rows_of(jobs.table_of(folder))
 
 
 def test_append_during_delete(folder: str) -> None:

@@ -6,34 +6,18 @@ docs/concurrency.md is the table of these cases.
 
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from keyfold.errors import ConflictError, SnapshotExpiredError
 from tests.concurrency import jobs
+from tests.concurrency.conftest import ADDED, NEW, rows
 from tests.concurrency.jobs import Compact, Rescale, Write
 from tests.concurrency.processes import elsewhere
 from tests.read import harness
 from tests.storage import tables
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "concurrency.md"
-OLD = [{"k": 1, "v": 10}, {"k": 2, "v": 20}]
-NEW = [{"k": 2, "v": 200}, {"k": 3, "v": 300}]
-ADDED = {"change": "add_column", "name": ["w"], "type": "long"}
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> str:
-    """A warehouse with a table of one bucket: two runs of the same two keys."""
-    tables.table(tmp_path, tables.new_table(bucket="1"))
-    jobs.written(str(tmp_path), [{"k": 1, "v": 1}, {"k": 2, "v": 2}])
-    jobs.written(str(tmp_path), OLD)
-    return str(tmp_path)
-
-
-def rows(folder: str) -> dict[int, Any]:
-    return jobs.rows_of(jobs.table_of(folder))
 
 
 # ---- writers ----
