@@ -89,6 +89,7 @@ def test_files_and_folders(files: ObjectFiles) -> None:
 def test_published_once_and_replaced(files: ObjectFiles) -> None:
     path = f"{files.root}/name"
     assert files.publish(path, b"one")
+    assert not files.publish(path, b"one")
     assert not files.publish(path, b"two")
     before = files.stamp(path)
     files.replace(path, b"three")

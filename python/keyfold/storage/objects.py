@@ -6,6 +6,7 @@ made when it is first asked, by the process that asks: never before a fork.
 
 import contextlib
 import time
+import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -19,6 +20,7 @@ from keyfold import stores
 from keyfold.errors import TableError
 from keyfold.storage.files import Entry, UnsettledError
 
+_MARK = "keyfold-put"  # metadata of an object: which put made it
 _ATTEMPTS = 4
 _PAUSE = 0.2
 _RETRIES: Any = {"max_retries": 5, "retry_timeout": timedelta(seconds=60)}
@@ -95,19 +97,22 @@ class ObjectFiles:
         return time.time_ns() if found is None else _modified(found)
 
     def _created(self, path: str, data: bytes) -> bool:
-        """Whether the file is there and ours. A put that was not answered is sent again, and what
-        it then finds is compared: of two puts of one content one is enough.
+        """Whether the file is there and ours. A put that was not answered is sent again (by the
+        client too), so what it then finds may be its own. A mark tells: contents may be equal, as
+        those of two schemas made in one millisecond are.
         """
         lost: BaseError | None = None
+        mark = uuid.uuid4().hex
+        ours: Any = {_MARK: mark}
         for attempt in range(_ATTEMPTS):
             if attempt:
                 time.sleep(_PAUSE * 2**attempt)
             try:
-                self._client.put(stores.key_of(path), data, mode="create", use_multipart=False)
+                self._client.put(
+                    stores.key_of(path), data, attributes=ours, mode="create", use_multipart=False
+                )
             except AlreadyExistsError:
-                with contextlib.suppress(FileNotFoundError):  # removed since, so not ours
-                    return self.read(path) == data
-                return False
+                return self._mark(path) == mark
             except FileNotFoundError:
                 raise self._no_bucket() from None
             except BaseError as error:
@@ -119,6 +124,13 @@ class ObjectFiles:
         assert lost is not None
         told = self._failed("publishing", path, lost)
         raise UnsettledError(f"{told}; it may still arrive") from None
+
+    def _mark(self, path: str) -> str | None:
+        with contextlib.suppress(FileNotFoundError):
+            found: Any = self._asked("reading", path, lambda key: self._client.get(key).attributes)
+            mark: str | None = found.get(_MARK)
+            return mark
+        return None
 
     def entries(self, path: str) -> list[Entry]:
         files, found = self._listed(path)
