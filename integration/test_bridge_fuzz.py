@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import random
-
 from integration import bridge_fuzz
 
 INPUTS = 3_000
 
 
-def test_damaged_answers_are_refused() -> None:
+def test_damaged_answers_are_refused(seed: int) -> None:
     """Reproduced by `python -m integration.bridge_fuzz --seed … --first … --inputs 1`."""
-    seed = random.SystemRandom().randrange(1 << 32)
     said = bridge_fuzz.run(INPUTS, seed, timeout=300)
     assert "FINDING" not in said, said
     counts = dict(reversed(line.split(" ", 1)) for line in said.splitlines() if line[:1].isdigit())

@@ -66,14 +66,12 @@ def orphans(spark: SparkSession, more: str) -> Row:
 
 
 def test_writers_of_two_jvms_and_of_python_killed_at_random(
-    spark: SparkSession, tmp_path: Path
+    spark: SparkSession, tmp_path: Path, seed: int
 ) -> None:
     """Twenty: four threads in this session's JVM, four in another that is killed at the end,
     twelve processes of Python; workers of both JVMs are killed meanwhile, and the processes.
     KEYFOLD_STRESS_SECONDS makes it longer.
     """
-    seed = int(os.environ.get("KEYFOLD_TEST_SEED", random.SystemRandom().randrange(1 << 32)))
-    print(f"KEYFOLD_TEST_SEED={seed}")
     found, folder, draw = test_killed.made(tmp_path), str(tmp_path), random.Random(seed)
     test_killed.warm(folder)
     crew, done, threads = Crew(folder), threading.Event(), []

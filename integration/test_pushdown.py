@@ -44,9 +44,9 @@ def literal(value: Any) -> str:
 
 
 @pytest.fixture(scope="module", params=[0, 1, 2])
-def tables(spark: SparkSession, request: pytest.FixtureRequest, pytestconfig: Any) -> str:
+def tables(spark: SparkSession, request: pytest.FixtureRequest, seed: int) -> str:
     """A table of ours after random upserts and deletes; `plain` is the same in Spark's own."""
-    draw = random.Random(f"{pytestconfig.option.hypothesis_seed} {request.param}")
+    draw = random.Random(f"{seed} {request.param}")
     name = f"keyfold.it.pushed{request.param}"
     spark.sql(
         f"CREATE TABLE {name} ({COLUMNS}, PRIMARY KEY (p, id) NOT ENFORCED) PARTITIONED BY (p) "

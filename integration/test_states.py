@@ -22,8 +22,8 @@ AGGREGATES = (("hll_sketch_agg", "h"), ("theta_sketch_agg", "t"))
 
 
 @pytest.fixture(scope="module")
-def random(pytestconfig: pytest.Config) -> Random:
-    return Random(pytestconfig.option.hypothesis_seed)
+def random(seed: int) -> Random:
+    return Random(seed)
 
 
 def numbers(random: Random, bits: int) -> BitMap64:

@@ -15,7 +15,8 @@ def test_the_aggregate_that_is_added_works(tmp_path: Path) -> None:
     """In a copy of the checkout, by the command that the page names."""
     for name in ("python", "tests"):
         shutil.copytree(TOP / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(TOP / "pyproject.toml", tmp_path)
+    for name in ("conftest.py", "pyproject.toml"):
+        shutil.copy(TOP / name, tmp_path)
     example = EXAMPLE.search((TOP / "CONTRIBUTING.md").read_text())
     assert example is not None
     (tmp_path / "python/keyfold/aggregates/longest.py").write_text(example[1])

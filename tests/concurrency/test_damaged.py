@@ -20,7 +20,6 @@ from tests.storage import damaged, tables
 from tests.storage.damaged import KINDS
 
 ROWS = 400
-SEED = int(os.environ.get("KEYFOLD_TEST_SEED", "6"))
 FLIPS = int(os.environ.get("KEYFOLD_FLIPS", "60"))
 NEW = [{"k": 1, "v": 7, "s": "new"}]
 METADATA = [kind for kind in KINDS if kind not in ("data file", "schema")]
@@ -75,22 +74,24 @@ def test_a_missing_file_is_named(folder: str, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_wrong_bit_is_an_error_of_ours_or_changes_nothing(folder: str, kind: str) -> None:
+def test_a_wrong_bit_is_an_error_of_ours_or_changes_nothing(
+    folder: str, kind: str, seed: int
+) -> None:
     size = damaged.path_of(jobs.table_of(folder), kind).stat().st_size
-    outcome = flip(folder, kind, drawn(SEED, size, FLIPS))
+    outcome = flip(folder, kind, drawn(seed, size, FLIPS))
     # Manifests have no checksum that would tell a wrong number in them.
     assert outcome.others == 0 or kind in METADATA
     assert outcome.refused or kind == "data file"
 
 
 @pytest.mark.parametrize("codec", ["zstd", "none"])
-def test_a_wrong_bit_in_a_page_is_never_a_wrong_row(tmp_path: Path, codec: str) -> None:
+def test_a_wrong_bit_in_a_page_is_never_a_wrong_row(tmp_path: Path, codec: str, seed: int) -> None:
     """Where no codec meets the wrong bit, only the page's checksum knows."""
-    folder, draw = str(tmp_path), random.Random(SEED)
+    folder, draw = str(tmp_path), random.Random(seed)
     tables.table(tmp_path, tables.new_table(bucket="1", file__compression=codec))
     jobs.written(folder, [{"k": k, "v": draw.getrandbits(62)} for k in range(ROWS)])
     size = damaged.path_of(jobs.table_of(folder), "data file").stat().st_size
-    outcome = flip(folder, "data file", drawn(SEED, size // 2, FLIPS))  # pages come first
+    outcome = flip(folder, "data file", drawn(seed, size // 2, FLIPS))  # pages come first
     assert outcome.others == 0
     assert outcome.refused.keys() == {"CorruptDataError"}
 

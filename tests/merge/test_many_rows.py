@@ -20,8 +20,8 @@ ENGINES = {
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("keys", [1, 1 << 30])
-def test_merging_is_the_definition(engine: str, keys: int, request: pytest.FixtureRequest) -> None:
-    random = Random(request.config.option.hypothesis_seed)
+def test_merging_is_the_definition(engine: str, keys: int, seed: int) -> None:
+    random = Random(seed)
     table = layout(COLUMNS, ["k"], {"merge-engine": engine, **ENGINES[engine]})
     merge, runs, all_rows = plan(table, list(COLUMNS)), [], []
     for number in range(RUNS):

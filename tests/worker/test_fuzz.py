@@ -25,7 +25,7 @@ def running() -> Iterator[Server]:
         yield started
 
 
-def test_damaged_conversations_are_refused(pytestconfig: pytest.Config, seed: int) -> None:
+def test_damaged_conversations_are_refused(seed: int) -> None:
     """Reproduced by `python -m tests.worker.fuzz --seed … --first … --inputs 1`."""
     found = fuzz.process(seed, range(INPUTS))
     assert found.findings == []

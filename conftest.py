@@ -1,4 +1,4 @@
-"""What every test session shares: hypothesis profiles, and a seed that is printed."""
+"""What every test session shares: hypothesis profiles, and the one seed of all that tests draw."""
 
 import os
 import random
@@ -11,12 +11,14 @@ settings.register_profile("ci", deadline=None, print_blob=True, suppress_health_
 settings.register_profile("thorough", settings.get_profile("ci"), max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
+FIXED = 6  # the same tests draw the same: who looks for more sets KEYFOLD_TEST_SEED
 SEED = pytest.StashKey[int]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """One seed for hypothesis and for `seed`: KEYFOLD_TEST_SEED, or a new one."""
-    seed = int(os.environ.get("KEYFOLD_TEST_SEED", random.SystemRandom().randrange(1 << 32)))
+    """One seed for hypothesis and for `seed`: FIXED, or KEYFOLD_TEST_SEED, a number or `random`."""
+    asked = os.environ.get("KEYFOLD_TEST_SEED", str(FIXED))
+    seed = random.SystemRandom().randrange(1 << 32) if asked == "random" else int(asked)
     config.stash[SEED] = seed
     if config.getoption("hypothesis_seed", None) is None:
         config.option.hypothesis_seed = str(seed)
@@ -27,7 +29,7 @@ def pytest_report_header(config: pytest.Config) -> str:
     return f"seed: KEYFOLD_TEST_SEED={config.stash[SEED]}"
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def seed(pytestconfig: pytest.Config) -> int:
     """The session's seed, for numpy's or random's generators."""
     return pytestconfig.stash[SEED]
