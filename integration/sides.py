@@ -35,8 +35,8 @@ from keyfold.merge.kinds import NAMES
 from keyfold.merge.plan import check
 from keyfold.read.planner import plan
 from keyfold.read.reader import read
-from keyfold.storage.catalog import open_catalog
-from keyfold.storage.definition import NewTable
+from keyfold.storage.catalogs.catalog import open_catalog
+from keyfold.storage.schema.definition import NewTable
 from keyfold.storage.table import Table
 from keyfold.testing.definitions import Record
 from keyfold.worker import commit as driver

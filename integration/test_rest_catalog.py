@@ -23,7 +23,7 @@ from keyfold.errors import (
     TableError,
     TableExistsError,
 )
-from keyfold.storage import rescale
+from keyfold.storage.commits import rescale
 from tests.concurrency.jobs import rows_of
 from tests.concurrency.processes import CONTEXT
 from tests.storage import tables

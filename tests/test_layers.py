@@ -23,6 +23,16 @@ ROWS = (
     ("kernels",),
 )
 RANK = {layer: row for row, layers in enumerate(ROWS) for layer in layers}
+# The same below keyfold.storage, where every folder and module has its row.
+STORAGE = (
+    ("catalogs", "commits", "maintenance"),
+    ("table",),
+    ("schema", "support"),
+    ("metadata", "rest_client"),
+    ("filesystem",),
+    ("paimon",),
+)
+STORAGE_RANK = {part: row for row, parts in enumerate(STORAGE) for part in parts}
 LEAF = len(ROWS)
 ENTRY = -1  # what users start: nothing imports it
 ENTRIES = {"__init__", "__main__", "archive", "doctor", "session", "running", "testing"}
@@ -60,8 +70,8 @@ def imports(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module == "keyfold":
-            yield from (f"keyfold.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module in ("keyfold", "keyfold.storage"):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             yield node.module
 
@@ -88,6 +98,22 @@ def test_imports_point_down(source: Path) -> None:
         tops = {name.split(".")[0] for name in found}
         assert not tops & NOWHERE
         assert all(FOREIGN.get(top, here) == here for top in tops)
+
+
+@pytest.mark.parametrize(
+    "source",
+    sorted((PACKAGE / "storage").rglob("*.py")),
+    ids=lambda p: str(p.relative_to(PACKAGE)),
+)
+def test_imports_point_down_inside_storage(source: Path) -> None:
+    here = source.relative_to(PACKAGE / "storage").parts[0].removesuffix(".py")
+    names = [name.split(".") for name in imports(ast.parse(source.read_text(encoding="utf-8")))]
+    theirs = {name[2] for name in names if name[:2] == ["keyfold", "storage"]} - {here}
+    if here == "__init__":
+        assert not theirs
+    else:
+        upward = {there for there in theirs if STORAGE_RANK[there] <= STORAGE_RANK[here]}
+        assert not upward, f"{here} stands below or beside {upward}"
 
 
 def test_workers_load_no_driver_library() -> None:

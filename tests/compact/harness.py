@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from keyfold.journey import batch_to_text
-from keyfold.storage.entries import partition_batch
+from keyfold.storage.metadata.entries import partition_batch
 from keyfold.storage.table import Table
 from keyfold.worker import compact as driver
 from keyfold.worker import rewrite as executor

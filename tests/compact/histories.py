@@ -16,8 +16,8 @@ from keyfold.options import KEEPING
 from keyfold.read.files import store_of
 from keyfold.read.paths import bucket_path
 from keyfold.read.reader import read
-from keyfold.storage import commit
-from keyfold.storage.definition import NewTable
+from keyfold.storage.commits import commit
+from keyfold.storage.schema.definition import NewTable
 from keyfold.storage.table import Table
 from keyfold.testing.definitions import Record
 from keyfold.testing.tables import batch, records

@@ -11,7 +11,7 @@ import pytest
 from keyfold.authored import shipping
 from keyfold.errors import TableError
 from keyfold.journey import MARKED_SUFFIX
-from keyfold.storage import commit
+from keyfold.storage.commits import commit
 from keyfold.storage.table import Table
 from keyfold.testing.own import using
 from keyfold.write.writer import write

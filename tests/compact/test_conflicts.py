@@ -14,9 +14,9 @@ import pytest
 from keyfold.errors import ConflictError, FoldOverflowError, UnknownOutcomeError
 from keyfold.journey import CommitMessage
 from keyfold.layout import TableLayout
-from keyfold.storage import commit
-from keyfold.storage.conflicts import Compaction
-from keyfold.storage.files import LocalFiles
+from keyfold.storage.commits import commit
+from keyfold.storage.commits.conflicts import Compaction
+from keyfold.storage.filesystem.files import LocalFiles
 from keyfold.storage.table import Table
 from keyfold.testing.tables import layout, parse, render
 from tests.compact import harness as compaction

@@ -12,7 +12,7 @@ from keyfold import types
 from keyfold.compact.health import Health, summary, table_health
 from keyfold.layout import Column, TableLayout
 from keyfold.options import parse
-from keyfold.storage.entries import LiveFile, RowShapes
+from keyfold.storage.metadata.entries import LiveFile, RowShapes
 
 MIB = 1 << 20
 NUMBERS = itertools.count(1)

@@ -12,10 +12,11 @@ import pytest
 from keyfold.errors import ConflictError, KeyfoldError, NotSupportedError, TableError
 from keyfold.kernels.hash import bucket_hash
 from keyfold.read.paths import bucket_path
-from keyfold.storage import commit, schemas
-from keyfold.storage import rescale as storage
-from keyfold.storage.entries import partition_batch
-from keyfold.storage.schemas import Schemas
+from keyfold.storage.commits import commit
+from keyfold.storage.commits import rescale as storage
+from keyfold.storage.metadata.entries import partition_batch
+from keyfold.storage.schema import schemas
+from keyfold.storage.schema.schemas import Schemas
 from keyfold.storage.table import Table
 from keyfold.worker import rescale
 from tests.compact import harness as compaction
@@ -273,7 +274,7 @@ def test_a_failed_publish_takes_the_schema_back(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr("keyfold.storage.manifests.Manifests.write", full)
+        patched.setattr("keyfold.storage.metadata.manifests.Manifests.write", full)
         with pytest.raises(OSError, match="No space left"):
             job.commit()
     assert state(folder)[:2] == (2, 1)

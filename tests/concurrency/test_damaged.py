@@ -13,7 +13,7 @@ import pytest
 
 from keyfold.errors import CorruptDataError, KeyfoldError
 from keyfold.read.files import Store, open_input
-from keyfold.storage import commit
+from keyfold.storage.commits import commit
 from tests.concurrency import jobs
 from tests.concurrency.flips import drawn, flip
 from tests.storage import damaged, tables

@@ -9,7 +9,7 @@ import random
 import time
 from pathlib import Path
 
-from keyfold.storage.retained import metadata
+from keyfold.storage.maintenance.retained import metadata
 from keyfold.storage.table import Table
 from tests.concurrency import jobs, roles
 from tests.concurrency.processes import Crew

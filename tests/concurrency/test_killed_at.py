@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from keyfold.storage.retained import metadata
+from keyfold.storage.maintenance.retained import metadata
 from tests.concurrency import jobs
 from tests.concurrency.jobs import Compact, Write
 from tests.concurrency.processes import killed_at

@@ -8,7 +8,7 @@ import pytest
 
 from keyfold.errors import ConflictError
 from keyfold.journey import MARKED_SUFFIX
-from keyfold.storage import commit
+from keyfold.storage.commits import commit
 from tests.concurrency import jobs
 from tests.concurrency.jobs import Write
 from tests.storage import tables

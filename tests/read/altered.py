@@ -17,7 +17,7 @@ from random import Random
 from typing import Any
 
 from keyfold.journey import CommitMessage, WriteSpec
-from keyfold.storage import commit
+from keyfold.storage.commits import commit
 from keyfold.storage.table import Table
 from keyfold.worker.commit import delete_where
 from keyfold.write.writer import write

@@ -13,7 +13,7 @@ from keyfold.journey import ORDINAL, CommitMessage, ScanSpec, Split, WriteSpec
 from keyfold.layout import Column, TableLayout
 from keyfold.read.planner import ScanReport, plan
 from keyfold.read.reader import read
-from keyfold.storage import commit
+from keyfold.storage.commits import commit
 from keyfold.storage.table import Table
 from keyfold.write.writer import write
 from tests.storage import tables

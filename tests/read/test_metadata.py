@@ -16,8 +16,8 @@ from keyfold import types
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.read import metadata
 from keyfold.read.metadata.declare import BATCH_ROWS, wall_clock
-from keyfold.storage import commit
-from keyfold.storage.definition import NewTable
+from keyfold.storage.commits import commit
+from keyfold.storage.schema.definition import NewTable
 from keyfold.storage.table import Table
 from keyfold.worker.metadata import find
 from tests.read import harness

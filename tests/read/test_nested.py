@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from keyfold.read.nested import settled
-from keyfold.storage import commit
+from keyfold.storage.commits import commit
 from keyfold.write.renumber import renumber
 from keyfold.write.writer import write
 from tests.read.harness import job, rows

@@ -8,8 +8,8 @@ import pytest
 
 from keyfold.errors import NotSupportedError
 from keyfold.journey import CommitMessage, WriteSpec
-from keyfold.storage import commit
-from keyfold.storage.entries import COMPACT_SOURCE, LiveFile, stamped
+from keyfold.storage.commits import commit
+from keyfold.storage.metadata.entries import COMPACT_SOURCE, LiveFile, stamped
 from keyfold.storage.support import check_files
 from keyfold.storage.table import Table
 from keyfold.write.writer import write

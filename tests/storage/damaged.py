@@ -4,7 +4,8 @@ import random
 from pathlib import Path
 
 from keyfold.read import footers
-from keyfold.storage import manifests, table
+from keyfold.storage import table
+from keyfold.storage.metadata import manifests
 from keyfold.storage.table import Table
 
 KINDS = ("data file", "manifest", "base list", "delta list", "snapshot", "schema")

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from keyfold.journey import CommitMessage
-from keyfold.storage import commit
-from keyfold.storage.expire import Retention, expire
-from keyfold.storage.files import LocalFiles
+from keyfold.storage.commits import commit
+from keyfold.storage.filesystem.files import LocalFiles
+from keyfold.storage.maintenance.expire import Retention, expire
 from keyfold.storage.table import Table
 from keyfold.worker.maintenance import directory_of
 from tests.storage import tables

@@ -11,9 +11,9 @@ import pyarrow as pa
 from keyfold import types
 from keyfold.journey import CommitMessage, FileMeta, WriteSpec
 from keyfold.layout import TableLayout
-from keyfold.storage.catalog import Catalog, open_catalog
-from keyfold.storage.definition import NewTable
-from keyfold.storage.entries import partition_batch
+from keyfold.storage.catalogs.catalog import Catalog, open_catalog
+from keyfold.storage.metadata.entries import partition_batch
+from keyfold.storage.schema.definition import NewTable
 from keyfold.storage.table import Table
 
 SEQUENCES = itertools.count(1000)

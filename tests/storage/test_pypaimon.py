@@ -9,9 +9,9 @@ import pyarrow as pa
 import pypaimon
 import pytest
 
-from keyfold.storage import commit
-from keyfold.storage.catalog import open_catalog
-from keyfold.storage.definition import NewTable
+from keyfold.storage.catalogs.catalog import open_catalog
+from keyfold.storage.commits import commit
+from keyfold.storage.schema.definition import NewTable
 from keyfold.storage.table import Table
 from keyfold.write.writer import write
 from tests.storage import tables

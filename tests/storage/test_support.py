@@ -8,8 +8,8 @@ import pytest
 
 from keyfold.errors import NotSupportedError
 from keyfold.layout import TableLayout
-from keyfold.storage import commit
-from keyfold.storage.entries import LiveFile
+from keyfold.storage.commits import commit
+from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.support import check_files, check_readable, check_writable
 from tests.storage import tables
 

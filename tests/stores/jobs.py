@@ -6,7 +6,7 @@ from typing import Any
 
 from keyfold.journey import WriteSpec
 from keyfold.merge.plan import check
-from keyfold.storage.catalog import Catalog, open_catalog
+from keyfold.storage.catalogs.catalog import Catalog, open_catalog
 from keyfold.storage.table import Table
 from keyfold.worker import commit, compact, rewrite
 from keyfold.write.writer import write

@@ -11,9 +11,9 @@ from obstore.exceptions import GenericError
 
 from keyfold import stores
 from keyfold.errors import TableError
-from keyfold.storage import objects
-from keyfold.storage.files import UnsettledError
-from keyfold.storage.objects import ObjectFiles
+from keyfold.storage.filesystem import objects
+from keyfold.storage.filesystem.files import UnsettledError
+from keyfold.storage.filesystem.objects import ObjectFiles
 from tests.concurrency.processes import CONTEXT
 
 PROCESSES = 6

@@ -12,8 +12,8 @@ from keyfold.errors import (
     TableExistsError,
     UnknownOutcomeError,
 )
-from keyfold.storage import objects
-from keyfold.storage.objects import ObjectFiles
+from keyfold.storage.filesystem import objects
+from keyfold.storage.filesystem.objects import ObjectFiles
 from keyfold.worker import maintenance
 from tests.concurrency.jobs import rows_of
 from tests.concurrency.processes import CONTEXT

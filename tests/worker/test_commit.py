@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 import pytest
 
 from keyfold.journey import WriteSpec
-from keyfold.storage import commit
+from keyfold.storage.commits import commit
 from keyfold.storage.table import Table
 from keyfold.worker.commit import abort_write, commit_write, plan_write
 from keyfold.write.writer import write

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from keyfold.errors import ConflictError, KeyfoldError
-from keyfold.storage import commit
-from keyfold.storage.outcomes import OUTCOMES
+from keyfold.storage.commits import commit
+from keyfold.storage.commits.outcomes import OUTCOMES
 from keyfold.storage.table import Table
 from keyfold.write.delete import delete_rows
 from tests.read import harness

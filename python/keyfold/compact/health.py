@@ -17,7 +17,7 @@ from keyfold.compact.runs import BucketRun, bucket_runs
 from keyfold.options import TableOptions
 from keyfold.read.planner import keyed
 from keyfold.read.sections import KeyedFile, runs, sections
-from keyfold.storage.entries import LiveFile
+from keyfold.storage.metadata.entries import LiveFile
 
 SMALL_FILES = 16  # so many files above level 0 are not worth a word, however small
 SMALL = 10  # a file is small below a tenth of target-file-size

@@ -14,7 +14,7 @@ from keyfold.read.describe import describe
 from keyfold.read.paths import DEFAULT_PARTITION
 from keyfold.read.predicates import Ranges, columns_of, conjuncts, may_be_true
 from keyfold.read.prune import partition_ranges
-from keyfold.storage.entries import values_of
+from keyfold.storage.metadata.entries import values_of
 from keyfold.types import to_arrow
 
 Values = tuple[Any, ...]

@@ -24,7 +24,7 @@ from keyfold.read.files import store_of
 from keyfold.read.paths import bucket_path
 from keyfold.read.planner import keyed, schemas_of
 from keyfold.read.sections import KeyedFile, runs
-from keyfold.storage.entries import LiveFile, created_millis, partition_batch
+from keyfold.storage.metadata.entries import LiveFile, created_millis, partition_batch
 from keyfold.storage.table import Table
 
 STEP_BYTES = 1 << 30

@@ -24,7 +24,7 @@ from keyfold.read.files import store_of
 from keyfold.read.paths import bucket_path
 from keyfold.read.planner import keyed, schemas_of
 from keyfold.read.sections import KeyedFile, runs, sections
-from keyfold.storage.entries import LiveFile, partition_batch
+from keyfold.storage.metadata.entries import LiveFile, partition_batch
 from keyfold.storage.table import Table
 
 Section = tuple[KeyedFile, ...]

@@ -20,7 +20,7 @@ from keyfold.read.mapping import bounds
 from keyfold.read.prune import Pruning, pruning
 from keyfold.read.sections import KeyedFile, sections
 from keyfold.read.splits import KeyedSection, Place, Splitting, Task, task_size, tasks
-from keyfold.storage.entries import LiveFile
+from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.support import check_asked
 from keyfold.storage.table import Table
 

@@ -21,7 +21,7 @@ from keyfold.read.files import store_of
 from keyfold.read.paths import bucket_path
 from keyfold.read.predicates import Ranges, may_be_true
 from keyfold.read.sections import KeyedFile, runs
-from keyfold.storage.entries import partition_batch
+from keyfold.storage.metadata.entries import partition_batch
 
 Task = tuple[Split, ...]
 Place = tuple[tuple[Any, ...], int]

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from keyfold.errors import ConflictError, KeyfoldError, NotSupportedError, TableError
 from keyfold.layout import sql_name
-from keyfold.storage.files import UnsettledError
+from keyfold.storage.filesystem.files import UnsettledError
 from keyfold.storage.paimon import resolve
 
 TYPE = "rest"

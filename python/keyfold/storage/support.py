@@ -7,7 +7,7 @@ from keyfold.errors import NotSupportedError
 from keyfold.journey import FILE_SUFFIX, MARKED_SUFFIX
 from keyfold.layout import TableLayout
 from keyfold.options import parse
-from keyfold.storage.entries import LiveFile
+from keyfold.storage.metadata.entries import LiveFile
 
 # Options with the only value under which their tables can be read and written.
 _ALWAYS = {

@@ -20,14 +20,14 @@ from keyfold.errors import (
     SnapshotExpiredError,
 )
 from keyfold.layout import Column, TableLayout, sql_name
-from keyfold.storage.entries import LiveFile, RowShapes
-from keyfold.storage.files import Files
-from keyfold.storage.manifests import Manifests
-from keyfold.storage.opened import open_files
+from keyfold.storage.filesystem.files import Files
+from keyfold.storage.filesystem.opened import open_files
+from keyfold.storage.metadata.entries import LiveFile, RowShapes
+from keyfold.storage.metadata.manifests import Manifests
+from keyfold.storage.metadata.snapshots import Snapshots
 from keyfold.storage.rest_client import is_rest
 from keyfold.storage.rest_client import publisher as rest_publisher
-from keyfold.storage.schemas import Schemas, StoredSchema
-from keyfold.storage.snapshots import Snapshots
+from keyfold.storage.schema.schemas import Schemas, StoredSchema
 from keyfold.storage.support import check_files, check_readable, check_writable
 
 _KEPT = 256

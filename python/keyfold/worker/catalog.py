@@ -10,12 +10,12 @@ from typing import Any
 from keyfold.layout import TableLayout
 from keyfold.merge.plan import check
 from keyfold.read.condition import OPERATORS, is_exact
-from keyfold.storage import given
-from keyfold.storage.catalog import Catalog, open_catalog
-from keyfold.storage.definition import NewTable
-from keyfold.storage.places import NAMELESS, is_path, open_place
-from keyfold.storage.rest import RestCatalog
-from keyfold.storage.staged import Staged
+from keyfold.storage.catalogs.catalog import Catalog, open_catalog
+from keyfold.storage.catalogs.places import NAMELESS, is_path, open_place
+from keyfold.storage.catalogs.rest import RestCatalog
+from keyfold.storage.catalogs.staged import Staged
+from keyfold.storage.schema import given
+from keyfold.storage.schema.definition import NewTable
 from keyfold.storage.table import open_handle
 from keyfold.worker import metadata
 from keyfold.worker.wire import Frame

@@ -15,8 +15,8 @@ from keyfold.journey import CommitMessage, Json, WriteSpec
 from keyfold.merge.plan import plan
 from keyfold.read.files import is_there, store_of
 from keyfold.read.paths import bucket_path
-from keyfold.storage import commit
-from keyfold.storage.outcomes import OUTCOMES, is_abandonable, snapshot_of
+from keyfold.storage.commits import commit
+from keyfold.storage.commits.outcomes import OUTCOMES, is_abandonable, snapshot_of
 from keyfold.storage.table import Table, open_handle, open_newest
 from keyfold.worker import code, maintenance
 from keyfold.worker.overwrite import Replaces, replaced_by
@@ -120,7 +120,7 @@ def answered(table: Table, published: int | None) -> dict[str, Any]:
 
 
 def replaced(table: Table, spec: WriteSpec) -> Literal["all", "dynamic"] | Replaces:
-    """What an overwrite replaces, in the words of `storage.commit`."""
+    """What an overwrite replaces, in the words of `storage.commits.commit`."""
     if spec.mode == "overwrite_dynamic":
         return "dynamic"
     return replaced_by(table.layout, spec.filters) if spec.filters else "all"

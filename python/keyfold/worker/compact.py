@@ -20,10 +20,10 @@ from keyfold.merge.plan import plan
 from keyfold.read.files import store_of
 from keyfold.read.metadata.text import partition_text
 from keyfold.read.paths import bucket_path
-from keyfold.storage import commit
-from keyfold.storage.conflicts import Compaction
-from keyfold.storage.entries import partition_values
-from keyfold.storage.outcomes import OUTCOMES, is_abandonable
+from keyfold.storage.commits import commit
+from keyfold.storage.commits.conflicts import Compaction
+from keyfold.storage.commits.outcomes import OUTCOMES, is_abandonable
+from keyfold.storage.metadata.entries import partition_values
 from keyfold.storage.table import open_handle, open_newest
 from keyfold.worker import code, maintenance
 from keyfold.worker.given import with_options

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from keyfold.read.paths import bucket_path
-from keyfold.storage.entries import partition_batch
-from keyfold.storage.expire import Directory, Retention, check_expirable, expire
-from keyfold.storage.orphans import remove_orphans
+from keyfold.storage.maintenance.expire import Directory, Retention, check_expirable, expire
+from keyfold.storage.maintenance.orphans import remove_orphans
+from keyfold.storage.metadata.entries import partition_batch
 from keyfold.storage.table import Table, open_handle
 from keyfold.worker.given import with_options
 from keyfold.worker.wire import Frame

@@ -14,8 +14,8 @@ from keyfold.errors import NoSuchTableError, NotSupportedError
 from keyfold.layout import sql_name
 from keyfold.read import metadata
 from keyfold.read.metadata.text import partition_text
-from keyfold.storage.catalog import Catalog
-from keyfold.storage.rest import RestCatalog
+from keyfold.storage.catalogs.catalog import Catalog
+from keyfold.storage.catalogs.rest import RestCatalog
 from keyfold.storage.table import Table, open_handle
 from keyfold.worker import wire
 from keyfold.worker.channel import Channel, Disconnected

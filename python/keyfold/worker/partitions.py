@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from keyfold.read.literals import arrow_array
-from keyfold.storage import commit
-from keyfold.storage.entries import LiveFile
+from keyfold.storage.commits import commit
+from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.table import Table, open_handle
 from keyfold.worker.channel import Channel
 from keyfold.worker.commit import answered

@@ -9,8 +9,8 @@ from keyfold.compact import rescale
 from keyfold.errors import ConflictError, SnapshotExpiredError
 from keyfold.merge.plan import plan
 from keyfold.options import check_option, parse
-from keyfold.storage import rescale as storage
-from keyfold.storage.entries import LiveFile
+from keyfold.storage.commits import rescale as storage
+from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.table import Table, open_handle, open_newest
 from keyfold.worker import code, maintenance
 from keyfold.worker.compact import abandon_compaction, messages_of

@@ -22,7 +22,7 @@ from keyfold.read.paths import bucket_path
 from keyfold.read.planner import files_to_read, schemas_of
 from keyfold.read.predicates import conjuncts
 from keyfold.read.prune import pruning
-from keyfold.storage.entries import LiveFile, partition_batch
+from keyfold.storage.metadata.entries import LiveFile, partition_batch
 from keyfold.storage.table import Table
 from keyfold.write.parquet import Target, delete_files, write_files
 from keyfold.write.writer import file_names

@@ -17,7 +17,7 @@ from keyfold.read.literals import manifest_value
 from keyfold.read.metadata.declare import MetadataTable, columns
 from keyfold.read.metadata.text import compact, key_text, partition_text, row_text, shown
 from keyfold.read.paths import bucket_path
-from keyfold.storage.entries import (
+from keyfold.storage.metadata.entries import (
     APPEND_SOURCE,
     Bounds,
     LiveFile,

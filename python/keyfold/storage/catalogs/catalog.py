@@ -1,0 +1,317 @@
+"""A catalog: namespaces and tables below one warehouse folder.
+
+A table appears, changes its place and disappears in one step, by renaming its folder. Building one
+aside and swapping it in (`stage`) is how CREATE … AS SELECT and REPLACE keep the old table
+until the new one is complete.
+"""
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from keyfold.errors import (
+    NoSuchTableError,
+    NotSupportedError,
+    TableError,
+    TableExistsError,
+)
+from keyfold.layout import STAGING, TableLayout, sql_name
+from keyfold.storage import table
+from keyfold.storage.catalogs import in_place
+from keyfold.storage.catalogs.namespaces import Namespace, Namespaces, check_name, single
+from keyfold.storage.catalogs.rest import RestCatalog
+from keyfold.storage.catalogs.staged import Staged
+from keyfold.storage.filesystem import folders
+from keyfold.storage.filesystem.files import Files, remove_tree
+from keyfold.storage.filesystem.objects import ObjectFiles
+from keyfold.storage.filesystem.opened import open_files
+from keyfold.storage.metadata.snapshots import Snapshots
+from keyfold.storage.rest_client import is_rest
+from keyfold.storage.schema.alter import alter
+from keyfold.storage.schema.definition import Check, NewTable, define
+from keyfold.storage.schema.given import redefine
+from keyfold.storage.schema.schemas import Schemas
+from keyfold.storage.table import Table
+
+MODES = ("create", "replace", "create_or_replace")
+_FILESYSTEM = ("filesystem", "paimon")
+
+_catalogs: dict[str, "Catalog | RestCatalog"] = {}
+_lock = threading.Lock()
+
+
+def _accept(layout: TableLayout, _: TableLayout | None) -> TableLayout:
+    """No check of merge engines."""
+    return layout
+
+
+def open_catalog(
+    name: str, options: Mapping[str, str], check_engine: Check = _accept
+) -> "Catalog | RestCatalog":
+    """The catalog of these options (`warehouse`, and what its file system needs), kept open.
+
+    `check_engine` refuses a new or altered layout its merge engine can't serve
+    (`keyfold.merge.plan.check`).
+    """
+    key = repr((name, sorted(options.items()), id(check_engine)))
+    with _lock:
+        if key not in _catalogs:
+            _catalogs[key] = _open(name, options, check_engine)
+        return _catalogs[key]
+
+
+def _open(name: str, options: Mapping[str, str], check_engine: Check) -> "Catalog | RestCatalog":
+    if is_rest(options):
+        return RestCatalog(name, dict(options), check_engine)
+    kind = options.get("metastore") or options.get("type") or _FILESYSTEM[0]
+    if kind.lower() not in _FILESYSTEM:
+        raise NotSupportedError(
+            f"catalog {name}: type {kind} is not supported, expected {_FILESYSTEM[0]} or rest"
+        )
+    warehouse = options.get("warehouse")
+    if not warehouse:
+        raise TableError(
+            f"catalog {name} has no warehouse: set spark.sql.catalog.{name}.warehouse to a folder"
+        )
+    files, root = open_files(warehouse, options)
+    return Catalog(name, files, Namespaces(files, root.rstrip("/")), check_engine)
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """One open catalog; every answer is read anew, nothing of it is kept."""
+
+    name: str
+    files: Files
+    namespaces: Namespaces
+    check_engine: Check
+
+    # ---- namespaces ----
+
+    def list_namespaces(self) -> list[list[str]]:
+        """All namespaces; there is one level."""
+        return [[name] for name in self.namespaces.names()]
+
+    def load_namespace(self, namespace: Namespace) -> dict[str, str]:
+        """Properties; NoSuchNamespaceError."""
+        return self.namespaces.load(namespace)
+
+    def create_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
+        """NamespaceExistsError if it is there."""
+        self._check_writable()
+        self.namespaces.create(namespace, properties)
+
+    def alter_namespace(
+        self, namespace: Namespace, changed: Mapping[str, str], unset: Sequence[str]
+    ) -> None:
+        """Set and unset properties."""
+        self._check_writable()
+        self.namespaces.alter(namespace, changed, unset)
+
+    def drop_namespace(self, namespace: Namespace, cascade: bool) -> bool:
+        """False if there is none; NamespaceNotEmptyError without `cascade`."""
+        self._check_writable()
+        return self.namespaces.drop(namespace, cascade)
+
+    # ---- tables ----
+
+    def list_tables(self, namespace: Namespace) -> list[str]:
+        """Names of the tables, sorted."""
+        return self.files.folders(self.namespaces.path(self.namespaces.require(namespace)))
+
+    def load_table(self, namespace: Namespace, name: str) -> Table:
+        """The table at its newest schema and snapshot; NoSuchTableError."""
+        found = self._find(namespace, name)
+        if found is None:
+            raise NoSuchTableError(f"table {sql_name(self.name, *namespace, name)} does not exist")
+        return found
+
+    def _find(self, namespace: Namespace, name: str) -> Table | None:
+        if not self.namespaces.may_hold(namespace, name):
+            return None
+        return self._load(self.location(namespace[0], name), namespace[0], name)
+
+    def _load(self, location: str, namespace: str, name: str) -> Table | None:
+        return table.load(self.files, location, self.name, namespace, name)
+
+    def _shown(self, namespace: str, name: str) -> str:
+        return sql_name(self.name, namespace, name)
+
+    def location(self, namespace: str, name: str) -> str:
+        """Where a table lies."""
+        return self.namespaces.table_path(namespace, name)
+
+    def create_table(
+        self, namespace: Namespace, name: str, new: NewTable, *, if_not_exists: bool = False
+    ) -> Table:
+        """Make an empty table; TableExistsError unless `if_not_exists`."""
+        existing = self._find(namespace, name)
+        if existing is not None and if_not_exists:
+            return existing
+        staged = self.stage(namespace, name, new, "create")
+        try:
+            self.commit_staged(staged)
+        except TableExistsError:
+            if not if_not_exists:
+                raise
+        return self.load_table(namespace, name)
+
+    def drop_table(self, namespace: Namespace, name: str) -> bool:
+        """Remove a table, a broken one too; False if there is none."""
+        self._check_writable()
+        self.namespaces.check_table(name)
+        if not self.namespaces.owns_folders and self._find(namespace, name) is None:
+            return False
+        location = self.location(single(namespace), name)
+        if isinstance(self.files, ObjectFiles):
+            return in_place.drop(self.files, location)
+        return folders.remove(self.files, location)
+
+    def rename_table(
+        self, namespace: Namespace, name: str, to_namespace: Namespace, to_name: str
+    ) -> None:
+        """Move a table, into another namespace too."""
+        self._check_writable()
+        if not self.namespaces.owns_folders:
+            raise NotSupportedError(
+                f"table {self._shown(namespace[0], name)} is named by its path: move its folder "
+                "while nothing uses it, in place of renaming it"
+            )
+        check_name("table", to_name)
+        self._changeable(namespace, name)
+        if not self.files.is_local:
+            raise in_place.refuse_rename(self.namespaces.warehouse)
+        target = self.namespaces.require(to_namespace)
+        self.namespaces.make(target)
+        source = self.location(single(namespace), name)
+        if not folders.move(source, self.location(target, to_name)):
+            raise TableExistsError(f"table {self._shown(target, to_name)} exists")
+
+    def alter_table(
+        self, namespace: Namespace, name: str, changes: Sequence[Mapping[str, Any]]
+    ) -> Table:
+        """Apply all changes or none; the table as it is then."""
+        self._check_writable()
+        found = self._changeable(namespace, name)
+        location = found.layout.location
+        schemas = Schemas(self.files, location, self._shown(namespace[0], name))
+        snapshots = Snapshots(self.files, location)
+        alter(schemas, snapshots, changes, self.check_engine, found.live_files)
+        return self.load_table(namespace, name)
+
+    def _changeable(self, namespace: Namespace, name: str) -> Table:
+        """The table of that name; TableError for a metadata table, which no folder holds."""
+        found = self._find(namespace, name)
+        if found is None and "$" in name:
+            check_name("table", name)
+        return self.load_table(namespace, name) if found is None else found
+
+    # ---- staging ----
+
+    def stage(self, namespace: Namespace, name: str, new: NewTable, mode: str) -> Staged:
+        """Build an empty table, aside where folders can be renamed, for `commit_staged` or
+        `abort_staged`.
+        """
+        assert mode in MODES, mode
+        self._check_writable()
+        self.namespaces.check_table(name)
+        database = self.namespaces.require(namespace)
+        existing = self._find(namespace, name)
+        if mode == "create" and existing is not None:
+            raise TableExistsError(f"table {self._shown(database, name)} exists")
+        if mode == "replace" and existing is None:
+            raise NoSuchTableError(f"table {self._shown(database, name)} does not exist")
+        named, location = self._shown(database, name), self.location(database, name)
+        if existing is None:
+            self.namespaces.check_free(location)
+        if existing is not None and new.keeps:
+            schema = redefine(existing.layout, new, self.check_engine)
+        else:
+            schema = define(named, location, new, self.check_engine)
+        if isinstance(self.files, ObjectFiles):
+            if existing is not None:
+                raise in_place.refuse_rename(self.namespaces.warehouse)
+            stamp = in_place.make(self.files, schema)
+            return Staged(database, name, schema.layout.location, mode, stamp)
+        folder = self.namespaces.make(database)
+        folders.clear_stale(folder)
+        staged = Staged(database, name, folders.hidden(folder, STAGING), mode)
+        moved = replace(schema, layout=replace(schema.layout, location=staged.location))
+        Schemas(self.files, staged.location, schema.layout.name).publish(moved)
+        return staged
+
+    def _staged_name(self, staged: Staged) -> str:
+        return self._shown(staged.namespace, staged.table)
+
+    def staged_table(self, staged: Staged) -> Table:
+        """The table aside, to be written to."""
+        found = self._load(staged.location, staged.namespace, staged.table)
+        if found is None:
+            raise NoSuchTableError(
+                f"the staged table {self._staged_name(staged)} is gone: run the query again"
+            )
+        return found
+
+    def commit_staged(self, staged: Staged) -> None:
+        """Put it in place: TableExistsError if a create lost the race; an old one is set aside."""
+        target = self.location(staged.namespace, staged.table)
+        if staged.location == target:
+            return
+        if staged.mode == "replace":
+            self._exchange(staged, target)
+            return
+        if folders.move(staged.location, target):
+            return
+        if staged.mode == "create":
+            self._take_empty_or_fail(staged, target)
+            return
+        if not self._is_table(target):
+            self._check_free(staged, target)
+        self._exchange(staged, target)
+
+    def _is_table(self, target: str) -> bool:
+        return Schemas(self.files, target, target).latest_id() is not None
+
+    def _take_empty_or_fail(self, staged: Staged, target: str) -> None:
+        """A folder without any schema is no table: what broke there is replaced."""
+        if self._is_table(target):
+            self.abort_staged(staged)
+            raise TableExistsError(f"table {self._staged_name(staged)} exists")
+        self._check_free(staged, target)
+        self._exchange(staged, target)
+
+    def _check_free(self, staged: Staged, target: str) -> None:
+        try:
+            self.namespaces.check_free(target)
+        except TableError:
+            self.abort_staged(staged)
+            raise
+
+    def _exchange(self, staged: Staged, target: str) -> None:
+        try:
+            folders.exchange(staged.location, target)
+        except FileNotFoundError:
+            if not Path(staged.location).exists() or staged.mode == "replace":
+                self.abort_staged(staged)
+                raise NoSuchTableError(
+                    f"table {self._staged_name(staged)} was dropped while it was replaced"
+                ) from None
+            self.commit_staged(staged)
+
+    def abort_staged(self, staged: Staged) -> None:
+        """Remove what was built."""
+        if isinstance(self.files, ObjectFiles):
+            in_place.unmake(self.files, staged.location, staged.stamp)
+            return
+        assert Path(staged.location).name.startswith(STAGING), staged.location
+        remove_tree(staged.location)
+
+    def _check_writable(self) -> None:
+        if not self.files.is_writable:
+            raise NotSupportedError(
+                f"catalog {self.name}: {self.namespaces.warehouse} can only be read: its file "
+                "system offers no exclusive creation of files; use a local or mounted warehouse or "
+                "one on S3"
+            )

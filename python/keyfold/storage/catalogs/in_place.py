@@ -1,0 +1,45 @@
+"""Tables where nothing can be renamed: made where they stay, gone once their schemas are.
+
+A table exists from its first schema on, which is published exclusively, so of several that make
+one name one wins. CREATE … AS SELECT fills the table in its place: it is seen empty until the
+query's one commit, and removed if the query fails.
+"""
+
+from keyfold.errors import NotSupportedError, TableExistsError
+from keyfold.storage.filesystem.objects import ObjectFiles
+from keyfold.storage.schema.schemas import Schemas, StoredSchema
+
+
+def make(files: ObjectFiles, schema: StoredSchema) -> str:
+    """Publish the first schema of a table, and remove what a table dropped there left; the stamp
+    of the schema. TableExistsError where another made it first.
+    """
+    schemas = Schemas(files, schema.layout.location, schema.layout.name)
+    published = schemas.publish(schema)
+    if not published:
+        raise TableExistsError(f"table {schema.layout.name} exists")
+    path = schemas.path(schema.layout.schema_id)
+    since = files.modified(path)
+    files.remove_below(schemas.location, lambda found, modified: found != path and modified < since)
+    return files.stamp(path)
+
+
+def unmake(files: ObjectFiles, location: str, stamp: str) -> None:
+    """Remove a table that `make` made, if it is still that one."""
+    schemas = Schemas(files, location, location)
+    if schemas.latest_id() == 0 and files.stamp(schemas.path(0)) == stamp:
+        drop(files, location)
+
+
+def drop(files: ObjectFiles, location: str) -> bool:
+    """Remove a table, its schemas first: from then on it is none. False if nothing was there."""
+    was_table = files.remove_folder(f"{location}/schema")
+    return files.remove_folder(location) or was_table
+
+
+def refuse_rename(warehouse: str) -> NotSupportedError:
+    """Why a table or its replacement can't be put into another place."""
+    return NotSupportedError(
+        f"a table below {warehouse} can be neither renamed nor replaced as a whole: an object "
+        "store has no rename; make a new table and INSERT INTO it, or INSERT OVERWRITE this one"
+    )

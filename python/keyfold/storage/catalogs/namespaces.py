@@ -1,0 +1,142 @@
+"""Namespaces: folders `<name>.db` of the warehouse, their properties in a hidden file inside."""
+
+import contextlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from keyfold.errors import (
+    NamespaceExistsError,
+    NamespaceNotEmptyError,
+    NoSuchNamespaceError,
+    NotSupportedError,
+    TableError,
+)
+from keyfold.storage.filesystem import folders
+from keyfold.storage.filesystem.files import Files
+
+SUFFIX = ".db"
+DEFAULT = "default"
+_PROPERTIES = ".namespace.json"
+_LONGEST = 200
+_FORBIDDEN = frozenset('/\\$.:*?"<>|\0')
+
+Namespace = Sequence[str]
+
+
+def check_name(what: str, name: str) -> None:
+    """TableError for a name that can't be a folder or means something else to Paimon."""
+    if what == "table" and "$" in name:
+        raise TableError(
+            f"table name '{name}' is not allowed ($): a $ stands before the name of a metadata "
+            "table, as in t$files, and those are read only"
+        )
+    bad = sorted({c for c in name if c in _FORBIDDEN or ord(c) < 32})
+    if not name or name != name.strip() or bad or len(name.encode()) > _LONGEST:
+        shown = " ".join(bad) if bad else "blank, padded or too long"
+        raise TableError(f"{what} name '{name}' is not allowed ({shown})")
+
+
+def single(namespace: Namespace) -> str:
+    """The one name of a namespace; deeper ones do not exist."""
+    if len(namespace) != 1:
+        shown = ".".join(namespace) or "(empty)"
+        raise NoSuchNamespaceError(f"namespace {shown} does not exist: namespaces have one level")
+    return namespace[0]
+
+
+@dataclass(frozen=True)
+class Namespaces:
+    """The namespaces of a warehouse; `default` exists without being made."""
+
+    owns_folders: ClassVar[bool] = True  # what lies where a table would be is a table, or broken
+
+    files: Files
+    warehouse: str
+
+    def path(self, name: str) -> str:
+        """The folder of a namespace."""
+        return f"{self.warehouse}/{name}{SUFFIX}"
+
+    def table_path(self, name: str, table: str) -> str:
+        """The folder of a table."""
+        return f"{self.path(name)}/{table}"
+
+    def check_table(self, table: str) -> None:
+        """TableError for a name that no new table may have."""
+        check_name("table", table)
+
+    def may_hold(self, namespace: Namespace, table: str) -> bool:
+        """Whether a table may be there under that name."""
+        is_plain = len(namespace) == 1 and not table.startswith(".") and "/" not in table
+        return is_plain and self.exists(namespace[0])
+
+    def check_free(self, table: str) -> None:
+        """TableError where something else lies in the way of a new table: nothing does here."""
+
+    def names(self) -> list[str]:
+        """All of them, sorted."""
+        found = self.files.folders(self.warehouse)
+        return sorted(
+            {DEFAULT} | {name.removesuffix(SUFFIX) for name in found if name.endswith(SUFFIX)}
+        )
+
+    def exists(self, name: str) -> bool:
+        """Whether there is one of that name."""
+        is_plain = not _FORBIDDEN & set(name) and bool(name)
+        return name == DEFAULT or (is_plain and self.files.is_folder(self.path(name)))
+
+    def require(self, namespace: Namespace) -> str:
+        """Its name; NoSuchNamespaceError if there is none."""
+        name = single(namespace)
+        if not self.exists(name):
+            raise NoSuchNamespaceError(f"namespace {name} does not exist")
+        return name
+
+    def make(self, name: str) -> str:
+        """Its folder, made if it is missing."""
+        path = self.path(name)
+        self.files.make_folder(path)
+        return path
+
+    def load(self, namespace: Namespace) -> dict[str, str]:
+        """Its properties; `location` is where it lies."""
+        name = self.require(namespace)
+        stored: dict[str, str] = {}
+        with contextlib.suppress(FileNotFoundError):
+            stored = json.loads(self.files.read(f"{self.path(name)}/{_PROPERTIES}"))
+        return {**stored, "location": self.path(name)}
+
+    def create(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
+        """Make it; NamespaceExistsError if it is there."""
+        name = single(namespace)
+        check_name("namespace", name)
+        if self.exists(name):
+            raise NamespaceExistsError(f"namespace {name} exists")
+        if properties.get("location", self.path(name)).rstrip("/") != self.path(name):
+            raise NotSupportedError(
+                f"namespace {name}: LOCATION is not supported; it lies at {self.path(name)}"
+            )
+        self._write(name, properties)
+
+    def alter(self, namespace: Namespace, changed: Mapping[str, str], unset: Sequence[str]) -> None:
+        """Set and unset properties."""
+        if "location" in changed or "location" in unset:
+            raise NotSupportedError(f"the location of namespace {'.'.join(namespace)} is fixed")
+        kept = {k: v for k, v in self.load(namespace).items() if k not in unset}
+        self._write(single(namespace), {**kept, **changed})
+
+    def drop(self, namespace: Namespace, cascade: bool) -> bool:
+        """Remove it, with its tables if `cascade`; False if there is none."""
+        name = single(namespace)
+        if not self.exists(name):
+            return False
+        if self.files.folders(self.path(name)) and not cascade:
+            raise NamespaceNotEmptyError(f"namespace {name} is not empty; DROP … CASCADE drops all")
+        return folders.remove(self.files, self.path(name)) or name == DEFAULT
+
+    def _write(self, name: str, properties: Mapping[str, str]) -> None:
+        kept = {k: v for k, v in properties.items() if k != "location"}
+        text = json.dumps(kept, ensure_ascii=False, sort_keys=True)
+        self.files.replace(f"{self.make(name)}/{_PROPERTIES}", text.encode())

@@ -1,0 +1,74 @@
+"""Tables named by their path alone: the folder above one stands in for a warehouse and a namespace.
+
+Such a folder is the user's own. So a table is made only where there is nothing or an empty folder,
+and only what is a table is dropped.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from keyfold.errors import TableError
+from keyfold.storage.catalogs.catalog import Catalog
+from keyfold.storage.catalogs.namespaces import Namespace, Namespaces, check_name
+from keyfold.storage.filesystem.opened import open_files
+from keyfold.storage.schema.definition import Check
+
+NAMELESS = ""  # the one namespace of a folder
+
+
+def is_path(namespace: Namespace, name: str) -> bool:
+    """Whether an identifier is a path: no namespace, and a slash, which no table's name has."""
+    return not namespace and "/" in name
+
+
+def open_place(name: str, path: str, options: Mapping[str, str], check_engine: Check) -> Catalog:
+    """What holds the table at a path; `name` and `options` are those of the catalog it is asked of.
+
+    Its tables are in the namespace `NAMELESS`, under their whole paths.
+    """
+    files, folder = open_files(path.rpartition("/")[0] or "/", options)
+    return Catalog(name, files, Folder(files, folder), check_engine)
+
+
+@dataclass(frozen=True)
+class Folder(Namespaces):
+    """A folder of tables; `warehouse` is that folder."""
+
+    owns_folders: ClassVar[bool] = False
+
+    def path(self, name: str) -> str:
+        """The folder itself."""
+        assert name == NAMELESS, name
+        return self.warehouse
+
+    def exists(self, name: str) -> bool:
+        """It is made where it is missing."""
+        return name == NAMELESS
+
+    def table_path(self, name: str, table: str) -> str:
+        """What the table is called."""
+        assert name == NAMELESS, name
+        return table
+
+    def check_table(self, table: str) -> None:
+        """A `$` means what it does in any name; else a folder may be called as its owner likes."""
+        last = table.rpartition("/")[2]
+        if "$" in last:
+            check_name("table", last)
+
+    def may_hold(self, namespace: Namespace, table: str) -> bool:
+        """All paths are asked for; TableError for that of a file."""
+        if self.files.is_local and Path(table).is_file():
+            raise TableError(f"{table} is a file: expected the folder of a table")
+        return True
+
+    def check_free(self, table: str) -> None:
+        """TableError for a folder with something in it."""
+        found = self.files.names(table)
+        if found:
+            raise TableError(
+                f"{table} is no table, and holds {min(found)}: a table is made where there is "
+                "nothing, or an empty folder"
+            )

@@ -1,0 +1,216 @@
+"""A catalog of Paimon's REST protocol, asked through pypaimon's client.
+
+The server says which namespaces and tables there are and where each lies, and publishes snapshots;
+schemas, snapshots and manifests are read where the table lies. A commit that loses its race is told
+so, one that is not answered is unknown until its snapshot is found.
+"""
+
+import contextlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from keyfold.errors import (
+    NamespaceExistsError,
+    NamespaceNotEmptyError,
+    NoSuchNamespaceError,
+    NoSuchTableError,
+    NotSupportedError,
+    TableError,
+    TableExistsError,
+)
+from keyfold.layout import sql_name
+from keyfold.storage import table
+from keyfold.storage.catalogs.namespaces import Namespace, check_name, single
+from keyfold.storage.catalogs.staged import Staged
+from keyfold.storage.filesystem.opened import open_files
+from keyfold.storage.paimon import Json, resolve
+from keyfold.storage.rest_client import Named, asked, identifier, publisher
+from keyfold.storage.schema.definition import Check, NewTable, define
+from keyfold.storage.schema.schemas import as_json
+from keyfold.storage.table import Table
+
+_OWNER = ("owner", "createdAt", "createdBy", "updatedAt", "updatedBy")
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True)
+class RestCatalog:
+    """One open catalog, with the questions of `storage.catalogs.catalog.Catalog`."""
+
+    name: str
+    options: Mapping[str, str] = field(repr=False)
+    check_engine: Check
+
+    def _ask(self, ask: Callable[[Any], Answer]) -> Answer:
+        return asked(self.options, ask)
+
+    # ---- namespaces ----
+
+    def list_namespaces(self) -> list[list[str]]:
+        """All namespaces; there is one level."""
+        return [[name] for name in sorted(self._ask(lambda api: api.list_databases()))]
+
+    def load_namespace(self, namespace: Namespace) -> dict[str, str]:
+        """Properties; NoSuchNamespaceError."""
+        name = single(namespace)
+        found = self._of_namespace(name, lambda api: api.get_database(name))
+        own = {k: str(v) for k, v in (found.options or {}).items() if k not in _OWNER}
+        return own | ({"location": found.location} if found.location else {})
+
+    def create_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
+        """NamespaceExistsError if it is there."""
+        name = single(namespace)
+        check_name("namespace", name)
+        self._of_namespace(name, lambda api: api.create_database(name, dict(properties)))
+
+    def alter_namespace(
+        self, namespace: Namespace, changed: Mapping[str, str], unset: Sequence[str]
+    ) -> None:
+        """Set and unset properties."""
+        name = single(namespace)
+        self._of_namespace(name, lambda api: api.alter_database(name, list(unset), dict(changed)))
+
+    def drop_namespace(self, namespace: Namespace, cascade: bool) -> bool:
+        """False if there is none; NamespaceNotEmptyError without `cascade`."""
+        name = single(namespace)
+        try:
+            if self.list_tables(namespace) and not cascade:
+                raise NamespaceNotEmptyError(
+                    f"namespace {name} is not empty; DROP … CASCADE drops all"
+                )
+            self._of_namespace(name, lambda api: api.drop_database(name))
+        except NoSuchNamespaceError:
+            return False
+        return True
+
+    def _of_namespace(self, name: str, ask: Callable[[Any], Answer]) -> Answer:
+        try:
+            return self._ask(ask)
+        except Named as error:
+            if error.is_missing:
+                raise NoSuchNamespaceError(f"namespace {name} does not exist") from None
+            raise NamespaceExistsError(f"namespace {name} exists") from None
+
+    # ---- tables ----
+
+    def list_tables(self, namespace: Namespace) -> list[str]:
+        """Names of the tables, sorted."""
+        name = single(namespace)
+        return sorted(self._of_namespace(name, lambda api: api.list_tables(name)))
+
+    def load_table(self, namespace: Namespace, name: str) -> Table:
+        """The table at its newest schema and snapshot; NoSuchTableError."""
+        found = self._find(namespace, name)
+        if found is None:
+            raise NoSuchTableError(f"table {sql_name(self.name, *namespace, name)} does not exist")
+        return found
+
+    def _find(self, namespace: Namespace, name: str) -> Table | None:
+        if len(namespace) != 1 or "$" in name:
+            return None
+        database = namespace[0]
+        try:
+            said = self._ask(lambda api: api.get_table(identifier(database, name)))
+        except Named:
+            return None
+        files, location = open_files(said.get_path(), self.options)
+        found = table.load(files, location, self.name, database, name)
+        if found is None:
+            raise TableError(
+                f"table {sql_name(self.name, database, name)}: the catalog says it lies at "
+                f"{location}, where no schema is found: give the catalog the options of its store"
+            )
+        uuid = said.get_id() or ""
+        return replace(found, uuid=uuid, publisher=publisher(self.options, database, name, uuid))
+
+    def create_table(
+        self, namespace: Namespace, name: str, new: NewTable, *, if_not_exists: bool = False
+    ) -> Table:
+        """Make an empty table; TableExistsError unless `if_not_exists`."""
+        with contextlib.ExitStack() as passing:
+            if if_not_exists:
+                passing.enter_context(contextlib.suppress(TableExistsError))
+            self.stage(namespace, name, new, "create")
+        return self.load_table(namespace, name)
+
+    def drop_table(self, namespace: Namespace, name: str) -> bool:
+        """Remove a table; False if there is none."""
+        check_name("table", name)
+        if self._find(namespace, name) is None:
+            return False
+        with contextlib.suppress(Named):
+            self._ask(lambda api: api.drop_table(identifier(namespace[0], name)))
+        return True
+
+    def rename_table(
+        self, namespace: Namespace, name: str, to_namespace: Namespace, to_name: str
+    ) -> None:
+        """Give it another name, in another namespace too."""
+        check_name("table", to_name)
+        source, target = (
+            identifier(single(namespace), name),
+            identifier(single(to_namespace), to_name),
+        )
+        try:
+            self._ask(lambda api: api.rename_table(source, target))
+        except Named as error:
+            if error.is_missing:
+                raise NoSuchTableError(
+                    f"table {sql_name(self.name, *namespace, name)} does not exist"
+                ) from None
+            raise TableExistsError(
+                f"table {sql_name(self.name, *to_namespace, to_name)} exists"
+            ) from None
+
+    def alter_table(
+        self, namespace: Namespace, name: str, changes: Sequence[Mapping[str, Any]]
+    ) -> Table:
+        """NotSupportedError: what a server makes of a change is not checked yet."""
+        self.load_table(namespace, name)
+        raise NotSupportedError(
+            f"ALTER TABLE {sql_name(self.name, *namespace, name)} is not supported through a REST "
+            "catalog: alter it with another client of that catalog; keyfold reads and writes it on"
+        )
+
+    # ---- staging ----
+
+    def stage(self, namespace: Namespace, name: str, new: NewTable, mode: str) -> Staged:
+        """Make an empty table where it stays; `abort_staged` drops it."""
+        check_name("table", name)
+        database = single(namespace)
+        shown = sql_name(self.name, database, name)
+        is_there = self._find(namespace, name) is not None
+        if mode == "create" and is_there:
+            raise TableExistsError(f"table {shown} exists")
+        if mode != "create" and is_there:
+            raise NotSupportedError(
+                f"table {shown} can't be replaced as a whole through a REST catalog: DROP it "
+                "first, or INSERT OVERWRITE it"
+            )
+        if mode == "replace":
+            raise NoSuchTableError(f"table {shown} does not exist")
+        text = json.dumps(as_json(define(shown, "", new, self.check_engine)))
+        schema = Json.from_json(text, resolve("Schema"))
+        try:
+            self._ask(lambda api: api.create_table(identifier(database, name), schema))
+        except Named as error:
+            if error.is_missing:
+                raise NoSuchNamespaceError(f"namespace {database} does not exist") from None
+            raise TableExistsError(f"table {shown} exists") from None
+        made = self.load_table(namespace, name)
+        return Staged(database, name, made.layout.location, mode, made.uuid)
+
+    def staged_table(self, staged: Staged) -> Table:
+        """The table, to be written to."""
+        return self.load_table([staged.namespace], staged.table)
+
+    def commit_staged(self, staged: Staged) -> None:
+        """Nothing: it is in its place."""
+
+    def abort_staged(self, staged: Staged) -> None:
+        """Drop it, unless it is another one by now."""
+        found = self._find([staged.namespace], staged.table)
+        if found is not None and found.uuid == staged.stamp:
+            self.drop_table([staged.namespace], staged.table)

@@ -1,0 +1,387 @@
+"""Commits: a job's files become one snapshot, published exclusively, retried when the race is lost.
+
+The commit user is the job, which commits once: a loser never takes the winner's snapshot for its
+own. What a failed attempt wrote of manifests is removed only where the snapshot is known not to
+exist.
+"""
+
+import contextlib
+import random
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from keyfold.errors import (
+    ConflictError,
+    SnapshotExpiredError,
+    UnknownOutcomeError,
+)
+from keyfold.journey import CommitMessage, WriteSpec
+from keyfold.storage.commits.conflicts import (
+    COMPACT,
+    Compaction,
+    check_buckets,
+    check_compaction,
+    check_levels,
+    check_meanwhile,
+    check_rescaled,
+    check_rewritten,
+    is_tied,
+    number_to_pass,
+)
+from keyfold.storage.commits.outcomes import OUTCOMES
+from keyfold.storage.commits.replaced import Partitions, Replaced, replaced_by
+from keyfold.storage.filesystem.files import UnsettledError
+from keyfold.storage.metadata.entries import (
+    LiveFile,
+    Record,
+    added,
+    at_level,
+    identifier,
+    rewritten,
+    stamped,
+)
+from keyfold.storage.metadata.manifest_merge import merge
+from keyfold.storage.metadata.snapshots import Snapshots
+from keyfold.storage.paimon import BATCH_COMMIT_IDENTIFIER, Snapshot
+from keyfold.storage.table import Table, live_of_snapshot
+
+APPEND = "APPEND"
+OVERWRITE = "OVERWRITE"
+RANDOM_NUMBERS = 1 << 20
+
+Renumber = Callable[[Sequence[CommitMessage], int], Sequence[CommitMessage]]
+
+
+@dataclass(frozen=True)
+class Change:
+    """What one commit does to the newest snapshot, whichever that is."""
+
+    job: str
+    kind: str
+    messages: Sequence[CommitMessage]
+    replaced: Replaced | None = None
+    rewrites: frozenset[tuple[Any, ...]] = frozenset()  # identifiers of files that must be live
+    compaction: Compaction | None = None
+    planned: int | None = None  # the snapshot an append was planned on
+    buckets: int | None = None  # the count that all files have afterwards
+
+
+def append(
+    table: Table,
+    spec: WriteSpec,
+    messages: Sequence[CommitMessage],
+    renumber: Renumber | None = None,
+) -> int | None:
+    """Add the files; the new snapshot's id, None if there is nothing to add.
+
+    Where a file committed meanwhile shares a sequence number with one of ours in its bucket, or a
+    compaction has merged later ones, `renumber(messages, sequence)` rewrites ours; without it
+    ConflictError.
+    """
+    return _commit(table, Change(spec.job, APPEND, messages, planned=spec.snapshot), renumber)
+
+
+def overwrite(
+    table: Table,
+    spec: WriteSpec,
+    messages: Sequence[CommitMessage],
+    partitions: Partitions,
+    renumber: Renumber | None = None,
+) -> int | None:
+    """Replace the files of `partitions` by ours; None if nothing changes.
+
+    `all`; `dynamic` (those our files are in); dictionaries of some or all partition columns; or a
+    function of the partition's values.
+    """
+    replaced = replaced_by(table, messages, partitions)
+    return _commit(table, Change(spec.job, OVERWRITE, messages, replaced), renumber)
+
+
+def truncate(table: Table, partitions: Partitions = "all") -> int | None:
+    """Remove all files, or those of `partitions`; None if there were none."""
+    replaced = replaced_by(table, (), partitions)
+    return _commit(table, Change(str(uuid.uuid4()), OVERWRITE, (), replaced), None)
+
+
+def rewrite(
+    table: Table, job: str, removed: Sequence[LiveFile], messages: Sequence[CommitMessage]
+) -> int | None:
+    """Put files with rows of `removed` in their place, with their sequence numbers; None if there
+    is nothing to do. ConflictError where another commit took one of them away.
+    """
+    return _commit(table, _rewriting(job, removed, messages), None)
+
+
+def _rewriting(job: str, removed: Sequence[LiveFile], messages: Sequence[CommitMessage]) -> Change:
+    gone = frozenset(identifier(file.record) for file in removed)
+    return Change(job, OVERWRITE, messages, lambda f: identifier(f.record) in gone, gone)
+
+
+def rescale(
+    table: Table,
+    job: str,
+    buckets: int,
+    removed: Sequence[LiveFile],
+    messages: Sequence[CommitMessage],
+) -> int | None:
+    """The same where all files have `buckets` buckets afterwards; ConflictError too where another
+    job has added files of another count.
+    """
+    return _commit(table, replace(_rewriting(job, removed, messages), buckets=buckets), None)
+
+
+def compact(
+    table: Table, job: str, compaction: Compaction, messages: Sequence[CommitMessage]
+) -> int | None:
+    """Put merged files in the place of those they were made of; None if nothing changes.
+
+    ConflictError, after which nothing has changed, where another job took one of them away or
+    appended records that come before merged ones.
+    """
+    change = Change(job, COMPACT, messages, compaction.takes, compaction=compaction)
+    return _commit(table, change, None)
+
+
+# ---- the loop ----
+
+
+def _commit(table: Table, change: Change, renumber: Renumber | None) -> int | None:
+    table.check_writable()
+    with OUTCOMES.committing(table, change.job) as known:
+        return _tried(table, change, renumber) if known is None else known
+
+
+def _tried(table: Table, change: Change, renumber: Renumber | None) -> int | None:
+    for _ in _attempts(table):
+        # A base that expires under our hands has been followed by others: the race is lost.
+        with contextlib.suppress(SnapshotExpiredError), table.held() as location:
+            base = table.snapshots.latest()
+            with table.reading(base):
+                change, records = _plan(table, change, base, renumber)
+                if not records:
+                    return None
+                published = _attempt(table, change, base, records, location)
+            if published is not None:
+                return published
+    raise AssertionError("attempts end by an error")
+
+
+def _plan(
+    table: Table, change: Change, base: Any, renumber: Renumber | None
+) -> tuple[Change, list[Record]]:
+    """The change as it fits the snapshot `base`, and the entries it makes of it."""
+    live = () if base is None else live_of_snapshot(table.manifests, base)
+    kept = [file for file in live if not (change.replaced and change.replaced(file))]
+    check_rewritten(table, change.rewrites, live)
+    if change.buckets is not None:
+        check_rescaled(table, change.buckets, change.rewrites, kept)
+    elif not change.rewrites and change.compaction is None:
+        check_meanwhile(table, change.messages)
+    if change.compaction is not None:
+        check_compaction(table, change.compaction, live)
+    check_buckets(table, change.messages, kept)
+    change = _in_order(table, change, base, kept, live, renumber)
+    deleted, ours = _records(table, change, live, 1 if base is None else base.id + 1)
+    if change.kind != APPEND:
+        check_levels(table, table.manifests.files_of(ours), kept)
+    return change, deleted + ours
+
+
+def _attempts(table: Table) -> Iterator[int]:
+    """Yield until a retry would be one too many; then ConflictError. Waits longer each time."""
+    options, started = table.options, time.monotonic()
+    for attempt in range(options.commit_max_retries + 1):
+        if attempt:
+            longest = min(
+                options.commit_min_retry_wait * 2.0**attempt, options.commit_max_retry_wait
+            )
+            time.sleep(random.uniform(options.commit_min_retry_wait / 2, longest))
+        yield attempt
+        if time.monotonic() - started > options.commit_timeout:
+            break
+    raise ConflictError(
+        f"commit to table {table.layout.name}: other jobs published first {attempt + 1} times in "
+        f"{time.monotonic() - started:.1f} s; run the job again, or raise commit.max-retries "
+        f"({options.commit_max_retries}) or commit.timeout ({options.commit_timeout:.0f} s)"
+    )
+
+
+def _in_order(
+    table: Table,
+    change: Change,
+    base: Any,
+    kept: Sequence[LiveFile],
+    live: Sequence[LiveFile],
+    renumber: Renumber | None,
+) -> Change:
+    """The change, its files renumbered if one shares a number with a live file or comes before
+    records that a compaction has merged.
+    """
+    if table.options.snapshot_ordering or change.rewrites or change.compaction is not None:
+        return change
+    passed = 0
+    if change.kind == APPEND:
+        passed = number_to_pass(table, change.planned, base, change.messages)
+    seen = None if base is None else base.id  # what matters to another attempt comes after it
+    if not passed and not is_tied(change.messages, kept):
+        return replace(change, planned=seen)
+    if renumber is None:
+        raise ConflictError(
+            f"commit to table {table.layout.name}: a job committed meanwhile used the same "
+            "sequence numbers, or later ones that are compacted already; run the job again"
+        )
+    highest = max([passed, *(file.max_sequence for file in live)])
+    messages = renumber(change.messages, highest + 1 + random.randrange(RANDOM_NUMBERS))
+    assert not is_tied(messages, kept)
+    return replace(change, messages=messages, planned=seen)
+
+
+def _records(
+    table: Table, change: Change, live: Sequence[LiveFile], snapshot_id: int
+) -> tuple[list[Record], list[Record]]:
+    """What is taken away and what is added."""
+    deleted = [f.deleted() for f in live if change.replaced is not None and change.replaced(f)]
+    # A job planned before an ALTER wrote by the schema of then, which its statistics are read by.
+    ours = [
+        record
+        for message in change.messages
+        for record in added(table.schema, table.shapes, message)
+    ]
+    if change.rewrites or change.compaction is not None:
+        ours = [rewritten(record) for record in ours]
+    elif table.options.snapshot_ordering:
+        ours = [stamped(record, snapshot_id) for record in ours]
+    if change.compaction is not None:
+        moved = [file for file in live if change.compaction.moves(file)]
+        ours += [at_level(file.record, change.compaction.level) for file in moved]
+    return deleted, ours
+
+
+# ---- one attempt ----
+
+
+def _attempt(
+    table: Table, change: Change, base: Any, records: Sequence[Record], location: str
+) -> int | None:
+    """Write manifests and publish in the folder `location`; None if another commit took the
+    snapshot id.
+    """
+    written: list[str] = []
+    try:
+        snapshot = _prepare(table, change, base, records, written)
+    except BaseException:
+        table.manifests.remove(written)
+        raise
+    try:
+        is_published = _publish(table, snapshot, change.job, location)
+    except OSError:
+        table.manifests.remove(written)
+        raise
+    if not is_published:
+        table.manifests.remove(written)
+    return int(snapshot.id) if is_published else None
+
+
+def _prepare(
+    table: Table, change: Change, base: Any, records: Sequence[Record], written: list[str]
+) -> Any:
+    """The snapshot to publish; names of the files it needs are added to `written` beforehand."""
+    manifests, schema_id = table.manifests, table.layout.schema_id
+    unique = uuid.uuid4()
+    base_list, delta_list = f"manifest-list-{unique}-0", f"manifest-list-{unique}-1"
+    written += [base_list, delta_list]
+    delta = manifests.write(records, schema_id)
+    written += [record["_FILE_NAME"] for record in delta]
+    listed = [] if base is None else manifests.listed(base)
+    kept, fresh = merge(manifests, listed, table.options, schema_id)
+    written += fresh
+    base_size = manifests.write_list(base_list, kept)
+    delta_size = manifests.write_list(delta_list, delta)
+    rows = sum(_signed_rows(record) for record in records)
+    return Snapshot(
+        version=3,
+        id=1 if base is None else base.id + 1,
+        schema_id=schema_id,
+        base_manifest_list=base_list,
+        base_manifest_list_size=base_size,
+        delta_manifest_list=delta_list,
+        delta_manifest_list_size=delta_size,
+        total_record_count=rows + (0 if base is None else base.total_record_count or 0),
+        delta_record_count=rows,
+        commit_user=change.job,
+        commit_identifier=BATCH_COMMIT_IDENTIFIER,
+        commit_kind=change.kind,
+        time_millis=int(time.time() * 1000),
+        index_manifest=None if base is None else base.index_manifest,
+        watermark=None if base is None else base.watermark,
+        statistics=None if base is None else base.statistics,
+        next_row_id=None if base is None else base.next_row_id,
+    )
+
+
+def _signed_rows(record: Record) -> int:
+    rows = int(record["_FILE"]["_ROW_COUNT"])
+    return -rows if record["_KIND"] else rows
+
+
+def _publish(table: Table, snapshot: Any, job: str, location: str) -> bool:
+    """Publish; from here on the job's files may be live, until the snapshot is known not to be.
+
+    `location` stays the table's own: a table that takes its name and place gets no snapshot of it.
+    """
+    OUTCOMES.remember(job, None)
+    snapshots = replace(table.snapshots, location=location)
+    try:
+        # Whoever sends a request twice, or the last one of a dead process late, is told that
+        # another commit was first: it may be the job's own.
+        is_published = snapshots.publish(snapshot) or _happened(table, snapshots, snapshot)
+    except OSError as error:
+        is_published = _happened(table, snapshots, snapshot, error)
+        if not is_published:
+            OUTCOMES.forget(job)
+            raise
+    if is_published and not table.files.is_local:
+        _withdraw_ifreplaced_by(table, snapshot, job)
+    if is_published:
+        OUTCOMES.remember(job, snapshot.id)
+    else:
+        OUTCOMES.forget(job)
+    return is_published
+
+
+def _unknown(table: Table, snapshot: Any, failed: str, found: str) -> UnknownOutcomeError:
+    return UnknownOutcomeError(
+        f"commit of snapshot {snapshot.id} to table {table.layout.name} failed ({failed}) and "
+        f"whether it took place can't be read ({found}); its data files were kept: look for commit "
+        f"user {snapshot.commit_user} in {table.snapshots.path(snapshot.id)} before running the "
+        "job again"
+    )
+
+
+def _withdraw_ifreplaced_by(table: Table, snapshot: Any, job: str) -> None:
+    """Where no folder can be held, a table of the same name may have got our snapshot: remove it.
+    ConflictError if so.
+    """
+    try:
+        table.check_unchanged()
+    except ConflictError:
+        table.files.remove(table.snapshots.path(snapshot.id))
+        OUTCOMES.forget(job)
+        raise
+
+
+def _happened(
+    table: Table, snapshots: Snapshots, snapshot: Any, error: OSError | None = None
+) -> bool:
+    """Whether a publishing call that failed, or said no, published all the same."""
+    failed = "another commit has its number" if error is None else f"{error}"
+    try:
+        found = snapshots.find(snapshot.id)
+    except Exception as unreadable:
+        raise _unknown(table, snapshot, failed, f"{unreadable}") from error or unreadable
+    if found is None and isinstance(error, UnsettledError):
+        raise _unknown(table, snapshot, failed, "it is not there yet") from error
+    return found is not None and found.commit_user == snapshot.commit_user

@@ -1,0 +1,301 @@
+"""What keeps two commits from following each other; asked in each attempt, of the newest snapshot.
+
+A compaction takes files away that others may have taken, or that a writer which began earlier comes
+before; a file above level 0 never shares keys with another of its level.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from keyfold.errors import ConflictError, CorruptDataError, TableError
+from keyfold.journey import MARKED_SUFFIX, CommitMessage, FileAtLevel, FileMeta, Merged
+from keyfold.layout import TableLayout
+from keyfold.options import KEEPING, parse
+from keyfold.storage.metadata.entries import LiveFile, Record, identifier, partition_values
+from keyfold.storage.schema.schemas import Schemas
+from keyfold.storage.table import Table
+
+COMPACT = "COMPACT"
+
+Place = tuple[tuple[Any, ...], int]
+
+
+@dataclass(frozen=True)
+class Compaction:
+    """What a compaction of one bucket takes away: files it merged, and files it moves to `level`
+    as they are.
+    """
+
+    partition: tuple[Any, ...]
+    bucket: int
+    level: int
+    merged: tuple[Merged, ...]
+    upgraded: tuple[FileAtLevel, ...] = ()
+
+    def takes(self, file: LiveFile) -> bool:
+        """Whether the file leaves its level."""
+        return self.holds(file) and (file.name, file.level) in self._taken
+
+    def moves(self, file: LiveFile) -> bool:
+        """Whether it goes to the compaction's level as it is."""
+        return self.holds(file) and (file.name, file.level) in self.upgraded
+
+    def holds(self, file: LiveFile) -> bool:
+        """Whether the file is in the bucket."""
+        return file.bucket == self.bucket and file.partition == self.partition
+
+    @property
+    def _taken(self) -> frozenset[FileAtLevel]:
+        return frozenset(file for one in self.merged for file in one.files) | {*self.upgraded}
+
+
+def check_rewritten(
+    table: Table, rewrites: frozenset[tuple[Any, ...]], live: Iterable[LiveFile]
+) -> None:
+    """ConflictError where a file that was written again is gone."""
+    if rewrites and not rewrites <= {identifier(file.record) for file in live}:
+        raise ConflictError(
+            f"commit to table {table.layout.name}: another job replaced a data file that this one "
+            "wrote again; run the statement again"
+        )
+
+
+def check_buckets(
+    table: Table, messages: Sequence[CommitMessage], kept: Iterable[LiveFile]
+) -> None:
+    """TableError where a partition would hold files of different bucket counts."""
+    totals = {file.partition: file.total_buckets for file in kept}
+    for message in messages:
+        found = totals.get(partition_values(message.partition), message.total_buckets)
+        if found != message.total_buckets:
+            raise TableError(
+                f"table {table.layout.name}: a partition holds files of {found} buckets, the job "
+                f"wrote {message.total_buckets}: CALL sys.rescale(table, {message.total_buckets}) "
+                "writes the table's files anew for as many, INSERT OVERWRITE a partition"
+            )
+
+
+def check_meanwhile(table: Table, messages: Sequence[CommitMessage]) -> None:
+    """ConflictError where an ALTER TABLE or a rescale published since the job was planned says
+    otherwise of what its files go by.
+    """
+    schemas = Schemas(table.files, table.layout.location, table.layout.name)
+    newest, planned = schemas.latest_id(), table.layout.schema_id
+    if newest is None or newest == planned or not messages:
+        return
+    # Of a rescale and one back too: it merged records that the job's may come before.
+    for schema_id in range(planned + 1, newest + 1):
+        words = "has {} buckets by now" if schema_id == newest else "had {} buckets meanwhile"
+        _check_count(table, parse(table.schema(schema_id)).bucket, messages, words)
+    now = table.schema(newest)
+    changed = [what for what, fact in _facts(table.layout).items() if fact != _facts(now)[what]]
+    changed += _stricter(table.layout, now)
+    if any(_is_marked(file) for message in messages for file in message.files):
+        changed += _given_to_stored(table.layout, now)
+    if changed:
+        raise ConflictError(
+            f"commit to table {table.layout.name}: ALTER TABLE has changed {changed[0]} since the "
+            "job was planned; nothing has changed: run the job again"
+        )
+
+
+def _check_count(table: Table, buckets: int, messages: Sequence[CommitMessage], words: str) -> None:
+    for message in messages:
+        if message.total_buckets != buckets:
+            raise ConflictError(
+                f"commit to table {table.layout.name}: it {words.format(buckets)}, the job "
+                f"wrote {message.total_buckets}; nothing has changed: run the job again"
+            )
+
+
+def _facts(layout: TableLayout) -> Mapping[str, Any]:
+    """What stays once a table holds data, and what files written before were made by."""
+    options = parse(layout)
+    ids = {column.name: column.id for column in layout.columns}
+    return {
+        "the primary key": layout.primary_key,
+        "the partitioning": layout.partition_keys,
+        "bucket-key": options.bucket_key,
+        "merge-engine": options.merge_engine,
+        "sequence.field": [ids.get(name) for name in options.sequence_fields],
+        "sequence.field.sort-order": options.sequence_descending,
+        "sequence.snapshot-ordering": options.snapshot_ordering,
+        "rowkind.field": options.rowkind_field and ids.get(options.rowkind_field),
+    }
+
+
+def _stricter(planned: TableLayout, now: TableLayout) -> list[str]:
+    nullable = {column.id for column in planned.columns if column.type.nullable}
+    return [f"column {c.name}" for c in now.columns if c.id in nullable and not c.type.nullable]
+
+
+def _given_to_stored(planned: TableLayout, now: TableLayout) -> list[str]:
+    """Columns added with a DEFAULT: rows that name some columns only can't have it."""
+    known = {column.id for column in planned.columns}
+    return [f"column {c.name}" for c in now.columns if c.initial is not None and c.id not in known]
+
+
+def check_rescaled(
+    table: Table, buckets: int, rewrites: frozenset[tuple[Any, ...]], kept: Iterable[LiveFile]
+) -> None:
+    """ConflictError where a file that stays is of another number of buckets, or of a partition that
+    was written anew.
+    """
+    partitions = {identity[0] for identity in rewrites}
+    for file in kept:
+        if file.total_buckets != buckets or file.record["_PARTITION"] in partitions:
+            raise ConflictError(
+                f"table {table.layout.name} was not rescaled to {buckets} buckets, as another job "
+                f"committed data file {file.name} of {file.total_buckets} buckets meanwhile; "
+                "nothing has changed: run it again"
+            )
+
+
+def is_tied(messages: Sequence[CommitMessage], kept: Iterable[LiveFile]) -> bool:
+    """Whether a file of ours shares a sequence number with one of its bucket."""
+    ours: dict[Place, list[tuple[int, int]]] = {}
+    for message in messages:
+        ranges = [(file.min_sequence, file.max_sequence) for file in message.files]
+        ours.setdefault((partition_values(message.partition), message.bucket), []).extend(ranges)
+    return any(
+        low <= file.max_sequence and file.min_sequence <= high
+        for file in kept
+        for low, high in ours.get((file.partition, file.bucket), ())
+    )
+
+
+def check_levels(table: Table, added: Iterable[LiveFile], kept: Iterable[LiveFile]) -> None:
+    """ConflictError where a file above level 0 shares keys with another of its level."""
+    ours: dict[tuple[Place, int], list[LiveFile]] = {}
+    for file in added:
+        if file.level:
+            ours.setdefault(((file.partition, file.bucket), file.level), []).append(file)
+    if not ours:
+        return
+    for file in kept:
+        beside = ours.get(((file.partition, file.bucket), file.level))
+        if beside is not None:
+            beside.append(file)
+    for ((_, bucket), level), files in ours.items():
+        for before, after in pairwise(sorted(files, key=lambda f: (f.first, f.last))):
+            if after.first <= before.last:
+                raise ConflictError(
+                    f"commit to table {table.layout.name}: files {before.name} and {after.name} "
+                    f"both hold keys {after.min_key} to {before.max_key} on level {level} of "
+                    f"bucket {bucket}; another job put one there meanwhile, run this one again"
+                )
+
+
+# ---- a compaction and writers that began before it ----
+
+
+def check_compaction(table: Table, found: Compaction, live: Sequence[LiveFile]) -> None:
+    """ConflictError unless all files are there still, and the records that were merged stand
+    together in order, above all others of their keys where nothing older was to lie below them.
+    """
+    bucket = {(file.name, file.level): file for file in live if found.holds(file)}
+    gone = [name for name, level in found._taken if (name, level) not in bucket]
+    if gone:
+        raise ConflictError(
+            f"compaction of table {table.layout.name}, bucket {found.bucket}: another job has "
+            f"replaced data file {gone[0]} meanwhile"
+        )
+    others = [file for file in bucket.values() if not found.takes(file)]
+    for one in found.merged:
+        files = [bucket[file] for file in one.files]
+        needs_order = table.options.merge_engine not in KEEPING or any(map(_is_more, files))
+        _check_order(table, one, files, others if needs_order else filter(_is_marked, others))
+
+
+def _is_more(file: LiveFile) -> bool:
+    """Whether the file's rows are more than whole records that go by their numbers: a delete or a
+    row that was merged from marked ones does not stand for what it was merged from.
+    """
+    return file.delete_rows != 0 or _is_marked(file)
+
+
+def _is_marked(file: LiveFile | FileMeta) -> bool:
+    return file.name.endswith(MARKED_SUFFIX)
+
+
+def _check_order(
+    table: Table, one: Merged, files: Sequence[LiveFile], others: Iterable[LiveFile]
+) -> None:
+    first, last = min(file.first for file in files), max(file.last for file in files)
+    low, high = (min(f.min_sequence for f in files), max(f.max_sequence for f in files))
+    for other in others:
+        if other.first > last or other.last < first or other.min_sequence > high:
+            continue
+        if one.oldest or other.max_sequence >= low:
+            raise ConflictError(
+                f"compaction of table {table.layout.name}, bucket {other.bucket}: data file "
+                f"{other.name}, committed meanwhile by a job that began earlier, holds records of "
+                "the same keys that come before merged ones"
+            )
+
+
+def number_to_pass(
+    table: Table, planned: int | None, base: Any, messages: Sequence[CommitMessage]
+) -> int:
+    """The sequence number that appended records must be above, as a compaction published since
+    `planned` merged later ones of their bucket; 0 where none did.
+
+    An engine that keeps whole records goes by their numbers wherever they stand, unless a delete
+    or a mark may be gone, or ours are marked.
+    """
+    if base is None or table.options.snapshot_ordering:
+        return 0
+    ours: dict[Place, int] = {}
+    for message in messages:
+        place = partition_values(message.partition), message.bucket
+        lowest = min((file.min_sequence for file in message.files), default=None)
+        if lowest is not None:
+            ours[place] = min(lowest, ours.get(place, lowest))
+    if not ours:
+        return 0
+    is_marked = any(_is_marked(file) for message in messages for file in message.files)
+    keeps, passed = table.options.merge_engine in KEEPING and not is_marked, 0
+    for snapshot_id in range((planned or 0) + 1, base.id + 1):
+        snapshot = table.snapshots.find(snapshot_id)
+        if snapshot is not None and snapshot.commit_kind != COMPACT:
+            continue
+        try:
+            taken = None if snapshot is None else _taken_away(table, snapshot, keeps=keeps)
+        except CorruptDataError as error:
+            if not isinstance(error.__cause__, FileNotFoundError):
+                raise
+            taken = None
+        if taken is None:  # expired, or about to: whatever it took away began before now
+            return int(time.time() * 1000) << 20
+        late = [high for place, high in taken.items() if ours.get(place, high) < high]
+        passed = max([passed, *late])
+    return passed
+
+
+def _taken_away(table: Table, snapshot: Any, *, keeps: bool) -> Mapping[Place, int]:
+    """The greatest number of the files a compaction merged, by bucket, where order matters: not
+    that of whole records which the engine `keeps`.
+    """
+    found: dict[Place, int] = {}
+    for deleted, moved in _changes(table, snapshot):
+        for record in deleted:
+            file = LiveFile(
+                record, table.shapes.partition.decode(record["_PARTITION"]), table.shapes
+            )
+            if file.name in moved or (keeps and not _is_more(file)):
+                continue
+            place = file.partition, file.bucket
+            found[place] = max(file.max_sequence, found.get(place, 0))
+    return found
+
+
+def _changes(table: Table, snapshot: Any) -> Iterable[tuple[Sequence[Record], frozenset[str]]]:
+    """What each manifest of a snapshot deletes, and the names of the files it adds."""
+    for listed in table.manifests.changed(snapshot):
+        decoded = table.manifests.decoded(listed)
+        yield list(decoded.deleted.values()), frozenset(f.name for f in decoded.added.values())

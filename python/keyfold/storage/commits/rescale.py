@@ -1,0 +1,103 @@
+"""Another number of buckets: a schema that says so, then a snapshot whose files are so.
+
+Each file says of how many buckets it is one, and readers go by that, so none sees half of it. A
+writer puts rows into as many buckets as the schema says and is refused where files say another
+number: between the two, and where a process dies there, appends are. Another rescale to either
+number ends that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from keyfold.errors import ConflictError, NotSupportedError, UnknownOutcomeError
+from keyfold.journey import CommitMessage
+from keyfold.options import parse
+from keyfold.storage.commits import commit
+from keyfold.storage.commits.conflicts import check_rescaled, check_rewritten
+from keyfold.storage.metadata.entries import LiveFile, identifier
+from keyfold.storage.schema.definition import with_schema_id
+from keyfold.storage.schema.schemas import Schemas
+from keyfold.storage.table import Table, load
+
+_TRIES = 20
+
+
+def check_rescalable(table: Table) -> None:
+    """NotSupportedError where schemas are another's to publish."""
+    if table.publisher is not None:
+        raise NotSupportedError(
+            f"table {table.layout.name} can't be rescaled through a REST catalog: its schemas are "
+            "the server's; make a table of that many buckets and INSERT INTO it"
+        )
+
+
+def rescale(
+    table: Table,
+    job: str,
+    buckets: int,
+    removed: Sequence[LiveFile],
+    messages: Sequence[CommitMessage],
+) -> int | None:
+    """Give the table so many buckets, with files that hold the rows of `removed`, which are all
+    that were of another number; the snapshot's id, None for a table without such files.
+
+    ConflictError, after which nothing has changed, where another job added or replaced some.
+    """
+    check_rescalable(table)
+    _check(table, buckets, removed)
+    with table.held() as location:
+        schemas = Schemas(table.files, location, table.layout.name)
+        before = _set(schemas, buckets)
+        try:
+            return commit.rescale(_newest(table), job, buckets, removed, messages)
+        except UnknownOutcomeError:
+            raise
+        except BaseException:
+            if before != buckets:
+                _take_back(table, schemas, buckets, before)
+            raise
+
+
+def _newest(table: Table) -> Table:
+    """The same table at its newest schema."""
+    location, name = table.layout.location, table.layout.name
+    found = load(table.files, location, table.catalog, table.namespace, table.table)
+    if found is None:
+        raise ConflictError(f"table {name} was dropped while it was rescaled")
+    return found
+
+
+def _check(table: Table, buckets: int, removed: Sequence[LiveFile]) -> None:
+    """Conflicts that show before the schema is touched."""
+    base = table.snapshots.latest()
+    live = [] if base is None else table.live_files(base.id)
+    gone = frozenset(identifier(file.record) for file in removed)
+    check_rewritten(table, gone, live)
+    check_rescaled(table, buckets, gone, [f for f in live if identifier(f.record) not in gone])
+
+
+def _set(schemas: Schemas, buckets: int) -> int:
+    """Publish a schema with so many buckets unless the newest has them; how many that had."""
+    for _ in range(_TRIES):
+        schema_id = schemas.latest_id()
+        if schema_id is None:
+            raise ConflictError(f"table {schemas.name} was dropped while it was rescaled")
+        current = schemas.read(schema_id)
+        before = parse(current.layout).bucket
+        options = {**current.layout.options, "bucket": str(buckets)}
+        changed = replace(current, layout=replace(current.layout, options=options))
+        if before == buckets or schemas.publish(with_schema_id(changed, schema_id + 1)):
+            return before
+    raise ConflictError(f"table {schemas.name}: ALTER TABLE statements came first; run it again")
+
+
+def _take_back(table: Table, schemas: Schemas, buckets: int, before: int) -> None:
+    """The number of buckets that the files have, unless another job has set one since."""
+    schema_id = schemas.latest_id()
+    if schema_id is None or parse(schemas.read(schema_id).layout).bucket != buckets:
+        return
+    base = table.snapshots.latest()
+    totals = set() if base is None else {f.total_buckets for f in table.live_files(base.id)}
+    _set(schemas, totals.pop() if len(totals) == 1 else before)

@@ -1,0 +1,1 @@
+"""Files of a warehouse, wherever they lie: read, listed, published exclusively, folders moved."""

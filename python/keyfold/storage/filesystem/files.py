@@ -1,0 +1,337 @@
+"""Files of a warehouse: a local folder and a bucket of S3 (`objects`) for everything, any
+other file system for reading only.
+
+Publishing means creating a file with its content at once and exclusively: of several processes that
+publish one name exactly one wins. A file system that can't do that is refused for writing.
+"""
+
+import contextlib
+import io
+import os
+import shutil
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import unquote, urlparse
+
+from pyarrow.fs import FileType
+
+from keyfold import disk
+from keyfold.errors import NotSupportedError
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file or folder in a folder: `modified` in ns since the epoch, links not followed."""
+
+    name: str
+    is_folder: bool
+    size: int
+    modified: int
+
+
+class UnsettledError(OSError):
+    """A publish was not answered: it may have taken place, or take place later."""
+
+
+class Files(Protocol):
+    """What storage needs of a file system; paths are full paths without a trailing slash."""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether folders can be renamed."""
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether a file can be created exclusively."""
+
+    @property
+    def store(self) -> Mapping[str, str]:
+        """What a client of the object store needs (`keyfold.stores`), empty for any other."""
+
+    def read(self, path: str) -> bytes:
+        """The content; FileNotFoundError if there is none."""
+
+    def exists(self, path: str) -> bool:
+        """Whether a file is there."""
+
+    def is_folder(self, path: str) -> bool:
+        """Whether a folder is there."""
+
+    def folders(self, path: str) -> list[str]:
+        """Sorted names of the folders in a folder, hidden ones left out; empty if it is missing."""
+
+    def names(self, path: str) -> list[str]:
+        """Names of everything in a folder; empty if it is missing."""
+
+    def stamp(self, path: str) -> str:
+        """A word that changes when the file is replaced; FileNotFoundError if there is none."""
+
+    def write(self, path: str, data: bytes) -> None:
+        """Write a file whose name nobody else uses; FileNotFoundError if the folder that its own
+        is in was removed."""
+
+    def replace(self, path: str, data: bytes) -> None:
+        """Write a file over whatever has that name, in one step."""
+
+    def publish(self, path: str, data: bytes) -> int:
+        """Create the file exclusively; when, in ns by the file system's clock, 0 if it exists.
+        UnsettledError where that is not known.
+        """
+
+    def entries(self, path: str) -> list["Entry"]:
+        """What is in a folder; empty if it is missing."""
+
+    def held(self, path: str) -> AbstractContextManager[str]:
+        """A path to a folder that stays valid while it is renamed; FileNotFoundError if missing."""
+
+    def remove(self, path: str) -> None:
+        """Remove a file if it is there."""
+
+    def make_folder(self, path: str) -> None:
+        """Make a folder and those it is in."""
+
+    def remove_folder(self, path: str) -> bool:
+        """Remove a folder and what is in it; False if there was none. Nothing is seen of it half
+        removed only where folders can be renamed (`folders`).
+        """
+
+
+@dataclass(frozen=True)
+class LocalFiles:
+    """A local (or mounted) file system."""
+
+    @property
+    def is_local(self) -> bool:
+        return True
+
+    @property
+    def is_writable(self) -> bool:
+        return True
+
+    @property
+    def store(self) -> Mapping[str, str]:
+        return {}
+
+    def read(self, path: str) -> bytes:
+        return Path(path).read_bytes()
+
+    def exists(self, path: str) -> bool:
+        return Path(path).exists()
+
+    def is_folder(self, path: str) -> bool:
+        return Path(path).is_dir()
+
+    def folders(self, path: str) -> list[str]:
+        with _scan(path) as entries:
+            return sorted(e.name for e in entries if not e.name.startswith(".") and e.is_dir())
+
+    def names(self, path: str) -> list[str]:
+        with _scan(path) as entries:
+            return [entry.name for entry in entries]
+
+    def stamp(self, path: str) -> str:
+        status = Path(path).stat()
+        return f"{status.st_ino}-{status.st_mtime_ns}"
+
+    def write(self, path: str, data: bytes) -> None:
+        Path(path).parent.mkdir(exist_ok=True)
+        _write_synced(path, data)
+
+    def replace(self, path: str, data: bytes) -> None:
+        with _temporary(path, data) as temporary:
+            Path(temporary).replace(path)
+
+    def publish(self, path: str, data: bytes) -> int:
+        with _temporary(path, data) as temporary:
+            try:
+                os.link(temporary, path)
+            except OSError as error:
+                # On a network mount the link may have been made although its answer got lost, or
+                # was asked for twice, and the second time there it was.
+                if Path(temporary).stat().st_nlink == 1:
+                    if isinstance(error, FileExistsError):
+                        return 0
+                    raise
+            linked = Path(temporary).stat().st_ctime_ns
+        _sync_folder(path)
+        return linked
+
+    def entries(self, path: str) -> list[Entry]:
+        with _scan(path) as found:
+            return [entry for each in found if (entry := _entry(each)) is not None]
+
+    @contextlib.contextmanager
+    def held(self, path: str) -> Iterator[str]:
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            yield f"/proc/self/fd/{descriptor}"
+        finally:
+            os.close(descriptor)
+
+    def remove(self, path: str) -> None:
+        Path(path).unlink(missing_ok=True)
+
+    def make_folder(self, path: str) -> None:
+        Path(path).mkdir(parents=True, exist_ok=True)
+
+    def remove_folder(self, path: str) -> bool:
+        is_there = Path(path).is_dir()
+        remove_tree(path)
+        return is_there
+
+
+def _entry(found: os.DirEntry[str]) -> Entry | None:
+    """None where it was removed since it was listed."""
+    try:
+        status = found.stat(follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    is_folder = found.is_dir(follow_symlinks=False)
+    return Entry(found.name, is_folder, status.st_size, status.st_mtime_ns)
+
+
+@contextlib.contextmanager
+def _scan(path: str) -> Iterator[Iterator[os.DirEntry[str]]]:
+    try:
+        with os.scandir(path) as entries:
+            yield entries
+    except FileNotFoundError:
+        yield iter(())
+
+
+@contextlib.contextmanager
+def _temporary(path: str, data: bytes) -> Iterator[str]:
+    folder = Path(path).parent
+    folder.mkdir(parents=True, exist_ok=True)
+    temporary = str(folder / f".tmp-{uuid.uuid4()}")
+    try:
+        _write_synced(temporary, data)
+        yield temporary
+    finally:
+        Path(temporary).unlink(missing_ok=True)
+
+
+def _write_synced(path: str, data: bytes) -> None:
+    with open(path, "xb", buffering=0) as file:  # noqa: PTH123 - "xb" refuses another's file
+        try:
+            with disk.writing(path):
+                _write_all(file, data)
+                os.fsync(file.fileno())
+        except OSError:
+            Path(path).unlink(missing_ok=True)
+            raise
+
+
+def _write_all(file: io.FileIO, data: bytes) -> None:
+    """On a disk without room a system call takes a part, and the next one says why."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[file.write(rest) :]
+
+
+def _sync_folder(path: str) -> None:
+    descriptor = os.open(str(Path(path).parent), os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@dataclass(frozen=True)
+class RemoteFiles:
+    """Any file system pypaimon opens, for reading: none of them creates a file exclusively."""
+
+    io: Any
+    root: str
+
+    @property
+    def is_local(self) -> bool:
+        return False
+
+    @property
+    def is_writable(self) -> bool:
+        return False
+
+    @property
+    def store(self) -> Mapping[str, str]:
+        return {}
+
+    def read(self, path: str) -> bytes:
+        with self.io.new_input_stream(path) as stream:
+            data: bytes = stream.read()
+            return data
+
+    def exists(self, path: str) -> bool:
+        return bool(self.io.exists(path))
+
+    def is_folder(self, path: str) -> bool:
+        return self.exists(path)
+
+    def folders(self, path: str) -> list[str]:
+        listed = self.io.list_status(path) if self.io.exists(path) else []
+        names = [_base_name(status) for status in listed if _is_folder(status)]
+        return sorted(name for name in names if name and not name.startswith("."))
+
+    def names(self, path: str) -> list[str]:
+        listed = self.io.list_status(path) if self.io.exists(path) else []
+        return [_base_name(status) for status in listed]
+
+    def stamp(self, path: str) -> str:
+        status = self.io.get_file_status(path)
+        return f"{status.size}-{status.mtime}"
+
+    def write(self, path: str, data: bytes) -> None:
+        raise self._refused(path)
+
+    def replace(self, path: str, data: bytes) -> None:
+        raise self._refused(path)
+
+    def publish(self, path: str, data: bytes) -> int:
+        raise self._refused(path)
+
+    def entries(self, path: str) -> list[Entry]:
+        raise self._refused(path)
+
+    def held(self, path: str) -> AbstractContextManager[str]:
+        raise self._refused(path)
+
+    def remove(self, path: str) -> None:
+        raise self._refused(path)
+
+    def make_folder(self, path: str) -> None:
+        raise self._refused(path)
+
+    def remove_folder(self, path: str) -> bool:
+        raise self._refused(path)
+
+    def _refused(self, path: str) -> NotSupportedError:
+        return NotSupportedError(
+            f"writing below {self.root} is not supported: its file system offers no exclusive "
+            f"creation of {path.rsplit('/', 1)[-1]}, so two jobs could both commit; "
+            "use a local or mounted warehouse, or one on S3"
+        )
+
+
+def _base_name(status: Any) -> str:
+    return str(getattr(status, "base_name", None) or status.path.rstrip("/").rsplit("/", 1)[-1])
+
+
+def _is_folder(status: Any) -> bool:
+    return bool(status.type == FileType.Directory)
+
+
+def local_path(location: str) -> str | None:
+    """The path of a location on the local file system, None for any other scheme."""
+    parsed = urlparse(location)
+    if parsed.scheme in ("", "file"):
+        return unquote(parsed.path) if parsed.scheme else location
+    return None
+
+
+def remove_tree(path: str) -> None:
+    """Remove a folder and what is in it; missing parts are passed over."""
+    shutil.rmtree(path, ignore_errors=True)

@@ -1,0 +1,130 @@
+"""Moving table folders in one step: into a free place, or in exchange with what is there.
+
+`renameat2` does both atomically on Linux. A folder being removed is first moved to a hidden name,
+so that nobody sees half a table. What was replaced stays under its hidden name for the queries
+that still read it; it and other leftovers go a day later, when the next table is made.
+"""
+
+import ctypes
+import errno
+import os
+import time
+import uuid
+from pathlib import Path
+
+from keyfold.layout import STAGING
+from keyfold.storage.filesystem.files import Files, remove_tree
+
+DROPPED = ".dropped-"
+STALE_SECONDS = 24 * 3600
+
+_NO_REPLACE = 1
+_EXCHANGE = 2
+_AT_FDCWD = -100
+_TAKEN = (errno.EEXIST, errno.ENOTEMPTY)
+_LACKING = (errno.EINVAL, errno.ENOSYS)
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def hidden(folder: str, prefix: str) -> str:
+    """A fresh hidden path in a folder."""
+    return f"{folder}/{prefix}{uuid.uuid4()}"
+
+
+def move(source: str, target: str) -> bool:
+    """Rename a folder to a free name; False if the name is taken."""
+    try:
+        _rename(source, target, _NO_REPLACE)
+    except OSError as error:
+        if error.errno in _TAKEN:
+            return False
+        if error.errno not in _LACKING:
+            raise
+        return _move_plainly(source, target)
+    return True
+
+
+def _move_plainly(source: str, target: str) -> bool:
+    """Without `renameat2`: a rename onto a folder with content fails just the same."""
+    if Path(target).exists():
+        return False
+    try:
+        Path(source).rename(target)
+    except OSError as error:
+        if error.errno in _TAKEN:
+            return False
+        raise
+    return True
+
+
+def exchange(source: str, target: str) -> None:
+    """Swap two folders, in one step where possible; FileNotFoundError if one is missing.
+
+    What stood at `target` counts as touched just now, so that it is a day until it is stale.
+    """
+    os.utime(target)
+    try:
+        _rename(source, target, _EXCHANGE)
+    except OSError as error:
+        if error.errno not in _LACKING:
+            raise
+        aside = hidden(str(Path(target).parent), DROPPED)
+        Path(target).rename(aside)
+        Path(source).rename(target)
+        Path(aside).rename(source)
+
+
+def _rename(source: str, target: str, flags: int) -> None:
+    if not hasattr(_libc, "renameat2"):
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+    done = _libc.renameat2(
+        _AT_FDCWD, os.fsencode(source), _AT_FDCWD, os.fsencode(target), ctypes.c_uint(flags)
+    )
+    if done != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number), source, None, target)
+
+
+def remove(files: Files, path: str) -> bool:
+    """Take a folder away, in one step where it can be renamed, then delete it; False if there was
+    none.
+    """
+    if not files.is_local:
+        return files.remove_folder(path)
+    aside = hidden(str(Path(path).parent), DROPPED)
+    try:
+        Path(path).rename(aside)
+    except FileNotFoundError:
+        return False
+    remove_tree(aside)
+    return True
+
+
+def clear_stale(folder: str) -> None:
+    """Delete staging and dropped folders that nothing has written to for a day."""
+    for path in stale(folder):
+        remove_tree(path)
+
+
+def stale(folder: str) -> list[str]:
+    """Staging and dropped folders that nothing has written to for a day."""
+    oldest = time.time() - STALE_SECONDS
+    ours = [c for c in Path(folder).glob(".*") if c.name.startswith((STAGING, DROPPED))]
+    return [str(child) for child in ours if child.is_dir() and _newest(child) < oldest]
+
+
+def size(folder: str) -> int:
+    """Bytes of the files in a folder."""
+    files = [Path(found) / name for found, _, names in os.walk(folder) for name in names]
+    return sum(file.lstat().st_size for file in files if file.exists())
+
+
+def _newest(folder: Path) -> float:
+    """When anything in a folder was last made, moved or removed."""
+    try:
+        stamps = [Path(found).stat().st_mtime for found, _, _ in os.walk(folder)]
+    except OSError as error:
+        if error.errno == errno.ENOENT:
+            return time.time()
+        raise
+    return max(stamps, default=time.time())

@@ -1,0 +1,1 @@
+"""What no snapshot needs any more goes: expired snapshots, orphan files."""

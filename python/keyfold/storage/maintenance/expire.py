@@ -1,0 +1,237 @@
+"""Snapshots expire: data files that no retained snapshot, tag or branch needs go, then manifests
+that none needs, then the snapshots themselves, the oldest first.
+
+Whatever was removed is named by what is still there, so an expiry that is killed is finished by the
+next one, and two at once do no harm: a file that is gone was removed by the other. Work is
+proportional to what expires: the files that expiring snapshots dropped, never the whole table.
+"""
+
+import contextlib
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from keyfold.errors import (
+    CorruptDataError,
+    NotSupportedError,
+    SnapshotExpiredError,
+    TableError,
+)
+from keyfold.storage.maintenance.retained import (
+    Pins,
+    data_names,
+    least_consumed,
+    manifest_lists,
+    metadata,
+    pins,
+)
+from keyfold.storage.metadata.entries import LiveFile, Record
+from keyfold.storage.metadata.manifests import Manifests
+from keyfold.storage.table import Table, live_of_snapshot
+
+Directory = Callable[[tuple[Any, ...], int], str]
+_DECOUPLED = (
+    "changelog.num-retained.min",
+    "changelog.num-retained.max",
+    "changelog.time-retained",
+)
+
+
+@dataclass(frozen=True)
+class Retention:
+    """What to keep: from `at_least` to `at_most` snapshots, those in between while the next one is
+    not older than `seconds`; at most `limit` expire at once.
+    """
+
+    at_least: int
+    at_most: int
+    seconds: float
+    limit: int
+
+    @staticmethod
+    def of(table: Table, **asked: Any) -> "Retention":
+        """As the table's options say, or what is asked for where it is not None: a smaller most
+        takes the table's least along.
+        """
+        options = table.options
+        kept = Retention(
+            options.snapshots_at_least,
+            options.snapshots_at_most,
+            options.snapshot_seconds,
+            options.snapshot_expire_limit,
+        )
+        given = {name: value for name, value in asked.items() if value is not None}
+        if "at_most" in given and "at_least" not in given:
+            given["at_least"] = min(kept.at_least, given["at_most"])
+        found = replace(kept, **given)
+        if found.limit < 1:
+            raise TableError(
+                f"expiry of table {table.layout.name}: max_deletes is {found.limit}; expected 1 or "
+                "more"
+            )
+        if not 1 <= found.at_least <= found.at_most:
+            raise TableError(
+                f"expiry of table {table.layout.name}: of snapshots, at least {found.at_least} "
+                f"and at most {found.at_most} are to be kept; expected 1 <= least <= most "
+                "(snapshot.num-retained.min and .max, or retain_min and retain_max)"
+            )
+        return found
+
+
+def check_expirable(table: Table) -> None:
+    """NotSupportedError where files would be removed that only another engine keeps count of."""
+    table.check_writable()
+    found = next((name for name in _DECOUPLED if name in table.layout.options), None)
+    if found is not None:
+        raise NotSupportedError(
+            f"snapshots of table {table.layout.name} can't expire here: its option {found} keeps "
+            "changelogs longer than snapshots, which only Paimon itself does"
+        )
+
+
+def expire(table: Table, retention: Retention, directory: Directory) -> int:
+    """Remove what `retention` does not keep; how many snapshots went.
+
+    `directory` is where the files of a partition's bucket lie. The newest snapshot always stays, as
+    do those a consumer has yet to read. ConflictError where the table was replaced.
+    """
+    with table.held() as location:
+        begin, end = _window(table, retention)
+        if begin >= end:
+            return 0
+        snapshots = [s for n in range(begin, end + 1) if (s := table.snapshots.find(n)) is not None]
+        last = snapshots[-1] if snapshots else None
+        with contextlib.suppress(SnapshotExpiredError), table.reading(last):
+            if last is None or last.id != end or len(snapshots) == 1:
+                return 0  # another expiry is ahead of this one
+            keeping = pins(table.files, table.layout.location)
+            for path in _data_files(table.manifests, snapshots, keeping, directory):
+                table.files.remove(path)
+            for path in _metadata(table.manifests, snapshots, keeping):
+                table.files.remove(f"{table.layout.location}/{path}")
+            replace(table.snapshots, location=location).remove_expired(begin, end)
+            return len(snapshots) - 1
+    return 0
+
+
+def _window(table: Table, retention: Retention) -> tuple[int, int]:
+    """The first snapshot there is and the first to keep, after Paimon's rules."""
+    snapshots = table.snapshots
+    latest, earliest = snapshots.latest_id(), snapshots.earliest_id()
+    if latest is None or earliest is None:
+        return 0, 0
+    consumed = least_consumed(table.files, table.layout.location)
+    end = min(
+        latest - retention.at_least + 1,
+        earliest + retention.limit,
+        latest if consumed is None else consumed,
+    )
+    oldest = int((time.time() - retention.seconds) * 1000)
+    for number in range(max(latest - retention.at_most + 1, earliest), end):
+        following = snapshots.find(number + 1)
+        if following is not None and following.time_millis >= oldest:
+            return earliest, number
+    return earliest, end
+
+
+# ---- data files ----
+
+
+def _data_files(
+    manifests: Manifests, snapshots: Sequence[Any], keeping: Pins, directory: Directory
+) -> list[str]:
+    """Paths of the files that a snapshot after the first took out of the table and that nothing
+    else needs. The first took out what the one before held, which has expired.
+    """
+    dropped: dict[tuple[bytes, int, str], tuple[Record, int]] = {}
+    for snapshot in snapshots[1:]:
+        _note_dropped(manifests, snapshot, dropped)
+    for snapshot in snapshots[:-1]:
+        _note_changelog(manifests, snapshot, dropped)
+    if not dropped:
+        return []
+    elsewhere = _needed_elsewhere(manifests, keeping)
+    tagged: dict[int, frozenset[str]] = {}
+    paths: list[str] = []
+    for record, number in dropped.values():
+        tag = keeping.nearest_tag(number)
+        if tag is not None and tag.id not in tagged:
+            tagged[tag.id] = frozenset(f.name for f in live_of_snapshot(manifests, tag))
+        file = LiveFile(record, manifests.partition(record), manifests.shapes)
+        is_tagged = tag is not None and file.name in tagged[tag.id]
+        if not is_tagged and file.name not in elsewhere and file.external_path is None:
+            folder = directory(file.partition, file.bucket)
+            paths += [f"{folder}/{name}" for name in (file.name, *file.extra_files)]
+    return paths
+
+
+def _note_dropped(
+    manifests: Manifests, snapshot: Any, dropped: dict[tuple[bytes, int, str], tuple[Record, int]]
+) -> None:
+    """Add what a snapshot took out, less what it put back: on another level, the file is the same.
+
+    Its manifests are missing only where an expiry removed them, after the files they name.
+    """
+    try:
+        listed = manifests.changed(snapshot)
+        delta = [manifests.decoded(record) for record in listed]
+    except CorruptDataError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            return
+        raise
+    for manifest in delta:
+        for record in manifest.deleted.values():
+            dropped[_place(record)] = record, snapshot.id
+    for manifest in delta:
+        for file in manifest.added.values():
+            dropped.pop(_place(file.record), None)
+
+
+def _note_changelog(
+    manifests: Manifests, snapshot: Any, dropped: dict[tuple[bytes, int, str], tuple[Record, int]]
+) -> None:
+    """Add the changelog files of an expiring snapshot, which are its alone."""
+    if snapshot.changelog_manifest_list is None:
+        return
+    with contextlib.suppress(CorruptDataError):
+        for listed in manifests.records(snapshot.changelog_manifest_list):
+            for file in manifests.decoded(listed).added.values():
+                dropped[_place(file.record)] = file.record, snapshot.id
+
+
+def _place(record: Record) -> tuple[bytes, int, str]:
+    return record["_PARTITION"], record["_BUCKET"], record["_FILE"]["_FILE_NAME"]
+
+
+def _needed_elsewhere(manifests: Manifests, keeping: Pins) -> set[str]:
+    found: set[str] = set()
+    for snapshot in keeping.branched:
+        found |= data_names(manifests, snapshot)
+    for changelog in keeping.changelogs:
+        found |= data_names(manifests, changelog, may_lack_lists=True)
+    return found
+
+
+# ---- manifests ----
+
+
+def _metadata(manifests: Manifests, snapshots: Sequence[Any], keeping: Pins) -> list[str]:
+    """Paths, from the table's folder, of what the snapshots but the last refer to and nothing
+    retained does: a manifest is part of consecutive snapshots, so the last one, the tags among them
+    and the nearest before tell. A snapshot's lists go last: they name the rest.
+    """
+    *expiring, last = snapshots
+    before = keeping.nearest_tag(expiring[0].id)
+    tags = [tag for tag in keeping.tags if expiring[0].id <= tag.id < last.id]
+    kept = metadata(manifests, last)
+    for snapshot in [*tags, *([] if before is None else [before]), *keeping.branched]:
+        kept |= metadata(manifests, snapshot)
+    for changelog in keeping.changelogs:
+        kept |= metadata(manifests, changelog, may_lack_lists=True)
+    paths: dict[str, None] = {}
+    for snapshot in expiring:
+        lists = {f"manifest/{name}" for name in manifest_lists(snapshot)}
+        found = metadata(manifests, snapshot, may_lack_lists=True) - kept
+        paths |= dict.fromkeys(sorted(found - lists)) | dict.fromkeys(sorted(found & lists))
+    return list(paths)

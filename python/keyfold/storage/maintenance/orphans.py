@@ -1,0 +1,188 @@
+"""Orphans: files of a table that no snapshot, tag, branch or changelog refers to, from jobs that
+were killed, and hidden folders of tables that were being made or dropped.
+
+A job's files are orphans until it commits, so only what is old enough is one. Only names that
+keyfold or Paimon gives are looked at: what somebody else laid there stays.
+"""
+
+import re
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from keyfold.errors import CorruptDataError, TableError
+from keyfold.storage.filesystem import folders
+from keyfold.storage.filesystem.files import remove_tree
+from keyfold.storage.maintenance.retained import branches, data_names, metadata, pins
+from keyfold.storage.metadata.entries import ADD, Record, identifier
+from keyfold.storage.metadata.manifests import Identifier, Manifests
+from keyfold.storage.table import Table
+
+_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_TEMPORARY = rf"\.tmp-{_UUID}|\.[^/]+\.{_UUID}\.tmp"
+_NAMES = {
+    "data": re.compile(rf"(?:data|changelog)-{_UUID}-\d+(?:[-.].*)?|{_TEMPORARY}"),
+    "manifest": re.compile(rf"(?:index-)?manifest-(?:list-)?{_UUID}-\d+|{_TEMPORARY}"),
+    "index": re.compile(rf"index-{_UUID}-\d+|{_TEMPORARY}"),
+    "statistics": re.compile(rf"stat(?:istics)?-{_UUID}-\d+|{_TEMPORARY}"),
+    "other": re.compile(_TEMPORARY),
+}
+_LOOKS = 5
+_OTHER_FOLDERS = ("schema", "snapshot", "tag", "consumer", "changelog")
+
+
+@dataclass(frozen=True)
+class Orphan:
+    """A file, or a hidden folder with what is in it."""
+
+    path: str
+    bytes: int
+    is_folder: bool = False
+
+
+def remove_orphans(table: Table, older_than: float | None, *, dry_run: bool) -> list[Orphan]:
+    """Remove the table's orphans last changed before `older_than` (seconds since the epoch; a day
+    ago if None), or only list them; by path.
+
+    Younger than a day must be said: a job's files of before `older_than` are lost if it has not
+    committed yet. Hidden folders beside the table stay for a day whatever is said.
+    """
+    now = time.time()
+    before = now - folders.STALE_SECONDS if older_than is None else older_than
+    if before > now:
+        raise TableError(
+            f"orphan files of table {table.layout.name}: older_than lies {before - now:.0f} s "
+            "ahead; files that a job is writing now would be removed: name a time in the past"
+        )
+    # Listed before the snapshots are read: a file that is committed meanwhile is then seen in use.
+    candidates = list(_candidates(table, int(before * 1e9)))
+    needed = _needed(table)
+    orphans = [orphan for name, orphan in candidates if name not in needed] + _hidden(table)
+    if not dry_run:
+        for orphan in orphans:
+            if orphan.is_folder:
+                remove_tree(orphan.path)
+            else:
+                table.files.remove(orphan.path)
+    return sorted(orphans, key=lambda orphan: orphan.path)
+
+
+def _candidates(table: Table, before: int) -> Iterator[tuple[str, Orphan]]:
+    """Old files with names of ours, and the word by which `_needed` knows each."""
+    location = table.layout.location
+    places = [(bucket, "data", "") for bucket in _buckets(table)]
+    places += [(f"{location}/{n}", n, f"{n}/") for n in ("manifest", "index", "statistics")]
+    roots = [location, *branches(table.files, location)]
+    places += [(f"{root}/{name}", "other", "-") for root in roots for name in _OTHER_FOLDERS]
+    for folder, kind, prefix in places:
+        for entry in table.files.entries(folder):
+            is_old = not entry.is_folder and entry.modified < before
+            if is_old and _NAMES[kind].fullmatch(entry.name):
+                yield prefix + entry.name, Orphan(f"{folder}/{entry.name}", entry.size)
+
+
+def _buckets(table: Table) -> list[str]:
+    """Folders of all buckets, of partitions that are gone too."""
+    found = [table.layout.location]
+    for _ in table.layout.partition_keys:
+        found = [f"{top}/{n}" for top in found for n in table.files.folders(top) if "=" in n]
+    named = re.compile(r"bucket-(?:\d+|postpone)")
+    return [f"{top}/{n}" for top in found for n in table.files.folders(top) if named.fullmatch(n)]
+
+
+def _hidden(table: Table) -> list[Orphan]:
+    """Folders of staged and dropped tables beside this one that nothing has touched for a day."""
+    if not table.files.is_local:
+        return []
+    found = folders.stale(table.layout.location.rsplit("/", 1)[0])
+    return [Orphan(path, folders.size(path), True) for path in found]
+
+
+# ---- what is in use ----
+
+
+def _needed(table: Table) -> set[str]:
+    """Names of data files, and paths of other files from the table's folder, that anything uses.
+
+    Where something expires while it is read, what is there is read again.
+    """
+    for attempt in range(_LOOKS):
+        try:
+            return _read_needed(table)
+        except CorruptDataError as error:
+            is_missing = isinstance(error.__cause__, FileNotFoundError)
+            if attempt == _LOOKS - 1 or not is_missing:
+                raise
+    raise AssertionError("the last look returns or raises")
+
+
+def _read_needed(table: Table) -> set[str]:
+    manifests, keeping = table.manifests, pins(table.files, table.layout.location)
+    numbers = sorted(table.snapshots.ids())
+    own = [found for n in numbers if (found := table.snapshots.find(n)) is not None]
+    entries = _Entries(manifests)
+    needed: set[str] = set()
+    for snapshot in [*keeping.tags, *keeping.branched, *_oldest_whole(entries, own)]:
+        needed |= metadata(manifests, snapshot) | entries.live(snapshot)
+    for snapshot in own[1:]:  # what they hold besides, they have added
+        needed |= metadata(manifests, snapshot) | entries.added(manifests.changed(snapshot))
+    for changelog in keeping.changelogs:
+        needed |= metadata(manifests, changelog, may_lack_lists=True)
+        needed |= data_names(manifests, changelog, may_lack_lists=True)
+    for snapshot in own:
+        if snapshot.changelog_manifest_list is not None:
+            needed |= entries.added(manifests.records(snapshot.changelog_manifest_list))
+    return needed
+
+
+def _oldest_whole(entries: "_Entries", own: list[Any]) -> list[Any]:
+    """The first of the snapshots, after those are taken out that an expiry, killed since, has begun
+    to remove.
+    """
+    while len(own) > 1:
+        try:
+            metadata(entries.manifests, own[0])
+            entries.live(own[0])
+            break
+        except CorruptDataError as error:
+            if not isinstance(error.__cause__, FileNotFoundError):
+                raise
+            del own[0]
+    return own[:1]
+
+
+@dataclass(frozen=True)
+class _Entries:
+    """Names of the files that manifests add and delete, each manifest read once."""
+
+    manifests: Manifests
+    read: dict[str, tuple[dict[Identifier, set[str]], set[Identifier]]] = field(
+        default_factory=dict
+    )
+
+    def live(self, snapshot: Any) -> set[str]:
+        """Of the files a snapshot holds."""
+        listed = [self._of(record) for record in self.manifests.listed(snapshot)]
+        gone = {found for _, deleted in listed for found in deleted}
+        held = (names for added, _ in listed for key, names in added.items() if key not in gone)
+        return {name for names in held for name in names}
+
+    def added(self, listed: Sequence[Record]) -> set[str]:
+        """Of the files that the manifests of a list add."""
+        found = [self._of(record) for record in listed]
+        return {name for added, _ in found for names in added.values() for name in names}
+
+    def _of(self, listed: Record) -> tuple[dict[Identifier, set[str]], set[Identifier]]:
+        manifest = listed["_FILE_NAME"]
+        if manifest not in self.read:
+            added: dict[Identifier, set[str]] = {}
+            deleted: set[Identifier] = set()
+            for record in self.manifests.records(manifest, listed["_FILE_SIZE"]):
+                file = record["_FILE"]
+                if record["_KIND"] == ADD:
+                    added[identifier(record)] = {file["_FILE_NAME"], *(file["_EXTRA_FILES"] or ())}
+                else:
+                    deleted.add(identifier(record))
+            self.read[manifest] = added, deleted
+        return self.read[manifest]

@@ -1,0 +1,137 @@
+"""What keeps files from expiring besides the table's own snapshots: tags, branches, changelogs,
+and how far consumers have read.
+
+A branch has snapshots and tags of its own, whose data files and manifests lie with the table's.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from keyfold.errors import CorruptDataError
+from keyfold.storage.filesystem.files import Files
+from keyfold.storage.metadata.entries import Record
+from keyfold.storage.metadata.manifests import Manifests
+from keyfold.storage.metadata.snapshots import Snapshots
+
+_CHANGELOG = re.compile(r"changelog-\d+")
+_TAG = re.compile(r"tag-.+", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Pins:
+    """Snapshots that must stay readable: the table's `tags` by ascending id, those of branches
+    and their tags, and changelogs, which may lack their base.
+    """
+
+    tags: Sequence[Any]
+    branched: Sequence[Any]
+    changelogs: Sequence[Any]
+
+    def nearest_tag(self, snapshot_id: int) -> Any | None:
+        """The newest tag of a snapshot older than that one."""
+        older = [tag for tag in self.tags if tag.id < snapshot_id]
+        return older[-1] if older else None
+
+
+def pins(files: Files, location: str) -> Pins:
+    """All tags, branches and changelogs of the table."""
+    snapshots = Snapshots(files, location)
+    changelogs = list(_kept(snapshots, "changelog", _CHANGELOG))
+    branched: list[Any] = []
+    for branch in branches(files, location):
+        own = Snapshots(files, branch)
+        branched += [found for n in own.ids() if (found := own.find(n)) is not None]
+        branched += _kept(own, "tag", _TAG)
+        changelogs += _kept(own, "changelog", _CHANGELOG)
+    tags = sorted(_kept(snapshots, "tag", _TAG), key=lambda tag: int(tag.id))
+    return Pins(tags, branched, changelogs)
+
+
+def branches(files: Files, location: str) -> list[str]:
+    """The folders of the table's branches."""
+    folder = f"{location}/branch"
+    return [f"{folder}/{n}" for n in files.folders(folder) if n.startswith("branch-")]
+
+
+def least_consumed(files: Files, location: str) -> int | None:
+    """The oldest snapshot that a consumer has yet to read; None without consumers."""
+    folder = f"{location}/consumer"
+    names = [name for name in files.names(folder) if name.startswith("consumer-")]
+    positions = (_next_snapshot(files, f"{folder}/{name}") for name in names)
+    return min((position for position in positions if position is not None), default=None)
+
+
+def _next_snapshot(files: Files, path: str) -> int | None:
+    try:
+        return int(json.loads(files.read(path))["nextSnapshot"])
+    except FileNotFoundError:
+        return None
+    except (ValueError, TypeError, KeyError) as error:
+        raise CorruptDataError(f"consumer file {path} can't be read: {error}") from error
+
+
+def _kept(snapshots: Snapshots, folder: str, name: re.Pattern[str]) -> Iterator[Any]:
+    """Snapshots in the files of a folder; those removed meanwhile are passed over."""
+    where = f"{snapshots.location}/{folder}"
+    for found in snapshots.files.names(where):
+        if name.fullmatch(found):
+            try:
+                yield snapshots.parse(f"{where}/{found}")
+            except FileNotFoundError:
+                continue
+
+
+# ---- what a snapshot refers to ----
+
+
+def metadata(manifests: Manifests, snapshot: Any, *, may_lack_lists: bool = False) -> set[str]:
+    """Paths, from the table's folder, of the files a snapshot refers to, other than data files.
+
+    CorruptDataError, its cause FileNotFoundError, where one that must be read is missing.
+    """
+    found = set()
+    for name in manifest_lists(snapshot):
+        found.add(f"manifest/{name}")
+        for record in _records(manifests, name, may_lack_lists):
+            found.add(f"manifest/{record['_FILE_NAME']}")
+    if snapshot.index_manifest is not None:
+        found.add(f"manifest/{snapshot.index_manifest}")
+        for record in _records(manifests, snapshot.index_manifest, may_lack_lists):
+            found.add(f"index/{record['_FILE_NAME']}")
+    if snapshot.statistics is not None:
+        found.add(f"statistics/{snapshot.statistics}")
+    return found
+
+
+def data_names(manifests: Manifests, snapshot: Any, *, may_lack_lists: bool = False) -> set[str]:
+    """Names of data and changelog files that any manifest of the snapshot adds: those it needs,
+    and some it does not.
+    """
+    found: set[str] = set()
+    for name in manifest_lists(snapshot):
+        for record in _records(manifests, name, may_lack_lists):
+            for file in manifests.decoded(record).added.values():
+                found |= {file.name, *file.extra_files}
+    return found
+
+
+def manifest_lists(snapshot: Any) -> list[str]:
+    """Names of its manifest lists."""
+    lists = (
+        snapshot.base_manifest_list,
+        snapshot.delta_manifest_list,
+        snapshot.changelog_manifest_list,
+    )
+    return [name for name in lists if name]
+
+
+def _records(manifests: Manifests, name: str, may_be_missing: bool) -> list[Record]:
+    try:
+        return manifests.records(name)
+    except CorruptDataError as error:
+        if may_be_missing and isinstance(error.__cause__, FileNotFoundError):
+            return []
+        raise

@@ -1,0 +1,339 @@
+"""Entries of manifests: a live data file as planning sees it, a written file as a record.
+
+Records are Avro dictionaries with Paimon's field names and pass through untouched, so what another
+engine stored in them survives our merging of manifests.
+"""
+
+import datetime
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from keyfold import types
+from keyfold.journey import CommitMessage, DataFile, FileMeta
+from keyfold.layout import TableLayout
+from keyfold.storage.metadata.bounds import KEY_LENGTH, VALUE_LENGTH, cut_high, cut_low
+from keyfold.storage.metadata.rows import EMPTY, RowCodec
+
+ADD = 0
+DELETE = 1
+APPEND_SOURCE = 0
+COMPACT_SOURCE = 1
+
+Record = Mapping[str, Any]
+Bounds = tuple[Any, Any, int | None]
+
+
+@dataclass(frozen=True)
+class RowShapes:
+    """Codecs of one table's manifest rows."""
+
+    partition: RowCodec
+    key: RowCodec
+
+    @staticmethod
+    def of(layout: TableLayout) -> "RowShapes":
+        """From the layout's partition and key columns."""
+        partition = [layout.column(name).type for name in layout.partition_keys]
+        return RowShapes(
+            RowCodec.of(partition), RowCodec.of([layout.column(name).type for name in layout.key])
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class LiveFile:
+    """One data file that a snapshot holds.
+
+    Values are Python's: DATE is int days, TIMESTAMP int microseconds, DECIMAL Decimal, text str,
+    binary bytes. Keys and statistics are decoded at first use and kept.
+    """
+
+    record: Record
+    partition: tuple[Any, ...]
+    shapes: RowShapes
+
+    @cached_property
+    def file(self) -> Record:
+        """The `_FILE` part of the record."""
+        found: Record = self.record["_FILE"]
+        return found
+
+    @property
+    def bucket(self) -> int:
+        return int(self.record["_BUCKET"])
+
+    @property
+    def total_buckets(self) -> int:
+        return int(self.record["_TOTAL_BUCKETS"])
+
+    @property
+    def name(self) -> str:
+        return str(self.file["_FILE_NAME"])
+
+    @property
+    def size(self) -> int:
+        return int(self.file["_FILE_SIZE"])
+
+    @property
+    def rows(self) -> int:
+        return int(self.file["_ROW_COUNT"])
+
+    @property
+    def delete_rows(self) -> int | None:
+        """Rows of kind -U or -D; None where the writer did not count them."""
+        found: int | None = self.file["_DELETE_ROW_COUNT"]
+        return found
+
+    @property
+    def min_sequence(self) -> int:
+        return int(self.file["_MIN_SEQUENCE_NUMBER"])
+
+    @property
+    def max_sequence(self) -> int:
+        return int(self.file["_MAX_SEQUENCE_NUMBER"])
+
+    @property
+    def source(self) -> int | None:
+        """APPEND_SOURCE, COMPACT_SOURCE, or None from a writer that did not say."""
+        found: int | None = self.file.get("_FILE_SOURCE")
+        return found
+
+    @property
+    def schema_id(self) -> int:
+        return int(self.file["_SCHEMA_ID"])
+
+    @property
+    def level(self) -> int:
+        return int(self.file["_LEVEL"])
+
+    @property
+    def extra_files(self) -> tuple[str, ...]:
+        """Files of its own beside it: indexes."""
+        return tuple(self.file["_EXTRA_FILES"] or ())
+
+    @property
+    def external_path(self) -> str | None:
+        found: str | None = self.file.get("_EXTERNAL_PATH")
+        return found
+
+    @cached_property
+    def min_key(self) -> tuple[Any, ...]:
+        """The first key, in primary-key order without partition columns."""
+        return self.shapes.key.decode(self.file["_MIN_KEY"])
+
+    @cached_property
+    def max_key(self) -> tuple[Any, ...]:
+        """The last key."""
+        return self.shapes.key.decode(self.file["_MAX_KEY"])
+
+    @cached_property
+    def first(self) -> tuple[Any, ...]:
+        """The first key as a tuple that compares in key order."""
+        return ordered(self.min_key, self.shapes.key.types)
+
+    @cached_property
+    def last(self) -> tuple[Any, ...]:
+        """The last key, likewise."""
+        return ordered(self.max_key, self.shapes.key.types)
+
+    @cached_property
+    def key_stats(self) -> tuple[Bounds, ...]:
+        """(min, max, null count) of each key column; None = unknown."""
+        stats = self.file["_KEY_STATS"]
+        lows = self.shapes.key.decode(stats["_MIN_VALUES"])
+        highs = self.shapes.key.decode(stats["_MAX_VALUES"])
+        nulls = stats["_NULL_COUNTS"] or (None,) * len(lows)
+        return tuple(zip(lows, highs, nulls, strict=False))
+
+    def value_stats(self, layout: TableLayout) -> dict[str, Bounds]:
+        """(min, max, null count) by column name; `layout` is that of the file's schema id."""
+        names = self.file.get("_VALUE_STATS_COLS")
+        columns = layout.columns if names is None else [layout.column(name) for name in names]
+        if not all(types.is_atomic(column.type) for column in columns):
+            return {}
+        codec = RowCodec.of([column.type for column in columns])
+        stats = self.file["_VALUE_STATS"]
+        nulls = stats["_NULL_COUNTS"] or (None,) * len(columns)
+        bounds = zip(
+            codec.decode(stats["_MIN_VALUES"]),
+            codec.decode(stats["_MAX_VALUES"]),
+            nulls,
+            strict=True,
+        )
+        return {column.name: bound for column, bound in zip(columns, bounds, strict=True)}
+
+    def data_file(self, *, is_ordered_by_snapshot: bool) -> DataFile:
+        """What a reader has to know of it. Ordered by snapshot, all rows of an appended file have
+        the number of its snapshot, which is its least, whatever the file holds.
+        """
+        is_stamped = is_ordered_by_snapshot and self.source == APPEND_SOURCE
+        return DataFile(
+            self.name,
+            self.size,
+            self.rows,
+            self.delete_rows,
+            self.min_sequence,
+            self.min_sequence if is_stamped else self.max_sequence,
+            self.schema_id,
+            self.level,
+        )
+
+    def deleted(self) -> Record:
+        """The record that takes this file out of the table."""
+        return {**self.record, "_KIND": DELETE}
+
+
+def ordered(key: Sequence[Any], kinds: Sequence[types.Atomic]) -> tuple[Any, ...]:
+    """A key as a tuple in Paimon's order: NULL first, NaN above all numbers, -0.0 below 0.0."""
+    return tuple(_in_order(value, kind) for value, kind in zip(key, kinds, strict=True))
+
+
+def _in_order(value: Any, kind: types.Atomic) -> Any:
+    if kind.nullable:
+        return () if value is None else (_in_javas_order(value, kind),)
+    return _in_javas_order(value, kind)
+
+
+def _in_javas_order(value: Any, kind: types.Atomic) -> Any:
+    if kind.name not in ("FLOAT", "DOUBLE"):
+        return value
+    return (1, 0.0, 0.0) if math.isnan(value) else (0, value, math.copysign(1.0, value))
+
+
+def stamped(record: Record, snapshot_id: int) -> Record:
+    """The record of a file whose rows all count as of that snapshot (Paimon's
+    sequence.snapshot-ordering): it stands in place of their numbers, the file stays as it is.
+    """
+    numbers = {"_MIN_SEQUENCE_NUMBER": snapshot_id, "_MAX_SEQUENCE_NUMBER": snapshot_id}
+    return {**record, "_FILE": {**record["_FILE"], **numbers}}
+
+
+def at_level(record: Record, level: int) -> Record:
+    """The record of the same file at another level."""
+    return {**record, "_KIND": ADD, "_FILE": {**record["_FILE"], "_LEVEL": level}}
+
+
+def rewritten(record: Record) -> Record:
+    """The record of a file whose rows are older than itself: each has the number that it holds."""
+    return {**record, "_FILE": {**record["_FILE"], "_FILE_SOURCE": COMPACT_SOURCE}}
+
+
+def identifier(record: Record) -> tuple[Any, ...]:
+    """What makes an ADD and a DELETE mean the same file (an upgrade changes the level)."""
+    file = record["_FILE"]
+    return (
+        record["_PARTITION"],
+        record["_BUCKET"],
+        file["_LEVEL"],
+        file["_FILE_NAME"],
+        tuple(file["_EXTRA_FILES"] or ()),
+        file.get("_EMBEDDED_FILE_INDEX"),
+        file.get("_EXTERNAL_PATH"),
+    )
+
+
+# ---- from written files to records ----
+
+
+def added(
+    schema: Callable[[int], TableLayout], shapes: RowShapes, message: CommitMessage
+) -> list[Record]:
+    """The manifest records that add the files of one message; `schema` gives the layout that a
+    file was written by.
+    """
+    partition = shapes.partition.encode(partition_values(message.partition))
+    return [
+        {
+            "_VERSION": 2,
+            "_KIND": ADD,
+            "_PARTITION": partition,
+            "_BUCKET": message.bucket,
+            "_TOTAL_BUCKETS": message.total_buckets,
+            "_FILE": _file_record(schema(file.schema_id), shapes, file),
+        }
+        for file in message.files
+    ]
+
+
+def _wall_clock(epoch_millis: int) -> int:
+    """Paimon stores the local time of the writer as if it were UTC."""
+    return epoch_millis + time.localtime(epoch_millis // 1000).tm_gmtoff * 1000
+
+
+def created_millis(file: LiveFile) -> int:
+    """When the file was written, the inverse of what manifests hold."""
+    stored = file.file["_CREATION_TIME"]
+    if isinstance(stored, datetime.datetime):
+        stored = int(stored.timestamp() * 1000)
+    return int(stored) - time.localtime(stored // 1000).tm_gmtoff * 1000
+
+
+def partition_values(partition: pa.RecordBatch | None) -> tuple[Any, ...]:
+    """The values of a one-row batch, () for an unpartitioned table."""
+    if partition is None:
+        return ()
+    return tuple(values_of(column)[0] for column in partition.columns)
+
+
+def partition_batch(layout: TableLayout, values: Sequence[Any]) -> pa.RecordBatch | None:
+    """The one-row batch of partition values as `LiveFile.partition` holds them."""
+    if not layout.partition_keys:
+        return None
+    fields = [layout.column(name).arrow_field.with_nullable(True) for name in layout.partition_keys]
+    arrays = [pa.array([v], f.type) for v, f in zip(values, fields, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def values_of(array: pa.Array) -> list[Any]:
+    """Python values as rows hold them: DATE int days, TIMESTAMP int microseconds."""
+    if pa.types.is_date32(array.type):
+        array = array.cast(pa.int32())
+    elif pa.types.is_timestamp(array.type):
+        array = array.cast(pa.timestamp("us", array.type.tz)).cast(pa.int64())
+    values: list[Any] = array.to_pylist()
+    return values
+
+
+def _file_record(layout: TableLayout, shapes: RowShapes, file: FileMeta) -> Record:
+    first, last = (tuple(row) for row in zip(*map(values_of, file.keys.columns), strict=True))
+    covers_all = len(file.value_stats_columns) == len(layout.columns)
+    codec = RowCodec.of([layout.column(name).type for name in file.value_stats_columns])
+    return {
+        "_FILE_NAME": file.name,
+        "_FILE_SIZE": file.size,
+        "_ROW_COUNT": file.rows,
+        "_MIN_KEY": shapes.key.encode(first),
+        "_MAX_KEY": shapes.key.encode(last),
+        "_KEY_STATS": _stats(shapes.key, file.key_stats, file.key_nulls, KEY_LENGTH),
+        "_VALUE_STATS": _stats(codec, file.value_stats, file.value_nulls, VALUE_LENGTH),
+        "_MIN_SEQUENCE_NUMBER": file.min_sequence,
+        "_MAX_SEQUENCE_NUMBER": file.max_sequence,
+        "_SCHEMA_ID": file.schema_id,
+        "_LEVEL": file.level,
+        "_EXTRA_FILES": [],
+        "_CREATION_TIME": _wall_clock(file.creation_millis),
+        "_DELETE_ROW_COUNT": file.delete_rows,
+        "_EMBEDDED_FILE_INDEX": None,
+        "_FILE_SOURCE": APPEND_SOURCE,
+        "_VALUE_STATS_COLS": None if covers_all else list(file.value_stats_columns),
+        "_EXTERNAL_PATH": None,
+        "_FIRST_ROW_ID": None,
+        "_WRITE_COLS": None,
+        "_WRITE_COLS_SEQUENCES": None,
+    }
+
+
+def _stats(codec: RowCodec, bounds: pa.RecordBatch, nulls: Sequence[int], length: int) -> Record:
+    if not codec.types:
+        return {"_MIN_VALUES": EMPTY, "_MAX_VALUES": EMPTY, "_NULL_COUNTS": []}
+    pairs = [values_of(column) for column in bounds.columns]
+    return {
+        "_MIN_VALUES": codec.encode([cut_low(low, length) for low, _ in pairs]),
+        "_MAX_VALUES": codec.encode([cut_high(high, length) for _, high in pairs]),
+        "_NULL_COUNTS": list(nulls),
+    }

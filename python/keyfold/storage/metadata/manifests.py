@@ -1,0 +1,285 @@
+"""Manifests: which files a snapshot holds, read through a cache, and written and merged by commits.
+
+Manifests never change under their name, so decoded ones are kept (bounded by entries) and planning
+costs what a commit added, not what the table holds. Without merging, planning grows by each commit.
+"""
+
+import contextlib
+import io
+import threading
+import uuid
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import fastavro
+
+from keyfold import damage
+from keyfold.storage.filesystem.files import Files
+from keyfold.storage.metadata.entries import ADD, DELETE, LiveFile, Record, RowShapes, identifier
+from keyfold.storage.metadata.rows import RowCodec
+from keyfold.storage.paimon import MANIFEST_ENTRY_SCHEMA, MANIFEST_LIST_SCHEMA
+
+CODEC = "zstandard"
+ENTRIES_KEPT = 60_000
+ENTRIES_PER_MANIFEST = 20_000
+
+Identifier = tuple[Any, ...]
+_ENTRY_SCHEMA = fastavro.parse_schema(MANIFEST_ENTRY_SCHEMA)
+_LIST_SCHEMA = fastavro.parse_schema(MANIFEST_LIST_SCHEMA)
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """One manifest: the files it adds, by identifier, and the identifiers it deletes."""
+
+    added: Mapping[Identifier, LiveFile]
+    deleted: Mapping[Identifier, Record]
+
+
+@dataclass
+class ManifestCache:
+    """The most recently used decoded manifests, shared by all tables and threads of the process."""
+
+    kept: OrderedDict[str, Decoded] = field(default_factory=OrderedDict)
+    entries: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def get(self, path: str) -> Decoded | None:
+        """The manifest at `path`, if it is kept."""
+        with self.lock:
+            found = self.kept.get(path)
+            if found is not None:
+                self.kept.move_to_end(path)
+            return found
+
+    def put(self, path: str, decoded: Decoded) -> None:
+        """Keep one more, dropping the least recently used beyond the bound."""
+        with self.lock:
+            if path in self.kept:
+                return
+            self.kept[path] = decoded
+            self.entries += _weight(decoded)
+            while self.entries > ENTRIES_KEPT and len(self.kept) > 1:
+                self.entries -= _weight(self.kept.popitem(last=False)[1])
+
+
+def _weight(decoded: Decoded) -> int:
+    return len(decoded.added) + len(decoded.deleted)
+
+
+CACHE = ManifestCache()
+
+
+@dataclass(frozen=True)
+class Manifests:
+    """The manifest folder of the table at `location`."""
+
+    files: Files
+    location: str
+    shapes: RowShapes
+
+    def path(self, name: str) -> str:
+        """Where a manifest or manifest list of that name is."""
+        return f"{self.location}/manifest/{name}"
+
+    def listed(self, snapshot: Any) -> list[Record]:
+        """Records of the manifests that make up a snapshot, oldest first."""
+        base = self.records(snapshot.base_manifest_list, snapshot.base_manifest_list_size)
+        return base + self.changed(snapshot)
+
+    def changed(self, snapshot: Any) -> list[Record]:
+        """Records of the manifests that say what a snapshot changed."""
+        return self.records(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size)
+
+    def live(self, snapshot: Any) -> list[LiveFile]:
+        """The files a snapshot holds, in the order they were added."""
+        return live_of([self.decoded(record) for record in self.listed(snapshot)])
+
+    def decoded(self, listed: Record) -> Decoded:
+        """The manifest of a record of a manifest list, from the cache or from its file."""
+        path = self.path(listed["_FILE_NAME"])
+        found = CACHE.get(path)
+        if found is None:
+            records = self.records(listed["_FILE_NAME"], listed["_FILE_SIZE"])
+            with _understood(path):
+                found = self._decode(records)
+            CACHE.put(path, found)
+        return found
+
+    def files_of(self, records: Iterable[Record]) -> list[LiveFile]:
+        """The files that records add."""
+        return list(self._decode(records).added.values())
+
+    def _decode(self, records: Iterable[Record]) -> Decoded:
+        added: dict[Identifier, LiveFile] = {}
+        deleted: dict[Identifier, Record] = {}
+        partitions: dict[bytes, tuple[Any, ...]] = {}
+        for record in records:
+            if record["_KIND"] == DELETE:
+                deleted[identifier(record)] = record
+                continue
+            raw = record["_PARTITION"]
+            if raw not in partitions:
+                partitions[raw] = self.partition(record)
+            added[identifier(record)] = LiveFile(record, partitions[raw], self.shapes)
+        return Decoded(added, deleted)
+
+    def partition(self, record: Record) -> tuple[Any, ...]:
+        """The partition's values in an entry."""
+        return self.shapes.partition.decode(record["_PARTITION"])
+
+    def records(self, name: str, size: int | None = None) -> list[Record]:
+        """Records of a manifest, manifest list or index manifest, of `size` bytes where that is
+        known; CorruptDataError, its cause FileNotFoundError where there is none.
+        """
+        path = self.path(name)
+        try:
+            data = self.files.read(path)
+        except FileNotFoundError as error:
+            raise damage.metadata_file("manifest", path, "it is missing") from error
+        except (IsADirectoryError, ValueError) as error:  # a name that is empty, or has a zero
+            raise damage.metadata_file("manifest", path, error) from error
+        if size and len(data) != size:  # a cut between two blocks would go unnoticed
+            raise damage.metadata_file("manifest", path, damage.of_size(len(data), size))
+        with _understood(path):
+            records: list[Any] = list(fastavro.reader(io.BytesIO(data)))
+            if records:
+                _check_fields(name, records[0])
+        return records
+
+    def write_list(self, name: str, records: Sequence[Record]) -> int:
+        """Write a manifest list; returns its size in bytes."""
+        data = _encode(_LIST_SCHEMA, records)
+        self.files.write(self.path(name), data)
+        return len(data)
+
+    def write(self, records: Sequence[Record], schema_id: int) -> list[Record]:
+        """Write entries as one or more manifests; returns their records for a manifest list."""
+        starts = range(0, len(records), ENTRIES_PER_MANIFEST)
+        chunks = [records[start : start + ENTRIES_PER_MANIFEST] for start in starts]
+        return [self._write_one(chunk, schema_id) for chunk in chunks]
+
+    def _write_one(self, records: Sequence[Record], schema_id: int) -> Record:
+        name = f"manifest-{uuid.uuid4()}-0"
+        data = _encode(_ENTRY_SCHEMA, records)
+        self.files.write(self.path(name), data)
+        CACHE.put(self.path(name), self._decode(records))
+        return _list_record(name, len(data), records, schema_id, self.shapes.partition)
+
+    def remove(self, names: Iterable[str]) -> None:
+        """Remove manifests of a commit that was not published."""
+        for name in names:
+            self.files.remove(self.path(name))
+
+
+@contextlib.contextmanager
+def _understood(path: str) -> Iterator[None]:
+    """Whatever goes wrong in here, it is the bytes of the file: libraries raise anything."""
+    try:
+        yield
+    except Exception as error:
+        raise damage.metadata_file("manifest", path, repr(error)) from error
+
+
+_LISTED = {"_FILE_NAME", "_FILE_SIZE", "_NUM_ADDED_FILES", "_NUM_DELETED_FILES"}
+_ENTRY = {"_KIND", "_PARTITION", "_BUCKET", "_TOTAL_BUCKETS", "_FILE"}
+_FILE = {
+    "_FILE_NAME",
+    "_FILE_SIZE",
+    "_ROW_COUNT",
+    "_MIN_KEY",
+    "_MAX_KEY",
+    "_KEY_STATS",
+    "_VALUE_STATS",
+    "_EXTRA_FILES",
+    "_MIN_SEQUENCE_NUMBER",
+    "_MAX_SEQUENCE_NUMBER",
+    "_SCHEMA_ID",
+    "_LEVEL",
+    "_CREATION_TIME",
+    "_DELETE_ROW_COUNT",
+}
+
+
+def _check_fields(name: str, first: Record) -> None:
+    """KeyError where a record lacks what all engines write: the file's own schema is damaged."""
+    if name.startswith("index-"):
+        return
+    lacking = _LISTED - set(first)
+    if not name.startswith("manifest-list-"):
+        lacking = (_ENTRY - set(first)) or (_FILE - set(first["_FILE"]))
+    if lacking:
+        raise KeyError(*sorted(lacking))
+
+
+def live_of(manifests: Sequence[Decoded]) -> list[LiveFile]:
+    """Files added by any of the manifests and deleted by none."""
+    deleted = {found for manifest in manifests for found in manifest.deleted}
+    if not deleted:
+        return [file for manifest in manifests for file in manifest.added.values()]
+    return [
+        file for manifest in manifests for key, file in manifest.added.items() if key not in deleted
+    ]
+
+
+def merged_records(manifests: Sequence[Decoded], *, whole_table: bool) -> list[Record]:
+    """Entries of the manifests with ADD and DELETE of one file cancelled.
+
+    A DELETE whose ADD is in none of them is kept, unless they are all of the table's.
+    """
+    live = [file.record for file in live_of(manifests)]
+    if whole_table:
+        return live
+    added = {key for manifest in manifests for key in manifest.added}
+    rest = [
+        record
+        for manifest in manifests
+        for key, record in manifest.deleted.items()
+        if key not in added
+    ]
+    return rest + live
+
+
+def _encode(schema: Any, records: Sequence[Record]) -> bytes:
+    buffer = io.BytesIO()
+    fastavro.writer(buffer, schema, records, codec=CODEC)
+    return buffer.getvalue()
+
+
+def _list_record(
+    name: str, size: int, records: Sequence[Record], schema_id: int, partition: RowCodec
+) -> Record:
+    added = sum(1 for record in records if record["_KIND"] == ADD)
+    buckets = [record["_BUCKET"] for record in records]
+    levels = [record["_FILE"]["_LEVEL"] for record in records]
+    totals = {record["_TOTAL_BUCKETS"] for record in records}
+    return {
+        "_VERSION": 2,
+        "_FILE_NAME": name,
+        "_FILE_SIZE": size,
+        "_NUM_ADDED_FILES": added,
+        "_NUM_DELETED_FILES": len(records) - added,
+        "_PARTITION_STATS": _partition_stats({r["_PARTITION"] for r in records}, partition),
+        "_SCHEMA_ID": max((r["_FILE"]["_SCHEMA_ID"] for r in records), default=schema_id),
+        "_MIN_BUCKET": min(buckets, default=None),
+        "_MAX_BUCKET": max(buckets, default=None),
+        "_MIN_LEVEL": min(levels, default=None),
+        "_MAX_LEVEL": max(levels, default=None),
+        "_MIN_ROW_ID": None,
+        "_MAX_ROW_ID": None,
+        "_TOTAL_BUCKETS": totals.pop() if len(totals) == 1 else None,
+        "_EXTRA_FILES": None,
+    }
+
+
+def _partition_stats(raw: set[bytes], codec: RowCodec) -> Record:
+    rows = [codec.decode(data) for data in raw]
+    columns = [[row[i] for row in rows] for i in range(len(codec.types))]
+    known = [[value for value in column if value is not None] for column in columns]
+    return {
+        "_MIN_VALUES": codec.encode([min(column, default=None) for column in known]),
+        "_MAX_VALUES": codec.encode([max(column, default=None) for column in known]),
+        "_NULL_COUNTS": [column.count(None) for column in columns],
+    }

@@ -1,0 +1,164 @@
+"""Snapshots of one table: finding the latest, reading one, publishing the next.
+
+`snapshot/LATEST` and `snapshot/EARLIEST` are hints that may lag behind or be missing: the files
+decide. Snapshots expire from the oldest up and the newest never does, so ids have no gaps.
+"""
+
+import contextlib
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from keyfold import damage
+from keyfold.errors import CorruptDataError, SnapshotExpiredError
+from keyfold.storage.filesystem.files import Files
+from keyfold.storage.paimon import Json, Snapshot
+
+_NAME = re.compile(r"snapshot-(\d+)")
+_LOOKS = 100
+KEEPING = (
+    "snapshot.num-retained.min or snapshot.time-retained of the table keep snapshots longer (ALTER "
+    "TABLE … SET TBLPROPERTIES)"
+)
+
+
+@dataclass(frozen=True)
+class Snapshots:
+    """The snapshot folder of the table at `location`; `publisher` publishes instead of us."""
+
+    files: Files
+    location: str
+    publisher: Callable[[Any], bool] | None = field(default=None, compare=False, repr=False)
+
+    def path(self, snapshot_id: int) -> str:
+        """Where the snapshot of that id is published."""
+        return f"{self.location}/snapshot/snapshot-{snapshot_id}"
+
+    def latest_id(self) -> int | None:
+        """Id of the newest snapshot, None for a table without data."""
+        found = self._hint("LATEST")
+        for _ in range(_LOOKS):
+            if found is None or not self._exists(found):
+                found = max(self.ids(), default=None)
+            if found is None:
+                return None
+            while self._exists(found + 1):
+                found += 1
+            if self._exists(found):
+                return found
+            # Expired while we went up: whatever stood above may have too.
+        raise CorruptDataError(f"the snapshots of the table at {self.location} come and go")
+
+    def earliest_id(self) -> int | None:
+        """Id of the oldest snapshot, None for a table without data."""
+        hinted = self._hint("EARLIEST")
+        if hinted is not None and self._exists(hinted) and not self._exists(hinted - 1):
+            return hinted
+        return min(self.ids(), default=None)
+
+    def ids(self) -> list[int]:
+        """Ids of the snapshots in the folder, in no order."""
+        names = self.files.names(f"{self.location}/snapshot")
+        return [int(match[1]) for name in names if (match := _NAME.fullmatch(name))]
+
+    def latest(self) -> Any | None:
+        """The newest snapshot (pypaimon's dataclass), None for a table without data."""
+        for _ in range(_LOOKS):
+            snapshot_id = self.latest_id()
+            found = None if snapshot_id is None else self.find(snapshot_id)
+            if found is not None or snapshot_id is None:
+                return found
+        raise CorruptDataError(f"the snapshots of the table at {self.location} come and go")
+
+    def read(self, snapshot_id: int) -> Any:
+        """The snapshot of that id; SnapshotExpiredError if it is gone, or CorruptDataError."""
+        found = self.find(snapshot_id)
+        if found is None:
+            raise self.gone(snapshot_id)
+        return found
+
+    def gone(self, snapshot_id: int) -> Exception:
+        """Why there is no snapshot of that id, or not all of its files."""
+        latest = self.latest_id()
+        if latest is None or latest <= snapshot_id:
+            return CorruptDataError(
+                f"snapshot {snapshot_id} of the table at {self.location}, or a file of it, does "
+                f"not exist; the newest is {latest}"
+            )
+        return SnapshotExpiredError(
+            f"snapshot {snapshot_id} of the table at {self.location} has expired, the oldest kept "
+            f"is {self.earliest_id()}: read the table again (a DataFrame keeps the snapshot that "
+            f"it was made on); {KEEPING}"
+        )
+
+    def find(self, snapshot_id: int) -> Any | None:
+        """The snapshot of that id, None if there is none."""
+        path = self.path(snapshot_id)
+        try:
+            return self.parse(path)
+        except FileNotFoundError:
+            return None
+
+    def parse(self, path: str) -> Any:
+        """The snapshot in a file, a tag or a changelog too."""
+        try:
+            return _checked(Json.from_json(self.files.read(path).decode(), Snapshot))
+        except (ValueError, TypeError, LookupError, AttributeError) as error:
+            raise damage.metadata_file("snapshot file", path, error) from error
+
+    def publish(self, snapshot: Any) -> bool:
+        """Publish exclusively; False if another commit took the id. OSError: outcome unknown."""
+        if self.publisher is not None:
+            return self.publisher(snapshot)
+        text: str = Json.to_json(snapshot, indent=2)
+        published = self.files.publish(self.path(snapshot.id), text.encode())
+        if not published:
+            return False
+        if not self._continues(snapshot.id, published):
+            self.files.remove(self.path(snapshot.id))
+            return False
+        with contextlib.suppress(OSError):  # a hint: readers look further than it
+            self._write_hint("LATEST", snapshot.id)
+            if snapshot.id == 1:
+                self._write_hint("EARLIEST", 1)
+        return True
+
+    def _continues(self, snapshot_id: int, published: int) -> bool:
+        """Whether a snapshot just published is a new one, not one in the place of another that
+        was published and has expired since ours was prepared.
+
+        Expiry goes from the oldest up: while the one before is there, nobody had this id. Else
+        newer ones tell by their time: those that follow ours were written after it was published.
+        """
+        if snapshot_id > 1 and self._exists(snapshot_id - 1):
+            return True
+        entries = self.files.entries(f"{self.location}/snapshot")
+        found = [(entry, match) for entry in entries if (match := _NAME.fullmatch(entry.name))]
+        newer = [entry for entry, match in found if int(match[1]) > snapshot_id]
+        return all(entry.modified >= published for entry in newer)
+
+    def remove_expired(self, begin: int, end: int) -> None:
+        """Remove the snapshots from `begin` up to `end`, which becomes the earliest."""
+        for snapshot_id in range(begin, end):
+            self.files.remove(self.path(snapshot_id))
+        if (self._hint("EARLIEST") or 0) < end:
+            self._write_hint("EARLIEST", end)
+
+    def _exists(self, snapshot_id: int) -> bool:
+        return self.files.exists(self.path(snapshot_id))
+
+    def _write_hint(self, name: str, snapshot_id: int) -> None:
+        self.files.replace(f"{self.location}/snapshot/{name}", str(snapshot_id).encode())
+
+    def _hint(self, name: str) -> int | None:
+        with contextlib.suppress(OSError, ValueError):
+            return int(self.files.read(f"{self.location}/snapshot/{name}"))
+        return None
+
+
+def _checked(found: Any) -> Any:
+    lists = found.base_manifest_list, found.delta_manifest_list
+    if not isinstance(found.id, int) or not all(isinstance(name, str) for name in lists):
+        raise TypeError(f"expected a snapshot, found {found}")
+    return found

@@ -1,0 +1,127 @@
+"""ALTER TABLE: changes to the newest schema, published exclusively as the next version."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from keyfold import fluss_options
+from keyfold.errors import ConflictError, NotSupportedError, TableError
+from keyfold.journey import MARKED_SUFFIX
+from keyfold.layout import TableLayout, sql_name
+from keyfold.options import DEFAULT_PREFIX, INITIAL_PREFIX, normalize
+from keyfold.storage.metadata.entries import LiveFile
+from keyfold.storage.metadata.snapshots import Snapshots
+from keyfold.storage.schema.alter_columns import Change, Stored, change_column
+from keyfold.storage.schema.definition import Check, check_altered, with_schema_id
+from keyfold.storage.schema.schemas import Schemas, StoredSchema
+
+_ALWAYS_FIXED = {
+    "primary-key",
+    "primary-key.nullable",
+    "partition",
+    "location",
+    "provider",
+    "type",
+    "file.format",
+}
+_ALWAYS_FIXED |= set(fluss_options.FIXED)
+_FIXED_WITH_DATA = {
+    "bucket",
+    "bucket-key",
+    "merge-engine",
+    "sequence.field",
+    "sequence.field.sort-order",
+    "sequence.snapshot-ordering",
+    "rowkind.field",
+    "partition.default-name",
+    "partition.legacy-name",
+}
+_TRIES = 20
+
+
+def alter(
+    schemas: Schemas,
+    snapshots: Snapshots,
+    changes: Sequence[Change],
+    check_engine: Check,
+    live_files: Callable[[], Iterable[LiveFile]] = tuple,
+) -> None:
+    """Apply all changes or none; another ALTER that comes in between is built upon."""
+
+    def has_partial_rows() -> bool:
+        return any(file.name.endswith(MARKED_SUFFIX) for file in live_files())
+
+    for _ in range(_TRIES):
+        schema_id = schemas.latest_id()
+        if schema_id is None:
+            raise ConflictError(f"table {schemas.name} was dropped during ALTER TABLE")
+        stored = Stored(snapshots.latest_id() is not None, has_partial_rows)
+        current = changed = schemas.read(schema_id)
+        for change in changes:
+            changed = _apply(changed, change, stored)
+        settled = check_altered(current.layout, changed.layout, check_engine)
+        changed = replace(changed, layout=settled)
+        if schemas.publish(with_schema_id(changed, schema_id + 1)):
+            return
+    raise ConflictError(f"table {schemas.name}: other ALTER TABLE statements came first; run again")
+
+
+def _apply(schema: StoredSchema, change: Change, stored: Stored) -> StoredSchema:
+    kind = change["change"]
+    if kind == "set_property":
+        return _set_property(schema, change["key"], change["value"], stored.has_data)
+    if kind in ("unset_property", "remove_property"):
+        return _unset_property(schema, change["key"], stored.has_data)
+    if kind == "add_constraint":
+        raise NotSupportedError(
+            f"ALTER TABLE {schema.layout.name}: ADD CONSTRAINT is not supported: {change['sql']} "
+            "would not be enforced; PRIMARY KEY, at CREATE, is the only table constraint here"
+        )
+    if kind == "drop_constraint":
+        raise NotSupportedError(
+            f"ALTER TABLE {schema.layout.name}: DROP CONSTRAINT {sql_name(change['name'])} is not "
+            "supported: PRIMARY KEY is the only table constraint here, and stays"
+        )
+    return change_column(schema, change, stored)
+
+
+# ---- properties ----
+
+
+def _set_property(schema: StoredSchema, key: str, value: str, has_data: bool) -> StoredSchema:
+    layout = schema.layout
+    if key == "comment":
+        return replace(schema, layout=replace(layout, comment=value or None))
+    if key in _ALWAYS_FIXED:
+        _check_mutable(layout, key, has_data)
+    for name, text in normalize({key: value}).items():
+        if layout.options.get(name) != text:
+            _check_mutable(layout, name, has_data)
+        layout = replace(layout, options={**layout.options, name: text})
+    return replace(schema, layout=layout)
+
+
+def _unset_property(schema: StoredSchema, key: str, has_data: bool) -> StoredSchema:
+    layout = schema.layout
+    if key == "comment":
+        return replace(schema, layout=replace(layout, comment=None))
+    for name in normalize({key: ""}):
+        if name == "bucket" or (name in layout.options or name in _ALWAYS_FIXED):
+            _check_mutable(layout, name, has_data or name == "bucket")
+        options = {k: v for k, v in layout.options.items() if k != name}
+        layout = replace(layout, options=options)
+    return replace(schema, layout=layout)
+
+
+def _check_mutable(layout: TableLayout, name: str, has_data: bool) -> None:
+    if name in _ALWAYS_FIXED or name.startswith((DEFAULT_PREFIX, INITIAL_PREFIX)):
+        raise TableError(f"ALTER TABLE {layout.name}: property {name} can't be changed")
+    if has_data and name == "bucket":
+        raise TableError(
+            f"ALTER TABLE {layout.name}: property bucket can't be changed once the table holds "
+            "data, whose rows lie in their buckets; CALL sys.rescale(table, buckets) rewrites them"
+        )
+    if has_data and name in _FIXED_WITH_DATA:
+        raise TableError(
+            f"ALTER TABLE {layout.name}: property {name} can't be changed once the table holds "
+            "data; make a new table and copy"
+        )

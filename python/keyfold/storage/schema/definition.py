@@ -1,0 +1,203 @@
+"""CREATE TABLE: from Spark's columns, key and properties to the first schema of a table.
+
+Everything that can't work is refused here, naming table, column or option; later nothing is.
+"""
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from keyfold import fluss_options, types
+from keyfold.errors import KeyfoldError, NotSupportedError, TableError
+from keyfold.layout import Column, TableLayout
+from keyfold.options import (
+    DEFAULT_BUCKETS,
+    DEFAULT_PREFIX,
+    INITIAL_PREFIX,
+    KEY_NULLABLE,
+    check_change,
+    check_create,
+    normalize,
+)
+from keyfold.storage.schema.schemas import StoredSchema
+from keyfold.storage.schema.spelling import spelling_of
+
+_RESERVED = {"_SEQUENCE_NUMBER", "_VALUE_KIND", "_LEVEL", "_ROW_ID", "_ORDINAL", "rowkind"}
+_RESERVED |= {"_NAMED", "_OVERWRITTEN"}  # the marks of partial and overwriting writes
+# Fluss', and partly those of Spark's change queries.
+_RESERVED |= {"_change_type", "_log_offset", "_commit_timestamp", "__offset", "__timestamp"}
+_RESERVED |= {"__bucket"}
+_NO_PARTITION = {"BINARY", "VARBINARY", "BYTES", "FLOAT", "DOUBLE"}
+
+# Checks a layout, new or after an ALTER of the second, and gives it with options as stored.
+Check = Callable[[TableLayout, TableLayout | None], TableLayout]
+
+
+@dataclass(frozen=True)
+class NewTable:
+    """A CREATE or REPLACE statement; `columns` are dictionaries of the wire (Spark type JSON).
+
+    With `keeps` it only says what it changes of the table it replaces.
+    """
+
+    columns: Sequence[Mapping[str, Any]]
+    partitioning: tuple[str, ...] = ()
+    primary_key: tuple[str, ...] | None = None
+    properties: Mapping[str, str] | None = None
+    keeps: bool = False
+
+    @staticmethod
+    def from_json(question: Mapping[str, Any]) -> "NewTable":
+        """From a question's columns, partitioning, primary_key and properties."""
+        key = question.get("primary_key")
+        return NewTable(
+            columns=question["columns"],
+            partitioning=tuple(question.get("partitioning") or ()),
+            primary_key=None if key is None else tuple(key),
+            properties=dict(question.get("properties") or {}),
+            keeps=bool(question.get("keeps")),
+        )
+
+
+def define(name: str, location: str, new: NewTable, check_engine: Check) -> StoredSchema:
+    """The first schema of the table; TableError or NotSupportedError for what can't work.
+
+    `check_engine` is the merge engine's own check (`keyfold.merge.plan.check`).
+    """
+    properties = dict(new.properties or {})
+    comment = properties.pop("comment", None)
+    _check_location(name, location, properties)
+    _check_own(name, properties)
+    own = spelling_of(column["name"] for column in new.columns)
+    key = own.of(_primary_key(name, new, properties))
+    partitioning = own.of(new.partitioning)
+    options = {"bucket": str(DEFAULT_BUCKETS)} | own.in_options(normalize(properties))
+    ids = itertools.count()
+    # Paimon's rule: the option decides for every key column, whatever its declaration says (Spark
+    # makes the columns of a PRIMARY KEY clause NOT NULL before anyone else sees them).
+    nullable = dict.fromkeys(key, options.get(KEY_NULLABLE, "").strip().lower() == "true")
+    columns = tuple(
+        new_column(name, {**column, "nullable": nullable[column["name"]]}, ids)
+        if column["name"] in nullable
+        else new_column(name, column, ids)
+        for column in new.columns
+    )
+    kinds = {column.name: column.type for column in columns}
+    fluss_options.check_functions(name, properties, kinds, key)
+    defaults = {DEFAULT_PREFIX + c.name: c.default for c in columns if c.default is not None}
+    options |= defaults
+    layout = TableLayout(name, location, 0, columns, key, partitioning, options, comment or None)
+    _check_columns(layout)
+    check_create(layout)
+    settled = check_engine(layout, None)
+    return StoredSchema(settled, next(ids) - 1, _literals(new.columns))
+
+
+def check_altered(before: TableLayout, after: TableLayout, check_engine: Check) -> TableLayout:
+    """The checks of CREATE on what an ALTER changes; the layout to store."""
+    _check_columns(after)
+    check_change(before, after)
+    return check_engine(after, before)
+
+
+def _check_location(name: str, location: str, properties: dict[str, str]) -> None:
+    if properties.get("external", "false").lower() == "true":
+        raise NotSupportedError(
+            f"table {name}: EXTERNAL is not supported: DROP deletes a table's files; leave it out"
+        )
+    path = properties.pop("path", None)  # DataFrames' word for it
+    wanted = properties.get("location") or path
+    if wanted is not None and wanted.removeprefix("file:").rstrip("/") != location:
+        raise NotSupportedError(
+            f"table {name}: LOCATION {wanted} is not supported; tables of this catalog lie below "
+            f"its warehouse, this one at {location}"
+        )
+
+
+def listed(text: str | None) -> tuple[str, ...] | None:
+    """The names in a property, between commas; None where it is not given."""
+    return None if text is None else tuple(p.strip() for p in text.split(",") if p.strip())
+
+
+def _check_own(name: str, properties: Mapping[str, str]) -> None:
+    """Where the catalog itself keeps what columns declare."""
+    for option in properties:
+        if option.startswith((DEFAULT_PREFIX, INITIAL_PREFIX)):
+            raise TableError(f"table {name}: option {option} is made by a column's DEFAULT only")
+
+
+def _primary_key(name: str, new: NewTable, properties: dict[str, str]) -> tuple[str, ...]:
+    named = listed(properties.pop("primary-key", None))
+    if named is not None and new.primary_key is not None and named != new.primary_key:
+        raise TableError(
+            f"table {name}: PRIMARY KEY ({', '.join(new.primary_key)}) and property primary-key "
+            f"({', '.join(named)}) differ"
+        )
+    return new.primary_key or named or ()
+
+
+def new_column(table: str, json: Mapping[str, Any], ids: Iterator[int]) -> Column:
+    """A column with ids drawn from `ids`: its own, then those of its nested fields."""
+    name = json["name"]
+    column_id = next(ids)
+    try:
+        parsed = types.from_spark(json["type"], json.get("nullable", True))
+        types.check_storable(parsed, name)
+    except KeyfoldError as error:
+        text = str(error).removeprefix(f"column {name}: ")
+        raise type(error)(f"table {table}, column {name}: {text}") from None
+    data_type = types.assign_ids(parsed, lambda: next(ids))
+    return Column(column_id, name, data_type, json.get("comment"), json.get("default"))
+
+
+def _literals(columns: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Paimon's text of literal defaults; those without one (dates, expressions) are left out."""
+    found = {column["name"]: literal_text(column) for column in columns}
+    return {name: text for name, text in found.items() if text is not None}
+
+
+def literal_text(column: Mapping[str, Any]) -> str | None:
+    """Paimon's text of a column's literal default: numbers, text and booleans have one."""
+    value: Any = column.get("default_value")
+    kind = column["type"]
+    if isinstance(value, Mapping):
+        value, kind = value.get("literal"), value.get("type")
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    is_plain = not str(kind).startswith(("date", "timestamp", "binary"))
+    return str(value) if isinstance(value, str | int | float) and is_plain else None
+
+
+def _check_columns(layout: TableLayout) -> None:
+    seen: set[str] = set()
+    for column in layout.columns:
+        if column.name.lower() in seen:
+            raise TableError(f"table {layout.name} has two columns {column.name}")
+        if not column.name.strip():
+            raise TableError(f"table {layout.name} has a column without a name")
+        if column.name in _RESERVED or column.name.startswith("_KEY_"):
+            raise TableError(
+                f"table {layout.name}: {column.name} cannot be used as column names, it is reserved"
+            )
+        seen.add(column.name.lower())
+    for name in (*layout.primary_key, *layout.partition_keys):
+        _check_key_type(layout, name)
+
+
+def _check_key_type(layout: TableLayout, name: str) -> None:
+    data_type = layout.column(name).type
+    if not isinstance(data_type, types.Atomic):
+        raise NotSupportedError(
+            f"table {layout.name}: key column {name} must be of an atomic type, "
+            f"it is {types.describe(data_type)}"
+        )
+    if name in layout.partition_keys and data_type.name in _NO_PARTITION:
+        raise NotSupportedError(
+            f"table {layout.name}: partition column {name} can't be {types.describe(data_type)}"
+        )
+
+
+def with_schema_id(schema: StoredSchema, schema_id: int) -> StoredSchema:
+    """The same schema under another id."""
+    return replace(schema, layout=replace(schema.layout, schema_id=schema_id))

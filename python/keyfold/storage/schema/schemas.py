@@ -1,0 +1,126 @@
+"""Schema files of a table: JSON to and from a `TableLayout`, and publishing the next version.
+
+A column's DEFAULT is kept twice: Paimon's `defaultValue` for literals, which its engines apply, and
+the exact SQL text in the option `keyfold.default.<column>`, which Spark shows and applies. What
+rows read that were stored before a column was added is in `keyfold.initial-default.<column>`.
+"""
+
+import json
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from keyfold import damage, types
+from keyfold.errors import KeyfoldError
+from keyfold.layout import Column, TableLayout
+from keyfold.options import DEFAULT_PREFIX, INITIAL_PREFIX
+from keyfold.storage.filesystem.files import Files
+
+_NAME = re.compile(r"schema-(\d+)")
+_VERSION = 3
+
+
+@dataclass(frozen=True)
+class StoredSchema:
+    """One schema file: the layout, the greatest field id ever given out, and literal defaults."""
+
+    layout: TableLayout
+    highest_field_id: int
+    literals: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Schemas:
+    """The schema folder of the table `name` at `location`."""
+
+    files: Files
+    location: str
+    name: str
+
+    def path(self, schema_id: int) -> str:
+        """Where the schema of that id is published."""
+        return f"{self.location}/schema/schema-{schema_id}"
+
+    def latest_id(self) -> int | None:
+        """Id of the current schema, None if this is no table."""
+        names = self.files.names(f"{self.location}/schema")
+        matches = [match for name in names if (match := _NAME.fullmatch(name))]
+        return max((int(match[1]) for match in matches), default=None)
+
+    def read(self, schema_id: int) -> StoredSchema:
+        """The schema of that id; an unsupported type is refused, naming table and column."""
+        path = self.path(schema_id)
+        try:
+            return _from_json(json.loads(self.files.read(path)), self.name, self.location)
+        except KeyfoldError:
+            raise
+        except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+            raise damage.schema_file(path, self.name, repr(error)) from error
+
+    def publish(self, schema: StoredSchema) -> bool:
+        """Publish exclusively; False if another change took the id."""
+        text = json.dumps(as_json(schema), indent=2, ensure_ascii=False)
+        return self.files.publish(self.path(schema.layout.schema_id), text.encode()) > 0
+
+
+def _from_json(found: Mapping[str, Any], name: str, location: str) -> StoredSchema:
+    options = dict(found.get("options") or {})
+    version = found.get("version", 1)
+    if version < 2:
+        options.setdefault("bucket", "1")
+    if version < _VERSION:
+        options.setdefault("file.format", "orc")
+    layout = TableLayout(
+        name=name,
+        location=location,
+        schema_id=found["id"],
+        columns=tuple(_column(f, options, name) for f in found["fields"]),
+        primary_key=tuple(found["primaryKeys"]),
+        partition_keys=tuple(found["partitionKeys"]),
+        options=options,
+        comment=found.get("comment") or None,
+    )
+    literals = {f["name"]: f["defaultValue"] for f in found["fields"] if f.get("defaultValue")}
+    return StoredSchema(layout, found["highestFieldId"], literals)
+
+
+def _column(found: Mapping[str, Any], options: Mapping[str, str], table: str) -> Column:
+    try:
+        data_type = types.from_paimon(found["type"])
+        types.check_storable(data_type, found["name"])
+    except KeyfoldError as error:
+        raise type(error)(f"table {table}, column {found['name']}: {error}") from None
+    default = options.get(DEFAULT_PREFIX + found["name"])
+    if default is None and found.get("defaultValue") is not None:
+        default = _literal_sql(found["defaultValue"], data_type)
+    initial = options.get(INITIAL_PREFIX + found["name"])
+    return Column(found["id"], found["name"], data_type, found.get("description"), default, initial)
+
+
+def _literal_sql(text: str, data_type: types.DataType) -> str:
+    quoted = "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    return f"CAST({quoted} AS {types.describe(data_type)})"
+
+
+def as_json(schema: StoredSchema) -> dict[str, Any]:
+    """The schema as its file has it."""
+    layout = schema.layout
+    plain = {
+        "version": _VERSION,
+        "id": layout.schema_id,
+        "fields": [_field_json(column, schema.literals) for column in layout.columns],
+        "highestFieldId": schema.highest_field_id,
+        "partitionKeys": list(layout.partition_keys),
+        "primaryKeys": list(layout.primary_key),
+        "options": dict(layout.options),
+        "timeMillis": int(time.time() * 1000),
+    }
+    return plain if layout.comment is None else {**plain, "comment": layout.comment}
+
+
+def _field_json(column: Column, literals: Mapping[str, str]) -> dict[str, Any]:
+    plain = {"id": column.id, "name": column.name, "type": types.to_paimon(column.type)}
+    extra = {"description": column.comment, "defaultValue": literals.get(column.name)}
+    return plain | {name: value for name, value in extra.items() if value is not None}

@@ -1,0 +1,279 @@
+"""Expiry: what goes, what stays, and for whom."""
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pypaimon
+import pytest
+
+from keyfold.errors import (
+    ConflictError,
+    CorruptDataError,
+    NotSupportedError,
+    SnapshotExpiredError,
+    TableError,
+)
+from keyfold.storage import table as storage_table
+from keyfold.storage.filesystem.files import LocalFiles
+from keyfold.storage.maintenance.expire import Retention, check_expirable
+from keyfold.storage.maintenance.retained import metadata, pins
+from keyfold.storage.table import Table
+from tests.storage import tables
+from tests.storage.snapshots import (
+    append,
+    branch,
+    consume,
+    data_files,
+    expired,
+    ids,
+    live,
+    make,
+    manifest_files,
+    overwrite,
+    tag,
+)
+
+
+def test_dropped_files_go_and_live_ones_stay(tmp_path: Path) -> None:
+    found = make(tmp_path)
+    append(found, tables.message(found))
+    append(found, tables.message(found, bucket=1))
+    overwrite(found, tables.message(found))
+    append(found, tables.message(found))
+    assert len(data_files(found)) == 4
+    assert expired(found) == 3
+    assert ids(found) == [4]
+    assert data_files(found) == live(found, 4)
+    assert manifest_files(found) == metadata(found.manifests, found.snapshots.read(4))
+    folder = Path(found.layout.location) / "snapshot"
+    assert {path.name for path in folder.iterdir()} == {"EARLIEST", "LATEST", "snapshot-4"}
+    assert (folder / "EARLIEST").read_text() == "4"
+    assert expired(found) == 0
+
+
+@pytest.mark.parametrize(
+    ("asked", "kept"),
+    [
+        ({"at_least": 3}, [8, 9, 10]),
+        ({"at_least": 1, "at_most": 4, "seconds": 3600.0}, [7, 8, 9, 10]),
+        ({"at_least": 10}, list(range(1, 11))),
+        ({"at_least": 1, "seconds": 3600.0}, list(range(1, 11))),
+        ({"at_most": 2, "at_least": None, "seconds": 3600.0}, [9, 10]),
+        ({"limit": 4}, [5, 6, 7, 8, 9, 10]),
+    ],
+)
+def test_how_many_are_kept(tmp_path: Path, asked: dict[str, Any], kept: list[int]) -> None:
+    found = make(tmp_path)
+    for _ in range(10):
+        overwrite(found, tables.message(found))
+    assert expired(found, **asked) == 10 - len(kept)
+    assert ids(found) == kept
+    assert data_files(found) == live(found, *kept)
+
+
+def test_a_snapshot_stays_while_its_follower_is_young(tmp_path: Path) -> None:
+    found = make(tmp_path)
+    for age in (9000, 7000, 5000, 3000, 1000):
+        overwrite(found, tables.message(found))
+        path = Path(found.snapshots.path(found.snapshots.latest_id() or 0))
+        stored = json.loads(path.read_text())
+        stored["timeMillis"] = int((time.time() - age) * 1000)
+        path.write_text(json.dumps(stored))
+    assert expired(found, seconds=3600.0) == 2
+    assert ids(found) == [3, 4, 5]
+
+
+def test_paimons_defaults(tmp_path: Path) -> None:
+    found = make(tmp_path)
+    assert Retention.of(found) == Retention(10, 2**31 - 1, 3600.0, 50)
+
+
+def test_least_and_most_must_agree(tmp_path: Path) -> None:
+    with pytest.raises(TableError, match=r"num-retained.max \(3\) must not be less than .* \(10\)"):
+        make(tmp_path, snapshot__num_retained__max="3")
+    found = make(tmp_path)
+    with pytest.raises(TableError, match="at least 5 and at most 2"):
+        expired(found, at_least=5, at_most=2)
+    with pytest.raises(TableError, match="max_deletes is -3; expected 1 or more"):
+        expired(found, limit=-3)
+
+
+def test_a_tag_keeps_its_files(tmp_path: Path) -> None:
+    found = make(tmp_path)
+    for _ in range(6):
+        overwrite(found, tables.message(found))
+    tag(found, 2)
+    tag(found, 4, "later")
+    held = live(found, 2, 4, 6)
+    assert expired(found) == 5
+    assert data_files(found) == held
+    kept = pins(found.files, found.layout.location).tags
+    needed = [metadata(found.manifests, s) for s in [*kept, found.snapshots.read(6)]]
+    assert manifest_files(found) == set().union(*needed)
+    overwrite(found, tables.message(found))
+    expired(found)
+    assert live(found, 7) | held - live(found, 7) == data_files(found) | held
+    assert {f.name for t in kept for f in found.manifests.live(t)} <= data_files(found)
+
+
+def test_a_branch_keeps_its_files(tmp_path: Path) -> None:
+    found = make(tmp_path)
+    for _ in range(3):
+        append(found, tables.message(found))
+    branch(found, 2)
+    overwrite(found, tables.message(found))
+    held = live(found, 2)
+    assert expired(found) == 3
+    assert data_files(found) == held | live(found, 4)
+    (snapshot,) = pins(found.files, found.layout.location).branched
+    assert metadata(found.manifests, snapshot) <= manifest_files(found)
+    assert {file.name for file in found.manifests.live(snapshot)} == held
+
+
+def test_a_consumer_keeps_what_it_has_yet_to_read(tmp_path: Path) -> None:
+    found = make(tmp_path)
+    for _ in range(6):
+        overwrite(found, tables.message(found))
+    consume(found, 3)
+    consume(found, 5, "other")
+    assert expired(found) == 2
+    assert ids(found) == [3, 4, 5, 6]
+    consume(found, 9)
+    assert expired(found) == 2
+    (Path(found.layout.location) / "consumer" / "consumer-c").write_text("{")
+    with pytest.raises(CorruptDataError, match="consumer-c can't be read"):
+        expired(found)
+
+
+def test_changelogs_kept_longer_are_left_to_paimon(tmp_path: Path) -> None:
+    found = make(tmp_path)
+    path = Path(found.layout.location) / "schema" / "schema-0"
+    schema = json.loads(path.read_text())
+    schema["options"]["changelog.time-retained"] = "2 d"
+    path.write_text(json.dumps(schema))
+    with pytest.raises(NotSupportedError, match=r"changelog\.time-retained"):
+        check_expirable(tables.reload(found))
+
+
+def test_a_reader_of_an_expired_snapshot_is_told(tmp_path: Path) -> None:
+    found = make(tmp_path)
+    append(found, tables.message(found))
+    old = tables.reload(found)
+    append(found, tables.message(found))
+    overwrite(found, tables.message(found))
+    expired(found)
+    with pytest.raises(
+        SnapshotExpiredError, match=r"snapshot 1 .* expired, the oldest kept is 3.*time-retained"
+    ):
+        old.live_files()
+    del old
+
+
+def test_a_reader_in_the_middle_of_an_expiry_is_told(tmp_path: Path) -> None:
+    found = make(tmp_path)
+    append(found, tables.message(found))
+    snapshot = Path(found.snapshots.path(1)).read_text()
+    overwrite(found, tables.message(found))
+    expired(found)
+    Path(found.snapshots.path(1)).write_text(snapshot)  # its manifests are gone already
+    storage_table._live.clear()
+    with pytest.raises(SnapshotExpiredError, match=r"snapshot 1 .* has expired"):
+        tables.reload(found).live_files(1)
+
+
+def test_a_table_in_its_place_is_not_touched(tmp_path: Path) -> None:
+    found = make(tmp_path)
+    for _ in range(3):
+        overwrite(found, tables.message(found))
+    tables.catalog(tmp_path).drop_table(["default"], "t")
+    with pytest.raises(ConflictError, match="dropped"):
+        expired(found)
+    other = make(tmp_path)
+    for _ in range(3):
+        overwrite(other, tables.message(other))
+    with pytest.raises(ConflictError, match="dropped, renamed or replaced"):
+        expired(found)
+    assert ids(other) == [1, 2, 3]
+
+
+def test_a_table_replaced_during_an_expiry_is_not_touched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = make(tmp_path)
+    for _ in range(3):
+        overwrite(found, tables.message(found))
+    original, made = LocalFiles.remove, list[Table]()
+
+    def replacing(self: LocalFiles, path: str) -> None:
+        if not made:
+            tables.catalog(tmp_path).drop_table(["default"], "t")
+            made.append(make(tmp_path))
+            for _ in range(3):
+                overwrite(made[0], tables.message(made[0]))
+        original(self, path)
+
+    monkeypatch.setattr(LocalFiles, "remove", replacing)
+    with pytest.raises(ConflictError, match="dropped"):
+        expired(found)
+    assert ids(made[0]) == [1, 2, 3]
+    assert live(tables.reload(made[0]), 3) <= data_files(made[0])
+
+
+def test_a_stalled_commit_does_not_take_an_expired_id(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = make(tmp_path)
+    append(found, tables.message(found))
+    original, passed = LocalFiles.publish, list[str]()
+
+    def stalling(self: LocalFiles, path: str, data: bytes) -> int:
+        if path.endswith("snapshot-2") and not passed:
+            passed.append(path)
+            for _ in range(5):
+                append(found, tables.message(found))
+            expired(found, at_least=3)
+            time.sleep(0.01)
+        return original(self, path, data)
+
+    monkeypatch.setattr(LocalFiles, "publish", stalling)
+    append(found, tables.message(found))
+    assert ids(found) == [4, 5, 6, 7]
+    assert len(live(found, 7)) == 7
+
+
+def test_a_commit_whose_base_expires_at_once_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = make(tmp_path)
+    append(found, tables.message(found))
+    original, passed = LocalFiles.publish, list[str]()
+
+    def overtaken(self: LocalFiles, path: str, data: bytes) -> int:
+        published = original(self, path, data)
+        if path.endswith("snapshot-2") and not passed:
+            passed.append(path)
+            append(found, tables.message(found))
+            expired(found, at_least=2)
+        return published
+
+    monkeypatch.setattr(LocalFiles, "publish", overtaken)
+    ours = tables.message(found)
+    append(found, ours)
+    assert ids(found) == [2, 3]
+    assert {file.name for file in ours.files} <= live(found, 3)
+    assert len(live(found, 3)) == 3
+
+
+def test_pypaimon_reads_and_tags_what_is_left(tmp_path: Path) -> None:
+    found = make(tmp_path)
+    for _ in range(4):
+        append(found, tables.message(found))
+    theirs = pypaimon.CatalogFactory.create({"warehouse": str(tmp_path)}).get_table("default.t")
+    theirs.create_tag("mine", 2)
+    expired(found)
+    (kept,) = pins(found.files, found.layout.location).tags
+    assert kept.id == 2
+    plan = theirs.new_read_builder().new_scan().plan()
+    assert {file.file_name for split in plan.splits() for file in split.files} == live(found, 4)
