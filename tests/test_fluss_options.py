@@ -7,7 +7,7 @@ import pytest
 
 from keyfold import options, types
 from keyfold.errors import KeyfoldError, NotSupportedError, TableError
-from keyfold.fluss_options import check_functions
+from keyfold.fluss_options import check_functions, heeded
 from keyfold.testing.tables import layout
 
 ENGINE, BEHAVIOR = "table.merge-engine", "table.delete.behavior"
@@ -59,6 +59,7 @@ REMOVE = "aggregation.remove-record-on-delete"
         ({BEHAVIOR: "ignore"}, {BEHAVIOR: "ignore", "ignore-delete": "true"}),
         ({"bucket.num": "3", "bucket.key": "k"}, {"bucket": "3", "bucket-key": "k"}),
         ({"fields.s.sum.delimiter": ";"}, {"fields.s.list-agg-delimiter": ";"}),
+        ({"fields.s.STRING-AGG.delimiter": ";"}, {"fields.s.list-agg-delimiter": ";"}),
     ],
 )
 def test_translated_once_and_for_all(given: dict[str, str], stored: dict[str, str]) -> None:
@@ -138,3 +139,33 @@ def test_max_and_min_of_types_without_an_order_are_refused_as_fluss_spells_them(
         check_functions("db.t", {"fields.v.agg": "max"}, {"v": types.from_paimon(kept)}, ())
     with pytest.raises(TableError, match=r"Data type for min column must be part of .* but was"):
         check_functions("db.t", {"fields.v.agg": "MIN"}, columns, ())
+
+
+FUNCTIONS = {
+    "fields.a.agg": "sum",
+    "fields.T.agg": "listagg",
+    "fields.t.listagg.delimiter": ";",
+    "fields.b.c.delimiter": ";",
+}
+STRAY = {
+    "fields.nope.agg": "no_function",
+    "fields.nope.listagg.delimiter": "",
+    "fields.nope.delimiter": "",
+}
+OTHERS = {"bucket.num": "2", "fields.nope.ignore-retract": "true"}
+
+
+def test_fluss_passes_over_functions_of_columns_that_are_not_there() -> None:
+    given = FUNCTIONS | OTHERS | {ENGINE: "Aggregation"}
+    assert heeded(given | STRAY, {"a", "t", "b.c"}) == given
+
+
+@pytest.mark.parametrize("engine", ["first_row", "VERSIONED"])
+def test_fluss_passes_over_functions_of_other_engines(engine: str) -> None:
+    given = OTHERS | {ENGINE: engine}
+    assert heeded(given | FUNCTIONS | STRAY, {"a", "t", "b.c"}) == given
+
+
+def test_without_fluss_own_name_of_the_engine_every_function_counts() -> None:
+    given = FUNCTIONS | STRAY | {"merge-engine": "aggregation"}
+    assert heeded(given, {"a"}) == given

@@ -4,7 +4,8 @@ What Paimon has no word for stays as an option it passes over: `table.delete.beh
 `table.merge-engine.versioned.ver-column`. Translating stored options again changes nothing.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Container, Mapping
 
 from keyfold.errors import TableError
 from keyfold.types import Atomic, DataType, describe
@@ -32,6 +33,31 @@ table.log.tiered.local-segments table.log.ttl table.replication.factor
 table.statistics.columns
 """
 OPTIONS = frozenset(_NAMES.split())
+
+
+# The name of a column's function, and of its one parameter: `fields.x.listagg.delimiter`, in older
+# documents `fields.x.delimiter`.
+_FUNCTION = re.compile(r"fields\.(.+)\.agg|fields\.((.+)\.[\w-]+|.+)\.delimiter", re.IGNORECASE)
+
+
+def heeded(properties: Mapping[str, str], columns: Container[str]) -> dict[str, str]:
+    """The options without those Fluss passes over where `table.merge-engine` is given: functions
+    of columns that are not there, and all functions of another engine than aggregation.
+
+    `columns` are names in lower case. Source: FlinkAggFunctionParser, which asks for each column of
+    an aggregation table whether it has a function.
+    """
+    engine = properties.get(ENGINE)
+    if engine is None:
+        return dict(properties)
+    folds = engine.strip().lower() == "aggregation"
+    kept = {}
+    for name, text in properties.items():
+        found = _FUNCTION.fullmatch(name)
+        named = () if found is None else [part for part in found.groups() if part is not None]
+        if found is None or (folds and any(part.lower() in columns for part in named)):
+            kept[name] = text
+    return kept
 
 
 def translate(given: Mapping[str, str]) -> dict[str, str]:

@@ -37,7 +37,7 @@ _SPARKS_OWN = {
 }
 FIELD = re.compile(r"^fields\.(.+)\.([^.]+)$")
 _FIELD_ALIAS = re.compile(
-    rf"^fields\.(.+?)(?:\.\w+(?=\.delimiter$))?\.({'|'.join(map(re.escape, FIELD_ALIASES))})$",
+    rf"^fields\.(.+?)(?:\.[\w-]+(?=\.delimiter$))?\.({'|'.join(map(re.escape, FIELD_ALIASES))})$",
     re.IGNORECASE,
 )
 

@@ -96,6 +96,9 @@ def test_fluss_drops_updates_before_and_junk_of_deletes() -> None:
     commit = [{"kind": "-U", "row": [1, "a"]}, {**DELETE[0], "target_columns": ["k", "v"]}]
     case = fluss.read({**FLUSS, "commits": [commit]}, "write-only")
     assert case.commits == [Insert([[1, None, "-D"]], ("k", "v", tables.KIND))]
+    columns = [["k", "INT"], ["v", "STRING NOT NULL"]]
+    case = fluss.read({**FLUSS, "columns": columns, "commits": [DELETE]}, "write-only")
+    assert case.commits == [Insert([[1, "a", "-D"]])]
 
 
 @pytest.mark.parametrize(

@@ -70,6 +70,7 @@ def define(name: str, location: str, new: NewTable, check_engine: Check) -> Stor
     _check_location(name, location, properties)
     _check_own(name, properties)
     own = spelling_of(column["name"] for column in new.columns)
+    properties = fluss_options.heeded(properties, {c["name"].lower() for c in new.columns})
     key = own.of(_primary_key(name, new, properties))
     partitioning = own.of(new.partitioning)
     options = {"bucket": str(DEFAULT_BUCKETS)} | own.in_options(normalize(properties))

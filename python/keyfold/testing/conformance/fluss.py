@@ -37,8 +37,8 @@ def read(raw: Raw, layout: str) -> Case:
 
 
 def _inserts(raw: Raw, commit: list[Raw], with_kind: bool) -> list[Insert]:
-    """A -U is dropped, and of a -D only the key counts."""
-    key = set(raw["primary_key"])
+    """A -U is dropped, and of a -D only the key counts; NOT NULL columns need a value even so."""
+    key = {*raw["primary_key"], *(n for n, kind in raw["columns"] if kind.endswith("NOT NULL"))}
     changes = []
     for change in commit:
         if change["kind"] == "-D":
