@@ -26,7 +26,7 @@ def test_the_aggregate_that_is_added_works(tmp_path: Path) -> None:
         env=os.environ | {"PYTHONPATH": str(tmp_path / "python")},
         capture_output=True,
         text=True,
-        timeout=180,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -2,6 +2,7 @@
 
 import itertools
 import multiprocessing
+import os
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
@@ -22,6 +23,7 @@ from keyfold.testing.tables import layout, parse, render
 from tests.compact import harness as compaction
 from tests.compact.histories import append, committed, rows, stored, written
 from tests.storage import tables
+from tests.worker.client import eventually
 
 SPAWN = multiprocessing.get_context("spawn")
 COLUMNS = {"k": "INT", "v": "INT"}
@@ -311,20 +313,22 @@ def test_a_commit_of_unknown_outcome_keeps_the_files(
 def write_jobs(folder: str, seed: int) -> int:
     found = tables.catalog(Path(folder)).load_table(["default"], "t")
     for _ in range(JOBS):
-        number = (int(time.time() * 1000) << 20) + seed
+        number = (time.time_ns() << 20) // 10**6 + seed
         committed(found, *written(found, parse(SUM, f"+I 1 1 | +I {seed} 1"), number))
     return JOBS
 
 
 def compact_jobs(folder: str) -> list[str]:
     found = tables.catalog(Path(folder)).load_table(["default"], "t")
+    Path(folder, f"begun-{os.getpid()}").touch()
     outcomes = []
     for number in itertools.count():
-        if Path(folder, "done").exists():
-            return outcomes
+        is_last = Path(folder, "done").exists()
         strategy = "minor" if number % 3 else "full"
         options = {"num-sorted-run.compaction-trigger": "2"}
         outcomes += [o["outcome"] for o in compaction.compact(found, strategy, options=options)]
+        if is_last:
+            return outcomes
     raise AssertionError
 
 
@@ -335,9 +339,10 @@ def test_writers_and_compactions_at_once_lose_nothing(tmp_path: Path) -> None:
     options = {"commit__max_retries": "300", "commit__max_retry_wait": "50 ms"}
     found = stored(tmp_path, SUM, **options)
     with ProcessPoolExecutor(4, SPAWN) as pool:
-        writers = [pool.submit(write_jobs, str(tmp_path), seed) for seed in (11, 12)]
         compactors = [pool.submit(compact_jobs, str(tmp_path)) for _ in range(2)]
         try:
+            assert eventually(lambda: len(list(tmp_path.glob("begun-*"))) == len(compactors))
+            writers = [pool.submit(write_jobs, str(tmp_path), seed) for seed in (11, 12)]
             jobs = sum(writer.result() for writer in writers)
         finally:
             (tmp_path / "done").touch()

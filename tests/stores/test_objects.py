@@ -47,7 +47,7 @@ def test_no_name_is_won_twice(options: dict[str, str], files: ObjectFiles) -> No
     ]
     for racer in racers:
         racer.start()
-    found = dict(won.get(timeout=120) for _ in racers)
+    found = dict(won.get(timeout=600) for _ in racers)
     for racer in racers:
         racer.join()
     wins = Counter(name for names in found.values() for name in names)

@@ -31,7 +31,13 @@ def writer(options: Options, number: int, barrier: Any, told: Any) -> None:
     """Make the table, then commit after commit: a key of its own, and one more in a counter."""
     barrier.wait()
     try:
-        jobs.made(options, merge_engine="aggregation", fields__v__aggregate_function="sum")
+        jobs.made(
+            options,
+            merge_engine="aggregation",
+            fields__v__aggregate_function="sum",
+            commit__max_retries="100",  # who loses is not what is asked here
+            commit__timeout="10 min",
+        )
     except TableExistsError:
         has_made = False
     else:
@@ -52,7 +58,7 @@ def test_every_acknowledged_commit_is_there_once(options: Options) -> None:
     for process in writers:
         process.start()
     try:
-        answers = [told.get(timeout=240) for _ in writers]
+        answers = [told.get(timeout=600) for _ in writers]
     finally:
         for process in writers:
             process.join(10)

@@ -20,7 +20,7 @@ from keyfold.worker import wire
 from keyfold.worker.channel import Channel
 
 TOKEN = "0123456789abcdef"
-PATIENCE = 60.0
+PATIENCE = 180.0
 
 
 @dataclass

@@ -19,7 +19,7 @@ from keyfold.layout import Column
 from keyfold.worker.channel import Disconnected
 from keyfold.worker.directory import KEPT_LOGS
 from tests.worker import tables
-from tests.worker.client import Server, eventually, is_running, server
+from tests.worker.client import PATIENCE, Server, eventually, is_running, server
 
 BIG = [tables.rows(n * 100_000, 100_000) for n in range(40)]
 
@@ -123,7 +123,7 @@ def test_a_wrong_token_gets_no_worker(running: Server) -> None:
 )
 def test_garbage_instead_of_a_greeting_is_closed(running: Server, bytes_sent: bytes) -> None:
     with socket.socket(socket.AF_UNIX) as connection:
-        connection.settimeout(10)
+        connection.settimeout(PATIENCE)
         connection.connect(str(running.directory / "fork.sock"))
         connection.sendall(bytes_sent)
         connection.shutdown(socket.SHUT_WR)

@@ -137,6 +137,19 @@ def test_one_of_many_creates_wins(tmp_path: Path) -> None:
     assert hidden(tmp_path) == []
 
 
+def test_a_table_is_dropped_when_the_next_one_has_another_time(tmp_path: Path) -> None:
+    """Numbers of files are given again at once: without it a handle fits the next table."""
+    found = tables.table(tmp_path)
+    schemas = Path(found.layout.location) / "schema"
+    os.utime(schemas)
+    made = schemas.stat().st_mtime
+    assert catalog(tmp_path).drop_table(HOME, "t")
+    assert time.time() - made >= folders.TICK
+    tables.table(tmp_path)
+    with pytest.raises(ConflictError, match="dropped, renamed or replaced"):
+        open_handle(found.handle, {})
+
+
 def test_without_renameat2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(folders, "_libc", object())
     tables.table(tmp_path)

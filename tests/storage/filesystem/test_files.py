@@ -14,6 +14,7 @@ from keyfold.storage.commits import commit
 from keyfold.storage.filesystem import files as storage_files
 from keyfold.storage.filesystem.files import LocalFiles, RemoteFiles, local_path
 from keyfold.storage.paimon import FileIO, Options
+from tests.concurrency.processes import CONTEXT
 from tests.storage import tables
 
 NAMES = 10_000
@@ -30,9 +31,8 @@ def race(folder: str, barrier: Any) -> None:
 
 
 def test_no_name_is_won_twice(tmp_path: Path) -> None:
-    context = multiprocessing.get_context("fork")
-    barrier = context.Barrier(PROCESSES)
-    racers = [context.Process(target=race, args=(str(tmp_path), barrier)) for _ in range(PROCESSES)]
+    barrier = CONTEXT.Barrier(PROCESSES)
+    racers = [CONTEXT.Process(target=race, args=(str(tmp_path), barrier)) for _ in range(PROCESSES)]
     for racer in racers:
         racer.start()
     for racer in racers:

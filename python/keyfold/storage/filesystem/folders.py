@@ -5,6 +5,7 @@ so that nobody sees half a table. What was replaced stays under its hidden name 
 that still read it; it and other leftovers go a day later, when the next table is made.
 """
 
+import contextlib
 import ctypes
 import errno
 import os
@@ -17,6 +18,7 @@ from keyfold.storage.filesystem.files import Files, remove_tree
 
 DROPPED = ".dropped-"
 STALE_SECONDS = 24 * 3600
+TICK = 0.02  # seconds; kernels date files by a clock that goes on each 1 to 10 ms
 
 _NO_REPLACE = 1
 _EXCHANGE = 2
@@ -96,8 +98,19 @@ def remove(files: Files, path: str) -> bool:
         Path(path).rename(aside)
     except FileNotFoundError:
         return False
+    _outlive_tick(aside)
     remove_tree(aside)
     return True
+
+
+def _outlive_tick(table: str) -> None:
+    """Until its newest schema is older than a tick of the clock: a table is known by the number and
+    the time of that file (`Files.stamp`), and a table made in its place may get the same number.
+    """
+    with contextlib.suppress(OSError):
+        age = time.time() - (Path(table) / "schema").stat().st_mtime
+        if 0 <= age < TICK:
+            time.sleep(TICK - age)
 
 
 def clear_stale(folder: str) -> None:
