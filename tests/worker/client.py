@@ -88,9 +88,11 @@ class Worker(Channel):
 
 
 @contextmanager
-def server(**changes: Any) -> Iterator[Server]:
-    """A fork server that has said ready, or an error; ended and waited for afterwards."""
-    directory = Path(tempfile.mkdtemp(prefix="kf-test-"))
+def server(within: str | None = None, **changes: Any) -> Iterator[Server]:
+    """A fork server that has said ready, or an error; ended and waited for afterwards. Its folder
+    is a new one within another, or below the system's for temporary files.
+    """
+    directory = Path(tempfile.mkdtemp(prefix="kf-test-", dir=within))
     hello = {
         "protocol": PROTOCOL,
         "version": package_version(),

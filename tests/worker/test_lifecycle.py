@@ -264,13 +264,14 @@ def test_sigterm_ends_it_all() -> None:
 
 
 def test_a_killed_server_takes_its_workers_along() -> None:
-    with server() as started:
+    """Its folder goes with the next server beside it."""
+    with tempfile.TemporaryDirectory() as home, server(home) as started:
         workers = [started.connect(), started.connect()]
         started.process.kill()
         started.wait()
         assert all(eventually(lambda w=w: not is_running(w.pid)) for w in workers)  # type: ignore[misc]
         assert started.directory.exists()
-        with server():
+        with server(home):
             assert not started.directory.exists()
 
 
