@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from integration.scala_block import run_scala
 from integration.scenarios import TOP
-from keyfold.option_table import FIELD_OPTIONS, OPTIONS
+from keyfold.options.declared import FIELD_OPTIONS, OPTIONS
 
 README = TOP / "README.md"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

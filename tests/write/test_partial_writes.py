@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 from keyfold.aggregates import aggregates
 from keyfold.aggregates.declare import ADD
-from keyfold.fluss_options import VERSION
 from keyfold.journey import WriteSpec
 from keyfold.layout import TableLayout
 from keyfold.merge import SortedRun, fold_unsorted, merge_runs, plan
 from keyfold.options import parse
+from keyfold.options.fluss import VERSION
 from keyfold.testing.tables import layout
 from keyfold.write.marking import Marking
 from keyfold.write.writer import prepared

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from keyfold.errors import TableError
-from keyfold.fluss_options import VERSION
 from keyfold.journey import WriteSpec
 from keyfold.layout import TableLayout
+from keyfold.options.fluss import VERSION
 from keyfold.testing.tables import layout
 from keyfold.write.targets import merge_mode, named_columns, write_option
 from keyfold.write.writer import write

@@ -33,7 +33,7 @@ from keyfold.kernels.buffers import Rows, ones
 from keyfold.kernels.codes import codes
 from keyfold.kernels.keys import Keys, encode_nullable
 from keyfold.kernels.lists import code_in_groups, collect_values, concatenate, hash_bytes
-from keyfold.option_values import boolean
+from keyfold.options.values import boolean
 from keyfold.types import DataType, to_arrow
 
 DISTINCT = Parameter("distinct", boolean, "false", "Whether each value is collected once.")

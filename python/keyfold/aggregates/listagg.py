@@ -31,7 +31,7 @@ from keyfold.aggregates.declare import (
 )
 from keyfold.kernels.buffers import Mask, Rows, pack, text, validity
 from keyfold.kernels.texts import join_distinct, join_texts
-from keyfold.option_values import boolean
+from keyfold.options.values import boolean
 from keyfold.types import DataType, describe
 
 DELIMITER = Parameter("list-agg-delimiter", str, ",", "What listagg puts between two texts.")

@@ -28,7 +28,7 @@ from keyfold.aggregates.nested import elements_of, table_of
 from keyfold.kernels.buffers import validity
 from keyfold.kernels.codes import codes, ranks
 from keyfold.kernels.entries import newest_by_time, places
-from keyfold.option_values import word
+from keyfold.options.values import word
 from keyfold.types import DataType, Map, Row, describe
 
 TS_FIELD = Parameter(

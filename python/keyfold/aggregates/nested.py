@@ -20,7 +20,7 @@ from keyfold.aggregates.declare import (
 )
 from keyfold.kernels.buffers import Mask, Rows, pack, validity
 from keyfold.kernels.codes import codes, ranks
-from keyfold.option_values import names, one_of
+from keyfold.options.values import names, one_of
 from keyfold.types import Array, DataType, Row
 
 NO_LIMIT = int(np.iinfo(np.int64).max)

@@ -41,7 +41,7 @@ from keyfold.kernels.buffers import validity
 from keyfold.kernels.codes import codes
 from keyfold.kernels.entries import appended, latest_by_key, places
 from keyfold.kernels.extremes import rank
-from keyfold.option_values import names, whole
+from keyfold.options.values import names, whole
 from keyfold.types import DataType
 
 SEQUENCE = Parameter(

@@ -13,9 +13,9 @@ from keyfold.aggregates.declare import Aggregate, Parameter
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.layout import TableLayout
 from keyfold.merge.functions import named, settings_of
-from keyfold.option_values import boolean
 from keyfold.options import FIELD, FIELD_DEFAULT_AGGREGATE, FIELD_OPTIONS
-from keyfold.paimon_options import PAIMON_FIELD_OPTIONS
+from keyfold.options.paimon import PAIMON_FIELD_OPTIONS
+from keyfold.options.values import boolean
 
 
 def parameters() -> dict[str, list[tuple[Aggregate, Parameter]]]:

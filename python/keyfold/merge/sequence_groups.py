@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from keyfold.errors import TableError
 from keyfold.layout import TableLayout
-from keyfold.option_values import names
 from keyfold.options import TableOptions, check_ordered
+from keyfold.options.values import names
 
 SUFFIX = "sequence-group"
 REMOVING = "partial-update.remove-record-on-sequence-group"

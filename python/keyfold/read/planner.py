@@ -13,8 +13,8 @@ from keyfold import types
 from keyfold.errors import TableError
 from keyfold.journey import Aggregate, Json, ScanSpec, SchemaColumns, Split
 from keyfold.layout import TableLayout
-from keyfold.option_values import boolean
 from keyfold.options import TableOptions, parse
+from keyfold.options.values import boolean
 from keyfold.read.condition import check_condition
 from keyfold.read.mapping import bounds
 from keyfold.read.prune import Pruning, pruning

@@ -3,11 +3,10 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from keyfold import fluss_options
 from keyfold.errors import ConflictError, NotSupportedError, TableError
 from keyfold.journey import MARKED_SUFFIX
 from keyfold.layout import TableLayout, sql_name
-from keyfold.options import DEFAULT_PREFIX, INITIAL_PREFIX, normalize
+from keyfold.options import DEFAULT_PREFIX, INITIAL_PREFIX, fluss, normalize
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.metadata.snapshots import Snapshots
 from keyfold.storage.schema.alter_columns import Change, Stored, change_column
@@ -23,7 +22,7 @@ _ALWAYS_FIXED = {
     "type",
     "file.format",
 }
-_ALWAYS_FIXED |= set(fluss_options.FIXED)
+_ALWAYS_FIXED |= set(fluss.FIXED)
 _FIXED_WITH_DATA = {
     "bucket",
     "bucket-key",

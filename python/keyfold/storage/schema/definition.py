@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from keyfold import fluss_options, types
+from keyfold import types
 from keyfold.errors import KeyfoldError, NotSupportedError, TableError
 from keyfold.layout import Column, TableLayout
 from keyfold.options import (
@@ -18,6 +18,7 @@ from keyfold.options import (
     KEY_NULLABLE,
     check_change,
     check_create,
+    fluss,
     normalize,
 )
 from keyfold.storage.schema.schemas import StoredSchema
@@ -70,7 +71,7 @@ def define(name: str, location: str, new: NewTable, check_engine: Check) -> Stor
     _check_location(name, location, properties)
     _check_own(name, properties)
     own = spelling_of(column["name"] for column in new.columns)
-    properties = fluss_options.heeded(properties, {c["name"].lower() for c in new.columns})
+    properties = fluss.heeded(properties, {c["name"].lower() for c in new.columns})
     key = own.of(_primary_key(name, new, properties))
     partitioning = own.of(new.partitioning)
     options = {"bucket": str(DEFAULT_BUCKETS)} | own.in_options(normalize(properties))
@@ -85,7 +86,7 @@ def define(name: str, location: str, new: NewTable, check_engine: Check) -> Stor
         for column in new.columns
     )
     kinds = {column.name: column.type for column in columns}
-    fluss_options.check_functions(name, properties, kinds, key)
+    fluss.check_functions(name, properties, kinds, key)
     defaults = {DEFAULT_PREFIX + c.name: c.default for c in columns if c.default is not None}
     options |= defaults
     layout = TableLayout(name, location, 0, columns, key, partitioning, options, comment or None)

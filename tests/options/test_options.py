@@ -9,9 +9,9 @@ import pytest
 from keyfold import options, types
 from keyfold.errors import KeyfoldError, NotSupportedError, TableError
 from keyfold.layout import Column, TableLayout
-from keyfold.option_table import markdown
-from keyfold.option_values import byte_size, duration
-from keyfold.paimon_options import PAIMON_OPTIONS
+from keyfold.options.declared import markdown
+from keyfold.options.paimon import PAIMON_OPTIONS
+from keyfold.options.values import byte_size, duration
 
 COLUMNS = tuple(
     Column(n, name, types.from_paimon(kind))

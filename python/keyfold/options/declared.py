@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from keyfold.option_values import (
+from keyfold.options.values import (
     boolean,
     byte_size,
     duration,

@@ -1,6 +1,6 @@
 """Names of table options that Apache Paimon knows: CREATE refuses those we lack as unsupported.
 
-A list of words from Paimon's own option declarations; what we support is `keyfold.option_table`.
+A list of words from Paimon's own option declarations; what we support is in `declared`.
 """
 
 _OPTIONS = """

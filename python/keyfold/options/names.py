@@ -6,12 +6,15 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping
 
-from keyfold import fluss_options
 from keyfold.errors import NotSupportedError, TableError
-from keyfold.option_table import FIELD_ALIASES, FIELD_OPTIONS, OPTIONS
-from keyfold.paimon_options import PAIMON_OPTIONS
+from keyfold.options import fluss
+from keyfold.options.declared import FIELD_ALIASES, FIELD_OPTIONS, OPTIONS
+from keyfold.options.paimon import PAIMON_OPTIONS
 
 TAG_PREFIX = "keyfold.tag."
+DEFAULT_PREFIX = "keyfold.default."
+# What rows stored before the column was added have in it: the wire's literal, as JSON.
+INITIAL_PREFIX = "keyfold.initial-default."
 
 # Options whose values are column names.
 NAMING = (
@@ -55,10 +58,10 @@ def normalize(properties: Mapping[str, str]) -> dict[str, str]:
         _check_fluss_delimiter(name, target, text)
         if stored.setdefault(target, text) != text:
             raise _twice(target, stored[target], text)
-    for name, text in fluss_options.translate(stored).items():
+    for name, text in fluss.translate(stored).items():
         if stored.setdefault(name, text).strip().lower() != text.lower():
             raise _twice(name, stored[name], text)
-    stored.pop(fluss_options.ENGINE, None)
+    stored.pop(fluss.ENGINE, None)
     return _keeping_blanks(properties) | stored
 
 
@@ -97,7 +100,7 @@ def unknown_option(table: str, name: str) -> TableError | NotSupportedError:
     """The error for a name we lack: known to Paimon, or unknown with the nearest known name."""
     if name in PAIMON_OPTIONS:
         return _known_to_paimon(table, name)
-    if name in fluss_options.OPTIONS:
+    if name in fluss.OPTIONS:
         return NotSupportedError(
             f"option {name} of table {table} is known to Fluss but not supported here"
         )

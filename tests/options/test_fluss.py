@@ -7,7 +7,7 @@ import pytest
 
 from keyfold import options, types
 from keyfold.errors import KeyfoldError, NotSupportedError, TableError
-from keyfold.fluss_options import check_functions, heeded
+from keyfold.options.fluss import check_functions, heeded
 from keyfold.testing.tables import layout
 
 ENGINE, BEHAVIOR = "table.merge-engine", "table.delete.behavior"
