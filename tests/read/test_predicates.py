@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from keyfold import types
 from keyfold.read.describe import describe
 from keyfold.read.literals import comparable
-from keyfold.read.predicates import Range, columns_of, may_be_true
+from keyfold.read.predicates import Range, columns_of, decided, may_be_true
 from tests.read.harness import where
 
 INT = types.from_paimon("INT")
@@ -106,6 +106,27 @@ def test_no_range_with_a_matching_row_is_left_out(
     found = Range(data_type, *bounds, None in rows, bool(known))
     if any(truth(predicate, row, data_type) for row in rows):
         assert may_be_true(predicate, {"c": found})
+
+
+@pytest.mark.parametrize(("data_type", "kind", "values"), CASES, ids=["int", "double", "text"])
+@given(data=st.data())
+def test_what_is_decided_of_one_row_is_true(
+    data_type: types.DataType, kind: str, values: st.SearchStrategy[Any], data: st.DataObject
+) -> None:
+    row, predicate = data.draw(st.none() | values), data.draw(trees(kind, values))
+    value = comparable(row, data_type)
+    one = {"c": Range(data_type, value, value, row is None, row is not None)}
+    assert decided(predicate, one) in (truth(predicate, row, data_type) is True, None)
+
+
+@pytest.mark.parametrize(("literal", "found"), [(5, True), (6, False), (None, False)])
+def test_one_value_decides(literal: int | None, found: bool) -> None:
+    assert decided(where("=", "c", literal, type="integer"), of(5, 5)) is found
+
+
+@pytest.mark.parametrize("predicate", [where("SOMETHING", "c", 5), where("=", "other", 5)])
+def test_what_is_not_understood_decides_nothing(predicate: Any) -> None:
+    assert decided(predicate, of(5, 5)) is None
 
 
 def of(low: Any, high: Any) -> dict[str, Range]:

@@ -105,7 +105,7 @@ def new_table(partitioning: tuple[str, ...], properties: dict[str, str]) -> dict
     }
 
 
-def batch(*rows: tuple[str, int, int | None]) -> pa.RecordBatch:
+def batch(*rows: tuple[str | None, int, int | None]) -> pa.RecordBatch:
     """Rows of db.t."""
     types = {"p": pa.string(), "id": pa.int64(), "value": pa.int64()}
     schema = pa.schema([pa.field(n, t, n == "value") for n, t in types.items()])
@@ -215,6 +215,18 @@ def test_an_overwrite_of_half_a_partition_is_refused(driver: Driver, predicate: 
     error = driver.refuse("plan_write", table=handle, filters=[predicate], options={}, **asked)
     assert error["kind"] == "NotSupportedError"
     assert "partition" in error["message"]
+
+
+def test_a_condition_that_may_be_null_takes_no_partition(driver: Driver) -> None:
+    """It is NULL or true of the partition NULL, as `=` is NULL and the other not known."""
+    created = driver.create("p", **{"primary-key.nullable": "true"})
+    driver.insert(created["handle"], batch(("a", 1, 1), (None, 1, 1)))
+    arguments = [{"column": ["p"]}, {"literal": "a", "type": "string"}]
+    either = {"op": "OR", "args": [{"op": op, "args": arguments} for op in ("=", "SOUNDS_LIKE")]}
+    handle = driver.ask("load_table", ident=IDENT)["handle"]
+    error = driver.refuse("drop_partitions", table=handle, partitions=[[either]])
+    assert error["kind"] == "NotSupportedError"
+    assert driver.insert(handle, batch(("a", 1, 2))) == 2
 
 
 def test_truncate_empties(driver: Driver) -> None:

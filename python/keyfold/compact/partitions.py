@@ -12,7 +12,7 @@ from keyfold.journey import Json
 from keyfold.layout import TableLayout
 from keyfold.read.describe import describe
 from keyfold.read.paths import DEFAULT_PARTITION
-from keyfold.read.predicates import Ranges, columns_of, conjuncts, may_be_true
+from keyfold.read.predicates import Ranges, columns_of, conjuncts, decided
 from keyfold.read.prune import partition_ranges
 from keyfold.storage.metadata.entries import values_of
 from keyfold.types import to_arrow
@@ -49,8 +49,8 @@ def chosen(
 
 def _holds(layout: TableLayout, predicate: Json, ranges: Ranges) -> bool:
     """Whether a condition is true of one partition, whose values are all known."""
-    holds = may_be_true(predicate, ranges)
-    if holds and may_be_true({"op": "NOT", "args": [predicate]}, ranges):
+    holds = decided(predicate, ranges)
+    if holds is None:
         raise NotSupportedError(
             f"compaction of table {layout.name}: compare partition columns with constants of their "
             f"type; found {describe(predicate)}"

@@ -37,6 +37,17 @@ def may_be_true(predicate: Json, ranges: Ranges) -> bool:
     return _may(predicate, ranges, True)
 
 
+def decided(predicate: Json, ranges: Ranges) -> bool | None:
+    """Whether the predicate is true of a row, where each range is the one value the row has, as
+    those of a partition are; None if that does not tell.
+
+    What can't be false may be NULL: so may `c = 1 OR <not understood>` where c is NULL.
+    """
+    if not _may(predicate, ranges, True):
+        return False
+    return True if _must(predicate, ranges, True) else None
+
+
 def conjuncts(predicates: Sequence[Json]) -> Iterator[Json]:
     """The predicates that must all hold, with ANDs taken apart."""
     for predicate in predicates:
@@ -76,6 +87,17 @@ def _may(predicate: Json, ranges: Ranges, outcome: bool) -> bool:
         return decide(_range(args[0], ranges), _Literals(args[1:]), outcome)
     except Unknown:
         return True
+
+
+def _must(predicate: Json, ranges: Ranges, outcome: bool) -> bool:
+    """Whether the row of one value each surely has that outcome, which a NULL has not."""
+    op, args = predicate["op"], predicate.get("args", ())
+    if op == "NOT":
+        return _must(args[0], ranges, not outcome)
+    if op in ("AND", "OR"):
+        found: Iterator[bool] = (_must(arg, ranges, outcome) for arg in args)
+        return all(found) if (op == "AND") == outcome else any(found)
+    return _may(predicate, ranges, outcome) and not _may(predicate, ranges, not outcome)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from keyfold.errors import NotSupportedError
 from keyfold.journey import Json
 from keyfold.layout import TableLayout
 from keyfold.read.describe import describe
-from keyfold.read.predicates import Ranges, columns_of, conjuncts, may_be_true
+from keyfold.read.predicates import Ranges, columns_of, conjuncts, decided
 from keyfold.read.prune import partition_ranges
 
 Replaces = Callable[[tuple[Any, ...]], bool]
@@ -31,17 +31,17 @@ def replaced_by(layout: TableLayout, filters: Sequence[Json]) -> Replaces:
 
     def replaces(values: tuple[Any, ...]) -> bool:
         ranges = partition_ranges(layout, values)
-        return all(holds(layout, predicate, ranges) for predicate in predicates)
+        return all(_holds(layout, predicate, ranges) for predicate in predicates)
 
     return replaces
 
 
-def holds(layout: TableLayout, predicate: Json, ranges: Ranges) -> bool:
+def _holds(layout: TableLayout, predicate: Json, ranges: Ranges) -> bool:
     """Whether the predicate is true for a partition; NotSupportedError if that is not decidable."""
-    may_hold = may_be_true(predicate, ranges)
-    if may_hold and may_be_true({"op": "NOT", "args": [predicate]}, ranges):
+    found = decided(predicate, ranges)
+    if found is None:
         raise NotSupportedError(
             f"table {layout.name}: whether a partition is replaced can't be decided from "
             f"{describe(predicate)}; compare partition columns with constants"
         )
-    return may_hold
+    return found
