@@ -124,7 +124,7 @@ def newer(kept, row):  # type: ignore[no-untyped-def]
         (narrow, "", r"it gives .*, expected a tuple \(a, b\)"),
         (length, "", "it gives int64, expected True or False"),
         (sometimes, "", "it gives int64 or None, expected a whole number"),
-        (importing, "", "Use of unsupported opcode"),
+        (importing, "", r"Use of unsupported opcode \(IMPORT_NAME\) found$"),
     ],
 )
 def test_what_does_not_compile_names_file_and_line(own: Function, place: str, words: str) -> None:
@@ -188,10 +188,21 @@ def test_an_engine_that_raises_names_the_key_and_refuses_deletes() -> None:
         merged("+I 1 1 | -D 1 2", options, newer)
 
 
+def yielding(accumulator: int, value: int) -> Any:
+    yield accumulator + value
+
+
+async def awaited(accumulator: int, value: int) -> int:
+    return accumulator + value
+
+
 @pytest.mark.parametrize(
     ("declare", "words"),
     [
         (lambda: aggregate("TEXT")(lambda a, b: a), "types must be of TINYINT, .*, found 'TEXT'"),
+        (lambda: aggregate("DECIMAL(9, 2)", name="x")(lambda a, b: a), "gather take any type"),
+        (lambda: aggregate("INT")(yielding), r"line \d+: it returns its value: no yield"),
+        (lambda: aggregate("INT")(awaited), "it returns its value: no yield and no async"),
         (lambda: aggregate("STRING", name="x")(lambda a, b: a), "types must be of TINYINT, "),
         (lambda: aggregate(name="sum")(lambda a, b: a), "keyfold itself has one of that name"),
         (lambda: aggregate(name="x")(lambda a: a), "it takes 1 arguments, expected 2"),

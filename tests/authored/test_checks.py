@@ -88,6 +88,37 @@ def raises_at_nought(accumulator, value):  # type: ignore[no-untyped-def]
     return max(accumulator, value)
 
 
+@pytest.mark.parametrize("kind", ["TINYINT", "SMALLINT"])
+def test_results_that_leave_the_type_are_no_difference(kind: str) -> None:
+    check(aggregate(kind, name="multiplied")(lambda product, value: product * value), rounds=40)
+
+
+@aggregate.combine()
+def longest(values):  # type: ignore[no-untyped-def]
+    return max(values, key=lambda value: len(str(value)))
+
+
+@aggregate.combine()
+def shortened(values):  # type: ignore[no-untyped-def]
+    return values[-1][1:]
+
+
+def test_types_of_a_combine() -> None:
+    check(longest, types=["DECIMAL(10, 2)", "array<string>"], rounds=40)
+    check(longest, types=[{"a": "BIGINT", "b": "ARRAY<INT>"}], rounds=40)
+    check(longest, types={"a": "STRING"}, rounds=9)
+    with pytest.raises(CheckError, match=r"'shortened', values .*\[.*folded before"):
+        check(shortened, types="ARRAY<ARRAY<INT>>")
+    with pytest.raises(keyfold.FunctionError, match=r"a dict of field names and types for a STRUC"):
+        check(longest, types="STRUCT<a: INT>")
+
+
+@pytest.mark.parametrize("found", [max, "sum", lambda a, b: a])
+def test_what_no_decorator_made(found: Any) -> None:
+    with pytest.raises(keyfold.FunctionError, match=r"check takes functions that keyfold\.aggreg"):
+        check(found)
+
+
 def test_rows_as_text_are_merged_by_a_function_of_the_session() -> None:
     options = {"merge-engine": "aggregation", "fields.v.aggregate-function": "longest"}
     columns = {"id": "INT", "v": "STRING"}

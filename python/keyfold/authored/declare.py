@@ -129,7 +129,12 @@ def _called(what: str, function: Callable[..., Any], name: str | None) -> str:
         raise FunctionError(
             f"{what}: expected a function that def or lambda made, found {function!r}"
         )
-    return name or str(plain(function).__name__)
+    inner = plain(function)
+    if inspect.isgeneratorfunction(inner) or inspect.iscoroutinefunction(inner):
+        raise FunctionError(
+            f"{what} at {located(function)}: it returns its value: no yield and no async"
+        )
+    return name or str(inner.__name__)
 
 
 def _declared(

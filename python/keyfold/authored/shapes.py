@@ -98,7 +98,7 @@ def checked(
         if not isinstance(name, str) or name.upper() not in known:
             raise FunctionError(
                 f"{function}: types must be of {', '.join(known)}, or a dict of them for a STRUCT, "
-                f"found {name!r}"
+                f"found {name!r}; combine and gather take any type"
             )
     if not found:
         raise FunctionError(f"{function}: no types are declared")

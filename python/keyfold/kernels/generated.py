@@ -130,7 +130,8 @@ def _words(function: Callable[..., Any], error: Any) -> str:
     lines = [line.strip() for line in str(error).splitlines()]
     told = [line for line in lines if line and not line.startswith("Failed in")]
     ends = (n for n, line in enumerate(told) if line.startswith(('File "', "During:")))
-    return f"{place}: {' '.join(told[: min(next(ends, 4) or 1, 4)])}"
+    why = " ".join(told[: min(next(ends, 4) or 1, 4)])
+    return f"{place}: {why.partition(' Raised from ')[0].rstrip('.')}"
 
 
 def words_of(kind: Any) -> str:

@@ -5,7 +5,8 @@ function must not care where groups are cut, and the compiled form must do what 
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from random import Random
 from typing import Any
 
@@ -17,6 +18,7 @@ from keyfold.aggregates.declare import ADD, RETRACT, Aggregate, BadRecord, Input
 from keyfold.authored import failing, rows, shapes, shipping
 from keyfold.authored.declare import aggregate_of
 from keyfold.authored.function import Function
+from keyfold.errors import FunctionError
 from keyfold.merge import fold_unsorted, plan
 from keyfold.merge.results import column_result
 from keyfold.testing.own import using
@@ -24,6 +26,7 @@ from keyfold.testing.tables import batch, cells, layout, records
 from keyfold.testing.types import logical_type, paimon_name, small_value
 
 Values = Callable[[Random], Any]
+_TRIED = ("BIGINT", "DOUBLE", "STRING")
 
 
 class CheckError(AssertionError):
@@ -34,7 +37,7 @@ def check(
     function: Function,
     values: Values | None = None,
     *,
-    types: str | Sequence[str] = ("BIGINT", "DOUBLE", "STRING"),
+    types: str | Mapping[str, str] | Sequence[str | Mapping[str, str]] = _TRIED,
     rounds: int = 200,
     seed: int = 0,
 ) -> None:
@@ -43,16 +46,25 @@ def check(
     retraction takes back what was added. FunctionError where it does not compile.
 
     `values(random)` makes one value, for functions that take only some; `types` are SQL names to
-    try a combine or gather with. Floats may differ by rounding.
+    try a combine or gather with, an ARRAY<…> of one or a dict of them for a STRUCT too. Floats may
+    differ by rounding. Values whose result leaves the type, which a table refuses, show nothing.
     """
+    if not isinstance(function, Function):
+        raise FunctionError(
+            "keyfold.testing.check takes functions that keyfold.aggregate or keyfold.engine "
+            f"decorates, found {function!r}"
+        )
     shipping.loads(shipping.dumps(function))
     if function.form == "engine":
         _check_engine(function, values, Random(seed), rounds)
         return
-    names = [types] if isinstance(types, str) else list(types)
-    declared = function.types if function.types is not None else tuple(n.upper() for n in names)
-    for kind in [declared] if isinstance(declared, dict) else declared:
+    tried = types if function.types is None else function.types
+    for kind in [tried] if isinstance(tried, str | Mapping) else tried:
         _Trial(function, kind, values, Random(seed)).run(rounds)
+
+
+class _LeavesTypeError(Exception):
+    """A result has no place in the column's type."""
 
 
 class _Trial:
@@ -61,7 +73,7 @@ class _Trial:
     def __init__(
         self,
         own: Function,
-        kind: str | dict[str, str],
+        kind: str | Mapping[str, str],
         values: Values | None,
         random: Random,
     ) -> None:
@@ -76,7 +88,8 @@ class _Trial:
     def run(self, rounds: int) -> None:
         for _ in range(rounds):
             drawn = [self._drawn() for _ in range(self.random.randrange(1, 8))]
-            self._try(drawn)
+            with suppress(_LeavesTypeError):
+                self._try(drawn)
 
     def _drawn(self) -> Any:
         return None if self.random.random() < 0.1 else self.value(self.random)
@@ -123,9 +136,12 @@ class _Trial:
         starts = np.array([0, len(drawn)], dtype=np.int64)
         inputs = Inputs(pa.array(drawn, self.arrow), np.array(ops, np.int8), rows, starts)
         try:
-            return cells(column_result(self.bound, inputs).array)[0]
+            result = column_result(self.bound, inputs)
         except BadRecord as error:
             raise CheckError(str(error)) from error
+        if result.overflowed >= 0:
+            raise _LeavesTypeError
+        return cells(result.array)[0]
 
     def _defined(self, drawn: Sequence[Any]) -> Any:
         if self.own.form in ("combine", "gather") and len(drawn) == 1:

@@ -1,10 +1,13 @@
 """SQL types by the names decorators take, and small random values of them."""
 
 import datetime
+import decimal
+from collections.abc import Mapping
 from random import Random
 from typing import Any
 
 from keyfold import types
+from keyfold.errors import FunctionError, NotSupportedError
 
 _PAIMON = {
     "BINARY": "BYTES",
@@ -19,21 +22,52 @@ def paimon_name(kind: str) -> str:
     return _PAIMON.get(kind, kind)
 
 
-def logical_type(kind: str | dict[str, str]) -> types.DataType:
-    """keyfold's type of SQL names as decorators take them."""
-    if isinstance(kind, str):
-        return types.from_paimon(paimon_name(kind))
-    fields = [
-        {"id": n, "name": name, "type": paimon_name(one)}
-        for n, (name, one) in enumerate(kind.items())
-    ]
-    return types.from_paimon({"type": "ROW", "fields": fields})
+def logical_type(kind: str | Mapping[str, str]) -> types.DataType:
+    """keyfold's type of SQL names as decorators take them, ARRAY<…> of one too.
+
+    FunctionError for other text.
+    """
+    try:
+        return types.from_paimon(_spelled(kind))
+    except NotSupportedError:
+        raise FunctionError(
+            f"expected a SQL type such as BIGINT, DECIMAL(10, 2) or ARRAY<STRING>, or a dict of "
+            f"field names and types for a STRUCT, found {kind!r}"
+        ) from None
 
 
-def small_value(kind: str | dict[str, str], random: Random) -> Any:
+def _spelled(kind: str | Mapping[str, str]) -> Any:
+    """A type as Paimon's schemas spell it."""
+    if isinstance(kind, Mapping):
+        fields = [
+            {"id": n, "name": name, "type": _spelled(one)}
+            for n, (name, one) in enumerate(kind.items())
+        ]
+        return {"type": "ROW", "fields": fields}
+    element = _element(kind)
+    if element is not None:
+        return {"type": "ARRAY", "element": _spelled(element)}
+    return paimon_name(kind.strip().upper())
+
+
+def _element(kind: str) -> str | None:
+    """What an ARRAY holds; None for another type."""
+    text = kind.strip()
+    is_array = text.upper().startswith("ARRAY<") and text.endswith(">")
+    return text[len("ARRAY<") : -1] if is_array else None
+
+
+def small_value(kind: str | Mapping[str, str], random: Random) -> Any:
     """A random value of a SQL type, small, so that sums stay exact."""
-    if isinstance(kind, dict):
+    if isinstance(kind, Mapping):
         return {name: small_value(one, random) for name, one in kind.items()}
+    element = _element(kind)
+    if element is not None:
+        return [small_value(element, random) for _ in range(random.randrange(4))]
+    return _atomic(kind.strip().upper(), random)
+
+
+def _atomic(kind: str, random: Random) -> Any:
     if kind in ("DOUBLE", "FLOAT"):
         return random.randrange(-80, 80) / 4
     if kind == "BOOLEAN":
@@ -47,4 +81,4 @@ def small_value(kind: str | dict[str, str], random: Random) -> Any:
     if kind.startswith("TIMESTAMP"):
         moment = _EPOCH + datetime.timedelta(microseconds=number)
         return moment if kind == "TIMESTAMP_NTZ" else moment.replace(tzinfo=datetime.timezone.utc)
-    return number
+    return decimal.Decimal(number) if kind.startswith("DECIMAL") else number
