@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from keyfold.errors import CorruptDataError, KeyfoldError
@@ -94,6 +95,26 @@ def test_a_wrong_bit_in_a_page_is_never_a_wrong_row(tmp_path: Path, codec: str, 
     outcome = flip(folder, "data file", drawn(seed, size // 2, FLIPS))  # pages come first
     assert outcome.others == 0
     assert outcome.refused.keys() == {"CorruptDataError"}
+
+
+@pytest.mark.parametrize("column", ["k", "v"])
+def test_a_page_of_a_kind_that_is_none(tmp_path: Path, column: str) -> None:
+    """Its kind is the second byte of its header. Arrow passes over such a page: the table was
+    read as empty.
+    """
+    folder = str(tmp_path)
+    tables.table(tmp_path, tables.new_table(bucket="1"))
+    jobs.written(folder, [{"k": k, "v": k * k} for k in range(ROWS)])
+    path = damaged.path_of(jobs.table_of(folder), "data file")
+    group = pq.read_metadata(path).row_group(0)
+    (page,) = [
+        found.data_page_offset
+        for found in map(group.column, range(group.num_columns))
+        if found.path_in_schema == column
+    ]
+    outcome = flip(folder, "data file", [(page + 1, bit) for bit in range(8)])
+    assert outcome.others == 0
+    assert outcome.refused == {"CorruptDataError": 8}
 
 
 def test_names_in_a_footer_that_are_no_text(folder: str) -> None:

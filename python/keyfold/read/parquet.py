@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from keyfold import damage
+from keyfold.errors import CorruptDataError
 from keyfold.journey import KIND, SEQUENCE, DataFile, ScanSpec
 from keyfold.merge.deferred import Deferred
 from keyfold.merge.marks import FIELDS as MARKS
@@ -193,14 +194,25 @@ class _Columns:
             yield batch
 
     def _decoded(self, groups: Sequence[int]) -> Iterator[pa.RecordBatch]:
+        """CorruptDataError where rows are missing: Arrow passes over a page of a kind it does not
+        know, which no checksum covers.
+        """
+        left = sum(map(self.rows, groups))
         for batch in self._file.iter_batches(
             batch_size=self.batch_rows, row_groups=groups, columns=self._names, use_threads=False
         ):
+            left -= batch.num_rows
             chosen = batch.select(self._names) if self._is_plain else None
             if chosen is not None and chosen.schema.types == self._schema.types:
                 yield pa.RecordBatch.from_arrays(chosen.columns, schema=self._schema)
             else:
                 yield _adapted(batch, self.found, self._schema, self.number)
+        if left:
+            raise self.lacking(left)
+
+    def lacking(self, rows: int) -> CorruptDataError:
+        """The file's pages hold so many rows less than it says."""
+        return damage.data_file(self._path, f"{rows} rows are missing in its pages")
 
     def rows(self, group: int) -> int:
         """How many rows a row group has."""
@@ -233,7 +245,8 @@ class _Later:
             left = self._columns.rows(self._group) - place * most
             if left <= most:
                 self._batches = iter(())  # lets go of what the open row group holds
-        assert batch.num_rows == min(left, most), (batch.num_rows, left, most)
+        if batch.num_rows != min(left, most):
+            raise self._columns.lacking(min(left, most) - batch.num_rows)
         return batch
 
 
