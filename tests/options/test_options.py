@@ -179,6 +179,12 @@ def test_a_sequence_field_has_no_aggregate() -> None:
         options.check_create(layout(**named))
 
 
+def test_a_key_across_partitions_and_a_sequence_field() -> None:
+    across = replace(layout(**{"sequence.field": "v", "bucket": "-1"}), primary_key=("k",))
+    with pytest.raises(TableError, match=r"not use sequence\.field in cross partition.*'\['p'\]'"):
+        options.check_create(across)
+
+
 def test_tags_are_free() -> None:
     options.check_create(layout(**{"keyfold.tag.team": "x", "keyfold.default.v": "1 + 1"}))
 

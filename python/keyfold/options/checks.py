@@ -23,6 +23,7 @@ def check_create(layout: TableLayout) -> None:
     """Refuse unknown and unsupported names and values, and keys that can't work."""
     if layout.options.get("merge-engine", "").strip().lower() == FIRST_ROW:
         _check_first_row(layout)
+    _check_across_partitions(layout)
     for name, text in layout.options.items():
         check_option(layout, name, text)
     _check_key(layout)
@@ -49,6 +50,19 @@ def _check_first_row(layout: TableLayout) -> None:
         raise TableError(
             f"option changelog-producer of table {layout.name}: Only support 'none' and 'lookup' "
             f"changelog-producer on FIRST_ROW merge engine, found '{producer}'"
+        )
+
+
+def _check_across_partitions(layout: TableLayout) -> None:
+    """What does not go with such keys elsewhere either, in Paimon's words. It comes before the
+    options: Paimon's tables with such keys name no number of buckets, or -1.
+    """
+    key, parts = layout.primary_key, layout.partition_keys
+    if key and "sequence.field" in layout.options and not set(parts) <= set(key):
+        raise TableError(
+            f"table {layout.name}: You can not use sequence.field in cross partition update case "
+            f"(Primary key constraint '{list(key)}' not include all partition fields "
+            f"'{list(parts)}')."
         )
 
 
