@@ -20,6 +20,7 @@ SUFFIX = ".db"
 DEFAULT = "default"
 _PROPERTIES = ".namespace.json"
 _LONGEST = 200
+_FOLDER_LONGEST = 255  # bytes of a folder's name: longer ones can't be asked for
 _FORBIDDEN = frozenset('/\\$.:*?"<>|\0')
 
 Namespace = Sequence[str]
@@ -33,9 +34,12 @@ def check_name(what: str, name: str) -> None:
             "table, as in t$files, and those are read only"
         )
     bad = sorted({c for c in name if c in _FORBIDDEN or ord(c) < 32})
-    if not name or name != name.strip() or bad or len(name.encode()) > _LONGEST:
-        shown = " ".join(bad) if bad else "blank, padded or too long"
-        raise TableError(f"{what} name '{name}' is not allowed ({shown})")
+    if bad:
+        raise TableError(f"{what} name '{name}' is not allowed ({' '.join(bad)})")
+    if not name or name != name.strip():
+        raise TableError(f"{what} name '{name}' is not allowed (blank, or padded with blanks)")
+    if len(name.encode()) > _LONGEST:
+        raise TableError(f"{what} name '{name}' is not allowed (longer than {_LONGEST} bytes)")
 
 
 def single(namespace: Namespace) -> str:
@@ -69,8 +73,9 @@ class Namespaces:
 
     def may_hold(self, namespace: Namespace, table: str) -> bool:
         """Whether a table may be there under that name."""
-        is_plain = len(namespace) == 1 and not table.startswith(".") and "/" not in table
-        return is_plain and self.exists(namespace[0])
+        if len(namespace) != 1 or table.startswith(".") or {"/", "\0"} & set(table):
+            return False
+        return len(table.encode()) <= _FOLDER_LONGEST and self.exists(namespace[0])
 
     def check_free(self, table: str) -> None:
         """TableError where something else lies in the way of a new table: nothing does here."""

@@ -175,7 +175,10 @@ def _check_columns(layout: TableLayout) -> None:
     seen: set[str] = set()
     for column in layout.columns:
         if column.name.lower() in seen:
-            raise TableError(f"table {layout.name} has two columns {column.name}")
+            raise TableError(
+                f"table {layout.name} has two columns {column.name}, where upper and lower case "
+                "are one"
+            )
         if not column.name.strip():
             raise TableError(f"table {layout.name} has a column without a name")
         if column.name in _RESERVED or column.name.startswith("_KEY_"):
