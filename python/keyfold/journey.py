@@ -246,7 +246,8 @@ class ScanSpec:
     layout's that files use, (field id, name, Paimon type JSON) of each column. `limit` counts
     merged rows. `key_filter` is a list of predicates (JSON) over partition and key columns, all of
     which must hold: no row is returned that fails one which `read.condition` decides.
-    `value_filter` are predicates over other columns: rows that fail them may be left out.
+    `value_filter` are predicates over other columns: rows that fail them may be left out. `verify`
+    says that checksums of what is read are compared.
     """
 
     layout: TableLayout
@@ -256,6 +257,7 @@ class ScanSpec:
     key_filter: tuple[Json, ...] = ()
     value_filter: tuple[Json, ...] = ()
     aggregate: Aggregate | None = None
+    verify: bool = True
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -266,6 +268,7 @@ class ScanSpec:
             "key_filter": list(self.key_filter) or None,
             "value_filter": list(self.value_filter) or None,
             "aggregate": None if self.aggregate is None else self.aggregate.to_json(),
+            "verify": self.verify,
         }
 
     @staticmethod
@@ -282,6 +285,7 @@ class ScanSpec:
             tuple(json["key_filter"] or ()),
             tuple(json.get("value_filter") or ()),
             None if json.get("aggregate") is None else Aggregate.from_json(json["aggregate"]),
+            json.get("verify", True),
         )
 
 

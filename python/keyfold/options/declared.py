@@ -86,6 +86,8 @@ OPTIONS: tuple[Option, ...] = (
            "Rows in a row group of a data file."),
     Option("keyfold.data-file.sync", "sync_files", boolean, "true",
            "Flush data files to disk before they are committed."),
+    Option("keyfold.data-file.verify", "verify_files", boolean, "true",
+           "Compare checksums of pages that a query reads; compaction always does."),
     Option("write-buffer-size", "write_buffer_size", byte_size, "256 mb",
            "Bytes a task buffers before it spills sorted runs to local disk."),
     Option("data-file.thin-mode", "thin_files", boolean, "false",

@@ -45,6 +45,7 @@ class TableOptions:
     zstd_level: int
     row_group_rows: int
     sync_files: bool
+    verify_files: bool
     write_buffer_size: int
     thin_files: bool
     write_only: bool

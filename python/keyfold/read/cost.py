@@ -38,6 +38,12 @@ def buffer_size(
     return _FETCHED_BYTES if most > min(batch_bytes, _CHUNKS_BYTES) else 0
 
 
+def chunk_bytes(metadata: pq.FileMetaData, group: int, names: Collection[str]) -> float:
+    """Bytes of a column chunk as stored, on average."""
+    sizes = [int(c.total_compressed_size) for c in _chunks(metadata, group, names)]
+    return sum(sizes) / max(len(sizes), 1)
+
+
 def held_bytes(metadata: pq.FileMetaData, names: Collection[str], batch_bytes: int) -> int:
     """Bytes held while a file's columns are read, beside the batches that come out."""
     groups = range(metadata.num_row_groups)

@@ -24,11 +24,12 @@ from keyfold.merge.deferred import Deferred
 from keyfold.merge.marks import FIELDS as MARKS
 from keyfold.merge.marks import with_marks
 from keyfold.metering import metered
-from keyfold.read.cost import buffer_size, row_bytes
+from keyfold.read.cost import buffer_size, chunk_bytes, row_bytes
 from keyfold.read.fetch import ahead
 from keyfold.read.files import Store, open_input
 from keyfold.read.footers import Footer, footer_of
 from keyfold.read.mapping import Source, adapt, missing, sources
+from keyfold.read.pages import LEAST_CHUNK, checked
 from keyfold.read.predicates import Range, Ranges
 from keyfold.read.statistics import leaf_positions, may_retract, ranges_of
 
@@ -83,10 +84,13 @@ def read_file(
         system += [field.name for field in MARKS] if file.is_marked else []
         names = {source.name for source in found} | set(system)
         fetched = buffer_size(footer.metadata, groups, names, wanted.batch_bytes)
+        by_arrow = scan.verify
         if store.is_remote:
             source = ahead(source, footer.metadata, groups, names, wanted.batch_bytes)
             fetched = 0
-        parquet = _opened(source, footer.metadata, fetched)
+        elif scan.verify and not fetched and _has_large(footer, groups, names):
+            source, by_arrow = checked(source, path), False
+        parquet = _opened(source, footer.metadata, fetched, by_arrow=by_arrow)
         widths = [row_bytes(footer.metadata, group, names) for group in groups]
     rows = max(1, min(wanted.batch_rows, int(wanted.batch_bytes / max(widths, default=1.0))))
     decide = wanted.columns if wanted.decide is None else wanted.decide
@@ -122,14 +126,24 @@ def _even(metadata: pq.FileMetaData, groups: Sequence[int], rows: int) -> int:
     return max(1, -(-count // max(1, round(count / rows))))
 
 
-def _opened(source: pa.NativeFile, metadata: pq.FileMetaData, fetched: int) -> pq.ParquetFile:
+def _has_large(footer: Footer, groups: Sequence[int], names: Collection[str]) -> bool:
+    """Whether column chunks are so large that their pages are better checked here."""
+    return any(chunk_bytes(footer.metadata, group, names) >= LEAST_CHUNK for group in groups[:1])
+
+
+def _opened(
+    source: pa.NativeFile, metadata: pq.FileMetaData, fetched: int, *, by_arrow: bool
+) -> pq.ParquetFile:
+    """The file, read by the chunk, or so many bytes at a time; `by_arrow` says that pyarrow checks
+    its pages.
+    """
     return pq.ParquetFile(
         source,
         metadata=metadata,
         pre_buffer=False,
         buffer_size=fetched,
         coerce_int96_timestamp_unit="us",
-        page_checksum_verification=True,
+        page_checksum_verification=by_arrow,
     )
 
 

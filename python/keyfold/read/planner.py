@@ -25,7 +25,7 @@ from keyfold.storage.support import check_asked
 from keyfold.storage.table import Table
 
 READ_OPTIMIZED = "read-optimized"
-_OPTIONS = ("source.split.target-size", "source.split.open-file-cost")
+_OPTIONS = ("source.split.target-size", "source.split.open-file-cost", "keyfold.data-file.verify")
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,9 @@ def plan(
 ) -> tuple[ScanSpec, list[Task], ScanReport]:
     """The scan of a table's snapshot, and what each of its tasks reads. All `filters` (predicate
     JSON) must hold; rows need checking again, except for those `enforced`. `options` may override
-    the split sizes; `cores` read at once. The option `read-optimized` leaves out all but the
-    highest level, as Paimon's `t$ro` does: nothing to merge, as old as the last full compaction.
+    the split sizes and whether checksums are compared; `cores` read at once. The option
+    `read-optimized` leaves out all but the highest level, as Paimon's `t$ro` does: nothing to
+    merge, as old as the last full compaction.
     """
     layout = table.layout
     check_asked(layout, options)
@@ -85,6 +86,7 @@ def plan(
         key_filter=chosen.by_key,
         value_filter=chosen.by_value,
         aggregate=aggregate,
+        verify=settings.verify_files,
     )
     report = ScanReport(
         rows=sum(keyed.file.rows for keyed in read),
