@@ -58,7 +58,7 @@ class Column:
         texts = (json.get(name) for name in ("comment", "default", "initial"))
         return Column(json["id"], json["name"], data_type, *texts)
 
-    @property
+    @cached_property
     def arrow_field(self) -> pa.Field:
         """Name, Arrow type and nullability."""
         return pa.field(self.name, types.to_arrow(self.type), self.type.nullable)

@@ -34,11 +34,11 @@ LEAST_ROWS = 1 << 12
 AHEAD = 16  # of the memory there is, the part that two sections may have as stored
 
 
-def read(scan: ScanSpec, split: Split) -> Iterator[pa.RecordBatch]:
+def read(scan: ScanSpec, split: Split, merge: MergePlan | None = None) -> Iterator[pa.RecordBatch]:
     """Batches of `scan.columns` in table types, one row a key, ascending by key; at most
-    `scan.limit` rows.
+    `scan.limit` rows. `merge` is the plan of the scan, if the caller has made it.
     """
-    source = _Source(scan, split)
+    source = _Source(scan, split, merge or plan(scan.layout, scan.columns))
     found = (_lazily(source, section) for section in split.sections)
     is_ahead = source.is_ahead
     batches = one_ahead(found, SECTION) if is_ahead else itertools.chain.from_iterable(found)
@@ -48,11 +48,11 @@ def read(scan: ScanSpec, split: Split) -> Iterator[pa.RecordBatch]:
 class _Source:
     """One split being read."""
 
-    def __init__(self, scan: ScanSpec, split: Split) -> None:
+    def __init__(self, scan: ScanSpec, split: Split, merge: MergePlan) -> None:
         self._scan = scan
         self._split = split
         self._store: Store = store_of(split.path, scan.layout.store)
-        self._plan: MergePlan = plan(scan.layout, scan.columns)
+        self._plan = merge
         self._range = KeyRange.of(split, scan.layout)
         self._keys = Sieve.of(
             scan.layout, scan.key_filter, scan.layout.primary_key, split.partition

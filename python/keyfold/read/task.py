@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 
 from keyfold.journey import ScanSpec, Split
+from keyfold.merge.plan import plan
 from keyfold.read import reader, summary
 
 
@@ -20,6 +21,10 @@ def schema_of(scan: ScanSpec) -> pa.Schema:
 
 def read_task(scan: ScanSpec, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
     """The rows of all splits, or a summary of each; at most `scan.limit` rows."""
-    read = reader.read if scan.aggregate is None else summary.summarized
-    batches = itertools.chain.from_iterable(read(scan, split) for split in splits)
+    if scan.aggregate is not None:
+        found = (summary.summarized(scan, split) for split in splits)
+    else:
+        merge = plan(scan.layout, scan.columns)  # once: splits of a few rows cost less than it
+        found = (reader.read(scan, split, merge) for split in splits)
+    batches = itertools.chain.from_iterable(found)
     return batches if scan.limit is None else reader.limited(batches, scan.limit)
