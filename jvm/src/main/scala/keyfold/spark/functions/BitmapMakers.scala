@@ -52,24 +52,35 @@ object BitmapFromString extends Scalar[Array[Byte]](About("bitmap_from_string", 
   }
 }
 
-object BitmapFromArray extends Declared {
-  override val about: About = About("bitmap_from_array rb_build", "(ARRAY<whole number>) bitmap",
-    "NULL; NULL elements are skipped", "the bitmap of an array's numbers; NULL where one is not from 0 to 2^64-1")
+/** Both sides: a bitmap of an array's numbers. A NULL among them is to Doris a number like any it can't
+  * hold, and nothing to Fluss.
+  */
+abstract class ArrayBitmap(name: String, skipsNulls: Boolean) extends Declared {
+  override val about: About = About(name, "(ARRAY<whole number>) bitmap",
+    if (skipsNulls) "NULL; NULL elements are skipped" else "NULL", "the bitmap of an array's numbers; NULL where one is " +
+      (if (skipsNulls) "not from 0 to 2^64-1" else "NULL or not from 0 to 2^64-1"))
+
+  def of(numbers: Seq[Option[Decimal]]): Option[Bitmap] =
+    Bitmap.of((if (skipsNulls) numbers.filter(_.isDefined) else numbers).map(_.flatMap(Numbers.unsigned(_: Decimal))))
 
   override protected def form(found: Seq[DataType]): BoundFunction = found match {
     case Seq(ArrayType(element, _)) if Numbers.wholeType(element).isDefined =>
-      new BitmapOfArray(Numbers.wholeType(element).get)
-    case Seq(NullType) => new BitmapOfArray(Numbers.OfBigint)
+      new BitmapOfArray(this, Numbers.wholeType(element).get)
+    case Seq(NullType) => new BitmapOfArray(this, Numbers.OfBigint)
     case _ => throw wrong(s"not ${found.map(_.sql).mkString(", ")}")
   }
 }
 
+object BitmapFromArray extends ArrayBitmap("bitmap_from_array", skipsNulls = false)
+object RbBuild extends ArrayBitmap("rb_build", skipsNulls = true)
+
 /** Executor side: of an array whose elements were cast to one DECIMAL. */
-final class BitmapOfArray(element: DecimalType)
-    extends Scalar[Array[Byte]](BitmapFromArray.about, BinaryType, ArrayType(element)) {
+final class BitmapOfArray(of: ArrayBitmap, element: DecimalType)
+    extends Scalar[Array[Byte]](of.about, BinaryType, ArrayType(element)) {
   def invoke(values: ArrayData): Array[Byte] = if (values == null) null else {
-    val present = (0 until values.numElements()).filterNot(values.isNullAt)
-    val numbers = present.map(i => Numbers.unsigned(values.getDecimal(i, element.precision, element.scale)))
-    Bitmap.of(numbers).map(_.toBytes).orNull
+    val numbers = (0 until values.numElements()).map { place =>
+      if (values.isNullAt(place)) None else Some(values.getDecimal(place, element.precision, element.scale))
+    }
+    of.of(numbers).map(_.toBytes).orNull
   }
 }

@@ -3,7 +3,7 @@ package keyfold.spark.functions
 /** Driver side: all functions of a catalog for its users, by each of their names. */
 object Functions {
   val all: Seq[Declared] = Seq(
-    ToBitmap32, ToBitmap64, BitmapFromString, BitmapFromArray, BitmapEmpty, BitmapHash, BitmapHash64,
+    ToBitmap32, ToBitmap64, BitmapFromString, BitmapFromArray, RbBuild, BitmapEmpty, BitmapHash, BitmapHash64,
     BitmapCount, BitmapContains, BitmapMin, BitmapMax, BitmapToString, BitmapToArray,
     BitmapAnd, BitmapOr, BitmapXor, BitmapAndNot, BitmapAndCount, BitmapOrCount, BitmapXorCount, BitmapAndNotCount,
     BitmapHasAny, BitmapHasAll, BitmapSubsetInRange, BitmapSubsetLimit, SubBitmap,
