@@ -127,6 +127,19 @@ def test_a_frame_outlives_what_alter_adds(spark: SparkSession, table: str) -> No
     assert sorted(map(tuple, frame.collect())) == [(1, "a"), (2, "b")]
 
 
+def test_which_rows_a_frame_has_after_a_write(spark: SparkSession, table: str) -> None:
+    rows(spark, (1, "a")).writeTo(table).append()
+    frame = spark.table(table)
+    assert len(frame.collect()) == 1
+    rows(spark, (2, "b")).writeTo(table).append()
+    assert [len(frame.collect()), frame.count(), frame.where("id > 0").count()] == [1, 2, 2]
+    frame.cache()
+    assert frame.count() == 2
+    rows(spark.newSession(), (3, "c")).writeTo(table).append()
+    assert frame.count() == 3
+    spark.catalog.uncacheTable(table)
+
+
 def test_a_query_reads_on_while_its_table_is_replaced(spark: SparkSession, table: str) -> None:
     spark.range(1000).selectExpr("id", "CAST(id AS STRING) AS v").writeTo(table).append()
     found = spark.table(table).toLocalIterator()
