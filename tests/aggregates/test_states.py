@@ -99,8 +99,8 @@ def quantiles(random: Random) -> bytes:
 
 
 def estimate(state: bytes) -> Any:
-    """What was added in which order shows in the last digits of a sketch that counts slots."""
-    return pytest.approx(hll_sketch.deserialize(state).get_estimate(), rel=1e-3)
+    """What was added in which order shows in it, by about a thousandth."""
+    return pytest.approx(hll_sketch.deserialize(state).get_estimate(), rel=1e-2)
 
 
 def theta_estimate(state: bytes) -> tuple[float, bool]:

@@ -4,6 +4,7 @@ import datetime
 from decimal import Decimal
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pypaimon.schema.data_types import AtomicType, DataField
@@ -13,6 +14,8 @@ from pypaimon.table.row.generic_row import (
     GenericRowSerializer,
 )
 
+from keyfold.errors import CorruptDataError
+from keyfold.storage.metadata.entries import ordered
 from keyfold.storage.metadata.rows import EMPTY, RowCodec
 from keyfold.types import Atomic, from_paimon
 
@@ -100,3 +103,10 @@ def test_the_empty_row() -> None:
 def test_a_shorter_row_reads_null_beyond() -> None:
     short = RowCodec((atomic("INT"),)).encode([7])
     assert RowCodec((atomic("INT"), atomic("STRING"))).decode(short) == (7, None)
+
+
+def test_a_key_that_has_a_null_and_may_not_is_damage() -> None:
+    """One wrong bit in a manifest: there was a TypeError where keys were compared."""
+    with pytest.raises(CorruptDataError, match="NULL in a key that has none"):
+        ordered((None,), (from_paimon("BIGINT NOT NULL"),))
+    assert ordered((None,), (from_paimon("BIGINT"),)) == ((),)

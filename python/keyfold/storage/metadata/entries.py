@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from keyfold import types
+from keyfold import damage, types
 from keyfold.journey import CommitMessage, DataFile, FileMeta
 from keyfold.layout import TableLayout
 from keyfold.storage.metadata.bounds import KEY_LENGTH, VALUE_LENGTH, cut_high, cut_low
@@ -196,6 +196,8 @@ def ordered(key: Sequence[Any], kinds: Sequence[types.Atomic]) -> tuple[Any, ...
 def _in_order(value: Any, kind: types.Atomic) -> Any:
     if kind.nullable:
         return () if value is None else (_in_javas_order(value, kind),)
+    if value is None:
+        raise damage.entry("NULL in a key that has none")
     return _in_javas_order(value, kind)
 
 
