@@ -1,5 +1,6 @@
 package keyfold.spark
 
+import keyfold.spark.buckets.{BinaryField, Murmur}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.types.{DataType, StructType}
 import org.apache.spark.unsafe.types.UTF8String

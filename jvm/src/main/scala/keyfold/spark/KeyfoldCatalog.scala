@@ -4,6 +4,11 @@ import java.util.{Map => JavaMap, Set => JavaSet}
 
 import scala.jdk.CollectionConverters._
 
+import keyfold.spark.catalog.{KeyfoldFunctions, NewTable, TableChanges, TablePath}
+import keyfold.spark.procedures.KeyfoldProcedures
+import keyfold.spark.processes.ForkServer
+import keyfold.spark.questions.{CatalogQuestions, Description}
+import keyfold.spark.table.{KeyfoldTable, MetadataTable, Names, ReadOptimizedTable, StagedKeyfoldTable}
 import org.apache.spark.sql.connector.catalog._
 import org.apache.spark.sql.connector.catalog.TableCatalogCapability._
 import org.apache.spark.sql.keyfold.Refusal

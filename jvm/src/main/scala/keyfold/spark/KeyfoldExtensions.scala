@@ -1,5 +1,6 @@
 package keyfold.spark
 
+import keyfold.spark.processes.ForkServer
 import org.apache.spark.sql.SparkSessionExtensions
 import org.apache.spark.sql.keyfold.{ColumnsOfFrame, ColumnsOfInsert, DeletesOfCached, DescribeHealth, DescribeOurs}
 import org.apache.spark.sql.keyfold.{DialectParser, DropsOfPartitions, MissingTables, OptionsOfSaved}

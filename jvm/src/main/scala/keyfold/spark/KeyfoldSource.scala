@@ -2,6 +2,7 @@ package keyfold.spark
 
 import java.util.{Map => JavaMap}
 
+import keyfold.spark.catalog.TableAtPath
 import org.apache.spark.sql.{DataFrame, SaveMode, SQLContext}
 import org.apache.spark.sql.connector.catalog.{Table, TableProvider}
 import org.apache.spark.sql.connector.expressions.Transform

@@ -7,6 +7,7 @@ import java.nio.channels.{AsynchronousCloseException, ReadableByteChannel, Socke
 import java.nio.file.Path
 
 import com.fasterxml.jackson.databind.JsonNode
+import keyfold.spark.processes.Frames
 
 /** Both sides: one connection to one Python worker; questions and answers are frames, batches are
   * Arrow IPC streams between them. Closing it from another thread ends a read or write under way.

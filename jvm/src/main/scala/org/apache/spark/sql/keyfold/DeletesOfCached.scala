@@ -1,6 +1,6 @@
 package org.apache.spark.sql.keyfold
 
-import keyfold.spark.KeyfoldTable
+import keyfold.spark.table.KeyfoldTable
 import org.apache.spark.sql.catalyst.expressions.AttributeReference
 import org.apache.spark.sql.catalyst.plans.logical.{DeleteFromTable, LogicalPlan}
 import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy}

@@ -2,7 +2,8 @@ package org.apache.spark.sql.keyfold
 
 import scala.util.control.NonFatal
 
-import keyfold.spark.{Json, KeyfoldTable}
+import keyfold.spark.Json
+import keyfold.spark.table.KeyfoldTable
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.analysis.ResolvedTable
 import org.apache.spark.sql.catalyst.expressions.{Attribute, GenericInternalRow}

@@ -1,6 +1,7 @@
 package org.apache.spark.sql.keyfold
 
-import keyfold.spark.{Driver, Json, KeyfoldCatalog, KeyfoldException}
+import keyfold.spark.{Json, KeyfoldCatalog, KeyfoldException}
+import keyfold.spark.processes.Driver
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.{FunctionIdentifier, TableIdentifier}
 import org.apache.spark.sql.catalyst.expressions.Expression

@@ -1,6 +1,8 @@
 package org.apache.spark.sql.keyfold
 
-import keyfold.spark.{KeyfoldCatalog, KeyfoldTable, TargetColumns}
+import keyfold.spark.KeyfoldCatalog
+import keyfold.spark.table.KeyfoldTable
+import keyfold.spark.write.TargetColumns
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.analysis.{NamedRelation, UnresolvedRelation}
 import org.apache.spark.sql.catalyst.plans.logical._

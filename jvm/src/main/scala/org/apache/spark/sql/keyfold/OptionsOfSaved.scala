@@ -2,7 +2,9 @@ package org.apache.spark.sql.keyfold
 
 import java.util.Locale
 
-import keyfold.spark.{KeyfoldCatalog, TableAtPath, TargetColumns}
+import keyfold.spark.KeyfoldCatalog
+import keyfold.spark.catalog.TableAtPath
+import keyfold.spark.write.TargetColumns
 import org.apache.spark.sql.catalyst.analysis.ResolvedIdentifier
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule

@@ -1,6 +1,6 @@
 package org.apache.spark.sql.keyfold
 
-import keyfold.spark.KeyfoldWrite
+import keyfold.spark.write.KeyfoldWrite
 import org.apache.spark.sql.catalyst.expressions.{Alias, MonotonicallyIncreasingID}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy}

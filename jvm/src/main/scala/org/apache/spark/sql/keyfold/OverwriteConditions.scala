@@ -1,6 +1,6 @@
 package org.apache.spark.sql.keyfold
 
-import keyfold.spark.KeyfoldTable
+import keyfold.spark.table.KeyfoldTable
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, OverwriteByExpression}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.datasources.DataSourceStrategy

@@ -1,6 +1,7 @@
 package org.apache.spark.sql.keyfold
 
-import keyfold.spark.{KeyfoldCatalog, KeyfoldTable}
+import keyfold.spark.KeyfoldCatalog
+import keyfold.spark.table.KeyfoldTable
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.analysis.{NoSuchPartitionsException, PartitionSpec, ResolvedPartitionSpec,
   ResolvedTable, UnresolvedTable}

@@ -1,7 +1,8 @@
 package org.apache.spark.sql.keyfold
 
 import com.fasterxml.jackson.databind.JsonNode
-import keyfold.spark.{KeyfoldTable, Names, Predicates}
+import keyfold.spark.questions.Predicates
+import keyfold.spark.table.{KeyfoldTable, Names}
 import org.apache.spark.sql.{AnalysisException, SparkSession}
 import org.apache.spark.sql.catalyst.QueryPlanningTracker
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, PredicateHelper}

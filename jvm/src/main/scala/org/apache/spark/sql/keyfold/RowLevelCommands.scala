@@ -1,6 +1,7 @@
 package org.apache.spark.sql.keyfold
 
-import keyfold.spark.{KeyfoldException, KeyfoldTable}
+import keyfold.spark.KeyfoldException
+import keyfold.spark.table.KeyfoldTable
 import org.apache.spark.sql.catalyst.analysis.EliminateSubqueryAliases
 import org.apache.spark.sql.catalyst.expressions.{AttributeSet, SubqueryExpression}
 import org.apache.spark.sql.catalyst.plans.logical.{DeleteFromTable, LogicalPlan, MergeIntoTable, UpdateTable}

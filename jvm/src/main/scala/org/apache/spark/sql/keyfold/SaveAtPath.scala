@@ -4,7 +4,10 @@ import java.util.Locale
 
 import scala.jdk.CollectionConverters._
 
-import keyfold.spark.{KeyfoldException, KeyfoldSource, KeyfoldTable, TableAtPath, TargetColumns, WriteMode}
+import keyfold.spark.{KeyfoldException, KeyfoldSource}
+import keyfold.spark.catalog.TableAtPath
+import keyfold.spark.table.KeyfoldTable
+import keyfold.spark.write.{TargetColumns, WriteMode}
 import org.apache.spark.sql.{DataFrame, SaveMode, SparkSession}
 import org.apache.spark.sql.catalyst.analysis.{NoSuchTableException, ResolvedIdentifier, TableAlreadyExistsException}
 import org.apache.spark.sql.catalyst.expressions.Literal

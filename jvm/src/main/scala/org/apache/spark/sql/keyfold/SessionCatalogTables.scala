@@ -1,6 +1,7 @@
 package org.apache.spark.sql.keyfold
 
-import keyfold.spark.{KeyfoldCatalog, KeyfoldException, KeyfoldSource, Names}
+import keyfold.spark.{KeyfoldCatalog, KeyfoldException, KeyfoldSource}
+import keyfold.spark.table.Names
 import org.apache.spark.sql.catalyst.analysis.ResolvedIdentifier
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.connector.catalog.{CatalogManager, CatalogPlugin, Identifier}

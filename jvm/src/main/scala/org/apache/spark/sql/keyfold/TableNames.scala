@@ -1,6 +1,7 @@
 package org.apache.spark.sql.keyfold
 
-import keyfold.spark.{KeyfoldCatalog, Names}
+import keyfold.spark.KeyfoldCatalog
+import keyfold.spark.table.Names
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.connector.catalog.Identifier
 

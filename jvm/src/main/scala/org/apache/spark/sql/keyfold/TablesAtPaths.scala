@@ -1,6 +1,6 @@
 package org.apache.spark.sql.keyfold
 
-import keyfold.spark.TableAtPath
+import keyfold.spark.catalog.TableAtPath
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation

@@ -1,0 +1,61 @@
+package keyfold.spark.catalog
+
+import java.util.{Set => JavaSet}
+
+import keyfold.spark.{KeyfoldCatalog, KeyfoldSource}
+import org.apache.spark.sql.connector.catalog.{Column, Identifier, SupportsRead, Table, TableCapability}
+import org.apache.spark.sql.connector.catalog.TableCapability.{BATCH_READ, V1_BATCH_WRITE}
+import org.apache.spark.sql.connector.read.ScanBuilder
+import org.apache.spark.sql.keyfold.{Catalogs, Refusal, SqlTypes}
+import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+/** Driver side: what `format("keyfold")` knows of a table before it is looked up: to be saved, it may not be
+  * there. The session extension puts the table of the catalog in its place, which is loaded once more for each
+  * query; without the extension it reads the table as it was at `load`.
+  */
+final case class TableAtPath(asked: StructType, options: CaseInsensitiveStringMap) extends Table with SupportsRead {
+  lazy val place: TableAtPath.Place = TableAtPath.place(options)
+
+  /** The table; refused where `spark.read.schema(…)` says other columns than it has. */
+  lazy val table: Table with SupportsRead = {
+    val found = place.load()
+    val has = SqlTypes.ofRows(found.columns())
+    if (!SqlTypes.areAlike(has, asked))
+      throw Refusal(s"table ${found.name()} has the columns ${has.toDDL}, and .schema(…) says ${asked.toDDL}: "
+        + "leave .schema(…) out")
+    found
+  }
+
+  override def name(): String = place.path
+  override def columns(): Array[Column] = SqlTypes.columns(asked)
+  override def capabilities(): JavaSet[TableCapability] = JavaSet.of(BATCH_READ, V1_BATCH_WRITE)
+  override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = table.newScanBuilder(options)
+  override def toString: String = name()
+}
+
+object TableAtPath {
+  val Path = "path"
+  private val Paths = "paths"
+
+  /** Where a table is: a path, and how the catalog calls it that can open it. */
+  final case class Place(catalog: KeyfoldCatalog, ident: Identifier, path: String) {
+    def load(): Table with SupportsRead = catalog.loadTable(ident) match {
+      case found: SupportsRead => found
+      case other => throw Refusal(s"${other.name()} can't be read")
+    }
+  }
+
+  def place(options: CaseInsensitiveStringMap): Place = {
+    if (options.containsKey(Paths))
+      throw Refusal(s"format ${KeyfoldSource.Name} takes one path, found ${options.get(Paths)}: load each by itself")
+    val path = Option(options.get(Path)).filter(_.nonEmpty).getOrElse(throw Refusal(
+      s"format ${KeyfoldSource.Name} needs the path of a table: load(path), save(path); "
+        + "a table of a catalog is spark.table(name), writeTo(name)"))
+    val catalog = Catalogs.ofPath(path)
+    Place(catalog, catalog.identifierOf(path), TablePath.absolute(path))
+  }
+
+  /** The columns that the table has, which must be there. */
+  def stored(options: CaseInsensitiveStringMap): StructType = SqlTypes.declared(place(options).load().columns())
+}

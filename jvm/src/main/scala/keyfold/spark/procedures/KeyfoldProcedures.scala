@@ -1,0 +1,33 @@
+package keyfold.spark.procedures
+
+import keyfold.spark.KeyfoldCatalog
+import keyfold.spark.table.Names
+import org.apache.spark.sql.connector.catalog.{Identifier, ProcedureCatalog}
+import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure
+
+/** Driver side: the procedures of a catalog: `CALL <catalog>.sys.<name>(…)`. */
+trait KeyfoldProcedures extends ProcedureCatalog { this: KeyfoldCatalog =>
+  private lazy val procedures: Seq[KeyfoldProcedure] = Seq(
+    new CompactProcedure(this),
+    new ExpireSnapshotsProcedure(this),
+    new RemoveOrphanFilesProcedure(this),
+    new RescaleProcedure(this),
+    new TableHealthProcedure(this))
+
+  override def listProcedures(namespace: Array[String]): Array[Identifier] =
+    if (isSystem(namespace)) procedures.map(one => Identifier.of(KeyfoldProcedures.System, one.name)).toArray
+    else Array.empty
+
+  /** Spark would hide the reason why there is none, but not what its binding says. */
+  override def loadProcedure(ident: Identifier): UnboundProcedure =
+    procedures.find(one => isSystem(ident.namespace) && one.name.equalsIgnoreCase(ident.name))
+      .getOrElse(new NoProcedure(Names.shown(name() +: ident.namespace.toSeq :+ ident.name),
+        s"${name()}.sys has ${procedures.map(_.name).mkString(", ")}"))
+
+  private def isSystem(namespace: Array[String]): Boolean =
+    namespace.isEmpty || namespace.sameElements(KeyfoldProcedures.System)
+}
+
+object KeyfoldProcedures {
+  val System: Array[String] = Array("sys")
+}

@@ -1,0 +1,128 @@
+package keyfold.spark.processes
+
+import java.io.{BufferedReader, File, IOException, InputStreamReader}
+import java.nio.charset.StandardCharsets.UTF_8
+import java.nio.file.{Files, Path}
+import java.nio.file.attribute.PosixFilePermissions
+import java.security.SecureRandom
+import java.util.{HexFormat, Properties}
+import java.util.concurrent.{CompletableFuture, TimeUnit, TimeoutException}
+
+import com.fasterxml.jackson.databind.JsonNode
+import keyfold.spark.{Errors, Json, KeyfoldException, Settings}
+import org.apache.spark.{SparkEnv, SparkFiles}
+import org.apache.spark.sql.keyfold.LocalFolder
+
+/** Both sides: starts a fork server and checks that it is the one this jar was made for. */
+object Launch {
+  private val Protocol = 1
+  private val ReadyWaitSeconds = 180L
+  private val LongestPath = 80
+
+  val version: String = {
+    val properties = new Properties()
+    val resource = getClass.getResourceAsStream("/keyfold/version.properties")
+    if (resource != null) try properties.load(resource) finally resource.close()
+    properties.getProperty("version", "unknown")
+  }
+
+  def start(python: Interpreter): ForkServer = {
+    val directory = privateDirectory()
+    val token = random(16)
+    val process = spawn(python, directory)
+    try {
+      val hello = Json.obj("protocol" -> Protocol, "version" -> version, "token" -> token,
+        "directory" -> directory.toString, "driver" -> Settings.isDriver, "files" -> shippedFiles)
+      val ready = readyLine(process, Json.text(hello))
+      val answer = ready.getOrElse(throw notStarted(python, directory, process))
+      if (answer.has("error")) throw KeyfoldException.fromAnswer(answer.get("error"))
+      check(answer, python)
+      new ForkServer(process, directory, token)
+    } catch {
+      case failure: Throwable =>
+        process.destroyForcibly(): Unit
+        remove(directory)
+        throw failure
+    }
+  }
+
+  /** Where Spark puts what `--py-files` and `addPyFile` name, on this machine. */
+  private def shippedFiles: Option[String] =
+    Option(SparkEnv.get).map(_ => new File(SparkFiles.getRootDirectory()).getAbsolutePath)
+
+  /** Neither a `types.py` in the working directory nor a full /tmp is Python's business here: it looks for
+    * modules where packages are installed only, and spills into the folder that Spark itself spills into.
+    */
+  private def spawn(python: Interpreter, directory: Path): Process = {
+    val builder = new ProcessBuilder(python.command, "-m", "keyfold.worker")
+      .redirectError(directory.resolve(ForkServer.ErrorFile).toFile)
+    builder.environment.put("PYTHONSAFEPATH", "1"): Unit
+    LocalFolder.current.foreach(builder.environment.put("SPARK_LOCAL_DIRS", _))
+    try builder.start()
+    catch {
+      case failure: IOException =>
+        remove(directory)
+        throw new KeyfoldException("EnvironmentMismatchError", s"keyfold cannot run Python: $python "
+          + "does not start. Set spark.keyfold.python (on the driver spark.keyfold.driver.python) to a "
+          + s"Python that has keyfold $version installed.", failure)
+    }
+  }
+
+  /** The one line the server prints when it is warm; None if it ended, or took too long. */
+  private def readyLine(process: Process, hello: String): Option[JsonNode] = {
+    val line = new CompletableFuture[String]()
+    val reader = new Thread(() => {
+      val text = new BufferedReader(new InputStreamReader(process.getInputStream, UTF_8))
+      try line.complete(text.readLine()): Unit
+      catch { case _: IOException => line.complete(null): Unit }
+    }, "keyfold-ready")
+    reader.setDaemon(true)
+    reader.start()
+    try {
+      process.getOutputStream.write((hello + "\n").getBytes(UTF_8))
+      process.getOutputStream.flush()
+      Option(line.get(ReadyWaitSeconds, TimeUnit.SECONDS)).map(Json.parse)
+    } catch { case _: IOException | _: TimeoutException => None }
+  }
+
+  /** Python has compared versions too; this is for what is no keyfold at all, or one that did not. */
+  private def check(answer: JsonNode, python: Interpreter): Unit = {
+    val theirs = answer.path("version").asText("unknown")
+    if (theirs != version || answer.path("protocol").asInt != Protocol)
+      throw new KeyfoldException("EnvironmentMismatchError", s"the jar is keyfold $version (protocol $Protocol), "
+        + s"Python $python says it is keyfold $theirs (protocol ${answer.path("protocol")}); install keyfold "
+        + s"$version there, or set spark.keyfold.python to a Python that has it")
+  }
+
+  private def notStarted(python: Interpreter, directory: Path, process: Process): KeyfoldException = {
+    val ended = process.waitFor(1, TimeUnit.SECONDS)
+    val errors = Errors.tail(directory.resolve(ForkServer.ErrorFile))
+    val message =
+      if (!ended) s"Python $python took more than $ReadyWaitSeconds s to start keyfold.worker"
+      else if (errors.contains("No module named 'keyfold") || errors.contains("No module named keyfold"))
+        s"Python $python has no package keyfold. Install keyfold==$version there, or set " +
+          "spark.keyfold.python (on the driver spark.keyfold.driver.python) to a Python that has it."
+      else s"Python $python cannot run keyfold.worker: ${errors.linesIterator.toSeq.lastOption.mkString}"
+    new KeyfoldException("EnvironmentMismatchError", s"$message\n$errors".stripTrailing)
+  }
+
+  /** A new folder that only this user can open, with room for a socket's name in its path. */
+  private def privateDirectory(): Path = {
+    val parents = Seq(sys.props("java.io.tmpdir"), "/tmp")
+    val name = s"keyfold-${random(6)}"
+    val short = parents.map(Path.of(_, name).toAbsolutePath).filter(_.toString.length < LongestPath)
+    val owner = PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"))
+    Files.createDirectory(short.headOption.getOrElse(Path.of("/tmp", name)), owner)
+  }
+
+  private def remove(directory: Path): Unit = {
+    Option(directory.toFile.listFiles).toSeq.flatten.foreach((file: File) => file.delete(): Unit)
+    Files.deleteIfExists(directory): Unit
+  }
+
+  private def random(bytes: Int): String = {
+    val made = new Array[Byte](bytes)
+    new SecureRandom().nextBytes(made)
+    HexFormat.of().formatHex(made)
+  }
+}

@@ -1,0 +1,72 @@
+package keyfold.spark.processes
+
+import java.util.ArrayDeque
+
+import keyfold.spark.Worker
+import org.apache.spark.TaskContext
+
+/** Both sides: idle workers of one role, used again for the next question and closed after a minute. */
+final class WorkerPool(role: String) {
+  import WorkerPool._
+
+  private val idle = new ArrayDeque[Idle]()
+  private var isSweeping = false
+
+  /** An idle worker of the server that runs now, else a new one. */
+  def take(): Lease = {
+    val server = ForkServer.current()
+    new Lease(reuse(server).getOrElse(server.connect(role)), keep(server, _))
+  }
+
+  /** The same for a task: the worker is closed when the task is killed or ends before it is back. */
+  def take(task: TaskContext): Lease = {
+    val lease = take()
+    task.addTaskInterruptListener((_, _) => lease.drop()): Unit
+    task.addTaskCompletionListener[Unit](_ => lease.drop()): Unit
+    lease
+  }
+
+  /** Closes what is idle. */
+  def clear(): Unit = synchronized {
+    idle.forEach(_.worker.close())
+    idle.clear()
+  }
+
+  private def reuse(server: ForkServer): Option[Worker] = synchronized {
+    var found: Option[Worker] = None
+    while (found.isEmpty && !idle.isEmpty) {
+      val entry = idle.pop()
+      if ((entry.server eq server) && !entry.worker.hasAnswered) found = Some(entry.worker)
+      else entry.worker.close()
+    }
+    found
+  }
+
+  private def keep(server: ForkServer, worker: Worker): Unit = synchronized {
+    idle.push(new Idle(worker, server, System.nanoTime))
+    if (!isSweeping) {
+      isSweeping = true
+      val thread = new Thread(() => while (sweep()) Thread.sleep(SweepMillis), s"keyfold-idle-$role")
+      thread.setDaemon(true)
+      thread.start()
+    }
+  }
+
+  /** Closes what has been idle too long; false when nothing idle is left. */
+  private def sweep(): Boolean = synchronized {
+    val oldest = System.nanoTime - IdleNanos
+    while (!idle.isEmpty && idle.peekLast.since < oldest) idle.pollLast().worker.close()
+    isSweeping = !idle.isEmpty
+    isSweeping
+  }
+}
+
+object WorkerPool {
+  private val SweepMillis = 5000L
+  private val IdleNanos = 60L * 1000 * 1000 * 1000
+
+  /** Executor side: the workers that read and write. */
+  val ofTasks = new WorkerPool("worker")
+
+  private final class Idle(val worker: Worker, val server: ForkServer, val since: Long)
+}

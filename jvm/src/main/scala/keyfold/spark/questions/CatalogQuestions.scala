@@ -1,0 +1,77 @@
+package keyfold.spark.questions
+
+import java.nio.channels.ReadableByteChannel
+
+import com.fasterxml.jackson.databind.JsonNode
+import keyfold.spark.{Json, KeyfoldException, Settings}
+import keyfold.spark.processes.Driver
+import org.apache.spark.sql.catalyst.analysis.{NamespaceAlreadyExistsException,
+  NoSuchNamespaceException, NoSuchTableException, NonEmptyNamespaceException,
+  TableAlreadyExistsException}
+import org.apache.spark.sql.connector.catalog.Identifier
+import org.apache.spark.sql.keyfold.Refusal
+
+/** Driver side: asks about one catalog, and gives failures the classes that Spark looks for. */
+final class CatalogQuestions(val name: String, options: Map[String, String]) extends Serializable {
+  def ask(question: String, fields: (String, Any)*): JsonNode = refused(Driver.ask(asking(question, fields)))
+
+  /** A question that rows follow; `read` reads the Arrow stream to its end. */
+  def rows[T](question: String, fields: (String, Any)*)(read: ReadableByteChannel => T): T =
+    refused(Driver.rows(asking(question, fields))(read))
+
+  private def asking(question: String, fields: Seq[(String, Any)]): JsonNode = {
+    val catalog = Json.obj("name" -> name, "options" -> (Settings.objectStore ++ options))
+    Json.obj(Seq("question" -> question, "catalog" -> catalog, "code" -> Settings.functions) ++ fields: _*)
+  }
+
+  private def refused[T](asked: => T): T =
+    try asked
+    catch { case failure: KeyfoldException => throw Refusal.of(failure) }
+
+  def askOfTable(ident: Identifier, question: String, fields: (String, Any)*): JsonNode =
+    inNamespace(ident.namespace)(asked(ident, ident, question, fields: _*))
+
+  /** What is missing is then the new namespace, what exists the new name. */
+  def rename(from: Identifier, to: Identifier): Unit =
+    inNamespace(to.namespace)(asked(from, to, "rename_table", "to" -> json(to))): Unit
+
+  private def asked(ident: Identifier, made: Identifier, question: String, fields: (String, Any)*): JsonNode =
+    try ask(question, ("ident" -> json(ident)) +: fields: _*)
+    catch {
+      case failure: KeyfoldException => throw (failure.kind match {
+          case "NoSuchTableError" => new NoSuchTableException(ident)
+          case "TableExistsError" => new TableAlreadyExistsException(made)
+          case _ => failure
+        })
+    }
+
+  def askOfNamespace(namespace: Array[String], question: String, fields: (String, Any)*): JsonNode =
+    inNamespace(namespace)(ask(question, ("namespace" -> namespace) +: fields: _*))
+
+  def json(ident: Identifier): JsonNode = Json.obj("namespace" -> ident.namespace, "table" -> ident.name)
+
+  /** The default namespace is made when it is first missed. */
+  private def inNamespace(namespace: Array[String])(asked: => JsonNode): JsonNode =
+    try mapped(namespace)(asked)
+    catch {
+      case missing: NoSuchNamespaceException if namespace.sameElements(CatalogQuestions.Default) =>
+        try ask("create_namespace", "namespace" -> namespace, "properties" -> Map.empty): Unit
+        catch { case raced: KeyfoldException if raced.kind == "NamespaceExistsError" => missing.getMessage: Unit }
+        mapped(namespace)(asked)
+    }
+
+  private def mapped(namespace: Array[String])(asked: => JsonNode): JsonNode =
+    try asked
+    catch {
+      case failure: KeyfoldException => throw (failure.kind match {
+          case "NoSuchNamespaceError" => new NoSuchNamespaceException(namespace)
+          case "NamespaceExistsError" => new NamespaceAlreadyExistsException(namespace)
+          case "NamespaceNotEmptyError" => new NonEmptyNamespaceException(namespace)
+          case _ => failure
+        })
+    }
+}
+
+object CatalogQuestions {
+  val Default: Array[String] = Array("default")
+}

@@ -1,0 +1,42 @@
+package keyfold.spark.questions
+
+import com.fasterxml.jackson.databind.JsonNode
+import com.fasterxml.jackson.databind.node.ObjectNode
+import keyfold.spark.Json
+import org.apache.spark.sql.connector.catalog.{Column, ColumnDefaultValue}
+import org.apache.spark.sql.keyfold.SqlTypes
+import org.apache.spark.sql.types.DataType
+
+/** Driver side: table columns, Spark's form and the wire's. */
+object Columns {
+  def toJson(column: Column): ObjectNode = {
+    val fields = typed(column.name, SqlTypes.raw(column.dataType, column.metadataInJSON), column.nullable)
+    fields.set[JsonNode]("comment", Json.node(column.comment))
+    withDefault(fields, column.defaultValue)
+  }
+
+  /** Name, type as Spark's JSON and as SQL text, nullability. */
+  def typed(name: String, dataType: DataType, nullable: Boolean): ObjectNode =
+    Json.obj("name" -> name, "type" -> Json.parse(dataType.json), "sql" -> dataType.sql,
+      "nullable" -> nullable)
+
+  def withDefault(fields: ObjectNode, default: ColumnDefaultValue): ObjectNode = {
+    if (default != null) {
+      fields.set[JsonNode]("default", Json.node(default.getSql))
+      val literal = Option(default.getValue).flatMap(Predicates.literal)
+      fields.set[JsonNode]("default_value", Json.node(literal))
+    }
+    fields
+  }
+
+  def fromJson(json: JsonNode): Column = {
+    val name = json.get("name").asText
+    val dataType = DataType.fromJson(Json.text(json.get("type")))
+    val column = Column.builderFor(name, dataType).nullable(json.path("nullable").asBoolean(true))
+    Json.optional(json, "comment").foreach(column.comment)
+    Json.optional(json, "default").foreach { sql =>
+      column.defaultValue(new ColumnDefaultValue(sql, SqlTypes.constant(name, dataType, sql)))
+    }
+    column.build()
+  }
+}

@@ -1,0 +1,28 @@
+package keyfold.spark.questions
+
+import com.fasterxml.jackson.databind.JsonNode
+import keyfold.spark.Json
+import org.apache.spark.sql.connector.catalog.Column
+
+/** Driver side: what Python says of a table at one schema and one snapshot; `handle` is Python's own. */
+final case class Description(json: JsonNode) {
+  val name: String = json.get("name").asText
+  val id: String = json.path("id").asText
+  val version: String = json.path("version").asText
+  val handle: JsonNode = json.get("handle")
+  val primaryKey: Seq[String] = Json.strings(json.get("primary_key"))
+  val partitioning: Seq[String] = Json.strings(json.get("partitioning"))
+  val properties: Map[String, String] = Json.texts(json.get("properties"))
+  /** Why the table can't be written here; None where it can. */
+  val unwritable: Option[String] = Json.optional(json, "unwritable")
+  val buckets: Int = json.path("bucketing").path("buckets").asInt(1)
+  val foldsColumns: Boolean = json.path("folds_columns").asBoolean(false)
+
+  /** What a name with a `$` shows of its table: "metadata" or "read-optimized"; None for the table. */
+  val view: Option[String] = Json.optional(json, "view")
+  val metadata: String = json.path("metadata").asText
+  val bucketKeys: Seq[String] = Json.strings(json.path("bucketing").get("keys"))
+
+  lazy val pushdown: Pushdown = Pushdown.fromJson(json.path("pushdown"))
+  lazy val columns: Array[Column] = Json.items(json.get("columns")).map(Columns.fromJson).toArray
+}

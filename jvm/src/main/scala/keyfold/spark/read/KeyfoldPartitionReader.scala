@@ -1,0 +1,55 @@
+package keyfold.spark.read
+
+import com.fasterxml.jackson.databind.JsonNode
+import keyfold.spark.Json
+import keyfold.spark.metrics.ScanMetrics
+import keyfold.spark.processes.WorkerPool
+import org.apache.spark.TaskContext
+import org.apache.spark.sql.connector.metric.CustomTaskMetric
+import org.apache.spark.sql.connector.read.PartitionReader
+import org.apache.spark.sql.keyfold.ArrowBatchReader
+import org.apache.spark.sql.vectorized.ColumnarBatch
+
+/** Executor side: the batches of one task, as a worker sends them. The worker goes back to the pool
+  * when its stream and its closing answer are read; otherwise its connection is closed.
+  */
+final class KeyfoldPartitionReader(scan: String, splits: String) extends PartitionReader[ColumnarBatch] {
+  private lazy val lease = WorkerPool.ofTasks.take(TaskContext.get())
+  private lazy val batches = open()
+  private var metrics: Array[CustomTaskMetric] = Array.empty
+  private var isDone = false
+  private var isOpened = false
+
+  override def next(): Boolean = !isDone && {
+    val hasNext = lease.worker.alive(batches.next())
+    if (!hasNext) finish()
+    hasNext
+  }
+
+  override def get(): ColumnarBatch = batches.current
+
+  override def currentMetricsValues(): Array[CustomTaskMetric] = metrics
+
+  override def close(): Unit = {
+    isDone = true
+    if (isOpened) {
+      batches.close()
+      lease.drop()
+    }
+  }
+
+  private def open(): ArrowBatchReader = {
+    val question = Json.obj("question" -> "read", "scan" -> Json.parse(scan), "splits" -> Json.parse(splits))
+    lease.worker.ask(question): Unit
+    isOpened = true
+    new ArrowBatchReader(lease.worker.in)
+  }
+
+  private def finish(): Unit = {
+    isDone = true
+    val trailer: JsonNode = lease.worker.answer()
+    metrics = ScanMetrics.ofTask(trailer.path("metrics"))
+    batches.close()
+    lease.giveBack()
+  }
+}

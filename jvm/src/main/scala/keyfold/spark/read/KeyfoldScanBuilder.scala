@@ -1,0 +1,57 @@
+package keyfold.spark.read
+
+import scala.jdk.CollectionConverters._
+
+import keyfold.spark.questions.{Predicates, Summary}
+import keyfold.spark.table.KeyfoldTable
+import org.apache.spark.sql.connector.expressions.filter.Predicate
+import org.apache.spark.sql.connector.expressions.aggregate.Aggregation
+import org.apache.spark.sql.connector.read.{Scan, SupportsPushDownAggregates, SupportsPushDownLimit,
+  SupportsPushDownRequiredColumns, SupportsPushDownV2Filters}
+import org.apache.spark.sql.keyfold.SqlTypes
+import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+/** Driver side: gathers what Spark pushes down; the scan then asks Python once. Conditions over key
+  * columns that Python decides are not left to Spark: so LIMIT, COUNT, MIN and MAX are pushed past
+  * them, and no code is generated anew for each key that is looked up.
+  */
+final class KeyfoldScanBuilder(table: KeyfoldTable, options: CaseInsensitiveStringMap)
+    extends SupportsPushDownRequiredColumns with SupportsPushDownV2Filters with SupportsPushDownLimit
+    with SupportsPushDownAggregates {
+
+  private val whole = SqlTypes.ofRows(table.columns())
+  private var columns: StructType = whole
+  private var pushed: Array[Predicate] = Array.empty
+  private var enforced: Array[Predicate] = Array.empty
+  private var limit: Option[Int] = None
+  private var summary: Option[Summary] = None
+
+  /** Top-level columns only: a struct is read whole. */
+  override def pruneColumns(required: StructType): Unit =
+    columns = StructType(required.map(field => whole(field.name)))
+
+  override def pushPredicates(predicates: Array[Predicate]): Array[Predicate] = {
+    pushed = predicates.filter(Predicates.toJson(_).isDefined)
+    enforced = pushed.filter(table.description.pushdown.decides(_, whole))
+    predicates.filterNot(enforced.contains)
+  }
+
+  override def pushedPredicates(): Array[Predicate] = pushed
+
+  /** Each task sums up its rows; Spark sums up the tasks. */
+  override def pushAggregation(asked: Aggregation): Boolean = {
+    summary = table.description.pushdown.summary(asked, whole, table.description.partitioning)
+    summary.isDefined
+  }
+
+  override def pushLimit(count: Int): Boolean = {
+    limit = Some(count)
+    true
+  }
+
+  override def isPartiallyPushed(): Boolean = true
+
+  override def build(): Scan = KeyfoldScan(table, summary.map(_.schema).getOrElse(columns), pushed.toSeq,
+    enforced.toSeq, limit, summary, options.asCaseSensitiveMap.asScala.toMap)
+}

@@ -1,0 +1,100 @@
+package keyfold.spark.table
+
+import java.util.{Map => JavaMap, Set => JavaSet}
+
+import scala.jdk.CollectionConverters._
+
+import keyfold.spark.KeyfoldException
+import keyfold.spark.questions.{CatalogQuestions, Description, Predicates}
+import keyfold.spark.read.KeyfoldScanBuilder
+import keyfold.spark.write.{KeyfoldWriteBuilder, WriteMode}
+import org.apache.spark.sql.connector.catalog._
+import org.apache.spark.sql.connector.catalog.TableCapability._
+import org.apache.spark.sql.connector.catalog.constraints.Constraint
+import org.apache.spark.sql.connector.catalog.constraints.Constraint.ValidationStatus
+import org.apache.spark.sql.connector.expressions.{Expressions, Transform}
+import org.apache.spark.sql.connector.expressions.filter.Predicate
+import org.apache.spark.sql.connector.metric.CustomTaskMetric
+import org.apache.spark.sql.connector.read.ScanBuilder
+import org.apache.spark.sql.connector.write.{LogicalWriteInfo, WriteBuilder}
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+/** Driver side: a table at the snapshot that was the latest when Spark loaded it. Its version makes
+  * Spark load it once more for each query, so all of a query's scans read one snapshot, the newest.
+  */
+class KeyfoldTable(val questions: CatalogQuestions, val description: Description)
+    extends SupportsRead with SupportsWrite with SupportsDeleteV2 with KeyfoldPartitions {
+
+  override def name(): String = description.name
+  override def id(): String = description.id
+  override def version(): String = description.version
+  override def columns(): Array[Column] = description.columns
+  override def properties(): JavaMap[String, String] = description.properties.asJava
+
+  override def capabilities(): JavaSet[TableCapability] =
+    JavaSet.of(BATCH_READ, BATCH_WRITE, TRUNCATE, OVERWRITE_BY_FILTER, OVERWRITE_DYNAMIC)
+
+  override def partitioning(): Array[Transform] =
+    description.partitioning.map(name => Expressions.identity(Names.quote(name))).toArray
+
+  override def constraints(): Array[Constraint] =
+    if (description.primaryKey.isEmpty) Array.empty
+    else {
+      val columns = description.primaryKey.map(name => Expressions.column(Names.quote(name)))
+      val key = Constraint.primaryKey("primary_key", columns.toArray).enforced(false)
+      Array(key.validationStatus(ValidationStatus.UNVALIDATED).build())
+    }
+
+  override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder =
+    new KeyfoldScanBuilder(this, options)
+
+  override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder =
+    KeyfoldWriteBuilder(this, info, WriteMode.Append)
+
+  /** Conditions on other columns were refused by RowLevelCommands. */
+  override def canDeleteWhere(predicates: Array[Predicate]): Boolean = {
+    predicates.find(Predicates.toJson(_).isEmpty).foreach(predicate => throw new KeyfoldException(
+      "NotSupportedError", s"DELETE FROM ${name()}: rows can't be deleted by $predicate; compare columns of "
+        + s"the primary key (${description.primaryKey.mkString(", ")}) with constants"))
+    true
+  }
+
+  override def deleteWhere(predicates: Array[Predicate]): Unit =
+    questions.ask("delete_where", "table" -> description.handle,
+      "filters" -> predicates.toSeq.flatMap(Predicates.toJson)): Unit
+
+  override def truncateTable(): Boolean = {
+    questions.ask("truncate_table", "table" -> description.handle): Unit
+    true
+  }
+
+  override def equals(other: Any): Boolean = other match {
+    case table: KeyfoldTable => table.identity == identity
+    case _ => false
+  }
+  override def hashCode(): Int = identity.hashCode
+  override def toString: String = name()
+
+  private def identity = (questions.name, name(), id(), version())
+}
+
+/** Driver side: a table that is being created or replaced, seen by others only once it is committed. */
+final class StagedKeyfoldTable(questions: CatalogQuestions, description: Description)
+    extends KeyfoldTable(questions, description) with StagedTable {
+
+  override def commitStagedChanges(): Unit = finish("commit_staged")
+  override def abortStagedChanges(): Unit = finish("abort_staged")
+  override def reportDriverMetrics(): Array[CustomTaskMetric] = Array.empty
+
+  private def finish(question: String): Unit =
+    questions.ask(question, "staged" -> description.json.get("staged")): Unit
+}
+
+/** Driver side: column names as Spark's expressions parse them. */
+object Names {
+  def quote(name: String): String = s"`${name.replace("`", "``")}`"
+
+  /** A name as SQL takes it: parts joined by dots, in backticks where they need them. */
+  def shown(parts: Seq[String]): String =
+    parts.map(part => if (part.matches("[A-Za-z_][A-Za-z0-9_]*")) part else quote(part)).mkString(".")
+}

@@ -1,0 +1,45 @@
+package keyfold.spark.table
+
+import java.util.{Set => JavaSet}
+
+import keyfold.spark.questions.{CatalogQuestions, Description}
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.connector.catalog.{Column, SupportsRead, Table, TableCapability}
+import org.apache.spark.sql.connector.catalog.TableCapability.BATCH_READ
+import org.apache.spark.sql.connector.read.{LocalScan, Scan, ScanBuilder, SupportsPushDownRequiredColumns}
+import org.apache.spark.sql.keyfold.{MetadataRows, SqlTypes}
+import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+/** Driver side: `t$files` and its kin, read only: rows that Python's driver process makes of what the
+  * table says of itself.
+  */
+final case class MetadataTable(questions: CatalogQuestions, description: Description) extends Table with SupportsRead {
+  override def name(): String = description.name
+  override def id(): String = description.id
+  override def version(): String = description.version
+  override def columns(): Array[Column] = description.columns
+  override def capabilities(): JavaSet[TableCapability] = JavaSet.of(BATCH_READ)
+  override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = new MetadataScanBuilder(this)
+  override def toString: String = name()
+}
+
+/** Driver side: which columns Spark wants: the others are not worked out. */
+final class MetadataScanBuilder(table: MetadataTable) extends ScanBuilder with SupportsPushDownRequiredColumns {
+  private var columns = SqlTypes.ofRows(table.columns())
+
+  override def pruneColumns(required: StructType): Unit = columns = required
+  override def build(): Scan = MetadataScan(table, columns)
+}
+
+/** Driver side: asks for the rows when Spark plans the query; they are part of its plan. */
+final case class MetadataScan(table: MetadataTable, columns: StructType) extends LocalScan {
+  override def readSchema(): StructType = columns
+  override def description(): String = s"keyfold metadata: ${table.name()}"
+
+  override def rows(): Array[InternalRow] = table.questions.rows("read_metadata",
+    "table" -> table.description.handle,
+    "metadata" -> table.description.metadata,
+    "columns" -> columns.fieldNames,
+    "zone" -> MetadataRows.zone)(MetadataRows.read(_, columns))
+}

@@ -1,0 +1,62 @@
+package keyfold.spark.write
+
+import keyfold.spark.Json
+import keyfold.spark.processes.{Lease, WorkerPool}
+import org.apache.spark.TaskContext
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.connector.write.{DataWriter, WriterCommitMessage}
+import org.apache.spark.sql.keyfold.ArrowBatchWriter
+import org.apache.spark.sql.types.StructType
+
+/** Executor side: sends the rows of one task to a worker as Arrow batches; what the worker wrote
+  * comes back at commit. A task without rows takes no worker.
+  */
+final class KeyfoldDataWriter(write: String, schema: StructType, partitionId: Int, taskId: Long)
+    extends DataWriter[InternalRow] {
+
+  private var opened: Option[Stream] = None
+
+  private final class Stream(val lease: Lease) {
+    val rows = new ArrowBatchWriter(schema, lease.worker.out)
+
+    /** Ends the rows, says whether to keep them, and returns the worker's answer. */
+    def end(commit: Boolean): KeyfoldCommitMessage = {
+      lease.worker.heard(rows.finish())
+      rows.close()
+      val answer = lease.worker.ask(Json.obj("commit" -> commit))
+      lease.giveBack()
+      KeyfoldCommitMessage(Json.text(answer.path("message")), Json.text(answer.path("metrics")))
+    }
+
+    def drop(): Unit = {
+      rows.close()
+      lease.drop()
+    }
+  }
+
+  override def write(row: InternalRow): Unit = {
+    val stream = opened.getOrElse(open())
+    if (stream.rows.write(row)) send(stream)
+  }
+
+  override def commit(): WriterCommitMessage =
+    opened.fold(KeyfoldCommitMessage("[]", "{}"))(_.end(commit = true))
+
+  override def abort(): Unit = opened.foreach(_.drop())
+  override def close(): Unit = opened.foreach(_.drop())
+
+  private def open(): Stream = {
+    val stream = new Stream(WorkerPool.ofTasks.take(TaskContext.get()))
+    opened = Some(stream)
+    val task = Json.obj("partition" -> partitionId, "attempt" -> taskId)
+    stream.lease.worker.ask(Json.obj("question" -> "write", "write" -> Json.parse(write), "task" -> task)): Unit
+    stream
+  }
+
+  /** Sends the batch that is full. A worker that speaks before it is asked has failed. */
+  private def send(stream: Stream): Unit = {
+    lazy val worker = stream.lease.worker
+    worker.heard(stream.rows.flush())
+    if (worker.hasAnswered) worker.answer(): Unit
+  }
+}

@@ -1,0 +1,62 @@
+package keyfold.spark.write
+
+import keyfold.spark.Json
+import keyfold.spark.buckets.{SlotFunction, Slots}
+import keyfold.spark.metrics.WriteMetrics
+import keyfold.spark.questions.Predicates
+import keyfold.spark.table.{KeyfoldTable, Names}
+import org.apache.spark.sql.connector.distributions.{Distribution, Distributions}
+import org.apache.spark.sql.connector.expressions.{Expressions, SortOrder}
+import org.apache.spark.sql.connector.metric.{CustomMetric, CustomTaskMetric}
+import org.apache.spark.sql.connector.write.{BatchWrite, LogicalWriteInfo, RequiresDistributionAndOrdering}
+import org.apache.spark.sql.types.LongType
+
+/** Driver side: one write, whose rows Spark clusters by bucket and partition before we get them. With
+  * `hasOrdinal` their last column is the place each row had in the input (see OrdinalStrategy).
+  */
+final case class KeyfoldWrite(table: KeyfoldTable, info: LogicalWriteInfo, mode: WriteMode, hasOrdinal: Boolean)
+    extends RequiresDistributionAndOrdering {
+
+  private val described = table.description
+
+  /** What the tasks reported, once they are committed. */
+  @volatile private[spark] var figures: Array[CustomTaskMetric] = Array.empty
+
+  override def supportedCustomMetrics(): Array[CustomMetric] = WriteMetrics.declared
+  override def reportDriverMetrics(): Array[CustomTaskMetric] = figures
+
+  override def description(): String = s"keyfold ${table.name()} ${mode.name}"
+
+  override def toString: String = if (hasOrdinal) s"${description()}, in input order" else description()
+
+  override def requiredDistribution(): Distribution = {
+    val counts = Seq(requiredNumPartitions(), described.buckets, described.bucketKeys.length)
+    val columns = (described.bucketKeys ++ described.partitioning).map(name => Expressions.column(Names.quote(name)))
+    val name = SlotFunction.nameFor(described.columns.exists(c => c.nullable && described.bucketKeys.contains(c.name)))
+    val slot = Expressions.apply(name, counts.map(Expressions.literal[Int](_)) ++ columns: _*)
+    Distributions.clustered(Array(slot))
+  }
+
+  override def requiredNumPartitions(): Int =
+    Slots.tasks(described.buckets, isPartitioned = described.partitioning.nonEmpty)
+
+  override def requiredOrdering(): Array[SortOrder] = Array.empty
+
+  override def toBatch(): BatchWrite = {
+    val schema = if (hasOrdinal) info.schema.add(KeyfoldWrite.Ordinal, LongType, nullable = false) else info.schema
+    new KeyfoldBatchWrite(this, schema)
+  }
+
+  /** The question plan_write, asked when the job starts. */
+  def planned(): String = Json.text(table.questions.ask("plan_write",
+    "table" -> described.handle,
+    "columns" -> info.schema.fieldNames,
+    "ordinal" -> hasOrdinal,
+    "mode" -> mode.name,
+    "filters" -> mode.filters.flatMap(Predicates.toJson),
+    "options" -> TargetColumns.resolved(table, info.options)).get("write"))
+}
+
+object KeyfoldWrite {
+  val Ordinal = "_ORDINAL"
+}

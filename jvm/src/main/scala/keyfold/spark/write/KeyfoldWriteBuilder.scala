@@ -1,0 +1,40 @@
+package keyfold.spark.write
+
+import keyfold.spark.questions.Predicates
+import keyfold.spark.table.KeyfoldTable
+import org.apache.spark.sql.connector.expressions.filter.Predicate
+import org.apache.spark.sql.connector.write.{LogicalWriteInfo, SupportsDynamicOverwrite, SupportsOverwriteV2,
+  Write, WriteBuilder}
+import org.apache.spark.sql.keyfold.Refusal
+
+/** Driver side: gathers what kind of write Spark wants. */
+final case class KeyfoldWriteBuilder(table: KeyfoldTable, info: LogicalWriteInfo, mode: WriteMode)
+    extends WriteBuilder with SupportsOverwriteV2 with SupportsDynamicOverwrite {
+
+  override def canOverwrite(predicates: Array[Predicate]): Boolean = {
+    predicates.find(Predicates.toJson(_).isEmpty).foreach { predicate =>
+      val names = table.description.partitioning
+      val takes = if (names.isEmpty) "the table has none" else names.mkString(", ")
+      throw Refusal(s"table ${table.name()}: an overwrite replaces whole partitions, so its condition compares "
+        + s"partition columns ($takes) with constants; found $predicate")
+    }
+    true
+  }
+
+  override def overwrite(predicates: Array[Predicate]): WriteBuilder =
+    copy(mode = WriteMode.Overwrite(predicates.toSeq))
+
+  override def truncate(): WriteBuilder = {
+    val isDynamic = WriteMode.isDynamic(table.name(), info.options).contains(true)
+    val isPartitioned = table.description.partitioning.nonEmpty
+    copy(mode = if (isDynamic && isPartitioned) WriteMode.OverwriteDynamic else WriteMode.Overwrite(Nil))
+  }
+
+  override def overwriteDynamicPartitions(): WriteBuilder = copy(mode = WriteMode.OverwriteDynamic)
+
+  override def build(): Write = {
+    table.description.unwritable.foreach(reason => throw Refusal(reason))
+    TargetColumns.checkSeen(table, info.options)
+    KeyfoldWrite(table, info, mode, hasOrdinal = false)
+  }
+}
