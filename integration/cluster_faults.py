@@ -22,7 +22,7 @@ from pyspark.sql import SparkSession
 
 import keyfold
 from integration import processes
-from integration.clusters import DEADLINE, HOSTS, Cluster
+from integration.clusters import HOSTS, Cluster
 
 ROWS, KEYS = 80_000, 1000
 INSERT = f"""
@@ -74,7 +74,7 @@ class Victim(threading.Thread):
 
     def run(self) -> None:
         """Wait for it."""
-        processes.wait_until(lambda: workers_on(self.cluster, HOSTS[1]), DEADLINE)
+        processes.wait_until(lambda: workers_on(self.cluster, HOSTS[1]))
         self.pid = min(workers_on(self.cluster, HOSTS[1]))
         os.kill(self.pid, signal.SIGSTOP)
         self.strike(self.pid)
@@ -85,11 +85,11 @@ def victim(cluster: Cluster, strike: Callable[[int], None]) -> Iterator[Victim]:
     """The next worker to be born; those that are idle are ended first, so that it has a task."""
     for pid in workers_on(cluster, HOSTS[1]):
         processes.kill(pid)
-    assert processes.wait_until(lambda: not workers_on(cluster, HOSTS[1]), DEADLINE)
+    assert processes.wait_until(lambda: not workers_on(cluster, HOSTS[1]))
     waiting = Victim(cluster, strike)
     waiting.start()
     yield waiting
-    waiting.join(DEADLINE)
+    waiting.join(processes.DEADLINE)
 
 
 def lose_executor(cluster: Cluster) -> Callable[[int], None]:
@@ -107,7 +107,7 @@ def insert(spark: SparkSession, cluster: Cluster, strike: Callable[[int], None])
     """An INSERT to one of whose workers something happens; what is found after it."""
     with victim(cluster, strike) as struck:
         spark.sql(INSERT)
-    gone = processes.wait_until(lambda: not processes.alive([struck.pid]), 60)
+    gone = processes.wait_until(lambda: not processes.alive([struck.pid]))
     found = spark.sql(
         "SELECT count(*), min(n), max(n), min(length(pad)) FROM keyfold.f.sums"
     ).first()

@@ -24,7 +24,6 @@ from integration import processes, wheels
 SPARK_HOME = Path(pyspark.__file__).parent
 QUIET = Path(__file__).with_name("quiet.properties")
 HOSTS = ("127.0.0.1", "127.0.0.2")
-DEADLINE = 300.0
 SMALL_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData"
 KEPT = ("HOME", "JAVA_HOME", "LANG", "KEYFOLD_CACHE_DIR", "XDG_CACHE_HOME")
 STARTED = re.compile(r"Starting Spark master at (spark://\S+)")
@@ -135,7 +134,9 @@ def _daemon(log: Path, name: str, *arguments: str) -> subprocess.Popen[bytes]:
 
 def _awaited(log: Path, line: re.Pattern[str], count: int) -> list[str]:
     """What a log says, once it says it so often."""
-    found = processes.wait_until(lambda: len(line.findall(log.read_text())) >= count, DEADLINE)
+    found = processes.wait_until(
+        lambda: len(line.findall(log.read_text())) >= count, processes.DEADLINE
+    )
     assert found, f"{log.name} has no {count} lines {line.pattern}:\n{log.read_text()}"
     return line.findall(log.read_text())
 
@@ -195,7 +196,7 @@ class Installation:
             env=self.environment(cluster),
             capture_output=True,
             text=True,
-            timeout=600,
+            timeout=processes.DEADLINE,
             check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr

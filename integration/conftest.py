@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -57,3 +58,8 @@ def fresh_name() -> Iterator[Callable[[], str]]:
 
 
 NUMBERS = itertools.count()
+
+
+def pytest_configure() -> None:
+    """Every Spark is reached by 127.0.0.1, whatever the machine's name resolves to."""
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")

@@ -58,11 +58,11 @@ def halted(spark: SparkSession, table: str, place: Path) -> dict[str, Any] | Non
     victims = driver | set(sorted(writers)[:1])
     for pid in victims:
         processes.kill(pid)
-    assert processes.wait_until(lambda: not processes.alive(victims), 60)
+    assert processes.wait_until(lambda: not processes.alive(victims))
     if writers and count(place, "snapshot/s*") == before["snapshot/s*"]:
         return {"jvm": jvm, "workers": sorted(workers - victims), "rows": rows}
     os.kill(jvm, signal.SIGCONT)
-    job.join(120)
+    job.join(processes.DEADLINE)
     return None
 
 

@@ -9,6 +9,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 PROC = Path("/proc")
+DEADLINE = 600.0  # seconds a program of a test may take: it ends what hangs, and decides nothing
+PATIENCE = 120.0  # the same for what a running program does
+TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def parents() -> dict[int, int]:
@@ -83,7 +86,16 @@ def reset_peak(pid: int) -> None:
         return
 
 
-def wait_until(true: Callable[[], object], seconds: float = 15.0) -> bool:
+def cpu_seconds(pid: int) -> float:
+    """How long a process has computed; 0 if it is gone."""
+    try:
+        times = (PROC / str(pid) / "stat").read_text().rsplit(")", 1)[1].split()[11:13]
+    except OSError:
+        return 0.0
+    return sum(map(int, times)) / TICKS
+
+
+def wait_until(true: Callable[[], object], seconds: float = PATIENCE) -> bool:
     """Ask every 20 ms; whether the answer became true in time."""
     end = time.monotonic() + seconds
     while not true():

@@ -8,6 +8,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from integration.paimon_java import SPARK_JARS, START
+from integration.processes import DEADLINE
 
 WRAPPED = """
 object Block {{
@@ -32,7 +33,7 @@ def run_scala(spark: SparkSession, lines: str, folder: Path) -> str:
         [*command, "-d", str(folder), str(source)],
         capture_output=True,
         text=True,
-        timeout=180,
+        timeout=DEADLINE,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

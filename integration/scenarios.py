@@ -47,7 +47,7 @@ def run(name: str, folder: Path, argument: str = "", extra: Mapping[str, str] | 
         env=environment(extra),
         capture_output=True,
         text=True,
-        timeout=150,
+        timeout=processes.DEADLINE,
         check=False,
     )
     lines = [line for line in done.stdout.splitlines() if line.startswith(ANSWER)]
@@ -140,7 +140,7 @@ def only_permanent(spark: SparkSession, table: str) -> set[int]:
     server = processes.children(jvm_of(spark)) & children_of(spark)
     for pid in children_of(spark) - server:
         processes.kill(pid)
-    assert processes.wait_until(lambda: children_of(spark) == server, 60)
+    assert processes.wait_until(lambda: children_of(spark) == server)
     spark.sql("SHOW NAMESPACES IN keyfold").collect()
     return children_of(spark)
 
@@ -151,7 +151,7 @@ def killed(spark: SparkSession, table: str) -> dict[str, Any]:
     job, working = start_job(spark, table)
     victims = sorted(working - permanent)
     processes.kill(victims[0])
-    job.join(60)
+    job.join(processes.DEADLINE)
     count = spark.sql(f"SELECT count(*) FROM {table}").first()[0]
     return {"victims": victims, "error": job.error, "answer": job.answer, "count": count}
 
@@ -170,12 +170,12 @@ def write_without(spark: SparkSession, table: str, victim: str) -> dict[str, Any
 
     job = threading.Thread(target=insert, daemon=True)
     job.start()
-    processes.wait_until(lambda: children_of(spark) - permanent, 30)
+    processes.wait_until(lambda: children_of(spark) - permanent)
     time.sleep(0.3)
     writers = children_of(spark) - permanent
     server = processes.children(jvm_of(spark)) & permanent
     processes.kill(min(writers if victim == "writer" else server))
-    job.join(60)
+    job.join(processes.DEADLINE)
     count = spark.sql(f"SELECT count(*) FROM {table}").first()[0]
     return {"writers": len(writers), "error": error, "count": count}
 
@@ -208,8 +208,8 @@ def cancelled(spark: SparkSession, table: str) -> dict[str, Any]:
     job, working = start_job(spark, table)
     readers = working - permanent
     spark.sparkContext.cancelJobGroup("slow")
-    job.join(30)
-    freed = processes.wait_until(lambda: not processes.alive(readers), 20)
+    job.join(processes.DEADLINE)
+    freed = processes.wait_until(lambda: not processes.alive(readers))
     count = spark.sql(f"SELECT count(*) FROM {table}").first()[0]
     return {"readers": len(readers), "error": job.error, "freed": freed, "count": count}
 
@@ -246,9 +246,7 @@ def linger(folder: Path, ending: str) -> dict[str, Any]:
 
 def two_executors(folder: Path, argument: str) -> dict[str, Any]:
     """The order of an INSERT's rows on a cluster of two executors with a core each."""
-    spark = sessions.start(
-        folder, "local-cluster[2,1,1024]", spark__executor__memory="512m", spark__cores__max="2"
-    )
+    spark = sessions.start(folder, "local-cluster[2,1,1024]", **sessions.BOTH_EXECUTORS)
     spark.sql("CREATE NAMESPACE keyfold.s")
     spark.sql(
         "CREATE TABLE keyfold.s.o (k INT, first BIGINT, last BIGINT, n BIGINT, "
@@ -266,7 +264,7 @@ def two_executors(folder: Path, argument: str) -> dict[str, Any]:
 
 def self_inserts(folder: Path, master: str) -> dict[str, Any]:
     """INSERTs that read the table they write, each compacting it; then what a CALL finds to do."""
-    spark = sessions.start(folder, master, spark__executor__memory="512m", spark__cores__max="2")
+    spark = sessions.start(folder, master, **sessions.BOTH_EXECUTORS)
     spark.sql("CREATE NAMESPACE keyfold.s")
     spark.sql(
         "CREATE TABLE keyfold.s.t (k INT, n BIGINT, PRIMARY KEY (k) NOT ENFORCED) TBLPROPERTIES "

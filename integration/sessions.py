@@ -16,6 +16,15 @@ import keyfold
 QUIET = Path(__file__).resolve().parent / "quiet.properties"
 
 
+# An application of two executors begins when both are there.
+BOTH_EXECUTORS = {
+    "spark.cores.max": "2",
+    "spark.executor.memory": "512m",
+    "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+    "spark.scheduler.maxRegisteredResourcesWaitingTime": "600s",
+}
+
+
 def settings(folder: Path) -> dict[str, str]:
     """What any session here is started with; `folder` takes Spark's own warehouse and scratch."""
     return {

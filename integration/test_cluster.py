@@ -95,7 +95,7 @@ class Jobs:
 
 def assert_nothing_left(cluster: Cluster) -> None:
     """Executors and workers of an application that has ended go."""
-    assert processes.wait_until(lambda: not cluster.left(), 60), cluster.left()
+    assert processes.wait_until(lambda: not cluster.left()), cluster.left()
 
 
 @pytest.fixture(scope="module")

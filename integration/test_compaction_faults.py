@@ -36,7 +36,7 @@ def test_a_killed_worker_fails_the_compaction_and_not_the_write(
     permanent = scenarios.only_permanent(spark, name)
     job = threading.Thread(target=spark.sql, args=(insert,), daemon=True)
     job.start()
-    assert processes.wait_until((snapshots / f"snapshot-{TRIGGER + 1}").exists, 30)
+    assert processes.wait_until((snapshots / f"snapshot-{TRIGGER + 1}").exists)
     killed = set()
     while job.is_alive():
         victims = scenarios.children_of(spark) - permanent
@@ -80,12 +80,12 @@ def test_a_cancelled_call_says_so_and_leaves_the_table(
 
     job = threading.Thread(target=call, daemon=True)
     job.start()
-    assert processes.wait_until(held, 60)
+    assert processes.wait_until(held)
     spark.sparkContext.cancelJobGroup("stopped")
-    job.join(60)
+    job.join(processes.DEADLINE)
     assert not job.is_alive()
     assert "cancel" in told[0].lower()
-    assert processes.wait_until(lambda: not scenarios.children_of(spark) - permanent, 60)
+    assert processes.wait_until(lambda: not scenarios.children_of(spark) - permanent)
     assert levels(warehouse, name) == {0: 4}
     assert spark.sql(f"SELECT count(*) FROM {name}").first()[0] == 400_000
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 import keyfold
+from integration.processes import DEADLINE
 from integration.scenarios import TOP
 
 APPENDS = """
@@ -45,7 +46,7 @@ def python(text: str, *arguments: str) -> str:
         cwd=TOP,
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=DEADLINE,
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -99,7 +100,7 @@ def test_spark_submit(tmp_path: Path) -> None:
         env={**os.environ, "PYSPARK_PYTHON": sys.executable},
         capture_output=True,
         text=True,
-        timeout=150,
+        timeout=DEADLINE,
         check=False,
     )
     assert done.returncode == 0, done.stderr

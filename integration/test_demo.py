@@ -6,13 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+from integration.processes import DEADLINE
 from integration.scenarios import TOP
 
 
 def test_demo(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "integration.demo", "--months", "2", "--folder", str(tmp_path)]
     done = subprocess.run(
-        command, cwd=TOP, capture_output=True, text=True, timeout=150, check=False
+        command, cwd=TOP, capture_output=True, text=True, timeout=DEADLINE, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count(" equal ") == 10

@@ -91,7 +91,7 @@ def new_processes(spark: SparkSession, bytes_: int = resource.RLIM_INFINITY) -> 
     old = scenarios.children_of(spark) - server
     for pid in old:
         processes.kill(pid)
-    assert processes.wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in old), 60)
+    assert processes.wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in old))
     for pid in server:
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (bytes_, resource.RLIM_INFINITY))
     spark.sql("SHOW NAMESPACES IN keyfold").collect()  # the server has seen that they ended

@@ -31,7 +31,7 @@ def test_a_session_killed_in_mid_write(spark: SparkSession, tmp_path: Path) -> N
     with scenarios.running("writing", tmp_path) as (_, answer):
         assert processes.alive(answer["workers"])
         processes.kill(answer["jvm"])
-        assert processes.wait_until(lambda: not processes.alive(answer["workers"]), 60)
+        assert processes.wait_until(lambda: not processes.alive(answer["workers"]))
     spark.conf.set("spark.sql.catalog.killed", "keyfold.spark.KeyfoldCatalog")
     spark.conf.set("spark.sql.catalog.killed.warehouse", str(tmp_path / "warehouse"))
     name = "killed.s.wide"
@@ -78,7 +78,7 @@ def test_writers_of_two_jvms_and_of_python_killed_at_random(
     try:
         with scenarios.running("writers", tmp_path, str(OTHERS)) as (_, answer):
             threads = doomed.begin(spark, folder, OURS, done)
-            assert processes.wait_until(lambda: all_commit(folder, 1), 120), "a JVM never starts"
+            assert processes.wait_until(lambda: all_commit(folder, 1)), "a JVM never starts"
             for number in range(PYTHON_WRITERS):
                 crew.hire(roles.writer, f"writer-{number}")
             crew.hire(roles.compactor, "compactor")
@@ -91,10 +91,10 @@ def test_writers_of_two_jvms_and_of_python_killed_at_random(
         done.set()
         crew.dismiss()
         for thread in threads:
-            thread.join(120)
+            thread.join(processes.DEADLINE)
     assert not any(thread.is_alive() for thread in threads)
-    assert processes.wait_until(lambda: not processes.alive(orphaned), 60)
-    assert processes.wait_until(lambda: running_tasks(spark) == 0, 60)
+    assert processes.wait_until(lambda: not processes.alive(orphaned))
+    assert processes.wait_until(lambda: running_tasks(spark) == 0)
     test_killed.check(found, folder)
     jobs.compacted(folder)
     test_killed.check(found, folder)

@@ -88,8 +88,8 @@ def test_nothing_outlives_a_killed_jvm(tmp_path: Path) -> None:
     with scenarios.running("linger", tmp_path, "wait") as (_, answer):
         assert len(processes.alive(answer["workers"])) >= 2
         processes.kill(answer["jvm"])
-        assert processes.wait_until(lambda: not processes.alive(answer["workers"]), 60)
-    assert processes.wait_until(lambda: not Path(answer["directory"]).exists(), 60)
+        assert processes.wait_until(lambda: not processes.alive(answer["workers"]))
+    assert processes.wait_until(lambda: not Path(answer["directory"]).exists())
 
 
 def test_workers_spill_where_spark_does(spark: SparkSession, folder: Path) -> None:

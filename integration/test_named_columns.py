@@ -12,6 +12,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from integration import stored
+from integration.processes import DEADLINE
 from integration.scenarios import TOP
 
 FreshName = Callable[[], str]
@@ -201,7 +202,7 @@ def test_without_the_extension_folding_tables_are_written_by_option_only(tmp_pat
         cwd=TOP,
         capture_output=True,
         text=True,
-        timeout=200,
+        timeout=DEADLINE,
         check=False,
     )
     assert done.returncode == 0, done.stderr

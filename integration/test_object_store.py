@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from integration.processes import DEADLINE
 from tests.stores import server
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -112,7 +113,7 @@ def test_nothing_shows_a_credential(options: dict[str, str], tmp_path: Path) -> 
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=240,
+        timeout=DEADLINE,
         check=False,
     )
     assert done.returncode == 0, done.stdout[-5000:]

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from integration import scenarios
+from integration import processes, scenarios, sessions
 from keyfold.session import session_confs, submit_arguments
 
 SHIPPED = """
@@ -56,7 +56,7 @@ def answer(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "spark.keyfold.modules": "shipped_functions",
         "spark.ui.enabled": "false",
         "spark.driver.host": "127.0.0.1",
-        "spark.executor.memory": "512m",
+        **sessions.BOTH_EXECUTORS,
         "spark.local.dir": str(folder / "scratch"),
         "spark.sql.shuffle.partitions": "4",
     }
@@ -72,7 +72,7 @@ def answer(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         env=scenarios.environment({"PYSPARK_PYTHON": sys.executable}),
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=processes.DEADLINE,
         check=False,
     )
     lines = [line for line in done.stdout.splitlines() if line.startswith(scenarios.ANSWER)]

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from integration.processes import DEADLINE
 from integration.scala_block import run_scala
 from integration.scenarios import TOP
 from keyfold.options.declared import FIELD_OPTIONS, OPTIONS
@@ -75,7 +76,7 @@ def run_shell(text: str, folder: Path) -> str:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=180,
+        timeout=DEADLINE,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -13,6 +13,7 @@ from pypaimon import CatalogFactory
 from pyspark.sql import SparkSession
 
 from integration import rest_server
+from integration.processes import DEADLINE
 from keyfold.errors import (
     ConflictError,
     NamespaceExistsError,
@@ -71,7 +72,7 @@ def test_every_acknowledged_commit_is_there_once(table: Options) -> None:
     for process in writers:
         process.start()
     try:
-        keys = [key for _ in writers for key in told.get(timeout=240)]
+        keys = [key for _ in writers for key in told.get(timeout=DEADLINE)]
     finally:
         for process in writers:
             process.join(10)

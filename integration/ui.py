@@ -18,6 +18,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from integration import scenarios, sessions
+from integration.processes import DEADLINE
 
 TABLE = "keyfold.it.t"
 TASKS = 8
@@ -60,7 +61,7 @@ def executions(spark: SparkSession) -> list[dict[str, Any]]:
     address = spark.sparkContext.uiWebUrl
     name = spark.sparkContext.applicationId
     url = f"{address}/api/v1/applications/{name}/sql?details=true&planDescription=false&length=1000"
-    for _ in range(100):
+    for _ in range(600):
         with urllib.request.urlopen(url) as answer:
             found: list[dict[str, Any]] = json.load(answer)
         if all(execution["status"] == "COMPLETED" for execution in found):
@@ -82,7 +83,7 @@ def run(folder: Path) -> dict[str, dict[str, str]]:
     """The figures, from a process of its own."""
     command = [sys.executable, "-m", "integration.ui", str(folder)]
     done = subprocess.run(
-        command, cwd=scenarios.TOP, capture_output=True, text=True, timeout=150, check=False
+        command, cwd=scenarios.TOP, capture_output=True, text=True, timeout=DEADLINE, check=False
     )
     assert done.returncode == 0, done.stderr
     answer: dict[str, dict[str, str]] = json.loads(done.stdout.splitlines()[-1])
