@@ -74,7 +74,7 @@ class Victim(threading.Thread):
 
     def run(self) -> None:
         """Wait for it."""
-        processes.wait_until(lambda: workers_on(self.cluster, HOSTS[1]))
+        processes.wait_until(lambda: workers_on(self.cluster, HOSTS[1]), processes.DEADLINE)
         self.pid = min(workers_on(self.cluster, HOSTS[1]))
         os.kill(self.pid, signal.SIGSTOP)
         self.strike(self.pid)

@@ -18,8 +18,6 @@ from tests.concurrency import roles
 CATALOG = "raced"
 TABLE = f"{CATALOG}.default.t"
 THREADS = 4
-ATTEMPTS = 20
-MANY = 15_000
 
 
 def writing(folder: Path, argument: str) -> dict[str, Any]:
@@ -27,13 +25,13 @@ def writing(folder: Path, argument: str) -> dict[str, Any]:
     spark = sessions.start(folder)
     table = scenarios.wide_table(spark, 10)
     spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('target-file-size' = '64 kb')")
-    for _ in range(ATTEMPTS):
+    for _ in range(scenarios.ATTEMPTS):
         caught = halted(spark, table, folder / "warehouse" / "s.db" / "wide")
         if caught is not None:
             scenarios.tell(caught)
             time.sleep(300)
             return caught
-    raise AssertionError(f"{ATTEMPTS} INSERTs were over before they could be stopped")
+    raise AssertionError(f"{scenarios.ATTEMPTS} INSERTs were over before they could be stopped")
 
 
 def halted(spark: SparkSession, table: str, place: Path) -> dict[str, Any] | None:
@@ -41,11 +39,11 @@ def halted(spark: SparkSession, table: str, place: Path) -> dict[str, Any] | Non
     of the driver and one that wrote are killed, as they would tidy up. None if it had committed by
     then: it is let go on.
     """
-    permanent, jvm = scenarios.only_permanent(spark, table), scenarios.jvm_of(spark)
-    rows = spark.sql(f"SELECT count(*) FROM {table}").first()[0]
+    rows, jvm = scenarios.rows_of(spark, table), scenarios.jvm_of(spark)
+    permanent = scenarios.only_permanent(spark, table)
     driver = permanent - processes.children(jvm)
     before = {name: count(place, name) for name in ("bucket-0/*", "bucket-1/*", "snapshot/s*")}
-    insert = f"INSERT INTO {table} SELECT id, {scenarios.WIDE} FROM range({MANY})"
+    insert = f"INSERT INTO {table} SELECT id, {scenarios.WIDE} FROM range({scenarios.MANY})"
     job = threading.Thread(target=lambda: spark.sql(insert), daemon=True)
     job.start()
     while job.is_alive() and any(

@@ -24,9 +24,9 @@ import numpy as np
 import pyarrow as pa
 import pyspark
 
+from integration.fetched import ROOT, fetched
 from keyfold.testing.conformance import compare
 
-ROOT = Path(__file__).resolve().parent.parent
 SOURCES = [Path(__file__).with_name(f"{name}.scala") for name in ("PaimonJava", "PaimonBench")]
 QUIET = Path(__file__).with_name("quiet.properties")
 BUILD = ROOT / "build" / "paimon"
@@ -115,10 +115,8 @@ def library() -> Path:
     """Paimon's jar, fetched where it is not there yet; gradle.properties names its version."""
     lines = (ROOT / "gradle.properties").read_text(encoding="utf-8").splitlines()
     version = next(line.partition("=")[2] for line in lines if line.startswith("paimonVersion="))
-    jar = BUILD / f"paimon-bundle-{version}.jar"
-    if not jar.exists():
-        subprocess.run(["gradle", "--quiet", "paimon"], cwd=ROOT, check=True)
-    return jar
+    name = f"paimon-bundle-{version}.jar"
+    return fetched("paimon", name) / name
 
 
 def compiled() -> Path:

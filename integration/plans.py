@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame, SparkSession
 
+from integration.processes import PATIENCE
+
 
 def plan_of(frame: DataFrame) -> str:
     """The physical plan as text."""
@@ -23,8 +25,14 @@ def scans(frame: DataFrame) -> list[str]:
     return [line.strip() for line in plan_of(frame).splitlines() if "BatchScan" in line]
 
 
+def settle(spark: SparkSession) -> None:
+    """Wait until Spark's own figures tell of all that has ended: events reach them behind a job."""
+    spark._jsc.sc().listenerBus().waitUntilEmpty(int(PATIENCE * 1000))
+
+
 def rows_of_tasks(spark: SparkSession, group: str) -> list[int]:
     """Rows that each task of a job group's last stage read from its exchange."""
+    settle(spark)
     tracker = spark.sparkContext.statusTracker()
     jobs = sorted(tracker.getJobIdsForGroup(group))
     stages = sorted(tracker.getJobInfo(jobs[-1]).stageIds)

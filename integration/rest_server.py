@@ -13,9 +13,9 @@ from pathlib import Path
 
 from py4j.java_gateway import GatewayParameters, JavaGateway
 
-from integration.paimon_java import QUIET, ROOT, SMALL, SPARK_JARS, library
+from integration.fetched import fetched
+from integration.paimon_java import QUIET, SMALL, SPARK_JARS, library
 
-BUILD = ROOT / "build" / "rest"
 TOKEN = "a-token-that-nobody-may-read"
 
 
@@ -61,6 +61,4 @@ def running(folder: Path, **config: str) -> Iterator[dict[str, str]]:
 
 def _jars() -> Path:
     """What the server needs besides Paimon itself, fetched where it is not there yet."""
-    if not list(BUILD.glob("paimon-core-*-tests.jar")):
-        subprocess.run(["gradle", "--quiet", "rest"], cwd=ROOT, check=True)
-    return BUILD
+    return fetched("rest", "paimon-core-*-tests.jar")

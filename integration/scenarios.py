@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -25,8 +26,18 @@ from integration import processes, sessions
 ANSWER = "answer: "
 TOP = Path(__file__).resolve().parents[1]
 WIDE = "repeat(md5(CAST(id AS STRING)), 300)"  # 9.6 KB
+ROWS, MANY, SPILLED = 10_000, 15_000, 40_000
 HUGE = "repeat(CAST(id AS STRING), 48000000)"
-SLEEP = "java_method('java.lang.Thread', 'sleep', IF(id % 10 = 0, 3L, 0L)) = 'null'"
+# A query says by one property of the JVM that it has met a row, and by another one is told how many
+# milliseconds to sleep at each row.
+MET, PAUSE = "keyfold.test.met", "keyfold.test.pause"
+SLOWLY = (
+    f"coalesce(java_method('java.lang.System', 'setProperty', '{MET}', 'yes'), '') <> 'no' "
+    "AND java_method('java.lang.Thread', 'sleep', "
+    f"CAST(java_method('java.lang.Long', 'getLong', '{PAUSE}', 0L) AS BIGINT)) = 'null'"
+)
+ATTEMPTS = 20
+WORKING = 0.05  # seconds of computing by which a process is no longer about to begin
 
 
 def command(name: str, folder: Path, argument: str = "") -> list[str]:
@@ -106,33 +117,69 @@ def wide_table(spark: SparkSession, rows: int) -> str:
 
 
 class Job(threading.Thread):
-    """A slow query in the background: what it answered, or the error's text."""
+    """A statement in the background: what it answered, or the error's text."""
 
-    def __init__(self, spark: SparkSession, table: str) -> None:
+    def __init__(self, spark: SparkSession, statement: str) -> None:
         super().__init__(daemon=True)
-        self.spark, self.table = spark, table
+        self.spark, self.statement = spark, statement
         self.answer: int | None = None
         self.error = ""
 
     def run(self) -> None:
-        """Sum something that needs every byte, slowly."""
-        query = f"SELECT sum(length(pad)) FROM {self.table} WHERE {SLEEP}"
+        """Run it."""
         try:
-            self.spark.sparkContext.setJobGroup("slow", "slow", interruptOnCancel=True)
-            self.answer = self.spark.sql(query).first()[0]
+            self.spark.sparkContext.setJobGroup("job", "job", interruptOnCancel=True)
+            found = self.spark.sql(self.statement).first()
+            self.answer = found[0] if found else None
         except Exception as error:  # whatever it is, the test reads it
             self.error = str(error)
 
 
-def start_job(spark: SparkSession, table: str) -> tuple[Job, set[int]]:
-    """A job whose readers are at work, and their processes."""
-    idle = children_of(spark)
-    time.sleep(0.1)
-    job = Job(spark, table)
+@contextlib.contextmanager
+def slow_query(spark: SparkSession, table: str) -> Iterator[Job]:
+    """A query that needs every byte of a table and has met rows; it stays at them until the block
+    ends, and is over then.
+    """
+    jvm: Any = spark._jvm
+    jvm.java.lang.System.clearProperty(MET)
+    jvm.java.lang.System.setProperty(PAUSE, "100")
+    job = Job(spark, f"SELECT sum(length(pad)) FROM {table} WHERE {SLOWLY}")
     job.start()
-    processes.wait_until(lambda: len(children_of(spark) - idle) > 0 or not job.is_alive())
-    time.sleep(0.7)
-    return job, children_of(spark) - idle
+    try:
+        told = jvm.java.lang.System.getProperty
+        assert processes.wait_until(lambda: told(MET) or not job.is_alive())
+        assert job.is_alive(), job.error
+        yield job
+    finally:
+        jvm.java.lang.System.clearProperty(PAUSE)
+        job.join(processes.DEADLINE)
+
+
+def halted_insert(spark: SparkSession, table: str) -> tuple[Job, set[int], int]:
+    """An INSERT of new rows, its writers, which have begun to compute and are stopped, and the rows
+    before it: it can't end until they go on or die. One that was over before that is followed by
+    another.
+    """
+    for _ in range(ATTEMPTS):
+        before = rows_of(spark, table)
+        permanent, rows = only_permanent(spark, table), f"range({before}, {before + MANY})"
+        job = Job(spark, f"INSERT INTO {table} SELECT id, {WIDE} FROM {rows}")
+        job.start()
+        writers: set[int] = set()
+        while job.is_alive() and not writers:
+            born = children_of(spark) - permanent
+            writers = {pid for pid in born if processes.cpu_seconds(pid) >= WORKING}
+            time.sleep(0.005)
+        for pid in writers:
+            processes.kill(pid, signal.SIGSTOP)
+        if job.is_alive():
+            return job, writers, before
+    raise AssertionError(f"{ATTEMPTS} INSERTs were over before they could be stopped")
+
+
+def rows_of(spark: SparkSession, table: str) -> int:
+    """How many rows a table has."""
+    return int(spark.sql(f"SELECT count(*) FROM {table}").first()[0])
 
 
 def only_permanent(spark: SparkSession, table: str) -> set[int]:
@@ -148,43 +195,30 @@ def only_permanent(spark: SparkSession, table: str) -> set[int]:
 def killed(spark: SparkSession, table: str) -> dict[str, Any]:
     """A reader's process is killed in the middle of a job, then another query runs."""
     permanent = only_permanent(spark, table)
-    job, working = start_job(spark, table)
-    victims = sorted(working - permanent)
-    processes.kill(victims[0])
-    job.join(processes.DEADLINE)
-    count = spark.sql(f"SELECT count(*) FROM {table}").first()[0]
+    with slow_query(spark, table) as job:
+        victims = sorted(children_of(spark) - permanent)
+        processes.kill(victims[0])
+    count = rows_of(spark, table)
     return {"victims": victims, "error": job.error, "answer": job.answer, "count": count}
 
 
 def write_without(spark: SparkSession, table: str, victim: str) -> dict[str, Any]:
-    """An INSERT whose writer, or the fork server, is killed in the middle; then another one."""
-    permanent = only_permanent(spark, table)
-    error = ""
-
-    def insert() -> None:
-        nonlocal error
-        try:
-            spark.sql(f"INSERT INTO {table} SELECT id, {WIDE} FROM range(40000)")
-        except Exception as e:  # whatever it is, the test reads it
-            error = str(e)
-
-    job = threading.Thread(target=insert, daemon=True)
-    job.start()
-    processes.wait_until(lambda: children_of(spark) - permanent)
-    time.sleep(0.3)
-    writers = children_of(spark) - permanent
-    server = processes.children(jvm_of(spark)) & permanent
+    """An INSERT whose writer, or the fork server, is killed in the middle; then a query."""
+    job, writers, before = halted_insert(spark, table)
+    server = processes.children(jvm_of(spark)) & children_of(spark)
     processes.kill(min(writers if victim == "writer" else server))
+    for pid in writers:
+        processes.kill(pid, signal.SIGCONT)
     job.join(processes.DEADLINE)
-    count = spark.sql(f"SELECT count(*) FROM {table}").first()[0]
-    return {"writers": len(writers), "error": error, "count": count}
+    more = rows_of(spark, table) - before
+    return {"writers": len(writers), "error": job.error, "more": more}
 
 
 def capped(spark: SparkSession, table: str) -> dict[str, Any]:
     """A row that is larger than what a worker may take, and a cap that is no number; then many rows
     in a worker of 150 MiB, which spills.
     """
-    errors = {}
+    errors, before = {}, rows_of(spark, table)
     for cap in ("96m", "much"):
         only_permanent(spark, table)
         spark.conf.set("spark.keyfold.worker.memory", cap)
@@ -193,31 +227,32 @@ def capped(spark: SparkSession, table: str) -> dict[str, Any]:
         except Exception as error:  # the test reads it
             errors[cap] = str(error)
     spark.conf.unset("spark.keyfold.worker.memory")
-    count = spark.sql(f"SELECT count(*) FROM {table}").first()[0]
+    more = rows_of(spark, table) - before
     only_permanent(spark, table)
     spark.conf.set("spark.keyfold.worker.memory", "150m")
-    spark.sql(f"INSERT INTO {table} SELECT id, {WIDE} FROM range(40000)")
-    spilled = spark.sql(f"SELECT count(pad) FROM {table}").first()[0]
+    spark.sql(f"INSERT INTO {table} SELECT -id - 1, {WIDE} FROM range({SPILLED})")
+    spilled = spark.sql(f"SELECT count(pad) FROM {table} WHERE id < 0").first()[0]
     spark.conf.unset("spark.keyfold.worker.memory")
-    return {"errors": errors, "count": count, "spilled": spilled}
+    return {"errors": errors, "more": more, "spilled": spilled}
 
 
 def cancelled(spark: SparkSession, table: str) -> dict[str, Any]:
     """A job is cancelled; its readers' processes must go."""
+    before = rows_of(spark, table)
     permanent = only_permanent(spark, table)
-    job, working = start_job(spark, table)
-    readers = working - permanent
-    spark.sparkContext.cancelJobGroup("slow")
-    job.join(processes.DEADLINE)
-    freed = processes.wait_until(lambda: not processes.alive(readers))
-    count = spark.sql(f"SELECT count(*) FROM {table}").first()[0]
-    return {"readers": len(readers), "error": job.error, "freed": freed, "count": count}
+    with slow_query(spark, table) as job:
+        readers = children_of(spark) - permanent
+        spark.sparkContext.cancelJobGroup("job")
+        job.join(processes.DEADLINE)
+        freed = processes.wait_until(lambda: not processes.alive(readers))
+    more = rows_of(spark, table) - before
+    return {"readers": len(readers), "error": job.error, "freed": freed, "more": more}
 
 
 def faults(folder: Path, master: str) -> dict[str, Any]:
     """Killed processes, a cancelled job, too little memory, and what a stopped session leaves."""
     spark = sessions.start(folder, master)
-    table = wide_table(spark, 20_000)
+    table = wide_table(spark, ROWS)
     answer = {"killed": killed(spark, table)}
     answer["writer"] = write_without(spark, table, "writer")
     if "," not in master:  # the rest is the same where Spark tries again

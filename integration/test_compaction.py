@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import Row, SparkSession
 
 from integration import stored
+from integration.plans import settle
 
 # Options of each engine; then the rows of the n-th INSERT: key, value, a text that may be NULL.
 ENGINES = {
@@ -176,6 +177,7 @@ def test_a_bucket_is_cut_into_tasks_and_the_job_says_what_it_is(
         context.setLocalProperty("spark.jobGroup.id", None)
         context.setLocalProperty("spark.job.description", None)
     assert (step.status, step.rows_before, step.rows_after) == ("committed", 600_000, 300_000)
+    settle(spark)
     (job,) = context.statusTracker().getJobIdsForGroup("compaction")
     (stage,) = context.statusTracker().getJobInfo(job).stageIds
     assert context.statusTracker().getStageInfo(stage).numTasks >= 2

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import threading
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from integration.plans import assert_ours
+from integration.processes import PATIENCE
 
 COMMITS = 25
 
@@ -22,31 +24,27 @@ def test_procedures_beside_a_writer(
         "('merge-engine' = 'aggregation', 'fields.n.aggregate-function' = 'sum', 'bucket' = '1', "
         "'write-only' = 'true')"
     )
-    done = threading.Event()
-    failures: list[BaseException] = []
-
-    def write() -> None:
-        try:
-            for _ in range(COMMITS):
-                spark.sql(f"INSERT INTO {name} SELECT id % 10, 1 FROM range(20)")
-        except BaseException as error:
-            failures.append(error)
-        finally:
-            done.set()
-
-    writer = threading.Thread(target=write)
-    writer.start()
     statuses: set[str] = set()
-    while not done.wait(0.1):
-        rows = spark.sql(f"CALL keyfold.sys.compact(table => '{name}', compact_strategy => 'full')")
-        statuses |= {row.status for row in rows.collect()}
-        spark.sql(f"CALL keyfold.sys.expire_snapshots(table => '{name}', retain_max => 8)")
-    writer.join()
-    assert not failures, failures
+
+    def write() -> int:
+        """At least so many commits, and on until one compaction was committed beside them."""
+        commits, end = 0, time.monotonic() + PATIENCE
+        while commits < COMMITS or ("committed" not in statuses and time.monotonic() < end):
+            spark.sql(f"INSERT INTO {name} SELECT id % 10, 1 FROM range(20)")
+            commits += 1
+        return commits
+
+    with ThreadPoolExecutor(1) as pool:
+        writer = pool.submit(write)
+        while not writer.done():
+            call = f"CALL keyfold.sys.compact(table => '{name}', compact_strategy => 'full')"
+            statuses |= {row.status for row in spark.sql(call).collect()}
+            spark.sql(f"CALL keyfold.sys.expire_snapshots(table => '{name}', retain_max => 8)")
+        commits = writer.result()
     assert "committed" in statuses
     assert statuses <= {"committed", "conflict", "skipped"}
     counted = assert_ours(spark.sql(f"SELECT k, n FROM {name} ORDER BY k")).collect()
-    assert [tuple(row) for row in counted] == [(k, 2 * COMMITS) for k in range(10)]
+    assert [tuple(row) for row in counted] == [(k, 2 * commits) for k in range(10)]
     spark.sql(f"CALL keyfold.sys.expire_snapshots(table => '{name}', retain_max => 1)").collect()
     folder = warehouse / "it.db" / name.rsplit(".", 1)[1]
     assert len(list((folder / "snapshot").glob("snapshot-*"))) == 1

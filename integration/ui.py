@@ -10,15 +10,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 import urllib.request
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
 
-from integration import scenarios, sessions
-from integration.processes import DEADLINE
+from integration import processes, scenarios, sessions
+from integration.plans import settle
 
 TABLE = "keyfold.it.t"
 TASKS = 8
@@ -58,16 +57,19 @@ def figures() -> dict[str, dict[str, str]]:
 
 def executions(spark: SparkSession) -> list[dict[str, Any]]:
     """What the API knows, oldest first, once all of it is complete."""
+    settle(spark)
     address = spark.sparkContext.uiWebUrl
     name = spark.sparkContext.applicationId
     url = f"{address}/api/v1/applications/{name}/sql?details=true&planDescription=false&length=1000"
-    for _ in range(600):
+    found: list[dict[str, Any]] = []
+
+    def complete() -> bool:
         with urllib.request.urlopen(url) as answer:
-            found: list[dict[str, Any]] = json.load(answer)
-        if all(execution["status"] == "COMPLETED" for execution in found):
-            return sorted(found, key=lambda execution: int(execution["id"]))
-        time.sleep(0.1)
-    raise AssertionError(found)
+            found[:] = json.load(answer)
+        return all(execution["status"] == "COMPLETED" for execution in found)
+
+    assert processes.wait_until(complete), found
+    return sorted(found, key=lambda execution: int(execution["id"]))
 
 
 def of_keyfold(execution: dict[str, Any]) -> dict[str, str]:
@@ -83,7 +85,12 @@ def run(folder: Path) -> dict[str, dict[str, str]]:
     """The figures, from a process of its own."""
     command = [sys.executable, "-m", "integration.ui", str(folder)]
     done = subprocess.run(
-        command, cwd=scenarios.TOP, capture_output=True, text=True, timeout=DEADLINE, check=False
+        command,
+        cwd=scenarios.TOP,
+        capture_output=True,
+        text=True,
+        timeout=processes.DEADLINE,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     answer: dict[str, dict[str, str]] = json.loads(done.stdout.splitlines()[-1])

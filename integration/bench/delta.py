@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,17 +15,14 @@ from integration.bench.data import Shape
 from integration.bench.measure import Result, times
 from integration.bench.spark import HEAP, Session, looked_up, scan
 from integration.bench.upserts import upserted
-from integration.paimon_java import ROOT
+from integration.fetched import fetched
 
 SYSTEM = "delta"
-BUILD = ROOT / "build" / "delta"
 
 
 def jars() -> list[Path]:
     """Delta's jars, fetched where they are not there yet."""
-    if not list(BUILD.glob("delta-spark_*.jar")):
-        subprocess.run(["gradle", "--quiet", "delta"], cwd=ROOT, check=True)
-    return sorted(BUILD.glob("*.jar"))
+    return sorted(fetched("delta", "delta-spark_*.jar").glob("*.jar"))
 
 
 @contextmanager
