@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from keyfold.storage.commits.conflicts import Compaction
 from keyfold.storage.filesystem.files import LocalFiles
 from keyfold.storage.table import Table
 from keyfold.testing.tables import layout, parse, render
+from keyfold.write.renumber import renumber
 from tests.compact import harness as compaction
 from tests.compact.histories import append, committed, rows, stored, written
 from tests.storage import tables
@@ -100,6 +102,22 @@ def test_a_late_writer_comes_after_a_delete_that_is_gone(tmp_path: Path) -> None
     found = late(tmp_path, KV, "+I 1 1", "+I 1 7", "-D 1 8")
     assert told(found) == "+I 1 1"
     assert (50, 50) not in numbers(found)
+
+
+def test_an_overwrite_is_late_where_it_replaces_nothing(tmp_path: Path) -> None:
+    """REPLACE WHERE puts rows beside those of partitions that its condition does not take."""
+    found = made(tmp_path, FIRST, "+I 1 7")
+    spec, messages = written(found, parse(FIRST, "+I 1 1 | +I 2 2"), 50)
+    append(found, parse(FIRST, "+I 1 8"), 201)
+    compaction.compact(found)
+    again = partial(renumber, spec)
+    commit.overwrite(tables.reload(found), spec, messages, lambda _: False, again)
+    assert told(found) == "+I 1 7 | +I 2 2"
+    spec, messages = written(found, parse(FIRST, "+I 1 3"), 60)
+    append(found, parse(FIRST, "+I 1 8"), 1 << 40)
+    compaction.compact(found)
+    commit.overwrite(tables.reload(found), spec, messages, "all")  # needs no later number
+    assert told(found) == "+I 1 3"
 
 
 def test_a_late_writer_is_renumbered_where_the_snapshots_are_expired(tmp_path: Path) -> None:

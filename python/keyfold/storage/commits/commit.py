@@ -40,6 +40,7 @@ from keyfold.storage.metadata.entries import (
     added,
     at_level,
     identifier,
+    partition_values,
     rewritten,
     stamped,
 )
@@ -62,11 +63,12 @@ class Change:
     job: str
     kind: str
     messages: Sequence[CommitMessage]
-    replaced: Replaced | None = None
+    replaced: Callable[[LiveFile], bool] | None = None
     rewrites: frozenset[tuple[Any, ...]] = frozenset()  # identifiers of files that must be live
     compaction: Compaction | None = None
-    planned: int | None = None  # the snapshot an append was planned on
+    planned: int | None = None  # the snapshot that rows were planned on
     buckets: int | None = None  # the count that all files have afterwards
+    partitions: Replaced | None = None  # those an overwrite replaces; to others it appends
 
 
 def append(
@@ -96,14 +98,20 @@ def overwrite(
     `all`; `dynamic` (those our files are in); dictionaries of some or all partition columns; or a
     function of the partition's values.
     """
-    replaced = replaced_by(table, messages, partitions)
-    return _commit(table, Change(spec.job, OVERWRITE, messages, replaced), renumber)
+    change = _overwriting(table, spec.job, messages, partitions)
+    return _commit(table, replace(change, planned=spec.snapshot), renumber)
 
 
 def truncate(table: Table, partitions: Partitions = "all") -> int | None:
     """Remove all files, or those of `partitions`; None if there were none."""
-    replaced = replaced_by(table, (), partitions)
-    return _commit(table, Change(str(uuid.uuid4()), OVERWRITE, (), replaced), None)
+    return _commit(table, _overwriting(table, str(uuid.uuid4()), (), partitions), None)
+
+
+def _overwriting(
+    table: Table, job: str, messages: Sequence[CommitMessage], partitions: Partitions
+) -> Change:
+    takes = replaced_by(table, messages, partitions)
+    return Change(job, OVERWRITE, messages, lambda f: takes(f.partition), partitions=takes)
 
 
 def rewrite(
@@ -222,9 +230,7 @@ def _in_order(
     """
     if table.options.snapshot_ordering or change.rewrites or change.compaction is not None:
         return change
-    passed = 0
-    if change.kind == APPEND:
-        passed = number_to_pass(table, change.planned, base, change.messages)
+    passed = number_to_pass(table, change.planned, base, _appended(change))
     seen = None if base is None else base.id  # what matters to another attempt comes after it
     if not passed and not is_tied(change.messages, kept):
         return replace(change, planned=seen)
@@ -237,6 +243,13 @@ def _in_order(
     messages = renumber(change.messages, highest + 1 + random.randrange(RANDOM_NUMBERS))
     assert not is_tied(messages, kept)
     return replace(change, messages=messages, planned=seen)
+
+
+def _appended(change: Change) -> Sequence[CommitMessage]:
+    """Those whose files come to others, not in their place."""
+    if change.partitions is None:
+        return change.messages
+    return [m for m in change.messages if not change.partitions(partition_values(m.partition))]
 
 
 def _records(

@@ -1,35 +1,33 @@
-"""Which files an overwrite takes away, by their partitions."""
+"""Which partitions an overwrite replaces."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from keyfold.errors import TableError
 from keyfold.journey import CommitMessage
-from keyfold.storage.metadata.entries import LiveFile, partition_values
+from keyfold.storage.metadata.entries import partition_values
 from keyfold.storage.table import Table
 
 Partition = tuple[Any, ...]
-Replaced = Callable[[LiveFile], bool]
+Replaced = Callable[[Partition], bool]
 Partitions = Literal["all", "dynamic"] | Sequence[Mapping[str, Any]] | Callable[[Partition], bool]
 
 
 def replaced_by(
     table: Table, messages: Sequence[CommitMessage], partitions: Partitions
 ) -> Replaced:
-    """Whether a file is taken away: `all` are; `dynamic`: those of partitions that the messages
-    have files in; of dictionaries, those that agree with one; or as a function says.
+    """Whether a partition's files are taken away: `all` are; `dynamic`: those of partitions that
+    the messages have files in; of dictionaries, those that agree with one; or as a function says.
     """
     if isinstance(partitions, str):
         if partitions == "all":
-            return lambda file: True
-        touched = {partition_values(message.partition) for message in messages}
-        return lambda file: file.partition in touched
+            return lambda partition: True
+        return {partition_values(message.partition) for message in messages}.__contains__
     if callable(partitions):
-        chosen = partitions
-        return lambda file: chosen(file.partition)
+        return partitions
     wanted = [_positions(table, values) for values in partitions]
-    return lambda file: any(
-        all(file.partition[i] == value for i, value in one.items()) for one in wanted
+    return lambda partition: any(
+        all(partition[i] == value for i, value in one.items()) for one in wanted
     )
 
 
