@@ -229,6 +229,30 @@ def test_a_condition_that_may_be_null_takes_no_partition(driver: Driver) -> None
     assert driver.insert(handle, batch(("a", 1, 2))) == 2
 
 
+@pytest.mark.parametrize("option", ["merge_mode", "target-columns"])
+def test_partial_rows_beside_what_an_overwrite_leaves_are_refused(
+    driver: Driver, option: str
+) -> None:
+    """Rows of partition b, which the condition does not take, would lose columns, or be summed."""
+    summing = {"merge-engine": "aggregation", "fields.value.aggregate-function": "sum"}
+    handle = driver.create("p", **summing)["handle"]
+    driver.insert(handle, batch(("a", 1, 1), ("b", 1, 10)))
+    options = {option: {"merge_mode": "overwrite", "target-columns": "p, id"}[option]}
+    asked = {"columns": ["p", "id", "value"], "ordinal": False, "options": options}
+    mode = {"mode": "overwrite", "filters": [equals("p", "a")]}
+    plan = driver.ask("plan_write", table=handle, **asked, **mode)["write"]
+    beside = [driver.write(plan, batch(("a", 2, 2), ("b", 1, 5)))]
+    error = driver.refuse("commit_write", write=plan, messages=beside)
+    assert error["kind"] == "NotSupportedError"
+    assert "partition p=b" in error["message"]
+    assert option in error["message"]
+    plan = driver.ask("plan_write", table=handle, **asked, **mode)["write"]
+    within = [driver.write(plan, batch(("a", 2, 2)))]
+    driver.ask("commit_write", write=plan, messages=within)
+    assert {row[:2] for row in driver.rows()} == {("a", 2), ("b", 1)}
+    assert ("b", 1, 10) in driver.rows()
+
+
 def test_truncate_empties(driver: Driver) -> None:
     handle = driver.create()["handle"]
     driver.insert(handle, batch(("a", 1, 1)))

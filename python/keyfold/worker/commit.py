@@ -19,7 +19,7 @@ from keyfold.storage.commits import commit
 from keyfold.storage.commits.outcomes import OUTCOMES, is_abandonable, snapshot_of
 from keyfold.storage.table import Table, open_handle, open_newest
 from keyfold.worker import code, maintenance
-from keyfold.worker.overwrite import Replaces, replaced_by
+from keyfold.worker.overwrite import Replaces, check_whole, replaced_by
 from keyfold.worker.replanned import replanned
 from keyfold.worker.wire import Frame
 from keyfold.write import writer
@@ -95,7 +95,10 @@ def commit_write(question: Frame) -> dict[str, Any]:
         if spec.mode == "append":
             published = commit.append(table, spec, messages, again)
         else:
-            published = commit.overwrite(table, spec, messages, replaced(table, spec), again)
+            takes = replaced(table, spec)
+            if callable(takes):
+                check_whole(spec, messages, takes)
+            published = commit.overwrite(table, spec, messages, takes, again)
     except BaseException:
         # abort_write will name the files of before, not these.
         if OUTCOMES.give_up(spec.job):

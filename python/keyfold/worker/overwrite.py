@@ -8,11 +8,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from keyfold.errors import NotSupportedError
-from keyfold.journey import Json
+from keyfold.journey import CommitMessage, Json, WriteSpec
 from keyfold.layout import TableLayout
 from keyfold.read.describe import describe
+from keyfold.read.metadata.text import partition_text
 from keyfold.read.predicates import Ranges, columns_of, conjuncts, decided
 from keyfold.read.prune import partition_ranges
+from keyfold.storage.metadata.entries import partition_values
+from keyfold.write.targets import DEFAULT
 
 Replaces = Callable[[tuple[Any, ...]], bool]
 
@@ -34,6 +37,23 @@ def replaced_by(layout: TableLayout, filters: Sequence[Json]) -> Replaces:
         return all(_holds(layout, predicate, ranges) for predicate in predicates)
 
     return replaces
+
+
+def check_whole(spec: WriteSpec, messages: Sequence[CommitMessage], replaces: Replaces) -> None:
+    """NotSupportedError where rows that name some columns, or overwrite, come to a partition that
+    is not replaced: an overwrite writes whole rows, which would fold with stored ones otherwise.
+    """
+    if spec.named is None and spec.merge_mode == DEFAULT:
+        return
+    for values in (partition_values(message.partition) for message in messages):
+        if not replaces(values):
+            where = partition_text(spec.layout, values) or "(all rows)"
+            option = "merge_mode" if spec.named is None else "target-columns"
+            raise NotSupportedError(
+                f"table {spec.layout.name}: the overwrite's condition does not take partition "
+                f"{where}, to which it brings rows, and {option} says what becomes of rows stored "
+                f"there: INSERT those rows, or leave {option} out"
+            )
 
 
 def _holds(layout: TableLayout, predicate: Json, ranges: Ranges) -> bool:
