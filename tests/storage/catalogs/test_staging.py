@@ -158,3 +158,44 @@ def test_without_renameat2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     catalog(tmp_path).commit_staged(stage(tmp_path, "replace"))
     assert catalog(tmp_path).load_table(HOME, "t").layout.key == ("a",)
     assert len(hidden(tmp_path)) == 1
+
+
+def test_what_somebody_else_hides_is_not_cleared(tmp_path: Path) -> None:
+    """A table at a path lies in a folder of the user's."""
+    old = Path(tables.table(tmp_path).layout.location)
+    foreign = [old.parent / name for name in (".staging-area", ".dropped-box", ".staging-")]
+    past = time.time() - folders.STALE_SECONDS - 60
+    for folder in foreign:
+        folder.mkdir()
+        os.utime(folder, (past, past))
+    tables.table(tmp_path, name="u")
+    assert all(folder.is_dir() for folder in foreign)
+
+
+def test_a_crash_between_two_renames_loses_no_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without `renameat2` the old table is out of its place for a moment."""
+    old = tables.table(tmp_path)
+    fill(old)
+    staged = stage(tmp_path, "replace")
+
+    def killed(self: Path, target: str) -> Path:
+        if str(self) == staged.location:
+            raise KeyboardInterrupt
+        return renamed(self, target)
+
+    with monkeypatch.context() as patched:
+        renamed = Path.rename
+        patched.setattr(folders, "_libc", object())
+        patched.setattr(Path, "rename", killed)
+        with pytest.raises(KeyboardInterrupt):
+            catalog(tmp_path).commit_staged(staged)
+    past = time.time() - folders.STALE_SECONDS - 60
+    for folder in hidden(tmp_path):
+        for path, _, _ in os.walk(folder):
+            os.utime(path, (past, past))
+    tables.table(tmp_path, name="u")
+    (aside,) = hidden(tmp_path)
+    Path(aside).rename(old.layout.location)
+    assert len(tables.reload(old).live_files()) == 1

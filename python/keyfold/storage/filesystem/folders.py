@@ -9,6 +9,7 @@ import contextlib
 import ctypes
 import errno
 import os
+import re
 import time
 import uuid
 from pathlib import Path
@@ -17,6 +18,10 @@ from keyfold.layout import STAGING
 from keyfold.storage.filesystem.files import Files, remove_tree
 
 DROPPED = ".dropped-"
+_EXCHANGED = ".exchanged-"  # all there is of a table for a moment: never stale
+_STALE = re.compile(
+    rf"(?:{re.escape(STAGING)}|{re.escape(DROPPED)})[0-9a-f]{{8}}(?:-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}"
+)
 STALE_SECONDS = 24 * 3600
 TICK = 0.02  # seconds; kernels date files by a clock that goes on each 1 to 10 ms
 
@@ -70,7 +75,7 @@ def exchange(source: str, target: str) -> None:
     except OSError as error:
         if error.errno not in _LACKING:
             raise
-        aside = hidden(str(Path(target).parent), DROPPED)
+        aside = hidden(str(Path(target).parent), _EXCHANGED)
         Path(target).rename(aside)
         Path(source).rename(target)
         Path(aside).rename(source)
@@ -120,9 +125,11 @@ def clear_stale(folder: str) -> None:
 
 
 def stale(folder: str) -> list[str]:
-    """Staging and dropped folders that nothing has written to for a day."""
+    """Staging and dropped folders that nothing has written to for a day; what somebody else calls
+    alike stays: beside a table at a path lies the user's own.
+    """
     oldest = time.time() - STALE_SECONDS
-    ours = [c for c in Path(folder).glob(".*") if c.name.startswith((STAGING, DROPPED))]
+    ours = [c for c in Path(folder).glob(".*") if _STALE.fullmatch(c.name)]
     return [str(child) for child in ours if child.is_dir() and _newest(child) < oldest]
 
 
