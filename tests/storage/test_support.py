@@ -1,9 +1,11 @@
 """Tables of other engines: what we can't honour is refused by option name."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import fastavro
 import pytest
 
 from keyfold.errors import NotSupportedError
@@ -12,6 +14,7 @@ from keyfold.storage.commits import commit
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.support import check_files, check_readable, check_writable
 from tests.storage import tables
+from tests.storage.tables import new_table
 
 
 def changed(folder: Path, **options: str) -> TableLayout:
@@ -93,5 +96,28 @@ def test_files_decide(tmp_path: Path, part: str, value: str, message: str) -> No
     record: dict[str, Any] = {**file.record, "_FILE": {**file.file, part: value}}
     odd = LiveFile(record, file.partition, file.shapes)
     with pytest.raises(NotSupportedError, match=message):
-        check_files(found.layout, found.snapshots.latest(), [odd])
+        check_files(found.layout, [odd])
     tables.reload(found).check_readable()
+
+
+@pytest.mark.parametrize(("kind", "option"), [("DELETION_VECTORS", None), ("HASH", "false")])
+def test_indexes_say_whether_rows_are_deleted_by_bitmaps(
+    tmp_path: Path, kind: str, option: str | None
+) -> None:
+    """An option that was on may be off, or gone, and the bitmaps be there."""
+    options = {} if option is None else {"deletion_vectors__enabled": option}
+    found = tables.table(tmp_path, new_table(**options))
+    commit.append(found, tables.spec(found), [tables.message(found)])
+    fields = [{"name": "_INDEX_TYPE", "type": "string"}]
+    schema: Any = {"type": "record", "name": "entry", "fields": fields}
+    with Path(found.manifests.path("index-manifest-1")).open("wb") as file:
+        fastavro.writer(file, schema, [{"_INDEX_TYPE": "HASH"}, {"_INDEX_TYPE": kind}])
+    path = Path(found.snapshots.path(1))
+    stored = json.loads(path.read_text())
+    path.write_text(json.dumps({**stored, "indexManifest": "index-manifest-1"}))
+    read = tables.reload(found).check_readable
+    if kind == "HASH":
+        read()
+    else:
+        with pytest.raises(NotSupportedError, match="holds deletion vectors"):
+            read()

@@ -125,12 +125,18 @@ def _refused(
     )
 
 
-def check_files(layout: TableLayout, snapshot: Any, live: Iterable[LiveFile]) -> None:
-    """The same for what only snapshots and files show: bitmaps of deleted rows, formats, places."""
-    if snapshot.index_manifest is not None and "deletion-vectors.enabled" in layout.options:
+def check_indexes(layout: TableLayout, entries: Iterable[Mapping[str, Any]]) -> None:
+    """The same for the entries of an index manifest: rows that bitmaps delete would be there again,
+    whether the table's option still says so or not.
+    """
+    if any(entry.get("_INDEX_TYPE") == "DELETION_VECTORS" for entry in entries):
         raise NotSupportedError(
             f"table {layout.name} holds deletion vectors: it can't be read here"
         )
+
+
+def check_files(layout: TableLayout, live: Iterable[LiveFile]) -> None:
+    """The same for what only files show: formats, places."""
     is_ordered = parse(layout).snapshot_ordering
     for file in live:
         if not file.name.endswith((FILE_SUFFIX, MARKED_SUFFIX)):

@@ -28,7 +28,7 @@ from keyfold.storage.metadata.snapshots import Snapshots
 from keyfold.storage.rest_client import is_rest
 from keyfold.storage.rest_client import publisher as rest_publisher
 from keyfold.storage.schema.schemas import Schemas, StoredSchema
-from keyfold.storage.support import check_files, check_readable, check_writable
+from keyfold.storage.support import check_files, check_indexes, check_readable, check_writable
 
 _KEPT = 256
 _LIVE_KEPT = 8
@@ -148,8 +148,13 @@ class Table:
         self._check_files()
 
     def _check_files(self) -> None:
-        if self.snapshot_id is not None:
-            check_files(self.layout, self.snapshots.read(self.snapshot_id), self.live_files())
+        if self.snapshot_id is None:
+            return
+        snapshot = self.snapshots.read(self.snapshot_id)
+        if snapshot.index_manifest is not None:
+            with self.reading(snapshot):
+                check_indexes(self.layout, self.manifests.records(snapshot.index_manifest))
+        check_files(self.layout, self.live_files())
 
     def check_unchanged(self) -> None:
         """ConflictError if the table was dropped, replaced or renamed since it was loaded."""
