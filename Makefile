@@ -38,7 +38,7 @@ jar: $(JAR)  ## compile the Scala shim; a compiler warning is an error
 wheel: setup  ## the wheel, with the jar in it, in dist/
 	$(BIN)/pip wheel --no-deps --no-build-isolation --wheel-dir dist .
 
-bench: setup  ## keyfold beside Spark, Delta, Paimon: docs/benchmarks.md; half an hour
+bench: setup  ## keyfold beside Spark, Delta, Paimon: docs/benchmarks.md; 20 minutes
 	$(BIN)/python -m integration.bench
 
 bench-smoke: setup  ## the same suite on tiny tables: answers are compared, times decide nothing

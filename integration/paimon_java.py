@@ -2,7 +2,7 @@
 
 PaimonJava.scala and PaimonBench.scala beside this file are what it runs, compiled by the compiler
 in pyspark's jars; the library comes through `gradle paimon`. None of keyfold's code runs in that
-process.
+process. PaimonSource.scala is compiled with them and runs in a Spark of the bench's.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ import pyspark
 from integration.fetched import ROOT, fetched
 from keyfold.testing.conformance import compare
 
-SOURCES = [Path(__file__).with_name(f"{name}.scala") for name in ("PaimonJava", "PaimonBench")]
+NAMES = ("PaimonJava", "PaimonBench", "PaimonSource")
+SOURCES = [Path(__file__).with_name(f"{name}.scala") for name in NAMES]
 QUIET = Path(__file__).with_name("quiet.properties")
 BUILD = ROOT / "build" / "paimon"
 SPARK_JARS = Path(pyspark.__file__).parent / "jars"

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from integration.bench import figures
+from integration.bench.cases import ENGINES
 from integration.bench.session import SYSTEMS
 from integration.scenarios import TOP
 
@@ -32,6 +33,9 @@ def test_smoke(tmp_path: Path) -> None:
         case: {r.system for r in of} for case, of in figures.compared(found.results.values())
     }
     assert len([case for case in compared if case.startswith("merge/")]) >= 15
+    every = {"keyfold", "reader", "paimon", "paimon-spark"}
+    assert len([case for case in compared if every <= compared[case]]) == len(ENGINES)
+    assert all({"reader", "paimon"} <= compared[c] for c in compared if c.startswith("merge/"))
     for case in ("upsert/100 %", "lookup/point", "day"):
         assert {"keyfold", "paimon", "delta"} <= compared[case]
     page = (docs / "benchmarks.md").read_text(encoding="utf-8")

@@ -1,6 +1,6 @@
 """keyfold beside plain Spark, Delta Lake, Paimon's Java library and pypaimon: docs/benchmarks.md.
 
-python -m integration.bench            the whole suite: 25 minutes of two cores
+python -m integration.bench            the whole suite: 20 minutes of two cores
 python -m integration.bench --smoke    every case once on tiny tables, answers compared
 
 Each system runs in a process of its own, one after the other, on the same generated data. With

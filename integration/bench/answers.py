@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
 
 from integration.bench.data import Shape
+
+if TYPE_CHECKING:  # a process that only reads keyfold's files does without it
+    from pyspark.sql import DataFrame
 
 TEXTS, PRODUCTS = 1 << 24, 65521  # PaimonBench.scala has the same
 

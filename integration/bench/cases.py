@@ -90,6 +90,13 @@ class Settings:
         return list(dict.fromkeys(s for sweep in self.sweeps.values() for s in sweep.values()))
 
     @property
+    def merged(self) -> list[tuple[Shape, str]]:
+        """All tables that are merged as they are read, and the engine of each."""
+        wanted = [(self.main, engine) for engine in ENGINES]
+        wanted += [(shape, "deduplicate") for shape in (self.few, *self.swept)]
+        return list(dict.fromkeys(wanted))
+
+    @property
     def upserts(self) -> list[tuple[Shape, list[tuple[str, int, int]]]]:
         """Inputs of upserts and of the day, into which table: name, number, rows."""
         few = [
@@ -141,21 +148,21 @@ def upsert(fraction: str) -> str:
 
 
 def full(folder: Path) -> Settings:
-    """About 25 minutes of two cores."""
+    """About 20 minutes of two cores."""
     return Settings(
         folder,
         rows=4_000_000,
-        sweep=3_200_000,
+        sweep=1_600_000,
         small=50_000,
         day=2_000_000,
         minute=2_000,
-        commits={"keyfold": 500, "delta": 20, "paimon": 250},
+        commits={"keyfold": 500, "delta": 10, "paimon": 100},
         runs=(1, 2, 4, 8, 16, 32, 64),
         widths=(2, 7, 20, 50, 200),
         fractions=tuple(FRACTIONS),
         spread=(1, 2, 4, 8, 16),
         repeat=5,
-        budget=20.0,
+        budget=3.0,
         lookups=20,
         check=False,
         buckets=2,

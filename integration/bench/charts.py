@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,17 @@ COLORS = {
     "window": "#c9c9c9",
     "delta": "#2f6fb0",
     "paimon": "#d08a1d",
+    "paimon-spark": "#a3670c",
+    "reader": "#63b598",
 }
+READERS = {
+    "keyfold": "keyfold in Spark",
+    "paimon-spark": "Paimon Java in Spark",
+    "plain": "Spark's scan of all rows",
+    "reader": "keyfold's reader, no Spark",
+    "paimon": "Paimon's Java reader, no Spark",
+}
+ALONE = ("reader", "paimon")
 WIDE = (8.0, 3.6)
 
 
@@ -41,13 +51,18 @@ def draw(figures: Figures, settings: Settings, docs: Path) -> dict[str, str]:
     return files
 
 
-def bars(ax: Any, labels: Sequence[str], columns: dict[str, list[float | None]]) -> None:
+def bars(
+    ax: Any,
+    labels: Sequence[str],
+    columns: dict[str, list[float | None]],
+    names: Mapping[str, str] = NAMES,
+) -> None:
     """Groups of bars, one color a system."""
     width = 0.8 / max(len(columns), 1)
     for number, (system, values) in enumerate(columns.items()):
         places = [place - 0.4 + width * (number + 0.5) for place in range(len(labels))]
         heights = [value or 0.0 for value in values]
-        ax.bar(places, heights, width * 0.92, label=NAMES[system], color=COLORS[system])
+        ax.bar(places, heights, width * 0.92, label=names[system], color=COLORS[system])
     ax.set_xticks(range(len(labels)), labels)
     ax.legend(frameon=False)
 
@@ -77,7 +92,7 @@ def upserts(figures: Figures, settings: Settings) -> Any:
 def merges(figures: Figures, settings: Settings) -> Any:
     """Million rows a second by engine."""
     name = settings.main.name
-    columns: dict[str, list[float | None]] = {s: [] for s in ("keyfold", "plain", "paimon")}
+    columns: dict[str, list[float | None]] = {system: [] for system in READERS}
     for engine in ENGINES:
         for system, values in columns.items():
             case = f"scan/{name}" if system == "plain" else f"merge/{engine}/{name}"
@@ -86,7 +101,7 @@ def merges(figures: Figures, settings: Settings) -> Any:
     if not any(columns["keyfold"]):
         return None
     figure, ax = plain("Merge-on-read of 4 overlapping runs", "million rows a second")
-    bars(ax, list(ENGINES), columns)
+    bars(ax, list(ENGINES), columns, READERS)
     return figure
 
 
@@ -101,10 +116,10 @@ def sweep(figures: Figures, settings: Settings, name: str) -> Any:
         case = scan if system == "plain" else f"merge/deduplicate/{shape.name}"
         return (figures.rate(case, system) or float("nan")) / 1e6
 
-    for system in ("keyfold", "plain", "paimon"):
+    for system, words in READERS.items():
         rates = [rate(system, shape) for shape in shapes.values()]
-        label = NAMES[system] + (", scan" if system == "plain" else "")
-        ax.plot(range(len(shapes)), rates, marker="o", label=label, color=COLORS[system])
+        style = "--" if system in ALONE else "-"
+        ax.plot(range(len(shapes)), rates, style, marker="o", label=words, color=COLORS[system])
     ax.set_xticks(range(len(shapes)), list(shapes))
     ax.set_xlabel(name)
     ax.set_ylim(bottom=0)

@@ -14,8 +14,10 @@ NAMES = {
     "keyfold": "keyfold",
     "plain": "plain Spark",
     "window": "Spark, window function",
+    "reader": "keyfold, reader alone",
     "delta": "Delta Lake",
     "paimon": "Paimon Java",
+    "paimon-spark": "Paimon Java in Spark",
     "pypaimon": "pypaimon",
 }
 
@@ -43,10 +45,12 @@ class Figures:
         found = self.get(case, system)
         return found.rows / found.median if found else None
 
-    def ratio(self, case: str, other: str, theirs: str = "") -> float | None:
-        """How many times as fast keyfold is as another system, whose case may have its own name."""
-        ours, peer = self.seconds(case, "keyfold"), self.seconds(theirs or case, other)
-        return peer / ours if ours and peer else None
+    def ratio(self, case: str, other: str, theirs: str = "", ours: str = "keyfold") -> float | None:
+        """How many times as fast as another system keyfold is, or its reader `ours`; the other's
+        case may have its own name.
+        """
+        own, peer = self.seconds(case, ours), self.seconds(theirs or case, other)
+        return peer / own if own and peer else None
 
     def cases(self, prefix: str) -> list[str]:
         """Names of cases, in the order they came."""

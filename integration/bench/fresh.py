@@ -34,7 +34,7 @@ def measured(settings: Settings, system: str, source: str) -> Result:
         assert done.returncode == 0, done.stderr
         return float(done.stdout.split()[-1]) - start
 
-    turns = min(settings.repeat, 3) if settings.repeat > 1 else 0
+    turns = min(settings.repeat, 2) if settings.repeat > 1 else 0
     return Result("first", system, Times(once(), tuple(once() for _ in range(turns))))
 
 

@@ -9,6 +9,11 @@ from integration.bench.cases import ENGINES, Settings
 from integration.bench.figures import Figures
 
 WORKER_MB = 512
+PAIRS = (
+    ("keyfold in Spark to Paimon's Java reader in Spark", "keyfold", "paimon-spark"),
+    ("keyfold's reader to Paimon's, no Spark in either", "reader", "paimon"),
+    ("keyfold in Spark to Paimon's reader without Spark (unlike)", "keyfold", "paimon"),
+)
 
 
 @dataclass(frozen=True)
@@ -50,8 +55,9 @@ def merging(figures: Figures, settings: Settings) -> Iterator[Goal]:
         case = f"merge/{engine}/{main}"
         scan = figures.ratio(case, "plain", f"scan/{main}")
         yield Goal(f"merge-on-read, 4 runs, `{engine}`, to Spark's scan", 1.2, "x", scan)
-        java = figures.ratio(case, "paimon")
-        yield Goal(f"the same to Paimon's Java reader as two tasks, `{engine}`", 2.0, "x", java)
+        for words, ours, theirs in PAIRS:
+            ratio = figures.ratio(case, theirs, ours=ours)
+            yield Goal(f"the same, `{engine}`: {words}", 2.0, "x", ratio)
     shapes = settings.sweeps["runs"]
     rates = {
         runs: figures.rate(f"merge/deduplicate/{shapes[runs].name}", "keyfold")

@@ -87,9 +87,7 @@ def write(session: Session) -> Iterator[Result]:
 def merges(session: Session) -> Iterator[Result]:
     """Merge-on-read: the main workload under each engine, then what varies."""
     settings = session.settings
-    wanted = [(settings.main, engine) for engine in ENGINES]
-    wanted += [(shape, "deduplicate") for shape in (settings.few, *settings.swept)]
-    for shape, engine in dict.fromkeys(wanted):
+    for shape, engine in settings.merged:
         table = filled(session, shape, engine)
         assert_ours(session.spark.table(table))
         yield session.scanned(

@@ -12,7 +12,7 @@ from typing import Any
 
 from integration import paimon_java
 from integration.bench import day, keyfold
-from integration.bench.cases import ENGINES, Settings, upsert
+from integration.bench.cases import Settings, upsert
 from integration.bench.measure import Pace, Peaks, Result, Times, evict, seconds, times, warm
 from integration.paimon_java import Paimon
 
@@ -21,8 +21,6 @@ TASKS = 2
 FLAGS = ("-Xmx4g",)
 WRITE_ONLY = {"write-only": "true"}
 COMPACTING = {"write-only": "false"}
-# first-row hides level 0 from batch jobs, not from compactions
-ALL_LEVELS = {"batch-scan-mode": "compact"}
 
 
 @dataclass(frozen=True)
@@ -73,6 +71,12 @@ def start(settings: Settings) -> Iterator[Session]:
         yield Session(paimon, settings)
 
 
+def options_of(engine: str) -> dict[str, str]:
+    """What a read of all rows of such a table is asked with."""
+    # first-row hides level 0 from batch jobs, not from compactions
+    return {"batch-scan-mode": "compact"} if engine == "first-row" else {}
+
+
 def records(session: Session, folder: str, name: str) -> str:
     """A file of rows to write."""
     return str(session.settings.input / folder / f"{name}.records")
@@ -80,12 +84,9 @@ def records(session: Session, folder: str, name: str) -> str:
 
 def merges(session: Session) -> Iterator[Result]:
     """The tables that keyfold's session left."""
-    settings = session.settings
-    wanted = [(settings.main, engine) for engine in ENGINES]
-    wanted += [(shape, "deduplicate") for shape in (settings.few, *settings.swept)]
-    for shape, engine in dict.fromkeys(wanted):
-        options = ALL_LEVELS if engine == "first-row" else {}
+    for shape, engine in session.settings.merged:
         table = keyfold.merged_table(shape, engine)
+        options = options_of(engine)
         yield session.scanned(f"merge/{engine}/{shape.name}", table, shape.total, options)
 
 

@@ -19,6 +19,15 @@ from integration.bench.spark import HEAP
 from integration.paimon_java import ROOT
 
 PAGE = "benchmarks.md"
+Read = tuple[str, str, str]  # label, case, shape
+READS = """\
+Rows are those of all runs. In Spark, keyfold and Paimon's Java library are each the source of one
+query, `max` of every column, which Spark computes from their rows. keyfold's reader sends Arrow
+batches from its worker processes; Paimon's gives rows in Spark's own JVM, through a small source of
+ours, not its connector (a split is a task; a row stays Paimon's until Spark asks for a cell).
+Without Spark, both readers get the same buckets, one a task, and touch every cell: keyfold's in two
+processes with Arrow's `max`, Paimon's in two threads with `max` in a Scala loop. The last column
+compares what is not alike: keyfold with Spark's work in it, Paimon without."""
 HEADS = {
     "overlap": "keys that runs share",
     "key": "key columns",
@@ -68,8 +77,8 @@ def about(settings: Settings, command: Sequence[str], took: float) -> str:
   library {jars["paimon"]}, pypaimon {version("pypaimon")}, Python {platform.python_version()},
   Java 17.
 - Each system runs in a process of its own, one after the other, on the same generated data: Spark
-  as `local[2]` with a heap of {HEAP}, Paimon's library with the same heap and two threads. It
-  reads, compacts and looks up in the very directories that keyfold wrote.
+  as `local[2]` with a heap of {HEAP}, Paimon's library with the same heap and two threads, or in
+  such a Spark. It reads, compacts and looks up in the very directories that keyfold wrote.
 - Rows are `id BIGINT, seq BIGINT, a BIGINT, b BIGINT, c DOUBLE, d STRING(10), e INT` where nothing
   else is said, with keys drawn at random, in {settings.buckets} buckets. Reads touch every cell.
 - A figure is the median of {settings.repeat} warm turns, then the least and the greatest in
@@ -165,31 +174,49 @@ def upserts(figures: Figures, settings: Settings, pictures: dict[str, str]) -> s
     )
 
 
-def line(figures: Figures, settings: Settings, label: str, case: str, shape: str) -> list[str]:
-    """One table read by all systems that do."""
+def reads(figures: Figures, settings: Settings, head: str, tables: Sequence[Read]) -> str:
+    """Tables read by all systems that do: those in Spark first, then the readers alone."""
+    lines = [table([head, *IN_SPARK], [in_spark(figures, settings, *read) for read in tables])]
+    lines += [table([head, *ALONE], [alone(figures, settings, *read) for read in tables])]
+    return "\n".join(lines)
+
+
+def in_spark(figures: Figures, settings: Settings, label: str, case: str, shape: str) -> list[str]:
+    """A table read through Spark."""
     scan = f"scan/{shape}"
     return [
         label,
         cell(figures.get(case, "keyfold"), settings.repeat),
         cell(figures.get(scan, "plain"), settings.repeat),
-        cell(figures.get(case, "paimon"), settings.repeat),
+        cell(figures.get(case, "paimon-spark"), settings.repeat),
         millions(figures.rate(case, "keyfold")),
         times(figures.ratio(case, "plain", scan)),
+        times(figures.ratio(case, "paimon-spark")),
+    ]
+
+
+def alone(figures: Figures, settings: Settings, label: str, case: str, _: str) -> list[str]:
+    """The same table read by the readers without Spark."""
+    return [
+        label,
+        cell(figures.get(case, "reader"), settings.repeat),
+        cell(figures.get(case, "paimon"), settings.repeat),
+        millions(figures.rate(case, "reader")),
+        times(figures.ratio(case, "paimon", ours="reader")),
         times(figures.ratio(case, "paimon")),
     ]
 
 
-LINE = ["keyfold, s", "scan of all rows by Spark, s", "Paimon Java, s", "keyfold, M rows/s"]
-LINE += ["x scan", "x Paimon"]
+IN_SPARK = ["keyfold in Spark, s", "scan of all rows by Spark, s", "Paimon Java in Spark, s"]
+IN_SPARK += ["keyfold, M rows/s", "x scan", "x Paimon, both in Spark"]
+ALONE = ["keyfold's reader, s", "Paimon's Java reader, s", "keyfold's, M rows/s"]
+ALONE += ["x Paimon, no Spark in either", "keyfold in Spark, x Paimon without (unlike)"]
 
 
 def merges(figures: Figures, settings: Settings, pictures: dict[str, str]) -> str:
     """The main workload."""
     main, few = settings.main, settings.few
-    rows = [
-        line(figures, settings, f"`{engine}`", f"merge/{engine}/{main.name}", main.name)
-        for engine in ENGINES
-    ]
+    tables = [(f"`{engine}`", f"merge/{engine}/{main.name}", main.name) for engine in ENGINES]
     by_hand = f"merge/deduplicate/{main.name}"
     window = figures.get(by_hand, "window")
     small = f"merge/deduplicate/{few.name}"
@@ -202,8 +229,8 @@ def merges(figures: Figures, settings: Settings, pictures: dict[str, str]) -> st
     return (
         f"## Merge-on-read: 4 runs of {main.rows:,} rows, every other key in each\n\n"
         + picture(pictures, "merges", "Rows a second of merge-on-read by engine")
-        + table(["merge engine", *LINE], rows)
-        + "\nRows are those of all runs. Other ways to the same answer as `deduplicate` gives:\n\n"
+        + reads(figures, settings, "merge engine", tables)
+        + f"\n{READS}\n\nOther ways to the same answer as `deduplicate` gives:\n\n"
         + table(["", "rows", "s", "keyfold is faster, x"], others)
     )
 
@@ -211,9 +238,8 @@ def merges(figures: Figures, settings: Settings, pictures: dict[str, str]) -> st
 def sweep(figures: Figures, settings: Settings, name: str, pictures: dict[str, str]) -> str:
     """One thing varied."""
     shapes = settings.sweeps[name]
-    rows = [
-        line(figures, settings, label, f"merge/deduplicate/{shape.name}", shape.name)
-        for label, shape in shapes.items()
+    tables = [
+        (label, f"merge/deduplicate/{shape.name}", shape.name) for label, shape in shapes.items()
     ]
     most = max(shape.total for shape in shapes.values())
     titles = {
@@ -225,7 +251,7 @@ def sweep(figures: Figures, settings: Settings, name: str, pictures: dict[str, s
     return (
         f"## {titles[name]}\n\n"
         + picture(pictures, name, titles[name])
-        + table([HEADS[name], *LINE], rows)
+        + reads(figures, settings, HEADS[name], tables)
     )
 
 

@@ -17,11 +17,21 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TextIO
 
-from integration.bench import cases, delta, keyfold, paimon, plain, python_paimon
+from integration.bench import (
+    cases,
+    delta,
+    keyfold,
+    paimon,
+    paimon_spark,
+    plain,
+    python_paimon,
+    readers,
+)
 from integration.bench.measure import Result
 
 SYSTEMS: dict[str, ModuleType] = {
-    module.SYSTEM: module for module in (plain, keyfold, paimon, delta, python_paimon)
+    module.SYSTEM: module
+    for module in (plain, keyfold, readers, paimon, paimon_spark, delta, python_paimon)
 }
 
 
