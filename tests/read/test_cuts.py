@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from keyfold.journey import ScanSpec, Split
+from keyfold.merge.plan import plan
 from keyfold.read import reader
 from keyfold.read.cuts import group_ranges
 from keyfold.read.footers import Footer
@@ -55,7 +56,8 @@ def decoded_for_nothing(scan: ScanSpec, splits: list[Split]) -> int:
     """Row groups that a split would decode without a row of it in them."""
     found = 0
     for split in splits:
-        source, within = reader._Source(scan, split), KeyRange.of(split, scan.layout)
+        merge, within = plan(scan.layout, scan.columns), KeyRange.of(split, scan.layout)
+        source = reader._Source(scan, split, merge)
         assert within is not None
         for file in split.files:
             opened = pq.ParquetFile(f"{split.path}/{file.name}")
