@@ -173,3 +173,16 @@ def test_one_bucket_is_read_by_all_cores(
     assert spark.sql(f"SELECT count(*) FROM {name}").first()[0] == 200_000
     assert spark.sql(f"SELECT count(DISTINCT id) FROM {name} WHERE v >= 0").first()[0] == 200_000
     assert spark.sql(f"SELECT * FROM {name} WHERE id = 5").rdd.getNumPartitions() == 1
+
+
+def test_text_of_no_characters_is_not_taken_for_another(
+    spark: SparkSession, fresh_name: Callable[[], str]
+) -> None:
+    """Bytes that are no UTF-8 would become U+FFFD on their way, which is a key of this table."""
+    name, condition = fresh_name(), "k = CAST(X'FF' AS STRING)"
+    spark.sql(f"CREATE TABLE {name} (k STRING, PRIMARY KEY (k) NOT ENFORCED)")
+    spark.sql(f"INSERT INTO {name} VALUES ('\ufffd')")
+    assert spark.sql(f"SELECT * FROM {name} WHERE {condition}").collect() == []
+    with pytest.raises(Exception, match="rows can't be deleted by"):
+        spark.sql(f"DELETE FROM {name} WHERE {condition}")
+    assert spark.table(name).count() == 1

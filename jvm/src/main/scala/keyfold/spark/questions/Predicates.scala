@@ -41,7 +41,7 @@ object Predicates {
 
   private def value(constant: Any): Option[Any] = constant match {
     case null => Some(null)
-    case text: UTF8String => Some(text.toString)
+    case text: UTF8String if text.isValid => Some(text.toString) // else other text would come of it
     case flag: Boolean => Some(flag)
     case number: Byte => Some(number.toInt)
     case number: Short => Some(number.toInt)
