@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from pyspark import StatusTracker
 from pyspark.sql import SparkSession
 
 from integration import processes, scenarios
@@ -101,6 +102,50 @@ def test_a_cancelled_call_says_so_and_leaves_the_table(
     assert "cancel" in told[0].lower()
     assert levels(warehouse, name) == {0: 4}
     assert spark.sql(f"SELECT count(*) FROM {name}").first()[0] == ROWS_TO_STOP_AT
+
+
+def test_a_cancelled_task_waits_for_no_worker(
+    spark: SparkSession, fresh_name: Callable[[], str]
+) -> None:
+    """The fork server hangs: tasks that wait for their workers end once they are cancelled."""
+    apart = "'source.split.open-file-cost' = '128 mb'"
+    name = create(spark, fresh_name(), "'write-only' = 'true'", apart, buckets=2)
+    spark.sql(f"INSERT INTO {name} SELECT CAST(id AS INT), id, 'x' FROM range(10)")
+    whole = f"SELECT sum(v) FROM {name} WHERE w = 'x'"
+    assert spark.table(name).rdd.getNumPartitions() == 2, "as many as there are cores"
+    scenarios.only_permanent(spark, name)
+    (server,) = processes.children(scenarios.jvm_of(spark)) & scenarios.children_of(spark)
+    errors: list[str] = []
+
+    def query() -> None:
+        spark.sparkContext.setJobGroup("waiting", "a query whose workers don't come")
+        try:
+            spark.sql(whole).collect()
+        except Exception as error:  # the test reads it
+            errors.append(str(error))
+
+    asked = threading.Thread(target=query, daemon=True)
+    other = scenarios.Job(spark, "SELECT count(*) FROM range(0, 100, 1, 8)")
+    processes.kill(server, signal.SIGSTOP)
+    try:
+        asked.start()
+        tracker = spark.sparkContext.statusTracker()
+        assert processes.wait_until(lambda: tasks_of(tracker) == 2)
+        spark.sparkContext.cancelJobGroup("waiting")
+        asked.join(processes.PATIENCE)
+        assert "cancel" in errors[0].lower()
+        other.start()
+        other.join(processes.PATIENCE)
+        assert other.answer == 100, "the cancelled tasks still hold the cores"
+    finally:
+        processes.kill(server, signal.SIGCONT)
+    assert spark.sql(whole).first()[0] == 45
+
+
+def tasks_of(tracker: StatusTracker) -> int:
+    """How many tasks run."""
+    stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+    return sum(stage.numActiveTasks for stage in stages if stage)
 
 
 def test_beside_running_writers(

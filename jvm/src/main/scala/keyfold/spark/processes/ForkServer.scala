@@ -16,11 +16,14 @@ final class ForkServer(process: Process, directory: Path, token: String) {
 
   def isAlive: Boolean = process.isAlive
 
-  /** A new worker of the role "worker" or "driver". */
-  def connect(role: String): Worker = {
+  /** A new worker of the role "worker" or "driver". Who closes the channel that `opened` is told of ends the
+    * wait for it.
+    */
+  def connect(role: String, opened: SocketChannel => Unit): Worker = {
     val memory = if (role == "worker") Settings.workerMemory else None
     val channel = SocketChannel.open(StandardProtocolFamily.UNIX)
     try {
+      opened(channel)
       channel.connect(address): Unit
       Frames.write(channel, Json.obj("token" -> token, "role" -> role, "memory" -> memory))
       val welcome = Frames.answer(channel)

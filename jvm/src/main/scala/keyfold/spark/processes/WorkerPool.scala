@@ -1,6 +1,8 @@
 package keyfold.spark.processes
 
+import java.nio.channels.SocketChannel
 import java.util.ArrayDeque
+import java.util.concurrent.atomic.AtomicReference
 
 import keyfold.spark.Worker
 import org.apache.spark.TaskContext
@@ -13,17 +15,26 @@ final class WorkerPool(role: String) {
   private var isSweeping = false
 
   /** An idle worker of the server that runs now, else a new one. */
-  def take(): Lease = {
-    val server = ForkServer.current()
-    new Lease(reuse(server).getOrElse(server.connect(role)), keep(server, _))
-  }
+  def take(): Lease = take((_: SocketChannel) => ())
 
-  /** The same for a task: the worker is closed when the task is killed or ends before it is back. */
+  /** The same for a task: the worker is closed when the task is killed or ends before it is back, and no
+    * longer waited for when it is killed.
+    */
   def take(task: TaskContext): Lease = {
-    val lease = take()
+    val awaited = new AtomicReference[SocketChannel]()
+    val lease = take { (channel: SocketChannel) =>
+      awaited.set(channel)
+      task.addTaskInterruptListener((_, _) => Option(awaited.getAndSet(null)).foreach(_.close())): Unit
+    }
+    awaited.set(null) // what comes later may close the lease alone: the worker can be another task's
     task.addTaskInterruptListener((_, _) => lease.drop()): Unit
     task.addTaskCompletionListener[Unit](_ => lease.drop()): Unit
     lease
+  }
+
+  private def take(opened: SocketChannel => Unit): Lease = {
+    val server = ForkServer.current()
+    new Lease(reuse(server).getOrElse(server.connect(role, opened)), keep(server, _))
   }
 
   /** Closes what is idle. */
