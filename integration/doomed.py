@@ -29,7 +29,7 @@ def writing(folder: Path, argument: str) -> dict[str, Any]:
         caught = halted(spark, table, folder / "warehouse" / "s.db" / "wide")
         if caught is not None:
             scenarios.tell(caught)
-            time.sleep(300)
+            time.sleep(processes.DEADLINE)
             return caught
     raise AssertionError(f"{scenarios.ATTEMPTS} INSERTs were over before they could be stopped")
 
@@ -75,7 +75,7 @@ def writers(folder: Path, first: str) -> dict[str, Any]:
     begin(spark, str(folder), int(first))
     answer = {"jvm": scenarios.jvm_of(spark)}
     scenarios.tell(answer)
-    time.sleep(600)
+    time.sleep(2 * processes.DEADLINE)
     return answer
 
 

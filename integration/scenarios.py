@@ -275,7 +275,7 @@ def linger(folder: Path, ending: str) -> dict[str, Any]:
     answer = {"jvm": jvm_of(spark), "workers": workers, "directory": str(directory)}
     if ending == "wait":
         tell(answer)
-        time.sleep(120)
+        time.sleep(processes.DEADLINE)
     return answer
 
 

@@ -90,7 +90,7 @@ def test_a_cancelled_call_says_so_and_leaves_the_table(
 
         job = threading.Thread(target=call, args=(name,), daemon=True)
         job.start()
-        assert processes.wait_until(held)
+        assert processes.wait_until(lambda: held() or not job.is_alive())
         spark.sparkContext.cancelJobGroup("stopped")
         job.join(processes.DEADLINE)
         assert not job.is_alive()

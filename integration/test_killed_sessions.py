@@ -78,7 +78,8 @@ def test_writers_of_two_jvms_and_of_python_killed_at_random(
     try:
         with scenarios.running("writers", tmp_path, str(OTHERS)) as (_, answer):
             threads = doomed.begin(spark, folder, OURS, done)
-            assert processes.wait_until(lambda: all_commit(folder, 1)), "a JVM never starts"
+            begun = processes.wait_until(lambda: all_commit(folder, 1), processes.DEADLINE)
+            assert begun, "a JVM never starts"
             for number in range(PYTHON_WRITERS):
                 crew.hire(roles.writer, f"writer-{number}")
             crew.hire(roles.compactor, "compactor")
@@ -108,7 +109,7 @@ def kill_at_random(crew: Crew, draw: random.Random, folder: str, jvms: list[int]
     """
     end = time.monotonic() + SECONDS
     while time.monotonic() < end or not all_commit(folder, 5):
-        assert time.monotonic() < end + 120, "a JVM's writers never succeed"
+        assert time.monotonic() < end + processes.DEADLINE, "a JVM's writers never succeed"
         time.sleep(draw.uniform(0.2, 1.2))
         crew.kill_one(draw)
         jvm = draw.choice(jvms)
