@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from integration import paimon_java
@@ -147,7 +147,7 @@ def upserts(session: Session) -> Iterator[Result]:
     state = session.answer(table, {})
     for fraction in settings.fractions:
         if fraction == settings.fractions[-1]:
-            yield session.scanned("upsert/scan", table, shape.total)
+            yield replace(session.scanned("upsert/scan", table, shape.total), answer=None)
         with session.peaks() as peaks:
             found = warm(lambda turn, of=fraction: once(of, turn), settings.pace)
         rows = settings.changed(fraction)
