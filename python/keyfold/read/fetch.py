@@ -8,7 +8,6 @@ the one before it is read. What is fetched and not decoded yet is bounded by the
 
 from __future__ import annotations
 
-import io
 import itertools
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -22,6 +21,7 @@ import pyarrow.parquet as pq
 
 from keyfold.read.files import Store, open_input
 from keyfold.read.footers import footer_of, is_known
+from keyfold.read.positioned import Positioned
 
 GAP = 1 << 20  # bytes between two chunks that are fetched rather than asked for twice
 _AT_ONCE = 16
@@ -118,17 +118,14 @@ def _chunk(chunk: pq.ColumnChunkMetaData) -> Span:
     return start, start + chunk.total_compressed_size
 
 
-class _Ahead(io.RawIOBase):
+class _Ahead(Positioned):
     """A file whose spans are asked for in order; a read inside one begins the fetch of the next."""
 
     def __init__(self, source: pa.NativeFile, spans: list[Span], most_bytes: int) -> None:
-        super().__init__()
-        self._source = source
-        self._size = source.size()
+        super().__init__(source)
         self._spans = spans
         self._most = most_bytes
         self._fetched: OrderedDict[int, Future[bytes]] = OrderedDict()
-        self._at = 0
         self._begin(0)
 
     def _begin(self, place: int) -> None:
@@ -144,7 +141,7 @@ class _Ahead(io.RawIOBase):
         start, stop = self._spans[place]
         return stop - start
 
-    def _piece(self, size: int) -> bytes:
+    def piece(self, size: int) -> bytes:
         stop = self._at + size
         for place, (first, last) in enumerate(self._spans):
             if first <= self._at and stop <= last and place in self._fetched:
@@ -153,26 +150,6 @@ class _Ahead(io.RawIOBase):
                 return found[self._at - first : stop - first]
             if first <= self._at and stop <= last:
                 self._begin(place)
-                return self._piece(size)
+                return self.piece(size)
         found = self._source.read_at(size, self._at)
         return bytes(found)
-
-    def read(self, size: int = -1) -> bytes:
-        size = self._size - self._at if size < 0 else min(size, self._size - self._at)
-        found = self._piece(size)
-        self._at += len(found)
-        return found
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
-        self._at = base + offset
-        return self._at
-
-    def tell(self) -> int:
-        return self._at
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True

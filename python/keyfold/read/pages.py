@@ -7,13 +7,13 @@ here as pyarrow walks them, so the pages it decodes are those whose checksums we
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import pyarrow as pa
 
 from keyfold import damage
+from keyfold.read.positioned import Positioned
 
 try:
     from isal.isal_zlib import crc32
@@ -57,42 +57,25 @@ def pages(chunk: bytes) -> Iterator[Page]:
         start = page.stop
 
 
-class _Checked(io.RawIOBase):
+class _Checked(Positioned):
     def __init__(self, source: pa.NativeFile, path: str) -> None:
-        super().__init__()
-        self._source = source
+        super().__init__(source)
         self._path = path
-        self._size = source.size()
-        self._at = 0
 
-    def read(self, size: int = -1) -> bytes:
-        size = self._size - self._at if size < 0 else size
+    def piece(self, size: int) -> bytes:
         found: bytes = self._source.read_at(size, self._at)
         view = memoryview(found)
         for page in pages(found):
+            if page.crc is None:
+                continue
             crc = crc32(view[page.start : page.stop])
-            if page.crc is not None and crc != page.crc:
+            if crc != page.crc:
                 raise damage.data_file(
                     self._path,
                     f"the page at byte {self._at + page.start} is not what was written: expected "
                     f"checksum {page.crc:08x}, found {crc:08x}",
                 )
-        self._at += len(found)
         return found
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
-        self._at = base + offset
-        return self._at
-
-    def tell(self) -> int:
-        return self._at
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
 
 
 # ---- Thrift's compact protocol, as far as page headers have it ----
