@@ -180,6 +180,12 @@ def deleted(folder: str, key: int) -> int | None:
     return published
 
 
+def truncated(folder: str) -> int | None:
+    """A TRUNCATE TABLE."""
+    published: int | None = commit.truncate_table(question(table_of(folder)))["snapshot"]
+    return published
+
+
 def dropped(folder: str) -> bool:
     """A DROP TABLE."""
     return tables.catalog(Path(folder)).drop_table(["default"], "t")

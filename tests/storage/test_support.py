@@ -108,10 +108,11 @@ def test_indexes_say_whether_rows_are_deleted_by_bitmaps(
     options = {} if option is None else {"deletion_vectors__enabled": option}
     found = tables.table(tmp_path, new_table(**options))
     commit.append(found, tables.spec(found), [tables.message(found)])
-    fields = [{"name": "_INDEX_TYPE", "type": "string"}]
+    fields = [{"name": name, "type": "string"} for name in ("_INDEX_TYPE", "_FILE_NAME")]
     schema: Any = {"type": "record", "name": "entry", "fields": fields}
     with Path(found.manifests.path("index-manifest-1")).open("wb") as file:
-        fastavro.writer(file, schema, [{"_INDEX_TYPE": "HASH"}, {"_INDEX_TYPE": kind}])
+        entries = [{"_INDEX_TYPE": each, "_FILE_NAME": f"index-{each}"} for each in ("HASH", kind)]
+        fastavro.writer(file, schema, entries)
     path = Path(found.snapshots.path(1))
     stored = json.loads(path.read_text())
     path.write_text(json.dumps({**stored, "indexManifest": "index-manifest-1"}))

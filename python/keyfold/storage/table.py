@@ -24,6 +24,7 @@ from keyfold.storage.filesystem.files import Files
 from keyfold.storage.filesystem.opened import open_files
 from keyfold.storage.metadata.entries import LiveFile, RowShapes
 from keyfold.storage.metadata.manifests import Manifests
+from keyfold.storage.metadata.records import INDEXED
 from keyfold.storage.metadata.snapshots import Snapshots
 from keyfold.storage.rest_client import is_rest
 from keyfold.storage.rest_client import publisher as rest_publisher
@@ -153,7 +154,8 @@ class Table:
         snapshot = self.snapshots.read(self.snapshot_id)
         if snapshot.index_manifest is not None:
             with self.reading(snapshot):
-                check_indexes(self.layout, self.manifests.records(snapshot.index_manifest))
+                found = self.manifests.records(INDEXED, snapshot.index_manifest)
+                check_indexes(self.layout, found)
         check_files(self.layout, self.live_files())
 
     def check_unchanged(self) -> None:

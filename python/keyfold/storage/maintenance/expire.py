@@ -28,6 +28,7 @@ from keyfold.storage.maintenance.retained import (
 )
 from keyfold.storage.metadata.entries import LiveFile, Record
 from keyfold.storage.metadata.manifests import Manifests
+from keyfold.storage.metadata.records import LISTED
 from keyfold.storage.table import Table, live_of_snapshot
 
 Directory = Callable[[tuple[Any, ...], int], str]
@@ -195,7 +196,7 @@ def _note_changelog(
     if snapshot.changelog_manifest_list is None:
         return
     with contextlib.suppress(CorruptDataError):
-        for listed in manifests.records(snapshot.changelog_manifest_list):
+        for listed in manifests.records(LISTED, snapshot.changelog_manifest_list):
             for file in manifests.decoded(listed).added.values():
                 dropped[_place(file.record)] = file.record, snapshot.id
 

@@ -17,6 +17,7 @@ from keyfold.storage.filesystem.files import remove_tree
 from keyfold.storage.maintenance.retained import branches, data_names, metadata, pins
 from keyfold.storage.metadata.entries import ADD, Record, identifier
 from keyfold.storage.metadata.manifests import Identifier, Manifests
+from keyfold.storage.metadata.records import ENTRY, LISTED
 from keyfold.storage.table import Table
 
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
@@ -132,7 +133,8 @@ def _read_needed(table: Table) -> set[str]:
         needed |= data_names(manifests, changelog, may_lack_lists=True)
     for snapshot in own:
         if snapshot.changelog_manifest_list is not None:
-            needed |= entries.added(manifests.records(snapshot.changelog_manifest_list))
+            changes = manifests.records(LISTED, snapshot.changelog_manifest_list)
+            needed |= entries.added(changes)
     return needed
 
 
@@ -178,7 +180,7 @@ class _Entries:
         if manifest not in self.read:
             added: dict[Identifier, set[str]] = {}
             deleted: set[Identifier] = set()
-            for record in self.manifests.records(manifest, listed["_FILE_SIZE"]):
+            for record in self.manifests.records(ENTRY, manifest, listed["_FILE_SIZE"]):
                 file = record["_FILE"]
                 if record["_KIND"] == ADD:
                     added[identifier(record)] = {file["_FILE_NAME"], *(file["_EXTRA_FILES"] or ())}

@@ -14,6 +14,7 @@ from keyfold.errors import CorruptDataError
 from keyfold.storage.filesystem.files import Files
 from keyfold.storage.metadata.entries import Record
 from keyfold.storage.metadata.manifests import Manifests
+from keyfold.storage.metadata.records import INDEXED, LISTED, Check
 from keyfold.storage.metadata.snapshots import Snapshots
 
 _CHANGELOG = re.compile(r"changelog-\d+")
@@ -95,11 +96,11 @@ def metadata(manifests: Manifests, snapshot: Any, *, may_lack_lists: bool = Fals
     found = set()
     for name in manifest_lists(snapshot):
         found.add(f"manifest/{name}")
-        for record in _records(manifests, name, may_lack_lists):
+        for record in _records(manifests, LISTED, name, may_lack_lists):
             found.add(f"manifest/{record['_FILE_NAME']}")
     if snapshot.index_manifest is not None:
         found.add(f"manifest/{snapshot.index_manifest}")
-        for record in _records(manifests, snapshot.index_manifest, may_lack_lists):
+        for record in _records(manifests, INDEXED, snapshot.index_manifest, may_lack_lists):
             found.add(f"index/{record['_FILE_NAME']}")
     if snapshot.statistics is not None:
         found.add(f"statistics/{snapshot.statistics}")
@@ -112,7 +113,7 @@ def data_names(manifests: Manifests, snapshot: Any, *, may_lack_lists: bool = Fa
     """
     found: set[str] = set()
     for name in manifest_lists(snapshot):
-        for record in _records(manifests, name, may_lack_lists):
+        for record in _records(manifests, LISTED, name, may_lack_lists):
             for file in manifests.decoded(record).added.values():
                 found |= {file.name, *file.extra_files}
     return found
@@ -128,9 +129,9 @@ def manifest_lists(snapshot: Any) -> list[str]:
     return [name for name in lists if name]
 
 
-def _records(manifests: Manifests, name: str, may_be_missing: bool) -> list[Record]:
+def _records(manifests: Manifests, check: Check, name: str, may_be_missing: bool) -> list[Record]:
     try:
-        return manifests.records(name)
+        return manifests.records(check, name)
     except CorruptDataError as error:
         if may_be_missing and isinstance(error.__cause__, FileNotFoundError):
             return []

@@ -18,6 +18,7 @@ import fastavro
 from keyfold import damage
 from keyfold.storage.filesystem.files import Files
 from keyfold.storage.metadata.entries import ADD, DELETE, LiveFile, Record, RowShapes, identifier
+from keyfold.storage.metadata.records import ENTRY, LISTED, Check
 from keyfold.storage.metadata.rows import RowCodec
 from keyfold.storage.paimon import MANIFEST_ENTRY_SCHEMA, MANIFEST_LIST_SCHEMA
 
@@ -86,12 +87,13 @@ class Manifests:
 
     def listed(self, snapshot: Any) -> list[Record]:
         """Records of the manifests that make up a snapshot, oldest first."""
-        base = self.records(snapshot.base_manifest_list, snapshot.base_manifest_list_size)
-        return base + self.changed(snapshot)
+        base = snapshot.base_manifest_list, snapshot.base_manifest_list_size
+        return self.records(LISTED, *base) + self.changed(snapshot)
 
     def changed(self, snapshot: Any) -> list[Record]:
         """Records of the manifests that say what a snapshot changed."""
-        return self.records(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size)
+        delta = snapshot.delta_manifest_list, snapshot.delta_manifest_list_size
+        return self.records(LISTED, *delta)
 
     def live(self, snapshot: Any) -> list[LiveFile]:
         """The files a snapshot holds, in the order they were added."""
@@ -102,7 +104,7 @@ class Manifests:
         path = self.path(listed["_FILE_NAME"])
         found = CACHE.get(path)
         if found is None:
-            records = self.records(listed["_FILE_NAME"], listed["_FILE_SIZE"])
+            records = self.records(ENTRY, listed["_FILE_NAME"], listed["_FILE_SIZE"])
             with _understood(path):
                 found = self._decode(records)
             CACHE.put(path, found)
@@ -130,23 +132,24 @@ class Manifests:
         """The partition's values in an entry."""
         return self.shapes.partition.decode(record["_PARTITION"])
 
-    def records(self, name: str, size: int | None = None) -> list[Record]:
-        """Records of a manifest, manifest list or index manifest, of `size` bytes where that is
-        known; CorruptDataError, its cause FileNotFoundError where there is none.
+    def records(self, check: Check, name: str, size: int | None = None) -> list[Record]:
+        """Records of a file, each of which passes `check` (`LISTED`, `ENTRY` or `INDEXED`), of
+        `size` bytes where that is known; CorruptDataError, its cause FileNotFoundError where there
+        is none.
         """
         path = self.path(name)
         try:
             data = self.files.read(path)
         except FileNotFoundError as error:
             raise damage.metadata_file("manifest", path, "it is missing") from error
-        except (IsADirectoryError, ValueError) as error:  # a name that is empty, or has a zero
+        except IsADirectoryError as error:
             raise damage.metadata_file("manifest", path, error) from error
         if size and len(data) != size:  # a cut between two blocks would go unnoticed
             raise damage.metadata_file("manifest", path, damage.of_size(len(data), size))
         with _understood(path):
             records: list[Any] = list(fastavro.reader(io.BytesIO(data)))
-            if records:
-                _check_fields(name, records[0])
+            for record in records:
+                check(record)
         return records
 
     def write_list(self, name: str, records: Sequence[Record]) -> int:
@@ -181,37 +184,6 @@ def _understood(path: str) -> Iterator[None]:
         yield
     except Exception as error:
         raise damage.metadata_file("manifest", path, repr(error)) from error
-
-
-_LISTED = {"_FILE_NAME", "_FILE_SIZE", "_NUM_ADDED_FILES", "_NUM_DELETED_FILES"}
-_ENTRY = {"_KIND", "_PARTITION", "_BUCKET", "_TOTAL_BUCKETS", "_FILE"}
-_FILE = {
-    "_FILE_NAME",
-    "_FILE_SIZE",
-    "_ROW_COUNT",
-    "_MIN_KEY",
-    "_MAX_KEY",
-    "_KEY_STATS",
-    "_VALUE_STATS",
-    "_EXTRA_FILES",
-    "_MIN_SEQUENCE_NUMBER",
-    "_MAX_SEQUENCE_NUMBER",
-    "_SCHEMA_ID",
-    "_LEVEL",
-    "_CREATION_TIME",
-    "_DELETE_ROW_COUNT",
-}
-
-
-def _check_fields(name: str, first: Record) -> None:
-    """KeyError where a record lacks what all engines write: the file's own schema is damaged."""
-    if name.startswith("index-"):
-        return
-    lacking = _LISTED - set(first)
-    if not name.startswith("manifest-list-"):
-        lacking = (_ENTRY - set(first)) or (_FILE - set(first["_FILE"]))
-    if lacking:
-        raise KeyError(*sorted(lacking))
 
 
 def live_of(manifests: Sequence[Decoded]) -> list[LiveFile]:

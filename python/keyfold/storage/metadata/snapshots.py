@@ -13,6 +13,7 @@ from typing import Any
 from keyfold import damage
 from keyfold.errors import CorruptDataError, SnapshotExpiredError
 from keyfold.storage.filesystem.files import Files
+from keyfold.storage.metadata.records import check_record, is_long, is_name, is_text
 from keyfold.storage.paimon import Json, Snapshot
 
 _NAME = re.compile(r"snapshot-(\d+)")
@@ -96,15 +97,18 @@ class Snapshots:
         """The snapshot of that id, None if there is none."""
         path = self.path(snapshot_id)
         try:
-            return self.parse(path)
+            found = self.parse(path)
         except FileNotFoundError:
             return None
+        if found.id != snapshot_id:
+            raise damage.metadata_file("snapshot file", path, f"it says that its id is {found.id}")
+        return found
 
     def parse(self, path: str) -> Any:
         """The snapshot in a file, a tag or a changelog too."""
         try:
             return _checked(Json.from_json(self.files.read(path).decode(), Snapshot))
-        except (ValueError, TypeError, LookupError, AttributeError) as error:
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
             raise damage.metadata_file("snapshot file", path, error) from error
 
     def publish(self, snapshot: Any) -> bool:
@@ -157,8 +161,32 @@ class Snapshots:
         return None
 
 
+_FIELDS = {
+    "id": is_long,
+    "schema_id": is_long,
+    "base_manifest_list": is_name,
+    "delta_manifest_list": is_name,
+    "commit_user": is_text,
+    "commit_identifier": is_long,
+    "commit_kind": is_text,
+    "time_millis": is_long,
+}
+_MAYBE = {
+    "total_record_count": is_long,
+    "delta_record_count": is_long,
+    "base_manifest_list_size": is_long,
+    "delta_manifest_list_size": is_long,
+    "changelog_manifest_list": is_name,
+    "changelog_manifest_list_size": is_long,
+    "changelog_record_count": is_long,
+    "index_manifest": is_name,
+    "watermark": is_long,
+    "statistics": is_name,
+    "next_row_id": is_long,
+    "writer_version": is_text,
+}
+
+
 def _checked(found: Any) -> Any:
-    lists = found.base_manifest_list, found.delta_manifest_list
-    if not isinstance(found.id, int) or not all(isinstance(name, str) for name in lists):
-        raise TypeError(f"expected a snapshot, found {found}")
+    check_record(vars(found), _FIELDS, _MAYBE)
     return found
