@@ -1,4 +1,4 @@
-"""Scenarios of sessions that are killed: what they do until then, and what they tell of it."""
+"""Scenarios of sessions that are killed or interrupted: what they do until then, and tell of it."""
 
 from __future__ import annotations
 
@@ -111,4 +111,32 @@ def write(spark: SparkSession, folder: str, number: int, done: threading.Event |
             roles.note(folder, f"writer-{number}", "acknowledged", key)
 
 
-SCENARIOS: dict[str, Callable[[Path, str], object]] = {"writing": writing, "writers": writers}
+def waiting(folder: Path, python: str) -> dict[str, Any]:
+    """A statement is interrupted while `python`, which never gets ready, is being started."""
+    spark = sessions.start(folder, spark__keyfold__python=python)
+    told: dict[str, Any] = {}
+
+    def ask() -> None:
+        told["thread"] = spark._jvm.java.lang.Thread.currentThread()
+        try:
+            spark.sql("SHOW NAMESPACES IN keyfold").collect()
+        except Exception as error:  # the test reads it
+            told["error"] = str(error)
+
+    asked = threading.Thread(target=ask, daemon=True)
+    asked.start()
+    assert processes.wait_until(lambda: "thread" in told)
+
+    def ended() -> bool:
+        told["thread"].interrupt()
+        return not asked.is_alive()
+
+    assert processes.wait_until(ended)
+    return {"error": told["error"]}
+
+
+SCENARIOS: dict[str, Callable[[Path, str], object]] = {
+    "writing": writing,
+    "writers": writers,
+    "waiting": waiting,
+}

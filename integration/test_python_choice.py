@@ -35,6 +35,12 @@ def test_missing_package_names_python_and_remedy(tmp_path: Path) -> None:
         assert part in error
 
 
+def test_a_statement_that_waits_for_python_can_be_interrupted(tmp_path: Path) -> None:
+    endless = script(tmp_path / "endless-python", "#!/bin/sh\ncat > /dev/null\n")
+    answer = scenarios.run("waiting", tmp_path, endless)
+    assert "InterruptedException" in answer["error"]
+
+
 def test_python_that_does_not_exist(tmp_path: Path) -> None:
     error = str(ask(tmp_path, {"spark__keyfold__driver__python": "/no/such/python"})["error"])
     assert "/no/such/python" in error

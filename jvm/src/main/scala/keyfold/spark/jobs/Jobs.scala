@@ -9,7 +9,7 @@ import scala.util.control.NonFatal
 import com.fasterxml.jackson.databind.JsonNode
 import com.fasterxml.jackson.databind.node.ObjectNode
 import keyfold.spark.{Errors, Json, KeyfoldException}
-import keyfold.spark.processes.WorkerPool
+import keyfold.spark.processes.{Uninterrupted, WorkerPool}
 import org.apache.spark.{FutureAction, SparkContext, TaskContext}
 import org.slf4j.LoggerFactory
 
@@ -55,7 +55,7 @@ object Jobs {
       }
     } finally {
       if (!job.isCompleted) job.cancel()
-      open.remaining.foreach { case (step, answers) => steps.left(step, answers) }
+      Uninterrupted(open.remaining.foreach { case (step, answers) => steps.left(step, answers) })
     }
   }
 

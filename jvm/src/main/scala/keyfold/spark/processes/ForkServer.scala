@@ -2,11 +2,13 @@ package keyfold.spark.processes
 
 import java.io.IOException
 import java.net.{StandardProtocolFamily, UnixDomainSocketAddress}
-import java.nio.channels.SocketChannel
+import java.nio.channels.{AsynchronousCloseException, SocketChannel}
 import java.nio.file.{InvalidPathException, Path}
-import java.util.concurrent.TimeUnit
+import java.util.concurrent.{CompletableFuture, CompletionException, ExecutionException}
+import java.util.concurrent.{TimeoutException, TimeUnit}
 
-import keyfold.spark.{Errors, Json, KeyfoldException, Settings, Worker}
+import keyfold.spark.{Errors, Json, KeyfoldException, Worker}
+import org.apache.spark.{TaskContext, TaskKilledException}
 
 /** Both sides: the warmed Python process of this JVM; each connection to it is a forked worker.
   * It ends when this JVM does: its standard input is a pipe that closes then.
@@ -16,11 +18,10 @@ final class ForkServer(process: Process, directory: Path, token: String) {
 
   def isAlive: Boolean = process.isAlive
 
-  /** A new worker of the role "worker" or "driver". Who closes the channel that `opened` is told of ends the
-    * wait for it.
+  /** A new worker of the role "worker" or "driver", which may take `memory` bytes. The channel is given to
+    * `opened` first: closing it ends the wait for the worker.
     */
-  def connect(role: String, opened: SocketChannel => Unit): Worker = {
-    val memory = if (role == "worker") Settings.workerMemory else None
+  def connect(role: String, memory: Option[Long], opened: SocketChannel => Unit): Worker = {
     val channel = SocketChannel.open(StandardProtocolFamily.UNIX)
     try {
       opened(channel)
@@ -29,9 +30,9 @@ final class ForkServer(process: Process, directory: Path, token: String) {
       val welcome = Frames.answer(channel)
       new Worker(channel, welcome.path("pid").asLong, log(welcome.path("stderr").asText))
     } catch {
-      case refused: KeyfoldException =>
+      case stopped @ (_: KeyfoldException | _: AsynchronousCloseException) => // refused, or the task was killed
         channel.close()
-        throw refused
+        throw stopped
       case failure: IOException =>
         channel.close()
         throw KeyfoldException.death("keyfold's fork server gave no worker; the end of "
@@ -51,27 +52,53 @@ final class ForkServer(process: Process, directory: Path, token: String) {
 
 object ForkServer {
   val ErrorFile = "server.err"
-  private var running: Option[ForkServer] = None
+  private val PollMillis = 100L
+  private var running: Option[CompletableFuture[ForkServer]] = None
 
-  /** The server of this JVM: started at first use, and again should it have died. */
-  def current(): ForkServer = synchronized {
-    running.filter(_.isAlive).getOrElse {
+  /** The server of this JVM: started at first use, and again should it have died. A task that is killed, or a
+    * thread that is interrupted, no longer waits for it.
+    */
+  def current(): ForkServer = {
+    val starting = started()
+    while (!starting.isDone) {
+      try starting.get(PollMillis, TimeUnit.MILLISECONDS): Unit
+      catch { case _: TimeoutException | _: ExecutionException => () }
+      Option(TaskContext.get()).filter(_.isInterrupted()).foreach(_ => throw new TaskKilledException())
+    }
+    try starting.join()
+    catch { case failed: CompletionException => throw failed.getCause }
+  }
+
+  private def started(): CompletableFuture[ForkServer] = synchronized {
+    running.filter(isUsable).getOrElse {
       if (running.isEmpty) sys.addShutdownHook(stopRunning()): Unit
-      val started = Launch.start(Interpreter.current())
-      running = Some(started)
-      started
+      val starting = new CompletableFuture[ForkServer]
+      val python = Interpreter.current()
+      inBackground {
+        try starting.complete(Launch.start(python)): Unit
+        catch { case failure: Throwable => starting.completeExceptionally(failure): Unit }
+      }
+      running = Some(starting)
+      starting
     }
   }
+
+  /** Whether it is being started, or alive. */
+  private def isUsable(server: CompletableFuture[ForkServer]): Boolean =
+    !server.isDone || (!server.isCompletedExceptionally && server.join().isAlive)
 
   /** Driver side: starts server and driver process while Spark does other things; whoever needs
     * them next meets the error, should there be one.
     */
-  def startInBackground(): Unit = {
-    val thread = new Thread(() =>
-      try Driver.warm() catch { case _: Exception => () }, "keyfold-start")
+  def startInBackground(): Unit = inBackground {
+    try Driver.warm() catch { case _: Exception => () }
+  }
+
+  private def inBackground(work: => Unit): Unit = {
+    val thread = new Thread(() => work, "keyfold-start")
     thread.setDaemon(true)
     thread.start()
   }
 
-  private def stopRunning(): Unit = running.foreach(_.stop())
+  private def stopRunning(): Unit = running.filter(server => server.isDone && isUsable(server)).foreach(_.join().stop())
 }

@@ -4,7 +4,7 @@ import java.nio.channels.SocketChannel
 import java.util.ArrayDeque
 import java.util.concurrent.atomic.AtomicReference
 
-import keyfold.spark.Worker
+import keyfold.spark.{Settings, Worker}
 import org.apache.spark.TaskContext
 
 /** Both sides: idle workers of one role, used again for the next question and closed after a minute. */
@@ -34,7 +34,9 @@ final class WorkerPool(role: String) {
 
   private def take(opened: SocketChannel => Unit): Lease = {
     val server = ForkServer.current()
-    new Lease(reuse(server).getOrElse(server.connect(role, opened)), keep(server, _))
+    val memory = if (role == "worker") Settings.workerMemory else None
+    val worker = reuse(server, memory).getOrElse(server.connect(role, memory, opened))
+    new Lease(worker, worker => keep(new Idle(worker, server, memory, System.nanoTime)))
   }
 
   /** Closes what is idle. */
@@ -43,18 +45,23 @@ final class WorkerPool(role: String) {
     idle.clear()
   }
 
-  private def reuse(server: ForkServer): Option[Worker] = synchronized {
+  /** The worker that became idle last, of this server and with this memory. */
+  private def reuse(server: ForkServer, memory: Option[Long]): Option[Worker] = synchronized {
     var found: Option[Worker] = None
-    while (found.isEmpty && !idle.isEmpty) {
-      val entry = idle.pop()
-      if ((entry.server eq server) && !entry.worker.hasAnswered) found = Some(entry.worker)
-      else entry.worker.close()
+    val entries = idle.iterator
+    while (found.isEmpty && entries.hasNext) {
+      val entry = entries.next()
+      if (entry.memory == memory) {
+        entries.remove()
+        if ((entry.server eq server) && !entry.worker.hasAnswered) found = Some(entry.worker)
+        else entry.worker.close()
+      }
     }
     found
   }
 
-  private def keep(server: ForkServer, worker: Worker): Unit = synchronized {
-    idle.push(new Idle(worker, server, System.nanoTime))
+  private def keep(entry: Idle): Unit = synchronized {
+    idle.push(entry)
     if (!isSweeping) {
       isSweeping = true
       val thread = new Thread(() => while (sweep()) Thread.sleep(SweepMillis), s"keyfold-idle-$role")
@@ -79,5 +86,5 @@ object WorkerPool {
   /** Executor side: the workers that read and write. */
   val ofTasks = new WorkerPool("worker")
 
-  private final class Idle(val worker: Worker, val server: ForkServer, val since: Long)
+  private final class Idle(val worker: Worker, val server: ForkServer, val memory: Option[Long], val since: Long)
 }

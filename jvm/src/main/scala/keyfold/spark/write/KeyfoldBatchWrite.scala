@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode
 import keyfold.spark.{Json, KeyfoldException}
 import keyfold.spark.jobs.AfterWrite
 import keyfold.spark.metrics.WriteMetrics
+import keyfold.spark.processes.Uninterrupted
 import org.apache.spark.sql.connector.write.{BatchWrite, DataWriterFactory, PhysicalWriteInfo, WriterCommitMessage}
 import org.apache.spark.sql.types.StructType
 
@@ -21,14 +22,15 @@ final class KeyfoldBatchWrite(write: KeyfoldWrite, schema: StructType) extends B
       try finish("commit_write", messages)
       catch { // the next process looks whether the one that died had published
         case failure: Exception if KeyfoldException.isDeath(failure) =>
-          finish("commit_write", messages, "again" -> true)
+          Uninterrupted(finish("commit_write", messages, "again" -> true))
       }
     val told = messages.toSeq.collect { case KeyfoldCommitMessage(_, metrics) => Json.parse(metrics) }
     write.figures = WriteMetrics.ofJob(told)
     AfterWrite.compact(write.table, Json.items(committed.get("touched")))
   }
 
-  override def abort(messages: Array[WriterCommitMessage]): Unit = finish("abort_write", messages): Unit
+  override def abort(messages: Array[WriterCommitMessage]): Unit =
+    Uninterrupted(finish("abort_write", messages)): Unit
 
   private def finish(question: String, messages: Array[WriterCommitMessage], more: (String, Any)*): JsonNode = {
     val told = messages.toSeq.collect { case KeyfoldCommitMessage(json, _) => Json.parse(json) }
