@@ -5,6 +5,7 @@ import java.nio.channels.WritableByteChannel
 import org.apache.arrow.vector.VectorSchemaRoot
 import org.apache.arrow.vector.ipc.ArrowStreamWriter
 import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.execution.arrow.ArrowWriter
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.ArrowUtils
@@ -18,13 +19,22 @@ final class ArrowBatchWriter(schema: StructType, channel: WritableByteChannel) e
   private val rows = ArrowWriter.create(root)
   private val stream = new ArrowStreamWriter(root, null, channel)
   private var count = 0
+  private var unmeasured = 0L
   private var isClosed = false
 
-  /** Takes a row; true when the batch is full and `flush` is due. */
+  /** Takes a row; true when the batch is full and `flush` is due. To ask Arrow for the size is too much for
+    * each row of a few bytes.
+    */
   def write(row: InternalRow): Boolean = {
     rows.write(row)
     count += 1
-    count >= MostRows || (count % SizeCheckRows == 0 && rows.sizeInBytes() >= MostBytes)
+    unmeasured += ArrowBatchWriter.size(row)
+    count >= MostRows || (unmeasured >= SizeCheckBytes && isFull())
+  }
+
+  private def isFull(): Boolean = {
+    unmeasured = 0
+    rows.sizeInBytes() >= MostBytes
   }
 
   def flush(): Unit = {
@@ -32,6 +42,7 @@ final class ArrowBatchWriter(schema: StructType, channel: WritableByteChannel) e
     stream.writeBatch()
     rows.reset()
     count = 0
+    unmeasured = 0
   }
 
   /** Sends what is left and the end of the stream. */
@@ -50,5 +61,11 @@ final class ArrowBatchWriter(schema: StructType, channel: WritableByteChannel) e
 object ArrowBatchWriter {
   private val MostRows = 32768
   private val MostBytes = 16L << 20
-  private val SizeCheckRows = 64
+  private val SizeCheckBytes = 64L << 10
+
+  /** The bytes of a row; one whose size is not known is as large as what is measured at once. */
+  private def size(row: InternalRow): Long = row match {
+    case known: UnsafeRow => known.getSizeInBytes.toLong
+    case _ => SizeCheckBytes
+  }
 }
