@@ -50,6 +50,10 @@ def test_a_write(shown: Figures, statement: str, rows_in: int) -> None:
         assert 0 < amount(write[name]) < 60_000
 
 
+def test_a_limit_tells_what_was_read_up_to_it(shown: Figures) -> None:
+    assert int(shown["limit"]["rows out of merge"].replace(",", "")) >= 3
+
+
 def test_peak_memory_is_a_maximum(shown: Figures) -> None:
     one, many = (amount(shown[name][PEAK]) for name in ("task", "tasks"))
     assert shown["tasks"]["files read"] == str(ui.TASKS)

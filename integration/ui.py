@@ -37,6 +37,7 @@ STATEMENTS = {
     "other": f"INSERT INTO {TABLE} SELECT 2, id, 'c' FROM range(10)",
     "scan": f"SELECT p, k, v FROM {TABLE} WHERE p = 1",
     "tasks": f"SELECT count(v) FROM {TABLE}_wide",
+    "limit": f"SELECT v FROM {TABLE}_wide WHERE v = 'x' LIMIT 3",
     "task": f"SELECT count(v) FROM {TABLE}_wide WHERE k = 1",
 }
 

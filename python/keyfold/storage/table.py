@@ -245,6 +245,7 @@ def live_of_snapshot(manifests: Manifests, snapshot: Any) -> tuple[LiveFile, ...
 
 def _column_json(column: Column) -> dict[str, Any]:
     return {
+        "id": str(column.id),
         "name": column.name,
         "type": types.to_spark(column.type),
         "nullable": column.type.nullable,

@@ -1,6 +1,6 @@
 package keyfold.spark
 
-import org.apache.spark.{SparkEnv, TaskContext}
+import org.apache.spark.{SparkConf, SparkEnv, TaskContext}
 import org.apache.spark.network.util.JavaUtils
 import org.apache.spark.sql.SparkSession
 
@@ -9,6 +9,7 @@ object Settings {
   private val HadoopS3 = Seq("endpoint", "endpoint.region", "access.key", "secret.key", "session.token")
     .map(name => s"fs.s3a.$name")
   private val Registered = "spark.keyfold.registered."
+  private val LeafParallelism = "spark.sql.leafNodeDefaultParallelism"
   private val WorkerMemory = "spark.keyfold.worker.memory"
 
   /** The session's value if there is one (Spark carries it into tasks), else the application's. */
@@ -17,8 +18,18 @@ object Settings {
     inTask.getOrElse(ofSession(name)).orElse(Option(SparkEnv.get).flatMap(_.conf.getOption(name)))
   }
 
-  /** Driver side: how many tasks run at once, as far as Spark knows now. */
-  def cores: Int = session.map(_.sparkContext.defaultParallelism).getOrElse(1)
+  /** Driver side: how many tasks run at once: what is set for Spark's own scans, else the cores that Spark has
+    * now, or may have where it allocates executors as they are needed and has few of them yet.
+    */
+  def cores: Int = get(LeafParallelism).map(_.toInt).orElse(
+    session.map(_.sparkContext).map(context => Math.max(context.defaultParallelism, mostCores(context.getConf)))
+  ).getOrElse(1)
+
+  /** What executors that are allocated dynamically have at most; 0 where there is no such number. */
+  def mostCores(conf: SparkConf): Int =
+    if (!conf.getBoolean("spark.dynamicAllocation.enabled", false)) 0
+    else conf.getInt("spark.dynamicAllocation.maxExecutors", 0) * conf.getInt("spark.executor.cores", 1) /
+      conf.getInt("spark.task.cpus", 1)
 
   def isDriver: Boolean = Option(SparkEnv.get).forall(_.executorId == "driver")
 

@@ -1,6 +1,6 @@
 package keyfold.spark.buckets
 
-import org.apache.spark.sql.SparkSession
+import keyfold.spark.Settings
 import org.apache.spark.unsafe.hash.Murmur3_x86_32
 
 /** Both sides: which task writes which bucket, and how Spark is made to send it there. */
@@ -14,7 +14,7 @@ object Slots {
     * partitions, whose number is not known here, a few tasks a core.
     */
   def tasks(buckets: Int, isPartitioned: Boolean): Int = {
-    val cores = SparkSession.active.sparkContext.defaultParallelism
+    val cores = Settings.cores
     if (isPartitioned) cores * TasksPerCoreOfPartitions else Math.min(buckets, cores * MostTasksPerCore)
   }
 

@@ -19,6 +19,7 @@ object ScanMetrics {
 
   def ofPlan(reported: JsonNode): Array[CustomTaskMetric] = Figure.of(reported, planned).toArray
   def ofTask(reported: JsonNode): Array[CustomTaskMetric] = Figure.of(reported, ofTasks).toArray
+  def rows(received: Long): CustomTaskMetric = Figure((new RowsOutOfMerge).name, received)
 }
 
 /** Driver side: the figures of a write. A task knows them when its files are complete, which is after

@@ -33,6 +33,7 @@ object Columns {
     val name = json.get("name").asText
     val dataType = DataType.fromJson(Json.text(json.get("type")))
     val column = Column.builderFor(name, dataType).nullable(json.path("nullable").asBoolean(true))
+    Json.optional(json, "id").foreach(column.id)
     Json.optional(json, "comment").foreach(column.comment)
     Json.optional(json, "default").foreach { sql =>
       column.defaultValue(new ColumnDefaultValue(sql, SqlTypes.constant(name, dataType, sql)))

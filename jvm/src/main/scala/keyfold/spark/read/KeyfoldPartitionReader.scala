@@ -17,18 +17,22 @@ final class KeyfoldPartitionReader(scan: String, splits: String) extends Partiti
   private lazy val lease = WorkerPool.ofTasks.take(TaskContext.get())
   private lazy val batches = open()
   private var metrics: Array[CustomTaskMetric] = Array.empty
+  private var rows = 0L
   private var isDone = false
   private var isOpened = false
 
   override def next(): Boolean = !isDone && {
     val hasNext = lease.worker.alive(batches.next())
-    if (!hasNext) finish()
+    if (hasNext) rows += batches.current.numRows
+    else finish()
     hasNext
   }
 
   override def get(): ColumnarBatch = batches.current
 
-  override def currentMetricsValues(): Array[CustomTaskMetric] = metrics
+  /** Until the worker has told its figures, which it does last, the rows: LIMIT does not read to the end. */
+  override def currentMetricsValues(): Array[CustomTaskMetric] =
+    if (metrics.nonEmpty) metrics else Array(ScanMetrics.rows(rows))
 
   override def close(): Unit = {
     isDone = true

@@ -11,6 +11,7 @@ import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.metric.{CustomMetric, CustomTaskMetric}
 import org.apache.spark.sql.connector.read._
 import org.apache.spark.sql.connector.read.Scan.ColumnarSupportMode
+import org.apache.spark.sql.keyfold.SqlTypes
 import org.apache.spark.sql.types.StructType
 
 /** Driver side: one scan of one snapshot. Python plans it at the first question Spark has about it,
@@ -42,9 +43,25 @@ final case class KeyfoldScan(
 
   override def description(): String = s"keyfold: ${plan.path("description").asText}"
 
+  /** Of what Spark gets, as it estimates its own file scans: the bytes of the files by the share of their
+    * columns that is read, at most so many rows as LIMIT or an aggregate leaves. Rows are counted before the merge.
+    */
   override def estimateStatistics(): Statistics = new Statistics {
-    override def sizeInBytes(): OptionalLong = OptionalLong.of(plan.path("bytes").asLong)
-    override def numRows(): OptionalLong = OptionalLong.of(plan.path("rows").asLong)
+    private val stored = plan.path("rows").asLong
+    private val rows = Math.min(stored, mostRows)
+    private val share = KeyfoldScan.width(columns) / KeyfoldScan.width(SqlTypes.ofRows(table.columns()))
+    private val bytes = plan.path("bytes").asLong * share * rows / Math.max(stored, 1L)
+
+    override def sizeInBytes(): OptionalLong = OptionalLong.of(Math.max(1L, bytes.toLong))
+    override def numRows(): OptionalLong = OptionalLong.of(rows)
+  }
+
+  /** A task sums up each of its splits to one row at most, and stops at the limit. */
+  private def mostRows: Long = {
+    val tasks = Json.items(plan.get("tasks"))
+    summary.map(_ => tasks.map(_.size.toLong).sum)
+      .orElse(limit.map(_.toLong * tasks.size))
+      .getOrElse(Long.MaxValue)
   }
 
   override def planInputPartitions(): Array[InputPartition] =
@@ -55,6 +72,11 @@ final case class KeyfoldScan(
 
   override def supportedCustomMetrics(): Array[CustomMetric] = ScanMetrics.declared
   override def reportDriverMetrics(): Array[CustomTaskMetric] = ScanMetrics.ofPlan(plan.path("metrics"))
+}
+
+object KeyfoldScan {
+  /** Bytes of a row in memory, what Spark adds to each included. */
+  private def width(columns: StructType): Double = 8.0 + columns.defaultSize
 }
 
 /** Both sides: the splits of one task, in Python's own words. */
