@@ -117,9 +117,9 @@ def kernel_cache() -> Finding:
     if directory is None:
         return Finding(
             "kernel cache",
-            "in memory only: no private writable folder",
+            f"in memory only: {jit.CACHE_REFUSAL}",
             "each session compiles for half a minute; let KEYFOLD_CACHE_DIR name a folder that "
-            "this user alone may write",
+            "this user alone may write, below folders that no other user may write",
         )
     is_filled = (directory / "complete").exists()
     state = "filled" if is_filled else "not filled yet: python -m keyfold warmup"

@@ -1,6 +1,7 @@
 """The kernel cache: where it lives, what it is keyed by, and that bad files never hurt."""
 
 import os
+import random
 import shutil
 import stat
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from keyfold.kernels import jit
+from tests import disks
 
 PACKAGE = Path(jit.__file__).resolve().parent.parent
 PROGRAM = """
@@ -74,12 +76,40 @@ def test_nowhere_to_write_still_runs(tmp_path: Path) -> None:
     assert run(PROGRAM, blocked) == ["0", "None"]
 
 
-def test_a_directory_others_may_enter_is_not_used(tmp_path: Path) -> None:
-    assert jit._is_private(tmp_path / "own")
-    (tmp_path / "own").chmod(0o755)
-    assert not jit._is_private(tmp_path / "own")
-    (tmp_path / "link").symlink_to(tmp_path / "own")
-    assert not jit._is_private(tmp_path / "link")
+def test_a_folder_that_others_may_swap_is_not_used(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    assert run(PROGRAM, root)[1].startswith(f"{root}/kernels-")
+    root.chmod(0o777)
+    assert run(PROGRAM, root) == ["0", "None"]
+
+
+@disks.needs_mount
+def test_a_disk_without_room_still_runs(tmp_path: Path) -> None:
+    """At each of its steps: folder, lock, index, code."""
+    warm = PROGRAM + "jit._DECLARED.clear()\njit.load_sources = lambda: None\njit.warm()"
+    for inodes in range(2, 9):
+        with disks.small(tmp_path / "small", inodes=inodes) as root:
+            root.chmod(0o700)
+            hits, _ = run(warm, root)
+            assert hits == "0"
+
+
+def damage(file: Path, bits: random.Random) -> None:
+    content = bytearray(file.read_bytes())
+    for _ in range(3):
+        content[bits.randrange(len(content))] ^= 1 << bits.randrange(8)
+    file.write_bytes(content)
+
+
+def test_files_with_wrong_bits_are_compiled_again(tmp_path: Path, seed: int) -> None:
+    """LLVM ends the process that loads machine code with a wrong bit."""
+    _, place = run(PROGRAM, tmp_path)
+    bits = random.Random(seed)
+    for kind in (".nbc",) * 6 + (".nbi",) * 2:
+        (file,) = Path(place).rglob(f"*mark_words*{kind}")
+        damage(file, bits)
+        assert run(PROGRAM, tmp_path) == ["0", place]
+        assert run(PROGRAM, tmp_path) == ["1", place]
 
 
 def test_any_edited_source_is_another_cache(tmp_path: Path) -> None:

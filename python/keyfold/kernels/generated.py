@@ -71,18 +71,17 @@ def _kept(loop: Loop, functions: str) -> Any:
     content = f"{functions}\0{loop.signature}\0{loop.source}"
     digest = hashlib.sha256(content.encode()).hexdigest()[:24]
     place = jit.CACHE_DIRECTORY / "own" / digest
+    file, checked = place / f"loop_{digest}.py", place / "checked"
     try:
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError:
+        with jit.locked(f"own/{digest}/compile.lock", fcntl.LOCK_EX):
+            if not file.exists() or file.read_bytes() != loop.source.encode():
+                file.write_bytes(loop.source.encode())
+            made = _compile(loop, str(file), digest, checked.exists())
+            checked.touch()
+            return made
+    except OSError:  # no room, or a file system that is read-only by now
         return _in_memory(loop)
-    with jit.locked(f"own/{digest}/compile.lock", fcntl.LOCK_EX):
-        is_checked = (place / "checked").exists()
-        file = place / f"loop_{digest}.py"
-        if not file.exists() or file.read_text(encoding="utf-8") != loop.source:
-            file.write_text(loop.source, encoding="utf-8")
-        made = _compile(loop, str(file), digest, is_checked)
-        (place / "checked").touch()
-    return made
 
 
 def _in_memory(loop: Loop) -> Any:

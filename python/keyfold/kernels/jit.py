@@ -1,20 +1,19 @@
 """All numba settings: the `kernel` decorator, where compiled code is kept, and the warm-up.
 
 The cache directory is keyed by a digest of every source that holds kernels, the package, numba,
-llvmlite and the processor; it is private to the user, one process at a time fills it, with a few
-helpers, and what can't be loaded from it is compiled again. Kernels release the GIL; no fastmath,
-no parallel.
+llvmlite and the processor; it is private to the user (`keyfold.private`), one process at a time
+fills it, with a few helpers, and what can't be loaded from it is compiled again. A cache that can't
+be written costs time, nothing else. Kernels release the GIL; no fastmath, no parallel.
 """
 
 import fcntl
 import hashlib
 import os
-import stat
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,6 +23,9 @@ import llvmlite  # type: ignore[import-untyped]
 import llvmlite.binding  # type: ignore[import-untyped]
 import numba
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, UserProvidedCacheLocator
+
+from keyfold import private
+from keyfold.kernels.sealed import SealedFiles
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -58,21 +60,6 @@ def source_digest(package: Path) -> str:
     return digest.hexdigest()[:24]
 
 
-def _is_own(directory: Path, forbidden: int) -> bool:
-    """Whether this user owns the directory, made if it is missing, and others lack these rights."""
-    try:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = directory.lstat()
-    except OSError:
-        return False
-    is_mine = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
-    return is_mine and not found.st_mode & forbidden
-
-
-def _is_private(directory: Path) -> bool:
-    return _is_own(directory, 0o077) and os.access(directory, os.W_OK | os.X_OK)
-
-
 def _roots() -> Iterator[Path]:
     named = os.environ.get(CACHE_VARIABLE)
     if named:
@@ -83,29 +70,38 @@ def _roots() -> Iterator[Path]:
     )
     if home:
         yield Path(home) / "keyfold"
-    shared = Path(tempfile.gettempdir()) / f"keyfold-{os.getuid()}"
-    if _is_own(shared, 0o022):
-        yield shared
+    yield Path(tempfile.gettempdir()) / f"keyfold-{os.getuid()}"
 
 
-def find_cache_directory(digest: str) -> Path | None:
-    """The first private writable place for compiled code of `digest`; None if there is none."""
+def find_cache_directory(digest: str) -> tuple[Path | None, str]:
+    """The first private writable place for compiled code of `digest`, and why the ones before it
+    are not: None if all are not.
+    """
+    refusals: list[str] = []
     for root in _roots():
-        directory = root / f"kernels-{digest}"
-        if _is_private(directory):
-            return directory
-    return None
+        try:
+            return private.folder(root / f"kernels-{digest}"), "; ".join(refusals)
+        except (OSError, RuntimeError) as error:  # RuntimeError: links in a circle
+            refusals.append(str(error))
+    return None, "; ".join(refusals)
 
 
 _PACKAGE = _package()
-CACHE_DIRECTORY = find_cache_directory(source_digest(_PACKAGE))
+CACHE_DIRECTORY, CACHE_REFUSAL = find_cache_directory(source_digest(_PACKAGE))
 
 
 @contextmanager
 def locked(name: str, how: int) -> Iterator[None]:
-    """Hold a lock file of the cache directory, which must exist."""
+    """Hold a lock file of the cache directory, which must exist; nothing if the file can't be made,
+    since no other can be made then either.
+    """
     assert CACHE_DIRECTORY is not None
-    with (CACHE_DIRECTORY / name).open("a") as lock:
+    try:
+        lock = (CACHE_DIRECTORY / name).open("a")
+    except OSError:
+        yield
+        return
+    with lock:
         fcntl.flock(lock, how)
         yield
 
@@ -138,11 +134,16 @@ class _GuardedCache(FunctionCache):  # type: ignore[misc]
 
     _impl_class = _Placed
 
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        stamp = self._impl.locator.get_source_stamp()
+        self._cache_file = SealedFiles(self._cache_path, self._impl.filename_base, stamp)
+
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
             with locked("files.lock", fcntl.LOCK_SH):
                 return super().load_overload(sig, target_context)
-        except Exception:  # a truncated or foreign file raises anything at all
+        except Exception:  # a damaged index or code, or what numba makes of a foreign one
             self._wipe()
             return None
 
@@ -232,7 +233,8 @@ def warm() -> int:
         if not _marker().exists():
             _compile_together()
         count = _compile_declared()
-        _marker().touch()
+        with suppress(OSError):  # no room: the next process compiles what is missing
+            _marker().touch()
     return count
 
 

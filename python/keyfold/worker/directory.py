@@ -67,11 +67,11 @@ def claim(path: Path) -> PrivateDirectory:
 
 
 def is_abandoned(lock: Path) -> bool:
-    """Whether this is our lock file and no process holds it."""
+    """Whether this is our lock file, in a folder of ours, and no process holds it."""
     try:
-        if lock.stat().st_uid != os.getuid():
+        if {lock.parent.lstat().st_uid, lock.lstat().st_uid} != {os.getuid()}:
             return False
-        descriptor = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
+        descriptor = os.open(lock, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:
         return False
     try:

@@ -3,7 +3,6 @@ package keyfold.spark.processes
 import java.io.{BufferedReader, File, IOException, InputStreamReader}
 import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.{Files, Path}
-import java.nio.file.attribute.PosixFilePermissions
 import java.security.SecureRandom
 import java.util.{HexFormat, Properties}
 import java.util.concurrent.{CompletableFuture, TimeUnit, TimeoutException}
@@ -17,7 +16,6 @@ import org.apache.spark.sql.keyfold.LocalFolder
 object Launch {
   private val Protocol = 1
   private val ReadyWaitSeconds = 180L
-  private val LongestPath = 80
 
   val version: String = {
     val properties = new Properties()
@@ -27,7 +25,7 @@ object Launch {
   }
 
   def start(python: Interpreter): ForkServer = {
-    val directory = privateDirectory()
+    val directory = PrivateFolder.create(s"keyfold-${random(6)}")
     val token = random(16)
     val process = spawn(python, directory)
     try {
@@ -104,15 +102,6 @@ object Launch {
           "spark.keyfold.python (on the driver spark.keyfold.driver.python) to a Python that has it."
       else s"Python $python cannot run keyfold.worker: ${errors.linesIterator.toSeq.lastOption.mkString}"
     new KeyfoldException("EnvironmentMismatchError", s"$message\n$errors".stripTrailing)
-  }
-
-  /** A new folder that only this user can open, with room for a socket's name in its path. */
-  private def privateDirectory(): Path = {
-    val parents = Seq(sys.props("java.io.tmpdir"), "/tmp")
-    val name = s"keyfold-${random(6)}"
-    val short = parents.map(Path.of(_, name).toAbsolutePath).filter(_.toString.length < LongestPath)
-    val owner = PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"))
-    Files.createDirectory(short.headOption.getOrElse(Path.of("/tmp", name)), owner)
   }
 
   private def remove(directory: Path): Unit = {
