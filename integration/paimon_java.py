@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import datetime as dt
 import json
+import re
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -110,6 +111,12 @@ def start(flags: Sequence[str] = SMALL) -> Iterator[Paimon]:
             assert process.stdout is not None
             yield Paimon(process.stdin, process.stdout, process.pid)
             process.stdin.close()
+
+
+def java_version() -> int:
+    """The first number of the version of the Java that the process runs in."""
+    told = subprocess.run(["java", "-XshowSettings:properties", "-version"], capture_output=True)
+    return int(re.search(rb"java\.specification\.version = (\d+)", told.stderr)[1])
 
 
 def library() -> Path:

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from keyfold import types
+from keyfold.conversion import convert
 from keyfold.layout import Column
 
 _WHOLE = ("TINYINT", "SMALLINT", "INT", "BIGINT", "DATE", "TIMESTAMP", "TIMESTAMP_LTZ")
@@ -25,16 +26,14 @@ _PYTHON: dict[str, Callable[[Any], Any]] = {
 
 
 def initial(column: Column) -> pa.Scalar:
-    """The value, NULL if there is none, in the column's type of today, which may be wider."""
-    arrow = types.to_arrow(column.type)
+    """The value, NULL if there is none, in the column's type of today, which may be another."""
     if column.initial is None or not isinstance(column.type, types.Atomic):
-        return pa.scalar(None, arrow)
-    kind, value = column.type, json.loads(column.initial)["literal"]
-    if kind.name == "CHAR":
-        value = value.ljust(kind.length or 0)
-    value = _PYTHON.get(kind.name, lambda found: found)(value)
-    if pa.types.is_date32(arrow):
-        return pa.scalar(value, pa.int32()).cast(arrow)
-    if pa.types.is_timestamp(arrow):
-        return pa.scalar(value, pa.int64()).cast(arrow)
-    return pa.scalar(value, arrow)
+        return pa.scalar(None, types.to_arrow(column.type))
+    found = json.loads(column.initial)
+    kind = types.from_spark(found["type"])
+    assert isinstance(kind, types.Atomic)
+    value = _PYTHON.get(kind.name, lambda given: given)(found["literal"])
+    whole = pa.int64() if kind.name.startswith("TIMESTAMP") else pa.int32()
+    raw = whole if kind.name.startswith(("TIMESTAMP", "DATE")) else types.to_arrow(kind)
+    array = pa.array([value], raw).cast(types.to_arrow(kind))
+    return convert(array, kind, column.type)[0]

@@ -3,7 +3,7 @@ today.
 
 Columns and nested fields are matched by field id: what was renamed is found, what was added reads
 NULL, or the constant its DEFAULT was then, what was dropped and added again under its old name
-reads NULL too, what was widened is cast.
+reads NULL too, what was given another type is converted.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from keyfold import types
+from keyfold import conversion, types
 from keyfold.errors import CorruptDataError, NotSupportedError
 from keyfold.initial import initial
 from keyfold.journey import ScanSpec
@@ -55,21 +54,35 @@ def _source(target: Column, found: tuple[int, str, Any] | None) -> Source:
     return Source(target, found[1], types.from_paimon(found[2]))
 
 
+def check_types(layout: TableLayout, stored: TableLayout) -> None:
+    """NotSupportedError naming a column whose values of an older schema can't be converted."""
+    known = {column.id: column.type for column in stored.columns}
+    for column in layout.columns:
+        try:
+            conversion.check(known.get(column.id, column.type), column.type)
+        except NotSupportedError as error:
+            raise NotSupportedError(
+                f"table {layout.name} can't be read here: column {column.name}: {error}"
+            ) from None
+
+
 def bounds(
     layout: TableLayout, stored: TableLayout, stats: Mapping[str, Bounds]
 ) -> Mapping[str, Bounds]:
     """What statistics of a file, by the names it was written under, say of today's columns: least
-    and greatest value, number of NULLs.
+    and greatest value, number of NULLs. Of values that are converted only the NULLs are known.
     """
     if stored.schema_id == layout.schema_id:
         return stats
-    names = {column.id: column.name for column in stored.columns}
+    known = {column.id: column for column in stored.columns}
     found: dict[str, Bounds] = {}
     for column in layout.columns:
-        name = names.get(column.id)
-        if name is not None and name in stats:
-            found[column.name] = stats[name]
-        elif name is None and types.is_atomic(column.type):
+        was = known.get(column.id)
+        if was is not None and was.name in stats:
+            low, high, nulls = stats[was.name]
+            is_kept = conversion.keeps_order(was.type, column.type)
+            found[column.name] = (low, high, nulls) if is_kept else (None, None, nulls)
+        elif was is None and types.is_atomic(column.type):
             value = manifest_value(initial(column))
             found[column.name] = (value, value, None if value is None else 0)
     return found
@@ -99,10 +112,8 @@ def adapt(array: pa.Array, stored: DataType, target: DataType) -> pa.Array:
         case Row(fields), Row(new_fields):
             return _struct(array, fields, new_fields, wanted)
         case Atomic(), Atomic():
-            return _cast(array, wanted)
-    raise NotSupportedError(
-        f"a file holds {types.describe(stored)} where the table has {types.describe(target)}"
-    )
+            return conversion.convert(array, stored, target)
+    raise conversion.refused(stored, target)
 
 
 def _nest(array: pa.Array, wanted: pa.DataType, children: list[pa.Array]) -> pa.Array:
@@ -129,14 +140,3 @@ def _struct(
     fields = [wanted.field(place) for place in range(wanted.num_fields)]
     mask = array.is_null() if array.null_count else None
     return pa.StructArray.from_arrays(children, fields=fields, mask=mask)
-
-
-def _cast(array: pa.Array, wanted: pa.DataType) -> pa.Array:
-    if array.type.equals(wanted):
-        return array
-    try:
-        return pc.cast(array, wanted, safe=False)
-    except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
-        raise NotSupportedError(
-            f"a stored {array.type} can't be read as {wanted}: {error}"
-        ) from error

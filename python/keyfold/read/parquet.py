@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from keyfold import damage
-from keyfold.errors import CorruptDataError
+from keyfold.errors import CorruptDataError, NotSupportedError
 from keyfold.journey import KIND, SEQUENCE, DataFile, ScanSpec
 from keyfold.merge.deferred import Deferred
 from keyfold.merge.marks import FIELDS as MARKS
@@ -324,4 +324,7 @@ def _adapted(
 def _array(batch: pa.RecordBatch, source: Source) -> pa.Array:
     if source.stored is None:
         return missing(source, batch.num_rows)
-    return adapt(batch.column(source.name), source.stored, source.target.type)
+    try:
+        return adapt(batch.column(source.name), source.stored, source.target.type)
+    except NotSupportedError as error:
+        raise NotSupportedError(f"column {source.target.name}: {error}") from error

@@ -7,12 +7,11 @@ partition.
 from __future__ import annotations
 
 import datetime
-from decimal import Decimal
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
+from keyfold import java_text
 from keyfold.errors import NotSupportedError
 from keyfold.layout import TableLayout
 from keyfold.types import Atomic, DataType
@@ -59,9 +58,9 @@ def format_value(value: Any, data_type: DataType, is_legacy: bool) -> str:
         case "DECIMAL":
             return f"{value:f}"
         case "FLOAT":
-            return _floating(str(np.float32(value)))
+            return java_text.floating(value, java_text.FLOAT_BITS)
         case "DOUBLE":
-            return _floating(repr(float(value)))
+            return java_text.floating(value, java_text.DOUBLE_BITS)
         case "TIMESTAMP" | "TIMESTAMP_LTZ":
             return _timestamp(value, data_type, is_legacy)
         case "BINARY" | "VARBINARY" | "BYTES":
@@ -89,15 +88,3 @@ def _iso(value: datetime.datetime) -> str:
     if value.microsecond:
         return value.isoformat(timespec="milliseconds")
     return value.isoformat(timespec="seconds" if value.second else "minutes")
-
-
-def _floating(shortest: str) -> str:
-    """Java's Double.toString, given the shortest digits that read back."""
-    number = Decimal(shortest)
-    if not number.is_finite():
-        return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}[shortest]
-    if number.is_zero() or Decimal("0.001") <= abs(number) < Decimal("1e7"):
-        text = f"{number:f}"
-        return text if "." in text else text + ".0"
-    mantissa, exponent = f"{number.normalize():e}".split("e")
-    return f"{mantissa if '.' in mantissa else mantissa + '.0'}E{int(exponent)}"

@@ -16,7 +16,7 @@ from keyfold.layout import TableLayout
 from keyfold.options import TableOptions, parse
 from keyfold.options.values import boolean
 from keyfold.read.condition import check_condition
-from keyfold.read.mapping import bounds
+from keyfold.read.mapping import bounds, check_types
 from keyfold.read.prune import Pruning, pruning
 from keyfold.read.sections import KeyedFile, sections
 from keyfold.read.splits import KeyedSection, Place, Splitting, Task, task_size, tasks
@@ -129,9 +129,14 @@ def _is_kept(chosen: Pruning, file: LiveFile) -> bool:
 
 
 def schemas_of(table: Table, files: Iterable[LiveFile]) -> dict[int, SchemaColumns]:
-    """The columns of each older schema that the files were written under."""
+    """The columns of each older schema that the files were written under; NotSupportedError if
+    their values can't be brought to the types of today.
+    """
     older = {file.schema_id for file in files} - {table.layout.schema_id}
-    return {number: _schema_columns(table.schema(number)) for number in sorted(older)}
+    found = {number: table.schema(number) for number in sorted(older)}
+    for stored in found.values():
+        check_types(table.layout, stored)
+    return {number: _schema_columns(stored) for number, stored in found.items()}
 
 
 def _schema_columns(layout: TableLayout) -> SchemaColumns:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from keyfold.conversion import keeps_order
 from keyfold.initial import initial
 from keyfold.read.literals import FLOATING, NAN_TOP, comparable, floating, manifest_value
 from keyfold.read.mapping import Source
@@ -43,7 +44,7 @@ def ranges_of(
     group: pq.RowGroupMetaData, leaves: Mapping[str, int], columns: Sequence[Source]
 ) -> dict[str, Range]:
     """Ranges of the columns of a row group that statistics give. What a column was widened from
-    has values that compare as the wider type's do.
+    has values that compare as the wider type's do; of other types that it had nothing is known.
     """
     found = {}
     for column in columns:
@@ -53,6 +54,8 @@ def ranges_of(
         if stored is None:
             found[column.target.name] = _absent(column)
         if column.name not in leaves or not isinstance(stored, Atomic):
+            continue
+        if not keeps_order(stored, target):
             continue
         chunk = group.column(leaves[column.name])
         bounds = manifest_bounds(chunk, stored) or _floating_bounds(chunk, stored)

@@ -4,6 +4,7 @@ import java.io.{BufferedReader, File, IOException, InputStreamReader}
 import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.{Files, Path}
 import java.security.SecureRandom
+import java.time.ZoneId
 import java.util.{HexFormat, Properties}
 import java.util.concurrent.{CompletableFuture, TimeUnit, TimeoutException}
 
@@ -55,6 +56,9 @@ object Launch {
     val builder = new ProcessBuilder(python.command, "-m", "keyfold.worker")
       .redirectError(directory.resolve(ForkServer.ErrorFile).toFile)
     builder.environment.put("PYTHONSAFEPATH", "1"): Unit
+    // Paimon's library converts values by them: numbers to text, dates and times to instants.
+    builder.environment.put("KEYFOLD_JAVA_VERSION", Runtime.version.feature.toString): Unit
+    builder.environment.put("KEYFOLD_JAVA_ZONE", ZoneId.systemDefault.getId): Unit
     LocalFolder.current.foreach(builder.environment.put("SPARK_LOCAL_DIRS", _))
     try builder.start()
     catch {

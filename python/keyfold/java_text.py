@@ -1,0 +1,190 @@
+"""Numbers, dates and times as Paimon's Java writes them as text.
+
+A leaf. Java 19 made `Double.toString` give the fewest digits that read back; before, it gave other
+ones for a part of all numbers. The text is that of the JVM which started this process: a column
+that became STRING then reads alike in keyfold and in Paimon's library beside it.
+"""
+
+import math
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+JAVA_VERSION = "KEYFOLD_JAVA_VERSION"  # set by the JVM, as is the next
+JAVA_ZONE = "KEYFOLD_JAVA_ZONE"
+FLOAT_BITS, DOUBLE_BITS = 24, 53
+
+_SHORTEST_SINCE = 19
+_LEAST = {FLOAT_BITS: -126, DOUBLE_BITS: -1022}  # exponents of the least normal numbers
+_NAMES = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
+_LOGARITHM = (0.289529654, 0.176091259, 0.301029995663981)  # old Java's estimate of a power of ten
+_DAY = 86_400_000_000
+_FIRST_DAY = -719_528  # of year 0
+_CYCLE = 3_652_425  # days of 10,000 years: Paimon writes the last four digits of a year
+
+
+def zone() -> str:
+    """The time zone of that JVM, in which Paimon converts; UTC where there is none."""
+    return os.environ.get(JAVA_ZONE, "UTC")
+
+
+def floats(array: pa.Array, bits: int) -> pa.Array:
+    """The text of each number; `bits` are those of its significand."""
+    values = array.to_numpy(zero_copy_only=False)
+    valid = array.is_valid().to_pylist()
+    texts = [floating(v, bits) if ok else None for v, ok in zip(values, valid, strict=True)]
+    return pa.array(texts, pa.utf8())
+
+
+def floating(value: float, bits: int) -> str:
+    """Java's toString of a FLOAT or a DOUBLE."""
+    number = float(value)
+    if not math.isfinite(number):
+        return _NAMES[repr(number)]
+    if not number:
+        return repr(number)
+    if int(os.environ.get(JAVA_VERSION, _SHORTEST_SINCE)) < _SHORTEST_SINCE:
+        digits, place = _old_digits(abs(number), bits)
+        found = Decimal(digits if number > 0 else -digits).scaleb(place).normalize()
+    else:
+        found = _shortest(number, bits)
+    if Decimal("0.001") <= abs(found) < Decimal("1e7"):
+        text = f"{found:f}"
+        return text if "." in text else text + ".0"
+    mantissa, exponent = f"{found:e}".split("e")
+    return f"{mantissa if '.' in mantissa else mantissa + '.0'}E{int(exponent)}"
+
+
+def _shortest(number: float, bits: int) -> Decimal:
+    """The fewest digits that read back, but two where one would do: those nearest to the number."""
+    text = repr(number) if bits == DOUBLE_BITS else str(np.float32(number))
+    found = Decimal(text).normalize()
+    return found if len(found.as_tuple().digits) > 1 else Decimal(f"{number:.1e}").normalize()
+
+
+# ---- Java before 19 ----
+
+
+def _old_digits(number: float, bits: int) -> tuple[int, int]:
+    """Digits of a positive number, and the power of ten of the last."""
+    fraction, above = math.frexp(number)
+    top = above - 1
+    if number.is_integer() and top <= 62:
+        return _old_whole(int(number), top - bits - 1)
+    digits = _Digits.of(int(fraction * 2**DOUBLE_BITS), top, bits)
+    found = place = 0
+    is_low = is_high = False
+    for place, digit in enumerate(digits):
+        found = 10 * found + digit
+        is_low, is_high = digits.ends()
+        if place == 0 and (digits.power < -3 or digits.power >= 8):
+            continue  # two digits at least
+        if is_low or is_high:
+            break
+    rest = 2 * digits.rest - digits.unit
+    if is_high and (not is_low or rest > 0 or (rest == 0 and found % 2)):
+        found += 1
+    return found, digits.power - place
+
+
+def _old_whole(number: int, unsure: int) -> tuple[int, int]:
+    """A whole number, without the digits that the last `unsure` bits of a LONG can't decide."""
+    drop = int(unsure * math.log10(2)) if unsure > 1 else 0
+    found, rest = divmod(number, 10**drop)
+    return found + (drop > 0 and 2 * rest >= 10**drop), drop
+
+
+@dataclass
+class _Digits:
+    """The digits of a number, one after the other, and how near what is left is to either end.
+
+    `rest` is less than `unit`; `half` is half the distance to the next number. Java computes with
+    as few bits as it needs and lets a sum overflow, which ends some numbers early: `word` says how
+    many, 0 where there are enough.
+    """
+
+    rest: int
+    half: int
+    unit: int
+    power: int
+    word: int
+
+    @staticmethod
+    def of(significand: int, top: int, bits: int) -> "_Digits":
+        last, half = top + 1 - DOUBLE_BITS, max(top, _LEAST[bits]) - bits
+        odd = significand // (significand & -significand)
+        half -= odd == 1  # the next lower number is half as far from a power of two
+        estimate = _LOGARITHM[0] * (significand * 2.0 ** (1 - DOUBLE_BITS) - 1.5)
+        power = math.floor(estimate + _LOGARITHM[1] + top * _LOGARITHM[2])
+        scale = min(last, half, 0)
+        up, down = 10 ** max(-power, 0), 10 ** max(power, 0)
+        parts = [significand * up << last - scale, up << half - scale, down << -scale]
+        common = min(part & -part for part in parts)
+        number, half, unit = (part // common for part in parts)
+        fives = [(5 ** max(-power, 0)).bit_length(), (5 ** (max(power, 0) + 1)).bit_length()]
+        sizes = [odd.bit_length() + _twos(number) + fives[0], _twos(unit) + 1 + fives[1]]
+        word = next((size for size in (32, 64) if max(sizes) < size), 0)
+        # The estimate may be one too high: then nothing is left of the first digit.
+        found = _Digits(number, half, unit, power, word)
+        if number < unit and not _Digits(number, half, unit, power, word).ends()[1]:
+            found = _Digits(10 * number, 10 * half, unit, power - 1, word)
+        return found
+
+    def __iter__(self) -> Iterator[int]:
+        while True:
+            digit, self.rest = divmod(self.rest, self.unit)
+            yield digit
+            self.rest, self.half = 10 * self.rest, 10 * self.half
+
+    def ends(self) -> tuple[bool, bool]:
+        """Whether the digits so far, and those with the last one more, read back."""
+        if not self.word:
+            return self.rest < self.half, self.rest + self.half >= self.unit
+        half = self._wrapped(10 * self.half)
+        if half <= 0:
+            return True, True
+        return 10 * self.rest < half, self._wrapped(10 * self.rest + half) > 10 * self.unit
+
+    def _wrapped(self, number: int) -> int:
+        top = 1 << self.word - 1
+        return (number + top) % (2 * top) - top
+
+
+def _twos(number: int) -> int:
+    return (number & -number).bit_length() - 1
+
+
+# ---- dates and times ----
+
+
+def dates(array: pa.Array) -> pa.Array:
+    """`yyyy-MM-dd` of each DATE."""
+    days = array.cast(pa.int32()).fill_null(0).to_numpy().astype(np.int64)
+    return _nulled(_years(days), array)
+
+
+def timestamps(array: pa.Array, digits: int) -> pa.Array:
+    """`yyyy-MM-dd HH:mm:ss.SSS` of each microsecond, with `digits` of a second or what it takes."""
+    days, micros = np.divmod(array.cast(pa.int64()).fill_null(0).to_numpy(), _DAY)
+    clock = np.datetime_as_string(micros.astype("datetime64[us]"))
+    time = pc.utf8_slice_codeunits(pa.array(clock, pa.utf8()), len("1970-01-01T"))
+    if digits < 6:
+        time = pc.replace_substring_regex(time, f"0{{1,{6 - digits}}}$", "")
+        time = pc.replace_substring_regex(time, r"\.$", "")
+    return _nulled(pc.binary_join_element_wise(_years(days), time, " "), array)
+
+
+def _years(days: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> pa.Array:
+    if (days < _FIRST_DAY).any():
+        raise ValueError("Paimon has no text for a date before the year 0")
+    inside = (days - _FIRST_DAY) % _CYCLE + _FIRST_DAY
+    return pa.array(np.datetime_as_string(inside.astype("datetime64[D]")), pa.utf8())
+
+
+def _nulled(texts: pa.Array, array: pa.Array) -> pa.Array:
+    return pc.if_else(pc.is_valid(array), texts, pa.scalar(None, pa.utf8()))
