@@ -52,6 +52,14 @@ def schema_file(path: str, table: str, found: object) -> CorruptDataError:
     )
 
 
+def odd_place(path: str, found: object) -> CorruptDataError:
+    """A path of a table is not what any writer makes."""
+    return CorruptDataError(
+        f"{path} can't be used: {found}; nothing beside a table is reached from inside its folder: "
+        "find out who laid it there, and remove it"
+    )
+
+
 def of_size(found: int, expected: int) -> str:
     """What is wrong with a file of another size."""
     how = "cut short" if found < expected else "longer than was written"

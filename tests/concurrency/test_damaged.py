@@ -13,7 +13,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from keyfold.errors import CorruptDataError, KeyfoldError
-from keyfold.read.files import Store, open_input
 from keyfold.storage.commits import commit
 from tests.concurrency import jobs
 from tests.concurrency.flips import drawn, flip
@@ -137,11 +136,6 @@ def test_a_type_in_a_footer_that_is_none(folder: str) -> None:
     )
     assert outcome.others == 0
     assert outcome.refused.keys() == {"CorruptDataError"}
-
-
-def test_names_with_a_zero(folder: str) -> None:
-    with pytest.raises(CorruptDataError, match="restore the file"):
-        open_input(Store(), f"{folder}/data-\0")
 
 
 @pytest.mark.parametrize("kind", [*METADATA, "schema"])

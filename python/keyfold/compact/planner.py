@@ -288,7 +288,7 @@ def _tasks(
     pieces = math.ceil(group.bytes / piece) if len(group.sections) == 1 else 1
     ends: list[pa.RecordBatch] = []
     if pieces > 1:
-        store = store_of(base.path, table.layout.store)
+        store = store_of(table.layout.location, table.layout.store)
         ends = cuts(table.layout, store, base.path, group.sections[0], pieces)
     for after, until in zip([None, *ends], [*ends, None], strict=True):
         cut = replace(split, after=after, until=until)

@@ -114,7 +114,7 @@ def _cut(layout: TableLayout, base: Split, held: Sequence[Section], most: int) -
     pieces = math.ceil(size / most) if len(held) == 1 else 1
     ends = []
     if pieces > 1:
-        store = store_of(base.path, layout.store)
+        store = store_of(layout.location, layout.store)
         ends = cuts(layout, store, base.path, held[0], pieces)
     for after, until in zip([None, *ends], [*ends, None], strict=True):
         yield replace(whole, after=after, until=until)

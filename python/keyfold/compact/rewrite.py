@@ -42,7 +42,7 @@ def rewrite(
     """
     layout, split = spec.layout, task.split
     options = parse(layout)
-    store = store_of(split.path, layout.store)
+    store = store_of(layout.location, layout.store)
     target = Target(layout, options, store, task.directory, file_names(), task.level)
     batches = _asking(_Merging(spec, task).batches(), go_on)
     files: list[FileMeta] = write_files(target, batches)
@@ -66,7 +66,7 @@ class _Merging:
         self._options = parse(spec.layout)
         self._task = task
         self._path = task.split.path
-        self._store = store_of(self._path, spec.layout.store)
+        self._store = store_of(spec.layout.location, spec.layout.store)
         self._plan: MergePlan = plan(spec.layout, columns, marks=True)
         self._range = KeyRange.of(task.split, spec.layout)
 

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from keyfold import damage, stores
+from keyfold import inside, stores
 from keyfold.errors import NotSupportedError, SnapshotExpiredError
 from keyfold.layout import STAGING
 
@@ -33,9 +33,12 @@ _S3_OPTIONS = {
 
 @dataclass(frozen=True)
 class Store:
-    """Where the files of a table live; `filesystem` None is this machine's own."""
+    """Where the files of a table live; `filesystem` None is this machine's own, where no link below
+    the folder `root` is followed.
+    """
 
     filesystem: pafs.FileSystem | None = None
+    root: str = ""
 
     @property
     def is_remote(self) -> bool:
@@ -44,12 +47,12 @@ class Store:
 
 
 def store_of(location: str, options: Mapping[str, str] | None = None) -> Store:
-    """The store of a path or URI, with the `store` of its layout; NotSupportedError for a scheme
-    pyarrow has no file system for.
+    """The store of a table at a path or URI, with the `store` of its layout; NotSupportedError for
+    a scheme pyarrow has no file system for.
     """
     scheme = _SCHEME.match(location)
     if scheme is None or scheme[1] == "file":
-        return Store()
+        return Store(root=str(local_path(location)))
     if scheme[1] in stores.SCHEMES:
         return _bucket(frozenset((options or {}).items()))
     try:
@@ -83,10 +86,8 @@ def open_input(store: Store, path: str) -> pa.NativeFile:
     """A random-access file; SnapshotExpiredError if there is none."""
     try:
         if store.filesystem is None:
-            return _opened(local_path(path))
+            return _opened(store.root, str(local_path(path)))
         return store.filesystem.open_input_file(_inside(path))
-    except pa.ArrowInvalid as error:  # a name with a zero
-        raise damage.entry(error) from error
     except FileNotFoundError as error:
         raise SnapshotExpiredError(
             f"data file {path} is gone: expected by the snapshot that is read, not found; the "
@@ -96,39 +97,48 @@ def open_input(store: Store, path: str) -> pa.NativeFile:
         ) from error
 
 
-def _opened(path: Path) -> pa.NativeFile:
+def _opened(root: str, path: str) -> pa.NativeFile:
     try:
-        return pa.OSFile(str(path))
+        return _plain(root, path)
     except FileNotFoundError:
-        aside = _set_aside(path)
+        aside = _set_aside(root, path)
         if aside is None:
             raise
-        return pa.OSFile(str(aside))
+        return _plain(*aside)
 
 
-def _set_aside(path: Path) -> Path | None:
-    """Where a file went when its table was replaced while a query read it."""
-    for folder in path.parents:
-        inside = path.relative_to(folder).parts[1:]
-        for staged in folder.glob(f"{STAGING}*"):
-            if staged.joinpath(*inside).exists():
-                return staged.joinpath(*inside)
+def _plain(root: str, path: str) -> pa.NativeFile:
+    with inside.reached(root, path) as there, inside.opened(there, path) as descriptor:
+        return pa.OSFile(f"/proc/self/fd/{descriptor}")
+
+
+def _set_aside(root: str, path: str) -> tuple[str, str] | None:
+    """Where a table and its file went when the table was replaced while a query read it."""
+    for staged in Path(root).parent.glob(f"{STAGING}*"):
+        found = staged / Path(path).relative_to(root)
+        if found.exists():
+            return str(staged), str(found)
     return None
 
 
 def is_there(store: Store, path: str) -> bool:
     """Whether there is a file."""
     if store.filesystem is None:
-        return local_path(path).exists()
+        try:
+            with inside.reached(store.root, str(local_path(path))) as there:
+                return Path(there).exists()
+        except FileNotFoundError:
+            return False
     return bool(store.filesystem.get_file_info(_inside(path)).type == pafs.FileType.File)
 
 
 def create(store: Store, path: str) -> pa.NativeFile:
     """A new file for writing; its directories are made. What stood there is replaced."""
     if store.filesystem is None:
-        local = local_path(path)
-        local.parent.mkdir(parents=True, exist_ok=True)
-        return pa.OSFile(str(local), "wb")
+        Path(store.root).mkdir(parents=True, exist_ok=True)
+        with inside.reached(store.root, str(local_path(path)), make=True) as there:
+            Path(there).touch()
+            return pa.OSFile(there, "wb")
     return store.filesystem.open_output_stream(_inside(path))
 
 
@@ -136,7 +146,8 @@ def remove(store: Store, path: str) -> None:
     """Delete a file; nothing happens if there is none."""
     try:
         if store.filesystem is None:
-            local_path(path).unlink(missing_ok=True)
+            with inside.reached(store.root, str(local_path(path))) as there:
+                Path(there).unlink()
         else:
             store.filesystem.delete_file(_inside(path))
     except FileNotFoundError:

@@ -51,7 +51,7 @@ class _Source:
     def __init__(self, scan: ScanSpec, split: Split, merge: MergePlan) -> None:
         self._scan = scan
         self._split = split
-        self._store: Store = store_of(split.path, scan.layout.store)
+        self._store: Store = store_of(scan.layout.location, scan.layout.store)
         self._plan = merge
         self._range = KeyRange.of(split, scan.layout)
         self._keys = Sieve.of(

@@ -99,7 +99,7 @@ def _units(how: Splitting, place: Place, sections: Sequence[KeyedSection]) -> It
 
 
 def _pieces(how: Splitting, split: Split, section: KeyedSection, size: int) -> Iterator[_Unit]:
-    store = store_of(split.path, how.layout.store)
+    store = store_of(how.layout.location, how.layout.store)
     place = how.layout, store, split.path, section
     pieces = math.ceil(size / how.target)
     keep = partial(_may_pass, how.by_key) if how.by_key else None

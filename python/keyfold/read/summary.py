@@ -127,7 +127,7 @@ def _add_file(
     if file.is_marked:
         return False
     path = f"{split.path}/{file.name}"
-    with open_input(store_of(split.path, layout.store), path) as source:
+    with open_input(store_of(layout.location, layout.store), path) as source:
         footer = footer_of(path, source, file.size)
     with damage.decoding(path):
         groups = group_ranges(footer, sources(scan, file.schema_id, names)) if names else []

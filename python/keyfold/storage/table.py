@@ -267,6 +267,7 @@ def shown_properties(layout: TableLayout) -> dict[str, str]:
 
 def load(files: Files, location: str, catalog: str, namespace: str, table: str) -> Table | None:
     """The table at `location` at its latest schema and snapshot, None if there is none."""
+    files = files.within(location)
     schemas = Schemas(files, location, sql_name(catalog, namespace, table))
     # The snapshot first: all its files are of schemas that are there by then.
     snapshot_id = Snapshots(files, location).latest_id()
@@ -285,6 +286,7 @@ def open_handle(
     `latest` looks up the newest snapshot (a write is planned on it) instead of the handle's.
     """
     files, location = open_files(handle["location"], catalog_options)
+    files = files.within(location)
     path = handle["catalog"], handle["namespace"], handle["table"]
     schemas = Schemas(files, location, sql_name(*path))
     if _stamp(schemas, handle["schema_id"]) != handle["identity"]:

@@ -61,4 +61,4 @@ def abandon(question: wire.Frame, done: dict[str, Any]) -> None:
     spec = CompactionSpec.from_json(question["compaction"])
     path = Task.from_json(question["task"]).directory
     files = CommitMessage.from_json(done["files"]).files
-    delete_files(store_of(path, spec.layout.store), path, files)
+    delete_files(store_of(spec.layout.location, spec.layout.store), path, files)

@@ -148,7 +148,7 @@ def _branches(table: Table) -> Iterator[tuple[str, int]]:
     """Names and when their folders changed; a store that doesn't say when gives 1970."""
     for name in _named(table, "branch", "branch-"):
         path = Path(f"{table.layout.location}/branch/branch-{name}")
-        yield name, int(path.stat().st_mtime * 1000) if table.files.is_local else 0
+        yield name, int(path.lstat().st_mtime * 1000) if table.files.is_local else 0
 
 
 BRANCHES = MetadataTable(

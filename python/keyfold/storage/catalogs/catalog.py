@@ -196,8 +196,8 @@ class Catalog:
         self._check_writable()
         found = self._changeable(namespace, name)
         location = found.layout.location
-        schemas = Schemas(self.files, location, self._shown(namespace[0], name))
-        snapshots = Snapshots(self.files, location)
+        schemas = Schemas(found.files, location, self._shown(namespace[0], name))
+        snapshots = Snapshots(found.files, location)
         alter(schemas, snapshots, changes, self.check_engine, found.live_files)
         return self.load_table(namespace, name)
 

@@ -8,18 +8,19 @@ publish one name exactly one wins. A file system that can't do that is refused f
 import contextlib
 import io
 import os
+import re
 import shutil
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import unquote, urlparse
 
 from pyarrow.fs import FileType
 
-from keyfold import disk
+from keyfold import disk, inside
 from keyfold.errors import NotSupportedError
 
 
@@ -31,6 +32,9 @@ class Entry:
     is_folder: bool
     size: int
     modified: int
+
+
+_HELD = re.compile(r"/proc/self/fd/\d+")  # a table's folder by its descriptor (`Files.held`)
 
 
 class UnsettledError(OSError):
@@ -51,6 +55,9 @@ class Files(Protocol):
     @property
     def store(self) -> Mapping[str, str]:
         """What a client of the object store needs (`keyfold.stores`), empty for any other."""
+
+    def within(self, folder: str) -> "Files":
+        """The same for the files of the table in a folder: no link inside it is followed."""
 
     def read(self, path: str) -> bytes:
         """The content; FileNotFoundError if there is none."""
@@ -102,7 +109,9 @@ class Files(Protocol):
 
 @dataclass(frozen=True)
 class LocalFiles:
-    """A local (or mounted) file system."""
+    """A local (or mounted) file system, as of a `root` below which no link is followed."""
+
+    root: str | None = None
 
     @property
     def is_local(self) -> bool:
@@ -116,39 +125,59 @@ class LocalFiles:
     def store(self) -> Mapping[str, str]:
         return {}
 
+    def within(self, folder: str) -> "LocalFiles":
+        return replace(self, root=folder)
+
+    @contextlib.contextmanager
+    def _at(self, path: str, *, make: bool = False) -> Iterator[str]:
+        """The path to use in place of `path`."""
+        held = _HELD.match(path)
+        root = held[0] if held is not None else self.root
+        if root is None:
+            yield path
+        else:
+            with inside.reached(root, path, make=make) as there:
+                yield there
+
     def read(self, path: str) -> bytes:
-        return Path(path).read_bytes()
+        with self._at(path) as there, inside.opened(there, path) as descriptor:
+            return _read_all(descriptor)
 
     def exists(self, path: str) -> bool:
-        return Path(path).exists()
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError), self._at(path) as there:
+            return os.path.lexists(there)
+        return False
 
     def is_folder(self, path: str) -> bool:
         return Path(path).is_dir()
 
     def folders(self, path: str) -> list[str]:
-        with _scan(path) as entries:
-            return sorted(e.name for e in entries if not e.name.startswith(".") and e.is_dir())
+        with self._scan(path) as entries:
+            found = [e.name for e in entries if e.is_dir(follow_symlinks=self.root is None)]
+        return sorted(name for name in found if not name.startswith("."))
 
     def names(self, path: str) -> list[str]:
-        with _scan(path) as entries:
+        with self._scan(path) as entries:
             return [entry.name for entry in entries]
 
     def stamp(self, path: str) -> str:
-        status = Path(path).stat()
+        with self._at(path) as there:
+            status = Path(there).lstat()
         return f"{status.st_ino}-{status.st_mtime_ns}"
 
     def write(self, path: str, data: bytes) -> None:
-        Path(path).parent.mkdir(exist_ok=True)
-        _write_synced(path, data)
+        with self._at(path, make=True) as there:
+            Path(there).parent.mkdir(exist_ok=True)
+            _write_synced(there, data)
 
     def replace(self, path: str, data: bytes) -> None:
-        with _temporary(path, data) as temporary:
-            Path(temporary).replace(path)
+        with self._at(path, make=True) as there, _temporary(there, data) as temporary:
+            Path(temporary).replace(there)
 
     def publish(self, path: str, data: bytes) -> int:
-        with _temporary(path, data) as temporary:
+        with self._at(path, make=True) as there, _temporary(there, data) as temporary:
             try:
-                os.link(temporary, path)
+                os.link(temporary, there)
             except OSError as error:
                 # On a network mount the link may have been made although its answer got lost, or
                 # was asked for twice, and the second time there it was.
@@ -157,12 +186,20 @@ class LocalFiles:
                         return 0
                     raise
             linked = Path(temporary).stat().st_ctime_ns
-        _sync_folder(path)
+            _sync_folder(there)
         return linked
 
     def entries(self, path: str) -> list[Entry]:
-        with _scan(path) as found:
+        with self._scan(path) as found:
             return [entry for each in found if (entry := _entry(each)) is not None]
+
+    @contextlib.contextmanager
+    def _scan(self, path: str) -> Iterator[Iterator[os.DirEntry[str]]]:
+        try:
+            with self._at(f"{path}/.") as there, os.scandir(there) as entries:
+                yield entries
+        except FileNotFoundError:
+            yield iter(())
 
     @contextlib.contextmanager
     def held(self, path: str) -> Iterator[str]:
@@ -173,7 +210,8 @@ class LocalFiles:
             os.close(descriptor)
 
     def remove(self, path: str) -> None:
-        Path(path).unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError), self._at(path) as there:
+            Path(there).unlink()
 
     def make_folder(self, path: str) -> None:
         Path(path).mkdir(parents=True, exist_ok=True)
@@ -194,13 +232,9 @@ def _entry(found: os.DirEntry[str]) -> Entry | None:
     return Entry(found.name, is_folder, status.st_size, status.st_mtime_ns)
 
 
-@contextlib.contextmanager
-def _scan(path: str) -> Iterator[Iterator[os.DirEntry[str]]]:
-    try:
-        with os.scandir(path) as entries:
-            yield entries
-    except FileNotFoundError:
-        yield iter(())
+def _read_all(descriptor: int) -> bytes:
+    with open(descriptor, "rb", buffering=0, closefd=False) as file:
+        return file.readall()
 
 
 @contextlib.contextmanager
@@ -259,6 +293,9 @@ class RemoteFiles:
     @property
     def store(self) -> Mapping[str, str]:
         return {}
+
+    def within(self, folder: str) -> "RemoteFiles":
+        return self
 
     def read(self, path: str) -> bytes:
         with self.io.new_input_stream(path) as stream:
@@ -333,5 +370,7 @@ def local_path(location: str) -> str | None:
 
 
 def remove_tree(path: str) -> None:
-    """Remove a folder and what is in it; missing parts are passed over."""
+    """Remove a folder and what is in it, or a link alone; missing parts are passed over."""
+    with contextlib.suppress(OSError):  # a folder is no file
+        Path(path).unlink()
     shutil.rmtree(path, ignore_errors=True)

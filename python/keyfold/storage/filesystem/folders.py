@@ -12,6 +12,7 @@ import os
 import re
 import time
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 
 from keyfold.layout import STAGING
@@ -94,7 +95,7 @@ def _rename(source: str, target: str, flags: int) -> None:
 
 def remove(files: Files, path: str) -> bool:
     """Take a folder away, in one step where it can be renamed, then delete it; False if there was
-    none.
+    none. Of a link the link alone goes: what it leads to may be another's.
     """
     if not files.is_local:
         return files.remove_folder(path)
@@ -130,21 +131,31 @@ def stale(folder: str) -> list[str]:
     """
     oldest = time.time() - STALE_SECONDS
     ours = [c for c in Path(folder).glob(".*") if _STALE.fullmatch(c.name)]
-    return [str(child) for child in ours if child.is_dir() and _newest(child) < oldest]
+    return [str(child) for child in ours if _is_folder(child) and _newest(child) < oldest]
+
+
+def _is_folder(path: Path) -> bool:
+    """Or a link: to the folder of a table, wherever that is by now."""
+    return path.is_symlink() or path.is_dir()
 
 
 def size(folder: str) -> int:
-    """Bytes of the files in a folder."""
-    files = [Path(found) / name for found, _, names in os.walk(folder) for name in names]
-    return sum(file.lstat().st_size for file in files if file.exists())
+    """Bytes of the files in a folder, none of a link."""
+    files = [Path(found) / name for found, _, names in _walk(Path(folder)) for name in names]
+    return sum(file.lstat().st_size for file in files if os.path.lexists(file))
+
+
+def _walk(folder: Path) -> Iterator[tuple[str, list[str], list[str]]]:
+    return iter(()) if folder.is_symlink() else os.walk(folder)
 
 
 def _newest(folder: Path) -> float:
-    """When anything in a folder was last made, moved or removed."""
+    """When anything in a folder, or a link, was last made, moved or removed."""
     try:
-        stamps = [Path(found).stat().st_mtime for found, _, _ in os.walk(folder)]
+        stamps = [Path(found).stat().st_mtime for found, _, _ in _walk(folder)]
+        stamps.append(folder.lstat().st_mtime)
     except OSError as error:
         if error.errno == errno.ENOENT:
             return time.time()
         raise
-    return max(stamps, default=time.time())
+    return max(stamps)

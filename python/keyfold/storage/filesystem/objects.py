@@ -60,6 +60,9 @@ class ObjectFiles:
         bucket = stores.bucket_of(self.root)
         return S3Store(bucket, config=config, client_options=plain, retry_config=_RETRIES)
 
+    def within(self, folder: str) -> "ObjectFiles":
+        return self
+
     def read(self, path: str) -> bytes:
         return self._asked("reading", path, lambda key: bytes(self._client.get(key).bytes()))
 
