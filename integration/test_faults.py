@@ -4,11 +4,14 @@ the driver. docs/faults.md is the table of these.
 
 from __future__ import annotations
 
+import os
 import random
 import resource
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -135,6 +138,28 @@ def test_a_disk_without_room(
     assert {path for path in table.rglob("*") if path.is_file()} == before
     spark.sql(insert)
     assert spark.sql(f"SELECT count(*) FROM {name}").first()[0] == rows
+
+
+def test_a_fork_server_that_dies_before_it_gives_a_worker(
+    spark: SparkSession, fresh_name: Callable[[], str]
+) -> None:
+    """The message says how it ended: it may have written nothing."""
+    name = make(spark, fresh_name())
+    new_processes(spark)
+    (server,) = processes.children(scenarios.jvm_of(spark)) & scenarios.children_of(spark)
+    socket = f"{Path(f'/proc/{server}/fd/2').readlink().parent}/fork.sock"
+    os.kill(server, signal.SIGSTOP)
+    listed = Path("/proc/net/unix")
+    before = listed.read_text().count(socket)
+    with ThreadPoolExecutor(1) as one:
+        query = one.submit(spark.table(name).collect)
+        assert processes.wait_until(
+            lambda: Path("/proc/net/unix").read_text().count(socket) > before
+        )
+        os.kill(server, signal.SIGKILL)
+        with pytest.raises(Exception, match=r"gave no worker .*: it was killed by signal 9; "):
+            query.result()
+    assert spark.table(name).count()
 
 
 def test_the_drivers_process_is_killed_at_any_moment(

@@ -1,16 +1,35 @@
-"""A disk without room: which file could not be written, and what the user does about it."""
+"""A disk that refuses: which file could not be written or read, and what the user does about it."""
 
 import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-ADVICE = (
-    "there is no room for it, or a quota or file size limit is reached: nothing has changed; make "
-    "room (for the table below its location, for rows that are spilled in spark.local.dir) and run "
-    "it again"
+_FULL = (
+    "there is no room for it, of bytes (df) or of inodes (df -i), or a quota or file size limit is "
+    "reached: nothing has changed; make room (for the table below its location, for rows that are "
+    "spilled in spark.local.dir) and run it again"
 )
+_READ_ONLY = (
+    "its file system is read-only, as the system makes it after an error of the disk (dmesg says "
+    "so), or is mounted so: nothing has changed; mount it writable and run it again"
+)
+_FORBIDDEN = (
+    "the user that Spark's processes run as may not: give it the right to read and write the "
+    "table's location and spark.local.dir, with all folders above them to be entered"
+)
+_FILES = (
+    "as many files are open as the system lets a process (ulimit -n) or all of them have: nothing "
+    "has changed; raise the limit for the user that Spark's processes run as and run it again"
+)
+_BROKEN = "the disk or the network mount fails: see what the machine's log says of it (dmesg)"
+_ADVICE = {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), _FULL),
+    **dict.fromkeys((errno.EACCES, errno.EPERM), _FORBIDDEN),
+    **dict.fromkeys((errno.EMFILE, errno.ENFILE), _FILES),
+    **dict.fromkeys((errno.EIO, errno.ESTALE, errno.ENOTCONN), _BROKEN),
+    errno.EROFS: _READ_ONLY,
+}
 
 
 @contextmanager
@@ -24,6 +43,27 @@ def writing(path: str) -> Iterator[None]:
         raise OSError(error.errno, os.strerror(error.errno), path) from error
 
 
+@contextmanager
+def named(held: str, path: str) -> Iterator[None]:
+    """Around what is done by the path of an open folder: whatever fails says its real path."""
+    try:
+        yield
+    except Exception as error:
+        told: BaseException | None = error
+        while told is not None:
+            _rename(told, held, path)
+            told = told.__cause__ or told.__context__
+        raise
+
+
+def _rename(error: BaseException, held: str, path: str) -> None:
+    error.args = tuple(a.replace(held, path) if isinstance(a, str) else a for a in error.args)
+    if isinstance(error, OSError):
+        for name in ("filename", "filename2"):
+            if isinstance(file := getattr(error, name), str):
+                setattr(error, name, file.replace(held, path))
+
+
 def advice(error: BaseException) -> str | None:
-    """What to do where a disk was full."""
-    return ADVICE if isinstance(error, OSError) and error.errno in _FULL else None
+    """What to do where a disk was full, or refused otherwise."""
+    return _ADVICE.get(error.errno or 0) if isinstance(error, OSError) else None

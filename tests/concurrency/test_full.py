@@ -1,9 +1,8 @@
-"""A disk that is full at any moment of a job: the error names the file and what to do, the table is
-as before, nothing of the job is left, and with room the job runs.
+"""A disk that is full, or refuses to write, at any moment of a job: the error names the file and
+what to do, the table is as before, nothing of the job is left, and with room the job runs.
 
 A process's limit on the size of files stands for the disk: it is met in the middle of a write, as a
-full disk is, and needs no file system of its own. KEYFOLD_SMALL_DISK names a folder on a small file
-system (`mount -t tmpfs -o size=4m tmpfs /mnt/small`), which is then really filled.
+full disk is, and needs no file system of its own. Small ones that root mounts are really filled.
 """
 
 import errno
@@ -15,13 +14,13 @@ from pathlib import Path
 import pytest
 
 from keyfold.worker import wire
+from tests import disks
 from tests.concurrency import jobs
 from tests.concurrency.processes import elsewhere
 from tests.concurrency.test_killed_at import ROWS, make, new, state
 from tests.storage import tables
 
 LIMITS = (0, 3, 200, 700, 1000, 1300, 1600, 2000, 3000, 1 << 20)
-SMALL_DISK = os.environ.get("KEYFOLD_SMALL_DISK")
 ADDED = {"change": "add_column", "name": ["w"], "type": "long"}
 Job = Callable[[str], object]
 
@@ -75,7 +74,10 @@ def contents(folder: str) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in found}
 
 
-@pytest.mark.parametrize("job", [insert, overwrite, delete, compaction, alter, create])
+JOBS = [insert, overwrite, delete, compaction, alter, create]
+
+
+@pytest.mark.parametrize("job", JOBS)
 def test_a_full_disk(tmp_path: Path, job: Job) -> None:
     outcomes = []
     for limit in LIMITS:
@@ -121,29 +123,57 @@ def many(table: jobs.Table) -> None:
     jobs.write(spec, jobs.harness.batches(table.layout, rows, 8192))
 
 
-def fill_really(small: str) -> None:
-    """A disk that is filled a little less each time, until the job has room."""
-    failed = 0
+@disks.needs_mount
+def test_a_disk_that_is_really_full(tmp_path: Path) -> None:
+    """A little less each time, until the job has room."""
+    with disks.small(tmp_path / "small") as small:
+        filler = small / "filler"
+
+        def fill(attempt: int) -> list[Path]:
+            free = os.statvfs(small)
+            with filler.open("wb") as file:
+                size = max(1, (free.f_bavail - attempt) * free.f_bsize)
+                os.posix_fallocate(file.fileno(), 0, size)
+            return [filler]
+
+        until_there_is_room(small, insert, fill)
+
+
+@disks.needs_mount
+@pytest.mark.parametrize("job", JOBS)
+def test_inodes_used_up(tmp_path: Path, job: Job) -> None:
+    with disks.small(tmp_path / "small", inodes=2000) as small:
+        until_there_is_room(small, job, lambda but: disks.use_up_inodes(small, but=but))
+
+
+def until_there_is_room(small: Path, job: Job, fill: Callable[[int], list[Path]]) -> None:
+    """The job on a disk that is filled but for so much, more each time."""
     for attempt in range(400):
-        folder = make(Path(small) / str(attempt))
-        before, filler = contents(folder), Path(small) / "filler"
-        free = os.statvfs(small)
-        with filler.open("wb") as file:
-            os.posix_fallocate(file.fileno(), 0, max(1, (free.f_bavail - attempt) * free.f_bsize))
-        said = elsewhere(_said, insert, folder, errno.ENOSPC)
-        filler.unlink()
+        folder = make(small / str(attempt))
+        before = contents(folder)
+        fillers = fill(attempt)
+        said = elsewhere(_said, job, folder, errno.ENOSPC)
+        for filler in fillers:
+            filler.unlink()
         if said is None:
             break
-        failed += 1
-        assert "no room for it" in said
+        assert "inodes (df -i)" in said
+        assert folder in said, "the file is named"
         assert contents(folder) == before, said
-        insert(folder)
-    assert failed
+        job(folder)
+    assert attempt, "it was never full"
     assert said is None
 
 
-if SMALL_DISK is not None:
-
-    def test_a_disk_that_is_really_full() -> None:
-        assert SMALL_DISK is not None
-        fill_really(SMALL_DISK)
+@disks.needs_mount
+@pytest.mark.parametrize("job", JOBS)
+def test_a_disk_that_became_read_only(tmp_path: Path, job: Job) -> None:
+    with disks.small(tmp_path / "small") as small:
+        folder = make(small / "warehouse")
+        before = contents(folder)
+        disks.make_read_only(small)
+        said = elsewhere(_said, job, folder, errno.EROFS)
+        assert "mount it writable" in said
+        assert folder in said, "the file is named"
+        assert contents(folder) == before
+        assert rows_of(folder) == ROWS

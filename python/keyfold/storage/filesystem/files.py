@@ -204,8 +204,10 @@ class LocalFiles:
     @contextlib.contextmanager
     def held(self, path: str) -> Iterator[str]:
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        held = f"/proc/self/fd/{descriptor}"
         try:
-            yield f"/proc/self/fd/{descriptor}"
+            with disk.named(held, path):
+                yield held
         finally:
             os.close(descriptor)
 

@@ -3,6 +3,7 @@ package keyfold.spark
 import java.io.RandomAccessFile
 import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.{Files, Path}
+import java.util.concurrent.TimeUnit
 
 /** Both sides: what is shown of a failure, and the end of what a Python process wrote to its standard error. */
 object Errors {
@@ -14,6 +15,7 @@ object Errors {
 
   private val TailBytes = 4000
   private val FateWaitMillis = 1000L
+  private val Signalled = 128 // what Java adds to the number of a signal
 
   /** The last whole lines of the file; "" if there is none. */
   def tail(file: Path): String = if (!Files.exists(file)) "" else {
@@ -36,6 +38,18 @@ object Errors {
     val unseen = if (hasFate(file)) "" else " (how is not known: its fork server ended, too)"
     if (text.isEmpty) s"$unseen; it wrote no error" else s"$unseen; the end of its standard error:\n$text"
   }
+
+  /** How a fork server ended, and what it wrote last. */
+  def ofServer(process: Process, file: Path): String = {
+    val text = tail(file)
+    exit(process) + (if (text.isEmpty) "; it wrote no error" else s"; the end of its standard error:\n$text")
+  }
+
+  /** How a process ended, if it does within a moment. */
+  def exit(process: Process): String =
+    if (!process.waitFor(FateWaitMillis, TimeUnit.MILLISECONDS)) "it runs, but does not answer"
+    else if (process.exitValue > Signalled) s"it was killed by signal ${process.exitValue - Signalled}"
+    else s"it ended with exit code ${process.exitValue}"
 
   private def hasFate(file: Path): Boolean =
     tail(file).linesIterator.toSeq.lastOption.exists(_.matches("worker \\d+ ended: .*"))

@@ -35,8 +35,9 @@ final class ForkServer(process: Process, directory: Path, token: String) {
         throw stopped
       case failure: IOException =>
         channel.close()
-        throw KeyfoldException.death("keyfold's fork server gave no worker; the end of "
-          + s"its standard error:\n${Errors.tail(directory.resolve(ForkServer.ErrorFile))}", failure)
+        val ended = Errors.ofServer(process, directory.resolve(ForkServer.ErrorFile))
+        throw KeyfoldException.death(s"keyfold's fork server gave no worker (run it again: another is "
+          + s"started): $ended", failure)
     }
   }
 

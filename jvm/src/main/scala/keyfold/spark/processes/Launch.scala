@@ -104,7 +104,8 @@ object Launch {
       else if (errors.contains("No module named 'keyfold") || errors.contains("No module named keyfold"))
         s"Python $python has no package keyfold. Install keyfold==$version there, or set " +
           "spark.keyfold.python (on the driver spark.keyfold.driver.python) to a Python that has it."
-      else s"Python $python cannot run keyfold.worker: ${errors.linesIterator.toSeq.lastOption.mkString}"
+      else s"Python $python cannot run keyfold.worker: " +
+        errors.linesIterator.toSeq.lastOption.getOrElse(s"${Errors.exit(process)}; it wrote no error")
     new KeyfoldException("EnvironmentMismatchError", s"$message\n$errors".stripTrailing)
   }
 
