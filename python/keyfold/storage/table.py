@@ -28,6 +28,7 @@ from keyfold.storage.metadata.records import INDEXED
 from keyfold.storage.metadata.snapshots import Snapshots
 from keyfold.storage.rest_client import is_rest
 from keyfold.storage.rest_client import publisher as rest_publisher
+from keyfold.storage.schema.defaults import as_text
 from keyfold.storage.schema.schemas import Schemas, StoredSchema
 from keyfold.storage.support import check_files, check_indexes, check_readable, check_writable
 
@@ -205,7 +206,7 @@ class Table:
             "table": self.table,
             "id": self._birth,
             "version": f"{layout.schema_id}:{self.snapshot_id or 0}",
-            "columns": [_column_json(column) for column in layout.columns],
+            "columns": [_column_json(layout, column) for column in layout.columns],
             "primary_key": list(layout.primary_key),
             "partitioning": list(layout.partition_keys),
             "properties": shown_properties(layout),
@@ -243,7 +244,10 @@ def live_of_snapshot(manifests: Manifests, snapshot: Any) -> tuple[LiveFile, ...
     return found
 
 
-def _column_json(column: Column) -> dict[str, Any]:
+def _column_json(layout: TableLayout, column: Column) -> dict[str, Any]:
+    is_foreign = column.default is not None and (
+        options.DEFAULT_PREFIX + column.name not in layout.options
+    )
     return {
         "id": str(column.id),
         "name": column.name,
@@ -251,6 +255,7 @@ def _column_json(column: Column) -> dict[str, Any]:
         "nullable": column.type.nullable,
         "comment": column.comment,
         "default": column.default,
+        "default_text": as_text(column) if is_foreign else None,
     }
 
 

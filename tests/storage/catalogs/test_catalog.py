@@ -126,10 +126,12 @@ def test_create_and_load(tmp_path: Path) -> None:
     described = made.describe()
     assert described["columns"][0] == {
         "name": "id",
+        "id": "0",
         "type": "long",
         "nullable": False,
         "comment": None,
         "default": None,
+        "default_text": None,
     }
     assert [c["default"] for c in described["columns"]] == [None, None, None, None, "40 + 2"]
     assert described["primary_key"] == ["day", "id"]

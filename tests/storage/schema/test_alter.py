@@ -123,7 +123,7 @@ def test_a_default_on_a_table_without_data(tmp_path: Path) -> None:
     altered = alter(found, add("d", "string", default="'x'", default_value="x"))
     assert altered.layout.column("d").default == "'x'"
     stored = json.loads(Path(found.layout.location, "schema", "schema-1").read_text())
-    assert stored["fields"][2]["defaultValue"] == "x"
+    assert stored["fields"][2]["defaultValue"] == "'x'"
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,10 @@ def test_columns_of_other_engines_defaults(tmp_path: Path) -> None:
     schema = json.loads(path.read_text())
     schema["fields"][1]["defaultValue"] = "it's"
     path.write_text(json.dumps(schema))
-    assert tables.reload(found).layout.column("v").default == r"CAST('it\'s' AS STRING)"
+    altered = tables.reload(found)
+    assert altered.layout.column("v").default == "it's"
+    shown = altered.describe()["columns"][1]
+    assert (shown["default"], shown["default_text"]) == ("it's", r"CAST('it\'s' AS STRING)")
 
 
 def test_options_another_engine_set_stay(tmp_path: Path) -> None:
@@ -312,7 +315,7 @@ def test_a_default_follows_its_column(tmp_path: Path) -> None:
     assert found.layout.column("e").default == "'y'"
     assert initial(found.layout.column("e")).as_py() == "x"
     stored = json.loads(Path(found.layout.location, "schema", "schema-2").read_text())
-    assert stored["fields"][2]["defaultValue"] == "y"
+    assert stored["fields"][2]["defaultValue"] == "'y'"
     found = alter(found, default("e", None))
     assert (found.layout.column("e").default, initial(found.layout.column("e")).as_py()) == (
         None,

@@ -15,7 +15,8 @@ from keyfold.errors import KeyfoldError, NotSupportedError
 from keyfold.layout import Column, TableLayout, sql_name
 from keyfold.options import DEFAULT_PREFIX, INITIAL_PREFIX, parse
 from keyfold.storage.schema import fields, named
-from keyfold.storage.schema.definition import literal_text, new_column
+from keyfold.storage.schema.defaults import stored_text
+from keyfold.storage.schema.definition import new_column
 from keyfold.storage.schema.fields import Fields
 from keyfold.storage.schema.schemas import StoredSchema
 
@@ -138,8 +139,8 @@ def _with_default(one: _Change, made: StoredSchema, default: str) -> StoredSchem
         value = _initial(one)
         if value["literal"] is not None:
             options[INITIAL_PREFIX + one.name] = json.dumps(value, ensure_ascii=False)
-    made = one.with_options(made, options)
-    return replace(made, literals=_literals(made, one.name, literal_text(one.asked)))
+    made, kind = one.with_options(made, options), made.layout.column(one.name).type
+    return replace(made, literals=_literals(made, one.name, stored_text(one.asked, kind)))
 
 
 def _check_default(one: _Change) -> None:
@@ -235,12 +236,11 @@ def _comment(one: _Change) -> StoredSchema:
 def _set_default(one: _Change) -> StoredSchema:
     """For rows written from now on; what stored ones read stays."""
     _check_default(one)
-    one.layout.column(one.name)
+    kind = one.layout.column(one.name).type
     text, key = one.asked.get("default"), DEFAULT_PREFIX + one.name
     options = {name: value for name, value in one.layout.options.items() if name != key}
     made = one.with_options(one.schema, options if text is None else {**options, key: text})
-    column = {**one.asked, "type": ""}
-    literal = None if text is None else literal_text(column)
+    literal = None if text is None else stored_text(one.asked, kind)
     return replace(made, literals=_literals(made, one.name, literal))
 
 

@@ -21,6 +21,7 @@ from keyfold.options import (
     fluss,
     normalize,
 )
+from keyfold.storage.schema.defaults import stored_text
 from keyfold.storage.schema.schemas import StoredSchema
 from keyfold.storage.schema.spelling import spelling_of
 
@@ -93,7 +94,7 @@ def define(name: str, location: str, new: NewTable, check_engine: Check) -> Stor
     _check_columns(layout)
     check_create(layout)
     settled = check_engine(layout, None)
-    return StoredSchema(settled, next(ids) - 1, _literals(new.columns))
+    return StoredSchema(settled, next(ids) - 1, _literals(new.columns, settled))
 
 
 def check_altered(before: TableLayout, after: TableLayout, check_engine: Check) -> TableLayout:
@@ -153,22 +154,10 @@ def new_column(table: str, json: Mapping[str, Any], ids: Iterator[int]) -> Colum
     return Column(column_id, name, data_type, json.get("comment"), json.get("default"))
 
 
-def _literals(columns: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Paimon's text of literal defaults; those without one (dates, expressions) are left out."""
-    found = {column["name"]: literal_text(column) for column in columns}
+def _literals(columns: Sequence[Mapping[str, Any]], layout: TableLayout) -> dict[str, str]:
+    """The DEFAULTs that other engines read, by column."""
+    found = {c["name"]: stored_text(c, layout.column(c["name"]).type) for c in columns}
     return {name: text for name, text in found.items() if text is not None}
-
-
-def literal_text(column: Mapping[str, Any]) -> str | None:
-    """Paimon's text of a column's literal default: numbers, text and booleans have one."""
-    value: Any = column.get("default_value")
-    kind = column["type"]
-    if isinstance(value, Mapping):
-        value, kind = value.get("literal"), value.get("type")
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    is_plain = not str(kind).startswith(("date", "timestamp", "binary"))
-    return str(value) if isinstance(value, str | int | float) and is_plain else None
 
 
 def _check_columns(layout: TableLayout) -> None:

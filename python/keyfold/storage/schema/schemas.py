@@ -1,7 +1,7 @@
 """Schema files of a table: JSON to and from a `TableLayout`, and publishing the next version.
 
-A column's DEFAULT is kept twice: Paimon's `defaultValue` for literals, which its engines apply, and
-the exact SQL text in the option `keyfold.default.<column>`, which Spark shows and applies. What
+A column's DEFAULT is kept twice: in Paimon's `defaultValue` (see defaults.py), which its engines
+apply, and as exact SQL text in the option `keyfold.default.<column>`, which counts here. What
 rows read that were stored before a column was added is in `keyfold.initial-default.<column>`.
 """
 
@@ -93,15 +93,10 @@ def _column(found: Mapping[str, Any], options: Mapping[str, str], table: str) ->
     except KeyfoldError as error:
         raise type(error)(f"table {table}, column {found['name']}: {error}") from None
     default = options.get(DEFAULT_PREFIX + found["name"])
-    if default is None and found.get("defaultValue") is not None:
-        default = _literal_sql(found["defaultValue"], data_type)
+    if default is None:
+        default = found.get("defaultValue")
     initial = options.get(INITIAL_PREFIX + found["name"])
     return Column(found["id"], found["name"], data_type, found.get("description"), default, initial)
-
-
-def _literal_sql(text: str, data_type: types.DataType) -> str:
-    quoted = "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
-    return f"CAST({quoted} AS {types.describe(data_type)})"
 
 
 def as_json(schema: StoredSchema) -> dict[str, Any]:

@@ -3,6 +3,7 @@ package keyfold.spark.questions
 import com.fasterxml.jackson.databind.JsonNode
 import com.fasterxml.jackson.databind.node.ObjectNode
 import keyfold.spark.Json
+import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.connector.catalog.{Column, ColumnDefaultValue}
 import org.apache.spark.sql.keyfold.SqlTypes
 import org.apache.spark.sql.types.DataType
@@ -36,8 +37,13 @@ object Columns {
     Json.optional(json, "id").foreach(column.id)
     Json.optional(json, "comment").foreach(column.comment)
     Json.optional(json, "default").foreach { sql =>
-      column.defaultValue(new ColumnDefaultValue(sql, SqlTypes.constant(name, dataType, sql)))
+      column.defaultValue(default(name, dataType, sql, Json.optional(json, "default_text")))
     }
     column.build()
   }
+
+  /** What another engine stored is SQL, as Paimon's connector takes it, or else the text of a value. */
+  private def default(name: String, dataType: DataType, sql: String, text: Option[String]): ColumnDefaultValue =
+    try new ColumnDefaultValue(sql, SqlTypes.constant(name, dataType, sql))
+    catch { case _: AnalysisException if text.isDefined => default(name, dataType, text.get, None) }
 }
