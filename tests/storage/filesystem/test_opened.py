@@ -1,0 +1,64 @@
+"""Locations that can't be a warehouse: refused with the reason, at once or in a bounded time."""
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from keyfold.errors import EnvironmentMismatchError, NotSupportedError, TableError
+from keyfold.storage.catalogs.catalog import open_catalog
+from keyfold.storage.filesystem import opened
+
+SILENT = """
+from keyfold.errors import EnvironmentMismatchError
+from keyfold.storage.filesystem import opened
+opened.ANSWER_SECONDS = 0.2
+try:
+    opened.open_files("gs://bucket/lake", {"gcs.access-token": "none"})
+except EnvironmentMismatchError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("below", ["", "/lake", "/lake/deeper"])
+@pytest.mark.parametrize("form", ["{}", "file:{}"])
+def test_a_file_is_no_warehouse(tmp_path: Path, form: str, below: str) -> None:
+    (tmp_path / "file").touch()
+    where = form.format(tmp_path / "file") + below
+    with pytest.raises(TableError, match=r"file is a file; name another folder .*warehouse"):
+        open_catalog("lake", {"warehouse": where})
+
+
+@pytest.mark.parametrize("scheme", ["oss", "abfs", "wasb", "cos", "http", "ftp", "dbfs"])
+def test_stores_that_are_not_supported_are_refused_by_name(scheme: str) -> None:
+    with pytest.raises(NotSupportedError, match=f"{scheme}:// are not supported; expected .*s3://"):
+        open_catalog("lake", {"warehouse": f"{scheme}://place/lake"})
+
+
+def test_hadoop_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HADOOP_HOME", raising=False)
+    with pytest.raises(EnvironmentMismatchError, match=r"hdfs://.* can't be reached .*CLASSPATH"):
+        open_catalog("lake", {"warehouse": "hdfs://nowhere:8020/lake"})
+
+
+def test_a_store_that_does_not_answer_is_not_waited_for() -> None:
+    """It takes the connection and says nothing; the client would try for 15 minutes."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        place = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        done = subprocess.run(
+            [sys.executable, "-c", SILENT],
+            env=os.environ
+            | {
+                "CLOUD_STORAGE_EMULATOR_ENDPOINT": place,
+                "PYTHONPATH": str(Path(opened.__file__).parents[3]),
+            },
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=True,
+        )
+    assert "gs://bucket/lake can't be reached (TimeoutError: no answer" in done.stdout
+    assert "GOOGLE_APPLICATION_CREDENTIALS" in done.stdout
