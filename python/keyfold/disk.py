@@ -23,12 +23,17 @@ _FILES = (
     "has changed; raise the limit for the user that Spark's processes run as and run it again"
 )
 _BROKEN = "the disk or the network mount fails: see what the machine's log says of it (dmesg)"
+_LONG = (
+    "a name in it is longer than the file system takes, mostly 255 bytes: the folder of a "
+    "partition is called column=value; nothing has changed; partition by shorter values"
+)
 _ADVICE = {
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), _FULL),
     **dict.fromkeys((errno.EACCES, errno.EPERM), _FORBIDDEN),
     **dict.fromkeys((errno.EMFILE, errno.ENFILE), _FILES),
     **dict.fromkeys((errno.EIO, errno.ESTALE, errno.ENOTCONN), _BROKEN),
     errno.EROFS: _READ_ONLY,
+    errno.ENAMETOOLONG: _LONG,
 }
 
 

@@ -100,6 +100,17 @@ def rows_of(folder: str) -> dict[int, int]:
     return jobs.rows_of(jobs.table_of(folder))
 
 
+def test_a_partition_value_too_long_for_a_folder(tmp_path: Path) -> None:
+    columns = tables.column("k"), tables.column("p", "string")
+    tables.table(tmp_path, tables.new_table(*columns, key="k,p", by="p"))
+    before = contents(str(tmp_path))
+    rows = [{"k": 1, "p": "x" * 300}]
+    said = _said(lambda folder: jobs.written(folder, rows), str(tmp_path), errno.ENAMETOOLONG)
+    assert said is not None
+    assert "called column=value" in said
+    assert contents(str(tmp_path)) == before
+
+
 def test_spilled_rows_without_room(tmp_path: Path) -> None:
     folder = make(tmp_path)
     before = contents(folder)

@@ -74,7 +74,7 @@ def _end(live: Callable[[], None]) -> NoReturn:
         live()
         code = 0
     except BaseException as e:
-        print(wire.failure(e, "serving")["error"]["traceback"], file=sys.stderr)
+        print(wire.told(e), file=sys.stderr)
     finally:
         sys.stdout.flush()
         sys.stderr.flush()

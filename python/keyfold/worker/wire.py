@@ -1,10 +1,12 @@
 """Frames: a 4-byte big-endian length, then that many bytes of UTF-8 JSON.
 
 An answer is {"ok": …} or {"error": {"kind", "message", "cause", "traceback"}}; our message comes
-first, the cause second, the Python traceback last. Rows never travel in frames.
+first, the cause second, the Python traceback last. The traceback of an error that says what to do
+comes only where TRACEBACK is in the environment. Rows never travel in frames.
 """
 
 import json
+import os
 import struct
 import traceback
 from collections.abc import Mapping
@@ -15,6 +17,7 @@ from keyfold.errors import EnvironmentMismatchError, KeyfoldError
 
 PREFIX = struct.Struct(">I")
 FRAME_LIMIT = 512 << 20
+TRACEBACK = "KEYFOLD_TRACEBACK"
 
 Frame = Mapping[str, Any]
 
@@ -59,15 +62,21 @@ def failure(error: BaseException, doing: str) -> dict[str, Any]:
     ours = isinstance(error, KeyfoldError)
     cause = error.__cause__ if ours else error
     advice = disk.advice(error)
+    is_unforeseen = not ours and advice is None
     failed = f"{doing} failed: {describe(error)}" + ("" if advice is None else f"; {advice}")
     return {
         "error": {
             "kind": error.kind if isinstance(error, KeyfoldError) else KeyfoldError.kind,
             "message": str(error) if ours else failed,
             "cause": None if cause is None else describe(cause),
-            "traceback": "".join(traceback.format_exception(error)),
+            "traceback": told(error) if is_unforeseen or os.environ.get(TRACEBACK) else None,
         }
     }
+
+
+def told(error: BaseException) -> str:
+    """The traceback, with those of what caused the exception."""
+    return "".join(traceback.format_exception(error))
 
 
 def describe(error: BaseException) -> str:
