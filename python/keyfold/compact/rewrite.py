@@ -23,6 +23,7 @@ from keyfold.merge.sorted_run import SortedRun
 from keyfold.metering import each
 from keyfold.options import parse
 from keyfold.read.files import store_of
+from keyfold.read.footers import forget
 from keyfold.read.keyrange import KeyRange
 from keyfold.read.parquet import Wanted, read_file
 from keyfold.read.sized import Batches, Source, sized_runs
@@ -39,13 +40,17 @@ def rewrite(
 ) -> CommitMessage:
     """Merge and write; the message names the new files, which nothing refers to before a commit.
     On an error they are removed, as on one that `go_on` raises, which is called for each batch.
+    Footers of the merged files, which are on their way out of the table, are not kept.
     """
     layout, split = spec.layout, task.split
     options = parse(layout)
     store = store_of(layout.location, layout.store)
     target = Target(layout, options, store, task.directory, file_names(), task.level)
     batches = _asking(_Merging(spec, task).batches(), go_on)
-    files: list[FileMeta] = write_files(target, batches)
+    try:
+        files: list[FileMeta] = write_files(target, batches)
+    finally:
+        forget(f"{split.path}/{file.name}" for file in split.files)
     return CommitMessage(split.partition, split.bucket, options.bucket, tuple(files))
 
 

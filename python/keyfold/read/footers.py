@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from keyfold import damage
 
 KEPT_BYTES = 3 << 20  # as stored; parsed they take eleven times as much
+_OWN_BYTES = 1 << 10  # what the smallest take besides, in the same measure
 
 
 @dataclass
@@ -24,6 +25,11 @@ class Footer:
 
     metadata: pq.FileMetaData
     derived: dict[Hashable, Any] = field(default_factory=dict)
+
+    @property
+    def weight(self) -> int:
+        """What it counts for among those that are kept."""
+        return int(self.metadata.serialized_size) + _OWN_BYTES
 
     def once(self, name: Hashable, make: Callable[[], Any]) -> Any:
         """What `make` gave when it was first asked for under this name."""
@@ -50,10 +56,16 @@ class _Kept:
             if path in self.footers:
                 return
             self.footers[path] = footer
-            self.bytes += footer.metadata.serialized_size
+            self.bytes += footer.weight
             while self.bytes > KEPT_BYTES and len(self.footers) > 1:
                 _, oldest = self.footers.popitem(last=False)
-                self.bytes -= oldest.metadata.serialized_size
+                self.bytes -= oldest.weight
+
+    def drop(self, path: str) -> None:
+        with self.lock:
+            found = self.footers.pop(path, None)
+            if found is not None:
+                self.bytes -= found.weight
 
 
 _kept = _Kept()
@@ -62,6 +74,12 @@ _kept = _Kept()
 def is_known(path: str) -> bool:
     """Whether the footer of a file need not be read."""
     return _kept.get(path) is not None
+
+
+def forget(paths: Iterable[str]) -> None:
+    """Keep the footers of these files no longer: they will hardly be read again."""
+    for path in paths:
+        _kept.drop(path)
 
 
 def footer_of(path: str, source: pa.NativeFile, size: int) -> Footer:

@@ -1,7 +1,7 @@
 """Manifests: which files a snapshot holds, read through a cache, and written and merged by commits.
 
-Manifests never change under their name, so decoded ones are kept (bounded by entries) and planning
-costs what a commit added, not what the table holds. Without merging, planning grows by each commit.
+Manifests never change under their name, so decoded ones are kept (bounded) and planning costs what
+a commit added, not what the table holds. Without merging, planning grows by each commit.
 """
 
 import contextlib
@@ -24,6 +24,7 @@ from keyfold.storage.paimon import MANIFEST_ENTRY_SCHEMA, MANIFEST_LIST_SCHEMA
 
 CODEC = "zstandard"
 ENTRIES_KEPT = 60_000
+MANIFESTS_KEPT = 1_000  # small commits make small ones, which no newer snapshot needs for long
 ENTRIES_PER_MANIFEST = 20_000
 
 Identifier = tuple[Any, ...]
@@ -62,8 +63,12 @@ class ManifestCache:
                 return
             self.kept[path] = decoded
             self.entries += _weight(decoded)
-            while self.entries > ENTRIES_KEPT and len(self.kept) > 1:
+            while self._is_over and len(self.kept) > 1:
                 self.entries -= _weight(self.kept.popitem(last=False)[1])
+
+    @property
+    def _is_over(self) -> bool:
+        return self.entries > ENTRIES_KEPT or len(self.kept) > MANIFESTS_KEPT
 
 
 def _weight(decoded: Decoded) -> int:
