@@ -190,11 +190,11 @@ class Keyfold(Side):
         for step in planned["steps"]:
             tasks = [{"compaction": planned["compaction"], "task": t} for t in step["tasks"]]
             done = [sent(executor.compact(task)) for task in tasks]
-            told = {"compaction": planned["compaction"], "step": step["step"]}
-            told["results"] = [one["files"] for one in done]
+            told = {"compaction": planned["compaction"], "steps": [step["step"]]}
+            told["results"] = [[one["files"] for one in done]]
             again = {"table": self.table(name).handle, "catalog": {"options": {}}}
-            outcome = compactions.commit_compaction(sent(again | told))["outcome"]
-            assert outcome == "committed", outcome
+            (answer,) = compactions.commit_compaction(sent(again | told))
+            assert answer["outcome"] == "committed", answer
 
 
 class KeyfoldInSpark(Keyfold):

@@ -85,6 +85,24 @@ def test_runs_stay_bounded_and_rows_the_same(
     assert rows(spark, name) == rows(spark, never)
 
 
+def test_all_buckets_of_a_compaction_are_one_commit(
+    spark: SparkSession, warehouse: Path, fresh_name: Callable[[], str]
+) -> None:
+    name = create(spark, fresh_name(), buckets=4)
+    insert = "SELECT CAST(id AS INT), id, 'x' FROM range(40)"
+    for _ in range(JOBS):
+        spark.sql(f"INSERT INTO {name} {insert}")
+    folder = warehouse / "it.db" / name.rpartition(".")[2]
+    texts = [path.read_text() for path in folder.glob("snapshot/snapshot-*")]
+    compactions = sum("COMPACT" in text for text in texts)
+    assert 1 <= compactions <= JOBS // (TRIGGER - 1) + 1
+    assert len(texts) == JOBS + compactions
+    steps = compact(spark, name)
+    assert [step.status for step in steps] == ["committed"] * 4
+    assert {step.snapshot_id for step in steps} == {len(texts) + 1}
+    assert len(list(folder.glob("manifest/manifest-list-*"))) == 2 * (len(texts) + 1)
+
+
 def test_write_only_tables_are_left_alone(
     spark: SparkSession, warehouse: Path, fresh_name: Callable[[], str]
 ) -> None:

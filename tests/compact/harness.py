@@ -1,7 +1,7 @@
 """Compactions of tables in a temporary warehouse, through the questions a JVM would ask."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from keyfold.journey import batch_to_text
@@ -50,12 +50,19 @@ def run(planned: Json, step: Json) -> list[Json]:
 
 
 def commit(found: Table, planned: Json, step: Json, done: list[Json]) -> Json:
-    """The answer of `commit_compaction`."""
-    told = {"compaction": planned["compaction"], "step": step["step"]}
-    answer: Json = sent(
-        driver.commit_compaction(question(found, results=[one["files"] for one in done], **told))
-    )
+    """The answer of `commit_compaction` to one step."""
+    (answer,) = together(found, planned, [step], [done])
     return answer
+
+
+def together(
+    found: Table, planned: Json, steps: Sequence[Json], done: Sequence[list[Json]]
+) -> list[Json]:
+    """Its answers to several that are committed at once."""
+    results = [[one["files"] for one in of_step] for of_step in done]
+    told = {"compaction": planned["compaction"], "steps": [step["step"] for step in steps]}
+    answers: list[Json] = sent(driver.commit_compaction(question(found, results=results, **told)))
+    return answers
 
 
 def compact(found: Table, strategy: str = "full", **more: Any) -> list[Json]:

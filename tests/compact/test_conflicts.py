@@ -3,6 +3,7 @@
 import itertools
 import multiprocessing
 import os
+import re
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
@@ -17,7 +18,7 @@ from keyfold.errors import ConflictError, FoldOverflowError, UnknownOutcomeError
 from keyfold.journey import CommitMessage
 from keyfold.layout import TableLayout
 from keyfold.storage.commits import commit
-from keyfold.storage.commits.conflicts import Compaction
+from keyfold.storage.commits.compaction import Compaction
 from keyfold.storage.filesystem.files import LocalFiles
 from keyfold.storage.table import Table
 from keyfold.testing.tables import layout, parse, render
@@ -231,7 +232,7 @@ def test_a_dropped_table_stops_it(tmp_path: Path) -> None:
     tables.catalog(tmp_path).drop_table(["default"], "t")
     with pytest.raises(ConflictError, match="dropped, renamed or replaced"):
         compaction.driver.commit_compaction(
-            asked | {"compaction": planned["compaction"], "step": step["step"], "results": []}
+            asked | {"compaction": planned["compaction"], "steps": [step["step"]], "results": [[]]}
         )
 
 
@@ -246,14 +247,15 @@ def test_no_two_files_of_a_level_hold_one_key(tmp_path: Path) -> None:
     found = made(tmp_path, KV, "+I 1 7 | +I 5 7")
     compaction.compact(found)
     spec, messages = written(found, parse(KV, "+I 3 1 | +I 4 1"), 300)
-    nothing = Compaction((), 0, 5, ())
-    with pytest.raises(ConflictError, match=r"both hold keys .* on level 5 of bucket 0"):
-        commit.compact(found, spec.job, nothing, at_level(messages, 5))
+    nothing = Compaction(spec.job, (), 0, 5, ())
+    snapshot, lost = commit.compact(found, [replace(nothing, messages=at_level(messages, 5))])
+    assert snapshot is None
+    assert re.search("both hold keys .* on level 5 of bucket 0", str(lost[spec.job]))
     with pytest.raises(ConflictError, match="both hold keys"):
         commit.rewrite(found, spec.job, (), at_level(messages, 5))
     with pytest.raises(ConflictError, match="both hold keys"):
         commit.overwrite(found, spec, at_level(messages, 5), lambda partition: False)
-    assert commit.compact(found, spec.job, nothing, at_level(messages, 4)) is not None
+    assert commit.compact(found, [replace(nothing, messages=at_level(messages, 4))])[0] is not None
 
 
 # ---- failures ----
@@ -302,12 +304,8 @@ def test_a_commit_of_unknown_outcome_keeps_the_files(
     (step,) = planned["steps"]
     done = compaction.run(planned, step)
     before = data_files(found)
-    question = compaction.question(
-        found,
-        results=[one["files"] for one in done],
-        compaction=planned["compaction"],
-        step=step["step"],
-    )
+    results, spec = [one["files"] for one in done], planned["compaction"]
+    question = compaction.question(found, results=[results], compaction=spec, steps=[step["step"]])
 
     def fails(*args: Any) -> bool:
         raise OSError("reply lost")
@@ -321,7 +319,7 @@ def test_a_commit_of_unknown_outcome_keeps_the_files(
     monkeypatch.setattr(LocalFiles, "read", unreadable)
     with pytest.raises(UnknownOutcomeError):
         compaction.driver.commit_compaction(question)
-    compaction.driver.abandon_compaction(question)
+    abandon(found, planned, step, done)
     assert data_files(found) == before
 
 

@@ -96,19 +96,18 @@ class Compact:
 
     def commit(self) -> list[str]:
         """The outcome of each step."""
-        spec = self.planned["compaction"]
-        return [
-            compact.commit_compaction(
-                question(self.table, compaction=spec, step=step["step"], results=results)
-            )["outcome"]
-            for step, results in zip(self.planned["steps"], self.done, strict=True)
-        ]
+        spec, steps = self.planned["compaction"], [one["step"] for one in self.planned["steps"]]
+        if not steps:
+            return []
+        asked = question(self.table, compaction=spec, steps=steps, results=self.done)
+        return [answer["outcome"] for answer in compact.commit_compaction(asked)]
 
     def abandon(self) -> None:
-        """What the JVM asks where a step failed."""
-        spec = self.planned["compaction"]
-        for step, results in zip(self.planned["steps"], self.done, strict=True):
-            asked = question(self.table, compaction=spec, step=step["step"], results=results)
+        """What the JVM asks where the commit failed."""
+        spec, steps = self.planned["compaction"], self.planned["steps"]
+        results = [files for of_step in self.done for files in of_step]
+        if steps:
+            asked = question(self.table, compaction=spec, step=steps[0]["step"], results=results)
             compact.abandon_compaction(asked)
 
 

@@ -94,10 +94,10 @@ def test_jobs_asked_under_an_old_schema_keep_what_was_added_since(tmp_path: Path
     assert harness.rows(altered) == rows
     planned = compaction.sent(plan_compaction(asked[0]))
     for step in planned["steps"]:
-        told = {"compaction": planned["compaction"], "step": step["step"]}
+        told = {"compaction": planned["compaction"], "steps": [step["step"]]}
         done = [one["files"] for one in compaction.run(planned, step)]
         question = {key: asked[0][key] for key in ("table", "catalog")}
-        answer = commit_compaction(compaction.sent(question | told | {"results": done}))
+        (answer,) = commit_compaction(compaction.sent(question | told | {"results": [done]}))
         assert answer["outcome"] == "committed"
     assert harness.rows(altered) == rows
     (file,) = tables.reload(table).live_files()

@@ -68,13 +68,17 @@ class Write:
 
 def compacted(options: Options) -> list[str]:
     """A whole full compaction; the outcome of each step."""
-    table, outcomes = loaded(options), []
+    table = loaded(options)
     asked = {"strategy": "full", "partitions": None, "where": [], "touched": None}
     planned = compact.plan_compaction(question(options, table, compaction=asked))
     spec = planned["compaction"]
-    for step in planned["steps"]:
-        tasks = [{"compaction": spec, "task": task} for task in step["tasks"]]
-        done = [rewrite.compact(json.loads(json.dumps(task)))["files"] for task in tasks]
-        said = question(options, table, compaction=spec, step=step["step"], results=done)
-        outcomes.append(compact.commit_compaction(said)["outcome"])
-    return outcomes
+    done = [
+        [
+            rewrite.compact(json.loads(json.dumps({"compaction": spec, "task": task})))["files"]
+            for task in step["tasks"]
+        ]
+        for step in planned["steps"]
+    ]
+    steps = [step["step"] for step in planned["steps"]]
+    said = question(options, table, compaction=spec, steps=steps, results=done)
+    return [answer["outcome"] for answer in compact.commit_compaction(said)]

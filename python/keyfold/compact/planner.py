@@ -97,6 +97,18 @@ def plan(table: Table, asked: Asked) -> tuple[CompactionSpec, list[PlannedStep]]
     return CompactionSpec(table.layout, schemas_of(table, files)), steps
 
 
+def commits(steps: Iterable[PlannedStep]) -> Iterator[int]:
+    """The number of the commit that each step is part of: a commit takes steps, in their order,
+    until they read STEP_BYTES together.
+    """
+    number = size = 0
+    for step in steps:
+        if size >= STEP_BYTES:
+            number, size = number + 1, 0
+        size += step.bytes
+        yield number
+
+
 def _lacking(table: Table, files: Iterable[LiveFile]) -> frozenset[int]:
     """Schemas of files that lack a column whose DEFAULT their rows have: other readers see NULL
     there until the files hold it.

@@ -1,4 +1,4 @@
-"""Questions of a compaction (driver side): plan it, commit each step, or give one up.
+"""Questions of a compaction (driver side): plan it, commit steps, or give them up.
 
 The opaque `compaction` is the CompactionSpec that the executors read, plus the handle of the table
 and the session's functions; a step's `results` are the CommitMessages of its tasks, in order.
@@ -21,7 +21,7 @@ from keyfold.read.files import store_of
 from keyfold.read.metadata.text import partition_text
 from keyfold.read.paths import bucket_path
 from keyfold.storage.commits import commit
-from keyfold.storage.commits.conflicts import Compaction
+from keyfold.storage.commits.compaction import Compaction
 from keyfold.storage.commits.outcomes import OUTCOMES, is_abandonable
 from keyfold.storage.metadata.entries import partition_values
 from keyfold.storage.table import open_handle, open_newest
@@ -34,7 +34,8 @@ from keyfold.write.parquet import delete_files
 
 @replanned
 def plan_compaction(question: Frame) -> dict[str, Any]:
-    """The steps of a compaction, each with its tasks; `skipped` says why there are none.
+    """The steps of a compaction, each with its tasks; `skipped` says why there are none. Steps of
+    one number in `commit` are committed together.
 
     `compaction` asks: `strategy` auto (after a write), minor or full; `partitions`, `where`;
     `options` of the table for this time; `max_bytes` to read; the buckets a write `touched`; and
@@ -71,7 +72,10 @@ def plan_compaction(question: Frame) -> dict[str, Any]:
         within = "" if most is None else f" within {most} bytes"
         return _skipped(f"no bucket needs merging{within}")
     own = {"handle": handle, **code.needed(question, table.layout)}
-    described = [_described(table.layout, step) for step in steps]
+    described = [
+        _described(table.layout, step) | {"commit": number}
+        for step, number in zip(steps, planner.commits(steps), strict=True)
+    ]
     return {"compaction": spec.to_json() | own, "steps": described, "skipped": None}
 
 
@@ -109,35 +113,56 @@ def _described(layout: TableLayout, planned: PlannedStep) -> dict[str, Any]:
     }
 
 
-def commit_compaction(question: Frame) -> dict[str, Any]:
-    """Put what the tasks of a step wrote in the place of what they read.
+def commit_compaction(question: Frame) -> list[dict[str, Any]]:
+    """Put what the tasks of `steps` wrote, `results` of each, in the place of what they read: one
+    snapshot, whose job is that of the first step. An answer for each step.
 
-    `outcome` is committed, nothing, or conflict, after which nothing has changed and the files
-    are removed; `files`, `bytes` and `rows` are those of the files in place.
+    `outcome` is committed, nothing, or conflict, after which nothing has changed in its bucket and
+    the files are removed; `files`, `bytes` and `rows` are those of the files in place.
     """
-    step = Step.from_json(question["step"])
-    spec = CompactionSpec.from_json(question["compaction"])
-    messages = messages_of(question["results"])
-    handle = question["compaction"]["handle"]
-    table = open_handle(handle, question["catalog"]["options"], latest=True)
-    compaction = Compaction(
-        partition_values(step.partition), step.bucket, step.level, step.merged, step.upgraded
-    )
+    steps = [Step.from_json(step) for step in question["steps"]]
+    results = [messages_of(of_step) for of_step in question["results"]]
+    told = question["compaction"]
+    spec = CompactionSpec.from_json(told)
+    table = open_handle(told["handle"], question["catalog"]["options"], latest=True)
     try:
-        snapshot = commit.compact(
-            table,
-            step.job,
-            compaction,
-            [replace(message, total_buckets=step.total_buckets) for message in messages],
-        )
+        snapshot, lost = commit.compact(table, list(map(_compaction, steps, results)))
     except BaseException as error:
-        if OUTCOMES.give_up(step.job):
-            _abandon(spec, messages)
+        if OUTCOMES.give_up(steps[0].job):
+            for messages in results:
+                _abandon(spec, messages)
         if isinstance(error, ConflictError):
-            return _outcome("conflict", (), message=str(error))
+            return [_outcome("conflict", (), message=str(error))] * len(steps)
         raise
     if snapshot is not None:
         maintenance.after_commit(table)
+    return [
+        _settled(spec, messages, snapshot, lost.get(step.job))
+        for step, messages in zip(steps, results, strict=True)
+    ]
+
+
+def _compaction(step: Step, messages: Sequence[CommitMessage]) -> Compaction:
+    return Compaction(
+        step.job,
+        partition_values(step.partition),
+        step.bucket,
+        step.level,
+        step.merged,
+        step.upgraded,
+        [replace(message, total_buckets=step.total_buckets) for message in messages],
+    )
+
+
+def _settled(
+    spec: CompactionSpec,
+    messages: Sequence[CommitMessage],
+    snapshot: int | None,
+    lost: ConflictError | None,
+) -> dict[str, Any]:
+    if lost is not None:
+        _abandon(spec, messages)
+        return _outcome("conflict", (), message=str(lost))
     return _outcome("nothing" if snapshot is None else "committed", messages, snapshot)
 
 
@@ -159,9 +184,9 @@ def _outcome(
 
 
 def abandon_compaction(question: Frame) -> None:
-    """Delete the files of tasks whose step is not, and will not be, committed.
+    """Delete the files of tasks whose steps are not, and will not be, committed.
 
-    With `step`, nothing is deleted where that step is, or may be, part of a snapshot.
+    With `step`, nothing is deleted where its job's snapshot is, or may be, there.
     """
     step, handle = question.get("step"), question["compaction"]["handle"]
     if step is not None:

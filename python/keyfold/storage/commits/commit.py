@@ -10,7 +10,7 @@ import random
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from keyfold.errors import (
@@ -19,11 +19,10 @@ from keyfold.errors import (
     UnknownOutcomeError,
 )
 from keyfold.journey import CommitMessage, WriteSpec
+from keyfold.storage.commits.compaction import Compaction, fitting
 from keyfold.storage.commits.conflicts import (
     COMPACT,
-    Compaction,
     check_buckets,
-    check_compaction,
     check_levels,
     check_meanwhile,
     check_rescaled,
@@ -38,7 +37,6 @@ from keyfold.storage.metadata.entries import (
     LiveFile,
     Record,
     added,
-    at_level,
     identifier,
     partition_values,
     rewritten,
@@ -62,10 +60,11 @@ class Change:
 
     job: str
     kind: str
-    messages: Sequence[CommitMessage]
+    messages: Sequence[CommitMessage] = ()
     replaced: Callable[[LiveFile], bool] | None = None
     rewrites: frozenset[tuple[Any, ...]] = frozenset()  # identifiers of files that must be live
-    compaction: Compaction | None = None
+    compactions: Sequence[Compaction] = ()
+    conflicts: dict[str, ConflictError] = field(default_factory=dict)  # of compactions, by job
     planned: int | None = None  # the snapshot that rows were planned on
     buckets: int | None = None  # the count that all files have afterwards
     partitions: Replaced | None = None  # those an overwrite replaces; to others it appends
@@ -142,15 +141,16 @@ def rescale(
 
 
 def compact(
-    table: Table, job: str, compaction: Compaction, messages: Sequence[CommitMessage]
-) -> int | None:
-    """Put merged files in the place of those they were made of; None if nothing changes.
+    table: Table, compactions: Sequence[Compaction]
+) -> tuple[int | None, dict[str, ConflictError]]:
+    """Put merged files in the place of those they were made of, as a job of the first one's name;
+    the new snapshot's id, None if nothing changes.
 
-    ConflictError, after which nothing has changed, where another job took one of them away or
-    appended records that come before merged ones.
+    The errors, by job, are of compactions that were left out, as another job took one of their
+    files away or appended records that come before merged ones.
     """
-    change = Change(job, COMPACT, messages, compaction.takes, compaction=compaction)
-    return _commit(table, change, None)
+    change = Change(compactions[0].job, COMPACT, compactions=compactions)
+    return _commit(table, change, None), change.conflicts
 
 
 # ---- the loop ----
@@ -182,14 +182,14 @@ def _plan(
 ) -> tuple[Change, list[Record]]:
     """The change as it fits the snapshot `base`, and the entries it makes of it."""
     live = () if base is None else live_of_snapshot(table.manifests, base)
+    if change.compactions:
+        return change, fitting(table, change.compactions, live, change.conflicts)
     kept = [file for file in live if not (change.replaced and change.replaced(file))]
     check_rewritten(table, change.rewrites, live)
     if change.buckets is not None:
         check_rescaled(table, change.buckets, change.rewrites, kept)
-    elif not change.rewrites and change.compaction is None:
+    elif not change.rewrites:
         check_meanwhile(table, change.messages)
-    if change.compaction is not None:
-        check_compaction(table, change.compaction, live)
     check_buckets(table, change.messages, kept)
     change = _in_order(table, change, base, kept, live, renumber)
     deleted, ours = _records(table, change, live, 1 if base is None else base.id + 1)
@@ -228,7 +228,7 @@ def _in_order(
     """The change, its files renumbered if one shares a number with a live file or comes before
     records that a compaction has merged.
     """
-    if table.options.snapshot_ordering or change.rewrites or change.compaction is not None:
+    if table.options.snapshot_ordering or change.rewrites:
         return change
     passed = number_to_pass(table, change.planned, base, _appended(change))
     seen = None if base is None else base.id  # what matters to another attempt comes after it
@@ -257,19 +257,11 @@ def _records(
 ) -> tuple[list[Record], list[Record]]:
     """What is taken away and what is added."""
     deleted = [f.deleted() for f in live if change.replaced is not None and change.replaced(f)]
-    # A job planned before an ALTER wrote by the schema of then, which its statistics are read by.
-    ours = [
-        record
-        for message in change.messages
-        for record in added(table.schema, table.shapes, message)
-    ]
-    if change.rewrites or change.compaction is not None:
+    ours = added(table.schema, table.shapes, change.messages)
+    if change.rewrites:
         ours = [rewritten(record) for record in ours]
     elif table.options.snapshot_ordering:
         ours = [stamped(record, snapshot_id) for record in ours]
-    if change.compaction is not None:
-        moved = [file for file in live if change.compaction.moves(file)]
-        ours += [at_level(file.record, change.compaction.level) for file in moved]
     return deleted, ours
 
 

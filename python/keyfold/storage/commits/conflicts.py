@@ -1,19 +1,18 @@
 """What keeps two commits from following each other; asked in each attempt, of the newest snapshot.
 
-A compaction takes files away that others may have taken, or that a writer which began earlier comes
-before; a file above level 0 never shares keys with another of its level.
+A file above level 0 never shares keys with another of its level; where a compaction is published
+first, records that come before merged ones get later numbers.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from keyfold.errors import ConflictError, CorruptDataError, TableError
-from keyfold.journey import MARKED_SUFFIX, CommitMessage, FileAtLevel, FileMeta, Merged
+from keyfold.journey import MARKED_SUFFIX, CommitMessage, FileMeta
 from keyfold.layout import TableLayout
 from keyfold.options import KEEPING, parse
 from keyfold.storage.metadata.entries import LiveFile, Record, identifier, partition_values
@@ -23,35 +22,6 @@ from keyfold.storage.table import Table
 COMPACT = "COMPACT"
 
 Place = tuple[tuple[Any, ...], int]
-
-
-@dataclass(frozen=True)
-class Compaction:
-    """What a compaction of one bucket takes away: files it merged, and files it moves to `level`
-    as they are.
-    """
-
-    partition: tuple[Any, ...]
-    bucket: int
-    level: int
-    merged: tuple[Merged, ...]
-    upgraded: tuple[FileAtLevel, ...] = ()
-
-    def takes(self, file: LiveFile) -> bool:
-        """Whether the file leaves its level."""
-        return self.holds(file) and (file.name, file.level) in self._taken
-
-    def moves(self, file: LiveFile) -> bool:
-        """Whether it goes to the compaction's level as it is."""
-        return self.holds(file) and (file.name, file.level) in self.upgraded
-
-    def holds(self, file: LiveFile) -> bool:
-        """Whether the file is in the bucket."""
-        return file.bucket == self.bucket and file.partition == self.partition
-
-    @property
-    def _taken(self) -> frozenset[FileAtLevel]:
-        return frozenset(file for one in self.merged for file in one.files) | {*self.upgraded}
 
 
 def check_rewritten(
@@ -95,7 +65,7 @@ def check_meanwhile(table: Table, messages: Sequence[CommitMessage]) -> None:
     now = table.schema(newest)
     changed = [what for what, fact in _facts(table.layout).items() if fact != _facts(now)[what]]
     changed += _stricter(table.layout, now)
-    if any(_is_marked(file) for message in messages for file in message.files):
+    if any(is_marked(file) for message in messages for file in message.files):
         changed += _given_to_stored(table.layout, now)
     if changed:
         raise ConflictError(
@@ -191,52 +161,19 @@ def check_levels(table: Table, added: Iterable[LiveFile], kept: Iterable[LiveFil
                 )
 
 
-# ---- a compaction and writers that began before it ----
+# ---- writers that began before a compaction ----
 
 
-def check_compaction(table: Table, found: Compaction, live: Sequence[LiveFile]) -> None:
-    """ConflictError unless all files are there still, and the records that were merged stand
-    together in order, above all others of their keys where nothing older was to lie below them.
-    """
-    bucket = {(file.name, file.level): file for file in live if found.holds(file)}
-    gone = [name for name, level in found._taken if (name, level) not in bucket]
-    if gone:
-        raise ConflictError(
-            f"compaction of table {table.layout.name}, bucket {found.bucket}: another job has "
-            f"replaced data file {gone[0]} meanwhile"
-        )
-    others = [file for file in bucket.values() if not found.takes(file)]
-    for one in found.merged:
-        files = [bucket[file] for file in one.files]
-        needs_order = table.options.merge_engine not in KEEPING or any(map(_is_more, files))
-        _check_order(table, one, files, others if needs_order else filter(_is_marked, others))
-
-
-def _is_more(file: LiveFile) -> bool:
+def is_more(file: LiveFile) -> bool:
     """Whether the file's rows are more than whole records that go by their numbers: a delete or a
     row that was merged from marked ones does not stand for what it was merged from.
     """
-    return file.delete_rows != 0 or _is_marked(file)
+    return file.delete_rows != 0 or is_marked(file)
 
 
-def _is_marked(file: LiveFile | FileMeta) -> bool:
+def is_marked(file: LiveFile | FileMeta) -> bool:
+    """Whether rows of the file are marked as partial."""
     return file.name.endswith(MARKED_SUFFIX)
-
-
-def _check_order(
-    table: Table, one: Merged, files: Sequence[LiveFile], others: Iterable[LiveFile]
-) -> None:
-    first, last = min(file.first for file in files), max(file.last for file in files)
-    low, high = (min(f.min_sequence for f in files), max(f.max_sequence for f in files))
-    for other in others:
-        if other.first > last or other.last < first or other.min_sequence > high:
-            continue
-        if one.oldest or other.max_sequence >= low:
-            raise ConflictError(
-                f"compaction of table {table.layout.name}, bucket {other.bucket}: data file "
-                f"{other.name}, committed meanwhile by a job that began earlier, holds records of "
-                "the same keys that come before merged ones"
-            )
 
 
 def number_to_pass(
@@ -258,8 +195,8 @@ def number_to_pass(
             ours[place] = min(lowest, ours.get(place, lowest))
     if not ours:
         return 0
-    is_marked = any(_is_marked(file) for message in messages for file in message.files)
-    keeps, passed = table.options.merge_engine in KEEPING and not is_marked, 0
+    has_marks = any(is_marked(file) for message in messages for file in message.files)
+    keeps, passed = table.options.merge_engine in KEEPING and not has_marks, 0
     for snapshot_id in range((planned or 0) + 1, base.id + 1):
         snapshot = table.snapshots.find(snapshot_id)
         if snapshot is not None and snapshot.commit_kind != COMPACT:
@@ -287,7 +224,7 @@ def _taken_away(table: Table, snapshot: Any, *, keeps: bool) -> Mapping[Place, i
             file = LiveFile(
                 record, table.shapes.partition.decode(record["_PARTITION"]), table.shapes
             )
-            if file.name in moved or (keeps and not _is_more(file)):
+            if file.name in moved or (keeps and not is_more(file)):
                 continue
             place = file.partition, file.bucket
             found[place] = max(file.max_sequence, found.get(place, 0))

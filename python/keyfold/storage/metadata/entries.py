@@ -7,7 +7,7 @@ engine stored in them survives our merging of manifests.
 import datetime
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -243,11 +243,17 @@ def identifier(record: Record) -> tuple[Any, ...]:
 
 
 def added(
+    schema: Callable[[int], TableLayout], shapes: RowShapes, messages: Iterable[CommitMessage]
+) -> list[Record]:
+    """The manifest records that add the files of messages; `schema` gives the layout that a file
+    was written by: a job planned before an ALTER wrote by the one of then.
+    """
+    return [record for message in messages for record in _added(schema, shapes, message)]
+
+
+def _added(
     schema: Callable[[int], TableLayout], shapes: RowShapes, message: CommitMessage
 ) -> list[Record]:
-    """The manifest records that add the files of one message; `schema` gives the layout that a
-    file was written by.
-    """
     partition = shapes.partition.encode(partition_values(message.partition))
     return [
         {

@@ -10,10 +10,11 @@ import keyfold.spark.table.KeyfoldTable
 import org.apache.spark.sql.SparkSession
 import org.slf4j.LoggerFactory
 
-/** Driver side: the compaction of one table: Python plans it, tasks rewrite, and each step is committed by
-  * itself, so that what is done stays done.
+/** Driver side: the compaction of one table: Python plans it and which of its steps are committed together,
+  * tasks rewrite. What is done stays done: when a job ends early, the steps that it finished are committed.
   */
 final class Compaction(table: KeyfoldTable) {
+  private type Done = (PlannedStep, Seq[TaskAnswer])
   private val log = LoggerFactory.getLogger(classOf[Compaction])
 
   /** The question plan_compaction; `asked` are the fields of its `compaction`. */
@@ -26,46 +27,71 @@ final class Compaction(table: KeyfoldTable) {
   /** Runs all steps as one job; what became of each. Thrown is only what ended the whole job. */
   def run(plan: CompactionPlan, title: String): Seq[StepOutcome] = {
     val steps = plan.steps
-    val outcomes = mutable.SortedMap.empty[Int, StepOutcome]
     val tasks = steps.map(_.tasks)
     val bytes = steps.map(_.bytes).sum
     val described = s"keyfold: $title ${table.name()}: ${counted(steps.size, "step")}, " +
       s"${counted(tasks.map(_.size).sum, "task")}, $bytes bytes"
     log.info(described)
+    val settling = new Settling(plan)
     if (steps.nonEmpty)
-      Jobs.run(SparkSession.active.sparkContext, described, plan.question, tasks)(new Jobs.Steps {
-        override def ended(step: Int, answers: Seq[TaskAnswer]): Unit = {
-          val outcome = settled(plan, steps(step), answers)
-          outcomes(step) = outcome
-          val line = s"${table.name()}: ${outcomes.size} of ${steps.size} steps: $outcome"
-          if (outcome.isBad) log.warn(line) else log.info(line)
-        }
-
-        override def left(step: Int, answers: Seq[TaskAnswer]): Unit = abandon(plan, steps(step), answers)
-      })
-    outcomes.values.toSeq
+      try Jobs.run(SparkSession.active.sparkContext, described, plan.question, tasks)(settling)
+      finally settling.rest()
+    settling.outcomes.values.toSeq
   }
 
-  private def settled(plan: CompactionPlan, step: PlannedStep, answers: Seq[TaskAnswer]): StepOutcome =
-    answers.flatMap(_.failure).headOption match {
-      case Some(reason) =>
-        abandon(plan, step, answers)
-        StepOutcome.failed(step, reason)
-      case None =>
-        try StepOutcome(step, table.questions.ask("commit_compaction", "table" -> table.description.handle,
-          "compaction" -> plan.spec, "step" -> step.opaque, "results" -> results(answers)))
-        catch {
-          case NonFatal(failure) =>
-            abandon(plan, step, answers)
-            StepOutcome.failed(step, Errors.sentence(failure))
-        }
+  /** What becomes of steps: those of one commit wait for its last. */
+  private final class Settling(plan: CompactionPlan) extends Jobs.Steps {
+    val outcomes = mutable.SortedMap.empty[Int, StepOutcome]
+    private val waiting = mutable.SortedMap.empty[Int, Seq[TaskAnswer]]
+    private val unfinished = mutable.Map.from(plan.steps.groupBy(_.commit).view.mapValues(_.size))
+
+    override def ended(step: Int, answers: Seq[TaskAnswer]): Unit = {
+      answers.flatMap(_.failure).headOption match {
+        case Some(reason) =>
+          abandon(plan, Seq(plan.steps(step) -> answers))
+          note(step, StepOutcome.failed(plan.steps(step), reason))
+        case None => waiting(step) = answers
+      }
+      val commit = plan.steps(step).commit
+      unfinished(commit) -= 1
+      if (unfinished(commit) == 0) settle(_ == commit)
     }
 
-  /** Deletes what tasks wrote; Python keeps what a snapshot holds, or may hold. */
-  private def abandon(plan: CompactionPlan, step: PlannedStep, answers: Seq[TaskAnswer]): Unit =
-    try if (answers.exists(_.ok.isDefined))
+    override def left(step: Int, answers: Seq[TaskAnswer]): Unit = abandon(plan, Seq(plan.steps(step) -> answers))
+
+    /** Those whose commits still wait for others. */
+    def rest(): Unit = settle(_ => true)
+
+    private def settle(isAsked: Int => Boolean): Unit = {
+      val numbers = waiting.keys.filter(step => isAsked(plan.steps(step).commit)).toSeq
+      val done = numbers.map(step => plan.steps(step) -> waiting.remove(step).get)
+      if (done.nonEmpty) numbers.zip(settled(plan, done)).foreach { case (step, outcome) => note(step, outcome) }
+    }
+
+    private def note(step: Int, outcome: StepOutcome): Unit = {
+      outcomes(step) = outcome
+      val line = s"${table.name()}: ${outcomes.size} of ${plan.steps.size} steps: $outcome"
+      if (outcome.isBad) log.warn(line) else log.info(line)
+    }
+  }
+
+  private def settled(plan: CompactionPlan, done: Seq[Done]): Seq[StepOutcome] = {
+    val steps = done.map(_._1)
+    try Json.items(table.questions.ask("commit_compaction", "table" -> table.description.handle,
+        "compaction" -> plan.spec, "steps" -> steps.map(_.opaque), "results" -> done.map(one => results(one._2))))
+        .zip(steps).map { case (answer, step) => StepOutcome(step, answer) }
+    catch {
+      case NonFatal(failure) =>
+        abandon(plan, done)
+        steps.map(StepOutcome.failed(_, Errors.sentence(failure)))
+    }
+  }
+
+  /** Deletes what tasks wrote; Python keeps what a snapshot of the first step's job holds, or may hold. */
+  private def abandon(plan: CompactionPlan, done: Seq[Done]): Unit =
+    try if (done.exists(_._2.exists(_.ok.isDefined)))
       table.questions.ask("abandon_compaction", "table" -> table.description.handle, "compaction" -> plan.spec,
-        "step" -> step.opaque, "results" -> results(answers)): Unit
+        "step" -> done.head._1.opaque, "results" -> done.flatMap(one => results(one._2))): Unit
     catch {
       case NonFatal(failure) => log.warn(s"${table.name()}: files of a compaction that was given up are left "
           + "where they are, for CALL sys.remove_orphan_files", failure)
@@ -96,6 +122,9 @@ final case class PlannedStep(json: JsonNode) {
   val description: String = json.path("description").asText
   val tasks: Seq[JsonNode] = Json.items(json.get("tasks"))
   val bytes: Long = json.path("bytes").asLong
+
+  /** Those of one number are committed together. */
+  val commit: Int = json.path("commit").asInt
 
   /** The bucket it is about, for finding it again in another plan. */
   def place: (JsonNode, JsonNode) = (json.path("partition"), json.path("bucket"))

@@ -1,0 +1,131 @@
+"""Compactions of buckets that one commit puts in place: each as far as the newest snapshot allows.
+
+A compaction takes files away that others may have taken, or that a writer which began earlier comes
+before. One that this befalls is left out, and the others of its commit go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from keyfold.errors import ConflictError
+from keyfold.journey import CommitMessage, FileAtLevel, Merged
+from keyfold.options import KEEPING
+from keyfold.storage.commits.conflicts import (
+    Place,
+    check_buckets,
+    check_levels,
+    is_marked,
+    is_more,
+)
+from keyfold.storage.metadata.entries import LiveFile, Record, added, at_level, rewritten
+from keyfold.storage.table import Table
+
+
+@dataclass(frozen=True)
+class Compaction:
+    """What a compaction takes away in one bucket, files it merged and files it moves to `level` as
+    they are, and the `messages` of what it puts there.
+    """
+
+    job: str
+    partition: tuple[Any, ...]
+    bucket: int
+    level: int
+    merged: tuple[Merged, ...]
+    upgraded: tuple[FileAtLevel, ...] = ()
+    messages: Sequence[CommitMessage] = ()
+
+    @property
+    def place(self) -> Place:
+        """The bucket, with its partition."""
+        return self.partition, self.bucket
+
+    @cached_property
+    def taken(self) -> frozenset[FileAtLevel]:
+        """The files that leave their level."""
+        return frozenset(file for one in self.merged for file in one.files) | {*self.upgraded}
+
+
+def fitting(
+    table: Table,
+    compactions: Sequence[Compaction],
+    live: Iterable[LiveFile],
+    conflicts: dict[str, ConflictError],
+) -> list[Record]:
+    """The entries that put compactions in place, one after another. What keeps one out is added to
+    `conflicts`, by its job; those that are there already are passed over.
+    """
+    buckets: dict[Place, list[LiveFile]] = {one.place: [] for one in compactions}
+    for file in live:
+        if (file.partition, file.bucket) in buckets:
+            buckets[file.partition, file.bucket].append(file)
+    deleted: list[Record] = []
+    ours: list[Record] = []
+    for one in compactions:
+        if one.job in conflicts:
+            continue
+        bucket = buckets[one.place]
+        try:
+            put, kept = _placed(table, one, bucket)
+        except ConflictError as error:
+            conflicts[one.job] = error
+            continue
+        deleted += [file.deleted() for file in bucket if (file.name, file.level) in one.taken]
+        ours += [file.record for file in put]
+        buckets[one.place] = kept + put
+    return deleted + ours
+
+
+def _placed(
+    table: Table, one: Compaction, bucket: Sequence[LiveFile]
+) -> tuple[list[LiveFile], list[LiveFile]]:
+    """The files that a compaction puts into its bucket, and those it leaves there; ConflictError
+    where it can't.
+    """
+    check_compaction(table, one, bucket)
+    kept = [file for file in bucket if (file.name, file.level) not in one.taken]
+    check_buckets(table, one.messages, kept)
+    records = [rewritten(record) for record in added(table.schema, table.shapes, one.messages)]
+    moved = [file for file in bucket if (file.name, file.level) in one.upgraded]
+    records += [at_level(file.record, one.level) for file in moved]
+    put = table.manifests.files_of(records)
+    check_levels(table, put, kept)
+    return put, kept
+
+
+def check_compaction(table: Table, found: Compaction, bucket: Sequence[LiveFile]) -> None:
+    """ConflictError unless all files are there still, and the records that were merged stand
+    together in order, above all others of their keys where nothing older was to lie below them.
+    """
+    by_name = {(file.name, file.level): file for file in bucket}
+    gone = [name for name, level in found.taken if (name, level) not in by_name]
+    if gone:
+        raise ConflictError(
+            f"compaction of table {table.layout.name}, bucket {found.bucket}: another job has "
+            f"replaced data file {gone[0]} meanwhile"
+        )
+    others = [file for at, file in by_name.items() if at not in found.taken]
+    for one in found.merged:
+        files = [by_name[file] for file in one.files]
+        needs_order = table.options.merge_engine not in KEEPING or any(map(is_more, files))
+        _check_order(table, one, files, others if needs_order else filter(is_marked, others))
+
+
+def _check_order(
+    table: Table, one: Merged, files: Sequence[LiveFile], others: Iterable[LiveFile]
+) -> None:
+    first, last = min(file.first for file in files), max(file.last for file in files)
+    low, high = (min(f.min_sequence for f in files), max(f.max_sequence for f in files))
+    for other in others:
+        if other.first > last or other.last < first or other.min_sequence > high:
+            continue
+        if one.oldest or other.max_sequence >= low:
+            raise ConflictError(
+                f"compaction of table {table.layout.name}, bucket {other.bucket}: data file "
+                f"{other.name}, committed meanwhile by a job that began earlier, holds records of "
+                "the same keys that come before merged ones"
+            )
