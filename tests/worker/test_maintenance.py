@@ -2,15 +2,17 @@
 
 import time
 from pathlib import Path
+from typing import Any
 
 import pypaimon
 import pytest
 
+from keyfold.storage.filesystem.files import LocalFiles
 from keyfold.storage.table import Table
 from keyfold.worker import maintenance
 from tests.concurrency import jobs
 from tests.storage import tables
-from tests.storage.snapshots import data_files, live
+from tests.storage.snapshots import data_files, live, overwrite
 
 COMMITS = 300
 
@@ -68,11 +70,67 @@ def test_options_for_one_time(tmp_path: Path) -> None:
         jobs.written(str(tmp_path), [{"k": 1, "v": number}])
     time.sleep(0.01)
     asked = {"options": {"snapshot.time-retained": "1 ms", "snapshot.num-retained.min": "3"}}
-    assert maintenance.expire_snapshots(jobs.question(found, **asked)) == {"deleted": 5}
+    assert maintenance.expire_snapshots(jobs.question(found, **asked))["deleted"] == 5
     asked = {"older_than_millis": int(time.time() * 1000) - 3_600_000, "retain_min": 1}
-    assert maintenance.expire_snapshots(jobs.question(found, **asked)) == {"deleted": 0}
+    assert maintenance.expire_snapshots(jobs.question(found, **asked))["deleted"] == 0
     asked = {"older_than_millis": int(time.time() * 1000), "retain_min": 1, "max_deletes": 1}
-    assert maintenance.expire_snapshots(jobs.question(found, **asked)) == {"deleted": 1}
+    assert maintenance.expire_snapshots(jobs.question(found, **asked))["deleted"] == 1
+
+
+def rounds(found: Table, **asked: Any) -> list[int]:
+    """What each round of a call deletes."""
+    counts: list[int] = []
+    while True:
+        question = jobs.question(found, deleted=sum(counts), **asked)
+        answer = maintenance.expire_snapshots(question)
+        counts.append(answer["deleted"])
+        if not answer["more"]:
+            return counts
+
+
+@pytest.mark.parametrize(
+    ("asked", "deleted"),
+    [
+        ({"retain_max": 5}, [20, 20, 20, 15, 0]),
+        ({"retain_max": 5, "max_deletes": 30}, [20, 10]),
+        ({"retain_max": 5, "max_deletes": 20}, [20]),
+        ({"retain_max": 5, "options": {"snapshot.expire.limit": "7"}}, [7]),
+        ({"retain_max": 5, "options": {"snapshot.time-retained": "2 h"}}, [20, 20, 20, 15, 0]),
+    ],
+)
+def test_a_call_deletes_all_that_may_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: dict[str, Any], deleted: list[int]
+) -> None:
+    monkeypatch.setattr(maintenance, "ROUND", 20)
+    found = made(tmp_path, write_only="true", snapshot__time_retained="1 h")
+    for _ in range(80):
+        overwrite(found, tables.message(found))
+    assert rounds(found, **asked) == deleted
+    assert len(found.snapshots.ids()) == 80 - sum(deleted)
+    assert data_files(found) == live(found, *found.snapshots.ids())
+
+
+def test_a_call_reads_as_much_a_snapshot_of_however_many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(maintenance, "ROUND", 20)
+    read, paths = LocalFiles.read, list[str]()
+
+    def counted(self: LocalFiles, path: str) -> bytes:
+        paths.append(path)
+        return read(self, path)
+
+    def reads(commits: int) -> float:
+        """Files that are read for each snapshot that expires."""
+        found = made(tmp_path / f"{commits}", write_only="true", snapshot__time_retained="1 h")
+        for _ in range(commits):
+            overwrite(found, tables.message(found))
+        paths.clear()
+        assert sum(rounds(found, retain_max=1)) == commits - 1
+        return len(paths) / commits
+
+    monkeypatch.setattr(LocalFiles, "read", counted)
+    assert reads(160) < 1.2 * reads(40)
 
 
 def test_a_failure_is_logged_and_the_write_stands(

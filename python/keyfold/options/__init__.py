@@ -8,6 +8,7 @@ for tables other engines made.
 from keyfold.options.checks import check_change, check_create, check_option, check_ordered
 from keyfold.options.declared import (
     DEFAULT_BUCKETS,
+    EXPIRE_LIMIT,
     FIELD_DEFAULT_AGGREGATE,
     FIELD_OPTIONS,
     KEY_NULLABLE,
@@ -29,6 +30,7 @@ from keyfold.options.typed import FIRST_ROW, FOLDING, KEEPING, TableOptions, par
 __all__ = [
     "DEFAULT_BUCKETS",
     "DEFAULT_PREFIX",
+    "EXPIRE_LIMIT",
     "FIELD",
     "FIELD_DEFAULT_AGGREGATE",
     "FIELD_NAMING",

@@ -22,6 +22,7 @@ from keyfold.options.values import (
 # Stored at CREATE when `bucket` is not named.
 DEFAULT_BUCKETS = 4
 KEY_NULLABLE = "primary-key.nullable"
+EXPIRE_LIMIT = "snapshot.expire.limit"
 FIELD_DEFAULT_AGGREGATE = "fields.default-aggregate-function"
 
 
@@ -143,8 +144,8 @@ OPTIONS: tuple[Option, ...] = (
            "Snapshots that are kept at most, whatever their age."),
     Option("snapshot.time-retained", "snapshot_seconds", duration, "1 h",
            "How long snapshots are kept after the next one."),
-    Option("snapshot.expire.limit", "snapshot_expire_limit", whole(1), "50",
-           "Snapshots that expire at once at most."),
+    Option(EXPIRE_LIMIT, "snapshot_expire_limit", whole(1), "50",
+           "Snapshots that expire at most after one commit."),
     Option("snapshot.expire.execution-mode", "snapshot_expire_mode", one_of("sync", "async"),
            "async", "Whether a job waits for the expiry that follows its commit."),
     # One value each: named so that a table may say it, refused otherwise.

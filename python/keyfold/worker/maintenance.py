@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from keyfold.options import EXPIRE_LIMIT, normalize
 from keyfold.read.paths import bucket_path
 from keyfold.storage.maintenance.expire import Directory, Retention, check_expirable, expire
 from keyfold.storage.maintenance.orphans import remove_orphans
@@ -19,6 +20,7 @@ from keyfold.worker.given import with_options
 from keyfold.worker.wire import Frame
 
 FAREWELL_SECONDS = 0.8
+ROUND = 500  # snapshots: what they dropped is held, and progress is told, a round
 
 
 class Expiry:
@@ -86,20 +88,28 @@ def directory_of(table: Table) -> Directory:
 
 
 def expire_snapshots(question: Frame) -> dict[str, Any]:
-    """Expire by the table's options or the question's; how many snapshots were deleted."""
+    """A round of an expiry by the table's options or the question's: how many snapshots it deleted,
+    and whether to ask for another one, with how many the rounds before `deleted`.
+
+    All that may go does: `snapshot.expire.limit` counts if the question names it, or `max_deletes`.
+    """
     table = open_handle(question["table"], question["catalog"]["options"], latest=True)
     check_expirable(table)
-    table = with_options(table, question.get("options"))
-    older_than = question.get("older_than_millis")
-    seconds = None if older_than is None else time.time() - older_than / 1000
+    asked = question.get("options") or {}
+    table = with_options(table, asked)
+    older_than, most = question.get("older_than_millis"), question.get("max_deletes")
+    if most is None and EXPIRE_LIMIT in normalize(asked):
+        most = table.options.snapshot_expire_limit
+    left = None if most is None else most - question.get("deleted", 0)
     retention = Retention.of(
         table,
         at_most=question.get("retain_max"),
         at_least=question.get("retain_min"),
-        seconds=seconds,
-        limit=question.get("max_deletes"),
+        seconds=None if older_than is None else time.time() - older_than / 1000,
+        limit=ROUND if left is None else min(left, ROUND),
     )
-    return {"deleted": expire(table, retention, directory_of(table))}
+    deleted = expire(table, retention, directory_of(table))
+    return {"deleted": deleted, "more": deleted > 0 and deleted != left}
 
 
 def remove_orphan_files(question: Frame) -> dict[str, Any]:

@@ -4,10 +4,12 @@ import com.fasterxml.jackson.databind.JsonNode
 import keyfold.spark.{Json, KeyfoldCatalog}
 import keyfold.spark.table.KeyfoldTable
 import org.apache.spark.sql.types._
+import org.slf4j.LoggerFactory
 
-/** Driver side: `CALL sys.expire_snapshots(table => …)`. */
+/** Driver side: `CALL sys.expire_snapshots(table => …)`: in rounds, each counted in the log. */
 final class ExpireSnapshotsProcedure(catalog: KeyfoldCatalog)
     extends KeyfoldProcedure("expire_snapshots", "deletes old snapshots and the files that only they hold", catalog) {
+  import ExpireSnapshotsProcedure._
 
   override protected val optional: Seq[(String, DataType, String)] = Seq(
     ("retain_max", IntegerType, "keep at most so many snapshots"),
@@ -19,12 +21,23 @@ final class ExpireSnapshotsProcedure(catalog: KeyfoldCatalog)
   override protected val result: StructType = new StructType().add("deleted_snapshots_count", LongType)
 
   override protected def call(table: KeyfoldTable, arguments: Arguments): Seq[JsonNode] = {
-    val answer = table.questions.ask("expire_snapshots", "table" -> table.description.handle,
-      "retain_max" -> arguments.int("retain_max"), "retain_min" -> arguments.int("retain_min"),
-      "older_than_millis" -> arguments.millis("older_than"), "max_deletes" -> arguments.int("max_deletes"),
-      "options" -> arguments.options)
-    Seq(Json.obj("deleted_snapshots_count" -> answer.get("deleted")))
+    var deleted = 0L
+    var isOver = false
+    while (!isOver) {
+      val answer = table.questions.ask("expire_snapshots", "table" -> table.description.handle,
+        "retain_max" -> arguments.int("retain_max"), "retain_min" -> arguments.int("retain_min"),
+        "older_than_millis" -> arguments.millis("older_than"), "max_deletes" -> arguments.int("max_deletes"),
+        "options" -> arguments.options, "deleted" -> deleted)
+      deleted += answer.get("deleted").asLong
+      isOver = !answer.get("more").asBoolean
+      log.info(s"expire_snapshots: ${table.name()}: $deleted snapshots deleted")
+    }
+    Seq(Json.obj("deleted_snapshots_count" -> deleted))
   }
+}
+
+object ExpireSnapshotsProcedure {
+  private val log = LoggerFactory.getLogger(classOf[ExpireSnapshotsProcedure])
 }
 
 /** Driver side: `CALL sys.remove_orphan_files(table => …)`. */
