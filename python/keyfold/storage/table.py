@@ -22,7 +22,7 @@ from keyfold.errors import (
 from keyfold.layout import Column, TableLayout, sql_name
 from keyfold.storage.filesystem.files import Files
 from keyfold.storage.filesystem.opened import open_files
-from keyfold.storage.metadata.entries import LiveFile, RowShapes
+from keyfold.storage.metadata.entries import LiveFile, RowShapes, highest_sequence
 from keyfold.storage.metadata.manifests import Manifests
 from keyfold.storage.metadata.records import INDEXED
 from keyfold.storage.metadata.snapshots import Snapshots
@@ -124,7 +124,7 @@ class Table:
 
     def highest_sequence(self, snapshot_id: int | None = None) -> int:
         """The greatest sequence number of any live file, -1 without data."""
-        return max((file.max_sequence for file in self.live_files(snapshot_id)), default=-1)
+        return highest_sequence(self.live_files(snapshot_id))
 
     def check_readable(self) -> None:
         """NotSupportedError naming the option or file that keeps us from reading it rightly."""

@@ -5,23 +5,37 @@ consumers.
 from __future__ import annotations
 
 import datetime
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any
 
+from keyfold import damage
 from keyfold.read.metadata.declare import MetadataTable, columns
 from keyfold.read.metadata.text import compact
+from keyfold.storage.metadata.documents import document
+from keyfold.storage.metadata.records import Check, check_record, is_long, is_text
 from keyfold.storage.table import Table
 
 Json = Mapping[str, Any]
+Checks = Mapping[str, Check]
+
+_TAG = dict.fromkeys(("id", "schemaId", "timeMillis"), is_long)
+_OF_TAG = {"totalRecordCount": is_long}
+_SCHEMA = {"id": is_long} | dict.fromkeys(
+    ("fields", "partitionKeys", "primaryKeys"), lambda value: isinstance(value, list)
+)
+_OF_SCHEMA = {
+    "options": lambda value: isinstance(value, dict),
+    "comment": is_text,
+    "timeMillis": is_long,
+}
 
 
 def _numbered(table: Table, folder: str, prefix: str) -> list[int]:
     """Numbers of the files `<prefix><number>`, ascending."""
-    pattern = re.compile(re.escape(prefix) + r"(\d+)")
+    pattern = re.compile(re.escape(prefix) + r"([0-9]{1,18})")
     names = table.files.names(f"{table.layout.location}/{folder}")
     return sorted(int(match[1]) for name in names if (match := pattern.fullmatch(name)))
 
@@ -32,12 +46,18 @@ def _named(table: Table, folder: str, prefix: str) -> list[str]:
     return sorted(name.removeprefix(prefix) for name in names if name.startswith(prefix))
 
 
-def _json(table: Table, path: str) -> Json | None:
-    """A JSON file of the table, None if it is gone since it was listed."""
+def _json(table: Table, path: str, fields: Checks, later: Checks = {}) -> Json | None:  # noqa: B006
+    """A JSON file of the table, None if it is gone since it was listed; CorruptDataError where it
+    lacks one of the fields.
+    """
+    where = f"{table.layout.location}/{path}"
     try:
-        found: Json = json.loads(table.files.read(f"{table.layout.location}/{path}"))
+        found: Json = document(table.files.read(where))
+        check_record(found, fields, later)
     except FileNotFoundError:
         return None
+    except (ValueError, TypeError, LookupError) as error:
+        raise damage.metadata_file("file", where, repr(error)) from error
     return found
 
 
@@ -75,7 +95,7 @@ SNAPSHOTS = MetadataTable(
 
 def _schemas(table: Table) -> Iterator[Json]:
     for number in _numbered(table, "schema", "schema-"):
-        found = _json(table, f"schema/schema-{number}")
+        found = _json(table, f"schema/schema-{number}", _SCHEMA, _OF_SCHEMA)
         if found is not None:
             yield found
 
@@ -103,7 +123,7 @@ OPTIONS = MetadataTable(
 
 def _tags(table: Table) -> Iterator[Json]:
     for name in _named(table, "tag", "tag-"):
-        found = _json(table, f"tag/tag-{name}")
+        found = _json(table, f"tag/tag-{name}", _TAG, _OF_TAG)
         if found is not None:
             yield {**found, "tag": name}
 
@@ -163,7 +183,7 @@ BRANCHES = MetadataTable(
 
 def _consumers(table: Table) -> Iterator[tuple[str, int]]:
     for name in _named(table, "consumer", "consumer-"):
-        found = _json(table, f"consumer/consumer-{name}")
+        found = _json(table, f"consumer/consumer-{name}", {"nextSnapshot": is_long})
         if found is not None:
             yield name, found["nextSnapshot"]
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from keyfold.errors import (
+    CorruptDataError,
     NamespaceExistsError,
     NamespaceNotEmptyError,
     NoSuchNamespaceError,
@@ -15,6 +16,7 @@ from keyfold.errors import (
 )
 from keyfold.storage.filesystem import folders
 from keyfold.storage.filesystem.files import Files
+from keyfold.storage.metadata.documents import document
 
 SUFFIX = ".db"
 DEFAULT = "default"
@@ -110,8 +112,15 @@ class Namespaces:
         name = self.require(namespace)
         stored: dict[str, str] = {}
         with contextlib.suppress(FileNotFoundError):
-            stored = json.loads(self.files.read(f"{self.path(name)}/{_PROPERTIES}"))
+            stored = self._stored(f"{self.path(name)}/{_PROPERTIES}")
         return {**stored, "location": self.path(name)}
+
+    def _stored(self, path: str) -> dict[str, str]:
+        try:
+            found = document(self.files.read(path))
+            return {str(key): str(value) for key, value in found.items()}
+        except (ValueError, AttributeError) as error:
+            raise CorruptDataError(f"namespace file {path} can't be read: {error}") from error
 
     def create(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
         """Make it; NamespaceExistsError if it is there."""

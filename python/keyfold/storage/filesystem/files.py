@@ -20,7 +20,7 @@ from urllib.parse import unquote, urlparse
 
 from pyarrow.fs import FileType
 
-from keyfold import disk, inside
+from keyfold import damage, disk, inside
 from keyfold.errors import NotSupportedError
 
 
@@ -34,6 +34,7 @@ class Entry:
     modified: int
 
 
+MOST_BYTES = 64 << 20  # of a file that is read as a whole: metadata
 _HELD = re.compile(r"/proc/self/fd/\d+")  # a table's folder by its descriptor (`Files.held`)
 
 
@@ -141,7 +142,7 @@ class LocalFiles:
 
     def read(self, path: str) -> bytes:
         with self._at(path) as there, inside.opened(there, path) as descriptor:
-            return _read_all(descriptor)
+            return _read_all(path, descriptor)
 
     def exists(self, path: str) -> bool:
         with contextlib.suppress(FileNotFoundError, NotADirectoryError), self._at(path) as there:
@@ -234,9 +235,17 @@ def _entry(found: os.DirEntry[str]) -> Entry | None:
     return Entry(found.name, is_folder, status.st_size, status.st_mtime_ns)
 
 
-def _read_all(descriptor: int) -> bytes:
-    with open(descriptor, "rb", buffering=0, closefd=False) as file:
-        return file.readall()
+def _read_all(path: str, descriptor: int) -> bytes:
+    size = os.fstat(descriptor).st_size
+    check_size(path, size)
+    with open(descriptor, "rb", closefd=False) as file:
+        return file.read(size)
+
+
+def check_size(path: str, size: int) -> None:
+    """CorruptDataError for a file of metadata that is larger than any writer makes one."""
+    if size > MOST_BYTES:
+        raise damage.odd_place(path, f"it has {size} bytes; expected {MOST_BYTES} at most")
 
 
 @contextlib.contextmanager
@@ -301,7 +310,8 @@ class RemoteFiles:
 
     def read(self, path: str) -> bytes:
         with self.io.new_input_stream(path) as stream:
-            data: bytes = stream.read()
+            data: bytes = stream.read(MOST_BYTES + 1)
+            check_size(path, len(data))
             return data
 
     def exists(self, path: str) -> bool:

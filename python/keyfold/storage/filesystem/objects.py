@@ -18,7 +18,7 @@ from obstore.store import S3Store
 
 from keyfold import stores
 from keyfold.errors import TableError
-from keyfold.storage.filesystem.files import Entry, UnsettledError
+from keyfold.storage.filesystem.files import Entry, UnsettledError, check_size
 
 _MARK = "keyfold-put"  # metadata of an object: which put made it
 _ATTEMPTS = 4
@@ -64,7 +64,12 @@ class ObjectFiles:
         return self
 
     def read(self, path: str) -> bytes:
-        return self._asked("reading", path, lambda key: bytes(self._client.get(key).bytes()))
+        def content(key: str) -> bytes:
+            found = self._client.get(key)
+            check_size(path, found.meta["size"])
+            return bytes(found.bytes())
+
+        return self._asked("reading", path, content)
 
     def exists(self, path: str) -> bool:
         return self._head(path) is not None

@@ -4,7 +4,6 @@ and how far consumers have read.
 A branch has snapshots and tags of its own, whose data files and manifests lie with the table's.
 """
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any
 
 from keyfold.errors import CorruptDataError
 from keyfold.storage.filesystem.files import Files
+from keyfold.storage.metadata.documents import document
 from keyfold.storage.metadata.entries import Record
 from keyfold.storage.metadata.manifests import Manifests
 from keyfold.storage.metadata.records import INDEXED, LISTED, Check
@@ -67,7 +67,7 @@ def least_consumed(files: Files, location: str) -> int | None:
 
 def _next_snapshot(files: Files, path: str) -> int | None:
     try:
-        return int(json.loads(files.read(path))["nextSnapshot"])
+        return int(document(files.read(path))["nextSnapshot"])
     except FileNotFoundError:
         return None
     except (ValueError, TypeError, KeyError) as error:

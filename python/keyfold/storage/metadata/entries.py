@@ -24,6 +24,7 @@ ADD = 0
 DELETE = 1
 APPEND_SOURCE = 0
 COMPACT_SOURCE = 1
+_LAST_SEQUENCE = (1 << 63) - (1 << 32)  # jobs count on from the highest
 
 Record = Mapping[str, Any]
 Bounds = tuple[Any, Any, int | None]
@@ -186,6 +187,19 @@ class LiveFile:
     def deleted(self) -> Record:
         """The record that takes this file out of the table."""
         return {**self.record, "_KIND": DELETE}
+
+
+def highest_sequence(files: Iterable[LiveFile]) -> int:
+    """The greatest number of any row, -1 without rows; CorruptDataError where none can follow."""
+    highest = max(files, key=lambda file: file.max_sequence, default=None)
+    if highest is None:
+        return -1
+    if highest.max_sequence >= _LAST_SEQUENCE:
+        raise damage.entry(
+            f"data file {highest.name} has sequence number {highest.max_sequence}, after which "
+            "no row can come; DROP PARTITION or TRUNCATE TABLE takes the file out of the table"
+        )
+    return highest.max_sequence
 
 
 def ordered(key: Sequence[Any], kinds: Sequence[types.Atomic]) -> tuple[Any, ...]:

@@ -17,6 +17,7 @@ import fastavro
 
 from keyfold import damage
 from keyfold.storage.filesystem.files import Files
+from keyfold.storage.metadata.avro import decode
 from keyfold.storage.metadata.entries import ADD, DELETE, LiveFile, Record, RowShapes, identifier
 from keyfold.storage.metadata.records import ENTRY, LISTED, Check
 from keyfold.storage.metadata.rows import RowCodec
@@ -152,7 +153,7 @@ class Manifests:
         if size and len(data) != size:  # a cut between two blocks would go unnoticed
             raise damage.metadata_file("manifest", path, damage.of_size(len(data), size))
         with _understood(path):
-            records: list[Any] = list(fastavro.reader(io.BytesIO(data)))
+            records: list[Any] = decode(data)
             for record in records:
                 check(record)
         return records

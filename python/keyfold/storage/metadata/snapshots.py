@@ -5,6 +5,7 @@ decide. Snapshots expire from the oldest up and the newest never does, so ids ha
 """
 
 import contextlib
+import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,10 +14,11 @@ from typing import Any
 from keyfold import damage
 from keyfold.errors import CorruptDataError, SnapshotExpiredError
 from keyfold.storage.filesystem.files import Files
+from keyfold.storage.metadata.documents import document
 from keyfold.storage.metadata.records import check_record, is_long, is_name, is_text
 from keyfold.storage.paimon import Json, Snapshot
 
-_NAME = re.compile(r"snapshot-(\d+)")
+_NAME = re.compile(r"snapshot-([0-9]{1,18})")
 _LOOKS = 100
 KEEPING = (
     "snapshot.num-retained.min or snapshot.time-retained of the table keep snapshots longer (ALTER "
@@ -107,8 +109,9 @@ class Snapshots:
     def parse(self, path: str) -> Any:
         """The snapshot in a file, a tag or a changelog too."""
         try:
-            return _checked(Json.from_json(self.files.read(path).decode(), Snapshot))
-        except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+            stored = document(self.files.read(path))
+            return _checked(Json.from_json(json.dumps(stored), Snapshot))
+        except (ValueError, TypeError, LookupError, AttributeError) as error:
             raise damage.metadata_file("snapshot file", path, error) from error
 
     def publish(self, snapshot: Any) -> bool:
@@ -157,7 +160,8 @@ class Snapshots:
 
     def _hint(self, name: str) -> int | None:
         with contextlib.suppress(OSError, ValueError):
-            return int(self.files.read(f"{self.location}/snapshot/{name}"))
+            hinted = int(self.files.read(f"{self.location}/snapshot/{name}"))
+            return hinted if is_long(hinted) else None
         return None
 
 

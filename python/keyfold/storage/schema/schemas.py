@@ -17,8 +17,9 @@ from keyfold.errors import KeyfoldError
 from keyfold.layout import Column, TableLayout
 from keyfold.options import DEFAULT_PREFIX, INITIAL_PREFIX
 from keyfold.storage.filesystem.files import Files
+from keyfold.storage.metadata.documents import document
 
-_NAME = re.compile(r"schema-(\d+)")
+_NAME = re.compile(r"schema-([0-9]{1,18})")
 _VERSION = 3
 
 
@@ -53,7 +54,7 @@ class Schemas:
         """The schema of that id; an unsupported type is refused, naming table and column."""
         path = self.path(schema_id)
         try:
-            return _from_json(json.loads(self.files.read(path)), self.name, self.location)
+            return _from_json(document(self.files.read(path)), self.name, self.location)
         except KeyfoldError:
             raise
         except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
