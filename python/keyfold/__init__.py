@@ -33,6 +33,7 @@ from keyfold.errors import (
     TableExistsError,
 )
 from keyfold.session import configure, jar_path
+from keyfold.version import package_version
 
 if TYPE_CHECKING:
     from keyfold.authored.declare import aggregate as aggregate
@@ -70,6 +71,12 @@ _AUTHORED = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return package_version()
     if name not in _AUTHORED:
         raise AttributeError(f"module 'keyfold' has no attribute {name!r}")
     return getattr(importlib.import_module(_AUTHORED[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__", *(name for name in globals() if name.startswith("__"))])

@@ -8,3 +8,7 @@ from keyfold.testing.checks import CheckError, check
 from keyfold.testing.own import Figure, bench, merged, using
 
 __all__ = ["CheckError", "Figure", "bench", "check", "merged", "using"]
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])
