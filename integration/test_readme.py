@@ -1,4 +1,6 @@
-"""Every block of README.md runs, and what it shows as the answer is the answer."""
+"""Every block of README.md runs without those before it, and what it shows as the answer is the
+answer.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +23,8 @@ from keyfold.options.declared import FIELD_OPTIONS, OPTIONS
 
 README = TOP / "README.md"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+MADE = re.compile(r"CREATE TABLE keyfold\.shop\.(\w+)")
+NAMED = re.compile(r"\bshop\.`?(\w+)")
 TABLE = re.compile(r"^\+[-+]+\+$", re.MULTILINE)
 
 
@@ -47,6 +51,20 @@ def blocks() -> list[Block]:
 
 
 BLOCKS = blocks()
+
+
+def in_fresh_namespace(spark: SparkSession, block: Block) -> None:
+    """Nothing is there but what an example in SQL may need: the namespace, and tables of other
+    examples that it names and does not make.
+    """
+    spark.sql("DROP NAMESPACE IF EXISTS keyfold.shop CASCADE")
+    if block.language != "sql" or "CREATE NAMESPACE" in block.text:
+        return
+    spark.sql("CREATE NAMESPACE keyfold.shop")
+    needed = set(NAMED.findall(block.text)) - set(MADE.findall(block.text))
+    for other in BLOCKS:
+        if other.language == "sql" and needed & set(MADE.findall(other.text)):
+            run_sql(spark, other.text)
 
 
 def run_sql(spark: SparkSession, text: str) -> str:
@@ -85,6 +103,7 @@ def run_shell(text: str, folder: Path) -> str:
 
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: f"{block.number}-{block.language}")
 def test_block(spark: SparkSession, tmp_path: Path, block: Block) -> None:
+    in_fresh_namespace(spark, block)
     if block.language == "sql":
         printed = run_sql(spark, block.text)
     elif block.language == "python":
