@@ -43,6 +43,7 @@ class Settings:
     widths: tuple[int, ...]
     fractions: tuple[str, ...]  # of FRACTIONS
     spread: tuple[int, ...]  # numbers of buckets
+    partitions: int  # that few rows are written into
     repeat: int
     budget: float
     lookups: int
@@ -161,6 +162,7 @@ def full(folder: Path) -> Settings:
         widths=(2, 7, 20, 50, 200),
         fractions=tuple(FRACTIONS),
         spread=(1, 2, 4, 8, 16),
+        partitions=500,
         repeat=5,
         budget=3.0,
         lookups=20,
@@ -184,6 +186,7 @@ def smoke(folder: Path) -> Settings:
         widths=(2, 9),
         fractions=("1 %", "100 %"),
         spread=(1, 3),
+        partitions=5,
         repeat=1,
         lookups=1,
         check=True,

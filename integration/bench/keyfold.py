@@ -10,7 +10,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 
 from integration import sessions
-from integration.bench import answers, day, fresh
+from integration.bench import answers, day, fresh, partitions
 from integration.bench.cases import ENGINES, Settings
 from integration.bench.data import Shape
 from integration.bench.measure import Pace, Result, size, times
@@ -231,10 +231,32 @@ def planning(session: Session) -> Iterator[Result]:
         yield Result(f"planning/{name}", SYSTEM, found, notes=notes)
 
 
+def many_partitions(session: Session) -> Iterator[Result]:
+    """A table whose files are many and small, with the options it has by default."""
+    table = "keyfold.bench.parts"
+    create = (
+        f"CREATE TABLE {table} ({partitions.COLUMNS}, PRIMARY KEY (id, p) NOT ENFORCED) "
+        "PARTITIONED BY (p)"
+    )
+    drop = f"DROP TABLE IF EXISTS {table}"
+    yield from partitions.measured(session, table, create, lambda: session.spark.sql(drop))
+
+
 def first(session: Session) -> Iterator[Result]:
     """From the start of a process to its first answer."""
     table = merged_table(session.settings.few, "deduplicate")
     yield fresh.measured(session.settings, SYSTEM, f"keyfold.bench.{table}")
 
 
-CASES = (write, merges, compaction, upserts, lookups, a_day, buckets, planning, first)
+CASES = (
+    write,
+    merges,
+    compaction,
+    upserts,
+    lookups,
+    a_day,
+    buckets,
+    many_partitions,
+    planning,
+    first,
+)

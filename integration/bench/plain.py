@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql.functions import col, expr, row_number
 
 from integration import sessions
-from integration.bench import answers, fresh
+from integration.bench import answers, fresh, partitions
 from integration.bench.cases import ENGINES, Settings
 from integration.bench.data import Shape
 from integration.bench.measure import Result, times
@@ -135,10 +135,17 @@ def upserts(session: Session) -> Iterator[Result]:
     yield Result("changed rows/1 %", SYSTEM, found, shape.total // 100)
 
 
+def many_partitions(session: Session) -> Iterator[Result]:
+    """A partitioned table of Spark's own."""
+    create = f"CREATE TABLE parts ({partitions.COLUMNS}) USING parquet PARTITIONED BY (p)"
+    drop = "DROP TABLE IF EXISTS parts"
+    yield from partitions.measured(session, "parts", create, lambda: session.spark.sql(drop))
+
+
 def first(session: Session) -> Iterator[Result]:
     """From the start of a process to its first answer."""
     folder = path(session, f"{session.settings.few.name}-0")
     yield fresh.measured(session.settings, SYSTEM, f"parquet.`{folder}`")
 
 
-CASES = (write, scans, windows, lookups, upserts, first)
+CASES = (write, scans, windows, lookups, upserts, many_partitions, first)

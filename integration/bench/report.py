@@ -15,6 +15,7 @@ from integration.bench.cases import ENGINES, Settings
 from integration.bench.figures import NAMES, Figures, compared, differences
 from integration.bench.goals import goals
 from integration.bench.measure import Result
+from integration.bench.partitions import ROWS
 from integration.bench.spark import HEAP
 from integration.paimon_java import ROOT
 
@@ -357,6 +358,12 @@ def others(figures: Figures, settings: Settings) -> str:
         found = figures.get("planning/all", "keyfold")
         files = f"{found.notes['files']:,}" if found else ""
         parts.append(f"\nA table of {files} files is planned: {', '.join(plans)}.\n")
+    for case in figures.cases("partitions/"):
+        ours, plain = (figures.get(case, system) for system in ("keyfold", "plain"))
+        what = case.removeprefix("partitions/").capitalize()
+        of = f"{settings.partitions} partitions of {ROWS} rows"
+        both = f"keyfold {cell(ours, 3)} s, plain Spark {cell(plain, 3)} s"
+        parts.append(f"\n{what} of {of}: {both}.\n")
     if all(first):
         ours, plain = (cell(result, settings.repeat) for result in first)
         parts.append(f"\nFirst query of a new process: keyfold {ours} s, plain Spark {plain} s.\n")
