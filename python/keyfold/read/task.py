@@ -11,6 +11,10 @@ from keyfold.journey import ScanSpec, Split
 from keyfold.merge.plan import plan
 from keyfold.read import reader, summary
 
+# Of batches that are joined: each costs the JVM as much as a thousand rows.
+MOST_ROWS = 1 << 12
+MOST_BYTES = 1 << 20
+
 
 def schema_of(scan: ScanSpec) -> pa.Schema:
     """The Arrow schema of what a scan returns: its columns, in its order, or its summary."""
@@ -27,4 +31,23 @@ def read_task(scan: ScanSpec, splits: Sequence[Split]) -> Iterator[pa.RecordBatc
         merge = plan(scan.layout, scan.columns)  # once: splits of a few rows cost less than it
         found = (reader.read(scan, split, merge) for split in splits)
     batches = itertools.chain.from_iterable(found)
-    return batches if scan.limit is None else reader.limited(batches, scan.limit)
+    return joined(batches if scan.limit is None else reader.limited(batches, scan.limit))
+
+
+def joined(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same rows; neighbours that are small become one batch of at most MOST_ROWS."""
+    held: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+        if rows > MOST_ROWS or size > MOST_BYTES:
+            if held:
+                yield pa.concat_batches(held)
+            held, rows, size = [], batch.num_rows, batch.nbytes
+        if rows > MOST_ROWS or size > MOST_BYTES:
+            yield batch
+            rows = size = 0
+        else:
+            held.append(batch)
+    if held:
+        yield pa.concat_batches(held)
