@@ -47,8 +47,8 @@ def written(
     layout = found.layout
     batches = fold_unsorted(plan(layout, layout.arrow_schema.names), [batch(layout, rows)])
     directory = bucket_path(layout, None, 0)
-    target = Target(layout, found.options, store_of(directory), directory, file_names())
-    files: list[FileMeta] = write_files(target, batches, sequence)
+    target = Target(layout, found.options, store_of(directory), file_names())
+    files: list[FileMeta] = write_files(target, directory, batches, sequence)
     spec = WriteSpec(
         layout,
         tuple(layout.arrow_schema.names),

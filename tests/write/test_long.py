@@ -24,9 +24,9 @@ MAP = {"type": "MAP", "key": "STRING NOT NULL", "value": "BYTES"}
 
 
 def written(found: TableLayout, folder: Path, *chunks: list[dict[str, Any]]) -> list[FileMeta]:
-    target = Target(found, parse(found), Store(), str(folder), file_names())
+    target = Target(found, parse(found), Store(), file_names())
     batches = [batch for rows in chunks for batch in harness.batches(found, rows)]
-    return write_files(target, batches, 5)
+    return write_files(target, str(folder), batches, 5)
 
 
 def read_back(found: TableLayout, folder: Path, files: list[FileMeta]) -> list[dict[str, Any]]:

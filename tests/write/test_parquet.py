@@ -81,8 +81,8 @@ OTHERS = (
 )
 
 
-def target(found: TableLayout, folder: Path) -> Target:
-    return Target(found, parse(found), Store(), str(folder), file_names())
+def target(found: TableLayout) -> Target:
+    return Target(found, parse(found), Store(), file_names())
 
 
 def stored(file: FileMeta) -> DataFile:
@@ -114,7 +114,7 @@ def all_types(folder: Path) -> tuple[TableLayout, list[dict[str, Any]]]:
 
 def test_every_type_comes_back_and_is_stored_as_paimon_stores_it(tmp_path: Path) -> None:
     found, rows = all_types(tmp_path)
-    files = write_files(target(found, tmp_path), harness.batches(found, rows), 5)
+    files = write_files(target(found), str(tmp_path), harness.batches(found, rows), 5)
     assert read_back(found, tmp_path, files) == rows
     metadata = pq.read_metadata(tmp_path / files[0].name)
     physical = {
@@ -128,7 +128,7 @@ def test_every_type_comes_back_and_is_stored_as_paimon_stores_it(tmp_path: Path)
 
 def test_statistics_are_exact(tmp_path: Path) -> None:
     found, rows = all_types(tmp_path)
-    (file,) = write_files(target(found, tmp_path), harness.batches(found, rows), 5)
+    (file,) = write_files(target(found), str(tmp_path), harness.batches(found, rows), 5)
     low, high = file.value_stats.to_pylist()
     for name, _, least, greatest, _ in TYPES:
         assert (low[name], high[name]) == (least, greatest), name
@@ -140,7 +140,7 @@ def test_statistics_are_exact(tmp_path: Path) -> None:
 
 def test_field_ids_are_paimons(tmp_path: Path) -> None:
     found, rows = all_types(tmp_path)
-    (file,) = write_files(target(found, tmp_path), harness.batches(found, rows), 5)
+    (file,) = write_files(target(found), str(tmp_path), harness.batches(found, rows), 5)
     schema = pq.read_schema(tmp_path / file.name)
 
     def field_id(field: pa.Field) -> int:
@@ -165,7 +165,7 @@ def test_files_roll_at_their_size_and_never_share_a_key(tmp_path: Path) -> None:
     )
     found.options["keyfold.row-group.rows"] = "1024"  # type: ignore[index]
     rows = [{"k": i, "v": f"{i * 7919 % 10007:x}"} for i in range(5000)]
-    files = write_files(target(found, tmp_path), harness.batches(found, rows, 333), 1)
+    files = write_files(target(found), str(tmp_path), harness.batches(found, rows, 333), 1)
     assert len(files) > 2
     assert read_back(found, tmp_path, files) == rows
     bounds = [key for file in files for key in file.keys.to_pydict()["k"]]
@@ -184,7 +184,7 @@ def test_sequence_and_kind_columns_are_kept(tmp_path: Path) -> None:
             "_VALUE_KIND": pa.array([0, 3, 1], pa.int8()),
         }
     )
-    (file,) = write_files(target(found, tmp_path), [batch])
+    (file,) = write_files(target(found), str(tmp_path), [batch])
     assert (file.min_sequence, file.max_sequence, file.delete_rows) == (5, 7, 2)
     assert pq.read_table(tmp_path / file.name)["_VALUE_KIND"].to_pylist() == [0, 3, 1]
 
@@ -198,14 +198,14 @@ def test_a_failure_leaves_no_file(tmp_path: Path) -> None:
         raise RuntimeError("lost")
 
     with pytest.raises(RuntimeError, match="lost"):
-        write_files(target(found, tmp_path), failing(), 1)
+        write_files(target(found), str(tmp_path), failing(), 1)
     assert not list(tmp_path.iterdir())
 
 
 def test_text_gets_a_dictionary_only_where_it_repeats(tmp_path: Path) -> None:
     found = harness.layout(tmp_path, ("k", "INT NOT NULL"), ("few", "STRING"), ("many", "STRING"))
     rows = [{"k": i, "few": f"{i % 5}", "many": f"{i}"} for i in range(2000)]
-    (file,) = write_files(target(found, tmp_path), harness.batches(found, rows, 500), 1)
+    (file,) = write_files(target(found), str(tmp_path), harness.batches(found, rows, 500), 1)
     group = pq.read_metadata(tmp_path / file.name).row_group(0)
     encodings = {group.column(i).path_in_schema: group.column(i).encodings for i in range(6)}
     assert "RLE_DICTIONARY" in encodings["few"]
@@ -233,7 +233,7 @@ def test_encodings_and_codecs_follow_a_sample(tmp_path: Path) -> None:
     found = harness.layout(
         tmp_path, ("k", "STRING NOT NULL"), *columns, ("none", "STRING"), ("list", element)
     )
-    (file,) = write_files(target(found, tmp_path), harness.batches(found, rows, 5000), 1)
+    (file,) = write_files(target(found), str(tmp_path), harness.batches(found, rows, 5000), 1)
     group = pq.read_metadata(tmp_path / file.name).row_group(0)
     leaves = {group.column(i).path_in_schema: group.column(i) for i in range(group.num_columns)}
     assert "DELTA_LENGTH_BYTE_ARRAY" in leaves["letters"].encodings
@@ -253,7 +253,7 @@ def test_a_table_has_the_codec_it_names(tmp_path: Path, codec: str) -> None:
         tmp_path, ("k", "INT NOT NULL"), ("v", "STRING"), **{"file.compression": codec}
     )
     rows = [{"k": i, "v": "value " * 5 + str(i)} for i in range(20_000)]
-    (file,) = write_files(target(found, tmp_path), harness.batches(found, rows, 20_000), 1)
+    (file,) = write_files(target(found), str(tmp_path), harness.batches(found, rows, 20_000), 1)
     group = pq.read_metadata(tmp_path / file.name).row_group(0)
     leaf = next(c for c in map(group.column, range(5)) if c.path_in_schema == "v")
     assert leaf.compression == {"none": "UNCOMPRESSED"}.get(codec, codec.upper())

@@ -45,10 +45,10 @@ def rewrite(
     layout, split = spec.layout, task.split
     options = parse(layout)
     store = store_of(layout.location, layout.store)
-    target = Target(layout, options, store, task.directory, file_names(), task.level)
+    target = Target(layout, options, store, file_names(), task.level)
     batches = _asking(_Merging(spec, task).batches(), go_on)
     try:
-        files: list[FileMeta] = write_files(target, batches)
+        files: list[FileMeta] = write_files(target, task.directory, batches)
     finally:
         forget(f"{split.path}/{file.name}" for file in split.files)
     return CommitMessage(split.partition, split.bucket, options.bucket, tuple(files))

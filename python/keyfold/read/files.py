@@ -21,6 +21,7 @@ from keyfold import inside, stores
 from keyfold.errors import NotSupportedError, SnapshotExpiredError
 from keyfold.layout import STAGING
 
+_BUFFER = 1 << 16  # of small pieces, such as pages of a few rows
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*):")
 _S3_OPTIONS = {
     stores.ENDPOINT: "endpoint_override",
@@ -138,7 +139,7 @@ def create(store: Store, path: str) -> pa.NativeFile:
         Path(store.root).mkdir(parents=True, exist_ok=True)
         with inside.reached(store.root, str(local_path(path)), make=True) as there:
             Path(there).touch()
-            return pa.OSFile(there, "wb")
+            return pa.BufferedOutputStream(pa.OSFile(there, "wb"), _BUFFER)
     return store.filesystem.open_output_stream(_inside(path))
 
 

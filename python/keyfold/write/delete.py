@@ -96,6 +96,6 @@ def _delete_in(found: Deletion, scan: ScanSpec, predicates: Sequence[Json], file
         for batch in read_file(scan, store, directory, stored, Wanted(scan.columns, True)):
             yield batch.filter(pc.invert(satisfies(layout, predicates, batch)))
 
-    target = Target(layout, options, store, directory, file_names(), file.level)
-    files = tuple(write_files(target, rest()))
+    target = Target(layout, options, store, file_names(), file.level)
+    files = tuple(write_files(target, directory, rest()))
     found.messages.append(CommitMessage(partition, file.bucket, file.total_buckets, files))

@@ -6,9 +6,11 @@ Measured, one core, ns a value. Whole numbers: DELTA_BINARY_PACKED reads in 1.5 
 only where a sample repeats itself: one that is given up again costs half the write. Other text is
 DELTA_LENGTH_BYTE_ARRAY where that compresses better, as it does unless neighbours are alike: 14
 against 16 to read, 35 against 42 to write for random letters. What hardly compresses is not
-compressed: random doubles read in 0.7 instead of 5.7 and are a fifteenth larger. Readers of Paimon
-since 1.1, of Spark, Trino and pypaimon know all of it. Pages have checksums, so that a wrong
-byte is an error and no wrong row: 3-15 % of a read (read/pages.py), hardly any of a write.
+compressed: random doubles read in 0.7 instead of 5.7 and are a fifteenth larger. Nor is a file of a
+few rows, which takes a block of the disk anyway and gets no dictionary either: setting up zstd for
+each page is half the time that ten rows of seven columns take. Readers of Paimon since 1.1, of
+Spark, Trino and pypaimon know all of it. Pages have checksums, so that a wrong byte is an error and
+no wrong row: 3-15 % of a read (read/pages.py), hardly any of a write.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from keyfold.options import TableOptions
 
 _SAMPLE = 1 << 12
 _TRIED_ROWS = 1 << 14
+_FEW_BYTES = 1 << 11
 # Compression stays where it takes away an eighth; beside a dictionary, which may be given up later;
 # and where the sample says little, such as nulls.
 _LEAST_GAIN = 8
@@ -38,9 +41,10 @@ def writer_settings(
     """Arguments of ParquetWriter for a file whose first rows are `first`; of `long` columns neither
     statistics nor samples are taken.
     """
+    is_small = first.nbytes <= _FEW_BYTES
     repeated = [
         field.name
-        for field in schema
+        for field in ([] if is_small else schema)
         if field.name not in long and _may_repeat(field.type) and _repeats(first[field.name])
     ]
     # Statistics are named by leaf; nobody asks for those below the top.
@@ -57,6 +61,8 @@ def writer_settings(
         "write_page_checksum": True,
         "write_statistics": known if long else True,
     }
+    if is_small:
+        return settings | {"compression": "none", "compression_level": None}
     if long or len(first) < _TRIED_ROWS or options.file_compression == "none":
         return settings
     return settings | _tried(settings, first.slice(0, _TRIED_ROWS), repeated)

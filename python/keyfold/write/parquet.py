@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,7 +27,7 @@ from keyfold.metering import metered
 from keyfold.options import TableOptions
 from keyfold.read.files import Store, create, local_path, remove
 from keyfold.types import is_atomic
-from keyfold.write.durable import Flush
+from keyfold.write.durable import Flush, Flushes
 from keyfold.write.encoding import writer_settings
 from keyfold.write.groups import regrouped
 from keyfold.write.long import long_columns
@@ -35,56 +37,86 @@ from keyfold.write.stats import as_batch, collect
 
 @dataclass(frozen=True)
 class Target:
-    """Where and how the files of one bucket are written; `names` hands out file names without their
+    """Where and how the files of one task are written; `names` hands out file names without their
     suffix."""
 
     layout: TableLayout
     options: TableOptions
     store: Store
-    directory: str
     names: Iterator[str]
     level: int = 0
 
+    @cached_property
+    def schemas(self) -> list[pa.Schema]:
+        """The columns of a file without and with marks."""
+        is_thin = self.options.thin_files
+        return [file_schema(self.layout, is_thin=is_thin, is_marked=f) for f in (False, True)]
+
+    @cached_property
+    def atomic(self) -> list[pa.Field]:
+        """The columns that statistics are kept of."""
+        return [column.arrow_field for column in self.layout.columns if is_atomic(column.type)]
+
+    @property
+    def is_synced(self) -> bool:
+        """Whether files are flushed to the disk."""
+        return self.options.sync_files and not self.store.is_remote
+
 
 def write_files(
-    target: Target, batches: Iterable[pa.RecordBatch], sequence: int | None = None
+    target: Target,
+    directory: str,
+    batches: Iterable[pa.RecordBatch],
+    sequence: int | None = None,
+    flushes: Flushes | None = None,
 ) -> list[FileMeta]:
     """Write sorted batches of all table columns, each key once; returns what was written, in key
-    order.
+    order, and is on the disk then; with `flushes` given, when these end.
 
     `_VALUE_KIND` (int8, absent = all +I), `_SEQUENCE_NUMBER` (int64) and marks are optional
     columns; with `sequence` given every row carries that number. Rows with marks go to files of
     their own suffix. On an error the files made so far are removed.
     """
     metas: list[FileMeta] = []
-    schemas = [
-        file_schema(target.layout, is_thin=target.options.thin_files, is_marked=flag)
-        for flag in (False, True)
-    ]
-    open_file: _OpenFile | None = None
+    try:
+        with Flushes() if flushes is None else nullcontext(flushes) as waiting:
+            for meta in _written(target, directory, batches, sequence, waiting):
+                metas.append(meta)
+    except BaseException:
+        delete_files(target.store, directory, metas)
+        raise
+    return metas
+
+
+def _written(
+    target: Target,
+    directory: str,
+    batches: Iterable[pa.RecordBatch],
+    sequence: int | None,
+    flushes: Flushes,
+) -> Iterator[FileMeta]:
+    file: _OpenFile | None = None
     try:
         for chunk, rows in regrouped(batches, target.options.row_group_rows):
             is_marked = any(map(has_marks, chunk.to_batches()))
             long = long_columns(chunk)
-            if open_file is not None and not open_file.takes(is_marked, long):
-                metas.append(open_file.close())
-                open_file = None
-            schema = schemas[is_marked if open_file is None else open_file.is_marked]
+            if file is not None and not file.takes(is_marked, long):
+                yield file.close(flushes)
+                file = None
+            schema = target.schemas[is_marked if file is None else file.is_marked]
             table = _stored(chunk, schema, sequence)
-            if open_file is None:
-                open_file = _OpenFile(target, schema, table, is_marked, long)
-            open_file.write(table, rows)
-            if open_file.size >= target.options.target_file_size:
-                metas.append(open_file.close())
-                open_file = None
-        if open_file is not None:
-            metas.append(open_file.close())
+            if file is None:
+                file = _OpenFile(target, directory, table, is_marked, long)
+            file.write(table, rows)
+            if file.size >= target.options.target_file_size:
+                yield file.close(flushes)
+                file = None
+        if file is not None:
+            yield file.close(flushes)
     except BaseException:
-        if open_file is not None:
-            open_file.discard()
-        delete_files(target.store, target.directory, metas)
+        if file is not None:
+            file.discard()
         raise
-    return metas
 
 
 def delete_files(store: Store, directory: str, files: Iterable[FileMeta]) -> None:
@@ -99,37 +131,32 @@ class _OpenFile:
     def __init__(
         self,
         target: Target,
-        schema: pa.Schema,
+        directory: str,
         first: pa.Table,
         is_marked: bool,
         long: frozenset[str],
     ) -> None:
         self._target = target
-        self._schema = schema
+        self._schema = first.schema
         self.is_marked = is_marked
         self._name = next(target.names) + (MARKED_SUFFIX if is_marked else FILE_SUFFIX)
+        self._path = f"{directory}/{self._name}"
         self._sink = create(target.store, self._path)
-        is_synced = target.options.sync_files and target.store.filesystem is None
-        self._flush = Flush(local_path(self._path)) if is_synced else None
+        self._flush = Flush(local_path(self._path)) if target.is_synced else None
         # The `_KEY_` copy of a long key is as long.
         self._long = long
-        names = {f.name for f in schema if f.name.removeprefix(KEY_PREFIX) in long}
-        settings = writer_settings(target.options, schema, first, names)
+        names = {f.name for f in first.schema if f.name.removeprefix(KEY_PREFIX) in long}
+        settings = writer_settings(target.options, first.schema, first, names)
         try:
             with disk.writing(self._path):
-                self._writer = pq.ParquetWriter(self._sink, schema, **settings)
+                self._writer = pq.ParquetWriter(self._sink, first.schema, **settings)
         except BaseException:
             self.discard()
             raise
         self._deletes = 0
         self._nulls = dict.fromkeys(names, 0)
-        self._sequence: tuple[int, int] | None = None
         self._first: pa.Table | None = None
         self._last: pa.Table | None = None
-
-    @property
-    def _path(self) -> str:
-        return f"{self._target.directory}/{self._name}"
 
     @property
     def size(self) -> int:
@@ -155,34 +182,32 @@ class _OpenFile:
         self._last = keys.slice(len(keys) - 1)
 
     @metered("encode")
-    def close(self) -> FileMeta:
-        """End the file and describe it."""
+    def close(self, flushes: Flushes) -> FileMeta:
+        """End the file and describe it; it is on the disk when `flushes` end."""
         with disk.writing(self._path):
             self._writer.close()
             size = self.size
-            if self._flush is not None:
-                self._flush.end()
-        self._release()
+            self._sink.close()
+        flush, self._flush = self._flush, None
+        if flush is not None:
+            flushes.add(flush, size)
         return self._describe(self._writer.writer.metadata, size)
 
     def discard(self) -> None:
         """End and remove a file whose writing failed."""
-        self._release()
-        remove(self._target.store, self._path)
-
-    def _release(self) -> None:
-        self._sink.close()
+        with suppress(OSError):  # what was not written yet
+            self._sink.close()
         if self._flush is not None:
             self._flush.close()
-            self._flush = None
+        remove(self._target.store, self._path)
 
     def _describe(self, metadata: pq.FileMetaData, size: int) -> FileMeta:
-        layout = self._target.layout
-        atomic = [column for column in layout.columns if is_atomic(column.type)]
-        keys = [layout.column(name).arrow_field for name in layout.key]
-        key_ranges = collect(metadata, self._schema, layout.key)
-        ranges = collect(metadata, self._schema, [column.name for column in atomic])
-        (sequences,) = collect(metadata, self._schema, [SEQUENCE])
+        layout, atomic = self._target.layout, self._target.atomic
+        names = [field.name for field in atomic]
+        *ranges, sequences = collect(metadata, self._schema, [*names, SEQUENCE])
+        value_stats = as_batch(ranges, atomic)
+        nulls = {name: found.nulls for name, found in zip(names, ranges, strict=True)}
+        nulls |= {name: count for name, count in self._nulls.items() if name in nulls}
         return FileMeta(
             name=self._name,
             size=size,
@@ -193,19 +218,19 @@ class _OpenFile:
             schema_id=layout.schema_id,
             level=self._target.level,
             creation_millis=int(time.time() * 1000),
-            keys=_bounds(self._first, self._last, pa.schema(keys)),
-            key_stats=as_batch(key_ranges, keys),
-            value_stats=as_batch(ranges, [column.arrow_field for column in atomic]),
-            key_nulls=tuple(r.nulls for r in key_ranges),
-            value_nulls=tuple(
-                self._nulls.get(c.name, r.nulls) for c, r in zip(atomic, ranges, strict=True)
+            keys=_bounds(
+                self._first, self._last, [layout.column(n).arrow_field for n in layout.key]
             ),
-            value_stats_columns=tuple(column.name for column in atomic),
+            key_stats=value_stats.select(layout.key),
+            value_stats=value_stats,
+            key_nulls=tuple(nulls[name] for name in layout.key),
+            value_nulls=tuple(nulls.values()),
+            value_stats_columns=tuple(names),
         )
 
 
-def _bounds(first: pa.Table | None, last: pa.Table | None, schema: pa.Schema) -> pa.RecordBatch:
-    both = pa.concat_tables([first, last]).rename_columns(schema.names).cast(schema)
+def _bounds(first: pa.Table, last: pa.Table, keys: list[pa.Field]) -> pa.RecordBatch:
+    both = pa.concat_tables([first, last]).cast(pa.schema(keys))
     return both.combine_chunks().to_batches()[0]
 
 

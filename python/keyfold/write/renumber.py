@@ -39,7 +39,7 @@ def renumber(
 def _renumbered(spec: WriteSpec, message: CommitMessage, sequence: int) -> CommitMessage:
     store = store_of(spec.layout.location, spec.layout.store)
     directory = bucket_path(spec.layout, message.partition, message.bucket)
-    target = Target(spec.layout, parse(spec.layout), store, directory, file_names())
+    target = Target(spec.layout, parse(spec.layout), store, file_names())
     scan = ScanSpec(spec.layout, tuple(spec.layout.arrow_schema.names), {})
     files_before = [_stored(file) for file in message.files]
     wanted = Wanted(scan.columns, marks=any(file.is_marked for file in files_before))
@@ -48,7 +48,7 @@ def _renumbered(spec: WriteSpec, message: CommitMessage, sequence: int) -> Commi
         for file in files_before:
             yield from read_file(scan, store, directory, file, wanted)
 
-    files = tuple(write_files(target, rows(), sequence))
+    files = tuple(write_files(target, directory, rows(), sequence))
     delete_files(store, directory, message.files)
     return CommitMessage(message.partition, message.bucket, message.total_buckets, files)
 

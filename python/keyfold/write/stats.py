@@ -33,7 +33,7 @@ def collect(metadata: pq.FileMetaData, schema: pa.Schema, names: Sequence[str]) 
 
 def as_batch(ranges: Sequence[Range], fields: Sequence[pa.Field]) -> pa.RecordBatch:
     """Two rows, minima and maxima, in the Arrow types of `fields`; NULL where unknown."""
-    columns = [_column(found).cast(field.type) for found, field in zip(ranges, fields, strict=True)]
+    columns = [_column(found, field.type) for found, field in zip(ranges, fields, strict=True)]
     nullable = [pa.field(field.name, field.type) for field in fields]
     return pa.RecordBatch.from_arrays(columns, schema=pa.schema(nullable))
 
@@ -75,7 +75,12 @@ def _comparable(raw: Any, chunk: pq.ColumnChunkMetaData) -> Any:
     return int.from_bytes(raw, "big", signed=True) if is_decimal else raw
 
 
-def _column(found: Range) -> pa.Array:
+def _column(found: Range, target: pa.DataType) -> pa.Array:
+    column = _stored(found)
+    return column if found.stored.equals(target) else column.cast(target)
+
+
+def _stored(found: Range) -> pa.Array:
     low, high, data_type = found.low, found.high, found.stored
     if pa.types.is_string(data_type) and low is not None:
         return pa.array([low.decode(), high.decode()], data_type)

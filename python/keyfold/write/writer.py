@@ -15,6 +15,7 @@ from keyfold.options import TableOptions, parse
 from keyfold.read.files import store_of
 from keyfold.read.paths import bucket_path
 from keyfold.write.buffer import WriteBuffer, allowance
+from keyfold.write.durable import Flushes
 from keyfold.write.incoming import conform
 from keyfold.write.marking import Marking
 from keyfold.write.parquet import Target, delete_files, write_files
@@ -67,16 +68,17 @@ def file_names() -> Iterator[str]:
 
 def _written(spec: WriteSpec, options: TableOptions, buffer: WriteBuffer) -> list[CommitMessage]:
     store = store_of(spec.layout.location, spec.layout.store)
-    names = file_names()
+    target = Target(spec.layout, options, store, file_names())
     messages: list[CommitMessage] = []
     try:
-        for place in buffer.places:
-            partition = partition_batch(spec.layout, place)
-            directory = bucket_path(spec.layout, partition, place.bucket)
-            target = Target(spec.layout, options, store, directory, names)
-            files = tuple(write_files(target, buffer.finish(place), spec.sequence))
-            if files:
-                messages.append(CommitMessage(partition, place.bucket, options.bucket, files))
+        with Flushes() as flushes:
+            for place in buffer.places:
+                partition = partition_batch(spec.layout, place)
+                directory = bucket_path(spec.layout, partition, place.bucket)
+                rows = buffer.finish(place)
+                files = tuple(write_files(target, directory, rows, spec.sequence, flushes))
+                if files:
+                    messages.append(CommitMessage(partition, place.bucket, options.bucket, files))
     except BaseException:
         abandon(spec, messages)
         raise
