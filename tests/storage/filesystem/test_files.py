@@ -110,3 +110,16 @@ def test_a_link_that_was_asked_for_twice_is_made(
     assert LocalFiles().publish(path, b"ours")
     assert not LocalFiles().publish(path, b"theirs")
     assert Path(path).read_bytes() == b"ours"
+
+
+def test_folders_of_many_partitions_go_and_what_links_lead_to_stays(tmp_path: Path) -> None:
+    table, outside = tmp_path / "table", tmp_path / "outside"
+    for place in [outside, *(table / f"p={p}" / "bucket-0" for p in range(100))]:
+        place.mkdir(parents=True)
+        (place / "data").write_text("x")
+    (table / "link").symlink_to(outside)
+    (table / "p=0" / "link").symlink_to(outside)
+    assert LocalFiles().remove_folder(str(table))
+    assert not table.exists()
+    assert (outside / "data").read_text() == "x"
+    assert not LocalFiles().remove_folder(str(table))
