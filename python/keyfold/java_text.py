@@ -5,6 +5,7 @@ ones for a part of all numbers. The text is that of the JVM which started this p
 that became STRING then reads alike in keyfold and in Paimon's library beside it.
 """
 
+import datetime
 import math
 import os
 from collections.abc import Iterator
@@ -25,6 +26,7 @@ _NAMES = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 _LOGARITHM = (0.289529654, 0.176091259, 0.301029995663981)  # old Java's estimate of a power of ten
 _DAY = 86_400_000_000
 _FIRST_DAY = -719_528  # of year 0
+_ERA, _IN_ERA = 146_097, datetime.datetime(2000, 1, 1)  # days of 400 years, the first of some
 _CYCLE = 3_652_425  # days of 10,000 years: Paimon writes the last four digits of a year
 
 
@@ -160,6 +162,31 @@ def _twos(number: int) -> int:
 
 
 # ---- dates and times ----
+
+
+def iso_date(days: int) -> str:
+    """`LocalDate.toString` of a DATE: +10000-01-01, -0001-12-31."""
+    era, day = divmod(days - _FIRST_DAY, _ERA)
+    shown = _IN_ERA + datetime.timedelta(day)
+    year = 400 * era + shown.year - _IN_ERA.year
+    sign = "-" if year < 0 else "+" if year > 9999 else ""
+    return f"{sign}{abs(year):04}{shown:-%m-%d}"
+
+
+def iso_time(micros: int, timespec: str = "auto") -> str:
+    """The same of a TIMESTAMP, its clock as Python's `isoformat` has it."""
+    days, clock = divmod(micros, _DAY)
+    moment = _IN_ERA + datetime.timedelta(microseconds=clock)
+    return f"{iso_date(days)}T{moment.time().isoformat(timespec)}"
+
+
+def shown(scalar: pa.Scalar) -> str:
+    """A value as a message names it; Python has no dates outside the years 1 to 9999."""
+    if scalar.is_valid and pa.types.is_date32(scalar.type):
+        return iso_date(scalar.value)
+    if scalar.is_valid and pa.types.is_timestamp(scalar.type):
+        return iso_time(scalar.value).replace("T", " ")
+    return str(scalar.as_py())
 
 
 def dates(array: pa.Array) -> pa.Array:

@@ -1,15 +1,20 @@
 """Partition directories equal pypaimon's canonical ones, which are Java's."""
 
 import datetime
+import re
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pypaimon.schema.data_types import AtomicType
 from pypaimon.utils.file_store_path_factory import FileStorePathFactory
 
 from keyfold import types
+from keyfold.errors import NotSupportedError
 from keyfold.layout import Column, TableLayout
+from keyfold.read.literals import manifest_value
 from keyfold.read.paths import partition_parts
 
 STAMP = datetime.datetime(2024, 1, 2, 3, 4, 0, 0)
@@ -50,4 +55,33 @@ def test_directory(kind: str, value: Any, is_legacy: bool) -> None:
         partition_types=[AtomicType(kind)],
     )  # fmt: skip
     expected = factory.bucket_path((value,), 3, canonical_partition=True)
-    assert "/".join(["/t", *partition_parts(layout, [value]), "bucket-3"]) == expected
+    held = manifest_value(pa.scalar(value, column.arrow_field.type))
+    assert "/".join(["/t", *partition_parts(layout, [held]), "bucket-3"]) == expected
+
+
+DAY = 86_400_000_000
+YEARS = {
+    ("DATE", 2_932_897): "+10000-01-01",
+    ("DATE", -719_162): "0001-01-01",
+    ("DATE", -719_163): "0000-12-31",
+    ("DATE", -719_529): "-0001-12-31",
+    ("DATE", 365_000_000): "+1001306-01-22",
+    ("TIMESTAMP(6)", 2_932_897 * DAY): "+10000-01-01T00:00",
+    ("TIMESTAMP(6)", -719_528 * DAY - 1): "-0001-12-31T23:59:59.999999",
+    ("TIMESTAMP(3)", -719_528 * DAY - 1000): "-0001-12-31T23:59:59.999",
+}
+
+
+@pytest.mark.parametrize(("kind", "held"), YEARS)
+def test_years_that_python_lacks(kind: str, held: int) -> None:
+    column = Column(0, "p", types.from_paimon(kind))
+    layout = TableLayout("db.t", "/t", 0, (column,), ("p",), ("p",), {})
+    text = YEARS[kind, held]
+    named = str(held) if kind == "DATE" else text.replace(":", "%3A")
+    assert partition_parts(layout, [held]) == [f"p={named}"]
+    spelled = replace(layout, options={"partition.legacy-name": "false"})
+    if text[0] in "+-":
+        with pytest.raises(NotSupportedError, match=re.escape(f"column p can't be {text[:8]}")):
+            partition_parts(spelled, [held])
+    else:
+        assert partition_parts(spelled, [held]) == [f"p={text}"]

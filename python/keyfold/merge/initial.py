@@ -7,6 +7,8 @@ both the same result.
 
 from typing import Any
 
+import pyarrow as pa
+
 from keyfold.aggregates.declare import ADD, Aggregate
 from keyfold.errors import NotSupportedError
 from keyfold.initial import initial
@@ -33,7 +35,9 @@ def check_initial(layout: TableLayout, options: TableOptions) -> None:
 
 
 def _keeps(aggregate: Aggregate, column: Column) -> bool:
-    value: Any = initial(column).as_py()
+    found = initial(column)
+    is_time = pa.types.is_temporal(found.type)
+    value: Any = found.value if is_time else found.as_py()  # Python lacks most years
     try:
         folded = [aggregate.definition([(ADD, value)] * times) for times in (1, 2, 3)]
     except Exception:  # a function of the user's own may raise anything

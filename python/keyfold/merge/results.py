@@ -6,6 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
+from keyfold import java_text
 from keyfold.aggregates.declare import (
     SKIP,
     Aggregate,
@@ -53,7 +54,7 @@ def _key(layout: TableLayout, step: Step, group: int) -> str:
 
 def key_words(layout: TableLayout, columns: Mapping[str, pa.Array], row: int) -> str:
     """The key of a row, for an error."""
-    return ", ".join(f"{name} = {columns[name][row].as_py()}" for name in layout.key)
+    return ", ".join(f"{name} = {java_text.shown(columns[name][row])}" for name in layout.key)
 
 
 def column_result(aggregate: Aggregate, inputs: Inputs) -> FoldResult:

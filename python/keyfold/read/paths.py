@@ -6,7 +6,6 @@ partition.
 
 from __future__ import annotations
 
-import datetime
 from typing import Any
 
 import pyarrow as pa
@@ -14,32 +13,42 @@ import pyarrow as pa
 from keyfold import java_text
 from keyfold.errors import NotSupportedError
 from keyfold.layout import TableLayout
+from keyfold.read.literals import manifest_value
 from keyfold.types import Atomic, DataType
 
 DEFAULT_PARTITION = "__DEFAULT_PARTITION__"
 _ESCAPED = frozenset("\"#%'*/:=?\\{}[]^\x7f") | {chr(code) for code in range(32)}
-_EPOCH = datetime.date(1970, 1, 1)
 
 
 def bucket_path(layout: TableLayout, partition: pa.RecordBatch | None, bucket: int) -> str:
     """The directory of a bucket; `partition` is a one-row batch, None in an unpartitioned table."""
     parts = [layout.location.rstrip("/")]
     if partition is not None:
-        values = (partition.column(name)[0].as_py() for name in layout.partition_keys)
+        values = (manifest_value(partition.column(name)[0]) for name in layout.partition_keys)
         parts += partition_parts(layout, list(values))
     return "/".join([*parts, f"bucket-{bucket}"])
 
 
 def partition_parts(layout: TableLayout, values: list[Any]) -> list[str]:
-    """`name=value` for each partition column, escaped."""
+    """`name=value` for each partition column, escaped; values are those of manifests."""
     default = layout.options.get("partition.default-name", DEFAULT_PARTITION)
     is_legacy = layout.options.get("partition.legacy-name", "true").lower() != "false"
     parts = []
     for name, value in zip(layout.partition_keys, values, strict=True):
-        text = None if value is None else format_value(value, layout.column(name).type, is_legacy)
+        text = None if value is None else _text(layout, name, value, is_legacy)
         shown = default if text is None or not text.strip() else text
         parts.append(f"{escape(name)}={escape(shown)}")
     return parts
+
+
+def _text(layout: TableLayout, name: str, value: Any, is_legacy: bool) -> str:
+    try:
+        return format_value(value, layout.column(name).type, is_legacy)
+    except ValueError as error:
+        raise NotSupportedError(
+            f"table {layout.name}: partition column {name} can't be {error}, which its folder "
+            "can't name while partition.legacy-name is false"
+        ) from None
 
 
 def escape(text: str) -> str:
@@ -54,7 +63,7 @@ def format_value(value: Any, data_type: DataType, is_legacy: bool) -> str:
         case "BOOLEAN":
             return "true" if value else "false"
         case "DATE":
-            return str((value - _EPOCH).days) if is_legacy else str(value.isoformat())
+            return str(value) if is_legacy else _in_range(java_text.iso_date(value))
         case "DECIMAL":
             return f"{value:f}"
         case "FLOAT":
@@ -68,23 +77,28 @@ def format_value(value: Any, data_type: DataType, is_legacy: bool) -> str:
     return str(value)
 
 
-def _timestamp(value: datetime.datetime, data_type: Atomic, is_legacy: bool) -> str:
-    bare = value.replace(tzinfo=None)
+def _timestamp(micros: int, data_type: Atomic, is_legacy: bool) -> str:
     if is_legacy:
-        return _iso(bare)
+        return _iso(micros)
     if data_type.name == "TIMESTAMP_LTZ":
         raise NotSupportedError("partition.legacy-name = false with a TIMESTAMP partition column")
-    text = bare.strftime("%Y-%m-%d %H:%M:%S")
-    fraction = f"{bare.microsecond:06d}000"
+    text, fraction = _in_range(java_text.iso_time(micros, "microseconds")).split(".")
+    fraction += "000"
     while len(fraction) > (data_type.length or 0) and fraction.endswith("0"):
         fraction = fraction[:-1]
+    text = text.replace("T", " ")
     return f"{text}.{fraction}" if fraction else text
 
 
-def _iso(value: datetime.datetime) -> str:
+def _in_range(text: str) -> str:
+    """The text; ValueError for a year of which Paimon would write four digits only."""
+    if text[0] in "+-":
+        raise ValueError(text)
+    return text
+
+
+def _iso(micros: int) -> str:
     """LocalDateTime.toString: seconds and fraction only where they are not zero."""
-    if value.microsecond % 1000:
-        return value.isoformat(timespec="microseconds")
-    if value.microsecond:
-        return value.isoformat(timespec="milliseconds")
-    return value.isoformat(timespec="seconds" if value.second else "minutes")
+    if micros % 1_000_000:
+        return java_text.iso_time(micros, "microseconds" if micros % 1000 else "milliseconds")
+    return java_text.iso_time(micros, "seconds" if micros % 60_000_000 else "minutes")

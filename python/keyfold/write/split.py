@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from keyfold.layout import TableLayout
 from keyfold.options import TableOptions
+from keyfold.read.literals import manifest_value
 from keyfold.read.stored import hashes
 
 Codes = npt.NDArray[np.int64]
@@ -22,7 +23,7 @@ _SMALL = np.iinfo(np.uint16).max
 
 @dataclass(frozen=True)
 class Place:
-    """A bucket of a partition; `partition` holds Python values, () in an unpartitioned table."""
+    """A bucket of a partition, whose values are as manifests hold them, () where there are none."""
 
     partition: tuple[Any, ...]
     bucket: int
@@ -38,7 +39,7 @@ def split(
     codes = _partition_codes(layout, batch) * options.bucket + buckets
     for rows in grouped(codes):
         first = 0 if rows is None else int(rows[0])
-        values = tuple(batch.column(name)[first].as_py() for name in layout.partition_keys)
+        values = tuple(manifest_value(batch.column(name)[first]) for name in layout.partition_keys)
         part = batch if rows is None else batch.take(pa.array(rows))
         yield Place(values, int(buckets[first])), part
 

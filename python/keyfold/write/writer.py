@@ -9,17 +9,17 @@ from collections.abc import Iterable, Iterator, Sequence
 import pyarrow as pa
 
 from keyfold.journey import CommitMessage, WriteSpec
-from keyfold.layout import TableLayout
 from keyfold.merge.plan import MergePlan, plan
 from keyfold.options import TableOptions, parse
 from keyfold.read.files import store_of
 from keyfold.read.paths import bucket_path
+from keyfold.storage.metadata.entries import partition_batch
 from keyfold.write.buffer import WriteBuffer, allowance
 from keyfold.write.durable import Flushes
 from keyfold.write.incoming import conform
 from keyfold.write.marking import Marking
 from keyfold.write.parquet import Target, delete_files, write_files
-from keyfold.write.split import Place, split
+from keyfold.write.split import split
 from keyfold.write.targets import OVERWRITE
 
 
@@ -73,7 +73,7 @@ def _written(spec: WriteSpec, options: TableOptions, buffer: WriteBuffer) -> lis
     try:
         with Flushes() as flushes:
             for place in buffer.places:
-                partition = partition_batch(spec.layout, place)
+                partition = partition_batch(spec.layout, place.partition)
                 directory = bucket_path(spec.layout, partition, place.bucket)
                 rows = buffer.finish(place)
                 files = tuple(write_files(target, directory, rows, spec.sequence, flushes))
@@ -83,12 +83,3 @@ def _written(spec: WriteSpec, options: TableOptions, buffer: WriteBuffer) -> lis
         abandon(spec, messages)
         raise
     return messages
-
-
-def partition_batch(layout: TableLayout, place: Place) -> pa.RecordBatch | None:
-    """The one-row batch of a partition's values, None in an unpartitioned table."""
-    if not layout.partition_keys:
-        return None
-    fields = [layout.column(name).arrow_field for name in layout.partition_keys]
-    arrays = [pa.array([v], f.type) for v, f in zip(place.partition, fields, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))

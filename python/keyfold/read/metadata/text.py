@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 import math
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
+from keyfold import java_text
 from keyfold.layout import TableLayout
 from keyfold.read.paths import DEFAULT_PARTITION
 from keyfold.types import Atomic, DataType
-
-_EPOCH_DAY = datetime.date(1970, 1, 1).toordinal()
-_EPOCH = datetime.datetime(1970, 1, 1)
 
 
 def shown(value: Any, kind: DataType) -> Any:
@@ -25,9 +22,9 @@ def shown(value: Any, kind: DataType) -> Any:
         return value
     name = kind.name if isinstance(kind, Atomic) else ""
     if name == "DATE":
-        return datetime.date.fromordinal(_EPOCH_DAY + value).isoformat()
+        return java_text.iso_date(value)
     if name.startswith("TIMESTAMP"):
-        return (_EPOCH + datetime.timedelta(microseconds=value)).isoformat()
+        return java_text.iso_time(value)
     if isinstance(value, bytes):
         return _text_of(value)
     if isinstance(value, Decimal) or (isinstance(value, float) and not math.isfinite(value)):
