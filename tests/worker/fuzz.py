@@ -22,7 +22,7 @@ import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -255,7 +255,10 @@ def live(folder: Path, seed: int, places: range, at: mmap.mmap, report: int) -> 
     os.write(report, json.dumps(said).encode())
 
 
-def process(seed: int, places: range) -> Figures:
+Life = Callable[[Path, int, range, mmap.mmap, int], None]
+
+
+def process(seed: int, places: range, life: Life = live) -> Figures:
     """What a process of its own makes of some inputs; where it dies another goes on after that."""
     found = Figures()
     while places and len(found.findings) < MOST_FINDINGS:
@@ -266,7 +269,7 @@ def process(seed: int, places: range) -> Figures:
         if pid == 0:
             os.dup2(os.open(folder.parent / f"{folder.name}.log", os.O_CREAT | os.O_WRONLY), 2)
             try:
-                live(folder, seed, places, at, into)
+                life(folder, seed, places, at, into)
             except BaseException:
                 traceback.print_exc()
                 os._exit(1)

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from keyfold import types
-from keyfold.errors import TableError
+from keyfold.errors import CorruptDataError, TableError
 from keyfold.storage.table import Table
 
 BATCH_ROWS = 1 << 13
@@ -56,8 +56,15 @@ class MetadataColumn:
 
     def array(self, items: Sequence[Any], zone: str) -> pa.Array:
         """Its values for some items."""
-        values = list(map(self.value, items))
-        return wall_clock(values, zone) if self.is_instant else pa.array(values, self.field.type)
+        try:
+            values = list(map(self.value, items))
+            is_plain = not self.is_instant
+            return pa.array(values, self.field.type) if is_plain else wall_clock(values, zone)
+        except (pa.ArrowException, OverflowError, ValueError, TypeError, LookupError) as error:
+            raise CorruptDataError(
+                f"column {self.name} of a metadata table can't be shown, as what is stored is of "
+                f"no such kind: {error!r:.300}"
+            ) from error
 
 
 @dataclass(frozen=True)

@@ -77,7 +77,7 @@ def check_record(
 
 def _check_field(name: str, value: Any, check: Check) -> None:
     if not check(value):
-        what = "the name of a file in the folder for it" if check is is_name else "another value"
+        what = "a name in the table's own folder" if isinstance(value, str) else "another value"
         raise TypeError(f"{name} is {value!r:.300}, expected {what}")
 
 
@@ -112,11 +112,13 @@ _FILE = _has(
         "_EXTERNAL_PATH": is_text,  # any: nothing is read or deleted there
         "_FIRST_ROW_ID": is_long,
         "_WRITE_COLS": _each(is_text),
+        "_WRITE_COLS_SEQUENCES": _each(is_long),
     },
 )
 
 ENTRY = _has(
     {
+        "_VERSION": is_int,
         "_KIND": is_int,
         "_PARTITION": _is_bytes,
         "_BUCKET": is_int,
@@ -126,6 +128,7 @@ ENTRY = _has(
 )
 LISTED = _has(
     {
+        "_VERSION": is_int,
         "_FILE_NAME": is_name,
         "_FILE_SIZE": is_long,
         "_NUM_ADDED_FILES": is_long,
@@ -133,6 +136,15 @@ LISTED = _has(
         "_PARTITION_STATS": _STATS,
         "_SCHEMA_ID": is_long,
     },
-    {"_EXTRA_FILES": _each(is_name), "_MIN_ROW_ID": is_long, "_MAX_ROW_ID": is_long},
+    {
+        "_EXTRA_FILES": _each(is_name),
+        "_MIN_BUCKET": is_int,
+        "_MAX_BUCKET": is_int,
+        "_MIN_LEVEL": is_int,
+        "_MAX_LEVEL": is_int,
+        "_TOTAL_BUCKETS": is_int,
+        "_MIN_ROW_ID": is_long,
+        "_MAX_ROW_ID": is_long,
+    },
 )
 INDEXED = _has({"_INDEX_TYPE": is_text, "_FILE_NAME": is_name})
