@@ -69,7 +69,7 @@ object PaimonJava {
       case "read" => read(table, scratch)
       case "write" =>
         val kinds = table.rowType.getFieldTypes.asScala.toSeq
-        changed(table, scratch) { writer =>
+        changed(table, scratch, request.path("overwrite").asBoolean) { writer =>
           request.get("rows").elements.asScala.foreach { row =>
             if (dynamic.contains(table.bucketMode))
               writer.write(Cells.row(row, kinds), Math.floorMod(row.get(1).hashCode, 3))
@@ -125,10 +125,11 @@ object PaimonJava {
     answer
   }
 
-  private def changed(table: FileStoreTable, scratch: IOManager)(
+  private def changed(table: FileStoreTable, scratch: IOManager, isOverwrite: Boolean = false)(
       body: BatchTableWrite => Unit
   ): ObjectNode = {
     val builder = table.newBatchWriteBuilder
+    if (isOverwrite) builder.withOverwrite(): Unit
     val writer = builder.newWrite.withIOManager(scratch)
     val commit = builder.newCommit
     try {

@@ -67,9 +67,10 @@ class Paimon:
         found = self.ask("read", table, options)
         return Answer(found["names"], found["rows"], found["levels"])
 
-    def write(self, table: Path, rows: Iterable[Sequence[Any]]) -> None:
+    def write(self, table: Path, rows: Iterable[Sequence[Any]], *, overwrite: bool = False) -> None:
         """One commit of Paimon's batch writer; a row is its kind and the cells that `row` makes."""
-        self.ask("write", table, {"write_only": "true"}, rows=[list(row) for row in rows])
+        given = [list(row) for row in rows]
+        self.ask("write", table, {"write_only": "true"}, rows=given, overwrite=overwrite)
 
     def compact(self, table: Path, *, full: bool = True) -> None:
         """A compaction of every bucket by Paimon; what it picks itself where it is not full."""
