@@ -8,7 +8,7 @@ from integration.bench.measure import Pace, Result, Times, seconds, times
 from integration.bench.spark import Session
 
 ROWS = 40  # of a partition, over all its buckets
-COLUMNS = "id BIGINT, p INT, v DOUBLE, s STRING"
+COLUMNS = "id BIGINT, v DOUBLE, s STRING, p INT"  # Spark's own tables have partitions last
 QUERY = "SELECT count(*), bit_xor(id), max(v), max(length(s)), count(DISTINCT p) FROM "
 
 
@@ -16,7 +16,7 @@ def rows(session: Session) -> str:
     """The query whose rows are written."""
     count = session.settings.partitions
     return (
-        f"SELECT id, CAST(id % {count} AS INT) AS p, id * 1.5D AS v, concat('s', id) AS s "
+        f"SELECT id, id * 1.5D AS v, concat('s', id) AS s, CAST(id % {count} AS INT) AS p "
         f"FROM range({ROWS * count})"
     )
 
