@@ -14,10 +14,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from keyfold.errors import NotSupportedError
 from keyfold.journey import Json
 from keyfold.layout import TableLayout
-from keyfold.read.describe import describe
 from keyfold.read.literals import FLOATING, TEXT, Unknown, arrow_array, value_of
 from keyfold.read.predicates import columns_of, conjuncts
 from keyfold.types import Atomic
@@ -39,15 +37,12 @@ _TEXTS: Mapping[str, Callable[..., Any]] = {
 OPERATORS = (*_COMPARISONS, "<=>", "IN", "IS_NULL", "IS_NOT_NULL", "AND", "OR", "NOT")
 
 
-def check_condition(layout: TableLayout, predicates: Sequence[Json]) -> None:
-    """NotSupportedError for a condition over other columns than the key's, or that has no form."""
-    for predicate in conjuncts(predicates):
-        if not is_decided(layout, predicate, layout.primary_key):
-            raise NotSupportedError(
-                f"table {layout.name}: rows can't be deleted by {describe(predicate)}; compare "
-                f"columns of the primary key ({', '.join(layout.primary_key)}) with constants of "
-                "their type"
-            )
+def undecided(layout: TableLayout, predicates: Sequence[Json]) -> Json | None:
+    """A condition over other columns than the key's, or that has no form here; None if there is
+    none.
+    """
+    every = conjuncts(predicates)
+    return next((p for p in every if not is_decided(layout, p, layout.primary_key)), None)
 
 
 def is_decided(layout: TableLayout, predicate: Json, names: Collection[str]) -> bool:

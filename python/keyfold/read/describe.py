@@ -22,13 +22,20 @@ def describe(expression: Json) -> str:
             return f"NOT {inner}"
         case "IN", [column, *values]:
             return f"{column} IN ({', '.join(values)})"
-        case (("IS_NULL" | "IS_NOT_NULL"), [column]):
-            return f"{column} {op.replace('_', ' ')}"
+        case (("IS_NULL" | "IS_NOT_NULL"), [_]):
+            return f"{_operand(expression['args'][0])} {op.replace('_', ' ')}"
         case "STARTS_WITH", [column, prefix]:
             return f"{column} STARTS WITH {prefix}"
-        case _, [left, right]:
-            return f"{left} {op} {right}"
+        case _, [_, _]:
+            return f" {op} ".join(_operand(arg) for arg in expression["args"])
     return f"{op}({', '.join(args)})"
+
+
+def _operand(expression: Json) -> str:
+    """In parentheses where it is a condition: `(k = 1) = (p = 1)`."""
+    shown = describe(expression)
+    is_bare = expression.get("op") not in (None, "AND", "OR")
+    return f"({shown})" if is_bare else shown
 
 
 def _literal(value: Any) -> str:

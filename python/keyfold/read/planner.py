@@ -15,7 +15,7 @@ from keyfold.journey import Aggregate, Json, ScanSpec, SchemaColumns, Split
 from keyfold.layout import TableLayout
 from keyfold.options import TableOptions, parse
 from keyfold.options.values import boolean
-from keyfold.read.condition import check_condition
+from keyfold.read.condition import undecided
 from keyfold.read.mapping import bounds, check_types
 from keyfold.read.prune import Pruning, pruning
 from keyfold.read.sections import KeyedFile, sections
@@ -63,7 +63,7 @@ def plan(
     check_asked(layout, options)
     overridden = {name: options[name] for name in _OPTIONS if name in options}
     settings = parse(replace(layout, options={**layout.options, **overridden}))
-    check_condition(layout, enforced)
+    assert undecided(layout, enforced) is None, "a condition that Spark checks no more"
     chosen = pruning(layout, settings, filters)
     total = table.live_files()
     files = files_to_read(table, chosen)

@@ -15,7 +15,9 @@ import pyarrow.compute as pc
 
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.journey import FILE_SUFFIX, CommitMessage, Json, ScanSpec
-from keyfold.read.condition import check_condition, satisfies
+from keyfold.layout import TableLayout
+from keyfold.read.condition import satisfies, undecided
+from keyfold.read.describe import describe
 from keyfold.read.files import store_of
 from keyfold.read.parquet import Wanted, read_file
 from keyfold.read.paths import bucket_path
@@ -51,7 +53,7 @@ def delete_rows(table: Table, filters: Sequence[Json]) -> Deletion:
     """
     layout, predicates = table.layout, list(conjuncts(filters))
     _check_accepts(table)
-    check_condition(layout, predicates)
+    _check_decided(layout, predicates)
     files = files_to_read(table, pruning(layout, table.options, predicates))
     scan = ScanSpec(layout, tuple(layout.arrow_schema.names), schemas_of(table, files))
     found = Deletion(table)
@@ -70,6 +72,15 @@ def _check_accepts(table: Table) -> None:
         raise TableError(f"DELETE FROM {name}: its table.delete.behavior is 'disable'")
     if options.ignore_delete or options.delete_behavior == "ignore":
         raise TableError(f"DELETE FROM {name}: the table ignores deletes (ignore-delete)")
+
+
+def _check_decided(layout: TableLayout, predicates: Sequence[Json]) -> None:
+    predicate = undecided(layout, predicates)
+    if predicate is not None:
+        raise NotSupportedError(
+            f"table {layout.name}: rows can't be deleted by {describe(predicate)}; compare columns "
+            f"of the primary key ({', '.join(layout.primary_key)}) with constants of their type"
+        )
 
 
 def _delete_in(found: Deletion, scan: ScanSpec, predicates: Sequence[Json], file: LiveFile) -> None:

@@ -12,7 +12,8 @@ import org.apache.spark.unsafe.types.UTF8String
 /** Driver side: Spark's predicates on the wire, under Spark's own names; None for what has no form. */
 object Predicates {
   private val LargestExact = 1L << 53
-  private val Connectives = Set("AND", "OR", "NOT")
+  /** What takes conditions and makes one of them. */
+  val Connectives: Set[String] = Set("AND", "OR", "NOT")
 
   def toJson(predicate: Predicate): Option[JsonNode] = expression(predicate)
 

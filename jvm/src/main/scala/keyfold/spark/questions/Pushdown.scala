@@ -10,17 +10,20 @@ import org.apache.spark.sql.types.{LongType, StructField, StructType}
 /** Driver side: what Python says that scans of a table do in Spark's place. */
 final case class Pushdown(columns: Set[String], operators: Set[String], extremes: Set[String]) {
 
-  /** Whether no row comes back for which the condition is not true. */
+  /** Whether no row comes back for which the condition is not true. Conditions that are compared, or tested
+    * for NULL, are Spark's.
+    */
   def decides(condition: Predicate, table: StructType): Boolean =
     operators(condition.name) && (condition.children match {
       case Array(column: NamedReference, literals @ _*) =>
         Pushdown.named(column).filter(columns).exists { name =>
           literals.forall(isOfType(_, table(name)))
         }
-      case inner => inner.nonEmpty && inner.forall {
+      case inner if Predicates.Connectives(condition.name) => inner.forall {
           case one: Predicate => decides(one, table)
           case _ => false
         }
+      case _ => false
     })
 
   private def isOfType(constant: Expression, field: StructField): Boolean = constant match {
