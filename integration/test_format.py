@@ -69,8 +69,8 @@ def test_a_job_may_name_what_the_table_has(spark: SparkSession, stock: Path) -> 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"primary-key": "v"}, r"has primary-key \(id\), and the write says \(v\)"),
-        ({"merge-engine": "first-row"}, "merge-engine not set, and the write says first-row"),
+        ({"primary-key": "v"}, r"has primary-key \(id\), and the call says \(v\)"),
+        ({"merge-engine": "first-row"}, "merge-engine not set, and the call says first-row"),
         ({"bukcet": "1"}, "did you mean bucket"),
     ],
 )
@@ -122,7 +122,7 @@ def test_partitions(spark: SparkSession, tmp_path: Path) -> None:
         save(second, path, "overwrite", partitionOverwriteMode="dynamc")
     save(second, path, "overwrite")
     assert load(spark, path) == [(3, "c", 2)]
-    with pytest.raises(PySparkException, match=r"has partitioning \(p\), and the write says"):
+    with pytest.raises(PySparkException, match=r"has partitioning \(p\), and the call says"):
         save(second, path, "append", "id")
 
 

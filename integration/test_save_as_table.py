@@ -99,7 +99,7 @@ def test_overwrite_changes_what_it_names(spark: SparkSession, table: str) -> Non
     [
         (["v"], {}, [], "column id.*overwriting keeps key and options"),
         (["id", "v"], {"primary-key": "v"}, [], r"has primary-key \(id\).*createOrReplace"),
-        (["id", "v"], {}, ["v"], r"has partitioning \(\), and the write says \(v\)"),
+        (["id", "v"], {}, ["v"], r"has partitioning \(\), and the call says \(v\)"),
         (["id", "v"], {"bucket": "none"}, [], "option bucket"),
     ],
 )

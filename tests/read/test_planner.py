@@ -9,8 +9,8 @@ import pytest
 
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.read import reader
-from keyfold.read.planner import plan
 from keyfold.read.predicates import columns_of
+from keyfold.storage.support import check_asked
 from keyfold.storage.table import Table
 from tests.read import harness
 from tests.read.harness import where
@@ -189,10 +189,10 @@ def test_an_empty_table_has_no_splits(tmp_path: Path) -> None:
     [("scan.snapshot-id", "1"), ("versionAsOf", "1"), ("scan.mode", "from-snapshot")],
 )
 def test_older_rows_are_not_asked_for(tmp_path: Path, name: str, value: str) -> None:
-    found = tables.table(tmp_path)
+    layout = tables.table(tmp_path).layout
     with pytest.raises(NotSupportedError, match=rf"option {name} = '{value}' .*newest snapshot"):
-        plan(found, ["k"], [], None, {name: value})
-    plan(found, ["k"], [], None, {"scan.mode": "latest-full"})
+        check_asked(layout, {name: value})
+    check_asked(layout, {"scan.mode": "latest-full"})
 
 
 def test_read_optimized_is_true_or_false(tmp_path: Path) -> None:

@@ -96,6 +96,16 @@ def _stored_name(name: str) -> str:
     return ALIASES.get(name, name)
 
 
+def is_of_table(name: str) -> bool:
+    """Whether an option of this name says something of a table, here or in another system."""
+    return (
+        _stored_name(name) in (*(option.name for option in OPTIONS), "primary-key")
+        or FIELD.match(name) is not None
+        or name.startswith((TAG_PREFIX, "option."))
+        or name in _SPARKS_OWN | PAIMON_OPTIONS | fluss.OPTIONS
+    )
+
+
 def unknown_option(table: str, name: str) -> TableError | NotSupportedError:
     """The error for a name we lack: known to Paimon, or unknown with the nearest known name."""
     if name in PAIMON_OPTIONS:
@@ -104,7 +114,7 @@ def unknown_option(table: str, name: str) -> TableError | NotSupportedError:
         return NotSupportedError(
             f"option {name} of table {table} is known to Fluss but not supported here"
         )
-    near = difflib.get_close_matches(name.lower(), _nearby_names(name), 1, 0.6)
+    near = difflib.get_close_matches(name.lower(), names_nearby(name), 1, 0.6)
     hint = f"; did you mean {near[0]}?" if near else ""
     return TableError(
         f"option {name} of table {table} is unknown{hint} "
@@ -118,7 +128,8 @@ def _known_to_paimon(table: str, name: str) -> NotSupportedError:
     )
 
 
-def _nearby_names(name: str) -> Iterable[str]:
+def names_nearby(name: str) -> Iterable[str]:
+    """The names that a misspelt one may have meant."""
     known = [*(option.name for option in OPTIONS), *ALIASES, "primary-key"]
     match = re.match(r"^fields\.([^.]+)\.", name)
     return known + [

@@ -14,6 +14,7 @@ from keyfold.errors import TableError
 from keyfold.journey import Aggregate, Json, ScanSpec, SchemaColumns, Split
 from keyfold.layout import TableLayout
 from keyfold.options import TableOptions, parse
+from keyfold.options.calls import READ_OPTIMIZED
 from keyfold.options.values import boolean
 from keyfold.read.condition import undecided
 from keyfold.read.mapping import bounds, check_types
@@ -21,10 +22,8 @@ from keyfold.read.prune import Pruning, pruning
 from keyfold.read.sections import KeyedFile, sections
 from keyfold.read.splits import KeyedSection, Place, Splitting, Task, task_size, tasks
 from keyfold.storage.metadata.entries import LiveFile
-from keyfold.storage.support import check_asked
 from keyfold.storage.table import Table
 
-READ_OPTIMIZED = "read-optimized"
 _OPTIONS = ("source.split.target-size", "source.split.open-file-cost", "keyfold.data-file.verify")
 
 
@@ -60,7 +59,6 @@ def plan(
     merge, as old as the last full compaction.
     """
     layout = table.layout
-    check_asked(layout, options)
     overridden = {name: options[name] for name in _OPTIONS if name in options}
     settings = parse(replace(layout, options={**layout.options, **overridden}))
     assert undecided(layout, enforced) is None, "a condition that Spark checks no more"

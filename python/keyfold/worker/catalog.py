@@ -9,6 +9,7 @@ from typing import Any
 
 from keyfold.layout import TableLayout
 from keyfold.merge.plan import check
+from keyfold.options.calls import WRITE, split
 from keyfold.read.condition import OPERATORS, is_exact
 from keyfold.storage.catalogs.catalog import Catalog, open_catalog
 from keyfold.storage.catalogs.places import NAMELESS, is_path, open_place
@@ -113,6 +114,11 @@ def alter_table(question: Frame) -> dict[str, Any]:
     return catalog.alter_table(namespace, name, question["changes"]).describe()
 
 
+def table_options(question: Frame) -> dict[str, str]:
+    """Of a writer's options those that define the table."""
+    return split(WRITE, question["table"], question["options"])[1]
+
+
 def check_given(question: Frame) -> None:
     """Refuse a writer's key, partitioning or options where the table has others."""
     table = open_handle(question["table"], question["catalog"]["options"], latest=True)
@@ -163,6 +169,7 @@ QUESTIONS: Mapping[str, Callable[[Frame], Any]] = {
         load_table,
         create_table,
         alter_table,
+        table_options,
         check_given,
         drop_table,
         rename_table,

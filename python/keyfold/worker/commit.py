@@ -10,22 +10,24 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
-from keyfold.errors import ConflictError
+from keyfold.errors import ConflictError, TableError
 from keyfold.journey import CommitMessage, Json, WriteSpec
 from keyfold.merge.plan import plan
+from keyfold.options.calls import MERGE_MODE, TARGET_COLUMNS, WRITE
 from keyfold.read.files import is_there, store_of
 from keyfold.read.paths import bucket_path
 from keyfold.storage.commits import commit
 from keyfold.storage.commits.outcomes import OUTCOMES, is_abandonable, snapshot_of
 from keyfold.storage.table import Table, open_handle, open_newest
 from keyfold.worker import code, maintenance
+from keyfold.worker.given import call_options
 from keyfold.worker.overwrite import Replaces, check_whole, replaced_by
 from keyfold.worker.replanned import replanned
 from keyfold.worker.wire import Frame
 from keyfold.write import writer
 from keyfold.write.delete import delete_rows
 from keyfold.write.renumber import renumber
-from keyfold.write.targets import merge_mode, named_columns, write_option
+from keyfold.write.targets import folds_columns, merge_mode, named_columns
 
 RANDOM_NUMBERS = 1 << 20
 
@@ -35,8 +37,8 @@ def plan_write(question: Frame) -> dict[str, Any]:
     """The write of a new job, planned on the newest snapshot."""
     table = open_handle(question["table"], question["catalog"]["options"], latest=True)
     table.check_writable()
-    asked = question.get("options") or {}
-    named = named_columns(table.layout, write_option(asked, "target-columns"), question["mode"])
+    asked = call_options(WRITE, table, question.get("options"))
+    named = named_columns(table.layout, targets(table, asked, question), question["mode"])
     spec = WriteSpec(
         layout=table.layout,
         columns=tuple(table.layout.column(name).name for name in question["columns"]),
@@ -47,7 +49,7 @@ def plan_write(question: Frame) -> dict[str, Any]:
         snapshot=table.snapshot_id,
         filters=tuple(question["filters"]),
         named=named,
-        merge_mode=merge_mode(table.layout, write_option(asked, "merge_mode"), named),
+        merge_mode=merge_mode(table.layout, asked.get(MERGE_MODE), named),
     )
     if spec.mode == "overwrite":
         table.live_files(partition_filter=replaced_by(table.layout, spec.filters))
@@ -56,10 +58,34 @@ def plan_write(question: Frame) -> dict[str, Any]:
     return {"write": spec.to_json() | own}
 
 
+def targets(table: Table, asked: Mapping[str, str], question: Frame) -> str | None:
+    """The columns the write names: the user's option says them, else, for tables that fold column
+    by column, what the session extension has seen in the statement, `*` for all; None for all.
+    """
+    seen = question.get("named")
+    is_told = TARGET_COLUMNS in asked or seen in (None, "*") or not folds_columns(table.layout)
+    return asked.get(TARGET_COLUMNS) if is_told else seen
+
+
+def check_write(question: Frame) -> None:
+    """Refuse options that are unknown, and a write of which nobody knows the columns it named."""
+    table = open_handle(question["table"], question["catalog"]["options"], latest=True)
+    asked = call_options(WRITE, table, question["options"])
+    is_known = question["new"] or TARGET_COLUMNS in asked or question["named"] is not None
+    if not is_known and folds_columns(table.layout):
+        raise TableError(
+            f"writing table {table.layout.name} needs the session extension of keyfold: the table "
+            "folds column by column, and Spark alone does not say which columns a statement names. "
+            "Start Spark with --conf spark.sql.extensions=keyfold.spark.KeyfoldExtensions, or "
+            'write a DataFrame with .option("target-columns", "<names, the key among them>")'
+        )
+
+
 def check_targets(question: Frame) -> None:
     """Refuse an INSERT that names columns which can't be written alone."""
     table = open_handle(question["table"], question["catalog"]["options"], latest=True)
-    named_columns(table.layout, question["names"], question["mode"])
+    asked = call_options(WRITE, table, question["options"])
+    named_columns(table.layout, targets(table, asked, question), question["mode"])
 
 
 def sequence_of_job(highest: int) -> int:
@@ -188,6 +214,7 @@ QUESTIONS: Mapping[str, Callable[[Frame], Any]] = {
     function.__name__: function
     for function in (
         check_targets,
+        check_write,
         plan_write,
         commit_write,
         abort_write,

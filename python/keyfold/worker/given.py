@@ -1,10 +1,13 @@
-"""Options that a question gives for its own time."""
+"""Options that a question gives for its own time: those of the table, and those of the call."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 
 from keyfold import options
 from keyfold.errors import TableError
+from keyfold.merge.plan import check
+from keyfold.options.calls import Call, split
+from keyfold.storage.schema.given import check_given
 from keyfold.storage.table import Table
 
 _HOW = (
@@ -40,3 +43,12 @@ def with_options(table: Table, given: Mapping[str, str] | None) -> Table:
                 f"{layout.options.get(name, 'none')}, found '{text}'; ALTER TABLE sets options"
             )
     return replace(table, layout=replace(layout, options={**layout.options, **stored}))
+
+
+def call_options(call: Call, table: Table, given: Mapping[str, str] | None) -> dict[str, str]:
+    """What is given for one read or write, by the names in `options.calls`; TableError for an
+    option that is unknown, or of the table's with another value than it has.
+    """
+    own, of_table = split(call, table.layout.name, given or {})
+    check_given(table.layout, of_table, (), check)
+    return own

@@ -12,6 +12,7 @@ import pyarrow as pa
 from keyfold.compact.health import Health, summary, table_health
 from keyfold.errors import NoSuchTableError, NotSupportedError
 from keyfold.layout import sql_name
+from keyfold.options.calls import READ_METADATA
 from keyfold.read import metadata
 from keyfold.read.metadata.text import partition_text
 from keyfold.storage.catalogs.catalog import Catalog
@@ -19,6 +20,7 @@ from keyfold.storage.catalogs.rest import RestCatalog
 from keyfold.storage.table import Table, open_handle
 from keyfold.worker import wire
 from keyfold.worker.channel import Channel, Disconnected
+from keyfold.worker.given import call_options
 
 MARK = "$"
 
@@ -71,6 +73,7 @@ def answer(channel: Channel, question: wire.Frame) -> None:
 
     def rows() -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         table = open_handle(question["table"], question["catalog"]["options"])
+        call_options(READ_METADATA, table, question.get("options"))
         found = metadata.ALL[question["metadata"]]
         columns = question["columns"]
         schema = pa.schema([column.field for column in found.wanted(columns)])

@@ -5,10 +5,13 @@ from typing import Any
 
 from keyfold.journey import Aggregate, ScanSpec
 from keyfold.merge.plan import plan
+from keyfold.options.calls import READ
 from keyfold.read import planner
 from keyfold.read.planner import ScanReport
+from keyfold.storage.support import check_asked
 from keyfold.storage.table import Table, open_handle
 from keyfold.worker import code
+from keyfold.worker.given import call_options
 from keyfold.worker.wire import Frame
 
 
@@ -16,6 +19,8 @@ def plan_scan(question: Frame) -> dict[str, Any]:
     """The scan, its tasks, the rows and bytes they hold before merging, and a line for EXPLAIN."""
     table = open_handle(question["table"], question["catalog"]["options"])
     table.check_readable()
+    given = question.get("options") or {}
+    check_asked(table.layout, given)
     limit = question.get("limit")
     aggregate = question.get("aggregate")
     scan, tasks, report = planner.plan(
@@ -23,7 +28,7 @@ def plan_scan(question: Frame) -> dict[str, Any]:
         question["columns"],
         question["filters"],
         limit,
-        question.get("options") or {},
+        call_options(READ, table, given),
         cores=question.get("cores") or 1,
         enforced=question.get("enforced") or (),
         aggregate=None if aggregate is None else Aggregate.from_json(aggregate),

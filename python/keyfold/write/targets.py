@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from keyfold.errors import TableError
 from keyfold.layout import TableLayout
@@ -90,11 +90,9 @@ def _check_sequences(layout: TableLayout, options: TableOptions, named: Sequence
             )
 
 
-def write_option(options: Mapping[str, str], name: str) -> str | None:
-    """An option of a job: in any letter case, `-` is `_`."""
-    wanted = name.replace("-", "_")
-    found = [text for own, text in options.items() if own.lower().replace("-", "_") == wanted]
-    return found[0] if found else None
+def folds_columns(layout: TableLayout) -> bool:
+    """Whether a write of some columns leaves the others alone."""
+    return parse(layout).merge_engine in FOLDING
 
 
 def _check_engine(layout: TableLayout) -> None:

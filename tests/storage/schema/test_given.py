@@ -50,10 +50,10 @@ def test_what_the_table_has_may_be_said(
 @pytest.mark.parametrize(
     ("properties", "partitioning", "words"),
     [
-        ({"primary-key": "K"}, [], r"has primary-key \(p, K\), and the write says \(K\)"),
-        ({}, ["K"], r"has partitioning \(p\), and the write says \(K\)"),
-        ({"bucket": "4"}, [], "has bucket = 3, and the write says 4: leave it out"),
-        ({"file.compression": "lz4"}, [], r"file\.compression not set, and the write says lz4"),
+        ({"primary-key": "K"}, [], r"has primary-key \(p, K\), and the call says \(K\)"),
+        ({}, ["K"], r"has partitioning \(p\), and the call says \(K\)"),
+        ({"bucket": "4"}, [], "has bucket = 3, and the call says 4: leave it out"),
+        ({"file.compression": "lz4"}, [], r"file\.compression not set, and the call says lz4"),
         ({"merge-engine": "deduplicate"}, [], "merge-engine"),
         ({"table.merge-engine": "aggregation"}, [], r"table\.delete\.behavior"),  # Fluss' drops -D
         ({"fields.n.aggregate-function": "max"}, [], "has fields.n.aggregate-function = sum"),

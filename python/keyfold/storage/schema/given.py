@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from keyfold.errors import KeyfoldError, TableError
 from keyfold.layout import TableLayout
-from keyfold.options import DEFAULT_PREFIX, check_option, normalize, parse
+from keyfold.options import DEFAULT_PREFIX, check_option, fluss, normalize, parse
 from keyfold.storage.schema.definition import Check, NewTable, define, listed
 from keyfold.storage.schema.schemas import StoredSchema
 from keyfold.storage.schema.spelling import spelling_of
@@ -57,7 +57,7 @@ def check_given(
     """TableError where a writer names key, partitioning or an option that the table has not;
     what is no option is refused as at CREATE.
     """
-    given = dict(properties)
+    given = fluss.heeded(properties, {column.name.lower() for column in layout.columns})
     advice = "leave it out, or name what the table has"
     named = listed(given.pop("primary-key", None))
     _check_same(layout, "primary-key", named, layout.primary_key, advice)
@@ -70,7 +70,8 @@ def check_given(
             has = layout.options.get(name)
             raise TableError(
                 f"table {layout.name} has {name} {'not set' if has is None else f'= {has}'}, and "
-                f"the write says {text}: {advice}, or ALTER TABLE first"
+                f"the call says {text}: {advice}, or set it first: ALTER TABLE, or "
+                "writeTo(…).tableProperty"
             )
 
 
@@ -83,6 +84,6 @@ def _check_same(
 ) -> None:
     if named is not None and [n.lower() for n in named] != [n.lower() for n in has]:
         raise TableError(
-            f"table {layout.name} has {what} ({', '.join(has)}), and the write says "
+            f"table {layout.name} has {what} ({', '.join(has)}), and the call says "
             f"({', '.join(named)}): {advice}"
         )

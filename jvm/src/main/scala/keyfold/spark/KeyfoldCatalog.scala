@@ -20,7 +20,7 @@ final class KeyfoldCatalog extends StagingTableCatalog with KeyfoldNamespaces wi
   private var catalog: CatalogQuestions = _
   private var warehouse: Option[String] = None
 
-  override protected def questions: CatalogQuestions = catalog
+  override def questions: CatalogQuestions = catalog
   override def name(): String = catalog.name
   override def defaultNamespace(): Array[String] = CatalogQuestions.Default
 
@@ -109,7 +109,7 @@ final class KeyfoldCatalog extends StagingTableCatalog with KeyfoldNamespaces wi
 
 /** Driver side: the namespaces of a catalog. */
 trait KeyfoldNamespaces extends SupportsNamespaces {
-  protected def questions: CatalogQuestions
+  def questions: CatalogQuestions
 
   override def listNamespaces(): Array[Array[String]] =
     Json.items(questions.ask("list_namespaces")).map(Json.strings(_).toArray).toArray

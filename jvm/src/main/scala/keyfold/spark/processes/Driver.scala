@@ -11,7 +11,7 @@ object Driver {
 
   /** Questions that change nothing: where the process dies, the next one is asked the same. */
   private val Looks = Set("warm", "list_namespaces", "load_namespace", "list_tables", "load_table", "translate",
-    "check_given", "check_targets", "plan_scan", "plan_write", "plan_compaction", "plan_rescale",
+    "table_options", "check_given", "check_targets", "check_write", "plan_scan", "plan_write", "plan_compaction", "plan_rescale",
     "table_health", "health_lines")
 
   def ask(question: JsonNode): JsonNode =

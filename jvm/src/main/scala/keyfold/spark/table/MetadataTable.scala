@@ -2,6 +2,8 @@ package keyfold.spark.table
 
 import java.util.{Set => JavaSet}
 
+import scala.jdk.CollectionConverters._
+
 import keyfold.spark.questions.{CatalogQuestions, Description}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.catalog.{Column, SupportsRead, Table, TableCapability}
@@ -20,20 +22,22 @@ final case class MetadataTable(questions: CatalogQuestions, description: Descrip
   override def version(): String = description.version
   override def columns(): Array[Column] = description.columns
   override def capabilities(): JavaSet[TableCapability] = JavaSet.of(BATCH_READ)
-  override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = new MetadataScanBuilder(this)
+  override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = new MetadataScanBuilder(this, options)
   override def toString: String = name()
 }
 
 /** Driver side: which columns Spark wants: the others are not worked out. */
-final class MetadataScanBuilder(table: MetadataTable) extends ScanBuilder with SupportsPushDownRequiredColumns {
+final class MetadataScanBuilder(table: MetadataTable, options: CaseInsensitiveStringMap)
+    extends ScanBuilder with SupportsPushDownRequiredColumns {
   private var columns = SqlTypes.ofRows(table.columns())
 
   override def pruneColumns(required: StructType): Unit = columns = required
-  override def build(): Scan = MetadataScan(table, columns)
+  override def build(): Scan = MetadataScan(table, columns, options.asCaseSensitiveMap.asScala.toMap)
 }
 
 /** Driver side: asks for the rows when Spark plans the query; they are part of its plan. */
-final case class MetadataScan(table: MetadataTable, columns: StructType) extends LocalScan {
+final case class MetadataScan(table: MetadataTable, columns: StructType, options: Map[String, String])
+    extends LocalScan {
   override def readSchema(): StructType = columns
   override def description(): String = s"keyfold metadata: ${table.name()}"
 
@@ -41,5 +45,6 @@ final case class MetadataScan(table: MetadataTable, columns: StructType) extends
     "table" -> table.description.handle,
     "metadata" -> table.description.metadata,
     "columns" -> columns.fieldNames,
+    "options" -> options,
     "zone" -> MetadataRows.zone)(MetadataRows.read(_, columns))
 }

@@ -48,13 +48,15 @@ final case class KeyfoldWrite(table: KeyfoldTable, info: LogicalWriteInfo, mode:
   }
 
   /** The question plan_write, asked when the job starts. */
-  def planned(): String = Json.text(table.questions.ask("plan_write",
-    "table" -> described.handle,
-    "columns" -> info.schema.fieldNames,
-    "ordinal" -> hasOrdinal,
-    "mode" -> mode.name,
-    "filters" -> mode.filters.flatMap(Predicates.toJson),
-    "options" -> TargetColumns.resolved(table, info.options)).get("write"))
+  def planned(): String = {
+    val fields = Seq(
+      "table" -> described.handle,
+      "columns" -> info.schema.fieldNames,
+      "ordinal" -> hasOrdinal,
+      "mode" -> mode.name,
+      "filters" -> mode.filters.flatMap(Predicates.toJson))
+    Json.text(table.questions.ask("plan_write", fields ++ TargetColumns.asked(info.options): _*).get("write"))
+  }
 }
 
 object KeyfoldWrite {

@@ -1,10 +1,6 @@
 package org.apache.spark.sql.keyfold
 
-import java.util.Locale
-
-import keyfold.spark.KeyfoldCatalog
-import keyfold.spark.catalog.TableAtPath
-import keyfold.spark.write.TargetColumns
+import keyfold.spark.{Json, KeyfoldCatalog}
 import org.apache.spark.sql.catalyst.analysis.ResolvedIdentifier
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
@@ -16,33 +12,41 @@ import org.apache.spark.sql.connector.catalog.TableCatalog
   */
 object OptionsOfSaved extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperators {
-    case create: CreateTableAsSelect if isOurs(create.name) =>
-      told(create.tableSpec, create.writeOptions).fold(create)(spec => create.copy(tableSpec = spec))
-    case replace: ReplaceTableAsSelect if isOurs(replace.name) =>
-      told(replace.tableSpec, replace.writeOptions).fold(replace)(spec => replace.copy(tableSpec = spec))
+    case create @ CreateTableAsSelect(Ours(catalog, table), _, _, spec, options, _, _) =>
+      told(catalog, table, spec, options).fold(create)(spec => create.copy(tableSpec = spec))
+    case replace @ ReplaceTableAsSelect(Ours(catalog, table), _, _, spec, options, _, _) =>
+      told(catalog, table, spec, options).fold(replace)(spec => replace.copy(tableSpec = spec))
   }
 
-  private def isOurs(name: LogicalPlan): Boolean = name match {
-    case ResolvedIdentifier(_: KeyfoldCatalog, _) => true
-    case _ => false
-  }
-
-  private def told(spec: TableSpecBase, options: Map[String, String]): Option[TableSpecBase] = {
-    val ofTable = options.filterNot { case (name, _) => isElsewhere(name.toLowerCase(Locale.ROOT)) }
-    val told = ofTable ++ ofTable.map { case (name, text) => TableCatalog.OPTION_PREFIX + name -> text }
-    spec match {
-      case spec: TableSpec if isDue(spec.provider, spec.properties, told) => Some(spec.copy(properties = told))
-      case spec: UnresolvedTableSpec if isDue(spec.provider, spec.properties, told) =>
-        Some(spec.copy(properties = told))
+  private object Ours {
+    def unapply(name: LogicalPlan): Option[(KeyfoldCatalog, String)] = name match {
+      case ResolvedIdentifier(catalog: KeyfoldCatalog, ident) => Some(catalog -> ident.toString)
       case _ => None
     }
   }
 
-  private def isDue(provider: Option[String], has: Map[String, String], told: Map[String, String]): Boolean =
-    provider.isDefined && has.isEmpty && told.nonEmpty
+  private def told(
+      catalog: KeyfoldCatalog, table: String, spec: TableSpecBase, options: Map[String, String]): Option[TableSpecBase] =
+    spec match {
+      case spec: TableSpec if isDue(spec.provider, spec.properties, options) =>
+        Some(spec.copy(properties = ofTable(catalog, table, options)))
+      case spec: UnresolvedTableSpec if isDue(spec.provider, spec.properties, options) =>
+        Some(spec.copy(properties = ofTable(catalog, table, options)))
+      case _ => None
+    }
 
-  /** Options of the write itself, and those that Spark puts elsewhere. */
-  private def isElsewhere(name: String): Boolean =
-    TargetColumns.OfWrites(name) || name == TableAtPath.Path || name == TableCatalog.PROP_COMMENT ||
-      name == TableCatalog.PROP_COLLATION
+  private def isDue(provider: Option[String], has: Map[String, String], options: Map[String, String]): Boolean =
+    provider.isDefined && has.isEmpty && options.nonEmpty
+
+  /** Spark itself takes the comment. */
+  private def ofTable(catalog: KeyfoldCatalog, table: String, options: Map[String, String]): Map[String, String] = {
+    val own = TableOptions(catalog, table, options) - TableCatalog.PROP_COMMENT
+    own ++ own.map { case (name, text) => TableCatalog.OPTION_PREFIX + name -> text }
+  }
+}
+
+/** Driver side: of a writer's options those that define the table; the others are the write's. */
+object TableOptions {
+  def apply(catalog: KeyfoldCatalog, table: String, options: Map[String, String]): Map[String, String] =
+    Json.texts(catalog.questions.ask("table_options", "table" -> table, "options" -> options))
 }

@@ -1,13 +1,11 @@
 package org.apache.spark.sql.keyfold
 
-import java.util.Locale
-
 import scala.jdk.CollectionConverters._
 
 import keyfold.spark.{KeyfoldException, KeyfoldSource}
 import keyfold.spark.catalog.TableAtPath
 import keyfold.spark.table.KeyfoldTable
-import keyfold.spark.write.{TargetColumns, WriteMode}
+import keyfold.spark.write.WriteMode
 import org.apache.spark.sql.{DataFrame, SaveMode, SparkSession}
 import org.apache.spark.sql.catalyst.analysis.{NoSuchTableException, ResolvedIdentifier, TableAlreadyExistsException}
 import org.apache.spark.sql.catalyst.expressions.Literal
@@ -27,8 +25,6 @@ object SaveAtPath {
   def apply(session: SparkSession, mode: SaveMode, parameters: Map[String, String], data: DataFrame): Unit =
     new SaveAtPath(session, mode, parameters, data).run()
 
-  private val NoOptions = Set(TableAtPath.Path, DataSourceUtils.PARTITIONING_COLUMNS_KEY,
-    WriteMode.PartitionOverwriteMode.toLowerCase(Locale.ROOT))
   private val Clustering = "__clustering_columns"
 }
 
@@ -37,8 +33,8 @@ private final class SaveAtPath(session: SparkSession, mode: SaveMode, parameters
 
   private val options = new CaseInsensitiveStringMap(parameters.asJava)
   private val place = TableAtPath.place(options)
-  private val (ofWrite, ofTable) = named.filterNot { case (name, _) => isIn(NoOptions)(name) }
-    .partition { case (name, _) => isIn(TargetColumns.OfWrites)(name) }
+  private val ofTable = TableOptions(place.catalog, place.path, named)
+  private val ofWrite = named -- ofTable.keys
 
   private val partitioning: Seq[String] =
     Option(options.get(DataSourceUtils.PARTITIONING_COLUMNS_KEY)).toSeq.flatMap(DataSourceUtils.decodePartitioningColumns)
@@ -70,8 +66,6 @@ private final class SaveAtPath(session: SparkSession, mode: SaveMode, parameters
     case map => map
   }
 
-  private def isIn(names: Set[String])(name: String): Boolean = names.contains(name.toLowerCase(Locale.ROOT))
-
   private def found: Option[KeyfoldTable] =
     try place.load() match {
       case table: KeyfoldTable => Some(table)
@@ -81,8 +75,7 @@ private final class SaveAtPath(session: SparkSession, mode: SaveMode, parameters
   private def write(table: KeyfoldTable): Unit = {
     table.questions.ask("check_given", "table" -> table.description.handle, "properties" -> ofTable,
       "partitioning" -> partitioning): Unit
-    val relation = DataSourceV2Relation.create(table, Some(place.catalog), Some(place.ident),
-      new CaseInsensitiveStringMap(ofWrite.asJava))
+    val relation = DataSourceV2Relation.create(table, Some(place.catalog), Some(place.ident))
     val rows = data.queryExecution.logical
     execute(mode match {
       case SaveMode.Append => AppendData.byName(relation, rows, ofWrite)

@@ -1,0 +1,106 @@
+"""Options of one read or one write: declared here once, for both languages.
+
+A name may also be an option of tables, which a writer's options define; what is neither is refused,
+unless Spark itself reads it or put it there.
+"""
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from keyfold.errors import NotSupportedError, TableError
+from keyfold.options.names import is_of_table, names_nearby
+
+
+@dataclass(frozen=True)
+class Call:
+    """What a statement of one kind takes; `sparks` are options that Spark or the jar acts on."""
+
+    doing: str
+    options: tuple[str, ...]
+    sparks: tuple[str, ...] = ()
+
+    @property
+    def takes(self) -> str:
+        """Its options as a list in a sentence."""
+        return ", ".join((*self.options, *self.sparks)) or "none"
+
+
+READ_OPTIMIZED = "read-optimized"
+READ = Call(
+    "reading",
+    (
+        READ_OPTIMIZED,
+        "source.split.target-size",
+        "source.split.open-file-cost",
+        "keyfold.data-file.verify",
+        "scan.mode",
+    ),
+)
+READ_METADATA = Call("reading", ())
+TARGET_COLUMNS = "target-columns"
+MERGE_MODE = "merge_mode"
+WRITE = Call("writing", (TARGET_COLUMNS, MERGE_MODE), ("partitionOverwriteMode",))
+
+# Where a table lies and what collation its text has, which Spark hands on as options too.
+_ELSEWHERE = ("path", "collation")
+_INTERNAL = "__"
+_REFUSED = {
+    "mergeschema": "ALTER TABLE adds columns",
+    "overwriteschema": "writeTo(…).createOrReplace() makes the table anew",
+}
+
+
+def split(
+    call: Call, table: str, given: Mapping[str, str]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """The call's own options by their names here, and those of tables; TableError or
+    NotSupportedError for what is neither.
+    """
+    known = {_plain(name): name for name in call.options}
+    own, of_table = {}, {}
+    for name, text in given.items():
+        if _plain(name) in known:
+            own[known[_plain(name)]] = text
+        elif _is_sparks(call, name) or _asks_nothing(name, text):
+            continue
+        elif is_of_table(name):
+            of_table[name] = text
+        else:
+            raise _unknown(call, table, name)
+    return own, of_table
+
+
+def _plain(name: str) -> str:
+    """The name in any letter case, with `-` for `_`."""
+    return name.lower().replace("_", "-")
+
+
+def _is_sparks(call: Call, name: str) -> bool:
+    known = {own.lower() for own in (*call.sparks, *_ELSEWHERE)}
+    return name.lower() in known or name.startswith(_INTERNAL)
+
+
+def _asks_nothing(name: str, text: str) -> bool:
+    return name.lower() in _REFUSED and text.strip().lower() == "false"
+
+
+def _unknown(call: Call, table: str, name: str) -> TableError | NotSupportedError:
+    where = f"{call.doing} table {table}: option {name}"
+    reason = _REFUSED.get(name.lower())
+    if reason is not None:
+        return NotSupportedError(f"{where} is not supported: {reason}")
+    near = _nearest(name, [*call.options, *call.sparks, *names_nearby(name)])
+    hint = "" if near is None else f"; did you mean {near}?"
+    return TableError(f"{where} is unknown{hint} (options of {call.doing}: {call.takes})")
+
+
+def _nearest(name: str, known: list[str]) -> str | None:
+    """The name that is most like it, whatever stands between its words."""
+    by_letters = {_letters(own): own for own in reversed(known)}
+    found = difflib.get_close_matches(_letters(name), by_letters, 1, 0.6)
+    return by_letters[found[0]] if found else None
+
+
+def _letters(name: str) -> str:
+    return "".join(letter for letter in name.lower() if letter.isalnum())
