@@ -16,6 +16,7 @@ if sys.version_info < (3, 10):  # noqa: UP036 - a cluster may run any Python
         + sys.executable
     )
 
+from keyfold.captured import catch_errors
 from keyfold.errors import (
     ConflictError,
     CorruptDataError,
@@ -31,6 +32,7 @@ from keyfold.errors import (
     SnapshotExpiredError,
     TableError,
     TableExistsError,
+    UnknownOutcomeError,
 )
 from keyfold.session import configure, jar_path
 from keyfold.version import package_version
@@ -55,7 +57,9 @@ __all__ = [
     "SnapshotExpiredError",
     "TableError",
     "TableExistsError",
+    "UnknownOutcomeError",
     "aggregate",
+    "catch_errors",
     "configure",
     "engine",
     "jar_path",

@@ -1,9 +1,11 @@
 """The error tree: one base class, one subclass for each thing a reader of the message should do.
 
 A message says what failed, where, what was expected, what was found, and which option changes it.
-`kind` is the stable name on the wire to the JVM: renaming a class changes the protocol.
+`kind` is the stable name on the wire to the JVM: renaming a class changes the protocol. Spark's
+condition is made of it.
 """
 
+import re
 from typing import ClassVar
 
 
@@ -75,4 +77,23 @@ class NamespaceNotEmptyError(KeyfoldError):
 
 def error_class(kind: str) -> type[KeyfoldError]:
     """The class whose `kind` this is; KeyfoldError itself for a name this version lacks."""
-    return next((c for c in KeyfoldError.__subclasses__() if c.kind == kind), KeyfoldError)
+    return next((c for c in _classes() if c.kind == kind), KeyfoldError)
+
+
+def condition(kind: str) -> str:
+    """What Spark calls it: KEYFOLD_CONFLICT of ConflictError, KEYFOLD_ERROR of KeyfoldError."""
+    words = re.findall("[A-Z][a-z]*", kind.removeprefix("Keyfold").removesuffix("Error"))
+    return "_".join(["KEYFOLD", *(words or ["ERROR"])]).upper()
+
+
+def class_of_condition(name: str | None) -> type[KeyfoldError] | None:
+    """The class whose condition this is, KeyfoldError for others that begin so; None for Spark's
+    own.
+    """
+    if name is None or not name.startswith("KEYFOLD_"):
+        return None
+    return next((c for c in _classes() if condition(c.kind) == name), KeyfoldError)
+
+
+def _classes() -> list[type[KeyfoldError]]:
+    return [c for c in KeyfoldError.__subclasses__() if c.__module__ == __name__]

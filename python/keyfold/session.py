@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from keyfold import running, submitted
+from keyfold.captured import catch_errors
 from keyfold.errors import EnvironmentMismatchError
 from keyfold.submitted import with_entry
 from keyfold.version import package_version
@@ -32,9 +33,11 @@ def configure(
 ) -> "SparkSession.Builder":
     """The builder, with keyfold's jar, session extension and a catalog added to what is set.
 
-    Without a warehouse the tables live below Spark's own. EnvironmentMismatchError, with the line
+    Without a warehouse the tables live below Spark's own. Failures of keyfold are raised as its own
+    classes (see `catch_errors`). EnvironmentMismatchError, with the line
     to add to spark-submit, where a JVM already runs without keyfold: a jar can't be added to it.
     """
+    catch_errors()
     wanted = session_confs(catalog, warehouse)
     jvm = running.find(builder)
     if jvm is None:

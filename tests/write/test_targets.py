@@ -11,9 +11,10 @@ import pytest
 from keyfold.errors import TableError
 from keyfold.journey import WriteSpec
 from keyfold.layout import TableLayout
+from keyfold.options.calls import WRITE, split
 from keyfold.options.fluss import VERSION
 from keyfold.testing.tables import layout
-from keyfold.write.targets import merge_mode, named_columns, write_option
+from keyfold.write.targets import merge_mode, named_columns
 from keyfold.write.writer import write
 
 COLUMNS = {"k": "INT", "A": "INT", "b c": "INT", "d,e": "INT"}
@@ -101,9 +102,8 @@ def test_columns_of_a_group_are_overwritten_with_their_sequence() -> None:
 
 
 def test_options_of_a_job_in_any_spelling() -> None:
-    assert write_option({"Merge-Mode": "x"}, "merge_mode") == "x"
-    assert write_option({"target_columns": "x"}, "target-columns") == "x"
-    assert write_option({}, "merge_mode") is None
+    given = {"Merge-Mode": "x", "target_columns": "y", "bucket": "2", "path": "z"}
+    assert split(WRITE, "t", given) == ({"merge_mode": "x", "target-columns": "y"}, {"bucket": "2"})
 
 
 def files(kept: TableLayout, folder: Path, named: tuple[str, ...] | None, mode: str) -> set[str]:

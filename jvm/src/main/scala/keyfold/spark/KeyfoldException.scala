@@ -5,18 +5,17 @@ import org.apache.spark.sql.keyfold.{PlainFailure, Refusal}
 
 /** Both sides: a failure of ours, or one that Python reported; `kind` is its class there. */
 class KeyfoldException(val kind: String, message: String, cause: Throwable = null, details: String = "")
-    extends PlainFailure(message + details, cause) {
+    extends PlainFailure(kind, message + details, cause) {
   /** The message alone, without Python's cause and traceback. */
   val sentence: String = message
 }
 
 object KeyfoldException {
-  private val Died = "WorkerDied"
   private val Mismatch = "EnvironmentMismatchError"
   private val Foreign = "something other than keyfold's worker answers there, or one of another version"
 
   /** That a Python process ended while it was asked something. */
-  def death(message: String, cause: Throwable): KeyfoldException = new KeyfoldException(Died, message, cause)
+  def death(message: String, cause: Throwable): KeyfoldException = new KeyfoldException(Kinds.Died, message, cause)
 
   /** That what came from a worker is nothing a worker says; its connection is of no use any more. */
   def foreign(found: String, cause: Throwable = null): KeyfoldException = new KeyfoldException(Mismatch,
@@ -25,7 +24,7 @@ object KeyfoldException {
   def isForeign(failure: KeyfoldException): Boolean = failure.sentence.endsWith(Foreign)
 
   def isDeath(failure: Throwable): Boolean = failure match {
-    case ours: KeyfoldException => ours.kind == Died
+    case ours: KeyfoldException => ours.kind == Kinds.Died
     case refused: Refusal => isDeath(refused.getCause)
     case _ => false
   }

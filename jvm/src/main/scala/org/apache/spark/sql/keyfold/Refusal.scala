@@ -1,14 +1,15 @@
 package org.apache.spark.sql.keyfold
 
-import keyfold.spark.KeyfoldException
+import keyfold.spark.{KeyfoldException, Kinds}
 import org.apache.spark.QueryContext
 import org.apache.spark.sql.AnalysisException
 
 /** Driver side: why a statement was not done, in the class that Spark and PySpark show as its message
   * alone, without a JVM stack before or after it.
   */
-final class Refusal(message: String, cause: Throwable)
-    extends AnalysisException(message, None, None, Option(cause), None, Map.empty, Array.empty[QueryContext])
+final class Refusal(kind: String, message: String, cause: Throwable)
+    extends AnalysisException(message, None, None, Option(cause), Some(Kinds.condition(kind)),
+      Map("errorMessage" -> message), Array.empty[QueryContext], Some(Kinds.sqlState(kind)), Some("<errorMessage>"))
 
 object Refusal {
   /** Failures for which Spark has classes of its own, which it acts on. */
@@ -18,9 +19,9 @@ object Refusal {
   /** What the user changes in the statement: one sentence says it, the rest stays in the cause. */
   private val Plain = Set("TableError", "NotSupportedError")
 
-  def apply(message: String): Refusal = new Refusal(message, null)
+  def apply(message: String): Refusal = new Refusal(Kinds.Table, message, null)
 
   def of(failure: KeyfoldException): Throwable =
     if (SparkHas(failure.kind)) failure
-    else new Refusal(if (Plain(failure.kind)) failure.sentence else failure.getMessage, failure)
+    else new Refusal(failure.kind, if (Plain(failure.kind)) failure.sentence else failure.getMessage, failure)
 }

@@ -1,0 +1,67 @@
+"""What Spark throws of a failure of ours, as the class that `keyfold` exports: `except
+keyfold.ConflictError` catches it, and so does `except pyspark.errors.AnalysisException`.
+
+The JVM says the class as Spark's condition, KEYFOLD_CONFLICT of ConflictError. pyspark makes Python
+exceptions of the JVM's in one function a mode (classic, Spark Connect); what it makes is changed.
+"""
+
+import contextlib
+import functools
+import importlib
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from keyfold.errors import KeyfoldError, class_of_condition
+
+_MODES = ("pyspark.errors.exceptions.captured", "pyspark.errors.exceptions.connect")
+_CONVERTS = "_convert_exception"
+_OURS = "keyfold_wraps"
+_made: dict[tuple[type, type], type[Exception]] = {}
+
+
+def catch_errors() -> None:
+    """Have PySpark raise keyfold's own classes from now on, in this process; `configure` does so,
+    and calling it again changes nothing.
+    """
+    for name in _MODES:
+        with contextlib.suppress(ImportError):  # Spark Connect needs packages of its own
+            _stand_behind(importlib.import_module(name))
+
+
+def _stand_behind(module: ModuleType) -> None:
+    converts: Callable[..., Exception] = getattr(module, _CONVERTS)
+    if hasattr(converts, _OURS):
+        return
+
+    @functools.wraps(converts)
+    def converted(*args: Any, **named: Any) -> Exception:
+        return as_ours(converts(*args, **named))
+
+    setattr(converted, _OURS, True)
+    setattr(module, _CONVERTS, converted)
+
+
+def as_ours(found: Exception) -> Exception:
+    """The exception, or the one of ours that caused it, as an instance of our class too."""
+    cause: Any = found
+    while cause is not None and class_of_condition(cause.getCondition()) is None:
+        cause = getattr(cause, "_cause", None)
+    if cause is None:
+        return found
+    ours: Exception = cause
+    if not isinstance(ours, KeyfoldError):
+        ours.__class__ = _both(class_of_condition(cause.getCondition()), type(ours))
+    return ours
+
+
+def _both(ours: type[KeyfoldError] | None, sparks: type[Exception]) -> type[Exception]:
+    """A class of both; Spark looks for the text of a condition in a list that lacks ours."""
+    assert ours is not None
+    shown = {"getMessage": _message, "__module__": "keyfold"}
+    return _made.setdefault((ours, sparks), type(ours.__name__, (ours, sparks), shown))
+
+
+def _message(error: Any) -> str:
+    text = error._desc if hasattr(error, "_desc") else error._message
+    return f"[{error.getCondition()}] {text}"
