@@ -12,6 +12,7 @@ PROC = Path("/proc")
 DEADLINE = 600.0  # seconds a program of a test may take: it ends what hangs, and decides nothing
 PATIENCE = 120.0  # the same for what a running program does
 TICKS = os.sysconf("SC_CLK_TCK")
+PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 def parents() -> dict[int, int]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from integration.bench import charts
+from integration.bench import charts, page
 from integration.bench.cases import ENGINES, Settings
 from integration.bench.figures import NAMES, Figures, compared, differences
 from integration.bench.goals import goals
@@ -19,7 +19,6 @@ from integration.bench.partitions import ROWS
 from integration.bench.spark import HEAP
 from integration.paimon_java import ROOT
 
-PAGE = "benchmarks.md"
 Read = tuple[str, str, str]  # label, case, shape
 READS = """\
 Rows are those of all runs. In Spark, keyfold and Paimon's Java library are each the source of one
@@ -56,9 +55,10 @@ def write(
         a_day(figures, settings, pictures),
         others(figures, settings),
         memory(figures),
+        page.growth(docs),
     ]
     text = "\n".join(part.rstrip("\n") + "\n" for part in sections if part.strip())
-    (docs / PAGE).write_text(text, encoding="utf-8")
+    (docs / page.PAGE).write_text(text, encoding="utf-8")
 
 
 def about(settings: Settings, command: Sequence[str], took: float) -> str:
