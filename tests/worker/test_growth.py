@@ -6,6 +6,7 @@ import gc
 import itertools
 import os
 import uuid
+import weakref
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from keyfold import stores
 from keyfold.journey import Section
+from keyfold.read.files import store_of
 from keyfold.storage.metadata import manifests
 from keyfold.write.writer import write
 from tests.compact import harness as compaction
@@ -89,3 +92,14 @@ def objects(act: Callable[[], None], times: int) -> int:
         act()
     gc.collect()
     return len(gc.get_objects())
+
+
+def test_clients_of_renewed_secrets_go() -> None:
+    made = []
+    for number in range(40):
+        options = {stores.REGION: "us-east-1", stores.ACCESS_KEY: "a", stores.SECRET_KEY: "b"}
+        store = store_of("s3://bucket/t", options | {stores.TOKEN: f"token {number}"})
+        made.append(weakref.ref(store))
+    del store
+    gc.collect()
+    assert 1 <= sum(one() is not None for one in made) <= 20

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -63,7 +63,7 @@ def store_of(location: str, options: Mapping[str, str] | None = None) -> Store:
     return Store(filesystem)
 
 
-@cache
+@lru_cache(maxsize=16)  # secrets that are renewed make clients that nobody asks for again
 def _bucket(options: frozenset[tuple[str, str]]) -> Store:
     """A client takes 20 ms to make; it is made by the process that uses it, never before a fork."""
     given = {_S3_OPTIONS[name]: value for name, value in options}
