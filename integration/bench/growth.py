@@ -35,7 +35,7 @@ TABLE = "keyfold.bench.growth"
 SCHEMA = "id BIGINT, seq BIGINT, a BIGINT, d STRING"
 INPUTS = 50  # different ones, over and over
 SAMPLE = 50  # commits from one look at files and processes to the next
-ROWS_SHOWN = 10
+SHOWN = 1000  # commits of a line of the page
 
 
 @dataclass(frozen=True)
@@ -189,10 +189,10 @@ def section(found: list[Sample], said: argparse.Namespace, docs: Path) -> str:
 
 
 def rows(found: list[Sample]) -> Iterator[list[str]]:
-    """A line for each tenth of the run."""
-    step = max(len(found) // ROWS_SHOWN, 1)
-    for end in range(step, len(found) + 1, step):
-        part, last = found[end - step : end], found[end - 1]
+    """A line for each thousand commits, and the rest."""
+    for start in range(0, len(found), SHOWN // SAMPLE):
+        part = found[start : start + SHOWN // SAMPLE]
+        last = part[-1]
         took = [one for sample in part for one in sample.seconds]
         heap = [sample.heap for sample in part if sample.heap]
         counts = (last.snapshots, last.manifests, last.data_files)
