@@ -29,8 +29,8 @@ OTHERS: tuple[Any, ...] = (None, True, 1.5, 1e300, [], {}, [[]], {"": None}, "\u
 
 def files_of(table: Path) -> list[Path]:
     """The metadata of a table, a data file now and then."""
-    found = [path for name in FOLDERS for path in (table / name).rglob("*") if path.is_file()]
-    return sorted(found)
+    folders = [table / name for name in FOLDERS if not (table / name).is_symlink()]
+    return sorted(path for folder in folders for path in folder.rglob("*") if path.is_file())
 
 
 def mutate(draw: random.Random, table: Path) -> str:
