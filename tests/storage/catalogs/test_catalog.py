@@ -79,6 +79,11 @@ def test_namespaces(tmp_path: Path) -> None:
         ours.load_namespace(["a", "b"])
 
 
+def test_a_namespace_below_another_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(NotSupportedError, match=r"a\.b can't be made: namespaces have one level"):
+        catalog(tmp_path).create_namespace(["a", "b"], {})
+
+
 def test_a_namespace_with_tables_goes_only_by_cascade(tmp_path: Path) -> None:
     ours = catalog(tmp_path)
     ours.create_namespace(["shop"], {})

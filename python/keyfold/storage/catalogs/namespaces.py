@@ -124,6 +124,10 @@ class Namespaces:
 
     def create(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
         """Make it; NamespaceExistsError if it is there."""
+        if len(namespace) > 1:
+            raise NotSupportedError(
+                f"namespace {'.'.join(namespace)} can't be made: namespaces have one level"
+            )
         name = single(namespace)
         check_name("namespace", name)
         if self.exists(name):
