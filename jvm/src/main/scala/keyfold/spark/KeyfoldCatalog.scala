@@ -68,6 +68,9 @@ final class KeyfoldCatalog extends StagingTableCatalog with KeyfoldNamespaces wi
   override def createTable(ident: Identifier, info: TableInfo): Table =
     table(ident, "create_table", fields(ident, info): _*)
 
+  override def createTableLike(ident: Identifier, info: TableInfo, like: Table): Table =
+    createTable(ident, NewTable.like(info, like))
+
   override def alterTable(ident: Identifier, changes: TableChange*): Table =
     table(ident, "alter_table", "changes" -> changes.map(TableChanges.toJson))
 

@@ -5,7 +5,8 @@ import java.util.Locale
 import scala.jdk.CollectionConverters._
 
 import keyfold.spark.questions.Columns
-import org.apache.spark.sql.connector.catalog.{TableCatalog, TableInfo}
+import keyfold.spark.table.KeyfoldTable
+import org.apache.spark.sql.connector.catalog.{Table, TableCatalog, TableInfo}
 import org.apache.spark.sql.connector.catalog.constraints.{Constraint, PrimaryKey}
 import org.apache.spark.sql.connector.expressions.{NamedReference, Transform}
 import org.apache.spark.sql.keyfold.Refusal
@@ -18,6 +19,25 @@ object NewTable {
   private val Reserved = Set(TableCatalog.PROP_PROVIDER, TableCatalog.PROP_OWNER, TableCatalog.PROP_LOCATION,
     TableCatalog.PROP_COMMENT, TableCatalog.PROP_EXTERNAL, TableCatalog.PROP_IS_MANAGED_LOCATION,
     TableCatalog.PROP_TABLE_TYPE)
+
+  /** Where a table is, and its key, which is a constraint too. */
+  private val OfOneTable = Set(TableCatalog.PROP_LOCATION, TableCatalog.PROP_IS_MANAGED_LOCATION, "primary-key")
+
+  /** What Spark takes of another table, and, where that is ours, its options and comment, without which its
+    * rows would fold otherwise; the statement's own come first.
+    */
+  def like(info: TableInfo, other: Table): TableInfo = {
+    val taken = other match {
+      case ours: KeyfoldTable => ours.properties.asScala.toMap -- OfOneTable
+      case _ => Map.empty[String, String]
+    }
+    new TableInfo.Builder()
+      .withColumns(info.columns)
+      .withPartitions(info.partitions)
+      .withConstraints(info.constraints)
+      .withProperties((taken ++ info.properties.asScala).asJava)
+      .build()
+  }
 
   def fields(table: String, info: TableInfo): Seq[(String, Any)] = {
     val properties = info.properties.asScala.toMap
