@@ -38,6 +38,8 @@ _NAMES = {
     ),
     TOKEN: ("s3.session.token", "s3a.session.token", "fs.s3.securityToken", "fs.s3a.session.token"),
 }
+# Hadoop's other settings of its S3 client say nothing here, and may stand beside these.
+NAMES = tuple(name for names in _NAMES.values() for name in names)
 
 
 def is_s3(location: str) -> bool:

@@ -22,6 +22,7 @@ from keyfold.storage import table
 from keyfold.storage.catalogs import in_place
 from keyfold.storage.catalogs.namespaces import Namespace, Namespaces, check_name, single
 from keyfold.storage.catalogs.rest import RestCatalog
+from keyfold.storage.catalogs.settings import check_settings
 from keyfold.storage.catalogs.staged import Staged
 from keyfold.storage.filesystem import folders
 from keyfold.storage.filesystem.files import Files, remove_tree
@@ -63,6 +64,7 @@ def open_catalog(
 
 
 def _open(name: str, options: Mapping[str, str], check_engine: Check) -> "Catalog | RestCatalog":
+    check_settings(name, options, is_rest=is_rest(options))
     if is_rest(options):
         return RestCatalog(name, dict(options), check_engine)
     kind = options.get("metastore") or options.get("type") or _FILESYSTEM[0]

@@ -3,6 +3,7 @@ package keyfold.spark
 import java.util.{Map => JavaMap, Set => JavaSet}
 
 import scala.jdk.CollectionConverters._
+import scala.util.Try
 
 import keyfold.spark.catalog.{KeyfoldFunctions, NewTable, TableChanges, TablePath}
 import keyfold.spark.procedures.KeyfoldProcedures
@@ -30,7 +31,7 @@ final class KeyfoldCatalog extends StagingTableCatalog with KeyfoldNamespaces wi
     val below = Settings.get("spark.sql.warehouse.dir").getOrElse("spark-warehouse")
     val placed = if (isPlaced) named else named + ("warehouse" -> s"${below.replaceFirst("^file:/+", "/")}/$name")
     catalog = new CatalogQuestions(name, placed)
-    warehouse = placed.get("warehouse").map(TablePath.absolute)
+    warehouse = placed.get("warehouse").flatMap(text => Try(TablePath.absolute(text)).toOption) // Python says why not
     ForkServer.startInBackground()
   }
 

@@ -4,7 +4,7 @@ import keyfold.spark.processes.ForkServer
 import org.apache.spark.sql.SparkSessionExtensions
 import org.apache.spark.sql.keyfold.{ColumnsOfFrame, ColumnsOfInsert, DeletesOfCached, DescribeHealth, DescribeOurs}
 import org.apache.spark.sql.keyfold.{DialectParser, DropsOfPartitions, MissingTables, OptionsOfSaved}
-import org.apache.spark.sql.keyfold.{OrdinalStrategy, OverwriteConditions, PartitionsInFull, RowLevelCommands}
+import org.apache.spark.sql.keyfold.{NullsInWrites, OrdinalStrategy, OverwriteConditions, PartitionsInFull, RowLevelCommands}
 import org.apache.spark.sql.keyfold.{SessionCatalogTables, TablesAtPaths, UnqualifiedFunctions}
 
 /** Driver side: `spark.sql.extensions = keyfold.spark.KeyfoldExtensions`. Python starts here already:
@@ -20,6 +20,7 @@ final class KeyfoldExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectHintResolutionRule(DropsOfPartitions(_))
     extensions.injectResolutionRule(_ => PartitionsInFull)
     extensions.injectResolutionRule(_ => OverwriteConditions)
+    extensions.injectPostHocResolutionRule(_ => NullsInWrites)
     extensions.injectPlannerStrategy(_ => OrdinalStrategy)
     extensions.injectPlannerStrategy(_ => DescribeHealth)
     extensions.injectPlannerStrategy(_ => DeletesOfCached)

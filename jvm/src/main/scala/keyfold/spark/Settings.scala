@@ -8,9 +8,12 @@ import org.apache.spark.sql.SparkSession
 object Settings {
   private val HadoopS3 = Seq("endpoint", "endpoint.region", "access.key", "secret.key", "session.token")
     .map(name => s"fs.s3a.$name")
+  private val Own = "spark.keyfold."
   private val Registered = "spark.keyfold.registered."
   private val LeafParallelism = "spark.sql.leafNodeDefaultParallelism"
   private val WorkerMemory = "spark.keyfold.worker.memory"
+  private val ForUsers = Seq("spark.keyfold.driver.python", "spark.keyfold.modules", "spark.keyfold.python", WorkerMemory)
+  private val Known = ForUsers.toSet + "spark.keyfold.session.python" // which `keyfold.configure` sets
 
   /** The session's value if there is one (Spark carries it into tasks), else the application's. */
   def get(name: String): Option[String] = {
@@ -41,6 +44,12 @@ object Settings {
         s"$WorkerMemory is '$value'; expected a number of bytes with a unit, as 512m or 2g", failure)
     }
   }
+
+  /** Driver side: refuses a setting of ours that nobody reads. */
+  def check(): Unit = session.toSeq.flatMap(_.conf.getAll.keys)
+    .find(name => name.startsWith(Own) && !name.startsWith(Registered) && !Known(name))
+    .foreach(name => throw new KeyfoldException(Kinds.Table,
+      s"setting $name of the session is unknown; expected one of ${ForUsers.mkString(", ")}"))
 
   /** What the session says of users' own functions: the modules that hold them, and those that
     * `keyfold.register` put into its settings.

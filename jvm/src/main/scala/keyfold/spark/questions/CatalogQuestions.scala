@@ -20,6 +20,7 @@ final class CatalogQuestions(val name: String, options: Map[String, String]) ext
     refused(Driver.rows(asking(question, fields))(read))
 
   private def asking(question: String, fields: Seq[(String, Any)]): JsonNode = {
+    Settings.check()
     val catalog = Json.obj("name" -> name, "options" -> (Settings.objectStore ++ options))
     Json.obj(Seq("question" -> question, "catalog" -> catalog, "code" -> Settings.functions) ++ fields: _*)
   }
