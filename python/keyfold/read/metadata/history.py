@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any
@@ -15,22 +16,17 @@ from keyfold import damage
 from keyfold.read.metadata.declare import MetadataTable, columns
 from keyfold.read.metadata.text import compact
 from keyfold.storage.metadata.documents import document
-from keyfold.storage.metadata.records import Check, check_record, is_long, is_text
+from keyfold.storage.metadata.records import check_record, check_schema, is_long
 from keyfold.storage.table import Table
 
 Json = Mapping[str, Any]
-Checks = Mapping[str, Check]
 
-_TAG = dict.fromkeys(("id", "schemaId", "timeMillis"), is_long)
-_OF_TAG = {"totalRecordCount": is_long}
-_SCHEMA = {"id": is_long} | dict.fromkeys(
-    ("fields", "partitionKeys", "primaryKeys"), lambda value: isinstance(value, list)
+_TAG = partial(
+    check_record,
+    fields=dict.fromkeys(("id", "schemaId", "timeMillis"), is_long),
+    later={"totalRecordCount": is_long},
 )
-_OF_SCHEMA = {
-    "options": lambda value: isinstance(value, dict),
-    "comment": is_text,
-    "timeMillis": is_long,
-}
+_CONSUMER = partial(check_record, fields={"nextSnapshot": is_long})
 
 
 def _numbered(table: Table, folder: str, prefix: str) -> list[int]:
@@ -46,14 +42,14 @@ def _named(table: Table, folder: str, prefix: str) -> list[str]:
     return sorted(name.removeprefix(prefix) for name in names if name.startswith(prefix))
 
 
-def _json(table: Table, path: str, fields: Checks, later: Checks = {}) -> Json | None:  # noqa: B006
-    """A JSON file of the table, None if it is gone since it was listed; CorruptDataError where it
-    lacks one of the fields.
+def _json(table: Table, path: str, check: Callable[[Any], None]) -> Json | None:
+    """A JSON file of the table, None if it is gone since it was listed; CorruptDataError where the
+    check of it fails.
     """
     where = f"{table.layout.location}/{path}"
     try:
         found: Json = document(table.files.read(where))
-        check_record(found, fields, later)
+        check(found)
     except FileNotFoundError:
         return None
     except (ValueError, TypeError, LookupError) as error:
@@ -95,7 +91,7 @@ SNAPSHOTS = MetadataTable(
 
 def _schemas(table: Table) -> Iterator[Json]:
     for number in _numbered(table, "schema", "schema-"):
-        found = _json(table, f"schema/schema-{number}", _SCHEMA, _OF_SCHEMA)
+        found = _json(table, f"schema/schema-{number}", check_schema)
         if found is not None:
             yield found
 
@@ -123,7 +119,7 @@ OPTIONS = MetadataTable(
 
 def _tags(table: Table) -> Iterator[Json]:
     for name in _named(table, "tag", "tag-"):
-        found = _json(table, f"tag/tag-{name}", _TAG, _OF_TAG)
+        found = _json(table, f"tag/tag-{name}", _TAG)
         if found is not None:
             yield {**found, "tag": name}
 
@@ -183,7 +179,7 @@ BRANCHES = MetadataTable(
 
 def _consumers(table: Table) -> Iterator[tuple[str, int]]:
     for name in _named(table, "consumer", "consumer-"):
-        found = _json(table, f"consumer/consumer-{name}", {"nextSnapshot": is_long})
+        found = _json(table, f"consumer/consumer-{name}", _CONSUMER)
         if found is not None:
             yield name, found["nextSnapshot"]
 

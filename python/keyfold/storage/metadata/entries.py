@@ -145,11 +145,7 @@ class LiveFile:
     @cached_property
     def key_stats(self) -> tuple[Bounds, ...]:
         """(min, max, null count) of each key column; None = unknown."""
-        stats = self.file["_KEY_STATS"]
-        lows = self.shapes.key.decode(stats["_MIN_VALUES"])
-        highs = self.shapes.key.decode(stats["_MAX_VALUES"])
-        nulls = stats["_NULL_COUNTS"] or (None,) * len(lows)
-        return tuple(zip(lows, highs, nulls, strict=False))
+        return _bounds(self.shapes.key, self.file["_KEY_STATS"])
 
     def value_stats(self, layout: TableLayout) -> dict[str, Bounds]:
         """(min, max, null count) by column name; `layout` is that of the file's schema id."""
@@ -158,14 +154,7 @@ class LiveFile:
         if not all(types.is_atomic(column.type) for column in columns):
             return {}
         codec = RowCodec.of([column.type for column in columns])
-        stats = self.file["_VALUE_STATS"]
-        nulls = stats["_NULL_COUNTS"] or (None,) * len(columns)
-        bounds = zip(
-            codec.decode(stats["_MIN_VALUES"]),
-            codec.decode(stats["_MAX_VALUES"]),
-            nulls,
-            strict=True,
-        )
+        bounds = _bounds(codec, self.file["_VALUE_STATS"])
         return {column.name: bound for column, bound in zip(columns, bounds, strict=True)}
 
     def data_file(self, *, is_ordered_by_snapshot: bool) -> DataFile:
@@ -187,6 +176,15 @@ class LiveFile:
     def deleted(self) -> Record:
         """The record that takes this file out of the table."""
         return {**self.record, "_KIND": DELETE}
+
+
+def _bounds(codec: RowCodec, stats: Record) -> tuple[Bounds, ...]:
+    count = len(codec.types)
+    nulls = stats["_NULL_COUNTS"] or (None,) * count
+    if len(nulls) != count:
+        raise damage.entry(f"_NULL_COUNTS has {len(nulls)} numbers, expected {count}")
+    lows, highs = (codec.decode(stats[name]) for name in ("_MIN_VALUES", "_MAX_VALUES"))
+    return tuple(zip(lows, highs, nulls, strict=True))
 
 
 def highest_sequence(files: Iterable[LiveFile]) -> int:

@@ -1,4 +1,5 @@
-"""Records of manifests, manifest lists and index manifests, checked where they are decoded.
+"""Records of manifests, manifest lists, index manifests and schemas, checked where they are
+decoded.
 
 Whoever may write a table may write its metadata too, and other people's jobs act on it: they read
 and delete the files that it names. So a name is one part of a path, in a folder that the reader
@@ -6,13 +7,16 @@ chooses, and each field is of its type.
 """
 
 import datetime
-from collections.abc import Callable, Mapping
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 Check = Callable[[Any], bool]
 
 _LONGEST = 255  # bytes of a name, in any file system
 _SEPARATORS = frozenset("/\\\0")
+_HALF = re.compile("[\ud800-\udfff]")
 
 
 def is_name(value: Any) -> bool:
@@ -33,8 +37,16 @@ def is_long(value: Any) -> bool:
 
 
 def is_text(value: Any) -> bool:
-    """Whether it is a string."""
-    return isinstance(value, str)
+    """Whether it is a string that UTF-8 can hold: JSON's may have halves of letters."""
+    return isinstance(value, str) and (value.isascii() or not _HALF.search(value))
+
+
+_EXPECTED: Mapping[Check, str] = {
+    is_name: "a name in the table's own folder",
+    is_int: "a number of 32 bits",
+    is_long: "a number of 64 bits",
+    is_text: "text",
+}
 
 
 def _is_bytes(value: Any) -> bool:
@@ -71,13 +83,13 @@ def check_record(
     for name, check in fields.items():
         _check_field(name, record[name], check)
     for name, check in (later or {}).items():
-        if name in record:
-            _check_field(name, record[name], maybe(check))
+        if record.get(name) is not None:
+            _check_field(name, record[name], check)
 
 
 def _check_field(name: str, value: Any, check: Check) -> None:
     if not check(value):
-        what = "a name in the table's own folder" if isinstance(value, str) else "another value"
+        what = _EXPECTED.get(check, "another value")
         raise TypeError(f"{name} is {value!r:.300}, expected {what}")
 
 
@@ -148,3 +160,75 @@ LISTED = _has(
     },
 )
 INDEXED = _has({"_INDEX_TYPE": is_text, "_FILE_NAME": is_name})
+
+
+_KEY_IDS = (1 << 30) - 1  # ids from here on are of columns that only files have
+
+
+def _is_id(value: Any) -> bool:
+    return is_int(value) and 0 <= value < _KEY_IDS
+
+
+def _is_type(value: Any) -> bool:
+    """Whether it is text, or an object as types with parts have it."""
+    if isinstance(value, dict):
+        check_record(value, {"type": is_text}, _PARTS)
+        return True
+    return is_text(value)
+
+
+def _are_fields(value: Any) -> bool:
+    if not _each(_FIELD)(value):
+        return False
+    for part in ("id", "name"):
+        _check_distinct(f"field {part}", (field[part] for field in value))
+    return True
+
+
+def _are_names(value: Any) -> bool:
+    return _each(is_text)(value) and len(set(value)) == len(value)
+
+
+def _are_options(value: Any) -> bool:
+    if not isinstance(value, dict) or not all(map(is_text, value)):
+        return False
+    check_record(value, dict.fromkeys(value, is_text))
+    return True
+
+
+def _check_distinct(what: str, values: Iterable[Any]) -> None:
+    twice = [value for value, count in Counter(values).items() if count > 1]
+    if twice:
+        raise ValueError(f"{what} {twice[0]!r:.300} is there twice")
+
+
+_FIELD = _has(
+    {"id": _is_id, "name": is_text, "type": _is_type},
+    {"description": is_text, "defaultValue": is_text},
+)
+_PARTS = {"element": _is_type, "key": _is_type, "value": _is_type, "fields": _are_fields}
+_SCHEMA = {
+    "id": is_long,
+    "fields": _are_fields,
+    "highestFieldId": _is_id,
+    "partitionKeys": _are_names,
+    "primaryKeys": _are_names,
+}
+_OF_SCHEMA = {
+    "version": is_int,
+    "options": _are_options,
+    "comment": is_text,
+    "timeMillis": is_long,
+}
+
+
+def check_schema(found: Any) -> None:
+    """The same for a schema file; ValueError where its parts don't fit each other."""
+    check_record(found, _SCHEMA, _OF_SCHEMA)
+    highest = max((field["id"] for field in found["fields"]), default=0)
+    if highest > found["highestFieldId"]:
+        raise ValueError(f"highestFieldId is {found['highestFieldId']}, a column has id {highest}")
+    names = {field["name"] for field in found["fields"]}
+    for keys in ("partitionKeys", "primaryKeys"):
+        if not names.issuperset(found[keys]):
+            raise ValueError(f"{keys} are {found[keys]!r:.300}, expected names of fields")

@@ -18,6 +18,7 @@ from keyfold.layout import Column, TableLayout
 from keyfold.options import DEFAULT_PREFIX, INITIAL_PREFIX
 from keyfold.storage.filesystem.files import Files
 from keyfold.storage.metadata.documents import document
+from keyfold.storage.metadata.records import check_schema
 
 _NAME = re.compile(r"schema-([0-9]{1,18})")
 _VERSION = 3
@@ -67,8 +68,9 @@ class Schemas:
 
 
 def _from_json(found: Mapping[str, Any], name: str, location: str) -> StoredSchema:
+    check_schema(found)
     options = dict(found.get("options") or {})
-    version = found.get("version", 1)
+    version = found.get("version") or 1
     if version < 2:
         options.setdefault("bucket", "1")
     if version < _VERSION:
