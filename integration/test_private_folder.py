@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,13 @@ from pyspark.sql import SparkSession
 
 
 @pytest.fixture
-def temporary(spark: SparkSession, tmp_path: Path) -> Iterator[Path]:
-    """What the JVM takes for its folder of temporary files."""
+def temporary(spark: SparkSession) -> Iterator[Path]:
+    """What the JVM takes for its folder of temporary files; its path is short, as a socket's is."""
     system = jvm(spark).java.lang.System
-    before = system.setProperty("java.io.tmpdir", str(tmp_path))
-    yield tmp_path
-    system.setProperty("java.io.tmpdir", before)
+    with tempfile.TemporaryDirectory(prefix="kf", dir="/tmp") as folder:
+        before = system.setProperty("java.io.tmpdir", folder)
+        yield Path(folder)
+        system.setProperty("java.io.tmpdir", before)
 
 
 def jvm(spark: SparkSession) -> Any:
