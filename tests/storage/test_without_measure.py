@@ -17,6 +17,7 @@ from keyfold.errors import CorruptDataError
 from keyfold.storage.metadata.avro import decode
 from keyfold.storage.table import Table
 from tests.concurrency import jobs
+from tests.concurrency.processes import elsewhere
 from tests.storage import damaged, snapshots, tables
 from tests.storage.crafted import Metadata
 
@@ -146,6 +147,36 @@ def test_what_grows_when_it_is_decompressed(codec: str) -> None:
     fastavro.writer(out, schema, [{"f0": bytes(300 << 20)}], codec=codec, sync_interval=1)
     with pytest.raises(ValueError, match="holds more than 256 MiB"):
         decode(out.getvalue())
+
+
+def data_bytes() -> int:
+    """What a worker's cap counts."""
+    return int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
+
+
+@pytest.mark.parametrize("codec", ["zstandard", "deflate", "snappy", "bzip2", "xz"])
+def test_what_can_not_be_decompressed_leaves_no_memory(codec: str) -> None:
+    bad, before = avro(record("r", "int"), 1, b"abc" * 9, codec), data_bytes()
+    for _ in range(3):
+        with pytest.raises(Exception):  # noqa: B017,PT011 - each codec has its own
+            decode(bad)
+    assert data_bytes() - before < 200 << 20
+
+
+def failure_without_memory(folder: str) -> type[BaseException] | None:
+    found = jobs.table_of(folder)
+    limit = data_bytes() + (32 << 20)
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+    try:
+        jobs.rows_of(found)
+    except BaseException as error:
+        return type(error)
+    return None
+
+
+def test_memory_that_ends_is_no_damage(folder: str) -> None:
+    """Advice to go back to another snapshot would lose what is whole."""
+    assert issubclass(elsewhere(failure_without_memory, folder), MemoryError)
 
 
 @pytest.mark.parametrize("codec", ["null", "zstandard", "deflate", "snappy", "bzip2", "xz"])

@@ -85,7 +85,7 @@ def _content(source: BytesIO, size: int, codec: str, sync: bytes) -> tuple[int, 
 
 def _zstandard(data: bytes, most: int) -> bytes:
     with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
-        return bytes(stream.read(most))
+        return bytes(stream.read_buffer(most))  # `read` loses its memory where it fails
 
 
 def _snappy(data: bytes, most: int) -> bytes:

@@ -185,9 +185,13 @@ class Manifests:
 
 @contextlib.contextmanager
 def _understood(path: str) -> Iterator[None]:
-    """Whatever goes wrong in here, it is the bytes of the file: libraries raise anything."""
+    """Whatever goes wrong in here, it is the bytes of the file, libraries raise anything; unless
+    the memory ends, which says nothing of them.
+    """
     try:
         yield
+    except MemoryError:
+        raise
     except Exception as error:
         raise damage.metadata_file("manifest", path, repr(error)) from error
 

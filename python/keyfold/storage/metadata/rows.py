@@ -69,6 +69,8 @@ class RowCodec:
             return (None,) * len(self.types)
         try:
             return self._decoded(data)
+        except MemoryError:
+            raise
         except Exception as error:  # lengths and places are taken from the bytes
             raise damage.entry(error) from error
 
