@@ -39,11 +39,23 @@ def catalog(conf: Put, name: str, settings: dict[str, str]) -> str:
 @pytest.mark.parametrize(
     ("name", "settings", "said"),
     [
-        ("typo", {"warehose": "/tmp"}, r"typo\.warehose is unknown; did you mean warehouse"),
-        ("cased", {"Warehouse": "/tmp"}, r"cased\.Warehouse is unknown; did you mean warehouse"),
-        ("other", {"table-default.bucket": "1"}, r"table-default\.bucket is unknown"),
-        ("store", {"s3.acces-key": "x"}, r"s3\.acces-key is unknown; did you mean s3\.access-key"),
-        ("blank", {"warehouse": ""}, r"blank has no warehouse: set spark\.sql\.catalog\.blank"),
+        (
+            "bad_typo",
+            {"warehose": "/tmp"},
+            r"bad_typo\.warehose is unknown; did you mean warehouse",
+        ),
+        (
+            "bad_cased",
+            {"Warehouse": "/tmp"},
+            r"bad_cased\.Warehouse is unknown; did you mean warehouse",
+        ),
+        ("bad_other", {"table-default.bucket": "1"}, r"table-default\.bucket is unknown"),
+        (
+            "bad_store",
+            {"s3.acces-key": "x"},
+            r"s3\.acces-key is unknown; did you mean s3\.access-key",
+        ),
+        ("bad_blank", {"warehouse": ""}, r"bad_blank has no warehouse"),
     ],
 )
 def test_a_bad_setting_of_a_catalog_is_refused(
@@ -57,10 +69,12 @@ def test_what_a_client_of_a_store_is_told_is_passed_on(
     spark: SparkSession, conf: Put, tmp_path: Path
 ) -> None:
     settings = {"warehouse": str(tmp_path), "fs.s3a.path.style.access": "true"}
-    assert spark.sql(catalog(conf, "passing", settings)).collect() == [("default",)]
+    assert spark.sql(catalog(conf, "good_settings", settings)).collect() == [("default",)]
 
 
-@pytest.mark.parametrize(("name", "warehouse"), [("a0", ""), ("a1", "a:b"), ("a2", " ")])
+@pytest.mark.parametrize(
+    ("name", "warehouse"), [("bad_a0", ""), ("bad_a1", "a:b"), ("bad_a2", " ")]
+)
 def test_a_catalog_without_a_warehouse_breaks_no_path(
     spark: SparkSession,
     conf: Put,
