@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from integration.sides import Change, Shape
 from keyfold import types
+from keyfold.kernels.ops import KIND_NAMES
 from keyfold.layout import TableLayout
-from keyfold.merge.kinds import NAMES
 from keyfold.testing.definitions import Record, accepted, fold, visible
 from keyfold.testing.values import value
 
@@ -111,7 +111,7 @@ class History:
     def _row(self, key: Mapping[str, Any], kinds: Sequence[int]) -> Record:
         kind = self.random.choice(kinds)
         values = {name: self._value(name, data_type) for name, data_type in self.columns.items()}
-        return kind, values | key | ({"op": NAMES[kind]} if "op" in values else {})
+        return kind, values | key | ({"op": KIND_NAMES[kind]} if "op" in values else {})
 
     def _value(self, name: str, data_type: Any) -> Any:
         function = self.functions.get(name, "")

@@ -30,8 +30,8 @@ from integration.paimon_java import Paimon, RefusedByPaimon
 from keyfold import types
 from keyfold.errors import NotSupportedError
 from keyfold.journey import WriteSpec
+from keyfold.kernels.ops import KIND_NAMES
 from keyfold.layout import TableLayout
-from keyfold.merge.kinds import NAMES
 from keyfold.merge.plan import check
 from keyfold.read.planner import plan
 from keyfold.read.reader import read
@@ -276,7 +276,7 @@ class Java(Side):
             self.paimon.alter(self.folder(name), [json.loads(told)])
 
     def write(self, layout: TableLayout, name: str, rows: Rows) -> None:
-        listed = [paimon_java.row(NAMES[kind], *values.values()) for kind, values in rows]
+        listed = [paimon_java.row(KIND_NAMES[kind], *values.values()) for kind, values in rows]
         with refusals(RefusedByPaimon):
             self.paimon.write(self.folder(name), listed)
 

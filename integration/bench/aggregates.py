@@ -22,8 +22,9 @@ import pyarrow as pa
 
 from integration.bench import states
 from keyfold.aggregates import aggregates
-from keyfold.aggregates.declare import ADD, Aggregate, Combine, Inputs
+from keyfold.aggregates.declare import Aggregate, Combine, Inputs
 from keyfold.kernels import jit
+from keyfold.kernels.ops import ADD
 from keyfold.merge.results import column_result
 from keyfold.types import DataType, from_paimon, to_arrow
 

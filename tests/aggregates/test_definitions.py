@@ -14,19 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keyfold.aggregates import aggregates, by_name, spelling
-from keyfold.aggregates.declare import (
-    ADD,
-    RESET,
-    RETRACT,
-    REVERSED,
-    SKIP,
-    Aggregate,
-    BadRecord,
-    Combine,
-    Inputs,
-    Pick,
-    Records,
-)
+from keyfold.aggregates.declare import Aggregate, BadRecord, Combine, Inputs, Pick, Records
+from keyfold.kernels.ops import ADD, RESET, RETRACT, REVERSED, SKIP
 from keyfold.merge.results import column_result
 from keyfold.testing.tables import cells
 from keyfold.testing.values import ATOMIC, same, value

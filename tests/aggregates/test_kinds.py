@@ -6,8 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from keyfold.aggregates.declare import ADD, ANY, RETRACT, Combine, Gather, Inputs, Records
+from keyfold.aggregates.declare import ANY, Combine, Gather, Inputs, Records
 from keyfold.kernels.buffers import Rows, validity
+from keyfold.kernels.ops import ADD, RETRACT
 from keyfold.merge.results import column_result
 
 

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keyfold.aggregates import listagg
-from keyfold.aggregates.declare import ADD, RESET, SKIP, Inputs
+from keyfold.aggregates.declare import Inputs
 from keyfold.errors import TableError
+from keyfold.kernels.ops import ADD, RESET, SKIP
 from keyfold.kernels.texts import is_blank
 from keyfold.merge import check
 from keyfold.merge.functions import aggregate_of

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from keyfold import types
 from keyfold.aggregates import aggregates
-from keyfold.aggregates.declare import ADD, RESET, RETRACT, SKIP, Aggregate, BadRecord, Inputs
+from keyfold.aggregates.declare import Aggregate, BadRecord, Inputs
 from keyfold.errors import TableError
 from keyfold.kernels.codes import codes, ranks
+from keyfold.kernels.ops import ADD, RESET, RETRACT, SKIP
 from keyfold.merge import check
 from keyfold.merge.results import column_result
 from keyfold.testing.tables import layout

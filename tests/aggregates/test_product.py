@@ -8,9 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from keyfold.aggregates.declare import ADD, RETRACT, Inputs
+from keyfold.aggregates.declare import Inputs
 from keyfold.aggregates.product import PRODUCT
 from keyfold.errors import FoldOverflowError, TableError
+from keyfold.kernels.ops import ADD, RETRACT
 from keyfold.merge.results import column_result
 from tests.read import harness
 from tests.storage import tables

@@ -27,9 +27,10 @@ from hypothesis import strategies as st
 from pyroaring import BitMap, BitMap64
 
 from keyfold.aggregates import aggregates, quantile_union
-from keyfold.aggregates.declare import ADD, RESET, SKIP, BadRecord, Combine, Inputs
+from keyfold.aggregates.declare import BadRecord, Combine, Inputs
 from keyfold.errors import TableError
 from keyfold.kernels import bitmaps
+from keyfold.kernels.ops import ADD, RESET, SKIP
 from keyfold.merge import plan
 from keyfold.merge.engines import engines
 from keyfold.merge.results import column_result

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from keyfold.aggregates.declare import ADD, RETRACT, SKIP
 from keyfold.kernels.buffers import ones
+from keyfold.kernels.ops import ADD, RETRACT, SKIP
 from keyfold.merge.columns import Columns
 from keyfold.merge.declare import Step
 from keyfold.merge.marks import NAMED, OVERWRITTEN, Bits, Marks, marks_of, unmarked

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keyfold.aggregates import aggregates
-from keyfold.aggregates.declare import ADD
 from keyfold.journey import WriteSpec
+from keyfold.kernels.ops import ADD
 from keyfold.layout import TableLayout
 from keyfold.merge import SortedRun, fold_unsorted, merge_runs, plan
 from keyfold.options import parse

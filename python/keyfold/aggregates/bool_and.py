@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from keyfold.aggregates.declare import ADD, BOOLEAN, RESET, Inputs, Pick, Records
+from keyfold.aggregates.declare import BOOLEAN, Inputs, Pick, Records
 from keyfold.kernels.buffers import Rows
 from keyfold.kernels.extremes import pick_extremes
+from keyfold.kernels.ops import ADD, RESET
 
 
 def _pick(inputs: Inputs) -> Rows:

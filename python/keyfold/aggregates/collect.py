@@ -15,10 +15,6 @@ import pyarrow as pa
 from pyarrow import types
 
 from keyfold.aggregates.declare import (
-    ADD,
-    RESET,
-    RETRACT,
-    SKIP,
     Accepts,
     Aggregate,
     Fold,
@@ -33,6 +29,7 @@ from keyfold.kernels.buffers import Rows, ones
 from keyfold.kernels.codes import codes
 from keyfold.kernels.keys import Keys, encode_nullable
 from keyfold.kernels.lists import code_in_groups, collect_values, concatenate, hash_bytes
+from keyfold.kernels.ops import ADD, RESET, RETRACT, SKIP
 from keyfold.options.values import boolean
 from keyfold.types import DataType, to_arrow
 

@@ -17,10 +17,6 @@ from pyarrow import types
 from keyfold.kernels.buffers import Rows
 from keyfold.types import DataType
 
-# What a record does to the accumulator: nothing, add its value, take it back, start again from it,
-# come late: it should have been added before everything that is there (`reversal`).
-SKIP, ADD, RETRACT, RESET, REVERSED = 0, 1, -1, 2, 3
-
 Ops = npt.NDArray[np.int8]
 Records = Sequence[tuple[int, Any]]
 Settings = Mapping[str, Any]

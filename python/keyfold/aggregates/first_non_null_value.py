@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from keyfold.aggregates.declare import ADD, ANY, RESET, REVERSED, Inputs, Pick, Records
+from keyfold.aggregates.declare import ANY, Inputs, Pick, Records
 from keyfold.aggregates.first_value import first_valid
 from keyfold.kernels.buffers import Rows, validity
+from keyfold.kernels.ops import ADD, RESET, REVERSED
 
 
 def _pick(inputs: Inputs) -> Rows:

@@ -6,19 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from keyfold.aggregates.declare import (
-    ADD,
-    ANY,
-    RESET,
-    RETRACT,
-    REVERSED,
-    SKIP,
-    Inputs,
-    Pick,
-    Records,
-)
+from keyfold.aggregates.declare import ANY, Inputs, Pick, Records
 from keyfold.kernels.buffers import Mask, Rows, Signs, validity
 from keyfold.kernels.jit import kernel
+from keyfold.kernels.ops import ADD, RESET, RETRACT, REVERSED, SKIP
 
 
 @kernel("void(uint8[::1], int8[::1], int64[::1], int64[::1], int64[::1])")

@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from keyfold.aggregates.declare import ADD, ANY, RESET, RETRACT, SKIP, Inputs, Pick, Records
+from keyfold.aggregates.declare import ANY, Inputs, Pick, Records
 from keyfold.kernels.buffers import Rows, Signs
 from keyfold.kernels.jit import kernel
+from keyfold.kernels.ops import ADD, RESET, RETRACT, SKIP
 
 
 @kernel("void(int8[::1], int64[::1], int64[::1], int64[::1])")

@@ -17,9 +17,6 @@ from pyarrow import types
 
 from keyfold.aggregates.collect import DISTINCT
 from keyfold.aggregates.declare import (
-    ADD,
-    RESET,
-    SKIP,
     Accepts,
     Aggregate,
     Fold,
@@ -30,6 +27,7 @@ from keyfold.aggregates.declare import (
     Settings,
 )
 from keyfold.kernels.buffers import Mask, Rows, pack, text, validity
+from keyfold.kernels.ops import ADD, RESET, SKIP
 from keyfold.kernels.texts import join_distinct, join_texts
 from keyfold.options.values import boolean
 from keyfold.types import DataType, describe

@@ -4,9 +4,10 @@ MAX).
 
 from typing import Any
 
-from keyfold.aggregates.declare import ADD, COMPARABLE, RESET, Inputs, Pick, Records
+from keyfold.aggregates.declare import COMPARABLE, Inputs, Pick, Records
 from keyfold.kernels.buffers import Rows
 from keyfold.kernels.extremes import pick_extremes, rank
+from keyfold.kernels.ops import ADD, RESET
 
 
 def _pick(inputs: Inputs) -> Rows:

@@ -9,20 +9,12 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types
 
-from keyfold.aggregates.declare import (
-    ADD,
-    RESET,
-    RETRACT,
-    Accepts,
-    Fold,
-    FoldResult,
-    Inputs,
-    Records,
-)
+from keyfold.aggregates.declare import Accepts, Fold, FoldResult, Inputs, Records
 from keyfold.aggregates.nested import NO_LIMIT, elements_of, table_of
 from keyfold.kernels.buffers import ones
 from keyfold.kernels.codes import codes
 from keyfold.kernels.entries import latest_by_key, places
+from keyfold.kernels.ops import ADD, RESET, RETRACT
 
 
 def _fold(inputs: Inputs) -> FoldResult:

@@ -13,8 +13,6 @@ import pyarrow as pa
 from pyarrow import types
 
 from keyfold.aggregates.declare import (
-    ADD,
-    RESET,
     Accepts,
     Aggregate,
     Fold,
@@ -28,6 +26,7 @@ from keyfold.aggregates.nested import elements_of, table_of
 from keyfold.kernels.buffers import validity
 from keyfold.kernels.codes import codes, ranks
 from keyfold.kernels.entries import newest_by_time, places
+from keyfold.kernels.ops import ADD, RESET
 from keyfold.options.values import word
 from keyfold.types import DataType, Map, Row, describe
 

@@ -8,18 +8,10 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types
 
-from keyfold.aggregates.declare import (
-    RETRACT,
-    SKIP,
-    Accepts,
-    BadRecord,
-    Inputs,
-    Ops,
-    Parameter,
-    Settings,
-)
+from keyfold.aggregates.declare import Accepts, BadRecord, Inputs, Ops, Parameter, Settings
 from keyfold.kernels.buffers import Mask, Rows, pack, validity
 from keyfold.kernels.codes import codes, ranks
+from keyfold.kernels.ops import RETRACT, SKIP
 from keyfold.options.values import names, one_of
 from keyfold.types import Array, DataType, Row
 

@@ -9,16 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from keyfold.aggregates.declare import (
-    ADD,
-    RESET,
-    Aggregate,
-    Fold,
-    FoldResult,
-    Inputs,
-    Records,
-    Settings,
-)
+from keyfold.aggregates.declare import Aggregate, Fold, FoldResult, Inputs, Records, Settings
 from keyfold.aggregates.nested import (
     IS_TABLE,
     NESTED_KEY,
@@ -31,6 +22,7 @@ from keyfold.aggregates.nested import (
 )
 from keyfold.kernels.buffers import Rows, validity
 from keyfold.kernels.entries import last_valid_in_slot, places, slots_by_key
+from keyfold.kernels.ops import ADD, RESET
 from keyfold.types import DataType
 
 

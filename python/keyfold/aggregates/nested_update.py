@@ -14,9 +14,6 @@ import numpy as np
 import pyarrow as pa
 
 from keyfold.aggregates.declare import (
-    RESET,
-    RETRACT,
-    SKIP,
     Aggregate,
     Fold,
     FoldResult,
@@ -41,6 +38,7 @@ from keyfold.kernels.buffers import validity
 from keyfold.kernels.codes import codes
 from keyfold.kernels.entries import appended, latest_by_key, places
 from keyfold.kernels.extremes import rank
+from keyfold.kernels.ops import RESET, RETRACT, SKIP
 from keyfold.options.values import names, whole
 from keyfold.types import DataType
 

@@ -19,11 +19,7 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from keyfold.aggregates.declare import (
-    ADD,
     NUMERIC,
-    RESET,
-    RETRACT,
-    SKIP,
     Aggregate,
     BadRecord,
     Fold,
@@ -33,6 +29,7 @@ from keyfold.aggregates.declare import (
     Settings,
 )
 from keyfold.kernels.buffers import column_of, dtype_of, validity, values
+from keyfold.kernels.ops import ADD, RESET, RETRACT, SKIP
 from keyfold.kernels.products import multiply_decimals, multiply_floats, multiply_integers
 from keyfold.kernels.words import values_of_decimal
 from keyfold.types import DataType, to_arrow

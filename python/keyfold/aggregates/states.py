@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 from pyarrow import types
 
-from keyfold.aggregates.declare import RESET, SKIP, Accepts, BadRecord, Records
+from keyfold.aggregates.declare import Accepts, BadRecord, Records
+from keyfold.kernels.ops import RESET, SKIP
 from keyfold.types import Atomic, DataType, describe
 
 BYTES = Accepts(

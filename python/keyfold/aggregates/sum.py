@@ -13,20 +13,11 @@ import numpy as np
 import numpy.typing as npt
 from pyarrow import types
 
-from keyfold.aggregates.declare import (
-    ADD,
-    NUMERIC,
-    RESET,
-    RETRACT,
-    SKIP,
-    Fold,
-    FoldResult,
-    Inputs,
-    Records,
-)
+from keyfold.aggregates.declare import NUMERIC, Fold, FoldResult, Inputs, Records
 from keyfold.kernels.buffers import Floats, Mask, Rows, Signs, column_of, dtype_of, validity, values
 from keyfold.kernels.decimals import beyond, sum_decimals
 from keyfold.kernels.jit import kernel
+from keyfold.kernels.ops import ADD, RESET, RETRACT, SKIP
 from keyfold.kernels.words import values_of_decimal
 
 

@@ -12,22 +12,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from keyfold import types
-from keyfold.aggregates.declare import (
-    ADD,
-    RESET,
-    RETRACT,
-    SKIP,
-    BadRecord,
-    Combine,
-    Gather,
-    Inputs,
-    Records,
-    Settings,
-)
+from keyfold.aggregates.declare import BadRecord, Combine, Gather, Inputs, Records, Settings
 from keyfold.authored import failing
 from keyfold.authored.function import Function
 from keyfold.kernels.buffers import Rows, validity
 from keyfold.kernels.generated import located
+from keyfold.kernels.ops import ADD, RESET, RETRACT, SKIP
 
 
 def bound_combine(own: Function, settings: Settings, kind: types.DataType) -> Combine:

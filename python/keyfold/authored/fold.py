@@ -8,18 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from keyfold import types
-from keyfold.aggregates.declare import (
-    ADD,
-    RESET,
-    RETRACT,
-    SKIP,
-    Fold,
-    FoldResult,
-    Inputs,
-    Pick,
-    Records,
-    Settings,
-)
+from keyfold.aggregates.declare import Fold, FoldResult, Inputs, Pick, Records, Settings
 from keyfold.authored import failing, shapes
 from keyfold.authored.function import Function
 from keyfold.errors import FunctionError
@@ -28,6 +17,7 @@ from keyfold.kernels.buffers import Rows
 from keyfold.kernels.cloned import plain
 from keyfold.kernels.generated import CompileError, compiled
 from keyfold.kernels.loops import Shape
+from keyfold.kernels.ops import ADD, RESET, RETRACT, SKIP
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from keyfold import types
-from keyfold.aggregates.declare import ADD, BadRecord
+from keyfold.aggregates.declare import BadRecord
 from keyfold.authored import failing, shapes
 from keyfold.authored.function import Function
 from keyfold.errors import FunctionError, TableError
@@ -22,6 +22,7 @@ from keyfold.kernels.buffers import Rows, ones
 from keyfold.kernels.cloned import plain
 from keyfold.kernels.generated import CompileError, compiled
 from keyfold.kernels.loops import Shape, Slot
+from keyfold.kernels.ops import ADD
 from keyfold.layout import TableLayout
 from keyfold.merge.columns import indices, take
 from keyfold.merge.declare import Engine, Fold, Folded, Step

@@ -4,6 +4,7 @@ import numpy as np
 
 from keyfold.kernels.buffers import Mask, Rows, Signs, Words
 from keyfold.kernels.jit import kernel
+from keyfold.kernels.ops import RESET, RETRACT, SKIP
 
 
 @kernel(
@@ -13,7 +14,7 @@ from keyfold.kernels.jit import kernel
 def sum_decimals(
     values: Words, valid: Mask, ops: Signs, order: Rows, starts: Rows, out: Words, out_valid: Mask
 ) -> int:
-    """out[g] is the sum of group g (op -1 subtracts, 2 starts again); returns the first group
+    """out[g] is the sum of group g (RETRACT subtracts); returns the first group
     beyond 128 bits, or -1.
     """
     overflowed = -1
@@ -22,13 +23,13 @@ def sum_decimals(
         low, high, top, is_found = zero, zero, zero, False
         for at in range(starts[g], starts[g + 1]):
             row, op = order[at], ops[at]
-            if op == 2:
+            if op == RESET:
                 low, high, top, is_found = zero, zero, zero, False
-            if op != 0 and valid[row]:
-                flip = ones if op == -1 else zero
+            if op != SKIP and valid[row]:
+                flip = ones if op == RETRACT else zero
                 add_low, add_high = values[row, 0] ^ flip, values[row, 1] ^ flip
                 add_top = ones if add_high >> np.uint64(63) else zero
-                carry = one if op == -1 else zero
+                carry = one if op == RETRACT else zero
                 after = low + add_low
                 with_carry = after + carry
                 carry = one if (after < low) or (with_carry < after) else zero

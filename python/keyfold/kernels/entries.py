@@ -11,8 +11,8 @@ import numpy as np
 
 from keyfold.kernels.buffers import Mask, Rows, Signs
 from keyfold.kernels.jit import kernel
+from keyfold.kernels.ops import RESET, RETRACT, SKIP
 
-_SKIP, _RETRACT, _RESET = 0, -1, 2
 _ROWS = "int8[::1], int64[::1], int64[::1], int64[::1], uint8[::1]"
 _OUT = "int64[::1], int64[::1], int64[::1], int64[::1], uint8[::1]"
 
@@ -21,7 +21,7 @@ _OUT = "int64[::1], int64[::1], int64[::1], int64[::1], uint8[::1]"
 def _begin(ops: Signs, start: int, stop: int) -> int:
     """Where the folding of a group begins: at its last RESET."""
     for at in range(stop - 1, start - 1, -1):
-        if ops[at] == _RESET:
+        if ops[at] == RESET:
             return at
     return start
 
@@ -81,7 +81,7 @@ def latest_by_key(
         out_valid[g] = 0
         for at in range(_begin(ops, starts[g], starts[g + 1]), starts[g + 1]):
             row = order[at]
-            if ops[at] == _SKIP or not valid[row] or (ops[at] == _RETRACT and not out_valid[g]):
+            if ops[at] == SKIP or not valid[row] or (ops[at] == RETRACT and not out_valid[g]):
                 continue
             out_valid[g] = 1
             for element in range(offsets[row], offsets[row + 1]):
@@ -89,7 +89,7 @@ def latest_by_key(
                 is_known = stamp[code] == g
                 if not used[element]:
                     continue
-                if ops[at] == _RETRACT:
+                if ops[at] == RETRACT:
                     if is_known:
                         out[slot[code]], stamp[code] = -1, -1
                         alive -= 1
@@ -132,11 +132,11 @@ def appended(
         out_valid[g] = 0
         for at in range(_begin(ops, starts[g], starts[g + 1]), starts[g + 1]):
             row = order[at]
-            if ops[at] == _SKIP or not valid[row] or (ops[at] == _RETRACT and not out_valid[g]):
+            if ops[at] == SKIP or not valid[row] or (ops[at] == RETRACT and not out_valid[g]):
                 continue
             out_valid[g] = 1
             for element in range(offsets[row], offsets[row + 1]):
-                if used[element] and ops[at] == _RETRACT:
+                if used[element] and ops[at] == RETRACT:
                     for place in range(base, end):
                         if codes[out[place]] == codes[element]:
                             out[place] = -1
@@ -178,7 +178,7 @@ def newest_by_time(
         out_valid[g] = 0
         for at in range(_begin(ops, starts[g], starts[g + 1]), starts[g + 1]):
             row = order[at]
-            if ops[at] == _SKIP or not valid[row]:
+            if ops[at] == SKIP or not valid[row]:
                 continue
             for element in range(offsets[row], offsets[row + 1]):
                 code = codes[element]
@@ -223,7 +223,7 @@ def slots_by_key(
         is_lone = starts[g + 1] == starts[g] + 1
         for at in range(_begin(ops, starts[g], starts[g + 1]), starts[g + 1]):
             row = order[at]
-            if ops[at] == _SKIP or not valid[row]:
+            if ops[at] == SKIP or not valid[row]:
                 continue
             out_valid[g] = 1
             for element in range(offsets[row], offsets[row + 1]):

@@ -12,6 +12,7 @@ import pyarrow as pa
 from keyfold.kernels.buffers import Mask, Rows, Signs, Words
 from keyfold.kernels.jit import kernel
 from keyfold.kernels.keys import encode_nullable
+from keyfold.kernels.ops import ADD, RESET
 from keyfold.kernels.order import compare_bytes
 
 
@@ -25,18 +26,16 @@ def greatest_word(
     starts: Rows,
     out: Rows,
 ) -> None:
-    """out[g] is the row of the greatest valid added word ^ flip of group g, -1 for none; op 2
+    """out[g] is the row of the greatest valid added word ^ flip of group g, -1 for none; RESET
     starts again from its row.
     """
     for g in range(len(out)):
         pick = -1
         for at in range(starts[g], starts[g + 1]):
-            row = order[at]
-            if ops[at] == 2:
+            row, is_added = order[at], ops[at] == ADD and valid[order[at]]
+            if ops[at] == RESET:
                 pick = row if valid[row] else -1
-            elif (
-                ops[at] == 1 and valid[row] and (pick < 0 or words[row] ^ flip > words[pick] ^ flip)
-            ):
+            elif is_added and (pick < 0 or words[row] ^ flip > words[pick] ^ flip):
                 pick = row
         out[g] = pick
 
@@ -58,14 +57,10 @@ def extreme_bytes(
     for g in range(len(out)):
         pick = -1
         for at in range(starts[g], starts[g + 1]):
-            row = order[at]
-            if ops[at] == 2:
+            row, is_added = order[at], ops[at] == ADD and valid[order[at]]
+            if ops[at] == RESET:
                 pick = row if valid[row] else -1
-            elif (ops[at] == 1 and valid[row] and pick < 0) or (
-                ops[at] == 1
-                and valid[row]
-                and compare_bytes(offsets, data, row, pick, 0) * sign > 0
-            ):
+            elif is_added and (pick < 0 or compare_bytes(offsets, data, row, pick, 0) * sign > 0):
                 pick = row
         out[g] = pick
 

@@ -1,14 +1,15 @@
 """Elements of a group's lists in one list: all of them, or each value once, less what is retracted.
 
-Row r holds the elements offsets[r] to offsets[r + 1]; equal elements of a group have one code. Ops
-are those of `keyfold.aggregates.declare`; a group of one row stays as it is. All write the elements
-of group g to out[bounds[g]:bounds[g + 1]], and whether it has a list at all.
+Row r holds the elements offsets[r] to offsets[r + 1]; equal elements of a group have one code. A
+group of one row stays as it is. All write the elements of group g to out[bounds[g]:bounds[g + 1]],
+and whether it has a list at all.
 """
 
 import numpy as np
 
 from keyfold.kernels.buffers import Mask, Rows, Signs, Words
 from keyfold.kernels.jit import kernel
+from keyfold.kernels.ops import ADD, RESET, RETRACT, SKIP
 from keyfold.kernels.order import compare_bytes
 
 _ROWS = "int8[::1], int64[::1], int64[::1], int64[::1], uint8[::1]"
@@ -41,9 +42,9 @@ def concatenate(
         begin, is_found = end, False
         for at in range(starts[g], starts[g + 1]):
             row = order[at]
-            if ops[at] == 2:
+            if ops[at] == RESET:
                 end, is_found = begin, False
-            if ops[at] != 0 and valid[row]:
+            if ops[at] != SKIP and valid[row]:
                 end, is_found = _append(offsets, row, out, end), True
         bounds[g + 1], out_valid[g] = end, is_found
 
@@ -170,7 +171,7 @@ def collect_values(
         is_lone = starts[g + 1] - starts[g] == 1
         for at in range(starts[g], starts[g + 1]):
             row, op = order[at], ops[at]
-            if op == 2 or (is_lone and op != 0):
+            if op == RESET or (is_lone and op != SKIP):
                 for place in range(begin, end):
                     counts[codes[out[place]]] = 0
                 end, is_found, is_raw = begin, valid[row] == 1, True
@@ -179,11 +180,11 @@ def collect_values(
                 for place in range(begin, end):
                     counts[codes[out[place]]] += 1
                 continue
-            if op == 0 or not valid[row]:
+            if op == SKIP or not valid[row]:
                 continue
-            if op == 1 and is_distinct and collapses and is_raw:
+            if op == ADD and is_distinct and collapses and is_raw:
                 end, is_raw = _keep_first(out, begin, end, codes, counts), False
-            if op == -1:
+            if op == RETRACT:
                 if is_found:
                     end = _remove(offsets, row, codes, counts, taken, out, begin, end)
                 continue

@@ -1,14 +1,14 @@
 """Products of a group's numbers: exact for integers and decimals, with the first overflow found.
 
-A step that leaves the type makes the group overflow, whatever follows it, but for a reset. Ops are
-those of `keyfold.aggregates.declare`: 1 multiplies, -1 divides, 2 starts again from the row's
-value; dividing nothing leaves nothing.
+A step that leaves the type makes the group overflow, whatever follows it, but for a reset. ADD
+multiplies, RETRACT divides; dividing nothing leaves nothing.
 """
 
 import numpy as np
 
 from keyfold.kernels.buffers import Floats, Mask, Rows, Signs, Words
 from keyfold.kernels.jit import kernel
+from keyfold.kernels.ops import ADD, RESET, RETRACT, SKIP
 
 _LIMBS, _LOW = 8, np.uint64(0xFFFFFFFF)
 _CHUNK = 9  # decimal digits that a limb takes as a divisor
@@ -51,12 +51,12 @@ def multiply_integers(
         total, is_found, is_beyond = 1, False, False
         for at in range(starts[g], starts[g + 1]):
             row, op = order[at], ops[at]
-            if op == 2:
+            if op == RESET:
                 total, is_found, is_beyond = 1, False, False
-            if op == 0 or not valid[row] or is_beyond or (op == -1 and not is_found):
+            if op == SKIP or not valid[row] or is_beyond or (op == RETRACT and not is_found):
                 continue
             value = values[row]
-            if op != -1:
+            if op != RETRACT:
                 is_beyond = _exceeds(total, value)
                 total, is_found = total * value, True
             elif value == 0:
@@ -87,11 +87,11 @@ def multiply_floats(
         out[g], out_valid[g] = 1, 0
         for at in range(starts[g], starts[g + 1]):
             row, op = order[at], ops[at]
-            if op == 2:
+            if op == RESET:
                 out[g], out_valid[g] = 1, 0
-            if op == 0 or not valid[row]:
+            if op == SKIP or not valid[row]:
                 continue
-            if op != -1:
+            if op != RETRACT:
                 out[g] = out[g] * values[row] if out_valid[g] else values[row]
                 out_valid[g] = 1
             elif out_valid[g]:
@@ -175,9 +175,9 @@ def multiply_decimals(
         low, high, is_found, is_negative, is_beyond = zero, zero, False, False, False
         for at in range(starts[g], starts[g + 1]):
             row = order[at]
-            if ops[at] == 2:
+            if ops[at] == RESET:
                 is_found, is_beyond = False, False
-            if ops[at] <= 0 or not valid[row] or is_beyond:
+            if (ops[at] != ADD and ops[at] != RESET) or not valid[row] or is_beyond:
                 continue
             by_low, by_high = values[row, 0], values[row, 1]
             is_flipping = by_high >> np.uint64(63) != zero

@@ -1,14 +1,15 @@
 """Texts of a group joined into one, their bytes copied once, with or without repeated parts.
 
-Ops are those of `keyfold.aggregates.declare`: 1 adds, 2 starts again from the row's text; a group
-of one row stays as it is. `out` has room for every text with a delimiter, and all positions are 64
-bits wide. Blank is what Java's Character.isWhitespace says of every letter, nothing at all too.
+A group of one row stays as it is. `out` has room for every text with a delimiter, and all positions
+are 64 bits wide. Blank is what Java's Character.isWhitespace says of every letter; the empty text
+is blank too.
 """
 
 import numpy as np
 
 from keyfold.kernels.buffers import Mask, Rows, Signs
 from keyfold.kernels.jit import kernel
+from keyfold.kernels.ops import ADD, RESET, RETRACT, SKIP
 
 _INPUTS = "int64[::1], uint8[::1], uint8[::1], int8[::1], int64[::1], int64[::1]"
 _OUTPUTS = "int64[::1], uint8[::1], uint8[::1]"
@@ -71,13 +72,13 @@ def join_texts(
         is_lone = starts[g + 1] - starts[g] == 1
         for at in range(starts[g], starts[g + 1]):
             row, op = order[at], ops[at]
-            if op == 2 or (is_lone and op != 0):
+            if op == RESET or (is_lone and op != SKIP):
                 end, is_found = begin, valid[row] == 1
                 if is_found:
                     end = _copy(data, offsets[row], offsets[row + 1], out, begin)
                 is_open = not is_found or (skips_blank and is_blank(out, begin, end))
                 continue
-            if op != 1 or not valid[row]:
+            if op != ADD or not valid[row]:
                 continue
             if skips_blank and is_blank(data, offsets[row], offsets[row + 1]):
                 continue
@@ -169,10 +170,10 @@ def join_distinct(
         is_lone = starts[g + 1] - starts[g] == 1
         for at in range(starts[g], starts[g + 1]):
             row, op = order[at], ops[at]
-            if op == 0 or op == -1 or (op == 1 and not valid[row]):
+            if op in (SKIP, RETRACT) or (op == ADD and not valid[row]):
                 continue
             start, stop = offsets[row], offsets[row + 1]
-            if op == 2 or is_lone:
+            if op == RESET or is_lone:
                 is_found = valid[row] == 1
                 end = _copy(data, start, stop, out, begin) if is_found else begin
                 is_open, is_split = (

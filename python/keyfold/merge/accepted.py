@@ -4,7 +4,8 @@ import numpy as np
 
 from keyfold.errors import TableError
 from keyfold.kernels.buffers import Rows
-from keyfold.merge.kinds import DELETE, INSERT, UPDATE_BEFORE, Kinds, is_retract
+from keyfold.kernels.ops import DELETE, INSERT, UPDATE_BEFORE
+from keyfold.merge.kinds import Kinds, is_retract
 from keyfold.merge.marks import Marks
 from keyfold.merge.plan import MergePlan
 from keyfold.options import TableOptions

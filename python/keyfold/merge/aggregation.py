@@ -14,23 +14,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from keyfold.aggregates.declare import (
-    ADD,
-    RESET,
-    RETRACT,
-    SKIP,
-    Aggregate,
-    Inputs,
-    Ops,
-    Records,
-)
+from keyfold.aggregates.declare import Aggregate, Inputs, Ops, Records
 from keyfold.errors import TableError
 from keyfold.kernels.buffers import ones
+from keyfold.kernels.ops import ADD, DELETE, INSERT, RESET, RETRACT, RETRACTIONS, SKIP
 from keyfold.layout import TableLayout
 from keyfold.merge.columns import indices, keep, take
 from keyfold.merge.declare import Engine, Fold, Folded, Step
 from keyfold.merge.functions import aggregate_of, check_functions, refused_retract
-from keyfold.merge.kinds import DELETE, INSERT, Kinds, is_retract
+from keyfold.merge.kinds import Kinds, is_retract
 from keyfold.merge.results import folded_column
 from keyfold.merge.touching import column_ops
 from keyfold.options import TableOptions
@@ -153,7 +145,7 @@ def definition(
         return records[0]
     removes = options.remove_record_on_delete
     ops = [
-        RESET if removes and kind == DELETE else RETRACT if kind in (1, 3) else ADD
+        RESET if removes and kind == DELETE else RETRACT if kind in RETRACTIONS else ADD
         for kind, _ in records
     ]
     row = {}

@@ -8,6 +8,7 @@ import numpy as np
 
 from keyfold.kernels.buffers import Rows, Signs
 from keyfold.kernels.jit import kernel
+from keyfold.kernels.ops import ADDITIONS, RETRACTIONS
 from keyfold.layout import TableLayout
 from keyfold.merge.declare import Engine, Fold, Folded, Step
 from keyfold.merge.kinds import Kinds, is_retract
@@ -18,13 +19,13 @@ from keyfold.options import TableOptions
 
 @kernel("void(int8[::1], int64[::1], int64[::1], int64[::1])")
 def last_added(kinds: Signs, order: Rows, starts: Rows, out: Rows) -> None:
-    """out[g] is the last row of group g that is no -U or -D, else -1; a group of one keeps its
+    """out[g] is the last row of group g that is not a -U or -D, else -1; a group of one keeps its
     row.
     """
     for g in range(len(out)):
         at = starts[g + 1] - 1
         if at > starts[g]:
-            while at >= starts[g] and kinds[order[at]] & 1:
+            while at >= starts[g] and kinds[order[at]] in RETRACTIONS:
                 at -= 1
         out[g] = order[at] if at >= starts[g] else -1
 
@@ -83,9 +84,9 @@ def _check(layout: TableLayout, options: TableOptions) -> None:
 def definition(
     layout: TableLayout, options: TableOptions, records: Sequence[tuple[int, dict[str, Any]]]
 ) -> tuple[int, dict[str, Any]] | None:
-    """The last record; with ignore-delete the last that is no -U or -D."""
+    """The last record; with ignore-delete the last that is not a -U or -D."""
     if len(records) > 1 and options.ignore_delete:
-        records = [record for record in records if record[0] in (0, 2)]
+        records = [record for record in records if record[0] in ADDITIONS]
     return records[-1] if records else None
 
 

@@ -11,9 +11,10 @@ import numpy as np
 
 from keyfold.errors import TableError
 from keyfold.kernels.buffers import Rows
+from keyfold.kernels.ops import RETRACTIONS, UPDATE_BEFORE
 from keyfold.layout import TableLayout
 from keyfold.merge.declare import Engine, Fold, Folded, Step
-from keyfold.merge.kinds import UPDATE_BEFORE, Kinds, is_retract
+from keyfold.merge.kinds import Kinds, is_retract
 from keyfold.merge.subset import without
 from keyfold.options import TableOptions
 
@@ -80,10 +81,12 @@ def definition(
     layout: TableLayout, options: TableOptions, records: Sequence[tuple[int, dict[str, Any]]]
 ) -> tuple[int, dict[str, Any]] | None:
     """The first record that is not ignored; TableError where a retraction is left."""
-    ignored = (1, 3) if options.ignore_delete else (1,) if options.ignore_update_before else ()
+    ignored = {UPDATE_BEFORE} if options.ignore_update_before else set()
+    if options.ignore_delete:
+        ignored = set(RETRACTIONS)
     if len(records) > 1:
         records = [record for record in records if record[0] not in ignored]
-    if len(records) > 1 and any(kind in (1, 3) for kind, _ in records):
+    if len(records) > 1 and any(kind in RETRACTIONS for kind, _ in records):
         raise TableError(f"table {layout.name}: {_REFUSED}")
     return records[0] if records else None
 

@@ -13,19 +13,18 @@ import numpy as np
 import pyarrow as pa
 
 from keyfold.aggregates import aggregates
-from keyfold.aggregates.declare import ADD, RESET, RETRACT, REVERSED, SKIP, Aggregate, Inputs, Pick
+from keyfold.aggregates.declare import Aggregate, Inputs, Pick
 from keyfold.kernels.buffers import Mask, Rows, Words, ones, validity
 from keyfold.kernels.groups import group_starts
 from keyfold.kernels.keys import encode_nullable
+from keyfold.kernels.ops import ADD, INSERT, LATE_RETRACT, RESET, RETRACT, REVERSED, SEED, SKIP
 from keyfold.kernels.order import sort_order
 from keyfold.layout import TableLayout
 from keyfold.merge.columns import indices, take
 from keyfold.merge.declare import Step
 from keyfold.merge.functions import refused_retract
 from keyfold.merge.group_events import (
-    LATE_RETRACT,
     RESTARTS,
-    SEED,
     Events,
     Masks,
     decide,
@@ -35,7 +34,7 @@ from keyfold.merge.group_events import (
     newest_word,
     settle,
 )
-from keyfold.merge.kinds import INSERT, Kinds, is_retract
+from keyfold.merge.kinds import Kinds, is_retract
 from keyfold.merge.results import folded_column
 from keyfold.merge.reversal import arranged, materialized
 from keyfold.merge.sequence_groups import SequenceGroup

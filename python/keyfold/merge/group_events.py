@@ -1,22 +1,31 @@
 """What each record does to each sequence group of partial-update, and what follows from that.
 
-Events are the ops of aggregates and three more: a late retraction (older than what is there, so
-only aggregates see it), and a seed (a retraction that comes first: the row begins with its values
-and then takes them back).
+Events are the operations of aggregates, LATE_RETRACT and SEED (`keyfold.kernels.ops`).
 """
 
 import numpy as np
 import numpy.typing as npt
 
-from keyfold.aggregates.declare import ADD, RESET, RETRACT, REVERSED, SKIP
 from keyfold.kernels.buffers import Mask, Rows, Signs, Words
 from keyfold.kernels.jit import kernel
-from keyfold.merge.kinds import DELETE, INSERT
+from keyfold.kernels.ops import (
+    ADD,
+    DELETE,
+    INSERT,
+    LATE_RETRACT,
+    RESET,
+    RETRACT,
+    RETRACTIONS,
+    REVERSED,
+    SEED,
+    SKIP,
+)
 
-LATE_RETRACT, SEED = -2, 4
 # Whether a row has a sequence in a group, and whether it begins the group's sequence anew, as rows
 # do that overwrite its sequence fields: from there on records are compared with that row alone.
 HAS_SEQUENCE, RESTARTS = 1, 2
+# How a row relates to the newest one of a group before it.
+UNRELATED, NEWER, OLDER = 0, 1, -1
 
 Masks = npt.NDArray[np.uint8]
 Events = npt.NDArray[np.int8]
@@ -104,17 +113,17 @@ def decide_adds(
 def relate(
     words: Words, present: Masks, groups: Rows, stored: Rows, row: int, at: int, out: Events
 ) -> int:
-    """Write into out[s, at] whether a row is not older (1), older (-1) or without a sequence (0) in
-    each group; returns how many groups it would remove the row by.
+    """Write into out[s, at] whether a row is NEWER (or as new), OLDER or without a sequence in each
+    group; returns how many groups it would remove the row by.
     """
     removals = 0
     for s in range(len(groups)):
-        out[s, at] = 0
+        out[s, at] = UNRELATED
         if present[s, row] & HAS_SEQUENCE:
             first, stop, is_removing = groups[s]
             is_compared = stored[s] >= 0 and not present[s, row] & RESTARTS
             is_late = is_compared and is_older(words, first, stop, row, stored[s])
-            out[s, at] = -1 if is_late else 1
+            out[s, at] = OLDER if is_late else NEWER
             removals += is_removing and not is_late
     return removals
 
@@ -147,13 +156,13 @@ def decide(
             continue
         stored[:] = -1
         for at in range(start, stop):
-            row, is_retract = order[at], kinds[order[at]] & 1
+            row, is_retract = order[at], kinds[order[at]] in RETRACTIONS
             removals = relate(words, present, groups, stored, row, at, out)
             is_removed = kinds[row] == DELETE and removals > 0
             is_fresh = is_removed or (at == start and is_retract)
             out[count, at] = RESET if is_fresh else SKIP if is_retract else ADD
             for s in range(count):
-                if is_fresh or out[s, at] == 1 or present[s, row] & RESTARTS:
+                if is_fresh or out[s, at] == NEWER or present[s, row] & RESTARTS:
                     stored[s] = row if present[s, row] & HAS_SEQUENCE else -1
                 out[s, at] = event(out[s, at], is_retract, is_fresh, is_removed)
             is_met = is_met or not is_retract
@@ -161,15 +170,15 @@ def decide(
 
 
 @kernel
-def event(relation: int, is_retract: int, is_fresh: bool, is_removed: bool) -> int:
+def event(relation: int, is_retract: bool, is_fresh: bool, is_removed: bool) -> int:
     """The event of a record for one group; `is_fresh`: the row begins anew with its values."""
     if is_fresh:
-        return SEED if relation == 1 and not is_removed else RESET
-    if relation == 0:
+        return SEED if relation == NEWER and not is_removed else RESET
+    if relation == UNRELATED:
         return SKIP
     if is_retract:
-        return RETRACT if relation == 1 else LATE_RETRACT
-    return ADD if relation == 1 else REVERSED
+        return RETRACT if relation == NEWER else LATE_RETRACT
+    return ADD if relation == NEWER else REVERSED
 
 
 @kernel("void(int8[::1], int64[::1], int64[::1], int64[::1], int64[::1])")

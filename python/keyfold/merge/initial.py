@@ -9,9 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from keyfold.aggregates.declare import ADD, Aggregate
+from keyfold.aggregates.declare import Aggregate
 from keyfold.errors import NotSupportedError
 from keyfold.initial import initial
+from keyfold.kernels.ops import ADD
 from keyfold.layout import Column, TableLayout
 from keyfold.merge.functions import aggregate_of
 from keyfold.options import FOLDING, TableOptions

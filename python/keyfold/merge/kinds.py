@@ -9,18 +9,19 @@ import pyarrow.compute as pc
 
 from keyfold.errors import TableError
 from keyfold.kernels.buffers import values
+from keyfold.kernels.ops import DELETE, KIND_NAMES, UPDATE_BEFORE
 
 SEQUENCE_NUMBER = "_SEQUENCE_NUMBER"
 VALUE_KIND = "_VALUE_KIND"
-NAMES = ("+I", "-U", "+U", "-D")
-INSERT, UPDATE_BEFORE, UPDATE_AFTER, DELETE = range(4)
+
+_TAKES_BACK = UPDATE_BEFORE & DELETE  # the bit that only these two have
 
 Kinds = npt.NDArray[np.int8]
 
 
 def is_retract(kinds: Kinds) -> npt.NDArray[np.bool_]:
     """Whether each kind takes a row back: -U or -D."""
-    flags: npt.NDArray[np.bool_] = (kinds & 1) == 1
+    flags: npt.NDArray[np.bool_] = (kinds & _TAKES_BACK) != 0
     return flags
 
 
@@ -34,13 +35,15 @@ def from_text(column: pa.Array, table: str, name: str) -> pa.Array:
     """int8 kinds of a `rowkind.field` column; TableError for a null or another text."""
     where = f"table {table}, rowkind.field column {name}"
     if column.null_count:
-        raise TableError(f"{where}: Row kind cannot be null. Expected one of {', '.join(NAMES)}")
-    found = pc.index_in(column, value_set=pa.array(NAMES, column.type))
+        raise TableError(
+            f"{where}: Row kind cannot be null. Expected one of {', '.join(KIND_NAMES)}"
+        )
+    found = pc.index_in(column, value_set=pa.array(KIND_NAMES, column.type))
     if found.null_count:
         bad = column.filter(found.is_null())[0].as_py()
         raise TableError(
             f"{where}: Unsupported short string '{bad}' for row kind. "
-            f"Expected one of {', '.join(NAMES)}"
+            f"Expected one of {', '.join(KIND_NAMES)}"
         )
     return found.cast(pa.int8())
 

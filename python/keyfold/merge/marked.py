@@ -10,11 +10,11 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from keyfold.aggregates.declare import SKIP
 from keyfold.kernels.buffers import Rows, ones, validity
+from keyfold.kernels.ops import DELETE, INSERT, SKIP
 from keyfold.merge.columns import keep
 from keyfold.merge.declare import Folded, Step
-from keyfold.merge.kinds import DELETE, INSERT, Kinds, is_retract
+from keyfold.merge.kinds import Kinds, is_retract
 from keyfold.merge.marks import Flags, Marks, unmarked
 from keyfold.merge.plan import MergePlan
 from keyfold.merge.sequence import sort_by_fields

@@ -20,9 +20,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from keyfold.kernels.buffers import Rows, Words
+from keyfold.kernels.ops import DELETE
 from keyfold.layout import TableLayout
 from keyfold.merge.columns import combine
-from keyfold.merge.kinds import DELETE, Kinds
+from keyfold.merge.kinds import Kinds
 
 NAMED = "_NAMED"
 OVERWRITTEN = "_OVERWRITTEN"

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from keyfold.aggregates.declare import ADD, RESET, RETRACT, REVERSED, Aggregate
+from keyfold.aggregates.declare import Aggregate
 from keyfold.errors import TableError
 from keyfold.kernels.extremes import rank
+from keyfold.kernels.ops import ADD, ADDITIONS, DELETE, INSERT, RESET, RETRACT, REVERSED
 from keyfold.layout import TableLayout
 from keyfold.merge.aggregation import ignores_retract
 from keyfold.merge.functions import chosen_aggregate, refused_retract
-from keyfold.merge.kinds import DELETE, INSERT
 from keyfold.merge.sequence_groups import SequenceGroup, sequence_groups
 from keyfold.options import TableOptions
 
@@ -145,12 +145,12 @@ def definition(
 ) -> tuple[int, Row] | None:
     """The row of one key and its kind; TableError where a retraction is refused."""
     if options.ignore_delete and len(records) > 1:
-        records = [record for record in records if record[0] in (0, 2)]
+        records = [record for record in records if record[0] in ADDITIONS]
     if len(records) < 2:
         return records[0] if records else None
     state = _State(layout, options, list(records[0][1]))
     for at, (kind, values) in enumerate(records):
-        if kind in (0, 2):
+        if kind in ADDITIONS:
             state.add(values)
             continue
         if not state.groups and not state.removes_on_delete:

@@ -8,7 +8,6 @@ import pyarrow as pa
 
 from keyfold import java_text
 from keyfold.aggregates.declare import (
-    SKIP,
     Aggregate,
     BadRecord,
     Combine,
@@ -20,6 +19,7 @@ from keyfold.aggregates.declare import (
 )
 from keyfold.errors import FoldOverflowError, TableError
 from keyfold.kernels.buffers import Rows
+from keyfold.kernels.ops import SKIP
 from keyfold.layout import TableLayout
 from keyfold.merge.columns import indices, take
 from keyfold.merge.declare import Step

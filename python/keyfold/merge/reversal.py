@@ -9,10 +9,11 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-from keyfold.aggregates.declare import ADD, RETRACT, REVERSED, Inputs
+from keyfold.aggregates.declare import Inputs
 from keyfold.kernels.buffers import Rows, Signs
 from keyfold.kernels.jit import kernel
-from keyfold.merge.group_events import LATE_RETRACT, SEED, arrange
+from keyfold.kernels.ops import ADD, LATE_RETRACT, RETRACT, REVERSED, SEED
+from keyfold.merge.group_events import arrange
 
 # One folded value a group.
 Fold = Callable[[Inputs], pa.Array]

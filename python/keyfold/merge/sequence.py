@@ -16,7 +16,7 @@ from keyfold.kernels.groups import sort_bytes_in_groups, sort_in_groups
 from keyfold.kernels.keys import Keys, encode_nullable
 from keyfold.kernels.order import radix, sort_order
 from keyfold.kernels.words import ordered
-from keyfold.merge.kinds import Kinds
+from keyfold.merge.kinds import Kinds, is_retract
 from keyfold.merge.plan import MergePlan
 
 _ALL_BITS = np.uint64(2**64 - 1)
@@ -43,7 +43,7 @@ def sort_by_arrival(
     if numbers is None or len(starts) == len(order) + 1:
         return
     if kinds is not None:
-        sort_in_groups(order, starts, ((kinds & 1) ^ 1).astype(np.uint64))
+        sort_in_groups(order, starts, (~is_retract(kinds)).astype(np.uint64))
     sort_in_groups(order, starts, ordered(numbers))
 
 

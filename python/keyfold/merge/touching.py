@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from keyfold.aggregates.declare import ADD, SKIP, Ops
+from keyfold.aggregates.declare import Ops
 from keyfold.kernels.buffers import Mask, Rows, Signs
 from keyfold.kernels.jit import kernel
+from keyfold.kernels.ops import ADD, SKIP
 from keyfold.merge.declare import Step
 
 

@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-import numpy as np
 import pyarrow as pa
 
 from keyfold import budget
 from keyfold.journey import KIND, Json, Run, ScanSpec, Section, Split
 from keyfold.merge.deferred import Deferred
+from keyfold.merge.kinds import is_retract
 from keyfold.merge.plan import MergePlan, plan
 from keyfold.merge.room import Room
 from keyfold.merge.run import merge_runs
@@ -176,8 +176,8 @@ def _without_deletes(batch: pa.RecordBatch | Deferred) -> pa.RecordBatch | Defer
     place = batch.schema.get_field_index(KIND)
     if place < 0:
         return batch
-    is_retract = (batch.column(place).to_numpy() & 1).astype(np.bool_)
-    return batch.filter(pa.array(~is_retract)) if is_retract.any() else batch
+    takes_back = is_retract(batch.column(place).to_numpy())
+    return batch.filter(pa.array(~takes_back)) if takes_back.any() else batch
 
 
 def limited(batches: Iterator[pa.RecordBatch], limit: int) -> Iterator[pa.RecordBatch]:

@@ -14,11 +14,12 @@ import numpy as np
 import pyarrow as pa
 
 from keyfold import types
-from keyfold.aggregates.declare import ADD, RETRACT, Aggregate, BadRecord, Inputs
+from keyfold.aggregates.declare import Aggregate, BadRecord, Inputs
 from keyfold.authored import failing, rows, shapes, shipping
 from keyfold.authored.declare import aggregate_of
 from keyfold.authored.function import Function
 from keyfold.errors import FunctionError
+from keyfold.kernels.ops import ADD, RETRACT
 from keyfold.merge import fold_unsorted, plan
 from keyfold.merge.results import column_result
 from keyfold.testing.own import using

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from keyfold import options as table_options
 from keyfold.kernels.extremes import rank
+from keyfold.kernels.ops import ADDITIONS
 from keyfold.layout import TableLayout
 from keyfold.merge.engines import engine
 
@@ -73,4 +74,4 @@ def accepted(layout: TableLayout, records: Iterable[Record]) -> list[Record]:
 
 def visible(records: Iterable[Record]) -> list[Record]:
     """What a reader sees: no -U and no -D."""
-    return [record for record in records if record[0] in (0, 2)]
+    return [record for record in records if record[0] in ADDITIONS]

@@ -7,8 +7,9 @@ import numpy as np
 import pyarrow as pa
 
 from keyfold import types
+from keyfold.kernels.ops import KIND_NAMES
 from keyfold.layout import Column, TableLayout
-from keyfold.merge.kinds import NAMES, VALUE_KIND
+from keyfold.merge.kinds import VALUE_KIND
 from keyfold.options import KEY_NULLABLE
 from keyfold.testing.definitions import Record
 
@@ -67,7 +68,7 @@ def parse(table: TableLayout, text: str) -> list[Record]:
     for line in text.split("|"):
         kind, *words = line.split()
         row = {c.name: _cell(c, word) for c, word in zip(table.columns, words, strict=True)}
-        made.append((NAMES.index(kind), row))
+        made.append((KIND_NAMES.index(kind), row))
     return made
 
 
@@ -85,7 +86,7 @@ def _cell(column: Column, word: str) -> Any:
 def render(found: Sequence[Record]) -> str:
     """The inverse of `parse`."""
     return " | ".join(
-        " ".join([NAMES[kind], *map(_word, values.values())]) for kind, values in found
+        " ".join([KIND_NAMES[kind], *map(_word, values.values())]) for kind, values in found
     )
 
 

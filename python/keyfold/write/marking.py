@@ -12,10 +12,11 @@ import pyarrow.compute as pc
 
 from keyfold.journey import KIND, WriteSpec
 from keyfold.kernels.buffers import values
+from keyfold.kernels.ops import DELETE, UPDATE_BEFORE
 from keyfold.layout import TableLayout
 from keyfold.merge.accepted import check_deletes
 from keyfold.merge.engines import engine
-from keyfold.merge.kinds import DELETE, UPDATE_BEFORE, Kinds, is_retract
+from keyfold.merge.kinds import Kinds, is_retract
 from keyfold.merge.marks import EVERYTHING, FIELDS
 from keyfold.options import TableOptions
 from keyfold.write.targets import OVERWRITE

@@ -22,6 +22,7 @@ from keyfold import disk
 from keyfold.errors import TableError
 from keyfold.journey import FILE_SUFFIX, KIND, MARKED_SUFFIX, SEQUENCE, FileMeta
 from keyfold.layout import TableLayout
+from keyfold.merge.kinds import is_retract
 from keyfold.merge.marks import is_marked as has_marks
 from keyfold.metering import metered
 from keyfold.options import TableOptions
@@ -235,10 +236,8 @@ def _bounds(first: pa.Table, last: pa.Table, keys: list[pa.Field]) -> pa.RecordB
 
 
 def _count_deletes(kinds: pa.ChunkedArray) -> int:
-    """Rows of kind -U (1) or -D (3): the odd ones."""
-    return sum(
-        int(np.count_nonzero(chunk.to_numpy(zero_copy_only=True) & 1)) for chunk in kinds.chunks
-    )
+    """How many rows are taken back."""
+    return sum(int(is_retract(chunk.to_numpy()).sum()) for chunk in kinds.chunks)
 
 
 def _stored(table: pa.Table, schema: pa.Schema, sequence: int | None) -> pa.Table:
