@@ -1,4 +1,4 @@
-"""Imports point one way, stand at the top of their file, and pypaimon stays in keyfold.storage."""
+"""Imports point one way and are at the top of their file; some libraries stay in one folder."""
 
 import ast
 import subprocess
@@ -28,9 +28,9 @@ STORAGE = (
     ("catalogs", "commits", "maintenance"),
     ("table",),
     ("schema", "support"),
-    ("metadata", "rest_client"),
+    ("rest_client",),
+    ("metadata",),
     ("filesystem",),
-    ("paimon",),
 )
 STORAGE_RANK = {part: row for row, parts in enumerate(STORAGE) for part in parts}
 LEAF = len(ROWS)
@@ -38,12 +38,11 @@ ENTRY = -1  # what users start: nothing imports it
 ENTRIES = {"__init__", "__main__", "archive", "doctor", "session", "running", "testing"}
 DEFERRED = {"session.py", "running.py"}  # name pyspark for the type checker only
 FOREIGN = {
-    "pypaimon": "storage",
     "obstore": "storage",
     "numba": "kernels",
     "llvmlite": "kernels",
 }
-NOWHERE = {"pandas", "pyspark", "polars"}
+NOWHERE = {"pandas", "polars", "pypaimon", "pyspark"}
 RUNS_SPARK = PACKAGE / "testing" / "conformance"  # a program of its own, which starts Spark
 
 SOURCES = sorted(PACKAGE.rglob("*.py"))

@@ -1,6 +1,6 @@
-"""Storage: Paimon tables as folders of files; the only package importing pypaimon.
+"""Storage: Paimon tables as folders of files.
 
 It runs on the driver. Workers know a table by its `TableLayout` and never import this package.
 Imports go down: catalogs, commits and maintenance, which don't know each other; `table`, what all
-three ask; schema; metadata; filesystem. `paimon` and `rest_client` are the seams to pypaimon.
+three ask; schema; `rest_client`; metadata; filesystem.
 """

@@ -1,21 +1,208 @@
-"""pypaimon's client of Paimon's REST protocol, and publishing snapshots through it."""
+"""A client of Paimon's REST protocol, and publishing snapshots through it.
 
-import threading
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+`requests` takes 0.1 s to import, which the first catalog of this kind does.
+"""
 
-from keyfold.errors import ConflictError, KeyfoldError, NotSupportedError, TableError
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+from urllib.parse import quote_plus, urlsplit
+
+from keyfold.errors import ConflictError, NotSupportedError, TableError
 from keyfold.layout import sql_name
 from keyfold.storage.filesystem.files import UnsettledError
-from keyfold.storage.paimon import resolve
+from keyfold.storage.filesystem.opened import ANSWER_SECONDS
+from keyfold.storage.metadata.snapshots import Snapshot
+from keyfold.version import package_version
 
 TYPE = "rest"
-_SECRETS = ("token", "dlf.access-key-id", "dlf.access-key-secret", "dlf.security-token")
-_REFUSED = ("ForbiddenException", "NotAuthorizedException", "BadRequestException")
-Answer = TypeVar("Answer")
+_HEADER = "header."
+_ANSWER_SECONDS = 180.0  # of a server that has answered once: it may be compacting its own database
+_RETRIED = {
+    "total": 5,
+    "connect": 0,  # the host is wrong, or down: waiting would only delay the error
+    "read": 0,  # the request may have been served
+    "status_forcelist": (429, 503),
+    "allowed_methods": ("GET", "DELETE"),
+    "backoff_factor": 1.0,
+    "raise_on_status": False,
+}
+_MISSING, _THERE, _REFUSED = 404, 409, (400, 401, 403)
 
-_clients: dict[str, Any] = {}
-_lock = threading.Lock()
+Json = dict[str, Any]
+
+
+class MissingError(Exception):
+    """What was named does not exist."""
+
+
+class ThereError(Exception):
+    """What was named exists already."""
+
+
+class RestClient:
+    """The questions to a server about one warehouse; each raises MissingError, ThereError,
+    TableError if the server refuses, or UnsettledError. No message contains a credential.
+    """
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        uri = (options.get("uri") or "").strip().rstrip("/")
+        if not uri or not options.get("warehouse"):
+            raise TableError("a REST catalog needs the settings uri and warehouse")
+        if options.get("token.provider") != "bear":
+            raise TableError(
+                f"REST catalog {shown(uri)}: token.provider is {options.get('token.provider')!r}, "
+                "expected 'bear', with the setting token"
+            )
+        self._uri = uri if uri.startswith(("http://", "https://")) else f"http://{uri}"
+        self._secrets = [options.get("token"), urlsplit(self._uri).password]
+        self._base, self._seconds = "/v1", ANSWER_SECONDS
+        self._session = _session(options)
+        answer = self._ask("GET", "config", query={"warehouse": _quoted(options["warehouse"])})
+        merged = (answer.get("defaults") or {}) | dict(options) | (answer.get("overrides") or {})
+        if str(merged.get("data-token.enabled")).lower() == "true":
+            raise NotSupportedError(
+                f"REST catalog {shown(uri)} hands out data tokens (data-token.enabled): tables of "
+                "it can't be opened here; give the catalog credentials of the store "
+                "(s3.access-key …) and a server without data tokens"
+            )
+        self._session.headers.update(_headers(merged))
+        self._base = "/".join(filter(None, ["/v1", _quoted(merged.get("prefix") or "")]))
+        self._seconds = _ANSWER_SECONDS
+
+    def namespaces(self) -> list[str]:
+        """Names of all."""
+        return self._pages("databases", "databases")
+
+    def namespace(self, name: str) -> Json:
+        """What the server says of one."""
+        return self._ask("GET", "databases", name)
+
+    def create_namespace(self, name: str, properties: Mapping[str, str]) -> None:
+        """Make one."""
+        self._ask("POST", "databases", body={"name": name, "options": dict(properties)})
+
+    def alter_namespace(self, name: str, changed: Mapping[str, str], unset: Sequence[str]) -> None:
+        """Set and unset properties."""
+        body = {"removals": list(unset), "updates": dict(changed)}
+        self._ask("POST", "databases", name, body=body)
+
+    def drop_namespace(self, name: str) -> None:
+        """Remove one and all tables in it."""
+        self._ask("DELETE", "databases", name)
+
+    def tables(self, namespace: str) -> list[str]:
+        """Names of all tables of a namespace."""
+        return self._pages("tables", "databases", namespace, "tables")
+
+    def table(self, namespace: str, name: str) -> Json:
+        """What the server says of a table."""
+        return self._ask("GET", "databases", namespace, "tables", name)
+
+    def create_table(self, namespace: str, name: str, schema: Mapping[str, Any]) -> None:
+        """Make a table of a schema, as a schema file has it."""
+        known = ("fields", "partitionKeys", "primaryKeys", "options", "comment")
+        body = {
+            "identifier": _identifier(namespace, name),
+            "schema": {key: schema.get(key) for key in known},
+        }
+        self._ask("POST", "databases", namespace, "tables", body=body)
+
+    def drop_table(self, namespace: str, name: str) -> None:
+        """Remove a table."""
+        self._ask("DELETE", "databases", namespace, "tables", name)
+
+    def rename_table(self, source: tuple[str, str], target: tuple[str, str]) -> None:
+        """Give a table another name, in another namespace too."""
+        body = {"source": _identifier(*source), "destination": _identifier(*target)}
+        self._ask("POST", "tables", "rename", body=body)
+
+    def commit(self, namespace: str, name: str, uuid: str, snapshot: Snapshot) -> bool:
+        """Publish a snapshot of the table of that uuid; False if another commit was first."""
+        body = {"tableId": uuid, "snapshot": snapshot.to_json(), "statistics": []}
+        answer = self._ask("POST", "databases", namespace, "tables", name, "commit", body=body)
+        return bool(answer["success"])
+
+    def _pages(self, listed: str, *path: str) -> list[str]:
+        found: list[str] = []
+        query: dict[str, str] = {}
+        while True:
+            page = self._ask("GET", *path, query=query)
+            found += page.get(listed) or []
+            if not page.get(listed) or not page.get("nextPageToken"):
+                return found
+            query = {"pageToken": page["nextPageToken"]}
+
+    def _ask(
+        self, method: str, *path: str, query: Json | None = None, body: Json | None = None
+    ) -> Json:
+        url = "/".join([self._uri + self._base, *map(_quoted, path)])
+        timeout = (ANSWER_SECONDS, self._seconds)
+        try:
+            answer = self._session.request(method, url, query, json=body, timeout=timeout)
+            if answer.ok:
+                return dict(answer.json()) if answer.content.strip() else {}
+            code, text = _failure(answer)
+        except Exception as error:  # of the connection, or of bytes that are not an answer
+            code, text = 0, f"{type(error).__name__}: {error}"
+        if code in (_MISSING, _THERE):
+            raise MissingError if code == _MISSING else ThereError
+        for secret in filter(None, self._secrets):
+            text = text.replace(secret, "***")
+        said = f"REST catalog {shown(self._uri)} answered {text}"
+        if code in _REFUSED:
+            raise TableError(f"{said}; look at uri, warehouse and token of the catalog")
+        raise UnsettledError(said)
+
+
+def _session(options: Mapping[str, str]) -> Any:
+    """What keeps connections open, and asks again where that is safe."""
+    requests = importlib.import_module("requests")
+    made = requests.Session()
+    retries = importlib.import_module("urllib3.util").Retry(**_RETRIED)
+    for scheme in ("http://", "https://"):
+        made.mount(scheme, requests.adapters.HTTPAdapter(max_retries=retries))
+    made.headers.update(
+        {"Accept": "application/json", "User-Agent": f"keyfold/{package_version()}"}
+    )
+    made.headers.update(_headers(options))
+
+    def signed(request: Any) -> Any:  # as `auth`, which no entry of ~/.netrc replaces
+        request.headers["Authorization"] = f"Bearer {options.get('token')}"
+        return request
+
+    made.auth = signed
+    return made
+
+
+def _headers(options: Mapping[str, Any]) -> dict[str, str]:
+    return {k.removeprefix(_HEADER): str(v) for k, v in options.items() if k.startswith(_HEADER)}
+
+
+def _failure(answer: Any) -> tuple[int, str]:
+    """The status and the server's words: its own number counts, where it gives one."""
+    try:
+        said = answer.json()
+        code, text = int(said.get("code") or answer.status_code), str(said.get("message") or said)
+    except (ValueError, AttributeError, TypeError):
+        code, text = answer.status_code, answer.text
+    return code, f"{code}: {text[:1000]}"
+
+
+def _quoted(part: str) -> str:
+    """One part of a path, as Java's URLEncoder has it."""
+    return quote_plus(part, safe="*~")
+
+
+def _identifier(namespace: str, name: str) -> Json:
+    return {"database": namespace, "object": name}
+
+
+def shown(uri: str) -> str:
+    """A URI without the password that it may have."""
+    password = urlsplit(uri).password
+    return uri.replace(f":{password}@", ":***@") if password else uri
 
 
 def is_rest(options: Mapping[str, str]) -> bool:
@@ -23,72 +210,30 @@ def is_rest(options: Mapping[str, str]) -> bool:
     return (options.get("metastore") or options.get("type") or "").lower() == TYPE
 
 
-def _client(options: Mapping[str, str]) -> Any:
-    """pypaimon's client, which asks the server for its configuration once."""
-    key = repr(sorted(options.items()))
-    with _lock:
-        if key not in _clients:
-            made = resolve("RESTApi")(dict(options))
-            if str(made.options.to_map().get("data-token.enabled", "")).lower() == "true":
-                raise NotSupportedError(
-                    f"REST catalog {options.get('uri')} hands out data tokens "
-                    "(data-token.enabled): tables of it can't be opened here; give the catalog "
-                    "credentials of the store (s3.access-key …) and a server without data tokens"
-                )
-            _clients[key] = made
-        return _clients[key]
+def client(options: Mapping[str, str]) -> RestClient:
+    """The client of a catalog, which asks the server for its settings once."""
+    return _client(frozenset(options.items()))
 
 
-def asked(options: Mapping[str, str], ask: Callable[[Any], Answer]) -> Answer:
-    """The server's answer; Named, TableError or UnsettledError, in which no credential stands."""
-    try:
-        return ask(_client(options))
-    except KeyfoldError:
-        raise
-    except Exception as error:
-        kind, text = type(error).__name__, str(error)
-        for name in _SECRETS:
-            if options.get(name):
-                text = text.replace(options[name], "***")
-        if kind in ("NoSuchResourceException", "AlreadyExistsException"):
-            raise Named(kind) from None
-        said = f"REST catalog {options.get('uri')} answered {kind}: {text}"
-        if kind in _REFUSED:
-            raise TableError(f"{said}; look at uri, warehouse and token of the catalog") from None
-        raise UnsettledError(said) from None
-
-
-class Named(Exception):
-    """What was named is missing, or there already."""
-
-    @property
-    def is_missing(self) -> bool:
-        """Which of the two."""
-        return bool(self.args[0] == "NoSuchResourceException")
+@lru_cache(maxsize=16)
+def _client(options: frozenset[tuple[str, str]]) -> RestClient:
+    return RestClient(dict(options))
 
 
 def publisher(
     options: Mapping[str, str], namespace: str, name: str, uuid: str
-) -> Callable[[Any], bool]:
+) -> Callable[[Snapshot], bool]:
     """How snapshots of a table are published: False where another commit was first, UnsettledError
     where the server did not say, ConflictError where the table is gone.
     """
 
-    def publish(snapshot: Any) -> bool:
-        def commit(api: Any) -> bool:
-            return bool(api.commit_snapshot(identifier(namespace, name), uuid, None, snapshot, []))
-
+    def publish(snapshot: Snapshot) -> bool:
         try:
-            return asked(options, commit)
-        except Named:
+            return client(options).commit(namespace, name, uuid, snapshot)
+        except (MissingError, ThereError):
             raise ConflictError(
                 f"table {sql_name(namespace, name)} was dropped or renamed since the query was "
                 "planned: run it again"
             ) from None
 
     return publish
-
-
-def identifier(namespace: str, name: str) -> Any:
-    """A table as pypaimon names it."""
-    return resolve("Identifier").create(namespace, name)

@@ -25,7 +25,7 @@ from keyfold.storage.filesystem.opened import open_files
 from keyfold.storage.metadata.entries import LiveFile, RowShapes, highest_sequence
 from keyfold.storage.metadata.manifests import Manifests
 from keyfold.storage.metadata.records import INDEXED
-from keyfold.storage.metadata.snapshots import Snapshots
+from keyfold.storage.metadata.snapshots import Snapshot, Snapshots
 from keyfold.storage.rest_client import is_rest
 from keyfold.storage.rest_client import publisher as rest_publisher
 from keyfold.storage.schema.defaults import as_text
@@ -108,7 +108,7 @@ class Table:
             return live_of_snapshot(self.manifests, snapshot)
 
     @contextlib.contextmanager
-    def reading(self, snapshot: Any | None) -> Iterator[None]:
+    def reading(self, snapshot: Snapshot | None) -> Iterator[None]:
         """Where a manifest of the snapshot proves missing: SnapshotExpiredError if it expired,
         ConflictError if the table was dropped.
         """
@@ -229,7 +229,7 @@ def _passes(
     return passing[file.partition]
 
 
-def live_of_snapshot(manifests: Manifests, snapshot: Any) -> tuple[LiveFile, ...]:
+def live_of_snapshot(manifests: Manifests, snapshot: Snapshot) -> tuple[LiveFile, ...]:
     """The files of a snapshot; the lists of the last few snapshots are kept."""
     key = (manifests.location, f"{snapshot.base_manifest_list} {snapshot.delta_manifest_list}")
     with _lock:

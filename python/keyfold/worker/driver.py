@@ -1,7 +1,7 @@
 """The life of the driver's process: every driver connection of one JVM, each in a thread.
 
-Importing this module loads pypaimon (a second), which is why only this process does it. Connections
-arrive as descriptors over a socket from the fork server; its end is the end of this process.
+Connections arrive as descriptors over a socket from the fork server; its end is the end of this
+process.
 """
 
 import os

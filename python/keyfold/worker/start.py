@@ -1,7 +1,7 @@
 """From the JVM's first line to a warm server: check versions, warm up, say ready.
 
 No thread may exist before a fork: libraries that would start one are told not to by environment.
-The driver's process is forked from the warm server too: then it has only pypaimon left to import.
+The driver's process is forked from the warm server too and imports what only it needs.
 """
 
 import gc

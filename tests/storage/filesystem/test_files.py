@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyarrow.fs import LocalFileSystem
 
 from keyfold.errors import NotSupportedError
 from keyfold.storage.catalogs.catalog import Catalog
@@ -13,7 +14,6 @@ from keyfold.storage.catalogs.namespaces import Namespaces
 from keyfold.storage.commits import commit
 from keyfold.storage.filesystem import files as storage_files
 from keyfold.storage.filesystem.files import LocalFiles, RemoteFiles, local_path
-from keyfold.storage.paimon import FileIO, Options
 from tests.concurrency.processes import CONTEXT
 from tests.storage import tables
 
@@ -80,7 +80,7 @@ def test_local_path(location: str, expected: str | None) -> None:
 def test_a_table_is_read_through_another_file_system(tmp_path: Path) -> None:
     found = tables.table(tmp_path)
     commit.append(found, tables.spec(found), [tables.message(found)])
-    remote = RemoteFiles(FileIO.get(str(tmp_path), Options({})), str(tmp_path))
+    remote = RemoteFiles(LocalFileSystem(), str(tmp_path))
     ours = Catalog("remote", remote, Namespaces(remote, str(tmp_path)), lambda layout: None)
     assert ours.list_namespaces() == [["default"]]
     assert ours.list_tables(["default"]) == ["t"]

@@ -17,7 +17,7 @@ from keyfold.errors import EnvironmentMismatchError
 from keyfold.storage.filesystem import opened
 opened.ANSWER_SECONDS = 0.2
 try:
-    opened.open_files("gs://bucket/lake", {"gcs.access-token": "none"})
+    opened.open_files("gs://anonymous@bucket/lake", {})
 except EnvironmentMismatchError as error:
     print(error)
 """
@@ -60,5 +60,5 @@ def test_a_store_that_does_not_answer_is_not_waited_for() -> None:
             timeout=300,
             check=True,
         )
-    assert "gs://bucket/lake can't be reached (TimeoutError: no answer" in done.stdout
+    assert "gs://anonymous@bucket/lake can't be reached (TimeoutError: no answer" in done.stdout
     assert "GOOGLE_APPLICATION_CREDENTIALS" in done.stdout

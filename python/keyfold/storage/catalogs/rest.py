@@ -1,15 +1,14 @@
-"""A catalog of Paimon's REST protocol, asked through pypaimon's client.
+"""A catalog of Paimon's REST protocol.
 
-The server says which namespaces and tables there are and where each lies, and publishes snapshots;
-schemas, snapshots and manifests are read where the table lies. A commit that loses its race is told
-so, one that is not answered is unknown until its snapshot is found.
+The server says which namespaces and tables there are and where each is, and publishes snapshots;
+schemas, snapshots and manifests are read where the table is. The server says whether a commit lost
+its race; the outcome of one that is not answered is unknown until its snapshot is found.
 """
 
 import contextlib
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any
 
 from keyfold.errors import (
     NamespaceExistsError,
@@ -25,14 +24,18 @@ from keyfold.storage import table
 from keyfold.storage.catalogs.namespaces import Namespace, check_name, single
 from keyfold.storage.catalogs.staged import Staged
 from keyfold.storage.filesystem.opened import open_files
-from keyfold.storage.paimon import Json, resolve
-from keyfold.storage.rest_client import Named, asked, identifier, publisher
+from keyfold.storage.rest_client import (
+    MissingError,
+    RestClient,
+    ThereError,
+    client,
+    publisher,
+)
 from keyfold.storage.schema.definition import Check, NewTable, define
 from keyfold.storage.schema.schemas import as_json
 from keyfold.storage.table import Table
 
 _OWNER = ("owner", "createdAt", "createdBy", "updatedAt", "updatedBy")
-Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
@@ -43,34 +46,38 @@ class RestCatalog:
     options: Mapping[str, str] = field(repr=False)
     check_engine: Check
 
-    def _ask(self, ask: Callable[[Any], Answer]) -> Answer:
-        return asked(self.options, ask)
+    @property
+    def _client(self) -> RestClient:
+        return client(self.options)
 
     # ---- namespaces ----
 
     def list_namespaces(self) -> list[list[str]]:
         """All namespaces; there is one level."""
-        return [[name] for name in sorted(self._ask(lambda api: api.list_databases()))]
+        return [[name] for name in sorted(self._client.namespaces())]
 
     def load_namespace(self, namespace: Namespace) -> dict[str, str]:
         """Properties; NoSuchNamespaceError."""
         name = single(namespace)
-        found = self._of_namespace(name, lambda api: api.get_database(name))
-        own = {k: str(v) for k, v in (found.options or {}).items() if k not in _OWNER}
-        return own | ({"location": found.location} if found.location else {})
+        with _of_namespace(name):
+            found = self._client.namespace(name)
+        own = {k: str(v) for k, v in (found.get("options") or {}).items() if k not in _OWNER}
+        return own | ({"location": found["location"]} if found.get("location") else {})
 
     def create_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
         """NamespaceExistsError if it is there."""
         name = single(namespace)
         check_name("namespace", name)
-        self._of_namespace(name, lambda api: api.create_database(name, dict(properties)))
+        with _of_namespace(name):
+            self._client.create_namespace(name, properties)
 
     def alter_namespace(
         self, namespace: Namespace, changed: Mapping[str, str], unset: Sequence[str]
     ) -> None:
         """Set and unset properties."""
         name = single(namespace)
-        self._of_namespace(name, lambda api: api.alter_database(name, list(unset), dict(changed)))
+        with _of_namespace(name):
+            self._client.alter_namespace(name, changed, unset)
 
     def drop_namespace(self, namespace: Namespace, cascade: bool) -> bool:
         """False if there is none; NamespaceNotEmptyError without `cascade`."""
@@ -80,25 +87,19 @@ class RestCatalog:
                 raise NamespaceNotEmptyError(
                     f"namespace {name} is not empty; DROP … CASCADE drops all"
                 )
-            self._of_namespace(name, lambda api: api.drop_database(name))
+            with _of_namespace(name):
+                self._client.drop_namespace(name)
         except NoSuchNamespaceError:
             return False
         return True
-
-    def _of_namespace(self, name: str, ask: Callable[[Any], Answer]) -> Answer:
-        try:
-            return self._ask(ask)
-        except Named as error:
-            if error.is_missing:
-                raise NoSuchNamespaceError(f"namespace {name} does not exist") from None
-            raise NamespaceExistsError(f"namespace {name} exists") from None
 
     # ---- tables ----
 
     def list_tables(self, namespace: Namespace) -> list[str]:
         """Names of the tables, sorted."""
         name = single(namespace)
-        return sorted(self._of_namespace(name, lambda api: api.list_tables(name)))
+        with _of_namespace(name):
+            return sorted(self._client.tables(name))
 
     def load_table(self, namespace: Namespace, name: str) -> Table:
         """The table at its newest schema and snapshot; NoSuchTableError."""
@@ -112,17 +113,17 @@ class RestCatalog:
             return None
         database = namespace[0]
         try:
-            said = self._ask(lambda api: api.get_table(identifier(database, name)))
-        except Named:
+            said = self._client.table(database, name)
+        except MissingError:
             return None
-        files, location = open_files(said.get_path(), self.options)
+        files, location = open_files(said["path"], self.options)
         found = table.load(files, location, self.name, database, name)
         if found is None:
             raise TableError(
                 f"table {sql_name(self.name, database, name)}: the catalog says it lies at "
                 f"{location}, where no schema is found: give the catalog the options of its store"
             )
-        uuid = said.get_id() or ""
+        uuid = said.get("id") or ""
         return replace(found, uuid=uuid, publisher=publisher(self.options, database, name, uuid))
 
     def create_table(
@@ -140,8 +141,8 @@ class RestCatalog:
         check_name("table", name)
         if self._find(namespace, name) is None:
             return False
-        with contextlib.suppress(Named):
-            self._ask(lambda api: api.drop_table(identifier(namespace[0], name)))
+        with contextlib.suppress(MissingError):
+            self._client.drop_table(namespace[0], name)
         return True
 
     def rename_table(
@@ -149,17 +150,14 @@ class RestCatalog:
     ) -> None:
         """Give it another name, in another namespace too."""
         check_name("table", to_name)
-        source, target = (
-            identifier(single(namespace), name),
-            identifier(single(to_namespace), to_name),
-        )
+        source, target = (single(namespace), name), (single(to_namespace), to_name)
         try:
-            self._ask(lambda api: api.rename_table(source, target))
-        except Named as error:
-            if error.is_missing:
-                raise NoSuchTableError(
-                    f"table {sql_name(self.name, *namespace, name)} does not exist"
-                ) from None
+            self._client.rename_table(source, target)
+        except MissingError:
+            raise NoSuchTableError(
+                f"table {sql_name(self.name, *namespace, name)} does not exist"
+            ) from None
+        except ThereError:
             raise TableExistsError(
                 f"table {sql_name(self.name, *to_namespace, to_name)} exists"
             ) from None
@@ -191,13 +189,12 @@ class RestCatalog:
             )
         if mode == "replace":
             raise NoSuchTableError(f"table {shown} does not exist")
-        text = json.dumps(as_json(define(shown, "", new, self.check_engine)))
-        schema = Json.from_json(text, resolve("Schema"))
+        schema = as_json(define(shown, "", new, self.check_engine))
         try:
-            self._ask(lambda api: api.create_table(identifier(database, name), schema))
-        except Named as error:
-            if error.is_missing:
-                raise NoSuchNamespaceError(f"namespace {database} does not exist") from None
+            self._client.create_table(database, name, schema)
+        except MissingError:
+            raise NoSuchNamespaceError(f"namespace {database} does not exist") from None
+        except ThereError:
             raise TableExistsError(f"table {shown} exists") from None
         made = self.load_table(namespace, name)
         return Staged(database, name, made.layout.location, mode, made.uuid)
@@ -214,3 +211,14 @@ class RestCatalog:
         found = self._find([staged.namespace], staged.table)
         if found is not None and found.uuid == staged.stamp:
             self.drop_table([staged.namespace], staged.table)
+
+
+@contextlib.contextmanager
+def _of_namespace(name: str) -> Iterator[None]:
+    """What a server says of a namespace, as errors of a catalog."""
+    try:
+        yield
+    except MissingError:
+        raise NoSuchNamespaceError(f"namespace {name} does not exist") from None
+    except ThereError:
+        raise NamespaceExistsError(f"namespace {name} exists") from None

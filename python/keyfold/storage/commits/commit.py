@@ -43,8 +43,7 @@ from keyfold.storage.metadata.entries import (
     stamped,
 )
 from keyfold.storage.metadata.manifest_merge import merge
-from keyfold.storage.metadata.snapshots import Snapshots
-from keyfold.storage.paimon import BATCH_COMMIT_IDENTIFIER, Snapshot
+from keyfold.storage.metadata.snapshots import BATCH_COMMIT_IDENTIFIER, Snapshot, Snapshots
 from keyfold.storage.table import Table, live_of_snapshot
 
 APPEND = "APPEND"
@@ -178,7 +177,7 @@ def _tried(table: Table, change: Change, renumber: Renumber | None) -> int | Non
 
 
 def _plan(
-    table: Table, change: Change, base: Any, renumber: Renumber | None
+    table: Table, change: Change, base: Snapshot | None, renumber: Renumber | None
 ) -> tuple[Change, list[Record]]:
     """The change as it fits the snapshot `base`, and the entries it makes of it."""
     live = () if base is None else live_of_snapshot(table.manifests, base)
@@ -220,7 +219,7 @@ def _attempts(table: Table) -> Iterator[int]:
 def _in_order(
     table: Table,
     change: Change,
-    base: Any,
+    base: Snapshot | None,
     kept: Sequence[LiveFile],
     live: Sequence[LiveFile],
     renumber: Renumber | None,
@@ -269,7 +268,7 @@ def _records(
 
 
 def _attempt(
-    table: Table, change: Change, base: Any, records: Sequence[Record], location: str
+    table: Table, change: Change, base: Snapshot | None, records: Sequence[Record], location: str
 ) -> int | None:
     """Write manifests and publish in the folder `location`; None if another commit took the
     snapshot id.
@@ -291,8 +290,12 @@ def _attempt(
 
 
 def _prepare(
-    table: Table, change: Change, base: Any, records: Sequence[Record], written: list[str]
-) -> Any:
+    table: Table,
+    change: Change,
+    base: Snapshot | None,
+    records: Sequence[Record],
+    written: list[str],
+) -> Snapshot:
     """The snapshot to publish; names of the files it needs are added to `written` beforehand."""
     manifests, schema_id = table.manifests, table.layout.schema_id
     unique = uuid.uuid4()
@@ -332,7 +335,7 @@ def _signed_rows(record: Record) -> int:
     return -rows if record["_KIND"] else rows
 
 
-def _publish(table: Table, snapshot: Any, job: str, location: str) -> bool:
+def _publish(table: Table, snapshot: Snapshot, job: str, location: str) -> bool:
     """Publish; from here on the job's files may be live, until the snapshot is known not to be.
 
     `location` stays the table's own: a table that takes its name and place gets no snapshot of it.
@@ -357,7 +360,7 @@ def _publish(table: Table, snapshot: Any, job: str, location: str) -> bool:
     return is_published
 
 
-def _unknown(table: Table, snapshot: Any, failed: str, found: str) -> UnknownOutcomeError:
+def _unknown(table: Table, snapshot: Snapshot, failed: str, found: str) -> UnknownOutcomeError:
     return UnknownOutcomeError(
         f"commit of snapshot {snapshot.id} to table {table.layout.name} failed ({failed}) and "
         f"whether it took place can't be read ({found}); its data files were kept: look for commit "
@@ -366,7 +369,7 @@ def _unknown(table: Table, snapshot: Any, failed: str, found: str) -> UnknownOut
     )
 
 
-def _withdraw_ifreplaced_by(table: Table, snapshot: Any, job: str) -> None:
+def _withdraw_ifreplaced_by(table: Table, snapshot: Snapshot, job: str) -> None:
     """Where no folder can be held, a table of the same name may have got our snapshot: remove it.
     ConflictError if so.
     """
@@ -379,7 +382,7 @@ def _withdraw_ifreplaced_by(table: Table, snapshot: Any, job: str) -> None:
 
 
 def _happened(
-    table: Table, snapshots: Snapshots, snapshot: Any, error: OSError | None = None
+    table: Table, snapshots: Snapshots, snapshot: Snapshot, error: OSError | None = None
 ) -> bool:
     """Whether a publishing call that failed, or said no, published all the same."""
     failed = "another commit has its number" if error is None else f"{error}"

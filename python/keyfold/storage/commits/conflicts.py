@@ -16,6 +16,7 @@ from keyfold.journey import MARKED_SUFFIX, CommitMessage, FileMeta
 from keyfold.layout import TableLayout
 from keyfold.options import KEEPING, parse
 from keyfold.storage.metadata.entries import LiveFile, Record, identifier, partition_values
+from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.schema.schemas import Schemas
 from keyfold.storage.table import Table
 
@@ -177,7 +178,7 @@ def is_marked(file: LiveFile | FileMeta) -> bool:
 
 
 def number_to_pass(
-    table: Table, planned: int | None, base: Any, messages: Sequence[CommitMessage]
+    table: Table, planned: int | None, base: Snapshot | None, messages: Sequence[CommitMessage]
 ) -> int:
     """The sequence number that appended records must be above, as a compaction published since
     `planned` merged later ones of their bucket; 0 where none did.
@@ -214,7 +215,7 @@ def number_to_pass(
     return passed
 
 
-def _taken_away(table: Table, snapshot: Any, *, keeps: bool) -> Mapping[Place, int]:
+def _taken_away(table: Table, snapshot: Snapshot, *, keeps: bool) -> Mapping[Place, int]:
     """The greatest number of the files a compaction merged, by bucket, where order matters: not
     that of whole records which the engine `keeps`.
     """
@@ -231,7 +232,7 @@ def _taken_away(table: Table, snapshot: Any, *, keeps: bool) -> Mapping[Place, i
     return found
 
 
-def _changes(table: Table, snapshot: Any) -> Iterable[tuple[Sequence[Record], frozenset[str]]]:
+def _changes(table: Table, snapshot: Snapshot) -> Iterable[tuple[Sequence[Record], frozenset[str]]]:
     """What each manifest of a snapshot deletes, and the names of the files it adds."""
     for listed in table.manifests.changed(snapshot):
         decoded = table.manifests.decoded(listed)

@@ -18,10 +18,10 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import NoReturn, Protocol
 from urllib.parse import unquote, urlparse
 
-from pyarrow.fs import FileType
+from pyarrow.fs import FileInfo, FileSelector, FileSystem, FileType
 
 from keyfold import damage, disk, inside
 from keyfold.errors import NotSupportedError
@@ -292,9 +292,9 @@ def _sync_folder(path: str) -> None:
 
 @dataclass(frozen=True)
 class RemoteFiles:
-    """Any file system pypaimon opens, for reading: none of them creates a file exclusively."""
+    """Any file system of pyarrow, for reading: none of them creates a file exclusively."""
 
-    io: Any
+    io: FileSystem
     root: str
 
     @property
@@ -313,68 +313,54 @@ class RemoteFiles:
         return self
 
     def read(self, path: str) -> bytes:
-        with self.io.new_input_stream(path) as stream:
+        with self.io.open_input_stream(_key(path)) as stream:
             data: bytes = stream.read(MOST_BYTES + 1)
             check_size(path, len(data))
             return data
 
+    def _status(self, path: str) -> FileInfo:
+        return self.io.get_file_info(_key(path))
+
+    def _listed(self, path: str) -> list[FileInfo]:
+        found: list[FileInfo] = self.io.get_file_info(
+            FileSelector(_key(path), allow_not_found=True)
+        )
+        return found
+
     def exists(self, path: str) -> bool:
-        return bool(self.io.exists(path))
+        return bool(self._status(path).type != FileType.NotFound)
 
     def is_folder(self, path: str) -> bool:
         return self.exists(path)
 
     def folders(self, path: str) -> list[str]:
-        listed = self.io.list_status(path) if self.io.exists(path) else []
-        names = [_base_name(status) for status in listed if _is_folder(status)]
-        return sorted(name for name in names if name and not name.startswith("."))
+        names = [s.base_name for s in self._listed(path) if s.type == FileType.Directory]
+        return sorted(name for name in names if not name.startswith("."))
 
     def names(self, path: str) -> list[str]:
-        listed = self.io.list_status(path) if self.io.exists(path) else []
-        return [_base_name(status) for status in listed]
+        return [status.base_name for status in self._listed(path)]
 
     def stamp(self, path: str) -> str:
-        status = self.io.get_file_status(path)
+        status = self._status(path)
+        if status.type == FileType.NotFound:
+            raise FileNotFoundError(path)
         return f"{status.size}-{status.mtime}"
 
-    def write(self, path: str, data: bytes) -> None:
-        raise self._refused(path)
-
-    def replace(self, path: str, data: bytes) -> None:
-        raise self._refused(path)
-
-    def publish(self, path: str, data: bytes) -> int:
-        raise self._refused(path)
-
-    def entries(self, path: str) -> list[Entry]:
-        raise self._refused(path)
-
-    def held(self, path: str) -> AbstractContextManager[str]:
-        raise self._refused(path)
-
-    def remove(self, path: str) -> None:
-        raise self._refused(path)
-
-    def make_folder(self, path: str) -> None:
-        raise self._refused(path)
-
-    def remove_folder(self, path: str) -> bool:
-        raise self._refused(path)
-
-    def _refused(self, path: str) -> NotSupportedError:
-        return NotSupportedError(
+    def _refuse(self, path: str, data: bytes = b"") -> NoReturn:
+        raise NotSupportedError(
             f"writing below {self.root} is not supported: its file system offers no exclusive "
             f"creation of {path.rsplit('/', 1)[-1]}, so two jobs could both commit; "
             "use a local or mounted warehouse, or one on S3"
         )
 
-
-def _base_name(status: Any) -> str:
-    return str(getattr(status, "base_name", None) or status.path.rstrip("/").rsplit("/", 1)[-1])
+    write = replace = publish = entries = held = remove = make_folder = remove_folder = _refuse
 
 
-def _is_folder(status: Any) -> bool:
-    return bool(status.type == FileType.Directory)
+def _key(location: str) -> str:
+    """The path of a URI as its file system has it: with the bucket, without the name node."""
+    parsed = urlparse(location)
+    bucket = parsed.netloc.rpartition("@")[2] if parsed.scheme == "gs" else ""
+    return bucket + parsed.path
 
 
 def local_path(location: str) -> str | None:

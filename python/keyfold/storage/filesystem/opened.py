@@ -4,14 +4,14 @@ import threading
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
+
+import pyarrow.fs as pafs
 
 from keyfold import stores
 from keyfold.errors import EnvironmentMismatchError, NotSupportedError, TableError
 from keyfold.storage.filesystem.files import Files, LocalFiles, RemoteFiles, local_path
 from keyfold.storage.filesystem.objects import ObjectFiles
-from keyfold.storage.paimon import FileIO, Options
 
 READ_ONLY = {
     "gs": "is there a network, and does GOOGLE_APPLICATION_CREDENTIALS name a key that may read it",
@@ -33,7 +33,7 @@ def open_files(location: str, options: Mapping[str, str]) -> tuple[Files, str]:
     root = location.rstrip("/")
     if stores.is_s3(location):
         return ObjectFiles(root, stores.store_options(location, options)), root
-    return RemoteFiles(_reached(root, frozenset(options.items())), root), root
+    return RemoteFiles(_reached(root), root), root
 
 
 def _check_folder(path: Path) -> None:
@@ -46,7 +46,7 @@ def _check_folder(path: Path) -> None:
 
 
 @lru_cache(maxsize=16)
-def _reached(root: str, options: frozenset[tuple[str, str]]) -> Any:
+def _reached(root: str) -> pafs.FileSystem:
     """The file system of a store that has answered once."""
     scheme = urlsplit(root).scheme
     if scheme not in READ_ONLY:
@@ -55,11 +55,12 @@ def _reached(root: str, options: frozenset[tuple[str, str]]) -> Any:
             f"s3:// or s3a://, and for reading {', '.join(f'{name}://' for name in READ_ONLY)}"
         )
     try:
-        opened = FileIO.get(root, Options(dict(options)))
-        _answered(lambda: opened.exists(root))
+        opened, path = pafs.FileSystem.from_uri(root)
+        _answered(lambda: opened.get_file_info(path))
     except Exception as error:  # each client has errors of its own
+        first = f"{error}".partition("\n")[0]  # then each place where a library was looked for
         raise EnvironmentMismatchError(
-            f"{root} can't be reached ({type(error).__name__}: {error}): {READ_ONLY[scheme]}?"
+            f"{root} can't be reached ({type(error).__name__}: {first}): {READ_ONLY[scheme]}?"
         ) from error
     return opened
 

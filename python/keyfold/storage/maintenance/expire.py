@@ -29,6 +29,7 @@ from keyfold.storage.maintenance.retained import (
 from keyfold.storage.metadata.entries import LiveFile, Record
 from keyfold.storage.metadata.manifests import Manifests
 from keyfold.storage.metadata.records import LISTED
+from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.table import Table, live_of_snapshot
 
 Directory = Callable[[tuple[Any, ...], int], str]
@@ -168,7 +169,9 @@ def _data_files(
 
 
 def _note_dropped(
-    manifests: Manifests, snapshot: Any, dropped: dict[tuple[bytes, int, str], tuple[Record, int]]
+    manifests: Manifests,
+    snapshot: Snapshot,
+    dropped: dict[tuple[bytes, int, str], tuple[Record, int]],
 ) -> None:
     """Add what a snapshot took out, less what it put back: on another level, the file is the same.
 
@@ -190,7 +193,9 @@ def _note_dropped(
 
 
 def _note_changelog(
-    manifests: Manifests, snapshot: Any, dropped: dict[tuple[bytes, int, str], tuple[Record, int]]
+    manifests: Manifests,
+    snapshot: Snapshot,
+    dropped: dict[tuple[bytes, int, str], tuple[Record, int]],
 ) -> None:
     """Add the changelog files of an expiring snapshot, which are its alone."""
     if snapshot.changelog_manifest_list is None:

@@ -18,6 +18,7 @@ from keyfold.storage.maintenance.retained import branches, data_names, metadata,
 from keyfold.storage.metadata.entries import ADD, Record, identifier
 from keyfold.storage.metadata.manifests import Identifier, Manifests
 from keyfold.storage.metadata.records import ENTRY, LISTED
+from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.table import Table
 
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
@@ -163,7 +164,7 @@ class _Entries:
         default_factory=dict
     )
 
-    def live(self, snapshot: Any) -> set[str]:
+    def live(self, snapshot: Snapshot) -> set[str]:
         """Of the files a snapshot holds."""
         listed = [self._of(record) for record in self.manifests.listed(snapshot)]
         gone = {found for _, deleted in listed for found in deleted}

@@ -15,7 +15,7 @@ from keyfold.storage.metadata.documents import document
 from keyfold.storage.metadata.entries import Record
 from keyfold.storage.metadata.manifests import Manifests
 from keyfold.storage.metadata.records import INDEXED, LISTED, Check
-from keyfold.storage.metadata.snapshots import Snapshots
+from keyfold.storage.metadata.snapshots import Snapshot, Snapshots
 
 _CHANGELOG = re.compile(r"changelog-\d+")
 _TAG = re.compile(r"tag-.+", re.DOTALL)
@@ -88,7 +88,7 @@ def _kept(snapshots: Snapshots, folder: str, name: re.Pattern[str]) -> Iterator[
 # ---- what a snapshot refers to ----
 
 
-def metadata(manifests: Manifests, snapshot: Any, *, may_lack_lists: bool = False) -> set[str]:
+def metadata(manifests: Manifests, snapshot: Snapshot, *, may_lack_lists: bool = False) -> set[str]:
     """Paths, from the table's folder, of the files a snapshot refers to, other than data files.
 
     CorruptDataError, its cause FileNotFoundError, where one that must be read is missing.
@@ -107,7 +107,9 @@ def metadata(manifests: Manifests, snapshot: Any, *, may_lack_lists: bool = Fals
     return found
 
 
-def data_names(manifests: Manifests, snapshot: Any, *, may_lack_lists: bool = False) -> set[str]:
+def data_names(
+    manifests: Manifests, snapshot: Snapshot, *, may_lack_lists: bool = False
+) -> set[str]:
     """Names of data and changelog files that any manifest of the snapshot adds: those it needs,
     and some it does not.
     """
@@ -119,7 +121,7 @@ def data_names(manifests: Manifests, snapshot: Any, *, may_lack_lists: bool = Fa
     return found
 
 
-def manifest_lists(snapshot: Any) -> list[str]:
+def manifest_lists(snapshot: Snapshot) -> list[str]:
     """Names of its manifest lists."""
     lists = (
         snapshot.base_manifest_list,

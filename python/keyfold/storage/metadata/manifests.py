@@ -19,9 +19,15 @@ from keyfold import damage
 from keyfold.storage.filesystem.files import Files
 from keyfold.storage.metadata.avro import decode
 from keyfold.storage.metadata.entries import ADD, DELETE, LiveFile, Record, RowShapes, identifier
-from keyfold.storage.metadata.records import ENTRY, LISTED, Check
+from keyfold.storage.metadata.records import (
+    ENTRY,
+    ENTRY_SCHEMA,
+    LIST_SCHEMA,
+    LISTED,
+    Check,
+)
 from keyfold.storage.metadata.rows import RowCodec
-from keyfold.storage.paimon import MANIFEST_ENTRY_SCHEMA, MANIFEST_LIST_SCHEMA
+from keyfold.storage.metadata.snapshots import Snapshot
 
 CODEC = "zstandard"
 ENTRIES_KEPT = 60_000
@@ -29,8 +35,8 @@ MANIFESTS_KEPT = 1_000  # small commits make small ones, which no newer snapshot
 ENTRIES_PER_MANIFEST = 20_000
 
 Identifier = tuple[Any, ...]
-_ENTRY_SCHEMA = fastavro.parse_schema(MANIFEST_ENTRY_SCHEMA)
-_LIST_SCHEMA = fastavro.parse_schema(MANIFEST_LIST_SCHEMA)
+_ENTRY_SCHEMA = fastavro.parse_schema(ENTRY_SCHEMA)
+_LIST_SCHEMA = fastavro.parse_schema(LIST_SCHEMA)
 
 
 @dataclass(frozen=True)
@@ -91,17 +97,17 @@ class Manifests:
         """Where a manifest or manifest list of that name is."""
         return f"{self.location}/manifest/{name}"
 
-    def listed(self, snapshot: Any) -> list[Record]:
+    def listed(self, snapshot: Snapshot) -> list[Record]:
         """Records of the manifests that make up a snapshot, oldest first."""
         base = snapshot.base_manifest_list, snapshot.base_manifest_list_size
         return self.records(LISTED, *base) + self.changed(snapshot)
 
-    def changed(self, snapshot: Any) -> list[Record]:
+    def changed(self, snapshot: Snapshot) -> list[Record]:
         """Records of the manifests that say what a snapshot changed."""
         delta = snapshot.delta_manifest_list, snapshot.delta_manifest_list_size
         return self.records(LISTED, *delta)
 
-    def live(self, snapshot: Any) -> list[LiveFile]:
+    def live(self, snapshot: Snapshot) -> list[LiveFile]:
         """The files a snapshot holds, in the order they were added."""
         return live_of([self.decoded(record) for record in self.listed(snapshot)])
 

@@ -10,9 +10,11 @@ import datetime
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 Check = Callable[[Any], bool]
+Json = dict[str, Any]
 
 _LONGEST = 255  # bytes of a name, in any file system
 _SEPARATORS = frozenset("/\\\0")
@@ -93,72 +95,109 @@ def _check_field(name: str, value: Any, check: Check) -> None:
         raise TypeError(f"{name} is {value!r:.300}, expected {what}")
 
 
-_STATS = _has(
-    {
-        "_MIN_VALUES": _is_bytes,
-        "_MAX_VALUES": _is_bytes,
-        "_NULL_COUNTS": maybe(_each(maybe(is_long))),
-    }
-)
-_FILE = _has(
-    {
-        "_FILE_NAME": is_name,
-        "_FILE_SIZE": is_long,
-        "_ROW_COUNT": is_long,
-        "_MIN_KEY": _is_bytes,
-        "_MAX_KEY": _is_bytes,
-        "_KEY_STATS": _STATS,
-        "_VALUE_STATS": _STATS,
-        "_MIN_SEQUENCE_NUMBER": is_long,
-        "_MAX_SEQUENCE_NUMBER": is_long,
-        "_SCHEMA_ID": is_long,
-        "_LEVEL": is_int,
-        "_EXTRA_FILES": maybe(_each(is_name)),
-        "_CREATION_TIME": maybe(_is_time),
-        "_DELETE_ROW_COUNT": maybe(is_long),
-    },
-    {
-        "_EMBEDDED_FILE_INDEX": _is_bytes,
-        "_FILE_SOURCE": is_int,
-        "_VALUE_STATS_COLS": _each(is_text),
-        "_EXTERNAL_PATH": is_text,  # any: nothing is read or deleted there
-        "_FIRST_ROW_ID": is_long,
-        "_WRITE_COLS": _each(is_text),
-        "_WRITE_COLS_SEQUENCES": _each(is_long),
-    },
-)
+@dataclass(frozen=True)
+class Field:
+    """A field of an Avro record: its type, the check of its values, whether it came later, so that
+    older files lack it.
+    """
 
-ENTRY = _has(
-    {
-        "_VERSION": is_int,
-        "_KIND": is_int,
-        "_PARTITION": _is_bytes,
-        "_BUCKET": is_int,
-        "_TOTAL_BUCKETS": is_int,
-        "_FILE": _FILE,
-    }
-)
-LISTED = _has(
-    {
-        "_VERSION": is_int,
-        "_FILE_NAME": is_name,
-        "_FILE_SIZE": is_long,
-        "_NUM_ADDED_FILES": is_long,
-        "_NUM_DELETED_FILES": is_long,
-        "_PARTITION_STATS": _STATS,
-        "_SCHEMA_ID": is_long,
-    },
-    {
-        "_EXTRA_FILES": _each(is_name),
-        "_MIN_BUCKET": is_int,
-        "_MAX_BUCKET": is_int,
-        "_MIN_LEVEL": is_int,
-        "_MAX_LEVEL": is_int,
-        "_TOTAL_BUCKETS": is_int,
-        "_MIN_ROW_ID": is_long,
-        "_MAX_ROW_ID": is_long,
-    },
-)
+    avro: Any
+    check: Check
+    later: bool = False
+
+
+def _later(avro: Any, check: Check) -> Field:
+    return Field(["null", avro], check, later=True)
+
+
+def _array(items: Any) -> Json:
+    return {"type": "array", "items": items}
+
+
+def _avro(name: str, declared: Mapping[str, Field]) -> Json:
+    """The Avro schema of a record; a field that may be NULL is so by default."""
+    found: list[Json] = [{"name": key, "type": field.avro} for key, field in declared.items()]
+    nullable = [each for each in found if isinstance(each["type"], list)]
+    for each in nullable:
+        each["default"] = None
+    return {"type": "record", "name": name, "fields": found}
+
+
+def _checks(declared: Mapping[str, Field]) -> Check:
+    return _has(
+        {name: field.check for name, field in declared.items() if not field.later},
+        {name: field.check for name, field in declared.items() if field.later},
+    )
+
+
+_INT, _LONG = Field("int", is_int), Field("long", is_long)
+_NAME, _BYTES = Field("string", is_name), Field("bytes", _is_bytes)
+_LATER_INT, _LATER_LONG = _later("int", is_int), _later("long", is_long)
+_LATER_NAMES = _later(_array("string"), _each(is_name))
+_STATISTICS = {
+    "_MIN_VALUES": _BYTES,
+    "_MAX_VALUES": _BYTES,
+    "_NULL_COUNTS": Field(["null", _array(["null", "long"])], maybe(_each(maybe(is_long)))),
+}
+_ARE_STATISTICS = _checks(_STATISTICS)
+
+
+def _statistics(of: str) -> Field:
+    return Field(_avro(f"record_{of}_STATS", _STATISTICS), _ARE_STATISTICS)
+
+
+_FILE = {
+    "_FILE_NAME": _NAME,
+    "_FILE_SIZE": _LONG,
+    "_ROW_COUNT": _LONG,
+    "_MIN_KEY": _BYTES,
+    "_MAX_KEY": _BYTES,
+    "_KEY_STATS": _statistics("KEY"),
+    "_VALUE_STATS": _statistics("VALUE"),
+    "_MIN_SEQUENCE_NUMBER": _LONG,
+    "_MAX_SEQUENCE_NUMBER": _LONG,
+    "_SCHEMA_ID": _LONG,
+    "_LEVEL": _INT,
+    "_EXTRA_FILES": Field(_array("string"), maybe(_each(is_name))),
+    "_CREATION_TIME": Field(
+        ["null", {"type": "long", "logicalType": "timestamp-millis"}], maybe(_is_time)
+    ),
+    "_DELETE_ROW_COUNT": Field(["null", "long"], maybe(is_long)),
+    "_EMBEDDED_FILE_INDEX": _later("bytes", _is_bytes),
+    "_FILE_SOURCE": _LATER_INT,
+    "_VALUE_STATS_COLS": _later(_array("string"), _each(is_text)),
+    "_EXTERNAL_PATH": _later("string", is_text),  # any: nothing is read or deleted there
+    "_FIRST_ROW_ID": _LATER_LONG,
+    "_WRITE_COLS": _later(_array("string"), _each(is_text)),
+    "_WRITE_COLS_SEQUENCES": _later(_array("long"), _each(is_long)),
+}
+_ENTRY = {
+    "_VERSION": _INT,
+    "_KIND": _INT,
+    "_PARTITION": _BYTES,
+    "_BUCKET": _INT,
+    "_TOTAL_BUCKETS": _INT,
+    "_FILE": Field(_avro("DataFileMeta", _FILE), _checks(_FILE)),
+}
+_LISTED = {
+    "_VERSION": _INT,
+    "_FILE_NAME": _NAME,
+    "_FILE_SIZE": _LONG,
+    "_NUM_ADDED_FILES": _LONG,
+    "_NUM_DELETED_FILES": _LONG,
+    "_PARTITION_STATS": _statistics("PARTITION"),
+    "_SCHEMA_ID": _LONG,
+    "_MIN_BUCKET": _LATER_INT,
+    "_MAX_BUCKET": _LATER_INT,
+    "_MIN_LEVEL": _LATER_INT,
+    "_MAX_LEVEL": _LATER_INT,
+    "_MIN_ROW_ID": _LATER_LONG,
+    "_MAX_ROW_ID": _LATER_LONG,
+    "_TOTAL_BUCKETS": _LATER_INT,
+    "_EXTRA_FILES": _LATER_NAMES,
+}
+ENTRY, ENTRY_SCHEMA = _checks(_ENTRY), _avro("ManifestEntry", _ENTRY)
+LISTED, LIST_SCHEMA = _checks(_LISTED), _avro("ManifestFileMeta", _LISTED)
 INDEXED = _has({"_INDEX_TYPE": is_text, "_FILE_NAME": is_name})
 
 

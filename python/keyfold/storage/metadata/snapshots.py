@@ -7,16 +7,16 @@ decide. Snapshots expire from the oldest up and the newest never does, so ids ha
 import contextlib
 import json
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, field
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from keyfold import damage
 from keyfold.errors import CorruptDataError, SnapshotExpiredError
 from keyfold.storage.filesystem.files import Files
 from keyfold.storage.metadata.documents import document
-from keyfold.storage.metadata.records import check_record, is_long, is_name, is_text
-from keyfold.storage.paimon import Json, Snapshot
+from keyfold.storage.metadata.records import Check, check_record, is_long, is_name, is_text
 
 _NAME = re.compile(r"snapshot-([0-9]{1,18})")
 _LOOKS = 100
@@ -24,6 +24,89 @@ KEEPING = (
     "snapshot.num-retained.min or snapshot.time-retained of the table keep snapshots longer (ALTER "
     "TABLE … SET TBLPROPERTIES)"
 )
+BATCH_COMMIT_IDENTIFIER = (1 << 63) - 1  # of commits that no stream counts
+
+
+def _new_uuid() -> str:
+    return str(uuid.uuid4())
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One snapshot, with the fields that its file has in camel case."""
+
+    version: int
+    id: int
+    schema_id: int
+    base_manifest_list: str
+    delta_manifest_list: str
+    total_record_count: int | None
+    delta_record_count: int | None
+    commit_user: str
+    commit_identifier: int
+    commit_kind: str
+    time_millis: int
+    base_manifest_list_size: int | None = None
+    delta_manifest_list_size: int | None = None
+    changelog_manifest_list: str | None = None
+    changelog_manifest_list_size: int | None = None
+    index_manifest: str | None = None
+    changelog_record_count: int | None = None
+    watermark: int | None = None
+    statistics: str | None = None
+    next_row_id: int | None = None
+    properties: Mapping[str, str] | None = None
+    uuid: str | None = field(default_factory=_new_uuid)
+    writer_version: str | None = None
+
+    @staticmethod
+    def from_json(stored: Mapping[str, Any]) -> "Snapshot":
+        """The snapshot of a file; KeyError or TypeError if a field is missing or of another type,
+        other fields are passed over.
+        """
+        found = {name: stored[key] for key, name in _NAMES.items() if key in stored}
+        check_record(found, _FIELDS, _MAYBE)
+        return Snapshot(**{"uuid": None} | found)
+
+    def to_json(self) -> dict[str, Any]:
+        """What its file says: optional fields that are None are left out."""
+        named = asdict(self)
+        return {
+            key: named[name]
+            for key, name in _NAMES.items()
+            if named[name] is not None or name in _REQUIRED
+        }
+
+
+_NAMES = {
+    re.sub("_(.)", lambda match: match[1].upper(), each.name): each.name
+    for each in fields(Snapshot)
+}
+_FIELDS: dict[str, Check] = {
+    "id": is_long,
+    "schema_id": is_long,
+    "base_manifest_list": is_name,
+    "delta_manifest_list": is_name,
+    "commit_user": is_text,
+    "commit_identifier": is_long,
+    "commit_kind": is_text,
+    "time_millis": is_long,
+}
+_REQUIRED = {*_FIELDS, "version", "total_record_count", "delta_record_count"}
+_MAYBE: dict[str, Check] = {
+    "total_record_count": is_long,
+    "delta_record_count": is_long,
+    "base_manifest_list_size": is_long,
+    "delta_manifest_list_size": is_long,
+    "changelog_manifest_list": is_name,
+    "changelog_manifest_list_size": is_long,
+    "changelog_record_count": is_long,
+    "index_manifest": is_name,
+    "watermark": is_long,
+    "statistics": is_name,
+    "next_row_id": is_long,
+    "writer_version": is_text,
+}
 
 
 @dataclass(frozen=True)
@@ -32,7 +115,7 @@ class Snapshots:
 
     files: Files
     location: str
-    publisher: Callable[[Any], bool] | None = field(default=None, compare=False, repr=False)
+    publisher: Callable[[Snapshot], bool] | None = field(default=None, compare=False, repr=False)
 
     def path(self, snapshot_id: int) -> str:
         """Where the snapshot of that id is published."""
@@ -65,8 +148,8 @@ class Snapshots:
         names = self.files.names(f"{self.location}/snapshot")
         return [int(match[1]) for name in names if (match := _NAME.fullmatch(name))]
 
-    def latest(self) -> Any | None:
-        """The newest snapshot (pypaimon's dataclass), None for a table without data."""
+    def latest(self) -> Snapshot | None:
+        """The newest snapshot, None for a table without data."""
         for _ in range(_LOOKS):
             snapshot_id = self.latest_id()
             found = None if snapshot_id is None else self.find(snapshot_id)
@@ -74,7 +157,7 @@ class Snapshots:
                 return found
         raise CorruptDataError(f"the snapshots of the table at {self.location} come and go")
 
-    def read(self, snapshot_id: int) -> Any:
+    def read(self, snapshot_id: int) -> Snapshot:
         """The snapshot of that id; SnapshotExpiredError if it is gone, or CorruptDataError."""
         found = self.find(snapshot_id)
         if found is None:
@@ -95,7 +178,7 @@ class Snapshots:
             f"it was made on); {KEEPING}"
         )
 
-    def find(self, snapshot_id: int) -> Any | None:
+    def find(self, snapshot_id: int) -> Snapshot | None:
         """The snapshot of that id, None if there is none."""
         path = self.path(snapshot_id)
         try:
@@ -106,19 +189,18 @@ class Snapshots:
             raise damage.metadata_file("snapshot file", path, f"it says that its id is {found.id}")
         return found
 
-    def parse(self, path: str) -> Any:
+    def parse(self, path: str) -> Snapshot:
         """The snapshot in a file, a tag or a changelog too."""
         try:
-            stored = document(self.files.read(path))
-            return _checked(Json.from_json(json.dumps(stored), Snapshot))
+            return Snapshot.from_json(document(self.files.read(path)))
         except (ValueError, TypeError, LookupError, AttributeError) as error:
             raise damage.metadata_file("snapshot file", path, error) from error
 
-    def publish(self, snapshot: Any) -> bool:
+    def publish(self, snapshot: Snapshot) -> bool:
         """Publish exclusively; False if another commit took the id. OSError: outcome unknown."""
         if self.publisher is not None:
             return self.publisher(snapshot)
-        text: str = Json.to_json(snapshot, indent=2)
+        text = json.dumps(snapshot.to_json(), indent=2, ensure_ascii=False)
         published = self.files.publish(self.path(snapshot.id), text.encode())
         if not published:
             return False
@@ -163,34 +245,3 @@ class Snapshots:
             hinted = int(self.files.read(f"{self.location}/snapshot/{name}"))
             return hinted if is_long(hinted) else None
         return None
-
-
-_FIELDS = {
-    "id": is_long,
-    "schema_id": is_long,
-    "base_manifest_list": is_name,
-    "delta_manifest_list": is_name,
-    "commit_user": is_text,
-    "commit_identifier": is_long,
-    "commit_kind": is_text,
-    "time_millis": is_long,
-}
-_MAYBE = {
-    "total_record_count": is_long,
-    "delta_record_count": is_long,
-    "base_manifest_list_size": is_long,
-    "delta_manifest_list_size": is_long,
-    "changelog_manifest_list": is_name,
-    "changelog_manifest_list_size": is_long,
-    "changelog_record_count": is_long,
-    "index_manifest": is_name,
-    "watermark": is_long,
-    "statistics": is_name,
-    "next_row_id": is_long,
-    "writer_version": is_text,
-}
-
-
-def _checked(found: Any) -> Any:
-    check_record(vars(found), _FIELDS, _MAYBE)
-    return found

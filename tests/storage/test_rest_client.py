@@ -1,0 +1,162 @@
+"""The client of Paimon's REST protocol, held to what a server of a few lines was asked."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from keyfold.errors import NotSupportedError, TableError
+from keyfold.storage import rest_client
+from keyfold.storage.filesystem.files import UnsettledError
+from keyfold.storage.metadata.snapshots import Snapshot
+from keyfold.storage.rest_client import MissingError, RestClient, ThereError
+
+SECRET = "a-token-that-nobody-may-read"
+
+
+@dataclass
+class Server:
+    """What it answers, by method and path, and what it was asked: path, headers, body."""
+
+    answers: dict[str, Any] = field(default_factory=dict)
+    asked: list[tuple[str, dict[str, str], str]] = field(default_factory=list)
+    options: dict[str, str] = field(default_factory=dict)
+
+    def client(self, **more: str) -> RestClient:
+        return RestClient(self.options | {name.replace("__", "."): v for name, v in more.items()})
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    found = Server()
+
+    class Handler(BaseHTTPRequestHandler):
+        def _answer(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
+            found.asked.append((f"{self.command} {self.path}", dict(self.headers), body))
+            answer = found.answers.get(f"{self.command} {self.path}", (404, {"message": "nothing"}))
+            status, said = answer.pop(0) if isinstance(answer, list) else answer
+            text = said if isinstance(said, str) else json.dumps(said)
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(text.encode())))
+            self.end_headers()
+            self.wfile.write(text.encode())
+
+        do_GET = do_POST = do_DELETE = _answer
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
+        threading.Thread(target=http.serve_forever, args=(0.01,), daemon=True).start()
+        found.options = {
+            "uri": f"http://127.0.0.1:{http.server_port}/",
+            "warehouse": "my shop",
+            "token.provider": "bear",
+            "token": SECRET,
+        }
+        found.answers["GET /v1/config?warehouse=my%2Bshop"] = (
+            200,
+            {
+                "defaults": {"prefix": "p/q", "header.Theirs": "1"},
+                "overrides": {"header.Ours": "overridden"},
+            },
+        )
+        yield found
+        http.shutdown()
+
+
+def test_settings_of_the_server_and_of_the_catalog_count(server: Server) -> None:
+    server.answers["GET /v1/p%2Fq/databases/a+b"] = 200, {"options": {}}
+    server.client(header__Ours="mine", header__Mine="2").namespace("a b")
+    for number, theirs in enumerate([{"Ours": "mine"}, {"Ours": "overridden", "Theirs": "1"}]):
+        path, headers, _ = server.asked[number]
+        wanted = {"Mine": "2", "Authorization": f"Bearer {SECRET}"} | theirs
+        assert wanted.items() <= headers.items(), path
+        assert headers["User-Agent"].startswith("keyfold/")
+
+
+def test_all_pages_are_asked_for(server: Server) -> None:
+    tables = "GET /v1/p%2Fq/databases/d/tables"
+    server.answers[tables] = 200, {"tables": ["a", "b"], "nextPageToken": "b="}
+    server.answers[f"{tables}?pageToken=b%3D"] = 200, {"tables": ["c"], "nextPageToken": None}
+    assert server.client().tables("d") == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "error", "text"),
+    [
+        (404, {"message": "no"}, MissingError, "^$"),
+        (409, {"message": "yes"}, ThereError, "^$"),
+        (500, {"code": 404, "message": "no"}, MissingError, "^$"),
+        (401, {"message": f"{SECRET} is wrong"}, TableError, r"401: \*\*\* is wrong; look at uri"),
+        (400, "what?", TableError, "400: what"),
+        (500, {"message": SECRET}, UnsettledError, r"500: \*\*\*$"),
+        (502, "<html>", UnsettledError, "502: <html>"),
+        (200, "{", UnsettledError, "JSONDecodeError"),
+        (200, "[1]", UnsettledError, "TypeError"),
+    ],
+)
+def test_errors(server: Server, status: int, said: Any, error: type[Exception], text: str) -> None:
+    server.answers["GET /v1/p%2Fq/databases/d"] = status, said
+    with pytest.raises(error, match=text) as raised:
+        server.client().namespace("d")
+    assert SECRET not in str(raised.value)
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_server_that_is_busy_is_asked_again_where_that_is_safe(
+    server: Server, status: int
+) -> None:
+    busy, done = (status, {"message": "later"}), (200, {})
+    server.answers["DELETE /v1/p%2Fq/databases/d"] = [busy, done]
+    server.answers["POST /v1/p%2Fq/databases"] = [busy, done]
+    client = server.client()
+    client.drop_namespace("d")
+    with pytest.raises(UnsettledError, match="later"):
+        client.create_namespace("d", {})
+
+
+def test_a_commit_names_table_and_snapshot(server: Server) -> None:
+    server.answers["POST /v1/p%2Fq/databases/d/tables/t/commit"] = [
+        (200, {"success": True}),
+        (200, {"success": False}),
+    ]
+    told = Snapshot(3, 7, 0, "base", "delta", 1, 1, "job", 1, "APPEND", 1)
+    client = server.client()
+    assert client.commit("d", "t", "u-1", told)
+    assert not client.commit("d", "t", "u-1", told)
+    body = json.loads(server.asked[-1][2])
+    assert body == {"tableId": "u-1", "snapshot": told.to_json(), "statistics": []}
+
+
+def test_what_is_not_supported_is_refused(server: Server) -> None:
+    with pytest.raises(TableError, match=r"token\.provider is 'dlf', expected 'bear'"):
+        server.client(token__provider="dlf")
+    with pytest.raises(TableError, match="needs the settings uri and warehouse"):
+        server.client(warehouse="")
+    assert not server.asked
+    server.answers["GET /v1/config?warehouse=my%2Bshop"] = (
+        200,
+        {"overrides": {"data-token.enabled": "true"}},
+    )
+    with pytest.raises(NotSupportedError, match="hands out data tokens"):
+        server.client()
+
+
+def test_a_server_that_is_not_there_and_no_password_is_shown() -> None:
+    gone = {
+        "uri": "http://me:pass-word@127.0.0.1:9",
+        "warehouse": "w",
+        "token.provider": "bear",
+        "token": SECRET,
+    }
+    with pytest.raises(UnsettledError, match=r"http://me:\*\*\*@127") as raised:
+        rest_client.client(gone)
+    assert "pass-word" not in str(raised.value)
