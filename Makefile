@@ -9,7 +9,7 @@ SHIM := $(shell find jvm -type f) gradle.properties build.gradle
 SOURCES := $(shell find python -name '*.py') pyproject.toml setup.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-python test-spark lint jar wheel bench bench-smoke bench-kernels lock clean
+.PHONY: help setup demo test test-python test-spark lint jar wheel docs bench bench-smoke bench-kernels lock clean
 
 help:  ## print this list
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -38,6 +38,9 @@ jar: $(JAR)  ## compile the Scala shim; a compiler warning is an error
 wheel: setup  ## the wheel, with the jar in it, in dist/
 	$(BIN)/pip wheel --no-deps --no-build-isolation --wheel-dir dist .
 
+docs: build/docs-tools/.installed  ## the pages of docs/ as a site in build/docs; a dead link is an error
+	NO_MKDOCS_2_WARNING=1 build/docs-tools/bin/mkdocs build --quiet --strict -f site/mkdocs.yml
+
 bench: setup  ## keyfold beside Spark, Delta, Paimon: docs/benchmarks.md; 20 minutes
 	$(BIN)/python -m integration.bench
 
@@ -47,9 +50,12 @@ bench-smoke: setup  ## the same suite on tiny tables: answers are compared, time
 bench-kernels: setup  ## rows a second of every aggregate: docs/kernels.md
 	$(BIN)/python -m integration.bench.aggregates
 
-lock:  ## resolve the development environment anew into requirements-dev.lock
+lock:  ## resolve the environments anew into requirements-dev.lock and site/requirements.lock
 	rm -rf build/lock && $(PYTHON) -m venv build/lock && build/lock/bin/pip install '.[spark,dev,bench]'
 	build/lock/bin/pip freeze --all --exclude pip --exclude keyfold > requirements-dev.lock
+	rm -rf build/lock && $(PYTHON) -m venv build/lock
+	build/lock/bin/pip install "$$(sed -n 's/^docs = \["\(.*\)"\].*/\1/p' pyproject.toml)"
+	build/lock/bin/pip freeze > site/requirements.lock
 
 clean:  ## remove what was built, except .venv
 	rm -rf build dist .gradle python/keyfold/jars python/keyfold.egg-info
@@ -57,6 +63,11 @@ clean:  ## remove what was built, except .venv
 
 $(JAR): .venv/.installed $(SHIM)
 	gradle --offline --quiet -Ppython=$(CURDIR)/$(BIN)/python jar
+	@touch $@
+
+build/docs-tools/.installed: site/requirements.lock
+	$(PYTHON) -m venv --clear build/docs-tools
+	build/docs-tools/bin/pip install --quiet --requirement site/requirements.lock
 	@touch $@
 
 .venv/.installed: requirements-dev.lock pyproject.toml setup.py gradle.properties

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from integration import sessions
 
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "functions.md"
-BEGIN, END = "<!-- table: begin -->\n", "<!-- table: end -->\n"
+BEGIN, END = "<!-- table: begin -->\n\n", "\n<!-- table: end -->\n"
 HEAD = "| function | kind | gives | NULL |\n|---|---|---|---|\n"
 
 

@@ -1,5 +1,5 @@
 """The demo's job in PySpark, Scala and spark-sql on a cluster of real processes, by the recipes of
-the README: the same answers, which are plain Spark's.
+docs/clusters.md: the same answers, which are plain Spark's.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Every block of README.md runs without those before it, and what it shows as the answer is the
-answer.
+"""Every block of README.md and docs/ runs without those before it, and what it shows as the answer
+is the answer. `test_your_own.py` runs the blocks of docs/your-own.md, which build on each other.
 """
 
 from __future__ import annotations
@@ -16,12 +16,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from integration.pages import DOCS, PAGES, README, TOP
 from integration.processes import DEADLINE
 from integration.scala_block import run_scala
-from integration.scenarios import TOP
-from keyfold.options.declared import FIELD_OPTIONS, OPTIONS
 
-README = TOP / "README.md"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 MADE = re.compile(r"CREATE TABLE keyfold\.shop\.(\w+)")
 NAMED = re.compile(r"\bshop\.`?(\w+)")
@@ -32,25 +30,29 @@ TABLE = re.compile(r"^\+[-+]+\+$", re.MULTILINE)
 class Block:
     """A fenced block and the answer shown after it, if there is one."""
 
+    page: Path
     number: int
     language: str
     text: str
     shown: str | None
 
+    def __str__(self) -> str:
+        return f"{self.page.stem}-{self.number}-{self.language}"
 
-def blocks() -> list[Block]:
+
+def blocks(page: Path) -> list[Block]:
     """Code in order; a `text` block holding a table is the answer of the block before it."""
-    fenced = BLOCK.findall(README.read_text())
+    fenced = BLOCK.findall(page.read_text(encoding="utf-8"))
     found = []
     for number, (language, text) in enumerate(fenced):
         if language != "text":
             following = fenced[number + 1] if number + 1 < len(fenced) else ("", "")
             shown = following[1] if following[0] == "text" and TABLE.search(following[1]) else None
-            found.append(Block(number, language, text, shown))
+            found.append(Block(page, number, language, text, shown))
     return found
 
 
-BLOCKS = blocks()
+BLOCKS = [block for page in PAGES if page.name != "your-own.md" for block in blocks(page)]
 
 
 def in_fresh_namespace(spark: SparkSession, block: Block) -> None:
@@ -75,19 +77,22 @@ def run_sql(spark: SparkSession, text: str) -> str:
     return str(frame._jdf.showString(20, 20, False))
 
 
-def run_python(text: str) -> str:
+def run_python(text: str, page: Path) -> str:
     """Run it as a program; what it prints."""
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        exec(compile(text, str(README), "exec"), {"__name__": "__main__"})
+        exec(compile(text, str(page), "exec"), {"__name__": "__main__"})
     return printed.getvalue()
 
 
 def run_shell(text: str, folder: Path) -> str:
-    """Run it in an empty folder with this environment's programs; `make` is only asked."""
+    """Run it in an empty folder with this environment's programs; `make` and `pip` only say what
+    they would do.
+    """
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    making = text.lstrip().startswith("make ")
-    command = re.sub(r"^make ", f"make -n -C {TOP} ", text, flags=re.MULTILINE) if making else text
+    command = re.sub(r"^make ", f"make -n -C {TOP} ", text, flags=re.MULTILINE)
+    asked = f"pip install --dry-run --no-deps --no-build-isolation '{TOP}["
+    command = command.replace("pip install '.[", asked)
     done = subprocess.run(
         ["bash", "-euc", command],
         cwd=folder,
@@ -101,13 +106,13 @@ def run_shell(text: str, folder: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: f"{block.number}-{block.language}")
+@pytest.mark.parametrize("block", BLOCKS, ids=str)
 def test_block(spark: SparkSession, tmp_path: Path, block: Block) -> None:
     in_fresh_namespace(spark, block)
     if block.language == "sql":
         printed = run_sql(spark, block.text)
     elif block.language == "python":
-        printed = run_python(block.text)
+        printed = run_python(block.text, block.page)
     elif block.language == "scala":
         printed = run_scala(spark, block.text, tmp_path)
     else:
@@ -118,30 +123,26 @@ def test_block(spark: SparkSession, tmp_path: Path, block: Block) -> None:
         assert printed.strip() == block.shown.strip()
 
 
-def test_what_the_blocks_are() -> None:
-    languages = [block.language for block in BLOCKS]
-    assert languages[:4] == ["sh", "sql", "python", "scala"]
-    assert "make demo" in BLOCKS[0].text
-    assert "make test" in BLOCKS[0].text
-    assert sum(block.shown is not None for block in BLOCKS) >= 3
-    for block in BLOCKS[1:4]:
+def test_what_the_blocks_of_the_readme_are() -> None:
+    found = [block for block in BLOCKS if block.page == README]
+    assert [block.language for block in found] == ["sh", "sql", "python", "scala", "python"]
+    assert "make demo" in found[0].text
+    assert "make test" in found[0].text
+    assert sum(block.shown is not None for block in found) == 4
+    for block in found[1:4]:
         assert len(block.text.splitlines()) <= 12
 
 
-def test_every_option_is_listed() -> None:
-    text = README.read_text()
-    for option in (option for option in OPTIONS if option.attribute):
-        default = f"`{option.default}`" if option.default else ""
-        assert f"| `{option.name}` | {default} | {option.doc} |" in text
-    for suffix, doc in FIELD_OPTIONS.items():
-        assert f"`fields.<column>.{suffix}`" in text
-        assert doc in text
+def test_no_two_blocks_make_one_table() -> None:
+    """A block names the tables that it needs, so a name must stand for one of them."""
+    made = [table for block in BLOCKS for table in set(MADE.findall(block.text))]
+    assert sorted(made) == sorted(set(made))
 
 
 def test_errors_are_quoted_as_they_are() -> None:
     """What the table of errors quotes stands in a message of the code."""
-    section = README.read_text().partition("## Errors and what to do\n")[2].partition("\n## ")[0]
-    rows = [line for line in section.splitlines() if line.startswith("| `")]
+    text = (DOCS / "errors.md").read_text(encoding="utf-8")
+    rows = [line for line in text.splitlines() if line.startswith("| `")]
     assert len(rows) >= 10
     sources = [*TOP.glob("python/keyfold/**/*.py"), *TOP.glob("jvm/**/*.scala")]
     texts = [re.sub(r'"\s*(\+\s*)?f?s?"', "", path.read_text()) for path in sources]

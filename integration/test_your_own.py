@@ -12,10 +12,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from integration import stored
+from integration.pages import DOCS
 from integration.processes import wait_until
-from integration.scenarios import TOP
 
-PAGE = TOP / "docs" / "your-own.md"
+PAGE = DOCS / "your-own.md"
 BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

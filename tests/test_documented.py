@@ -1,23 +1,23 @@
-"""The README's tables of functions and engines say what the declarations say."""
+"""The tables in README.md and docs/ that are made of declarations are current."""
 
-from collections.abc import Callable
+import re
 from pathlib import Path
 
 import pytest
 
+from integration import pages
 from keyfold.aggregates import aggregates
 from keyfold.merge import documented
 from keyfold.merge.engines import engines
+from keyfold.options.declared import FIELD_OPTIONS, OPTIONS
 
-README = Path(__file__).resolve().parent.parent / "README.md"
 
-
-@pytest.mark.parametrize(
-    "table", [documented.functions, documented.parameters, documented.merge_engines]
-)
-def test_the_table_is_current(table: Callable[[], str]) -> None:
-    remedy = "put the output of `python -m keyfold.merge.documented` into README.md"
-    assert f"\n{table()}\n" in README.read_text(encoding="utf-8"), remedy
+@pytest.mark.parametrize("path", pages.PAGES, ids=lambda path: path.name)
+def test_the_tables_are_current(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert text == pages.rewritten(path), "run `python -m integration.pages`"
+    for name in pages.TABLES.get(path.name, {}):
+        assert len(re.findall(f"<!-- {name}: (?:begin|end) -->", text)) == 2
 
 
 def test_everything_says_what_it_does() -> None:
@@ -33,3 +33,19 @@ def test_types_in_words() -> None:
     found = {name: documented.types_of(aggregates()[name]) for name in ("sum", "max", "last_value")}
     assert found == {"sum": "numbers", "max": "all but ARRAY, MAP, STRUCT", "last_value": "any"}
     assert documented.types_of(aggregates()["nested_update"]) == "ARRAY of STRUCT"
+
+
+def test_every_option_has_its_line() -> None:
+    lines = pages.options().splitlines()
+    size = "size such as 128 mb, 64kb, 1048576"
+    assert (
+        f"| `target-file-size` | {size} | `128 mb` | Size at which a data file is ended. |" in lines
+    )
+    named = [line for line in lines if line.startswith("| `")]
+    assert len(named) == len(OPTIONS) + len(FIELD_OPTIONS)
+    for option in OPTIONS:
+        assert sum(line.startswith(f"| `{option.name}` |") for line in named) == 1
+
+
+def test_the_readme_is_short() -> None:
+    assert len(pages.README.read_text(encoding="utf-8").splitlines()) <= 250

@@ -9,7 +9,6 @@ import pytest
 from keyfold import options, types
 from keyfold.errors import KeyfoldError, NotSupportedError, TableError
 from keyfold.layout import Column, TableLayout
-from keyfold.options.declared import markdown
 from keyfold.options.paimon import PAIMON_OPTIONS
 from keyfold.options.values import byte_size, duration
 
@@ -200,10 +199,3 @@ def test_declarations() -> None:
     assert all(option.doc.endswith(".") for option in options.OPTIONS)
     foreign = {name for name in names if name not in PAIMON_OPTIONS}
     assert {name for name in foreign if not name.startswith(("keyfold.", "table."))} == set()
-
-
-def test_the_readmes_table() -> None:
-    lines = markdown().splitlines()
-    assert "| `target-file-size` | `128 mb` | Size at which a data file is ended. |" in lines
-    assert "| `file.format` | `parquet` only | Format of data files. |" in lines
-    assert len(lines) == 2 + len(options.OPTIONS) + len(options.FIELD_OPTIONS)

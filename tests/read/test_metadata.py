@@ -36,7 +36,7 @@ COLUMNS = (
 )
 MANY = BATCH_ROWS + 1000
 DAY = datetime.date(2024, 1, 2)
-# What keyfold says otherwise, and why: README, "Looking inside a table".
+# What keyfold says otherwise, and why: docs/operate.md, "Looking inside a table".
 DIFFERS = {
     "schemas": {"fields"},  # the stored JSON, not pypaimon's reading of it
     "files": {"partition", "file_path", "file_source", "creation_time"},

@@ -1,5 +1,5 @@
-"""The README's tables of functions and engines, made of their declarations:
-`python -m keyfold.merge.documented` prints them.
+"""The tables of functions and engines in docs/aggregates.md and docs/engines.md, made of their
+declarations.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ _TABLE = pa.list_(pa.struct([("x", pa.int32())]))
 def functions() -> str:
     """The table of aggregate functions; aliases stand in brackets."""
     known = sorted(set(aggregates().values()), key=lambda one: one.name)
-    return _table(
+    return table(
         ("function", "the value is", "types", "NULL", "-U and -D"),
         [
             (_names(one), _clause(one.summary), types_of(one), one.nulls, _retraction(one))
@@ -42,7 +42,7 @@ def functions() -> str:
 def merge_engines() -> str:
     """The table of merge engines."""
     known = sorted(engines().values(), key=lambda one: one.name)
-    return _table(
+    return table(
         ("`merge-engine`", "what stays of a key", "NULL", "-U and -D"),
         [(f"`{one.name}`", one.summary, one.nulls, one.retraction) for one in known],
     )
@@ -56,7 +56,7 @@ def parameters() -> str:
         for parameter in one.parameters:
             takers.setdefault(parameter.name, []).append(f"`{one.name}`")
             options[parameter.name] = parameter
-    return _table(
+    return table(
         ("`fields.<column>.…`", "of", "default", ""),
         [
             (f"`{name}`", ", ".join(found), _default(options[name].default), options[name].doc)
@@ -96,10 +96,7 @@ def _retraction(one: Aggregate) -> str:
     return one.retraction or ("taken back" if one.is_retractable else "refused")
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown."""
     lines = [f"| {' | '.join(cells)} |" for cells in (head, *rows)]
     return "\n".join([lines[0], "|" + "---|" * len(head), *lines[1:]])
-
-
-if __name__ == "__main__":
-    print(f"{functions()}\n\n{parameters()}\n\n{merge_engines()}")

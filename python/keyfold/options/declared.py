@@ -184,18 +184,3 @@ FIELD_ALIASES = {
     "agg": "aggregate-function",
     "delimiter": "list-agg-delimiter",
 }
-
-
-def markdown() -> str:
-    """The table of options as the README shows it; a single allowed value is shown as such."""
-    rows = [f"| `{option.name}` | {_default(option)} | {option.doc} |" for option in OPTIONS] + [
-        f"| `fields.<column>.{suffix}` | | {doc} |" for suffix, doc in FIELD_OPTIONS.items()
-    ]
-    return "\n".join(["| option | default | what it does |", "|---|---|---|", *rows, ""])
-
-
-def _default(option: Option) -> str:
-    if option.default is None:
-        return ""
-    is_only = option.attribute is None and option.parse is not boolean
-    return f"`{option.default}`" + (" only" if is_only else "")

@@ -1,0 +1,69 @@
+"""Links in README.md, CONTRIBUTING.md, CHANGELOG.md and docs/ lead to files and to their headings,
+and the site made of them shows tables and lists. `make docs` checks links in the same way.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).resolve().parents[1]
+PAGES = [TOP / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
+PAGES += sorted((TOP / "docs").glob("*.md"))
+FENCED = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+def prose(page: Path) -> str:
+    """The page without its blocks of code."""
+    return FENCED.sub("", page.read_text(encoding="utf-8"))
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub and the site name them."""
+    plain = (re.sub(r"[^\w\s-]", "", heading.lower()) for heading in HEADING.findall(prose(page)))
+    return {heading.strip().replace(" ", "-") for heading in plain}
+
+
+def links(page: Path) -> Iterator[str]:
+    """The targets of a page's links, without those to other hosts."""
+    text = re.sub(r"`[^`\n]*`", "", prose(page))
+    yield from (target for target in LINK.findall(text) if "://" not in target)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    for target in links(page):
+        name, _, anchor = target.partition("#")
+        file = (page.parent / name).resolve() if name else page
+        assert file.is_file(), target
+        assert not anchor or anchor in anchors(file), target
+        assert page.parent == TOP or file.parent == page.parent or file in PAGES, target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_blank_line_comes_before_tables_and_lists(page: Path) -> None:
+    before = ""
+    for line in prose(page).splitlines():
+        begun = re.match(r"\||[-*] |\d+\. ", line)
+        if begun and not re.match(r"\||[-*] |\d+\. |  |$", before):
+            raise AssertionError(f"{before!r} comes directly before {line!r}")
+        before = line
+
+
+def test_every_page_is_in_the_menu_of_the_site() -> None:
+    menu = (TOP / "site" / "mkdocs.yml").read_text(encoding="utf-8").partition("nav:\n")[2]
+    listed = re.findall(r"([\w-]+\.md)", menu)
+    found = [page.name for page in PAGES if page.parent != TOP]
+    assert sorted(listed) == sorted([*found, "index.md", "contributing.md", "changelog.md"])
+
+
+def test_the_checker_finds_dead_links(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "# A b, `c`\n\n```text\n# no heading, [no link](x.md)\n```\n[x](#a-b-c) `[n](o)`\n"
+    )
+    assert anchors(page) == {"a-b-c"}
+    assert list(links(page)) == ["#a-b-c"]
