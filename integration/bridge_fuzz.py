@@ -17,8 +17,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from integration.paimon_java import SPARK_JARS, START
-from keyfold.session import jar_path
-from keyfold.worker import wire
+from keyfold.bridge import frames
+from keyfold.setup.session import jar_path
 
 SOURCE = Path(__file__).with_name("BridgeFuzz.scala")
 OPENED = [f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in ("java.nio", "sun.nio.ch")]
@@ -46,8 +46,8 @@ def answer() -> bytes:
     with pa.ipc.new_stream(stream, batch.schema) as out:
         out.write_batch(batch)
         out.write_batch(batch.slice(1, 2))
-    trailer = wire.encode({"ok": {"metrics": {"rows": 6}}})
-    return wire.encode({"ok": {}}) + stream.getvalue().to_pybytes() + trailer
+    trailer = frames.encode({"ok": {"metrics": {"rows": 6}}})
+    return frames.encode({"ok": {}}) + stream.getvalue().to_pybytes() + trailer
 
 
 def run(inputs: int, seed: int, first: int = 0, timeout: float | None = None) -> str:

@@ -16,11 +16,12 @@ import numpy as np
 import pyarrow as pa
 
 from integration.sides import Change, Shape
-from keyfold import types
 from keyfold.kernels.ops import KIND_NAMES
-from keyfold.layout import TableLayout
 from keyfold.testing.definitions import Record, accepted, fold, visible
 from keyfold.testing.values import value
+from keyfold.types import arrow as arrow_types
+from keyfold.types import paimon as paimon_types
+from keyfold.wire.layout import TableLayout
 
 TIMES = ("TIMESTAMP(6)", "TIMESTAMP(6) WITH LOCAL TIME ZONE")
 KEYS = (
@@ -174,7 +175,7 @@ class History:
 
 def arrow_type(data_type: Any) -> pa.DataType:
     """The Arrow type of a type in Paimon's JSON."""
-    return types.to_arrow(types.from_paimon(data_type))
+    return arrow_types.to_arrow(paimon_types.from_paimon(data_type))
 
 
 def drawn(data_type: Any, random: Random, nulls: float) -> Any:

@@ -22,9 +22,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from integration import paimon_java
+from integration.conformance import files, pool, run, session, words
+from integration.conformance.case import Case, Rows
 from integration.paimon_java import Paimon, RefusedByPaimon
-from keyfold.testing.conformance import files, pool, run, session, words
-from keyfold.testing.conformance.case import Case, Rows
 
 SAME, DIFFERENT, ONLY_JAVA, ONLY_OURS = "same", "different", "Java refuses", "keyfold refuses"
 BOTH, NO_TABLE, EMPTY = "both refuse", "refused at CREATE", "nothing written"

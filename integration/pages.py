@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from keyfold.merge import documented
+from integration import aggregate_tables
 from keyfold.options.declared import FIELD_OPTIONS, OPTIONS, Option
 from keyfold.options.values import names
 
@@ -53,7 +53,7 @@ def options() -> str:
         (f"`fields.<column>.{suffix}`", "", "", doc) for suffix, doc in FIELD_OPTIONS.items()
     ]
     return "\n\n".join(
-        f"## {title}\n\n{documented.table(HEAD, found)}" for title, found in rows.items()
+        f"## {title}\n\n{aggregate_tables.table(HEAD, found)}" for title, found in rows.items()
     )
 
 
@@ -109,13 +109,16 @@ def figures() -> str:
         rows.append(
             (label, *(f"**{m}**" if m != "-" and float(m) == least else m for m in medians))
         )
-    return documented.table(("seconds", "keyfold", "Delta Lake", "Paimon (Java)"), rows)
+    return aggregate_tables.table(("seconds", "keyfold", "Delta Lake", "Paimon (Java)"), rows)
 
 
 TABLES: Mapping[str, Mapping[str, Callable[[], str]]] = {
     "README.md": {"figures": figures},
-    "aggregates.md": {"functions": documented.functions, "parameters": documented.parameters},
-    "engines.md": {"engines": documented.merge_engines},
+    "aggregates.md": {
+        "functions": aggregate_tables.functions,
+        "parameters": aggregate_tables.parameters,
+    },
+    "engines.md": {"engines": aggregate_tables.merge_engines},
     "options.md": {"options": options},
 }
 

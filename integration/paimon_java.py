@@ -25,8 +25,8 @@ import numpy as np
 import pyarrow as pa
 import pyspark
 
+from integration.conformance import compare
 from integration.fetched import ROOT, fetched
-from keyfold.testing.conformance import compare
 
 NAMES = ("PaimonJava", "PaimonBench", "PaimonSource")
 SOURCES = [Path(__file__).with_name(f"{name}.scala") for name in NAMES]

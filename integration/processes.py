@@ -57,7 +57,7 @@ def command(pid: int) -> list[str]:
 
 def is_worker(pid: int) -> bool:
     """Whether a process is a fork server of keyfold, or was forked by one."""
-    return "keyfold.worker" in command(pid)
+    return "keyfold.bridge" in command(pid)
 
 
 def workers(jvm: int) -> set[int]:

@@ -328,7 +328,7 @@ def first_query(folder: Path, argument: str) -> dict[str, Any]:
 
 COUNTING = """
 import os
-import keyfold.worker.serve as serve
+import keyfold.questions.serve as serve
 real = serve.named
 def named(question, answers):
     with open(os.environ["KEYFOLD_TEST_QUESTIONS"], "a") as file:

@@ -23,8 +23,9 @@ from integration.histories import ENGINES, FIRST_ROW, History, history
 from integration.java_bench import in_order
 from integration.paimon_java import Paimon
 from integration.sides import Change, Java, Keyfold, Pypaimon, Refused, Side
-from keyfold import types
-from keyfold.layout import TableLayout
+from keyfold.types import logical
+from keyfold.types import spark as spark_types
+from keyfold.wire.layout import TableLayout
 
 STEPS = 8
 FILTERS = 3
@@ -189,14 +190,17 @@ class _Steps:
 
     def check_filter(self, layout: TableLayout, rows: pa.Table) -> None:
         """A filter, whoever wrote the statistics of the files, leaves in all rows that pass it."""
-        names = [column.name for column in layout.columns if types.is_atomic(column.type)]
+        names = [column.name for column in layout.columns if logical.is_atomic(column.type)]
         name, op = self.random.choice(names), self.random.choice(list(COMPARISONS))
         cells = [cell for cell in rows[name] if cell.is_valid]
         if not cells or "CHAR(" in str(self.told.columns[name]):
             return
         cell = self.random.choice(cells)
         passing = rows.filter(COMPARISONS[op](rows[name], cell))
-        literal = {"literal": literal_of(cell), "type": types.to_spark(layout.column(name).type)}
+        literal = {
+            "literal": literal_of(cell),
+            "type": spark_types.to_spark(layout.column(name).type),
+        }
         filters = [{"op": op, "args": [{"column": [name]}, literal]}]
         self.taken.append(f"{name} {op} {cell}")
         found = in_order(self.keyfold.filtered(layout, self.name, filters), self.told.free)

@@ -27,21 +27,23 @@ from pyspark.sql import SparkSession
 
 from integration import paimon_java
 from integration.paimon_java import Paimon, RefusedByPaimon
-from keyfold import types
 from keyfold.errors import NotSupportedError
-from keyfold.journey import WriteSpec
 from keyfold.kernels.ops import KIND_NAMES
-from keyfold.layout import TableLayout
 from keyfold.merge.plan import check
+from keyfold.questions import commit as driver
+from keyfold.questions import compact as compactions
+from keyfold.questions import rewrite as executor
 from keyfold.read.planner import plan
 from keyfold.read.reader import read
 from keyfold.storage.catalogs.catalog import open_catalog
 from keyfold.storage.schema.definition import NewTable
 from keyfold.storage.table import Table
 from keyfold.testing.definitions import Record
-from keyfold.worker import commit as driver
-from keyfold.worker import compact as compactions
-from keyfold.worker import rewrite as executor
+from keyfold.types import logical
+from keyfold.types import paimon as paimon_types
+from keyfold.types import spark as spark_types
+from keyfold.wire.layout import TableLayout
+from keyfold.wire.specs import WriteSpec
 from keyfold.write.writer import write
 
 NAMESPACE = "shared"
@@ -75,12 +77,12 @@ class Shape:
         ids = itertools.count()
         made = []
         for name, kind in self.columns.items():
-            parsed = types.from_paimon(kind)
+            parsed = paimon_types.from_paimon(kind)
             is_nullable = parsed.nullable and (name not in self.key or self.has_nullable_key)
-            parsed = types.with_nullability(parsed, is_nullable)
+            parsed = logical.with_nullability(parsed, is_nullable)
             number = next(ids)
-            assigned = types.assign_ids(parsed, lambda: next(ids))
-            made.append({"id": number, "name": name, "type": types.to_paimon(assigned)})
+            assigned = logical.assign_ids(parsed, lambda: next(ids))
+            made.append({"id": number, "name": name, "type": paimon_types.to_paimon(assigned)})
         return made
 
 
@@ -142,8 +144,8 @@ class Keyfold(Side):
     def create(self, shape: Shape) -> None:
         columns = []
         for one in shape.fields:
-            kind = types.from_paimon(one["type"])
-            spark = types.to_spark(kind)
+            kind = paimon_types.from_paimon(one["type"])
+            spark = spark_types.to_spark(kind)
             columns.append({"name": one["name"], "type": spark, "nullable": kind.nullable})
         new = NewTable(columns, shape.partitions, shape.key, dict(shape.options))
         self.catalog.create_table([NAMESPACE], shape.name, new)
@@ -151,7 +153,7 @@ class Keyfold(Side):
     def alter(self, name: str, change: Change) -> None:
         told: Json = {"name": [change.column]}
         if change.do in ("add", "type"):
-            told["type"] = types.to_spark(types.from_paimon(change.to))
+            told["type"] = spark_types.to_spark(paimon_types.from_paimon(change.to))
         if change.do == "rename":
             told["to"] = change.to
         if change.after is not None:
@@ -335,7 +337,7 @@ def as_they_hold(layout: TableLayout) -> pa.Schema:
     fields = []
     for column in layout.columns:
         own = column.arrow_field
-        if isinstance(column.type, types.Atomic) and pa.types.is_timestamp(own.type):
+        if isinstance(column.type, logical.Atomic) and pa.types.is_timestamp(own.type):
             own = own.with_type(pa.timestamp(units[column.type.length or 0], own.type.tz))
         fields.append(own)
     return pa.schema(fields)

@@ -8,8 +8,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from keyfold.testing.conformance import files, pool, tables
-from keyfold.testing.conformance.report import FAILED, PASSED, SKIPPED, Result
+from integration.conformance import files, pool, tables
+from integration.conformance.report import FAILED, PASSED, SKIPPED, Result
 
 CASES = Path(__file__).resolve().parent / "conformance"
 

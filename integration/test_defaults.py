@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from integration.java_bench import Bench
 from integration.paimon_java import Paimon
-from keyfold.layout import sql_name
+from keyfold.wire.layout import sql_name
 
 # Type, DEFAULT, and whether others have it: what both read alike has one text.
 OURS: dict[str, tuple[str, str, bool]] = {

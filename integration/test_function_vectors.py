@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 
 from keyfold.aggregates import quantile_union
 from keyfold.aggregates.hll_sketch import opened
-from keyfold.kernels import bitmaps
+from keyfold.kernels.roaring import bitmaps
 
 VECTORS = Path(__file__).resolve().parent.parent / "tests" / "vectors"
 

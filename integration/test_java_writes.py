@@ -10,7 +10,7 @@ from pyroaring import BitMap, BitMap64
 
 from integration.java_bench import Bench, decoded, hll, sql, theta
 from integration.paimon_java import row
-from keyfold.kernels import bitmaps
+from keyfold.kernels.roaring import bitmaps
 
 
 def test_jobs_of_both_take_turns(bench: Bench) -> None:

@@ -11,7 +11,7 @@ from pyroaring import BitMap64
 
 from integration.java_bench import Bench, sql
 from integration.paimon_java import row
-from keyfold.kernels import bitmaps
+from keyfold.kernels.roaring import bitmaps
 
 FIRST = "array(named_struct('id', 1, 'v', 'x'), named_struct('id', 1, 'v', 'y'))"
 

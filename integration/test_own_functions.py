@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from integration import processes, scenarios, sessions
-from keyfold.session import session_confs, submit_arguments
+from keyfold.setup.session import session_confs, submit_arguments
 
 SHIPPED = """
 import keyfold

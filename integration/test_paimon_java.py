@@ -9,7 +9,7 @@ import keyfold
 from integration.java_bench import Bench, decoded, hll, sql, theta
 from integration.paimon_java import RefusedByPaimon
 from integration.test_other_readers import TYPES
-from keyfold.kernels import bitmaps
+from keyfold.kernels.roaring import bitmaps
 
 
 def test_every_type(bench: Bench) -> None:

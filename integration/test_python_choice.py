@@ -82,7 +82,7 @@ def test_pyspark_python_is_used(tmp_path: Path) -> None:
     )
     answer = ask(tmp_path, {}, PYSPARK_PYTHON=wrapper)
     assert answer == {"error": "", "count": 10}
-    assert "keyfold.worker" in marker.read_text()
+    assert "keyfold.bridge" in marker.read_text()
     assert os.environ.get("PYSPARK_PYTHON") != wrapper
 
 

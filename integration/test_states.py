@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
 
 from keyfold.aggregates import quantile_union
-from keyfold.kernels import bitmaps
+from keyfold.kernels.roaring import bitmaps
 
 FreshName = Callable[[], str]
 AGGREGATES = (("hll_sketch_agg", "h"), ("theta_sketch_agg", "t"))

@@ -21,13 +21,14 @@ from integration import paimon_java
 from integration.java_bench import Bench, in_order
 from integration.paimon_java import Paimon
 from integration.sides import Change, Java, Keyfold, Refused, Shape
-from keyfold import types
 from keyfold.errors import NotSupportedError
-from keyfold.java_text import JAVA_VERSION, JAVA_ZONE
-from keyfold.journey import Aggregate
-from keyfold.layout import TableLayout
 from keyfold.read.planner import plan
 from keyfold.read.summary import summarized
+from keyfold.types import logical
+from keyfold.types import spark as spark_types
+from keyfold.types.java_text import JAVA_VERSION, JAVA_ZONE
+from keyfold.wire.layout import TableLayout
+from keyfold.wire.specs import Aggregate
 
 INF, NAN = float("inf"), float("nan")
 ZONED = " WITH LOCAL TIME ZONE"
@@ -150,7 +151,7 @@ class Altered:
             expected = {key for key, value in rows.items() if passes(value)}
             assert expected <= {row["k"] for row in kept}, (op, values)
         kind = self.layout.column("v").type
-        assert isinstance(kind, types.Atomic)
+        assert isinstance(kind, logical.Atomic)
         if kind.name not in ("FLOAT", "DOUBLE", "BYTES", "BINARY", "VARBINARY"):
             known = [value for value in rows.values() if value is not None]
             assert self.extremes() == (len(rows), min(known), max(known))
@@ -158,7 +159,7 @@ class Altered:
 
     def literal(self, value: Any) -> dict[str, Any]:
         """A constant of a query, as the JVM sends it."""
-        kind = types.to_spark(self.layout.column("v").type)
+        kind = spark_types.to_spark(self.layout.column("v").type)
         cell: Any = paimon_java.row("+I", value)[1]
         if isinstance(value, bytes):
             cell = base64.b64encode(value).decode()

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from integration import pages
+from integration import aggregate_tables, pages
 from keyfold.aggregates import aggregates
-from keyfold.merge import documented
 from keyfold.merge.engines import engines
 from keyfold.options.declared import FIELD_OPTIONS, OPTIONS
 
@@ -24,15 +23,17 @@ def test_everything_says_what_it_does() -> None:
     for aggregate in aggregates().values():
         assert aggregate.summary, aggregate.name
         assert aggregate.nulls, aggregate.name
-        assert f"| `{aggregate.name}`" in documented.functions()
+        assert f"| `{aggregate.name}`" in aggregate_tables.functions()
     for engine in engines().values():
         assert all((engine.summary, engine.nulls, engine.retraction)), engine.name
 
 
 def test_types_in_words() -> None:
-    found = {name: documented.types_of(aggregates()[name]) for name in ("sum", "max", "last_value")}
+    found = {
+        name: aggregate_tables.types_of(aggregates()[name]) for name in ("sum", "max", "last_value")
+    }
     assert found == {"sum": "numbers", "max": "all but ARRAY, MAP, STRUCT", "last_value": "any"}
-    assert documented.types_of(aggregates()["nested_update"]) == "ARRAY of STRUCT"
+    assert aggregate_tables.types_of(aggregates()["nested_update"]) == "ARRAY of STRUCT"
 
 
 def test_every_option_has_its_line() -> None:

@@ -10,17 +10,21 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "python" / "keyfold"
 
-# A layer may import itself and every layer in a later row; layers of one row don't know each other.
+# A room may import itself and every room in a later row; rooms of one row don't know each other.
 ROWS = (
-    ("worker",),
-    ("table",),
-    ("compact", "changelog"),
+    ("__init__", "__main__"),
+    ("testing", "setup"),  # what users start: nothing else imports it
+    ("questions",),
+    ("compact",),
     ("write",),
     ("read",),
     ("authored",),
-    ("storage", "merge"),
-    ("aggregates",),
-    ("kernels",),
+    ("storage", "merge", "predicates", "bridge", "dialects"),
+    ("files", "aggregates"),
+    ("kernels", "options", "stores"),
+    ("wire", "resources"),
+    ("types",),
+    ("errors",),
 )
 RANK = {layer: row for row, layers in enumerate(ROWS) for layer in layers}
 # The same below keyfold.storage, where every folder and module has its row.
@@ -33,17 +37,13 @@ STORAGE = (
     ("filesystem",),
 )
 STORAGE_RANK = {part: row for row, parts in enumerate(STORAGE) for part in parts}
-LEAF = len(ROWS)
-ENTRY = -1  # what users start: nothing imports it
-ENTRIES = {"__init__", "__main__", "archive", "doctor", "session", "running", "testing"}
-DEFERRED = {"session.py", "running.py"}  # name pyspark for the type checker only
+DEFERRED = {"session.py", "running_jvm.py"}  # name pyspark for the type checker only
 FOREIGN = {
     "obstore": "storage",
     "numba": "kernels",
     "llvmlite": "kernels",
 }
 NOWHERE = {"pandas", "polars", "pypaimon", "pyspark"}
-RUNS_SPARK = PACKAGE / "testing" / "conformance"  # a program of its own, which starts Spark
 
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 
@@ -52,16 +52,6 @@ def layer(module: str) -> str:
     """The first name below keyfold: a folder or a module."""
     names = module.split(".")
     return names[1] if len(names) > 1 else "__init__"
-
-
-def rank(name: str) -> int:
-    """Where a layer stands; leaves last."""
-    return ENTRY if name in ENTRIES else RANK.get(name, LEAF)
-
-
-def may_import(here: str, there: str) -> bool:
-    """Whether layer `here` may import layer `there`: downwards, or among entries or leaves."""
-    return rank(here) < rank(there) or rank(here) == rank(there) in (ENTRY, LEAF)
 
 
 def imports(tree: ast.AST) -> Iterator[str]:
@@ -90,10 +80,10 @@ def test_imports_point_down(source: Path) -> None:
     here = source.relative_to(PACKAGE).parts[0].removesuffix(".py")
     found = list(imports(tree))
     ours = {layer(name) for name in found if name.split(".")[0] == "keyfold"} - {here}
-    upward = {there for there in ours if not may_import(here, there)}
+    upward = {there for there in ours if RANK[there] <= RANK[here]}
     assert not upward, f"{here} stands below or beside {upward}"
     assert not list(hidden(tree)), "an import inside a function"
-    if source.name not in DEFERRED and source.parent != RUNS_SPARK:
+    if source.name not in DEFERRED:
         tops = {name.split(".")[0] for name in found}
         assert not tops & NOWHERE
         assert all(FOREIGN.get(top, here) == here for top in tops)
@@ -115,9 +105,14 @@ def test_imports_point_down_inside_storage(source: Path) -> None:
         assert not upward, f"{here} stands below or beside {upward}"
 
 
+def test_every_room_has_its_row() -> None:
+    rooms = {path.stem for path in PACKAGE.iterdir() if path.name not in ("jars", "py.typed")}
+    assert rooms - {"__pycache__"} == set(RANK)
+
+
 def test_workers_load_no_driver_library() -> None:
     program = (
-        "import sys, keyfold.worker.executor\n"
+        "import sys, keyfold.questions.executor\n"
         "print(*sorted({m.partition('.')[0] for m in sys.modules}))"
     )
     loaded = subprocess.run(

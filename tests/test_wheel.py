@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from integration import wheels
-from keyfold import session
 from keyfold.errors import EnvironmentMismatchError
-from keyfold.version import package_version
+from keyfold.setup import session
+from keyfold.wire.version import package_version
 
 
 @pytest.fixture(scope="module")

@@ -26,7 +26,9 @@ from keyfold.aggregates.declare import Aggregate, Combine, Inputs
 from keyfold.kernels import jit
 from keyfold.kernels.ops import ADD
 from keyfold.merge.results import column_result
-from keyfold.types import DataType, from_paimon, to_arrow
+from keyfold.types.arrow import to_arrow
+from keyfold.types.logical import DataType
+from keyfold.types.paimon import from_paimon
 
 ROWS, GROUP = 1 << 18, 4
 TURNS, SECONDS = 7, 0.4

@@ -18,11 +18,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from keyfold import types
-from keyfold.journey import ORDINAL, DataFile, ScanSpec, Split, WriteSpec
 from keyfold.kernels import jit
-from keyfold.layout import Column, TableLayout
 from keyfold.read.reader import read
+from keyfold.types import paimon as paimon_types
+from keyfold.wire.layout import Column, TableLayout
+from keyfold.wire.specs import ORDINAL, DataFile, ScanSpec, Split, WriteSpec
 from keyfold.write.writer import write
 
 COLUMNS = {
@@ -60,7 +60,7 @@ WRITTEN: dict[str, dict[str, Any]] = {
 
 
 def layout(folder: Path, **options: str) -> TableLayout:
-    made = [Column(i, n, types.from_paimon(t)) for i, (n, t) in enumerate(COLUMNS.items())]
+    made = [Column(i, n, paimon_types.from_paimon(t)) for i, (n, t) in enumerate(COLUMNS.items())]
     settings = {"bucket": "1", "write-buffer-size": "4 gb", "target-file-size": "4 gb"} | options
     return TableLayout("bench.t", str(folder), 0, tuple(made), ("id",), (), settings)
 

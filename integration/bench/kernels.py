@@ -17,9 +17,12 @@ from keyfold.kernels.closed import encode_closed
 from keyfold.kernels.groups import group_starts
 from keyfold.kernels.hash import bucket_hash
 from keyfold.kernels.order import merge_order
-from keyfold.layout import TableLayout
-from keyfold.merge import SortedRun, fold_unsorted, merge_runs, plan
+from keyfold.merge.buffer import fold_unsorted
+from keyfold.merge.plan import plan
+from keyfold.merge.run import merge_runs
+from keyfold.merge.sorted_run import SortedRun
 from keyfold.testing.tables import layout
+from keyfold.wire.layout import TableLayout
 
 RUNS, ROUND, ROUNDS = 4, 65536, 5
 COLUMNS = {

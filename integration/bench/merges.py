@@ -19,11 +19,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from keyfold import types
-from keyfold.journey import DataFile, ScanSpec, Split, WriteSpec
 from keyfold.kernels import jit
-from keyfold.layout import Column, TableLayout
 from keyfold.read.reader import read
+from keyfold.types import paimon as paimon_types
+from keyfold.wire.layout import Column, TableLayout
+from keyfold.wire.specs import DataFile, ScanSpec, Split, WriteSpec
 from keyfold.write.writer import write
 
 Ids = np.ndarray
@@ -122,7 +122,7 @@ def layout(folder: Path, case: Case) -> TableLayout:
     columns = [(f"k{place}", f"{kind} NOT NULL") for place, kind in enumerate(kinds)]
     rest = max(case.width - len(kinds), 0)
     columns += [(f"v{place}", VALUES[place % len(VALUES)]) for place in range(rest)]
-    made = [Column(i, n, types.from_paimon(t)) for i, (n, t) in enumerate(columns)]
+    made = [Column(i, n, paimon_types.from_paimon(t)) for i, (n, t) in enumerate(columns)]
     key = tuple(name for name, _ in columns[: len(kinds)])
     options = {"bucket": "1", "write-buffer-size": "4 gb", "target-file-size": "4 gb"}
     return TableLayout("bench.t", str(folder), 0, tuple(made), key, (), options)

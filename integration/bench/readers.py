@@ -18,10 +18,10 @@ from integration.bench.cases import Settings
 from integration.bench.data import Shape
 from integration.bench.measure import Peaks, Result, times
 from integration.scenarios import TOP
+from keyfold.bridge import memory
+from keyfold.bridge.start import SINGLE_THREADED
 from keyfold.read import planner
 from keyfold.storage.catalogs.catalog import open_catalog
-from keyfold.worker import memory
-from keyfold.worker.start import SINGLE_THREADED
 
 SYSTEM = "reader"
 TASKS = 2

@@ -20,10 +20,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from integration.bench.answers import PRODUCTS, TEXTS
-from keyfold.journey import ScanSpec, Split
+from keyfold.bridge import memory
 from keyfold.kernels import jit
+from keyfold.questions import executor
 from keyfold.read.reader import read
-from keyfold.worker import executor, memory
+from keyfold.wire.specs import ScanSpec, Split
 
 Batches = Iterator[pa.RecordBatch]
 

@@ -24,7 +24,7 @@ from pyroaring import BitMap, BitMap64
 
 from keyfold.aggregates import aggregates
 from keyfold.aggregates.declare import Inputs
-from keyfold.kernels import bitmaps
+from keyfold.kernels.roaring import bitmaps
 from keyfold.merge.results import column_result
 
 A_KEY, ROUNDS = 4, 5

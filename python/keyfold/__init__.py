@@ -16,7 +16,6 @@ if sys.version_info < (3, 10):  # noqa: UP036 - a cluster may run any Python
         + sys.executable
     )
 
-from keyfold.captured import catch_errors
 from keyfold.errors import (
     ConflictError,
     CorruptDataError,
@@ -34,8 +33,9 @@ from keyfold.errors import (
     TableExistsError,
     UnknownOutcomeError,
 )
-from keyfold.session import configure, jar_path
-from keyfold.version import package_version
+from keyfold.setup.session import configure, jar_path
+from keyfold.setup.spark_errors import catch_errors
+from keyfold.wire.version import package_version
 
 if TYPE_CHECKING:
     from keyfold.authored.declare import aggregate as aggregate

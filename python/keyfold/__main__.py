@@ -6,9 +6,9 @@ from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
-from keyfold import archive, doctor, session
 from keyfold.errors import KeyfoldError
-from keyfold.version import package_version
+from keyfold.setup import archive, doctor, session
+from keyfold.wire.version import package_version
 
 
 def jar_path(_: argparse.Namespace) -> int:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keyfold.errors import FoldOverflowError, TableError
-from keyfold.merge import check
+from keyfold.merge.plan import check
 from keyfold.testing.tables import layout
 from tests.read import harness
 from tests.storage import tables

@@ -19,7 +19,9 @@ from keyfold.kernels.ops import ADD, RESET, RETRACT, REVERSED, SKIP
 from keyfold.merge.results import column_result
 from keyfold.testing.tables import cells
 from keyfold.testing.values import ATOMIC, same, value
-from keyfold.types import DataType, from_paimon, to_arrow
+from keyfold.types.arrow import to_arrow
+from keyfold.types.logical import DataType
+from keyfold.types.paimon import from_paimon
 
 PAIR = {"type": "ROW", "fields": [{"id": 7, "name": "a", "type": "INT"}]}
 PAIR["fields"].append({"id": 8, "name": "b", "type": "STRING"})

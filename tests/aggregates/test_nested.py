@@ -9,16 +9,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keyfold import types
 from keyfold.aggregates import aggregates
 from keyfold.aggregates.declare import Aggregate, BadRecord, Inputs
 from keyfold.errors import TableError
 from keyfold.kernels.codes import codes, ranks
 from keyfold.kernels.ops import ADD, RESET, RETRACT, SKIP
-from keyfold.merge import check
+from keyfold.merge.plan import check
 from keyfold.merge.results import column_result
 from keyfold.testing.tables import layout
 from keyfold.testing.values import same, value
+from keyfold.types import arrow as arrow_types
+from keyfold.types import logical
+from keyfold.types import paimon as paimon_types
+from keyfold.types import spark as spark_types
 
 TABLE = "ARRAY<ROW<a INT, b STRING, c DOUBLE, d ARRAY<INT>>>"
 TIMES = "MAP<STRING, ROW<v INT, ts STRING>>"
@@ -42,8 +45,8 @@ CASES: list[tuple[str, str, dict[str, str]]] = [
 ]
 
 
-def kind_of(text: str) -> types.DataType:
-    return types.from_spark(_spark(text))
+def kind_of(text: str) -> logical.DataType:
+    return spark_types.from_spark(_spark(text))
 
 
 def _spark(text: str) -> Any:
@@ -83,7 +86,7 @@ def _split(text: str) -> list[str]:
     return [part.strip() for part in parts]
 
 
-def bound(name: str, kind: types.DataType, options: dict[str, str]) -> Aggregate:
+def bound(name: str, kind: logical.DataType, options: dict[str, str]) -> Aggregate:
     declared = aggregates()[name]
     if declared.bind is None:
         return declared
@@ -135,7 +138,7 @@ def test_aggregate_is_its_definition(
 ) -> None:
     kind = kind_of(text)
     aggregate = bound(name, kind, options)
-    inputs = draw(Random(seed), types.to_arrow(kind), aggregate.is_retractable)
+    inputs = draw(Random(seed), arrow_types.to_arrow(kind), aggregate.is_retractable)
     items = inputs.column.to_pylist()
     records = [(op, items[row]) for op, row in zip(inputs.ops.tolist(), inputs.order, strict=True)]
     result = column_result(aggregate, inputs).array
@@ -152,7 +155,7 @@ def test_a_null_in_a_nested_key_can_be_an_error_of_its_group() -> None:
     strict = {"nested-key": "a", "nested-key-null-strategy": "error"}
     aggregate = bound("nested_update", kind, strict)
     good, bad = [{"a": 1, "b": "x"}], [{"a": None, "b": "x"}]
-    column = pa.array([bad, good, good, good, bad], types.to_arrow(kind))
+    column = pa.array([bad, good, good, good, bad], arrow_types.to_arrow(kind))
     order, starts = np.arange(5), np.array([0, 1, 3, 5])
     with pytest.raises(BadRecord, match="Nested key contains null values") as caught:
         column_result(aggregate, Inputs(column, np.ones(5, np.int8), order, starts))
@@ -190,7 +193,7 @@ def test_merge_map_with_keytime_refuses(text: str, options: dict[str, str], word
 def refused(function: str, text: str, options: dict[str, str], words: str) -> None:
     fields = {f"fields.v.{name}": option for name, option in options.items()}
     table = layout(
-        {"k": "INT", "v": types.to_paimon(kind_of(text))},
+        {"k": "INT", "v": paimon_types.to_paimon(kind_of(text))},
         ["k"],
         {"merge-engine": "aggregation", "fields.v.aggregate-function": function} | fields,
     )

@@ -29,10 +29,10 @@ from pyroaring import BitMap, BitMap64
 from keyfold.aggregates import aggregates, quantile_union
 from keyfold.aggregates.declare import BadRecord, Combine, Inputs
 from keyfold.errors import TableError
-from keyfold.kernels import bitmaps
 from keyfold.kernels.ops import ADD, RESET, SKIP
-from keyfold.merge import plan
+from keyfold.kernels.roaring import bitmaps
 from keyfold.merge.engines import engines
+from keyfold.merge.plan import plan
 from keyfold.merge.results import column_result
 from keyfold.testing.tables import batch, layout
 

@@ -16,7 +16,8 @@ from keyfold.authored import shipping
 from keyfold.authored.function import Function
 from keyfold.authored.sources import Sources
 from keyfold.errors import FunctionError, TableError
-from keyfold.merge import fold_unsorted, plan
+from keyfold.merge.buffer import fold_unsorted
+from keyfold.merge.plan import plan
 from keyfold.testing.tables import batch, layout, parse, records, render
 
 aggregate: Any = keyfold.aggregate

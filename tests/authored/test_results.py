@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keyfold import types
 from keyfold.aggregates.declare import Aggregate, Inputs
 from keyfold.authored.declare import aggregate_of
 from keyfold.authored.function import Function
@@ -16,6 +15,9 @@ from keyfold.kernels.ops import ADD, RESET, RETRACT, SKIP
 from keyfold.merge.results import column_result
 from keyfold.testing.tables import cells
 from keyfold.testing.values import same, value
+from keyfold.types import arrow as arrow_types
+from keyfold.types import logical
+from keyfold.types import paimon as paimon_types
 from tests.aggregates.test_definitions import by_definition, fits
 from tests.authored import functions
 
@@ -38,7 +40,7 @@ TYPES = {
     functions.joined_words: ("STRING",),
 }
 CASES = [
-    pytest.param(own, types.from_paimon(kind), id=f"{own.name}-{str(kind)[:9]}")
+    pytest.param(own, paimon_types.from_paimon(kind), id=f"{own.name}-{str(kind)[:9]}")
     for own, kinds in TYPES.items()
     for kind in kinds
 ]
@@ -75,9 +77,9 @@ def _cell(kind: pa.DataType, random: Random, null_rate: float) -> object:
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 30))
 def test_a_function_is_its_definition(
-    own: Function, kind: types.DataType, seed: int, groups: int
+    own: Function, kind: logical.DataType, seed: int, groups: int
 ) -> None:
-    declared, arrow = aggregate_of(own), types.to_arrow(kind)
+    declared, arrow = aggregate_of(own), arrow_types.to_arrow(kind)
     assert declared.accepts.test(arrow)
     assert declared.bind is not None
     aggregate: Aggregate = declared.bind({}, kind)
@@ -102,10 +104,10 @@ def test_a_function_is_its_definition(
 
 
 def test_layout_of_a_struct_is_by_name() -> None:
-    kind = types.from_paimon({"type": "ROW", "fields": STATE})
+    kind = paimon_types.from_paimon({"type": "ROW", "fields": STATE})
     accepts = aggregate_of(functions.weighted).accepts
-    assert accepts.test(types.to_arrow(kind))
+    assert accepts.test(arrow_types.to_arrow(kind))
     assert accepts.words == "STRUCT<total: DOUBLE, weight: DOUBLE, times: INT>"
-    assert not accepts.test(types.to_arrow(types.from_paimon("DOUBLE")))
-    short = types.from_paimon({"type": "ROW", "fields": STATE[:2]})
-    assert not accepts.test(types.to_arrow(short))
+    assert not accepts.test(arrow_types.to_arrow(paimon_types.from_paimon("DOUBLE")))
+    short = paimon_types.from_paimon({"type": "ROW", "fields": STATE[:2]})
+    assert not accepts.test(arrow_types.to_arrow(short))

@@ -4,11 +4,11 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from keyfold.journey import batch_to_text
+from keyfold.questions import compact as driver
+from keyfold.questions import rewrite as executor
 from keyfold.storage.metadata.entries import partition_batch
 from keyfold.storage.table import Table
-from keyfold.worker import compact as driver
-from keyfold.worker import rewrite as executor
+from keyfold.wire.specs import batch_to_text
 from tests.storage import tables
 
 Json = dict[str, Any]

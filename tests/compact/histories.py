@@ -8,13 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from keyfold import types
-from keyfold.journey import CommitMessage, FileMeta, WriteSpec
-from keyfold.layout import TableLayout
-from keyfold.merge import fold_unsorted, plan
+from keyfold.files.data_files import store_of
+from keyfold.files.paths import bucket_path
+from keyfold.merge.buffer import fold_unsorted
+from keyfold.merge.plan import plan
 from keyfold.options import KEEPING
-from keyfold.read.files import store_of
-from keyfold.read.paths import bucket_path
 from keyfold.read.reader import read
 from keyfold.storage.commits import commit
 from keyfold.storage.schema.definition import NewTable
@@ -22,6 +20,9 @@ from keyfold.storage.table import Table
 from keyfold.testing.definitions import Record
 from keyfold.testing.tables import batch, records
 from keyfold.testing.values import value
+from keyfold.types import spark as spark_types
+from keyfold.wire.layout import TableLayout
+from keyfold.wire.specs import CommitMessage, FileMeta, WriteSpec
 from keyfold.write.parquet import Target, write_files
 from keyfold.write.renumber import renumber
 from keyfold.write.writer import file_names
@@ -33,7 +34,7 @@ from tests.storage import tables
 def stored(folder: Path, layout: TableLayout, name: str = "t", **options: str) -> Table:
     """A table of this layout, with one bucket."""
     columns = tuple(
-        tables.column(c.name, types.to_spark(c.type), c.type.nullable) for c in layout.columns
+        tables.column(c.name, spark_types.to_spark(c.type), c.type.nullable) for c in layout.columns
     )
     given = {n.replace("__", ".").replace("_", "-"): text for n, text in options.items()}
     settings = {**layout.options, "bucket": "1", **given}

@@ -10,10 +10,10 @@ import pytest
 
 from keyfold.authored import shipping
 from keyfold.errors import TableError
-from keyfold.journey import MARKED_SUFFIX
 from keyfold.storage.commits import commit
 from keyfold.storage.table import Table
 from keyfold.testing.own import using
+from keyfold.wire.specs import MARKED_SUFFIX
 from keyfold.write.writer import write
 from tests.authored import functions
 from tests.compact import harness as compaction

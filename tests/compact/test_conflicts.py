@@ -15,18 +15,18 @@ from typing import Any
 import pytest
 
 from keyfold.errors import ConflictError, FoldOverflowError, UnknownOutcomeError
-from keyfold.journey import CommitMessage
-from keyfold.layout import TableLayout
 from keyfold.storage.commits import commit
 from keyfold.storage.commits.compaction import Compaction
 from keyfold.storage.filesystem.files import LocalFiles
 from keyfold.storage.table import Table
 from keyfold.testing.tables import layout, parse, render
+from keyfold.wire.layout import TableLayout
+from keyfold.wire.specs import CommitMessage
 from keyfold.write.renumber import renumber
+from tests.bridge.client import eventually
 from tests.compact import harness as compaction
 from tests.compact.histories import append, committed, rows, stored, written
 from tests.storage import tables
-from tests.worker.client import eventually
 
 SPAWN = multiprocessing.get_context("spawn")
 COLUMNS = {"k": "INT", "v": "INT"}

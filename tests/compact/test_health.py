@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from keyfold import types
 from keyfold.compact.health import Health, summary, table_health
-from keyfold.layout import Column, TableLayout
 from keyfold.options import parse
 from keyfold.storage.metadata.entries import LiveFile, RowShapes
+from keyfold.types import paimon as paimon_types
+from keyfold.wire.layout import Column, TableLayout
 
 MIB = 1 << 20
 NUMBERS = itertools.count(1)
@@ -20,7 +20,7 @@ LAYOUT = TableLayout(
     "c.n.t",
     "/w",
     0,
-    (Column(0, "k", types.from_paimon("BIGINT NOT NULL")),),
+    (Column(0, "k", paimon_types.from_paimon("BIGINT NOT NULL")),),
     ("k",),
     (),
     {"bucket": "2"},

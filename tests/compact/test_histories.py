@@ -7,9 +7,9 @@ from random import Random
 import pytest
 
 from keyfold.errors import TableError
-from keyfold.journey import MARKED_SUFFIX
-from keyfold.layout import TableLayout
 from keyfold.options import KEEPING, check_create, normalize, parse
+from keyfold.wire.layout import TableLayout
+from keyfold.wire.specs import MARKED_SUFFIX
 from tests.compact import harness as compaction
 from tests.compact.histories import History, rows, stored
 from tests.merge.random_tables import ENGINES, check_same, random_table

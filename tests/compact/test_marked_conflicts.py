@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from keyfold.journey import CommitMessage, WriteSpec
-from keyfold.layout import TableLayout
 from keyfold.storage.table import Table
 from keyfold.testing.tables import layout, parse
+from keyfold.wire.layout import TableLayout
+from keyfold.wire.specs import CommitMessage, WriteSpec
 from keyfold.write.writer import write
 from tests.compact import harness as compaction
 from tests.compact.histories import append, committed, written

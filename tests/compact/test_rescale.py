@@ -10,15 +10,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from keyfold.errors import ConflictError, KeyfoldError, NotSupportedError, TableError
+from keyfold.files.paths import bucket_path
 from keyfold.kernels.hash import bucket_hash
-from keyfold.read.paths import bucket_path
+from keyfold.questions import rescale
 from keyfold.storage.commits import commit
 from keyfold.storage.commits import rescale as storage
 from keyfold.storage.metadata.entries import partition_batch
 from keyfold.storage.schema import schemas
 from keyfold.storage.schema.schemas import Schemas
 from keyfold.storage.table import Table
-from keyfold.worker import rescale
 from tests.compact import harness as compaction
 from tests.compact.histories import History, rows, stored
 from tests.compact.test_histories import ADDS, ANY, is_refused

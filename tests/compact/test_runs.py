@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from keyfold.compact.groups import Group, _Sorter, work
 from keyfold.compact.pick import Rules, unit
 from keyfold.compact.runs import BucketRun, Intervals, bucket_runs, whole
-from keyfold.journey import DataFile
-from keyfold.read.sections import KeyedFile
+from keyfold.files.sections import KeyedFile
+from keyfold.wire.specs import DataFile
 
 RULES = Rules(5, 8, 4, 1, 200)
 SMALL = 50

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from keyfold.errors import ConflictError
-from keyfold.journey import ScanSpec, Split, WriteSpec
+from keyfold.questions import commit, compact, maintenance, partitions, rescale, rewrite
 from keyfold.read import planner
 from keyfold.read.reader import read
 from keyfold.storage.table import Table
-from keyfold.worker import commit, compact, maintenance, partitions, rescale, rewrite
+from keyfold.wire.specs import ScanSpec, Split, WriteSpec
 from keyfold.write.writer import write
 from tests.read import harness
 from tests.storage import tables

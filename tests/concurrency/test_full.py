@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from keyfold.worker import wire
+from keyfold.bridge import frames
 from tests import disks
 from tests.concurrency import jobs
 from tests.concurrency.processes import elsewhere
@@ -63,7 +63,7 @@ def _said(job: Job, folder: str, expected: int) -> str | None:
     except OSError as error:
         if error.errno != expected:
             raise
-        said: str = wire.failure(error, "the job")["error"]["message"]
+        said: str = frames.failure(error, "the job")["error"]["message"]
         return said
     return None
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from keyfold.errors import ConflictError
-from keyfold.journey import MARKED_SUFFIX
 from keyfold.storage.commits import commit
+from keyfold.wire.specs import MARKED_SUFFIX
 from tests.concurrency import jobs
 from tests.concurrency.jobs import Write
 from tests.storage import tables

@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from keyfold.files.paimon_values import stored_type
 from keyfold.kernels.hash import bucket_hash
-from keyfold.read.stored import stored_type
-from keyfold.types import from_paimon
+from keyfold.types.paimon import from_paimon
 
 VECTORS = json.loads((Path(__file__).parent.parent / "vectors" / "bucket_hash.json").read_text())
 

@@ -23,8 +23,11 @@ from keyfold.kernels.closed import encode_closed
 from keyfold.kernels.hash import bucket_hash
 from keyfold.kernels.keys import encode
 from keyfold.kernels.order import merge_order, sort_order
-from keyfold.merge import SortedRun, fold_unsorted, merge_runs, plan
+from keyfold.merge.buffer import fold_unsorted
+from keyfold.merge.plan import plan
 from keyfold.merge.results import column_result
+from keyfold.merge.run import merge_runs
+from keyfold.merge.sorted_run import SortedRun
 from keyfold.testing.tables import batch, layout
 from keyfold.testing.values import ATOMIC, same, value
 from tests.aggregates.test_definitions import bound, draw

@@ -6,12 +6,12 @@ from random import Random
 
 import pyarrow as pa
 
-from keyfold.layout import TableLayout
 from keyfold.merge.deferred import Deferred
 from keyfold.merge.plan import MergePlan
 from keyfold.testing.definitions import Record
 from keyfold.testing.tables import layout
 from keyfold.testing.values import ATOMIC, same, value
+from keyfold.wire.layout import TableLayout
 
 KEYS = ({"k": "INT"}, {"k": "STRING"}, {"k": "BIGINT", "j": "STRING"}, {"k": "DECIMAL(20, 2)"})
 FUNCTIONS = ("sum", "max", "min", "last_value", "last_non_null_value", "first_value")

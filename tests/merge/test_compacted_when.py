@@ -12,10 +12,13 @@ import pyarrow as pa
 import pytest
 
 from keyfold.errors import TableError
-from keyfold.layout import TableLayout
-from keyfold.merge import SortedRun, fold_unsorted, merge_runs, plan
+from keyfold.merge.buffer import fold_unsorted
 from keyfold.merge.kinds import SEQUENCE_NUMBER
+from keyfold.merge.plan import plan
+from keyfold.merge.run import merge_runs
+from keyfold.merge.sorted_run import SortedRun
 from keyfold.testing.tables import batch, layout, parse, records, render
+from keyfold.wire.layout import TableLayout
 
 COLUMNS = {"k": "INT", "s": "INT", "v": "STRING"}
 LATEST = {"sequence.field": "s"}

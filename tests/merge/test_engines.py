@@ -9,7 +9,11 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from keyfold.errors import KeyfoldError, TableError
-from keyfold.merge import SortedRun, fold_unsorted, merge_runs, plan, run, window
+from keyfold.merge import run, window
+from keyfold.merge.buffer import fold_unsorted
+from keyfold.merge.plan import plan
+from keyfold.merge.run import merge_runs
+from keyfold.merge.sorted_run import SortedRun
 from keyfold.testing.definitions import accepted, fold, visible
 from keyfold.testing.tables import batch, layout, records
 from tests.merge.random_tables import (

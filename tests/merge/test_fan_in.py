@@ -8,10 +8,14 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from keyfold.errors import KeyfoldError
-from keyfold.merge import SortedRun, fan_in, fold_unsorted, merge_runs, plan
+from keyfold.merge import fan_in
+from keyfold.merge.buffer import fold_unsorted
 from keyfold.merge.fan_in import _cheapest
-from keyfold.merge.room import Room
+from keyfold.merge.plan import plan
+from keyfold.merge.run import merge_runs
+from keyfold.merge.sorted_run import SortedRun
 from keyfold.merge.spill import Spilled, SpillFile
+from keyfold.resources.merge_room import Room
 from keyfold.testing.tables import batch, layout, parse
 from tests.merge.random_tables import ENGINES, cut, deferred, random_records, random_table
 

@@ -3,7 +3,7 @@
 import pytest
 
 from keyfold.errors import KeyfoldError, NotSupportedError, TableError
-from keyfold.merge import check
+from keyfold.merge.plan import check
 from keyfold.options import normalize
 from keyfold.testing.tables import layout
 

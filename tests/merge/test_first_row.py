@@ -4,11 +4,14 @@ import pyarrow as pa
 import pytest
 
 from keyfold.errors import TableError
-from keyfold.layout import TableLayout
-from keyfold.merge import SortedRun, check, fold_unsorted, merge_runs, plan
+from keyfold.merge.buffer import fold_unsorted
 from keyfold.merge.kinds import SEQUENCE_NUMBER
+from keyfold.merge.plan import check, plan
+from keyfold.merge.run import merge_runs
+from keyfold.merge.sorted_run import SortedRun
 from keyfold.options import normalize
 from keyfold.testing.tables import batch, layout, parse, records, render
+from keyfold.wire.layout import TableLayout
 
 COLUMNS = {"k": "INT", "v": "INT", "s": "STRING"}
 VERSIONED = {

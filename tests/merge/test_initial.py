@@ -5,17 +5,17 @@ from dataclasses import replace
 
 import pytest
 
-from keyfold import types
 from keyfold.errors import NotSupportedError
-from keyfold.layout import TableLayout
-from keyfold.merge import check
+from keyfold.merge.plan import check
 from keyfold.testing.tables import layout
+from keyfold.types import spark as spark_types
+from keyfold.wire.layout import TableLayout
 
 
 def added(kind: str, value: object, options: dict[str, str]) -> TableLayout:
     """A table whose column `v` was added with a DEFAULT when it held data."""
     found = layout({"k": "INT", "v": kind}, ["k"], options)
-    spark = types.to_spark(found.columns[1].type)
+    spark = spark_types.to_spark(found.columns[1].type)
     stored = json.dumps({"literal": value, "type": spark})
     return replace(found, columns=(found.columns[0], replace(found.columns[1], initial=stored)))
 

@@ -4,7 +4,10 @@ from random import Random
 
 import pytest
 
-from keyfold.merge import SortedRun, fold_unsorted, merge_runs, plan
+from keyfold.merge.buffer import fold_unsorted
+from keyfold.merge.plan import plan
+from keyfold.merge.run import merge_runs
+from keyfold.merge.sorted_run import SortedRun
 from keyfold.testing import definitions
 from keyfold.testing.tables import batch, layout, records
 

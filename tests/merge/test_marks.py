@@ -10,8 +10,8 @@ from keyfold.kernels.buffers import ones
 from keyfold.kernels.ops import ADD, RETRACT, SKIP
 from keyfold.merge.columns import Columns
 from keyfold.merge.declare import Step
-from keyfold.merge.marks import NAMED, OVERWRITTEN, Bits, Marks, marks_of, unmarked
-from keyfold.merge.touching import column_ops
+from keyfold.merge.marks.ops import column_ops
+from keyfold.merge.marks.records import NAMED, OVERWRITTEN, Bits, Marks, marks_of, unmarked
 from keyfold.testing.tables import layout
 
 WIDE = layout({"k": "INT"} | {f"c{i}": "INT" for i in range(1, 131)}, ["k"])

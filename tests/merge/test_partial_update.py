@@ -7,12 +7,15 @@ import pyarrow as pa
 import pytest
 
 from keyfold.errors import NotSupportedError, TableError
-from keyfold.layout import TableLayout
-from keyfold.merge import SortedRun, check, fold_unsorted, merge_runs, plan
-from keyfold.merge.marks import FIELDS
+from keyfold.merge.buffer import fold_unsorted
+from keyfold.merge.marks.records import FIELDS
+from keyfold.merge.plan import check, plan
+from keyfold.merge.run import merge_runs
+from keyfold.merge.sorted_run import SortedRun
 from keyfold.options import check_create, normalize
 from keyfold.testing.definitions import fold
 from keyfold.testing.tables import batch, layout, parse, records, render
+from keyfold.wire.layout import TableLayout
 
 REMOVE = "partial-update.remove-record-on-delete"
 REMOVE_GROUP = "partial-update.remove-record-on-sequence-group"

@@ -4,10 +4,12 @@ import pyarrow as pa
 import pytest
 
 from keyfold.errors import FoldOverflowError, NotSupportedError, TableError
-from keyfold.merge import SortedRun, check, merge_runs, plan
 from keyfold.merge.declare import Engine
 from keyfold.merge.engines import collect, engines
 from keyfold.merge.kinds import from_text
+from keyfold.merge.plan import check, plan
+from keyfold.merge.run import merge_runs
+from keyfold.merge.sorted_run import SortedRun
 from keyfold.testing.tables import batch, layout, parse
 
 AGGREGATION = {"merge-engine": "aggregation"}

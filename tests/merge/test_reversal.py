@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keyfold.layout import TableLayout
-from keyfold.merge import fold_unsorted, plan
+from keyfold.merge.buffer import fold_unsorted
+from keyfold.merge.plan import plan
 from keyfold.testing.definitions import Record, fold
 from keyfold.testing.tables import batch, layout, records
+from keyfold.wire.layout import TableLayout
 
 MAP = {"type": "MAP", "key": "STRING NOT NULL", "value": "INT"}
 PAIR = {

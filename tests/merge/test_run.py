@@ -5,18 +5,14 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pytest
 
-from keyfold.layout import TableLayout
-from keyfold.merge import (
-    SortedRun,
-    columns,
-    fold_unsorted,
-    merge_runs,
-    plan,
-    sequences_overlap,
-    window,
-)
+from keyfold.merge import columns, window
+from keyfold.merge.buffer import fold_unsorted
 from keyfold.merge.kinds import SEQUENCE_NUMBER, VALUE_KIND
+from keyfold.merge.plan import plan
+from keyfold.merge.run import merge_runs
+from keyfold.merge.sorted_run import SortedRun, sequences_overlap
 from keyfold.testing.tables import batch, layout, parse, records, render
+from keyfold.wire.layout import TableLayout
 
 KV = layout({"k": "INT", "v": "STRING"}, ["k"])
 SUM = layout(

@@ -5,10 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from keyfold import options, types
+from keyfold import options
 from keyfold.errors import KeyfoldError, NotSupportedError, TableError
 from keyfold.options.fluss import check_functions, heeded
 from keyfold.testing.tables import layout
+from keyfold.types import paimon as paimon_types
 
 ENGINE, BEHAVIOR = "table.merge-engine", "table.delete.behavior"
 VERSION = "table.merge-engine.versioned.ver-column"
@@ -123,7 +124,7 @@ def test_a_merge_engine_takes_a_key() -> None:
 
 
 def test_a_function_of_a_key_column_is_refused_as_fluss_spells_it() -> None:
-    columns = {name: types.from_paimon("INT") for name in "kv"}
+    columns = {name: paimon_types.from_paimon("INT") for name in "kv"}
     given = {"fields.k.aggregate-function": "sum", "fields.v.agg": "sum"}
     check_functions("db.t", given, columns, ("k",))
     with pytest.raises(TableError, match="Cannot set aggregation function for primary key column"):
@@ -132,11 +133,11 @@ def test_a_function_of_a_key_column_is_refused_as_fluss_spells_it() -> None:
 
 @pytest.mark.parametrize("kind", ["BYTES", "BOOLEAN", "BINARY(3)"])
 def test_max_and_min_of_types_without_an_order_are_refused_as_fluss_spells_them(kind: str) -> None:
-    columns = {"v": types.from_paimon(kind)}
+    columns = {"v": paimon_types.from_paimon(kind)}
     check_functions("db.t", {"fields.v.aggregate-function": "max"}, columns, ())
     check_functions("db.t", {"fields.v.agg": "last_value"}, columns, ())
     for kept in ("STRING", "TIMESTAMP(6) WITH LOCAL TIME ZONE", "DECIMAL(5, 2)"):
-        check_functions("db.t", {"fields.v.agg": "max"}, {"v": types.from_paimon(kept)}, ())
+        check_functions("db.t", {"fields.v.agg": "max"}, {"v": paimon_types.from_paimon(kept)}, ())
     with pytest.raises(TableError, match=r"Data type for min column must be part of .* but was"):
         check_functions("db.t", {"fields.v.agg": "MIN"}, columns, ())
 

@@ -6,14 +6,15 @@ from typing import Any
 
 import pytest
 
-from keyfold import options, types
+from keyfold import options
 from keyfold.errors import KeyfoldError, NotSupportedError, TableError
-from keyfold.layout import Column, TableLayout
 from keyfold.options.paimon import PAIMON_OPTIONS
 from keyfold.options.values import byte_size, duration
+from keyfold.types import paimon as paimon_types
+from keyfold.wire.layout import Column, TableLayout
 
 COLUMNS = tuple(
-    Column(n, name, types.from_paimon(kind))
+    Column(n, name, paimon_types.from_paimon(kind))
     for n, (name, kind) in enumerate(
         {"p": "INT NOT NULL", "k": "BIGINT NOT NULL", "v": "BIGINT", "s": "STRING"}.items()
     )

@@ -16,10 +16,10 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from keyfold.journey import CommitMessage, WriteSpec
+from keyfold.questions.commit import delete_where
 from keyfold.storage.commits import commit
 from keyfold.storage.table import Table
-from keyfold.worker.commit import delete_where
+from keyfold.wire.specs import CommitMessage, WriteSpec
 from keyfold.write.writer import write
 from tests.compact import harness as compaction
 from tests.read import harness

@@ -8,13 +8,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from keyfold import types
-from keyfold.journey import ORDINAL, CommitMessage, ScanSpec, Split, WriteSpec
-from keyfold.layout import Column, TableLayout
 from keyfold.read.planner import ScanReport, plan
 from keyfold.read.reader import read
 from keyfold.storage.commits import commit
 from keyfold.storage.table import Table
+from keyfold.types import paimon as paimon_types
+from keyfold.wire.layout import Column, TableLayout
+from keyfold.wire.specs import ORDINAL, CommitMessage, ScanSpec, Split, WriteSpec
 from keyfold.write.writer import write
 from tests.storage import tables
 
@@ -23,7 +23,7 @@ SEQUENCES = itertools.count(1)
 
 def layout(folder: Path, *columns: tuple[str, Any], key: str = "k", **options: str) -> TableLayout:
     """A layout that no catalog knows; types are Paimon JSON, options have _ for -."""
-    made = [Column(i, n, types.from_paimon(t)) for i, (n, t) in enumerate(columns)]
+    made = [Column(i, n, paimon_types.from_paimon(t)) for i, (n, t) in enumerate(columns)]
     names = {name.replace("_", "-"): value for name, value in options.items()}
     settings = {"bucket": "1"} | names
     return TableLayout("db.t", str(folder), 0, tuple(made), tuple(key.split(",")), (), settings)

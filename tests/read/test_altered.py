@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keyfold.journey import Aggregate
+from keyfold.questions.commit import delete_where
+from keyfold.questions.compact import commit_compaction, plan_compaction
 from keyfold.read.summary import summarized
 from keyfold.storage.table import Table
-from keyfold.worker.commit import delete_where
-from keyfold.worker.compact import commit_compaction, plan_compaction
+from keyfold.wire.specs import Aggregate
 from tests.compact import harness as compaction
 from tests.read import harness
 from tests.read.altered import STEPS, Altered

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keyfold.errors import NotSupportedError
-from keyfold.journey import Aggregate
 from keyfold.read.reader import read
 from keyfold.read.summary import summarized
 from keyfold.storage.table import Table
+from keyfold.wire.specs import Aggregate
 from tests.read import harness
 from tests.read.harness import where
 from tests.storage.tables import catalog

@@ -11,14 +11,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from keyfold.journey import ScanSpec, Split
+from keyfold.files.column_mapping import sources
+from keyfold.files.footers import Footer
 from keyfold.merge.plan import plan
 from keyfold.read import reader
 from keyfold.read.cuts import group_ranges
-from keyfold.read.footers import Footer
 from keyfold.read.keyrange import KeyRange
-from keyfold.read.mapping import sources
 from keyfold.storage.table import Table
+from keyfold.wire.specs import ScanSpec, Split
 from tests.read import harness
 from tests.storage import tables
 

@@ -12,14 +12,14 @@ import pypaimon
 import pytest
 from pypaimon.table.system import system_table_loader
 
-from keyfold import types
 from keyfold.errors import NotSupportedError, TableError
+from keyfold.questions.metadata import find
 from keyfold.read import metadata
 from keyfold.read.metadata.declare import BATCH_ROWS, wall_clock
 from keyfold.storage.commits import commit
 from keyfold.storage.schema.definition import NewTable
 from keyfold.storage.table import Table
-from keyfold.worker.metadata import find
+from keyfold.types import paimon as paimon_types
 from tests.read import harness
 from tests.storage import tables
 from tests.storage.tables import column
@@ -87,7 +87,7 @@ def table(tmp_path: Path) -> Table:
 @pytest.mark.parametrize("name", metadata.ALL)
 def test_columns_are_paimons(table: Table, theirs: Any, name: str) -> None:
     fields = system_table_loader.load(name, theirs()).row_type().fields
-    expected = [(field.name, types.from_paimon(field.to_dict()["type"])) for field in fields]
+    expected = [(field.name, paimon_types.from_paimon(field.to_dict()["type"])) for field in fields]
     assert [(c.name, c.type) for c in metadata.ALL[name].columns] == expected
 
 
@@ -129,7 +129,8 @@ def test_files(table: Table) -> None:
 def test_schemas(table: Table) -> None:
     last = rows_of(table, "schemas", "fields", "comment")[-1]
     fields = [
-        (f["id"], f["name"], types.from_paimon(f["type"])) for f in json.loads(last["fields"])
+        (f["id"], f["name"], paimon_types.from_paimon(f["type"]))
+        for f in json.loads(last["fields"])
     ]
     assert fields == [(c.id, c.name, c.type) for c in table.layout.columns]
     assert last["comment"] == "of things"

@@ -8,9 +8,9 @@ import pytest
 
 from keyfold.errors import TableError
 from keyfold.storage.table import Table
+from tests.predicates.test_ranges import compare, connect
 from tests.read import harness
 from tests.read.harness import where
-from tests.read.test_predicates import compare, connect
 from tests.storage import tables
 
 Row = dict[str, Any]

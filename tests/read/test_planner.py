@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from keyfold.errors import NotSupportedError, TableError
+from keyfold.predicates.ranges import columns_of
 from keyfold.read import reader
-from keyfold.read.predicates import columns_of
 from keyfold.storage.support import check_asked
 from keyfold.storage.table import Table
+from tests.predicates.test_ranges import compare, connect
 from tests.read import harness
 from tests.read.harness import where
-from tests.read.test_predicates import compare, connect
 from tests.storage import tables
 
 Row = dict[str, Any]

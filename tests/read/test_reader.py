@@ -11,11 +11,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from keyfold import types
 from keyfold.errors import CorruptDataError, SnapshotExpiredError
-from keyfold.journey import CommitMessage, DataFile, ScanSpec, Split
-from keyfold.layout import Column, TableLayout
 from keyfold.read import reader
+from keyfold.types import paimon as paimon_types
+from keyfold.wire.layout import Column, TableLayout
+from keyfold.wire.specs import CommitMessage, DataFile, ScanSpec, Split
 from keyfold.write.writer import write
 from tests.read import harness
 from tests.read.harness import planned, rows, rows_of, upsert, where
@@ -67,7 +67,7 @@ NEW = (
 
 
 def versioned(folder: Path, schema_id: int, columns: Any) -> TableLayout:
-    made = tuple(Column(i, n, types.from_paimon(t)) for i, n, t in columns)
+    made = tuple(Column(i, n, paimon_types.from_paimon(t)) for i, n, t in columns)
     return TableLayout("db.t", str(folder), schema_id, made, ("k",), (), {"bucket": "1"})
 
 

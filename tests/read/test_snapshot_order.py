@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from keyfold.errors import NotSupportedError
-from keyfold.journey import CommitMessage, WriteSpec
 from keyfold.storage.commits import commit
 from keyfold.storage.metadata.entries import COMPACT_SOURCE, LiveFile, stamped
 from keyfold.storage.support import check_files
 from keyfold.storage.table import Table
+from keyfold.wire.specs import CommitMessage, WriteSpec
 from keyfold.write.writer import write
 from tests.read import harness
 from tests.storage import tables

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from keyfold.journey import Aggregate
 from keyfold.read import reader
 from keyfold.read.task import read_task, schema_of
 from keyfold.storage.table import Table
+from keyfold.wire.specs import Aggregate
 from tests.read import harness
 from tests.storage import tables
 

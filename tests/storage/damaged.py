@@ -3,7 +3,7 @@
 import random
 from pathlib import Path
 
-from keyfold.read import footers
+from keyfold.files import footers
 from keyfold.storage import table
 from keyfold.storage.metadata import manifests
 from keyfold.storage.table import Table

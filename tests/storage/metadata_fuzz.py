@@ -24,14 +24,14 @@ from typing import Any
 
 from keyfold.errors import KeyfoldError
 from keyfold.read import metadata
+from tests.bridge import fuzz
+from tests.bridge.fuzz import MOST_FINDINGS, Figures
 from tests.concurrency import jobs
 from tests.read import harness
 from tests.storage import damaged, snapshots, tables
 from tests.storage.beside import outside
 from tests.storage.crafted import Metadata, decoded, encoded
 from tests.storage.metadata_mutations import mutate
-from tests.worker import fuzz
-from tests.worker.fuzz import MOST_FINDINGS, Figures
 
 PATIENCE = 10.0
 MEMORY = 1 << 30  # beyond what a process has that has warmed up

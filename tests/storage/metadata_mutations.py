@@ -12,8 +12,8 @@ from typing import Any
 
 import fastavro
 
+from tests.bridge.mutations import OF_BYTES
 from tests.storage.crafted import decoded, encoded
-from tests.worker.mutations import OF_BYTES
 
 FOLDERS = ("schema", "snapshot", "manifest", "tag", "branch", "consumer", "changelog", "bucket-0")
 NAMES = (

@@ -9,12 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from keyfold.journey import CommitMessage
+from keyfold.questions.maintenance import directory_of
 from keyfold.storage.commits import commit
 from keyfold.storage.filesystem.files import LocalFiles
 from keyfold.storage.maintenance.expire import Retention, expire
 from keyfold.storage.table import Table
-from keyfold.worker.maintenance import directory_of
+from keyfold.wire.specs import CommitMessage
 from tests.storage import tables
 
 

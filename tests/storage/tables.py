@@ -8,13 +8,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from keyfold import types
-from keyfold.journey import CommitMessage, FileMeta, WriteSpec
-from keyfold.layout import TableLayout
 from keyfold.storage.catalogs.catalog import Catalog, open_catalog
 from keyfold.storage.metadata.entries import partition_batch
 from keyfold.storage.schema.definition import NewTable
 from keyfold.storage.table import Table
+from keyfold.types import logical
+from keyfold.wire.layout import TableLayout
+from keyfold.wire.specs import CommitMessage, FileMeta, WriteSpec
 
 SEQUENCES = itertools.count(1000)
 
@@ -77,7 +77,7 @@ def message(
 
 
 def _meta(layout: TableLayout, low: int, high: int, sequence: int) -> FileMeta:
-    names = [c.name for c in layout.columns if types.is_atomic(c.type)]
+    names = [c.name for c in layout.columns if logical.is_atomic(c.type)]
     keys = [layout.column(name).arrow_field for name in layout.key]
     values = [layout.column(name).arrow_field for name in names]
     return FileMeta(

@@ -9,10 +9,10 @@ import fastavro
 import pytest
 
 from keyfold.errors import NotSupportedError
-from keyfold.layout import TableLayout
 from keyfold.storage.commits import commit
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.support import check_files, check_readable, check_writable
+from keyfold.wire.layout import TableLayout
 from tests.storage import tables
 from tests.storage.tables import new_table
 

@@ -4,11 +4,11 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from keyfold.journey import WriteSpec
 from keyfold.merge.plan import check
+from keyfold.questions import commit, compact, rewrite
 from keyfold.storage.catalogs.catalog import Catalog, open_catalog
 from keyfold.storage.table import Table
-from keyfold.worker import commit, compact, rewrite
+from keyfold.wire.specs import WriteSpec
 from keyfold.write.writer import write
 from tests.read import harness
 from tests.storage import tables

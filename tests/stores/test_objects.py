@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from obstore.exceptions import GenericError
 
-from keyfold import stores
 from keyfold.errors import TableError
 from keyfold.storage.filesystem import objects
 from keyfold.storage.filesystem.files import UnsettledError
 from keyfold.storage.filesystem.objects import ObjectFiles
+from keyfold.stores import settings
 from tests.concurrency.processes import CONTEXT
 
 PROCESSES = 6
@@ -22,7 +22,7 @@ NAMES = 60
 
 def files_of(options: dict[str, str]) -> ObjectFiles:
     root = options["warehouse"]
-    return ObjectFiles(root, stores.store_options(root, options))
+    return ObjectFiles(root, settings.store_options(root, options))
 
 
 @pytest.fixture
@@ -157,9 +157,9 @@ def test_hadoop_names_are_taken_where_paimons_are_silent() -> None:
         "fs.s3a.secret.key": "b",
         "s3.session.token": "",
     }
-    assert stores.store_options("s3a://bucket/w", given) == {
+    assert settings.store_options("s3a://bucket/w", given) == {
         "endpoint": "http://here",
         "access-key": "a",
         "secret-key": "b",
     }
-    assert stores.store_options("/w", given) == {}
+    assert settings.store_options("/w", given) == {}

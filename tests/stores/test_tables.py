@@ -12,9 +12,9 @@ from keyfold.errors import (
     TableExistsError,
     UnknownOutcomeError,
 )
+from keyfold.questions import maintenance
 from keyfold.storage.filesystem import objects
 from keyfold.storage.filesystem.objects import ObjectFiles
-from keyfold.worker import maintenance
 from tests.concurrency.jobs import rows_of
 from tests.concurrency.processes import CONTEXT
 from tests.storage import tables

@@ -7,11 +7,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from keyfold.journey import DataFile, FileMeta, ScanSpec
-from keyfold.layout import TableLayout
+from keyfold.files.data_files import Store
 from keyfold.options import parse
-from keyfold.read.files import Store
 from keyfold.read.parquet import Wanted, read_file
+from keyfold.wire.layout import TableLayout
+from keyfold.wire.specs import DataFile, FileMeta, ScanSpec
 from keyfold.write.long import LONG, long_columns
 from keyfold.write.parquet import Target, write_files
 from keyfold.write.writer import file_names

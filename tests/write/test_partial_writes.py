@@ -15,13 +15,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keyfold.aggregates import aggregates
-from keyfold.journey import WriteSpec
 from keyfold.kernels.ops import ADD
-from keyfold.layout import TableLayout
-from keyfold.merge import SortedRun, fold_unsorted, merge_runs, plan
+from keyfold.merge.buffer import fold_unsorted
+from keyfold.merge.plan import plan
+from keyfold.merge.run import merge_runs
+from keyfold.merge.sorted_run import SortedRun
 from keyfold.options import parse
 from keyfold.options.fluss import VERSION
 from keyfold.testing.tables import layout
+from keyfold.wire.layout import TableLayout
+from keyfold.wire.specs import WriteSpec
 from keyfold.write.marking import Marking
 from keyfold.write.writer import prepared
 

@@ -8,10 +8,10 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfold import types
 from keyfold.kernels.hash import bucket_hash
-from keyfold.layout import Column, TableLayout
 from keyfold.options import parse
+from keyfold.types import paimon as paimon_types
+from keyfold.wire.layout import Column, TableLayout
 from keyfold.write.split import grouped, split
 from tests.read import harness
 
@@ -20,7 +20,7 @@ COLUMNS = (("p", "STRING NOT NULL"), ("q", "DATE NOT NULL"), ("k", "INT NOT NULL
 
 
 def layout(buckets: int) -> TableLayout:
-    made = tuple(Column(i, n, types.from_paimon(t)) for i, (n, t) in enumerate(COLUMNS))
+    made = tuple(Column(i, n, paimon_types.from_paimon(t)) for i, (n, t) in enumerate(COLUMNS))
     options = {"bucket": str(buckets)}
     return TableLayout("db.t", "/t", 0, made, ("p", "q", "k"), ("p", "q"), options)
 

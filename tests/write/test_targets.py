@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 
 from keyfold.errors import TableError
-from keyfold.journey import WriteSpec
-from keyfold.layout import TableLayout
 from keyfold.options.calls import WRITE, split
 from keyfold.options.fluss import VERSION
 from keyfold.testing.tables import layout
+from keyfold.wire.layout import TableLayout
+from keyfold.wire.specs import WriteSpec
 from keyfold.write.targets import merge_mode, named_columns
 from keyfold.write.writer import write
 

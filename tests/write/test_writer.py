@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keyfold.errors import SnapshotExpiredError, TableError
-from keyfold.journey import ORDINAL, CommitMessage
-from keyfold.layout import TableLayout
 from keyfold.merge import fan_in
 from keyfold.merge.plan import plan
 from keyfold.options import parse
+from keyfold.wire.layout import TableLayout
+from keyfold.wire.specs import ORDINAL, CommitMessage
 from keyfold.write import buffer
 from keyfold.write.renumber import renumber
 from keyfold.write.split import split

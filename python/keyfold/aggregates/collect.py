@@ -31,7 +31,8 @@ from keyfold.kernels.keys import Keys, encode_nullable
 from keyfold.kernels.lists import code_in_groups, collect_values, concatenate, hash_bytes
 from keyfold.kernels.ops import ADD, RESET, RETRACT, SKIP
 from keyfold.options.values import boolean
-from keyfold.types import DataType, to_arrow
+from keyfold.types.arrow import to_arrow
+from keyfold.types.logical import DataType
 
 DISTINCT = Parameter("distinct", boolean, "false", "Whether each value is collected once.")
 

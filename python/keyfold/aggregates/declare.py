@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from keyfold.kernels.buffers import Rows
-from keyfold.types import DataType
+from keyfold.types.logical import DataType
 
 Ops = npt.NDArray[np.int8]
 Records = Sequence[tuple[int, Any]]

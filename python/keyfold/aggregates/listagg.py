@@ -30,7 +30,7 @@ from keyfold.kernels.buffers import Mask, Rows, pack, text, validity
 from keyfold.kernels.ops import ADD, RESET, SKIP
 from keyfold.kernels.texts import join_distinct, join_texts
 from keyfold.options.values import boolean
-from keyfold.types import DataType, describe
+from keyfold.types.logical import DataType, describe
 
 DELIMITER = Parameter("list-agg-delimiter", str, ",", "What listagg puts between two texts.")
 SKIPS_BLANK = Parameter(

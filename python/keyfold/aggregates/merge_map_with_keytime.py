@@ -28,7 +28,7 @@ from keyfold.kernels.codes import codes, ranks
 from keyfold.kernels.entries import newest_by_time, places
 from keyfold.kernels.ops import ADD, RESET
 from keyfold.options.values import word
-from keyfold.types import DataType, Map, Row, describe
+from keyfold.types.logical import DataType, Map, Row, describe
 
 TS_FIELD = Parameter(
     "ts-field", word, None, "Field of the map's ROW that holds the time; the last."

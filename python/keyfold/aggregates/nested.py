@@ -13,7 +13,7 @@ from keyfold.kernels.buffers import Mask, Rows, pack, validity
 from keyfold.kernels.codes import codes, ranks
 from keyfold.kernels.ops import RETRACT, SKIP
 from keyfold.options.values import names, one_of
-from keyfold.types import Array, DataType, Row
+from keyfold.types.logical import Array, DataType, Row
 
 NO_LIMIT = int(np.iinfo(np.int64).max)
 NULL_KEYS = "Nested key contains null values. Primary key fields must not be null."

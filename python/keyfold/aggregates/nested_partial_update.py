@@ -23,7 +23,7 @@ from keyfold.aggregates.nested import (
 from keyfold.kernels.buffers import Rows, validity
 from keyfold.kernels.entries import last_valid_in_slot, places, slots_by_key
 from keyfold.kernels.ops import ADD, RESET
-from keyfold.types import DataType
+from keyfold.types.logical import DataType
 
 
 def _fold(key: NestedKey, inputs: Inputs) -> FoldResult:

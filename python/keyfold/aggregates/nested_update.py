@@ -40,7 +40,7 @@ from keyfold.kernels.entries import appended, latest_by_key, places
 from keyfold.kernels.extremes import rank
 from keyfold.kernels.ops import RESET, RETRACT, SKIP
 from keyfold.options.values import names, whole
-from keyfold.types import DataType
+from keyfold.types.logical import DataType
 
 SEQUENCE = Parameter(
     "nested-sequence-field", names, None, "Fields that say which of two nested rows is newer."

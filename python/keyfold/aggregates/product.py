@@ -32,7 +32,8 @@ from keyfold.kernels.buffers import column_of, dtype_of, validity, values
 from keyfold.kernels.ops import ADD, RESET, RETRACT, SKIP
 from keyfold.kernels.products import multiply_decimals, multiply_floats, multiply_integers
 from keyfold.kernels.words import values_of_decimal
-from keyfold.types import DataType, to_arrow
+from keyfold.types.arrow import to_arrow
+from keyfold.types.logical import DataType
 
 _EXACT = Context(prec=200)
 _NOT_TERMINATING = "Non-terminating decimal expansion; no exact representable decimal result."

@@ -5,7 +5,7 @@ from pyroaring import BitMap
 
 from keyfold.aggregates.declare import BadRecord, Combine, Records
 from keyfold.aggregates.states import BYTES, NULLS, RETRACTION, live, not_fixed, united
-from keyfold.kernels import bitmaps
+from keyfold.kernels.roaring import bitmaps
 
 
 def definition(records: Records) -> bytes | None:

@@ -6,7 +6,7 @@ from pyroaring import BitMap64
 
 from keyfold.aggregates.declare import Combine, Records
 from keyfold.aggregates.states import BYTES, NULLS, RETRACTION, live, not_fixed, united
-from keyfold.kernels import bitmaps
+from keyfold.kernels.roaring import bitmaps
 
 
 def definition(records: Records) -> bytes | None:

@@ -6,7 +6,7 @@ from pyarrow import types
 
 from keyfold.aggregates.declare import Accepts, BadRecord, Records
 from keyfold.kernels.ops import RESET, SKIP
-from keyfold.types import Atomic, DataType, describe
+from keyfold.types.logical import Atomic, DataType, describe
 
 BYTES = Accepts(
     "'VarBinaryType'", lambda kind: types.is_binary(kind) or types.is_large_binary(kind)

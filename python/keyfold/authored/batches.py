@@ -11,18 +11,19 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from keyfold import types
 from keyfold.aggregates.declare import BadRecord, Combine, Gather, Inputs, Records, Settings
 from keyfold.authored import failing
 from keyfold.authored.function import Function
 from keyfold.kernels.buffers import Rows, validity
 from keyfold.kernels.generated import located
 from keyfold.kernels.ops import ADD, RESET, RETRACT, SKIP
+from keyfold.types import arrow as arrow_types
+from keyfold.types import logical
 
 
-def bound_combine(own: Function, settings: Settings, kind: types.DataType) -> Combine:
+def bound_combine(own: Function, settings: Settings, kind: logical.DataType) -> Combine:
     """The aggregate of one column."""
-    arrow = types.to_arrow(kind)
+    arrow = arrow_types.to_arrow(kind)
     return own.declared(
         Combine, partial(combined, own, arrow), combine=partial(_combine, own, arrow)
     )
@@ -74,9 +75,9 @@ class _Gathered:
     kind: pa.DataType
 
 
-def bound_gather(own: Function, settings: Settings, kind: types.DataType) -> Gather:
+def bound_gather(own: Function, settings: Settings, kind: logical.DataType) -> Gather:
     """The aggregate of one column."""
-    made = _Gathered(own, types.to_arrow(kind))
+    made = _Gathered(own, arrow_types.to_arrow(kind))
     return own.declared(
         Gather, partial(gathered, made), gather=partial(_rows, own), finish=partial(_finish, made)
     )

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from keyfold import types
 from keyfold.aggregates.declare import Fold, FoldResult, Inputs, Pick, Records, Settings
 from keyfold.authored import failing, shapes
 from keyfold.authored.function import Function
@@ -18,6 +17,8 @@ from keyfold.kernels.cloned import plain
 from keyfold.kernels.generated import CompileError, compiled
 from keyfold.kernels.loops import Shape
 from keyfold.kernels.ops import ADD, RESET, RETRACT, SKIP
+from keyfold.types import arrow as arrow_types
+from keyfold.types import logical
 
 
 @dataclass(frozen=True)
@@ -46,15 +47,15 @@ def compile_for(own: Function, kind: pa.DataType) -> Compiled:
         raise FunctionError(f"{own}, for {shapes.accepts(own.types).words}: {error}") from error
 
 
-def bound_fold(own: Function, settings: Settings, kind: types.DataType) -> Fold:
+def bound_fold(own: Function, settings: Settings, kind: logical.DataType) -> Fold:
     """The fold of one column."""
-    made = compile_for(own, types.to_arrow(kind))
+    made = compile_for(own, arrow_types.to_arrow(kind))
     return own.declared(Fold, partial(definition, made), fold=partial(_fold, made))
 
 
-def bound_pick(own: Function, settings: Settings, kind: types.DataType) -> Pick:
+def bound_pick(own: Function, settings: Settings, kind: logical.DataType) -> Pick:
     """The pick of one column."""
-    made = compile_for(own, types.to_arrow(kind))
+    made = compile_for(own, arrow_types.to_arrow(kind))
     return own.declared(Pick, partial(picked, made), pick=partial(_pick, made))
 
 

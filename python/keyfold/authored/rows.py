@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from keyfold import types
 from keyfold.aggregates.declare import BadRecord
 from keyfold.authored import failing, shapes
 from keyfold.authored.function import Function
@@ -23,12 +22,14 @@ from keyfold.kernels.cloned import plain
 from keyfold.kernels.generated import CompileError, compiled
 from keyfold.kernels.loops import Shape, Slot
 from keyfold.kernels.ops import ADD
-from keyfold.layout import TableLayout
 from keyfold.merge.columns import indices, take
 from keyfold.merge.declare import Engine, Fold, Folded, Step
 from keyfold.merge.kinds import Kinds, is_retract
 from keyfold.merge.results import key_words
 from keyfold.options import TableOptions
+from keyfold.types import arrow as arrow_types
+from keyfold.types import logical
+from keyfold.wire.layout import TableLayout
 
 
 @dataclass(frozen=True)
@@ -80,8 +81,8 @@ def form_of(own: Function, layout: TableLayout) -> Shape:
         column = layout.column(name)
         scalar, may_be_null = shapes.of_column(kind)
         is_null_refused = column.type.nullable and not may_be_null
-        if is_null_refused or not scalar.test(types.to_arrow(column.type)):
-            raise TableError(f"{wanted}, found {types.describe(column.type)}")
+        if is_null_refused or not scalar.test(arrow_types.to_arrow(column.type)):
+            raise TableError(f"{wanted}, found {logical.describe(column.type)}")
         slots.append(Slot(name, scalar.kind, column.type.nullable))
     return Shape(tuple(slots), True)
 

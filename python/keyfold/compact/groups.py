@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from keyfold.compact.runs import BucketRun, Intervals
-from keyfold.read.sections import KeyedFile, runs, sections
+from keyfold.files.sections import KeyedFile, runs, sections
 
 Files = tuple[KeyedFile, ...]
 

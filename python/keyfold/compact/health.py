@@ -14,9 +14,9 @@ from typing import Any
 
 from keyfold.compact.pick import Rules
 from keyfold.compact.runs import BucketRun, bucket_runs
+from keyfold.files.sections import KeyedFile, runs, sections
 from keyfold.options import TableOptions
 from keyfold.read.planner import keyed
-from keyfold.read.sections import KeyedFile, runs, sections
 from keyfold.storage.metadata.entries import LiveFile
 
 SMALL_FILES = 16  # so many files above level 0 are not worth a word, however small

@@ -8,14 +8,14 @@ from typing import Any
 import pyarrow as pa
 
 from keyfold.errors import NotSupportedError, TableError
-from keyfold.journey import Json
-from keyfold.layout import TableLayout
-from keyfold.read.describe import describe
-from keyfold.read.paths import DEFAULT_PARTITION
-from keyfold.read.predicates import Ranges, columns_of, conjuncts, decided
-from keyfold.read.prune import partition_ranges
+from keyfold.files.paths import DEFAULT_PARTITION
+from keyfold.predicates.prune import partition_ranges
+from keyfold.predicates.ranges import Ranges, columns_of, conjuncts, decided
+from keyfold.predicates.sql_text import describe
 from keyfold.storage.metadata.entries import values_of
-from keyfold.types import to_arrow
+from keyfold.types.arrow import to_arrow
+from keyfold.wire.layout import TableLayout
+from keyfold.wire.specs import Json
 
 Values = tuple[Any, ...]
 

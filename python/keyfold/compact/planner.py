@@ -16,16 +16,16 @@ import pyarrow as pa
 from keyfold.compact.groups import Group, Work, work
 from keyfold.compact.pick import Pick, Rules, pick, pick_level_0, unit
 from keyfold.compact.runs import BucketRun, Intervals, bucket_runs, whole
-from keyfold.compact.spec import CompactionSpec, Step, Task
-from keyfold.journey import FileAtLevel, Merged, Split
+from keyfold.files.data_files import store_of
+from keyfold.files.paths import bucket_path
+from keyfold.files.sections import KeyedFile, runs
 from keyfold.options import FIRST_ROW, TableOptions
 from keyfold.read.cuts import cuts
-from keyfold.read.files import store_of
-from keyfold.read.paths import bucket_path
 from keyfold.read.planner import keyed, schemas_of
-from keyfold.read.sections import KeyedFile, runs
 from keyfold.storage.metadata.entries import LiveFile, created_millis, partition_batch
 from keyfold.storage.table import Table
+from keyfold.wire.compaction import CompactionSpec, Step, Task
+from keyfold.wire.specs import FileAtLevel, Merged, Split
 
 STEP_BYTES = 1 << 30
 LEAST_PIECE = 16 << 20

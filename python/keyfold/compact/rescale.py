@@ -15,17 +15,17 @@ from dataclasses import dataclass, replace
 
 from keyfold.compact.pick import Rules
 from keyfold.compact.planner import LEAST_PIECE
-from keyfold.compact.spec import CompactionSpec, Task
-from keyfold.journey import Split
-from keyfold.layout import TableLayout
+from keyfold.files.data_files import store_of
+from keyfold.files.paths import bucket_path
+from keyfold.files.sections import KeyedFile, runs, sections
 from keyfold.options import TableOptions, parse
 from keyfold.read.cuts import cuts
-from keyfold.read.files import store_of
-from keyfold.read.paths import bucket_path
 from keyfold.read.planner import keyed, schemas_of
-from keyfold.read.sections import KeyedFile, runs, sections
 from keyfold.storage.metadata.entries import LiveFile, partition_batch
 from keyfold.storage.table import Table
+from keyfold.wire.compaction import CompactionSpec, Task
+from keyfold.wire.layout import TableLayout
+from keyfold.wire.specs import Split
 
 Section = tuple[KeyedFile, ...]
 

@@ -12,22 +12,22 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from keyfold.compact.spec import CompactionSpec, Task
-from keyfold.journey import SEQUENCE, CommitMessage, FileMeta, Run, ScanSpec, Section
-from keyfold.layout import TableLayout
-from keyfold.merge.marks import with_marks
+from keyfold.files.data_files import store_of
+from keyfold.files.footers import forget
+from keyfold.merge.marks.records import with_marks
 from keyfold.merge.plan import MergePlan, plan
-from keyfold.merge.room import Room
 from keyfold.merge.run import merge_runs
 from keyfold.merge.sorted_run import SortedRun
-from keyfold.metering import each
 from keyfold.options import parse
-from keyfold.read.files import store_of
-from keyfold.read.footers import forget
 from keyfold.read.keyrange import KeyRange
 from keyfold.read.parquet import Wanted, read_file
-from keyfold.read.sized import Batches, Source, sized_runs
-from keyfold.types import with_nullability
+from keyfold.read.run_sizes import Batches, Source, sized_runs
+from keyfold.resources.merge_room import Room
+from keyfold.resources.metering import each
+from keyfold.types.logical import with_nullability
+from keyfold.wire.compaction import CompactionSpec, Task
+from keyfold.wire.layout import TableLayout
+from keyfold.wire.specs import SEQUENCE, CommitMessage, FileMeta, Run, ScanSpec, Section
 from keyfold.write.parquet import Target, write_files
 from keyfold.write.split import buckets_of
 from keyfold.write.writer import file_names

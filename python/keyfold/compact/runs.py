@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import accumulate
 
 from keyfold.compact.pick import Pick, Rules, unit
-from keyfold.read.sections import Key, KeyedFile, disjoint
+from keyfold.files.sections import Key, KeyedFile, disjoint
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
 """All numba settings: the `kernel` decorator, where compiled code is kept, and the warm-up.
 
 The cache directory is keyed by a digest of every source that holds kernels, the package, numba,
-llvmlite and the processor; it is private to the user (`keyfold.private`), one process at a time
-fills it, with a few helpers, and what can't be loaded from it is compiled again. A cache that can't
-be written costs time, nothing else. Kernels release the GIL; no fastmath, no parallel.
+llvmlite and the processor; it is private to the user (`resources.private_folders`), one process at
+a time fills it, with a few helpers, and what can't be loaded is compiled again. A cache that
+can't be written costs time, nothing else. Kernels release the GIL; no fastmath, no parallel.
 """
 
 import fcntl
@@ -24,8 +24,8 @@ import llvmlite.binding  # type: ignore[import-untyped]
 import numba
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, UserProvidedCacheLocator
 
-from keyfold import private
 from keyfold.kernels.sealed import SealedFiles
+from keyfold.resources import private_folders
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -49,8 +49,9 @@ def source_digest(package: Path) -> str:
     """Hex digest of what compiled code depends on: kernel sources, versions, processor."""
     digest = hashlib.sha256()
     for folder in _SOURCES:
-        for source in sorted((package / folder).glob("*.py")):
-            digest.update(f"{folder}/{source.name}\0".encode() + source.read_bytes())
+        for source in sorted((package / folder).rglob("*.py")):
+            name = source.relative_to(package).as_posix()
+            digest.update(f"{name}\0".encode() + source.read_bytes())
     processor = (
         llvmlite.binding.get_host_cpu_name(),
         llvmlite.binding.get_host_cpu_features().flatten(),
@@ -80,7 +81,7 @@ def find_cache_directory(digest: str) -> tuple[Path | None, str]:
     refusals: list[str] = []
     for root in _roots():
         try:
-            return private.folder(root / f"kernels-{digest}"), "; ".join(refusals)
+            return private_folders.folder(root / f"kernels-{digest}"), "; ".join(refusals)
         except (OSError, RuntimeError) as error:  # RuntimeError: links in a circle
             refusals.append(str(error))
     return None, "; ".join(refusals)
@@ -218,8 +219,9 @@ def load_sources() -> None:
     alone.
     """
     for folder in _SOURCES:
-        for source in sorted((_package() / folder).glob("*.py")):
-            import_module(f"keyfold.{folder}.{source.stem}".removesuffix(".__init__"))
+        for source in sorted((_package() / folder).rglob("*.py")):
+            parts = source.relative_to(_package()).with_suffix("").parts
+            import_module(".".join(["keyfold", *parts]).removesuffix(".__init__"))
 
 
 def warm() -> int:

@@ -8,16 +8,16 @@ from keyfold.kernels.closed import encode_closed
 from keyfold.kernels.groups import group_starts
 from keyfold.kernels.order import sort_order
 from keyfold.merge import kinds as row_kinds
-from keyfold.merge.accepted import accepted
+from keyfold.merge.accepted_kinds import accepted
 from keyfold.merge.columns import Columns, combine, indices, sliced, take
 from keyfold.merge.declare import Step
 from keyfold.merge.kinds import SEQUENCE_NUMBER, VALUE_KIND
-from keyfold.merge.marks import FIELDS, marks_of
-from keyfold.merge.pieces import concatenated_kinds, mark_columns
+from keyfold.merge.marks.records import FIELDS, marks_of
 from keyfold.merge.plan import MergePlan
 from keyfold.merge.run import OUTPUT_ROWS, fold_step
 from keyfold.merge.sequence import sort_rows
-from keyfold.metering import metered
+from keyfold.merge.system_columns import concatenated_kinds, mark_columns
+from keyfold.resources.metering import metered
 
 
 @metered("merge")

@@ -12,11 +12,11 @@ from typing import Any
 import pyarrow as pa
 
 from keyfold.kernels.buffers import Rows
-from keyfold.layout import TableLayout
 from keyfold.merge.columns import Columns
 from keyfold.merge.kinds import Kinds
-from keyfold.merge.marks import Marks
+from keyfold.merge.marks.records import Marks
 from keyfold.options import TableOptions
+from keyfold.wire.layout import TableLayout
 
 
 @dataclass(frozen=True)

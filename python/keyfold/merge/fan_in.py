@@ -14,13 +14,13 @@ from keyfold.kernels.groups import merge_groups
 from keyfold.merge import kinds as row_kinds
 from keyfold.merge.columns import combine, indices, take
 from keyfold.merge.kinds import SEQUENCE_NUMBER, VALUE_KIND
-from keyfold.merge.marks import FIELDS, marks_of
-from keyfold.merge.pieces import Pieces, concatenated_kinds, mark_columns, numbers_of
+from keyfold.merge.marks.records import FIELDS, marks_of
 from keyfold.merge.plan import MergePlan
-from keyfold.merge.room import Room
 from keyfold.merge.sorted_run import SortedRun
 from keyfold.merge.spill import BATCH_BYTES, BATCH_ROWS, SpillFile
+from keyfold.merge.system_columns import Pieces, concatenated_kinds, mark_columns, numbers_of
 from keyfold.merge.window import rounds
+from keyfold.resources.merge_room import Room
 
 _OPEN_BYTES = 64 << 10  # of any run, even if nothing is known of it
 _SPILLED_BYTES = 2 * BATCH_BYTES

@@ -11,11 +11,11 @@ from keyfold import options as table_options
 from keyfold.aggregates import aggregates, find
 from keyfold.aggregates.declare import Aggregate, Parameter
 from keyfold.errors import NotSupportedError, TableError
-from keyfold.layout import TableLayout
 from keyfold.merge.functions import named, settings_of
 from keyfold.options import FIELD, FIELD_DEFAULT_AGGREGATE, FIELD_OPTIONS
 from keyfold.options.paimon import PAIMON_FIELD_OPTIONS
 from keyfold.options.values import boolean
+from keyfold.wire.layout import TableLayout
 
 
 def parameters() -> dict[str, list[tuple[Aggregate, Parameter]]]:

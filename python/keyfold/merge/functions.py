@@ -6,13 +6,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from keyfold import types
 from keyfold.aggregates import aggregates, find, provided, spelling
 from keyfold.aggregates.declare import Aggregate
 from keyfold.errors import FunctionError, TableError
-from keyfold.layout import Column, TableLayout, sql_name
 from keyfold.merge.sequence_groups import group_fields
 from keyfold.options import FIELD_DEFAULT_AGGREGATE, TableOptions
+from keyfold.types import arrow as arrow_types
+from keyfold.types import logical
+from keyfold.wire.layout import Column, TableLayout, sql_name
 
 Normalize = Callable[[pa.Array], pa.Array]
 
@@ -91,10 +92,10 @@ def refused_retract(layout: TableLayout, name: str, aggregate: Aggregate) -> Tab
 
 def _refused(declared: Aggregate, column: Column) -> str | None:
     """Why a function does not take a column, None if it does."""
-    if not declared.accepts.test(types.to_arrow(column.type)):
+    if not declared.accepts.test(arrow_types.to_arrow(column.type)):
         return (
             f"Data type for {declared.name} column '{column.name}' must be "
-            f"{declared.accepts.words} but was '{types.describe(column.type)}'."
+            f"{declared.accepts.words} but was '{logical.describe(column.type)}'."
         )
     words = None if declared.refuses is None else declared.refuses(column.type)
     return None if words is None else f"column '{column.name}': {words}"
@@ -151,7 +152,7 @@ def check_functions(layout: TableLayout, options: TableOptions) -> None:
 
 def wider(table: str, column: Column) -> str:
     """The end of an overflow's message: what the column holds, and the statement that widens it."""
-    own, target = types.describe(column.type), _wider_type(column.type)
+    own, target = logical.describe(column.type), _wider_type(column.type)
     lost = f"does not fit {own}; no stored row is lost: "
     if target is None:
         return f"{lost}there is no wider type, so leave the column out of the query"
@@ -161,7 +162,7 @@ def wider(table: str, column: Column) -> str:
     )
 
 
-def _wider_type(kind: types.DataType) -> str | None:
-    if isinstance(kind, types.Atomic) and kind.name == "DECIMAL":
+def _wider_type(kind: logical.DataType) -> str | None:
+    if isinstance(kind, logical.Atomic) and kind.name == "DECIMAL":
         return f"DECIMAL(38, {kind.scale or 0})" if (kind.length or 0) < MOST_DIGITS else None
     return _WIDER.get(getattr(kind, "name", ""))

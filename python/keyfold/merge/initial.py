@@ -11,11 +11,11 @@ import pyarrow as pa
 
 from keyfold.aggregates.declare import Aggregate
 from keyfold.errors import NotSupportedError
-from keyfold.initial import initial
+from keyfold.files.initial_values import initial
 from keyfold.kernels.ops import ADD
-from keyfold.layout import Column, TableLayout
 from keyfold.merge.functions import aggregate_of
 from keyfold.options import FOLDING, TableOptions
+from keyfold.wire.layout import Column, TableLayout
 
 
 def check_initial(layout: TableLayout, options: TableOptions) -> None:

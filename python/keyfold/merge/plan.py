@@ -11,16 +11,16 @@ import pyarrow as pa
 from keyfold import options as table_options
 from keyfold.aggregates.declare import BadRecord
 from keyfold.errors import TableError
-from keyfold.layout import TableLayout
 from keyfold.merge.declare import Engine, Fold
 from keyfold.merge.engines import engine
 from keyfold.merge.field_options import check_field_options, stored_functions
 from keyfold.merge.functions import normalizers
 from keyfold.merge.initial import check_initial
 from keyfold.merge.kinds import Kinds
-from keyfold.merge.marks import Bits
+from keyfold.merge.marks.records import Bits
 from keyfold.merge.results import key_words
 from keyfold.options import TableOptions
+from keyfold.wire.layout import TableLayout
 
 
 @dataclass(frozen=True)

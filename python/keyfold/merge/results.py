@@ -6,7 +6,6 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from keyfold import java_text
 from keyfold.aggregates.declare import (
     Aggregate,
     BadRecord,
@@ -20,10 +19,11 @@ from keyfold.aggregates.declare import (
 from keyfold.errors import FoldOverflowError, TableError
 from keyfold.kernels.buffers import Rows
 from keyfold.kernels.ops import SKIP
-from keyfold.layout import TableLayout
 from keyfold.merge.columns import indices, take
 from keyfold.merge.declare import Step
 from keyfold.merge.functions import wider
+from keyfold.types import java_text
+from keyfold.wire.layout import TableLayout
 
 
 def folded_column(

@@ -19,17 +19,17 @@ from keyfold.merge.columns import Columns, indices, keep, sliced, take
 from keyfold.merge.declare import Folded, Step
 from keyfold.merge.fan_in import Fold, reduced
 from keyfold.merge.kinds import SEQUENCE_NUMBER, VALUE_KIND, is_retract
-from keyfold.merge.marked import decided, fold_marked, settled
-from keyfold.merge.marks import FIELDS, marks_of
+from keyfold.merge.marks.folding import decided, fold_marked, settled
+from keyfold.merge.marks.records import FIELDS, marks_of
 from keyfold.merge.nullability import check_not_null
-from keyfold.merge.pieces import concatenated_kinds, mark_columns, numbers_of
 from keyfold.merge.plan import MergePlan
 from keyfold.merge.plan import plan as plan_of
-from keyfold.merge.room import Room
 from keyfold.merge.sequence import sort_by_arrival, sort_by_fields
 from keyfold.merge.sorted_run import SortedRun, by_age, sequences_overlap
+from keyfold.merge.system_columns import concatenated_kinds, mark_columns, numbers_of
 from keyfold.merge.window import rounds
-from keyfold.metering import each, metered
+from keyfold.resources.merge_room import Room
+from keyfold.resources.metering import each, metered
 
 OUTPUT_ROWS = 1 << 17
 _SYSTEM_FIELDS = [

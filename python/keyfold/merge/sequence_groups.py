@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from keyfold.errors import TableError
-from keyfold.layout import TableLayout
 from keyfold.options import TableOptions, check_ordered
 from keyfold.options.values import names
+from keyfold.wire.layout import TableLayout
 
 SUFFIX = "sequence-group"
 REMOVING = "partial-update.remove-record-on-sequence-group"

@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from keyfold import disk
+from keyfold.files import full_disk
 from keyfold.merge.sorted_run import SortedRun
 
 BATCH_ROWS = 1 << 14
@@ -52,7 +52,7 @@ class SpillFile:
         repeat.
         """
         start = os.fstat(self._descriptor).st_size
-        with disk.writing(self._directory), _Sink(self.path, self._options) as sink:
+        with full_disk.writing(self._directory), _Sink(self.path, self._options) as sink:
             for batch in batches:
                 for piece in (batch,) if repeats else _cut(batch):
                     sink.write(piece)

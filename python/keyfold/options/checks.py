@@ -4,14 +4,14 @@ column that can't be what an option says it is.
 
 import re
 
-from keyfold import types
 from keyfold.errors import NotSupportedError, TableError
-from keyfold.layout import TableLayout
 from keyfold.options import fluss
 from keyfold.options.declared import OPTIONS
 from keyfold.options.names import DEFAULT_PREFIX, FIELD, INITIAL_PREFIX, TAG_PREFIX, unknown_option
 from keyfold.options.typed import FIRST_ROW, TableOptions, parse
 from keyfold.options.values import names
+from keyfold.types import logical
+from keyfold.wire.layout import TableLayout
 
 _BY_NAME = {option.name: option for option in OPTIONS}
 # What Paimon calls a column that an option names.
@@ -211,10 +211,10 @@ def _check_named(layout: TableLayout, option: str, columns: tuple[str, ...]) -> 
 def check_ordered(layout: TableLayout, option: str, name: str) -> None:
     """TableError for a column that can't order rows: ARRAY, MAP and STRUCT have no order."""
     kind = layout.column(name).type
-    if not isinstance(kind, types.Atomic):
+    if not isinstance(kind, logical.Atomic):
         raise TableError(
             f"option {option} of table {layout.name}: column {name} must be of an atomic type, "
-            f"it is {types.describe(kind)}"
+            f"it is {logical.describe(kind)}"
         )
 
 
@@ -230,7 +230,7 @@ def _check_version(layout: TableLayout, name: str) -> None:
     if getattr(kind, "name", None) not in _VERSIONS:
         raise TableError(
             f"{where}: The version column '{name}' for versioned merge engine must be one type of "
-            f"[{', '.join(_VERSIONS)}], but got {types.describe(kind)}."
+            f"[{', '.join(_VERSIONS)}], but got {logical.describe(kind)}."
         )
 
 

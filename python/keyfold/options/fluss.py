@@ -8,7 +8,7 @@ import re
 from collections.abc import Container, Mapping
 
 from keyfold.errors import TableError
-from keyfold.types import Atomic, DataType, describe
+from keyfold.types.logical import Atomic, DataType, describe
 
 ENGINE = "table.merge-engine"
 BEHAVIOR = "table.delete.behavior"

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from keyfold.errors import TableError
-from keyfold.layout import TableLayout
 from keyfold.options.declared import OPTIONS, Option
 from keyfold.options.names import FIELD, normalize
+from keyfold.wire.layout import TableLayout
 
 # Engines under which an INSERT of some columns leaves the others alone.
 FOLDING = ("partial-update", "aggregation")

@@ -14,17 +14,17 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from keyfold import damage
-from keyfold.layout import TableLayout
-from keyfold.read.fetch import fetch_footers
-from keyfold.read.files import Store, open_input
-from keyfold.read.footers import Footer, footer_of
-from keyfold.read.literals import FLOATING, arrow_array
-from keyfold.read.mapping import Source
-from keyfold.read.predicates import Range, Ranges
-from keyfold.read.sections import KeyedFile
-from keyfold.read.statistics import leaf_positions, ranges_of
-from keyfold.types import Atomic
+from keyfold.files import damage
+from keyfold.files.column_mapping import Source
+from keyfold.files.data_files import Store, open_input
+from keyfold.files.fetch import fetch_footers
+from keyfold.files.footers import Footer, footer_of
+from keyfold.files.sections import KeyedFile
+from keyfold.predicates.ranges import Range, Ranges
+from keyfold.predicates.statistics import leaf_positions, ranges_of
+from keyfold.types.literals import FLOATING, arrow_array
+from keyfold.types.logical import Atomic
+from keyfold.wire.layout import TableLayout
 
 ENDS_PER_PIECE = 4
 MOST_FOOTERS = 64  # of one section: where more files matter, their ends are cuts enough

@@ -11,12 +11,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from keyfold.journey import Split
 from keyfold.kernels.keys import encode, rows_up_to
-from keyfold.layout import TableLayout
+from keyfold.predicates.ranges import Ranges
 from keyfold.read.cuts import highest, lowest
-from keyfold.read.literals import manifest_value
-from keyfold.read.predicates import Ranges
+from keyfold.types.literals import manifest_value
+from keyfold.wire.layout import TableLayout
+from keyfold.wire.specs import Split
 
 
 @dataclass(frozen=True)

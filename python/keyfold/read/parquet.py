@@ -17,21 +17,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from keyfold import damage
 from keyfold.errors import CorruptDataError, NotSupportedError
-from keyfold.journey import KIND, SEQUENCE, DataFile, ScanSpec
+from keyfold.files import damage
+from keyfold.files.column_mapping import Source, adapt, missing, sources
+from keyfold.files.cost import buffer_size, chunk_bytes, row_bytes
+from keyfold.files.data_files import Store, open_input
+from keyfold.files.fetch import ahead
+from keyfold.files.footers import Footer, footer_of
+from keyfold.files.pages import LEAST_CHUNK, checked
 from keyfold.merge.deferred import Deferred
-from keyfold.merge.marks import FIELDS as MARKS
-from keyfold.merge.marks import with_marks
-from keyfold.metering import metered
-from keyfold.read.cost import buffer_size, chunk_bytes, row_bytes
-from keyfold.read.fetch import ahead
-from keyfold.read.files import Store, open_input
-from keyfold.read.footers import Footer, footer_of
-from keyfold.read.mapping import Source, adapt, missing, sources
-from keyfold.read.pages import LEAST_CHUNK, checked
-from keyfold.read.predicates import Range, Ranges
-from keyfold.read.statistics import leaf_positions, may_retract, ranges_of
+from keyfold.merge.marks.records import FIELDS as MARKS
+from keyfold.merge.marks.records import with_marks
+from keyfold.predicates.ranges import Range, Ranges
+from keyfold.predicates.statistics import leaf_positions, may_retract, ranges_of
+from keyfold.resources.metering import metered
+from keyfold.wire.specs import KIND, SEQUENCE, DataFile, ScanSpec
 
 BATCH_ROWS = 1 << 16
 BATCH_BYTES = 16 << 20

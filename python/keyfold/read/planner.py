@@ -9,20 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from keyfold import types
 from keyfold.errors import TableError
-from keyfold.journey import Aggregate, Json, ScanSpec, SchemaColumns, Split
-from keyfold.layout import TableLayout
+from keyfold.files.column_mapping import bounds, check_types
+from keyfold.files.sections import KeyedFile, sections
 from keyfold.options import TableOptions, parse
 from keyfold.options.calls import READ_OPTIMIZED
 from keyfold.options.values import boolean
-from keyfold.read.condition import undecided
-from keyfold.read.mapping import bounds, check_types
-from keyfold.read.prune import Pruning, pruning
-from keyfold.read.sections import KeyedFile, sections
+from keyfold.predicates.condition import undecided
+from keyfold.predicates.prune import Pruning, pruning
 from keyfold.read.splits import KeyedSection, Place, Splitting, Task, task_size, tasks
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.table import Table
+from keyfold.types import paimon as paimon_types
+from keyfold.wire.layout import TableLayout
+from keyfold.wire.specs import Aggregate, Json, ScanSpec, SchemaColumns, Split
 
 _OPTIONS = ("source.split.target-size", "source.split.open-file-cost", "keyfold.data-file.verify")
 
@@ -138,7 +138,7 @@ def schemas_of(table: Table, files: Iterable[LiveFile]) -> dict[int, SchemaColum
 
 
 def _schema_columns(layout: TableLayout) -> SchemaColumns:
-    return tuple((c.id, c.name, types.to_paimon(c.type)) for c in layout.columns)
+    return tuple((c.id, c.name, paimon_types.to_paimon(c.type)) for c in layout.columns)
 
 
 def _sections(

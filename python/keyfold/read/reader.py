@@ -13,22 +13,22 @@ from functools import partial
 
 import pyarrow as pa
 
-from keyfold import budget
-from keyfold.journey import KIND, Json, Run, ScanSpec, Section, Split
+from keyfold.files.data_files import Store, store_of
+from keyfold.files.fetch import FILE, RUN, SECTION, begun, fetch_footers, one_ahead
+from keyfold.files.sections import needs_sequence
 from keyfold.merge.deferred import Deferred
 from keyfold.merge.kinds import is_retract
 from keyfold.merge.plan import MergePlan, plan
-from keyfold.merge.room import Room
 from keyfold.merge.run import merge_runs
-from keyfold.metering import count, each, reach
-from keyfold.read.fetch import FILE, RUN, SECTION, begun, fetch_footers, one_ahead
-from keyfold.read.files import Store, store_of
+from keyfold.predicates.ranges import Ranges, may_be_true
+from keyfold.predicates.row_filter import Sieve
 from keyfold.read.keyrange import KeyRange
 from keyfold.read.parquet import BATCH_ROWS, Wanted, read_file
-from keyfold.read.predicates import Ranges, may_be_true
-from keyfold.read.sections import needs_sequence
-from keyfold.read.sieve import Sieve
-from keyfold.read.sized import Batches, Source, sized_runs
+from keyfold.read.run_sizes import Batches, Source, sized_runs
+from keyfold.resources import budget
+from keyfold.resources.merge_room import Room
+from keyfold.resources.metering import count, each, reach
+from keyfold.wire.specs import KIND, Json, Run, ScanSpec, Section, Split
 
 LEAST_ROWS = 1 << 12
 AHEAD = 16  # of the memory there is, the part that two sections may have as stored

@@ -13,15 +13,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from keyfold.journey import Json, Split
-from keyfold.layout import TableLayout
+from keyfold.files.data_files import store_of
+from keyfold.files.paths import bucket_path
+from keyfold.files.sections import KeyedFile, runs
 from keyfold.options import TableOptions
+from keyfold.predicates.ranges import Ranges, may_be_true
 from keyfold.read.cuts import cuts, stretches_of
-from keyfold.read.files import store_of
-from keyfold.read.paths import bucket_path
-from keyfold.read.predicates import Ranges, may_be_true
-from keyfold.read.sections import KeyedFile, runs
 from keyfold.storage.metadata.entries import partition_batch
+from keyfold.wire.layout import TableLayout
+from keyfold.wire.specs import Json, Split
 
 Task = tuple[Split, ...]
 Place = tuple[tuple[Any, ...], int]

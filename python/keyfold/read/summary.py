@@ -14,17 +14,17 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from keyfold import damage
-from keyfold.journey import KIND, Aggregate, DataFile, Run, ScanSpec, Section, Split
-from keyfold.layout import TableLayout
+from keyfold.files import damage
+from keyfold.files.column_mapping import sources
+from keyfold.files.data_files import open_input, store_of
+from keyfold.files.footers import Footer, footer_of
+from keyfold.predicates.statistics import leaf_positions, may_retract
 from keyfold.read import reader
 from keyfold.read.cuts import group_ranges
-from keyfold.read.files import open_input, store_of
-from keyfold.read.footers import Footer, footer_of
-from keyfold.read.literals import arrow_array, manifest_value
-from keyfold.read.mapping import sources
-from keyfold.read.statistics import leaf_positions, may_retract
-from keyfold.types import Atomic
+from keyfold.types.literals import arrow_array, manifest_value
+from keyfold.types.logical import Atomic
+from keyfold.wire.layout import TableLayout
+from keyfold.wire.specs import KIND, Aggregate, DataFile, Run, ScanSpec, Section, Split
 
 COUNT = "COUNT"
 _CHOOSE = {"MIN": min, "MAX": max}

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from keyfold.journey import ScanSpec, Split
 from keyfold.merge.plan import plan
 from keyfold.read import reader, summary
+from keyfold.wire.specs import ScanSpec, Split
 
 # Of batches that are joined: each costs the JVM as much as a thousand rows.
 MOST_ROWS = 1 << 12

@@ -10,11 +10,11 @@ from typing import Any
 from urllib.parse import quote_plus, urlsplit
 
 from keyfold.errors import ConflictError, NotSupportedError, TableError
-from keyfold.layout import sql_name
 from keyfold.storage.filesystem.files import UnsettledError
 from keyfold.storage.filesystem.opened import ANSWER_SECONDS
 from keyfold.storage.metadata.snapshots import Snapshot
-from keyfold.version import package_version
+from keyfold.wire.layout import sql_name
+from keyfold.wire.version import package_version
 
 TYPE = "rest"
 _HEADER = "header."

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from keyfold.errors import NotSupportedError
-from keyfold.journey import FILE_SUFFIX, MARKED_SUFFIX
-from keyfold.layout import TableLayout
 from keyfold.options import parse
 from keyfold.storage.metadata.entries import LiveFile
+from keyfold.wire.layout import TableLayout
+from keyfold.wire.specs import FILE_SUFFIX, MARKED_SUFFIX
 
 # Options with the only value under which their tables can be read and written.
 _ALWAYS = {

@@ -12,14 +12,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from keyfold import options, types
+from keyfold import options
 from keyfold.errors import (
     ConflictError,
     CorruptDataError,
     NotSupportedError,
     SnapshotExpiredError,
 )
-from keyfold.layout import Column, TableLayout, sql_name
 from keyfold.storage.filesystem.files import Files
 from keyfold.storage.filesystem.opened import open_files
 from keyfold.storage.metadata.entries import LiveFile, RowShapes, highest_sequence
@@ -31,6 +30,8 @@ from keyfold.storage.rest_client import publisher as rest_publisher
 from keyfold.storage.schema.defaults import as_text
 from keyfold.storage.schema.schemas import Schemas, StoredSchema
 from keyfold.storage.support import check_files, check_indexes, check_readable, check_writable
+from keyfold.types import spark as spark_types
+from keyfold.wire.layout import Column, TableLayout, sql_name
 
 _KEPT = 256
 _LIVE_KEPT = 8
@@ -251,7 +252,7 @@ def _column_json(layout: TableLayout, column: Column) -> dict[str, Any]:
     return {
         "id": str(column.id),
         "name": column.name,
-        "type": types.to_spark(column.type),
+        "type": spark_types.to_spark(column.type),
         "nullable": column.type.nullable,
         "comment": column.comment,
         "default": column.default,

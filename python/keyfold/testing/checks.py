@@ -13,18 +13,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from keyfold import types
 from keyfold.aggregates.declare import Aggregate, BadRecord, Inputs
 from keyfold.authored import failing, rows, shapes, shipping
 from keyfold.authored.declare import aggregate_of
 from keyfold.authored.function import Function
 from keyfold.errors import FunctionError
 from keyfold.kernels.ops import ADD, RETRACT
-from keyfold.merge import fold_unsorted, plan
+from keyfold.merge.buffer import fold_unsorted
+from keyfold.merge.plan import plan
 from keyfold.merge.results import column_result
 from keyfold.testing.own import using
 from keyfold.testing.tables import batch, cells, layout, records
 from keyfold.testing.types import logical_type, paimon_name, small_value
+from keyfold.types import arrow as arrow_types
 
 Values = Callable[[Random], Any]
 _TRIED = ("BIGINT", "DOUBLE", "STRING")
@@ -80,7 +81,7 @@ class _Trial:
     ) -> None:
         self.own, self.random = own, random
         logical = logical_type(kind)
-        self.arrow = types.to_arrow(logical)
+        self.arrow = arrow_types.to_arrow(logical)
         declared = aggregate_of(own)
         assert declared.bind is not None
         self.bound: Aggregate = declared.bind({}, logical)

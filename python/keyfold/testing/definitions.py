@@ -13,8 +13,8 @@ import pyarrow as pa
 from keyfold import options as table_options
 from keyfold.kernels.extremes import rank
 from keyfold.kernels.ops import ADDITIONS
-from keyfold.layout import TableLayout
 from keyfold.merge.engines import engine
+from keyfold.wire.layout import TableLayout
 
 Record = tuple[int, dict[str, Any]]
 

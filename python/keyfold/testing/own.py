@@ -10,17 +10,20 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from keyfold import types
 from keyfold.aggregates import aggregates, provided
 from keyfold.aggregates.declare import Aggregate, Inputs
 from keyfold.authored import shipping
 from keyfold.authored.declare import aggregate_of
 from keyfold.authored.function import Function
 from keyfold.authored.sources import Sources
-from keyfold.merge import SortedRun, fold_unsorted, merge_runs, plan
+from keyfold.merge.buffer import fold_unsorted
+from keyfold.merge.plan import plan
 from keyfold.merge.results import column_result
+from keyfold.merge.run import merge_runs
+from keyfold.merge.sorted_run import SortedRun
 from keyfold.testing.tables import batch, layout, parse, records, render
 from keyfold.testing.types import logical_type, small_value
+from keyfold.types import arrow as arrow_types
 
 ROUNDS = 5
 
@@ -107,7 +110,7 @@ def _rate(declared: Aggregate, kind: str | dict[str, str], rows: int, group: int
     bound = declared if declared.bind is None else declared.bind({}, logical)
     random = Random(0)
     some = [small_value(kind, random) for _ in range(1000)]
-    column = pa.array(some, types.to_arrow(logical)).take(pa.array(np.arange(rows) % 1000))
+    column = pa.array(some, arrow_types.to_arrow(logical)).take(pa.array(np.arange(rows) % 1000))
     starts = np.append(np.arange(0, rows, group), rows).astype(np.int64)
     inputs = Inputs(column, np.ones(rows, np.int8), np.arange(rows, dtype=np.int64), starts)
     return rows / min(_seconds(lambda: column_result(bound, inputs)) for _ in range(ROUNDS))

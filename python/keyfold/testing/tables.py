@@ -6,12 +6,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from keyfold import types
 from keyfold.kernels.ops import KIND_NAMES
-from keyfold.layout import Column, TableLayout
 from keyfold.merge.kinds import VALUE_KIND
 from keyfold.options import KEY_NULLABLE
 from keyfold.testing.definitions import Record
+from keyfold.types import arrow as arrow_types
+from keyfold.types import logical
+from keyfold.types import paimon as paimon_types
+from keyfold.wire.layout import Column, TableLayout
 
 
 def layout(
@@ -22,8 +24,8 @@ def layout(
     not_null = () if settings.get(KEY_NULLABLE) == "true" else key
     made = []
     for number, (name, text) in enumerate(columns.items()):
-        kind = types.from_paimon(text)
-        kind = types.with_nullability(kind, kind.nullable and name not in not_null)
+        kind = paimon_types.from_paimon(text)
+        kind = logical.with_nullability(kind, kind.nullable and name not in not_null)
         made.append(Column(number, name, kind))
     return TableLayout("db.t", "/t", 0, tuple(made), tuple(key), (), settings)
 
@@ -75,7 +77,7 @@ def parse(table: TableLayout, text: str) -> list[Record]:
 def _cell(column: Column, word: str) -> Any:
     if word == "null":
         return None
-    kind = types.to_arrow(column.type)
+    kind = arrow_types.to_arrow(column.type)
     if pa.types.is_boolean(kind):
         return {"true": True, "false": False}[word]
     if pa.types.is_floating(kind):

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any
 
-from keyfold import types
 from keyfold.errors import FunctionError, NotSupportedError
+from keyfold.types import logical
+from keyfold.types import paimon as paimon_types
 
 _PAIMON = {
     "BINARY": "BYTES",
@@ -22,13 +23,13 @@ def paimon_name(kind: str) -> str:
     return _PAIMON.get(kind, kind)
 
 
-def logical_type(kind: str | Mapping[str, str]) -> types.DataType:
+def logical_type(kind: str | Mapping[str, str]) -> logical.DataType:
     """keyfold's type of SQL names as decorators take them, ARRAY<…> of one too.
 
     FunctionError for other text.
     """
     try:
-        return types.from_paimon(_spelled(kind))
+        return paimon_types.from_paimon(_spelled(kind))
     except NotSupportedError:
         raise FunctionError(
             f"expected a SQL type such as BIGINT, DECIMAL(10, 2) or ARRAY<STRING>, or a dict of "

@@ -16,13 +16,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from keyfold import budget
-from keyfold.journey import ORDINAL, SEQUENCE
 from keyfold.merge.buffer import fold_unsorted
 from keyfold.merge.plan import MergePlan
 from keyfold.merge.run import merge_runs
 from keyfold.merge.sorted_run import SortedRun
 from keyfold.merge.spill import Spilled, SpillFile
+from keyfold.resources import budget
+from keyfold.wire.specs import ORDINAL, SEQUENCE
 from keyfold.write.split import Place, grouped
 
 # Spark's monotonically_increasing_id: the map partition above, its row below.

@@ -14,18 +14,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from keyfold.errors import NotSupportedError, TableError
-from keyfold.journey import FILE_SUFFIX, CommitMessage, Json, ScanSpec
-from keyfold.layout import TableLayout
-from keyfold.read.condition import satisfies, undecided
-from keyfold.read.describe import describe
-from keyfold.read.files import store_of
+from keyfold.files.data_files import store_of
+from keyfold.files.paths import bucket_path
+from keyfold.predicates.condition import satisfies, undecided
+from keyfold.predicates.prune import pruning
+from keyfold.predicates.ranges import conjuncts
+from keyfold.predicates.sql_text import describe
 from keyfold.read.parquet import Wanted, read_file
-from keyfold.read.paths import bucket_path
 from keyfold.read.planner import files_to_read, schemas_of
-from keyfold.read.predicates import conjuncts
-from keyfold.read.prune import pruning
 from keyfold.storage.metadata.entries import LiveFile, partition_batch
 from keyfold.storage.table import Table
+from keyfold.wire.layout import TableLayout
+from keyfold.wire.specs import FILE_SUFFIX, CommitMessage, Json, ScanSpec
 from keyfold.write.parquet import Target, delete_files, write_files
 from keyfold.write.writer import file_names
 

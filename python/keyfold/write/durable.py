@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
 
-from keyfold import disk
+from keyfold.files import full_disk
 
 PART_BYTES = 8 << 20
 TOGETHER = 64  # files, as descriptors are few
@@ -44,7 +44,7 @@ class Flush:
 
     def end(self) -> None:
         """Wait until all of it is on the disk; OSError where it can't be."""
-        with disk.writing(str(self.path)):
+        with full_disk.writing(str(self.path)):
             os.fsync(self._descriptor)
 
     def close(self) -> None:

@@ -10,7 +10,7 @@ compressed: random doubles read in 0.7 instead of 5.7 and are a fifteenth larger
 few rows, which takes a block of the disk anyway and gets no dictionary either: setting up zstd for
 each page is half the time that ten rows of seven columns take. Readers of Paimon since 1.1, of
 Spark, Trino and pypaimon know all of it. Pages have checksums, so that a wrong byte is an error and
-no wrong row: 3-15 % of a read (read/pages.py), hardly any of a write.
+no wrong row: 3-15 % of a read (files/pages.py), hardly any of a write.
 """
 
 from __future__ import annotations

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from keyfold.errors import TableError
-from keyfold.journey import KIND, ORDINAL, WriteSpec
 from keyfold.merge.kinds import from_text
 from keyfold.options import TableOptions
-from keyfold.read.nested import settled
+from keyfold.wire.specs import KIND, ORDINAL, WriteSpec
+from keyfold.write.nested import settled
 
 
 def conform(spec: WriteSpec, options: TableOptions, batch: pa.RecordBatch) -> pa.RecordBatch:

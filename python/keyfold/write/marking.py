@@ -10,15 +10,15 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from keyfold.journey import KIND, WriteSpec
 from keyfold.kernels.buffers import values
 from keyfold.kernels.ops import DELETE, UPDATE_BEFORE
-from keyfold.layout import TableLayout
-from keyfold.merge.accepted import check_deletes
+from keyfold.merge.accepted_kinds import check_deletes
 from keyfold.merge.engines import engine
 from keyfold.merge.kinds import Kinds, is_retract
-from keyfold.merge.marks import EVERYTHING, FIELDS
+from keyfold.merge.marks.records import EVERYTHING, FIELDS
 from keyfold.options import TableOptions
+from keyfold.wire.layout import TableLayout
+from keyfold.wire.specs import KIND, WriteSpec
 from keyfold.write.targets import OVERWRITE
 
 _Flags = npt.NDArray[np.bool_]

@@ -18,16 +18,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from keyfold import disk
 from keyfold.errors import TableError
-from keyfold.journey import FILE_SUFFIX, KIND, MARKED_SUFFIX, SEQUENCE, FileMeta
-from keyfold.layout import TableLayout
+from keyfold.files import full_disk
+from keyfold.files.data_files import Store, create, local_path, remove
 from keyfold.merge.kinds import is_retract
-from keyfold.merge.marks import is_marked as has_marks
-from keyfold.metering import metered
+from keyfold.merge.marks.records import is_marked as has_marks
 from keyfold.options import TableOptions
-from keyfold.read.files import Store, create, local_path, remove
-from keyfold.types import is_atomic
+from keyfold.resources.metering import metered
+from keyfold.types.logical import is_atomic
+from keyfold.wire.layout import TableLayout
+from keyfold.wire.specs import FILE_SUFFIX, KIND, MARKED_SUFFIX, SEQUENCE, FileMeta
 from keyfold.write.durable import Flush, Flushes
 from keyfold.write.encoding import writer_settings
 from keyfold.write.groups import regrouped
@@ -149,7 +149,7 @@ class _OpenFile:
         names = {f.name for f in first.schema if f.name.removeprefix(KEY_PREFIX) in long}
         settings = writer_settings(target.options, first.schema, first, names)
         try:
-            with disk.writing(self._path):
+            with full_disk.writing(self._path):
                 self._writer = pq.ParquetWriter(self._sink, first.schema, **settings)
         except BaseException:
             self.discard()
@@ -171,7 +171,7 @@ class _OpenFile:
     @metered("encode")
     def write(self, table: pa.Table, row_group_rows: int) -> None:
         """Append row groups."""
-        with disk.writing(self._path):
+        with full_disk.writing(self._path):
             self._writer.write_table(table, row_group_size=row_group_rows)
         if self._flush is not None:
             self._flush.begin(self.size)
@@ -185,7 +185,7 @@ class _OpenFile:
     @metered("encode")
     def close(self, flushes: Flushes) -> FileMeta:
         """End the file and describe it; it is on the disk when `flushes` end."""
-        with disk.writing(self._path):
+        with full_disk.writing(self._path):
             self._writer.close()
             size = self.size
             self._sink.close()

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from keyfold.journey import CommitMessage, DataFile, FileMeta, ScanSpec, WriteSpec
+from keyfold.files.data_files import store_of
+from keyfold.files.paths import bucket_path
 from keyfold.options import parse
-from keyfold.read.files import store_of
 from keyfold.read.parquet import Wanted, read_file
-from keyfold.read.paths import bucket_path
+from keyfold.wire.specs import CommitMessage, DataFile, FileMeta, ScanSpec, WriteSpec
 from keyfold.write.parquet import Target, delete_files, write_files
 from keyfold.write.writer import abandon, file_names
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from keyfold.journey import KIND, SEQUENCE
-from keyfold.layout import TableLayout
-from keyfold.merge.marks import FIELDS as MARKS
-from keyfold.read.stored import stored_type
-from keyfold.types import Array, Atomic, DataType, Map, Row
+from keyfold.files.paimon_values import stored_type
+from keyfold.merge.marks.records import FIELDS as MARKS
+from keyfold.types.logical import Array, Atomic, DataType, Map, Row
+from keyfold.wire.layout import TableLayout
+from keyfold.wire.specs import KIND, SEQUENCE
 
 KEY_PREFIX = "_KEY_"
 KEY_ID_BASE = 1073741823

@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from keyfold.layout import TableLayout
+from keyfold.files.paimon_values import hashes
 from keyfold.options import TableOptions
-from keyfold.read.literals import manifest_value
-from keyfold.read.stored import hashes
+from keyfold.types.literals import manifest_value
+from keyfold.wire.layout import TableLayout
 
 Codes = npt.NDArray[np.int64]
 _SMALL = np.iinfo(np.uint16).max

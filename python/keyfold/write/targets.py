@@ -8,9 +8,9 @@ import re
 from collections.abc import Sequence
 
 from keyfold.errors import TableError
-from keyfold.layout import TableLayout
 from keyfold.merge.sequence_groups import sequence_groups
 from keyfold.options import FOLDING, TableOptions, parse
+from keyfold.wire.layout import TableLayout
 
 DEFAULT, OVERWRITE = "default", "overwrite"
 _NAME = re.compile(r"\s*(?:`((?:[^`]|``)*)`|([^`,]*))\s*(?:,|$)")

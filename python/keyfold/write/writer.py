@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 
-from keyfold.journey import CommitMessage, WriteSpec
+from keyfold.files.data_files import store_of
+from keyfold.files.paths import bucket_path
 from keyfold.merge.plan import MergePlan, plan
 from keyfold.options import TableOptions, parse
-from keyfold.read.files import store_of
-from keyfold.read.paths import bucket_path
 from keyfold.storage.metadata.entries import partition_batch
+from keyfold.wire.specs import CommitMessage, WriteSpec
 from keyfold.write.buffer import WriteBuffer, allowance
 from keyfold.write.durable import Flushes
 from keyfold.write.incoming import conform

@@ -15,11 +15,11 @@ from keyfold.errors import (
     TableError,
     TableExistsError,
 )
-from keyfold.layout import TableLayout
 from keyfold.storage.catalogs.catalog import open_catalog
 from keyfold.storage.commits import commit
 from keyfold.storage.schema.definition import NewTable
 from keyfold.storage.table import open_handle
+from keyfold.wire.layout import TableLayout
 from tests.storage import tables
 from tests.storage.tables import catalog, column, new_table
 

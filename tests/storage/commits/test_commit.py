@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from keyfold.errors import ConflictError, NotSupportedError, TableError, UnknownOutcomeError
-from keyfold.journey import CommitMessage
 from keyfold.storage.commits import commit
 from keyfold.storage.commits.outcomes import is_abandonable
 from keyfold.storage.filesystem.files import LocalFiles
 from keyfold.storage.table import Table
+from keyfold.wire.specs import CommitMessage
 from keyfold.write.writer import write
 from tests.read import harness
 from tests.storage import tables

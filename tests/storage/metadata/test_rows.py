@@ -17,7 +17,8 @@ from pypaimon.table.row.generic_row import (
 from keyfold.errors import CorruptDataError
 from keyfold.storage.metadata.entries import ordered
 from keyfold.storage.metadata.rows import EMPTY, RowCodec
-from keyfold.types import Atomic, from_paimon
+from keyfold.types.logical import Atomic
+from keyfold.types.paimon import from_paimon
 
 EPOCH = datetime.datetime(1970, 1, 1)
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)

@@ -8,14 +8,16 @@ from typing import Any
 
 import pytest
 
-from keyfold import types
 from keyfold.errors import KeyfoldError
-from keyfold.initial import initial
-from keyfold.layout import Column
+from keyfold.files.initial_values import initial
 from keyfold.storage.commits import commit
 from keyfold.storage.filesystem.files import LocalFiles
 from keyfold.storage.schema.definition import NewTable
 from keyfold.storage.table import Table
+from keyfold.types import arrow as arrow_types
+from keyfold.types import logical
+from keyfold.types import paimon as paimon_types
+from keyfold.wire.layout import Column
 from tests.storage import tables
 from tests.storage.tables import catalog, column, new_table
 
@@ -180,9 +182,9 @@ def test_a_column_is_widened(tmp_path: Path) -> None:
     found = with_data(tmp_path)
     altered = alter(found, widen(["v"], "decimal(38,0)"))
     column = altered.layout.column("v")
-    assert (column.id, types.describe(column.type)) == (1, "DECIMAL(38,0)")
+    assert (column.id, logical.describe(column.type)) == (1, "DECIMAL(38,0)")
     assert column.type.nullable
-    assert types.describe(altered.schema(0).column("v").type) == "BIGINT"
+    assert logical.describe(altered.schema(0).column("v").type) == "BIGINT"
 
 
 def test_a_sequence_field_keeps_its_type(tmp_path: Path) -> None:
@@ -299,7 +301,7 @@ def test_options_follow_a_field_that_is_renamed(tmp_path: Path) -> None:
         alter(found, remove(["v", "element", "x"]))
     altered = alter(found, rename(["v", "element", "x"], "z"))
     assert altered.layout.options["fields.v.nested-key"] == "z"
-    assert types.describe(altered.layout.column("v").type) == "ARRAY<STRUCT<z: INT, y: INT>>"
+    assert logical.describe(altered.layout.column("v").type) == "ARRAY<STRUCT<z: INT, y: INT>>"
 
 
 def test_a_default_follows_its_column(tmp_path: Path) -> None:
@@ -372,6 +374,6 @@ VALUES = [
 
 @pytest.mark.parametrize(("kind", "stored", "value"), VALUES, ids=[kind for kind, *_ in VALUES])
 def test_what_stored_rows_have_in_an_added_column(kind: str, stored: Any, value: Any) -> None:
-    found = initial(Column(1, "c", types.from_paimon(kind), initial=json.dumps(stored)))
+    found = initial(Column(1, "c", paimon_types.from_paimon(kind), initial=json.dumps(stored)))
     assert found.as_py() == value
-    assert found.type == types.to_arrow(types.from_paimon(kind))
+    assert found.type == arrow_types.to_arrow(paimon_types.from_paimon(kind))

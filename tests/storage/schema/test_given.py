@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from keyfold.errors import KeyfoldError, TableError
-from keyfold.layout import TableLayout
 from keyfold.merge.plan import check
 from keyfold.storage.catalogs.catalog import open_catalog
 from keyfold.storage.schema.definition import NewTable
-from keyfold.storage.schema.given import check_given, redefine
+from keyfold.storage.schema.save_as_table import check_given, redefine
+from keyfold.wire.layout import TableLayout
 from tests.storage.tables import column, new_table
 
 OPTIONS = {"merge-engine": "aggregation", "fields.n.aggregate-function": "sum", "bucket": "3"}

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 from pyroaring import BitMap
 
-from keyfold.testing.conformance import compare
-from keyfold.testing.conformance.case import Elements, Estimates, Rows
+from integration.conformance import compare
+from integration.conformance.case import Elements, Estimates, Rows
 
 
 def table(**columns: Any) -> pa.Table:

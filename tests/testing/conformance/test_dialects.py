@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from keyfold.testing.conformance import doris, fluss, paimon, tables
-from keyfold.testing.conformance.case import Compaction, Insert, Raw, Refusal, Rows, Statement
+from integration.conformance import doris, fluss, paimon, tables
+from integration.conformance.case import Compaction, Insert, Raw, Refusal, Rows, Statement
 
 PAIMON: Raw = {
     "id": "p",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from keyfold.testing.conformance.functions import qualified
+from integration.conformance.functions import qualified
 
 NAMES = {"bitmap_count", "bitmap_union"}
 

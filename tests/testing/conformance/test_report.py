@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from keyfold.testing.conformance import __main__, files, report
-from keyfold.testing.conformance.report import FAILED, PASSED, SKIPPED, Result
+from integration.conformance import __main__, files, report
+from integration.conformance.report import FAILED, PASSED, SKIPPED, Result
 
 RESULTS = [
     Result("a.jsonl", "x", "about x", PASSED),

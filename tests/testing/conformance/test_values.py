@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from pyroaring import BitMap, BitMap64
 
-from keyfold.testing.conformance import values
+from integration.conformance import values
 
 INTS = pa.list_(pa.int32())
 PAIR = pa.struct([("x", pa.int32()), ("y", pa.utf8())])

@@ -2,8 +2,8 @@
 
 import pytest
 
-from keyfold.testing.conformance import paimon, words
-from keyfold.testing.conformance.case import Case, Raw, Refusal
+from integration.conformance import paimon, words
+from integration.conformance.case import Case, Raw, Refusal
 
 SUMS: Raw = {
     "id": "x",

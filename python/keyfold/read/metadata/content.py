@@ -10,13 +10,10 @@ from functools import cached_property
 from operator import attrgetter
 from typing import Any
 
-from keyfold.initial import initial
-from keyfold.journey import MARKED_SUFFIX
-from keyfold.layout import TableLayout
-from keyfold.read.literals import manifest_value
+from keyfold.files.initial_values import initial
+from keyfold.files.paths import bucket_path
+from keyfold.files.value_text import compact, key_text, partition_text, row_text, shown
 from keyfold.read.metadata.declare import MetadataTable, columns
-from keyfold.read.metadata.text import compact, key_text, partition_text, row_text, shown
-from keyfold.read.paths import bucket_path
 from keyfold.storage.metadata.entries import (
     APPEND_SOURCE,
     Bounds,
@@ -26,6 +23,9 @@ from keyfold.storage.metadata.entries import (
     partition_batch,
 )
 from keyfold.storage.table import Table
+from keyfold.types.literals import manifest_value
+from keyfold.wire.layout import TableLayout
+from keyfold.wire.specs import MARKED_SUFFIX
 
 _SOURCES = {None: None, APPEND_SOURCE: "APPEND"}
 

@@ -17,9 +17,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from keyfold import types
 from keyfold.errors import CorruptDataError, TableError
 from keyfold.storage.table import Table
+from keyfold.types import arrow as arrow_types
+from keyfold.types import logical
+from keyfold.types import paimon as paimon_types
+from keyfold.types import spark as spark_types
 
 BATCH_ROWS = 1 << 13
 INSTANT = "TIMESTAMP(3)"
@@ -35,9 +38,9 @@ class MetadataColumn:
     value: Callable[[Any], Any]
 
     @cached_property
-    def type(self) -> types.DataType:
+    def type(self) -> logical.DataType:
         """The type, parsed."""
-        return types.from_paimon(self.kind)
+        return paimon_types.from_paimon(self.kind)
 
     @property
     def is_instant(self) -> bool:
@@ -47,11 +50,11 @@ class MetadataColumn:
     @cached_property
     def field(self) -> pa.Field:
         """Name, Arrow type and nullability."""
-        return pa.field(self.name, types.to_arrow(self.type), self.type.nullable)
+        return pa.field(self.name, arrow_types.to_arrow(self.type), self.type.nullable)
 
     def to_json(self) -> dict[str, Any]:
         """As the JVM has columns."""
-        kind = types.to_spark(self.type)
+        kind = spark_types.to_spark(self.type)
         return {"name": self.name, "type": kind, "nullable": self.type.nullable}
 
     def array(self, items: Sequence[Any], zone: str) -> pa.Array:

@@ -12,9 +12,9 @@ from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any
 
-from keyfold import damage
+from keyfold.files import damage
+from keyfold.files.value_text import compact
 from keyfold.read.metadata.declare import MetadataTable, columns
-from keyfold.read.metadata.text import compact
 from keyfold.storage.metadata.documents import document
 from keyfold.storage.metadata.records import check_record, check_schema, is_long
 from keyfold.storage.table import Table

@@ -17,7 +17,6 @@ from keyfold.errors import (
     TableError,
     TableExistsError,
 )
-from keyfold.layout import STAGING, TableLayout, sql_name
 from keyfold.storage import table
 from keyfold.storage.catalogs import in_place
 from keyfold.storage.catalogs.namespaces import Namespace, Namespaces, check_name, single
@@ -32,9 +31,10 @@ from keyfold.storage.metadata.snapshots import Snapshots
 from keyfold.storage.rest_client import is_rest
 from keyfold.storage.schema.alter import alter
 from keyfold.storage.schema.definition import Check, NewTable, define
-from keyfold.storage.schema.given import redefine
+from keyfold.storage.schema.save_as_table import redefine
 from keyfold.storage.schema.schemas import Schemas
 from keyfold.storage.table import Table
+from keyfold.wire.layout import STAGING, TableLayout, sql_name
 
 MODES = ("create", "replace", "create_or_replace")
 _FILESYSTEM = ("filesystem", "paimon")

@@ -19,7 +19,6 @@ from keyfold.errors import (
     TableError,
     TableExistsError,
 )
-from keyfold.layout import sql_name
 from keyfold.storage import table
 from keyfold.storage.catalogs.namespaces import Namespace, check_name, single
 from keyfold.storage.catalogs.staged import Staged
@@ -34,6 +33,7 @@ from keyfold.storage.rest_client import (
 from keyfold.storage.schema.definition import Check, NewTable, define
 from keyfold.storage.schema.schemas import as_json
 from keyfold.storage.table import Table
+from keyfold.wire.layout import sql_name
 
 _OWNER = ("owner", "createdAt", "createdBy", "updatedAt", "updatedBy")
 

@@ -7,8 +7,8 @@ it without credentials.
 import difflib
 from collections.abc import Mapping
 
-from keyfold import stores
 from keyfold.errors import TableError
+from keyfold.stores import settings
 
 _ALWAYS = ("warehouse", "type", "metastore", "uri")
 _REST = ("token", "prefix")
@@ -20,7 +20,7 @@ _ALIKE = 0.92  # as `s3.acces-key`, not as `fs.oss.endpoint`
 
 def check_settings(catalog: str, options: Mapping[str, str], *, is_rest: bool) -> None:
     """TableError for a setting that nobody reads, naming the one that is most like it."""
-    known = [*_ALWAYS, *stores.NAMES, *(_REST if is_rest else ())]
+    known = [*_ALWAYS, *settings.NAMES, *(_REST if is_rest else ())]
     passed = (*_OF_STORES, *(_OF_SERVERS if is_rest else ()))
     for name in options:
         if name in known:

@@ -18,7 +18,6 @@ from keyfold.errors import (
     SnapshotExpiredError,
     UnknownOutcomeError,
 )
-from keyfold.journey import CommitMessage, WriteSpec
 from keyfold.storage.commits.compaction import Compaction, fitting
 from keyfold.storage.commits.conflicts import (
     COMPACT,
@@ -45,6 +44,7 @@ from keyfold.storage.metadata.entries import (
 from keyfold.storage.metadata.manifest_merge import merge
 from keyfold.storage.metadata.snapshots import BATCH_COMMIT_IDENTIFIER, Snapshot, Snapshots
 from keyfold.storage.table import Table, live_of_snapshot
+from keyfold.wire.specs import CommitMessage, WriteSpec
 
 APPEND = "APPEND"
 OVERWRITE = "OVERWRITE"

@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import Any
 
 from keyfold.errors import ConflictError
-from keyfold.journey import CommitMessage, FileAtLevel, Merged
 from keyfold.options import KEEPING
 from keyfold.storage.commits.conflicts import (
     Place,
@@ -23,6 +22,7 @@ from keyfold.storage.commits.conflicts import (
 )
 from keyfold.storage.metadata.entries import LiveFile, Record, added, at_level, rewritten
 from keyfold.storage.table import Table
+from keyfold.wire.specs import CommitMessage, FileAtLevel, Merged
 
 
 @dataclass(frozen=True)

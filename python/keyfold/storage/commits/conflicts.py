@@ -12,13 +12,13 @@ from itertools import pairwise
 from typing import Any
 
 from keyfold.errors import ConflictError, CorruptDataError, TableError
-from keyfold.journey import MARKED_SUFFIX, CommitMessage, FileMeta
-from keyfold.layout import TableLayout
 from keyfold.options import KEEPING, parse
 from keyfold.storage.metadata.entries import LiveFile, Record, identifier, partition_values
 from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.schema.schemas import Schemas
 from keyfold.storage.table import Table
+from keyfold.wire.layout import TableLayout
+from keyfold.wire.specs import MARKED_SUFFIX, CommitMessage, FileMeta
 
 COMPACT = "COMPACT"
 

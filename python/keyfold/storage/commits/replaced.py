@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from keyfold.errors import TableError
-from keyfold.journey import CommitMessage
 from keyfold.storage.metadata.entries import partition_values
 from keyfold.storage.table import Table
+from keyfold.wire.specs import CommitMessage
 
 Partition = tuple[Any, ...]
 Replaced = Callable[[Partition], bool]

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from keyfold.errors import ConflictError, NotSupportedError, UnknownOutcomeError
-from keyfold.journey import CommitMessage
 from keyfold.options import parse
 from keyfold.storage.commits import commit
 from keyfold.storage.commits.conflicts import check_rescaled, check_rewritten
@@ -20,6 +19,7 @@ from keyfold.storage.metadata.entries import LiveFile, identifier
 from keyfold.storage.schema.definition import with_schema_id
 from keyfold.storage.schema.schemas import Schemas
 from keyfold.storage.table import Table, load
+from keyfold.wire.specs import CommitMessage
 
 _TRIES = 20
 

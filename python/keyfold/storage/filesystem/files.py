@@ -23,8 +23,8 @@ from urllib.parse import unquote, urlparse
 
 from pyarrow.fs import FileInfo, FileSelector, FileSystem, FileType
 
-from keyfold import damage, disk, inside
 from keyfold.errors import NotSupportedError
+from keyfold.files import damage, full_disk, no_links
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Files(Protocol):
 
     @property
     def store(self) -> Mapping[str, str]:
-        """What a client of the object store needs (`keyfold.stores`), empty for any other."""
+        """What a client of the object store needs (`stores.settings`), empty for any other."""
 
     def within(self, folder: str) -> "Files":
         """The same for the files of the table in a folder: no link inside it is followed."""
@@ -141,11 +141,11 @@ class LocalFiles:
         if root is None:
             yield path
         else:
-            with inside.reached(root, path, make=make) as there:
+            with no_links.reached(root, path, make=make) as there:
                 yield there
 
     def read(self, path: str) -> bytes:
-        with self._at(path) as there, inside.opened(there, path) as descriptor:
+        with self._at(path) as there, no_links.opened(there, path) as descriptor:
             return _read_all(path, descriptor)
 
     def exists(self, path: str) -> bool:
@@ -211,7 +211,7 @@ class LocalFiles:
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
         held = f"/proc/self/fd/{descriptor}"
         try:
-            with disk.named(held, path):
+            with full_disk.named(held, path):
                 yield held
         finally:
             os.close(descriptor)
@@ -267,7 +267,7 @@ def _temporary(path: str, data: bytes) -> Iterator[str]:
 def _write_synced(path: str, data: bytes) -> None:
     with open(path, "xb", buffering=0) as file:  # noqa: PTH123 - "xb" refuses another's file
         try:
-            with disk.writing(path):
+            with full_disk.writing(path):
                 _write_all(file, data)
                 os.fsync(file.fileno())
         except OSError:

@@ -15,8 +15,8 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
-from keyfold.layout import STAGING
 from keyfold.storage.filesystem.files import Files, remove_tree
+from keyfold.wire.layout import STAGING
 
 DROPPED = ".dropped-"
 _EXCHANGED = ".exchanged-"  # all there is of a table for a moment: never stale

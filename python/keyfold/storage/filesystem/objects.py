@@ -16,9 +16,9 @@ from typing import Any, TypeVar
 from obstore.exceptions import AlreadyExistsError, BaseError
 from obstore.store import S3Store
 
-from keyfold import stores
 from keyfold.errors import TableError
 from keyfold.storage.filesystem.files import Entry, UnsettledError, check_size
+from keyfold.stores import settings
 
 _MARK = "keyfold-put"  # metadata of an object: which put made it
 _ATTEMPTS = 4
@@ -47,17 +47,17 @@ class ObjectFiles:
     @cached_property
     def _client(self) -> S3Store:
         given: dict[str, Any] = {
-            "access_key_id": self.store.get(stores.ACCESS_KEY),
-            "secret_access_key": self.store.get(stores.SECRET_KEY),
-            "session_token": self.store.get(stores.TOKEN),
-            "region": self.store.get(stores.REGION),
+            "access_key_id": self.store.get(settings.ACCESS_KEY),
+            "secret_access_key": self.store.get(settings.SECRET_KEY),
+            "session_token": self.store.get(settings.TOKEN),
+            "region": self.store.get(settings.REGION),
         }
-        endpoint = self.store.get(stores.ENDPOINT)
+        endpoint = self.store.get(settings.ENDPOINT)
         if endpoint:
-            given["endpoint"] = stores.with_scheme(endpoint)
+            given["endpoint"] = settings.with_scheme(endpoint)
         plain: Any = {"allow_http": (given.get("endpoint") or "").startswith("http://")}
         config: Any = {name: value for name, value in given.items() if value}
-        bucket = stores.bucket_of(self.root)
+        bucket = settings.bucket_of(self.root)
         return S3Store(bucket, config=config, client_options=plain, retry_config=_RETRIES)
 
     def within(self, folder: str) -> "ObjectFiles":
@@ -117,7 +117,7 @@ class ObjectFiles:
                 time.sleep(_PAUSE * 2**attempt)
             try:
                 self._client.put(
-                    stores.key_of(path), data, attributes=ours, mode="create", use_multipart=False
+                    settings.key_of(path), data, attributes=ours, mode="create", use_multipart=False
                 )
             except AlreadyExistsError:
                 return self._mark(path) == mark
@@ -161,7 +161,7 @@ class ObjectFiles:
 
     def remove_below(self, path: str, chosen: Callable[[str, int], bool]) -> bool:
         """Remove the files of a folder and all in it that are chosen by path and time of change."""
-        bucket = f"{path.split('://', 1)[0]}://{stores.bucket_of(path)}"
+        bucket = f"{path.split('://', 1)[0]}://{settings.bucket_of(path)}"
 
         def gone(key: str) -> bool:
             metas = self._below(key)
@@ -193,7 +193,7 @@ class ObjectFiles:
             path,
             lambda key: self._client.list_with_delimiter(f"{key}/" if key else None),
         )
-        own = stores.key_of(path)
+        own = settings.key_of(path)
         files = [
             (meta["path"].rsplit("/", 1)[-1], meta)
             for meta in found["objects"]
@@ -212,7 +212,7 @@ class ObjectFiles:
     def _asked(self, doing: str, path: str, ask: Callable[[str], Answer]) -> Answer:
         """The store's answer; OSError, in which no credential stands, where it has none."""
         try:
-            return ask(stores.key_of(path))
+            return ask(settings.key_of(path))
         except FileNotFoundError:
             if doing in _OF_FILES:
                 raise FileNotFoundError(path) from None
@@ -221,14 +221,14 @@ class ObjectFiles:
             raise self._failed(doing, path, error) from None
 
     def _no_bucket(self) -> TableError:
-        where = self.store.get(stores.ENDPOINT, "AWS")
+        where = self.store.get(settings.ENDPOINT, "AWS")
         return TableError(
-            f"bucket {stores.bucket_of(self.root)} does not exist at {where}: make it, or name "
+            f"bucket {settings.bucket_of(self.root)} does not exist at {where}: make it, or name "
             "another warehouse or s3.endpoint"
         )
 
     def _failed(self, doing: str, path: str, error: BaseError) -> OSError:
-        said = stores.hidden(str(error).split("\n\nDebug source:")[0].strip(), self.store)
+        said = settings.hidden(str(error).split("\n\nDebug source:")[0].strip(), self.store)
         advice = (
             "; look at s3.endpoint, s3.region, s3.access-key and s3.secret-key of the catalog (or "
             "spark.hadoop.fs.s3a.*)"

@@ -8,10 +8,10 @@ from urllib.parse import urlsplit
 
 import pyarrow.fs as pafs
 
-from keyfold import stores
 from keyfold.errors import EnvironmentMismatchError, NotSupportedError, TableError
 from keyfold.storage.filesystem.files import Files, LocalFiles, RemoteFiles, local_path
 from keyfold.storage.filesystem.objects import ObjectFiles
+from keyfold.stores import settings
 
 READ_ONLY = {
     "gs": "is there a network, and does GOOGLE_APPLICATION_CREDENTIALS name a key that may read it",
@@ -31,8 +31,8 @@ def open_files(location: str, options: Mapping[str, str]) -> tuple[Files, str]:
         _check_folder(path)
         return LocalFiles(), str(path)
     root = location.rstrip("/")
-    if stores.is_s3(location):
-        return ObjectFiles(root, stores.store_options(location, options)), root
+    if settings.is_s3(location):
+        return ObjectFiles(root, settings.store_options(location, options)), root
     return RemoteFiles(_reached(root), root), root
 
 

@@ -14,11 +14,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from keyfold import damage, types
-from keyfold.journey import CommitMessage, DataFile, FileMeta
-from keyfold.layout import TableLayout
+from keyfold.files import damage
 from keyfold.storage.metadata.bounds import KEY_LENGTH, VALUE_LENGTH, cut_high, cut_low
 from keyfold.storage.metadata.rows import EMPTY, RowCodec
+from keyfold.types import logical
+from keyfold.wire.layout import TableLayout
+from keyfold.wire.specs import CommitMessage, DataFile, FileMeta
 
 ADD = 0
 DELETE = 1
@@ -151,7 +152,7 @@ class LiveFile:
         """(min, max, null count) by column name; `layout` is that of the file's schema id."""
         names = self.file.get("_VALUE_STATS_COLS")
         columns = layout.columns if names is None else [layout.column(name) for name in names]
-        if not all(types.is_atomic(column.type) for column in columns):
+        if not all(logical.is_atomic(column.type) for column in columns):
             return {}
         codec = RowCodec.of([column.type for column in columns])
         bounds = _bounds(codec, self.file["_VALUE_STATS"])
@@ -200,12 +201,12 @@ def highest_sequence(files: Iterable[LiveFile]) -> int:
     return highest.max_sequence
 
 
-def ordered(key: Sequence[Any], kinds: Sequence[types.Atomic]) -> tuple[Any, ...]:
+def ordered(key: Sequence[Any], kinds: Sequence[logical.Atomic]) -> tuple[Any, ...]:
     """A key as a tuple in Paimon's order: NULL first, NaN above all numbers, -0.0 below 0.0."""
     return tuple(_in_order(value, kind) for value, kind in zip(key, kinds, strict=True))
 
 
-def _in_order(value: Any, kind: types.Atomic) -> Any:
+def _in_order(value: Any, kind: logical.Atomic) -> Any:
     if kind.nullable:
         return () if value is None else (_in_javas_order(value, kind),)
     if value is None:
@@ -213,7 +214,7 @@ def _in_order(value: Any, kind: types.Atomic) -> Any:
     return _in_javas_order(value, kind)
 
 
-def _in_javas_order(value: Any, kind: types.Atomic) -> Any:
+def _in_javas_order(value: Any, kind: logical.Atomic) -> Any:
     if kind.name not in ("FLOAT", "DOUBLE"):
         return value
     return (1, 0.0, 0.0) if math.isnan(value) else (0, value, math.copysign(1.0, value))

@@ -15,7 +15,7 @@ from typing import Any
 
 import fastavro
 
-from keyfold import damage
+from keyfold.files import damage
 from keyfold.storage.filesystem.files import Files
 from keyfold.storage.metadata.avro import decode
 from keyfold.storage.metadata.entries import ADD, DELETE, LiveFile, Record, RowShapes, identifier

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from keyfold import damage
 from keyfold.errors import NotSupportedError
-from keyfold.types import Atomic, DataType
+from keyfold.files import damage
+from keyfold.types.logical import Atomic, DataType
 
 _INLINE = 7
 _NUMBERS = {

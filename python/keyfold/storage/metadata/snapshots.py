@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from keyfold import damage
 from keyfold.errors import CorruptDataError, SnapshotExpiredError
+from keyfold.files import damage
 from keyfold.storage.filesystem.files import Files
 from keyfold.storage.metadata.documents import document
 from keyfold.storage.metadata.records import Check, check_record, is_long, is_name, is_text

@@ -4,14 +4,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from keyfold.errors import ConflictError, NotSupportedError, TableError
-from keyfold.journey import MARKED_SUFFIX
-from keyfold.layout import TableLayout, sql_name
 from keyfold.options import DEFAULT_PREFIX, INITIAL_PREFIX, fluss, normalize
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.metadata.snapshots import Snapshots
 from keyfold.storage.schema.alter_columns import Change, Stored, change_column
 from keyfold.storage.schema.definition import Check, check_altered, with_schema_id
 from keyfold.storage.schema.schemas import Schemas, StoredSchema
+from keyfold.wire.layout import TableLayout, sql_name
+from keyfold.wire.specs import MARKED_SUFFIX
 
 _ALWAYS_FIXED = {
     "primary-key",

@@ -10,15 +10,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from keyfold import types
 from keyfold.errors import KeyfoldError, NotSupportedError
-from keyfold.layout import Column, TableLayout, sql_name
 from keyfold.options import DEFAULT_PREFIX, INITIAL_PREFIX, parse
-from keyfold.storage.schema import fields, named
+from keyfold.storage.schema import column_references, fields
 from keyfold.storage.schema.defaults import stored_text
 from keyfold.storage.schema.definition import new_column
 from keyfold.storage.schema.fields import Fields
 from keyfold.storage.schema.schemas import StoredSchema
+from keyfold.types import logical
+from keyfold.types import paimon as paimon_types
+from keyfold.types import spark as spark_types
+from keyfold.wire.layout import Column, TableLayout, sql_name
 
 Change = Mapping[str, Any]
 
@@ -80,7 +82,7 @@ class _Change:
         root = fields.changed_fields(_row(self.layout), self.path[:-1], change)
         return _with_row(self.schema, root)
 
-    def with_type(self, change: Callable[[types.DataType], types.DataType]) -> StoredSchema:
+    def with_type(self, change: Callable[[logical.DataType], logical.DataType]) -> StoredSchema:
         """The schema with the type at the path changed."""
         return _with_row(self.schema, fields.changed(_row(self.layout), self.path, change))
 
@@ -98,12 +100,14 @@ class _Change:
         return replace(schema, layout=layout)
 
 
-def _row(layout: TableLayout) -> types.Row:
-    return types.Row(tuple(types.Field(c.id, c.name, c.type, c.comment) for c in layout.columns))
+def _row(layout: TableLayout) -> logical.Row:
+    return logical.Row(
+        tuple(logical.Field(c.id, c.name, c.type, c.comment) for c in layout.columns)
+    )
 
 
-def _with_row(schema: StoredSchema, row: types.DataType) -> StoredSchema:
-    assert isinstance(row, types.Row)
+def _with_row(schema: StoredSchema, row: logical.DataType) -> StoredSchema:
+    assert isinstance(row, logical.Row)
     known = {column.id: column for column in schema.layout.columns}
     columns = tuple(
         replace(
@@ -125,7 +129,7 @@ def _add(one: _Change) -> StoredSchema:
         raise NotSupportedError("it must be nullable, stored rows have no value")
     ids = itertools.count(one.schema.highest_field_id + 1)
     column = new_column(one.layout.name, {**one.asked, "name": one.name}, ids)
-    field = types.Field(column.id, column.name, column.type, column.comment or None)
+    field = logical.Field(column.id, column.name, column.type, column.comment or None)
     place = one.asked.get("position")
     made = one.with_fields(lambda siblings: fields.placed(siblings, field, place))
     made = replace(made, highest_field_id=next(ids) - 1)
@@ -181,20 +185,20 @@ def _drop(one: _Change) -> StoredSchema:
     if not one.is_top:
         return made
     made = replace(made, literals=_literals(made, one.name, None))
-    return one.with_options(made, named.without(made.layout.options, one.name))
+    return one.with_options(made, column_references.without(made.layout.options, one.name))
 
 
 def _siblings(one: _Change) -> Fields:
     found = fields.type_at(_row(one.layout), one.path[:-1])
-    return found.fields if isinstance(found, types.Row) else ()
+    return found.fields if isinstance(found, logical.Row) else ()
 
 
 def _check_needed(one: _Change, words: str) -> None:
     options = one.layout.options
     if one.is_top:
-        needing = [*named.needing(options, one.name)]
+        needing = [*column_references.needing(options, one.name)]
     else:
-        needing = [*named.needing_field(options, one.path[0], one.name)]
+        needing = [*column_references.needing_field(options, one.path[0], one.name)]
     if needing:
         raise NotSupportedError(f"option {needing[0]} names it, so it can't be {words}")
 
@@ -211,10 +215,10 @@ def _rename(one: _Change) -> StoredSchema:
         )
     made = one.with_fields(lambda siblings: fields.with_field(siblings, one.name, to=to))
     if not one.is_top:
-        options = named.renamed_field(made.layout.options, one.path[0], one.name, to)
+        options = column_references.renamed_field(made.layout.options, one.path[0], one.name, to)
         return one.with_options(made, options)
     literals = {to if name == one.name else name: text for name, text in made.literals.items()}
-    made = one.with_options(made, named.renamed(made.layout.options, one.name, to))
+    made = one.with_options(made, column_references.renamed(made.layout.options, one.name, to))
     layout = replace(
         made.layout,
         primary_key=tuple(to if n == one.name else n for n in made.layout.primary_key),
@@ -251,12 +255,12 @@ def _widen(one: _Change) -> StoredSchema:
     """Another type that holds every stored value; files are cast when they are read."""
     _check_widened(one)
 
-    def wider(found: types.DataType) -> types.DataType:
-        made = types.from_spark(one.asked["type"], found.nullable)
-        types.check_storable(made, one.name)
-        if not types.holds(made, found):
+    def wider(found: logical.DataType) -> logical.DataType:
+        made = spark_types.from_spark(one.asked["type"], found.nullable)
+        paimon_types.check_storable(made, one.name)
+        if not logical.holds(made, found):
             raise NotSupportedError(
-                f"changing it from {types.describe(found)} to {types.describe(made)} is not "
+                f"changing it from {logical.describe(found)} to {logical.describe(made)} is not "
                 "supported: it takes a type that holds every value of the old one"
             )
         return made
@@ -289,7 +293,7 @@ def _set_nullable(one: _Change) -> StoredSchema:
             "it can't become NOT NULL once the table holds data: rows stored, or being written by "
             "another job, may hold NULL"
         )
-    return one.with_type(lambda kind: types.with_nullability(kind, nullable))
+    return one.with_type(lambda kind: logical.with_nullability(kind, nullable))
 
 
 _CHANGES: Mapping[str, Callable[[_Change], StoredSchema]] = {

@@ -10,8 +10,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from keyfold import types
-from keyfold.layout import Column
+from keyfold.types import logical
+from keyfold.types import spark as spark_types
+from keyfold.wire.layout import Column
 
 _EPOCH = datetime.datetime(1970, 1, 1)
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
@@ -26,22 +27,22 @@ _DIGITS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL",
 _TEXTS = ("STRING", "VARCHAR", "CHAR")
 
 
-def stored_text(column: Mapping[str, Any], kind: types.DataType) -> str | None:
+def stored_text(column: Mapping[str, Any], kind: logical.DataType) -> str | None:
     """The text for a DEFAULT of the wire that both read alike, None if there is none."""
     sql, value = str(column.get("default")), column.get("default_value")
-    if not isinstance(kind, types.Atomic):
+    if not isinstance(kind, logical.Atomic):
         return sql.strip() if _NUMBERS.fullmatch(sql) else None
     of = kind
     if isinstance(value, Mapping):
-        parsed = types.from_spark(value["type"]) if value.get("literal") is not None else kind
-        of, value = parsed if isinstance(parsed, types.Atomic) else kind, value.get("literal")
+        parsed = spark_types.from_spark(value["type"]) if value.get("literal") is not None else kind
+        of, value = parsed if isinstance(parsed, logical.Atomic) else kind, value.get("literal")
     words = {word.upper() for word in _WORD.findall(_QUOTED.sub("", sql))}
     if value is None or not words <= _CONSTANT:
         return None
     return _text(value, of, kind)
 
 
-def _text(value: Any, of: types.Atomic, kind: types.Atomic) -> str | None:
+def _text(value: Any, of: logical.Atomic, kind: logical.Atomic) -> str | None:
     """The text of a constant of the type `of` for a column of `kind`."""
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -73,13 +74,13 @@ def as_text(column: Column) -> str:
     if len(text) > 1 and text.startswith("'") and text.endswith("'"):
         text = text[1:-1]
     listed = _LIST.fullmatch(text)
-    if isinstance(kind, types.Array) and listed is not None:
+    if isinstance(kind, logical.Array) and listed is not None:
         items = listed[1].split(",") if listed[1].strip() else []
         sql = f"array({', '.join(_cast(item.strip(), kind.element) for item in items)})"
-        return f"CAST({sql} AS {types.describe(kind)})"
+        return f"CAST({sql} AS {logical.describe(kind)})"
     return _cast(text, kind)
 
 
-def _cast(text: str, kind: types.DataType) -> str:
+def _cast(text: str, kind: logical.DataType) -> str:
     quoted = "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
-    return "NULL" if text == "null" else f"CAST({quoted} AS {types.describe(kind)})"
+    return "NULL" if text == "null" else f"CAST({quoted} AS {logical.describe(kind)})"

@@ -8,9 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from keyfold import types
 from keyfold.errors import KeyfoldError, NotSupportedError, TableError
-from keyfold.layout import Column, TableLayout
 from keyfold.options import (
     DEFAULT_BUCKETS,
     DEFAULT_PREFIX,
@@ -24,6 +22,10 @@ from keyfold.options import (
 from keyfold.storage.schema.defaults import stored_text
 from keyfold.storage.schema.schemas import StoredSchema
 from keyfold.storage.schema.spelling import spelling_of
+from keyfold.types import logical
+from keyfold.types import paimon as paimon_types
+from keyfold.types import spark as spark_types
+from keyfold.wire.layout import Column, TableLayout
 
 _RESERVED = {"_SEQUENCE_NUMBER", "_VALUE_KIND", "_LEVEL", "_ROW_ID", "_ORDINAL", "rowkind"}
 _RESERVED |= {"_NAMED", "_OVERWRITTEN"}  # the marks of partial and overwriting writes
@@ -145,12 +147,12 @@ def new_column(table: str, json: Mapping[str, Any], ids: Iterator[int]) -> Colum
     name = json["name"]
     column_id = next(ids)
     try:
-        parsed = types.from_spark(json["type"], json.get("nullable", True))
-        types.check_storable(parsed, name)
+        parsed = spark_types.from_spark(json["type"], json.get("nullable", True))
+        paimon_types.check_storable(parsed, name)
     except KeyfoldError as error:
         text = str(error).removeprefix(f"column {name}: ")
         raise type(error)(f"table {table}, column {name}: {text}") from None
-    data_type = types.assign_ids(parsed, lambda: next(ids))
+    data_type = logical.assign_ids(parsed, lambda: next(ids))
     return Column(column_id, name, data_type, json.get("comment"), json.get("default"))
 
 
@@ -181,14 +183,14 @@ def _check_columns(layout: TableLayout) -> None:
 
 def _check_key_type(layout: TableLayout, name: str) -> None:
     data_type = layout.column(name).type
-    if not isinstance(data_type, types.Atomic):
+    if not isinstance(data_type, logical.Atomic):
         raise NotSupportedError(
             f"table {layout.name}: key column {name} must be of an atomic type, "
-            f"it is {types.describe(data_type)}"
+            f"it is {logical.describe(data_type)}"
         )
     if name in layout.partition_keys and data_type.name in _NO_PARTITION:
         raise NotSupportedError(
-            f"table {layout.name}: partition column {name} can't be {types.describe(data_type)}"
+            f"table {layout.name}: partition column {name} can't be {logical.describe(data_type)}"
         )
 
 

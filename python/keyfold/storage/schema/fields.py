@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from keyfold.errors import TableError
-from keyfold.layout import sql_name
-from keyfold.types import Array, DataType, Field, Map, Row, describe
+from keyfold.types.logical import Array, DataType, Field, Map, Row, describe
+from keyfold.wire.layout import sql_name
 
 Fields = tuple[Field, ...]
 Path = Sequence[str]

@@ -12,13 +12,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from keyfold import damage, types
 from keyfold.errors import KeyfoldError
-from keyfold.layout import Column, TableLayout
+from keyfold.files import damage
 from keyfold.options import DEFAULT_PREFIX, INITIAL_PREFIX
 from keyfold.storage.filesystem.files import Files
 from keyfold.storage.metadata.documents import document
 from keyfold.storage.metadata.records import check_schema
+from keyfold.types import paimon as paimon_types
+from keyfold.wire.layout import Column, TableLayout
 
 _NAME = re.compile(r"schema-([0-9]{1,18})")
 _VERSION = 3
@@ -91,8 +92,8 @@ def _from_json(found: Mapping[str, Any], name: str, location: str) -> StoredSche
 
 def _column(found: Mapping[str, Any], options: Mapping[str, str], table: str) -> Column:
     try:
-        data_type = types.from_paimon(found["type"])
-        types.check_storable(data_type, found["name"])
+        data_type = paimon_types.from_paimon(found["type"])
+        paimon_types.check_storable(data_type, found["name"])
     except KeyfoldError as error:
         raise type(error)(f"table {table}, column {found['name']}: {error}") from None
     default = options.get(DEFAULT_PREFIX + found["name"])
@@ -119,6 +120,6 @@ def as_json(schema: StoredSchema) -> dict[str, Any]:
 
 
 def _field_json(column: Column, literals: Mapping[str, str]) -> dict[str, Any]:
-    plain = {"id": column.id, "name": column.name, "type": types.to_paimon(column.type)}
+    plain = {"id": column.id, "name": column.name, "type": paimon_types.to_paimon(column.type)}
     extra = {"description": column.comment, "defaultValue": literals.get(column.name)}
     return plain | {name: value for name, value in extra.items() if value is not None}

@@ -53,7 +53,7 @@ object Launch {
     * modules where packages are installed only, and spills into the folder that Spark itself spills into.
     */
   private def spawn(python: Interpreter, directory: Path): Process = {
-    val builder = new ProcessBuilder(python.command, "-m", "keyfold.worker")
+    val builder = new ProcessBuilder(python.command, "-m", "keyfold.bridge")
       .redirectError(directory.resolve(ForkServer.ErrorFile).toFile)
     builder.environment.put("PYTHONSAFEPATH", "1"): Unit
     // Paimon's library converts values by them: numbers to text, dates and times to instants.
@@ -100,11 +100,11 @@ object Launch {
     val ended = process.waitFor(1, TimeUnit.SECONDS)
     val errors = Errors.tail(directory.resolve(ForkServer.ErrorFile))
     val message =
-      if (!ended) s"Python $python took more than $ReadyWaitSeconds s to start keyfold.worker"
+      if (!ended) s"Python $python took more than $ReadyWaitSeconds s to start keyfold.bridge"
       else if (errors.contains("No module named 'keyfold") || errors.contains("No module named keyfold"))
         s"Python $python has no package keyfold. Install keyfold==$version there, or set " +
           "spark.keyfold.python (on the driver spark.keyfold.driver.python) to a Python that has it."
-      else s"Python $python cannot run keyfold.worker: " +
+      else s"Python $python cannot run keyfold.bridge: " +
         errors.linesIterator.toSeq.lastOption.getOrElse(s"${Errors.exit(process)}; it wrote no error")
     new KeyfoldException("EnvironmentMismatchError", s"$message\n$errors".stripTrailing)
   }

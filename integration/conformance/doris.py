@@ -1,0 +1,104 @@
+"""The form of Doris' cases: keys, an aggregation kind a column, statements and queries in SQL."""
+
+import json
+import re
+from collections.abc import Iterator
+
+from integration.conformance import tables, words
+from integration.conformance.case import Case, Expectation, Insert, Raw, Refusal, Rows, Statement
+from keyfold.dialects import statement
+
+TYPES = {"DECIMAL(38,0)": "LARGEINT", "TIMESTAMP": "DATETIME(6)", "TIMESTAMP_NTZ": "DATETIME(6)"}
+STATES = {
+    "BITMAP_UNION": "BITMAP",
+    "HLL_UNION": "HLL",
+    "QUANTILE_UNION": "QUANTILE_STATE",
+    "PERCENTILE_UNION": "PERCENTILE",
+}
+PHASES = {"create": "create", "insert": "write", "query": "read"}
+STATE = re.compile(r"\b(\w+_(?:state|merge|union|finalize|foreach|combine))\s*\(", re.IGNORECASE)
+# Functions of their own whose names end like those over aggregate states.
+PLAIN = {"to_quantile_state", "bitmap_union", "hll_union", "quantile_union", "percentile_union"}
+
+
+def is_form(raw: Raw) -> bool:
+    """Whether a case has this form."""
+    return bool(raw["engine"] == "aggregate-key")
+
+
+def read(raw: Raw, layout: str) -> Case:
+    """The case; ValueError or KeyError where it has not this form."""
+    return Case(
+        id=raw["id"],
+        about=raw.get("about", ""),
+        create=create(raw, layout),
+        columns=[(name, kind) for name, kind in raw["columns"]],
+        commits=[*tables.with_compactions(([_write(c)] for c in raw["commits"]), layout)],
+        accepted=accepted(raw),
+        functions=raw["agg"],
+        query=raw.get("query"),
+        left_out=left_out(raw),
+        declared=words.declared(raw),
+        configured=words.configured(raw),
+    )
+
+
+def create(raw: Raw, layout: str) -> str:
+    """The table as Doris declares it."""
+    columns = ", ".join(_column(raw, name, kind) for name, kind in raw["columns"])
+    key = raw.get("key_clause") or raw["key"]
+    key_clause = f" AGGREGATE KEY({statement.names(key)})" if key else ""
+    by = raw.get("partition_by")
+    partitions = f" PARTITION BY LIST({statement.names(by)}) ()" if by else ""
+    distribution = raw.get("distribution") or (f"HASH({statement.names(key)})" if key else "RANDOM")
+    return (
+        f"CREATE TABLE t ({columns}){key_clause}{partitions} "
+        f"DISTRIBUTED BY {distribution} BUCKETS {tables.BUCKETS[layout]} "
+        'PROPERTIES ("replication_num" = "1", "write-only" = "true")'
+    )
+
+
+def _column(raw: Raw, name: str, kind: str) -> str:
+    """A column with its aggregation; its Spark type in Doris' words."""
+    bare = kind.removesuffix(" NOT NULL")
+    folds = raw["agg"].get(name) or (raw.get("key_agg") or {}).get(name)
+    parts = [statement.quoted(name), _type(bare, folds or ""), folds]
+    parts += ["NOT NULL"] if bare != kind else []
+    if name in raw["defaults"]:
+        value = raw["defaults"][name]
+        parts += ["DEFAULT", "NULL" if value is None else json.dumps(str(value))]
+    return " ".join(part for part in parts if part)
+
+
+def _type(kind: str, folds: str) -> str:
+    if kind == "BINARY":
+        return STATES.get(folds, "VARBINARY")
+    return TYPES.get(kind, kind)
+
+
+def _write(commit: list[list[object]] | Raw) -> Insert | Statement:
+    return Insert(commit, is_sql=True) if isinstance(commit, list) else Statement(commit["sql"])
+
+
+def accepted(raw: Raw) -> list[Expectation]:
+    """What passes."""
+    if "expect_error" in raw:
+        return [Refusal(raw["expect_error"], PHASES[raw.get("error_at", "query")])]
+    return [Rows(raw["expect"])]
+
+
+def left_out(raw: Raw) -> str | None:
+    """The capability that a case needs and keyfold does not declare yet."""
+    kinds = [*raw["agg"].values(), *(raw.get("key_agg") or {}).values()]
+    if any(kind.upper().startswith("AGG_STATE") for kind in kinds):
+        return "AGG_STATE columns"
+    used = {name.lower() for sql in _expressions(raw) for name in STATE.findall(sql)} - PLAIN
+    return f"functions over aggregate states ({words.listed(used)})" if used else None
+
+
+def _expressions(raw: Raw) -> Iterator[str]:
+    """Everything in the case that is SQL."""
+    yield raw.get("query") or ""
+    for commit in raw["commits"]:
+        for row in [[commit]] if isinstance(commit, dict) else commit:
+            yield from (cell["sql"] for cell in row if isinstance(cell, dict) and "sql" in cell)

@@ -1,0 +1,75 @@
+"""The form of Fluss' cases: options as Fluss spells them, target columns and merge modes."""
+
+from integration.conformance import tables, words
+from integration.conformance.case import Case, Expectation, Insert, Raw, Refusal, Rows
+
+ENGINE = "table.merge-engine"
+
+
+def is_form(raw: Raw) -> bool:
+    """Whether a case has this form."""
+    return raw["engine"] in ("default", "aggregation", "first_row", "versioned")
+
+
+def read(raw: Raw, layout: str) -> Case:
+    """The case; ValueError or KeyError where it has not this form."""
+    with_kind = tables.needs_kinds(raw)
+    columns = [*raw["columns"], *([[tables.KIND, "STRING"]] if with_kind else [])]
+    options = dict(raw["options"])
+    if with_kind:
+        options[tables.KIND_FIELD] = tables.KIND
+        if options.get(ENGINE) == "aggregation":
+            options[f"fields.{tables.KIND}.agg"] = "last_value"
+    options = tables.laid_out(options, layout, "bucket.num")
+    writes = (_inserts(raw, commit, with_kind) for commit in raw["commits"])
+    return Case(
+        id=raw["id"],
+        about=raw.get("about", ""),
+        create=tables.create(columns, raw["primary_key"], options, raw.get("partition_by") or ()),
+        columns=[(name, kind) for name, kind in raw["columns"]],
+        commits=[*tables.with_compactions(writes, layout)],
+        accepted=accepted(raw),
+        functions={n: options.get(f"fields.{n}.agg", "") for n, _ in raw["columns"]},
+        left_out=left_out(raw),
+        declared=words.declared(raw),
+        configured=words.configured(raw),
+    )
+
+
+def _inserts(raw: Raw, commit: list[Raw], with_kind: bool) -> list[Insert]:
+    """A -U is dropped, and of a -D only the key counts; NOT NULL columns need a value even so."""
+    key = {*raw["primary_key"], *(n for n, kind in raw["columns"] if kind.endswith("NOT NULL"))}
+    changes = []
+    for change in commit:
+        if change["kind"] == "-D":
+            pairs = zip(raw["columns"], change["row"], strict=True)
+            change = {**change, "row": [cell if c[0] in key else None for c, cell in pairs]}
+        if change["kind"] != "-U":
+            changes.append(change)
+    return list(tables.inserts(changes, with_kind))
+
+
+def accepted(raw: Raw) -> list[Expectation]:
+    """What passes. Where document and code of Fluss disagree we do as the document says, but for
+    what Fluss refuses: a combination that is not supported is refused at CREATE.
+    """
+    results: list[Expectation] = []
+    if "expect" in raw:
+        results.append(Rows(raw["expect"]))
+    if "expect_error" in raw:
+        results.append(Refusal(raw["expect_error"]))
+    if "alt_expect_error" in raw:
+        results.append(Refusal(raw["alt_expect_error"], "create"))
+    return results
+
+
+def left_out(raw: Raw) -> str | None:
+    """The capability that a case needs and keyfold does not declare yet."""
+    options = raw["options"]
+    if "auto-increment.fields" in options or "expect_invariants" in raw:
+        return "auto-increment"
+    if "auto_partition" in raw or options.get("table.auto-partition.enabled") == "true":
+        return "auto-partitions"
+    if raw.get("lookups"):
+        return "lookups"
+    return None if accepted(raw) else "changelogs (expect_changelog only)"

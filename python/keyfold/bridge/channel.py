@@ -1,0 +1,250 @@
+"""One connection to the JVM: frames and Arrow IPC streams, both ways, over one Unix socket.
+
+Outgoing buffers are gathered and handed to `sendmsg` as they are, incoming ones are received into
+aligned Arrow memory: one copy each way, in the kernel. Losing the peer is `Disconnected`, never an
+OSError, so that it can't be mistaken for a failure of the storage below.
+"""
+
+import socket
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from keyfold.bridge import frames
+
+SEND_BUFFER = 1 << 20
+BATCH_ROWS = 1 << 16
+BATCH_BYTES = 16 << 20
+MAX_PIECES = 512
+
+
+class Disconnected(Exception):
+    """The peer closed the connection."""
+
+
+@dataclass
+class Traffic:
+    """What one stream carried, and how long each side kept the other waiting."""
+
+    rows: int = 0
+    arrow_bytes: int = 0
+    batches: int = 0
+    work_nanos: int = 0
+    socket_nanos: int = 0
+
+    def count(self, batch: pa.RecordBatch) -> None:
+        """Add one batch."""
+        self.rows += batch.num_rows
+        self.arrow_bytes += batch.nbytes
+        self.batches += 1
+
+    def counted(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The same batches, counted, with the time spent waiting for each in `socket_nanos`."""
+        start = time.perf_counter_ns()
+        for batch in batches:
+            self.socket_nanos += time.perf_counter_ns() - start
+            self.count(batch)
+            yield batch
+            start = time.perf_counter_ns()
+
+    def metrics(self) -> dict[str, int]:
+        """The numbers by name, for an answer frame."""
+        return asdict(self)
+
+
+class Channel:
+    """Owns a connected socket; one thread sends and one thread receives."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.connection = connection
+        connection.setblocking(True)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
+
+    def receive(self) -> dict[str, Any] | None:
+        """The next frame; None if the peer closed the connection where a frame could begin."""
+        prefix = self._receive_prefix()
+        if prefix is None:
+            return None
+        body: bytes = receive_exactly(self.connection, frames.body_size(prefix)).to_pybytes()
+        return frames.decode(body)
+
+    def send(self, frame: frames.Frame) -> None:
+        """Send one frame."""
+        send_pieces(self.connection, [frames.encode(frame)])
+
+    def check_peer(self) -> None:
+        """Disconnected if the peer has closed the connection; what it has sent stays to be read."""
+        try:
+            if self.connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT):
+                return
+        except BlockingIOError:
+            return
+        except OSError as e:
+            raise Disconnected(f"the peer closed the connection: {e}") from e
+        raise Disconnected("the peer closed the connection")
+
+    def send_batches(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Traffic:
+        """Send an Arrow IPC stream; it is ended properly even where `batches` raises."""
+        traffic = Traffic()
+        outlet = _Outlet()
+        with pa.ipc.new_stream(pa.PythonFile(outlet, mode="w"), schema) as stream:
+            try:
+                for batch in timed(batches, traffic):
+                    for piece in bounded(batch):
+                        stream.write_batch(piece)
+                        traffic.count(piece)
+                        self._flush(outlet, traffic)
+            finally:
+                stream.close()
+                self._flush(outlet, traffic)
+        return traffic
+
+    def receive_batches(self) -> Iterator[pa.RecordBatch]:
+        """The batches of an incoming Arrow IPC stream, up to its end marker and no byte further.
+
+        Arrow takes what lengths and offsets say for true: they are checked here (3 ns a value of a
+        text or list), so that a stream that lies is an ArrowInvalid and no crash.
+        """
+        with pa.ipc.open_stream(pa.PythonFile(_Inlet(self.connection), mode="r")) as stream:
+            unchecked = [unread(kind) for kind in stream.schema.types]
+            for batch in stream:
+                for column, kind in zip(batch.columns, unchecked, strict=True):
+                    column.view(kind).validate(full=True)
+                yield batch
+
+    def close(self) -> None:
+        """Close the socket."""
+        self.connection.close()
+
+    def _receive_prefix(self) -> bytes | None:
+        try:
+            first = self.connection.recv(frames.PREFIX.size)
+        except OSError:
+            return None
+        if not first:
+            return None
+        rest: bytes = receive_exactly(self.connection, frames.PREFIX.size - len(first)).to_pybytes()
+        return first + rest
+
+    def _flush(self, outlet: "_Outlet", traffic: Traffic) -> None:
+        start = time.perf_counter_ns()
+        send_pieces(self.connection, outlet.take())
+        traffic.socket_nanos += time.perf_counter_ns() - start
+
+
+def unread(kind: pa.DataType) -> pa.DataType:
+    """A type of the same layout whose values need no look: text that is no UTF-8 is Spark's to
+    judge, and a NULL struct has NULLs in fields that allow none.
+    """
+    if pa.types.is_string(kind):
+        return pa.binary()
+    if pa.types.is_large_string(kind):
+        return pa.large_binary()
+    if pa.types.is_decimal128(kind):
+        return pa.binary(16)
+    if pa.types.is_list(kind):
+        return pa.list_(unread(kind.value_type))
+    if pa.types.is_map(kind):
+        return pa.list_(pa.struct([("k", unread(kind.key_type)), ("v", unread(kind.item_type))]))
+    if pa.types.is_struct(kind):
+        return pa.struct([(field.name, unread(field.type)) for field in kind])
+    return kind
+
+
+def timed(batches: Iterator[pa.RecordBatch], traffic: Traffic) -> Iterator[pa.RecordBatch]:
+    """The same batches, with the time they took to make added to `traffic.work_nanos`."""
+    start = time.perf_counter_ns()
+    for batch in batches:
+        traffic.work_nanos += time.perf_counter_ns() - start
+        yield batch
+        start = time.perf_counter_ns()
+
+
+def bounded(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Slices of the batch of at most BATCH_ROWS rows and, rows being alike, BATCH_BYTES bytes."""
+    pieces = max(-(-batch.num_rows // BATCH_ROWS), -(-batch.nbytes // BATCH_BYTES), 1)
+    rows = max(-(-batch.num_rows // pieces), 1)
+    for start in range(0, batch.num_rows, rows):
+        yield batch.slice(start, rows)
+
+
+def send_pieces(connection: socket.socket, pieces: list[Any]) -> None:
+    """Send buffers back to back; Disconnected if the peer is gone."""
+    left = [memoryview(piece).cast("B") for piece in pieces]
+    try:
+        while left:
+            left = _unsent(left, connection.sendmsg(left[:MAX_PIECES]))
+    except OSError as e:
+        raise Disconnected(str(e)) from e
+
+
+def _unsent(pieces: list[memoryview], sent: int) -> list[memoryview]:
+    """What is left of the pieces after their first `sent` bytes."""
+    for position, piece in enumerate(pieces):
+        if sent < len(piece):
+            return [piece[sent:], *pieces[position + 1 :]]
+        sent -= len(piece)
+    return []
+
+
+def receive_exactly(connection: socket.socket, size: int) -> pa.Buffer:
+    """The next `size` bytes; Disconnected if the peer closes before them."""
+    buffer = pa.allocate_buffer(size)
+    view = memoryview(buffer)
+    filled = 0
+    while filled < size:
+        try:
+            received = connection.recv_into(view[filled:], size - filled, socket.MSG_WAITALL)
+        except OSError as e:
+            raise Disconnected(str(e)) from e
+        if received == 0:
+            raise Disconnected(f"the peer left {size - filled} bytes short")
+        filled += received
+    return buffer
+
+
+class _Outlet:
+    """A writable file for Arrow that keeps the buffers until they are taken."""
+
+    closed = False
+
+    def __init__(self) -> None:
+        self.pieces: list[Any] = []
+        self.position = 0
+
+    def write(self, data: Any) -> int:
+        size = len(memoryview(data))
+        self.pieces.append(data)
+        self.position += size
+        return size
+
+    def take(self) -> list[Any]:
+        pieces, self.pieces = self.pieces, []
+        return pieces
+
+    def tell(self) -> int:
+        return self.position
+
+    def flush(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class _Inlet:
+    """A readable file for Arrow that reads exactly what is asked for."""
+
+    closed = False
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.connection = connection
+
+    def read(self, size: int) -> pa.Buffer:
+        return receive_exactly(self.connection, size)
+
+    def readable(self) -> bool:
+        return True
+
+    def close(self) -> None: ...

@@ -1,0 +1,119 @@
+"""The processes of a fork server: started, watched while their peer is there, reaped, ended.
+
+The server keeps a duplicate of each connection. So a peer that hangs up is noticed even while the
+worker computes, and the JVM sees the connection of a dead worker end only after its log says why.
+"""
+
+import os
+import signal
+import socket
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from keyfold.bridge import child, exit_reason
+from keyfold.bridge.directory import PrivateDirectory
+from keyfold.bridge.loop import HANG_UP_ONLY, Loop
+
+GRACE_SECONDS = 10.0
+FAREWELL_SECONDS = 1.0
+
+
+@dataclass
+class Child:
+    """A running process; one whose only peer has left has until `deadline` (monotonic) to end."""
+
+    pid: int
+    outlives_peers: bool
+    connections: set[socket.socket] = field(default_factory=set)
+    deadline: float | None = None
+
+
+class Children:
+    """Owns the processes and the duplicates of their connections."""
+
+    def __init__(self, directory: PrivateDirectory, loop: Loop) -> None:
+        self.directory = directory
+        self.loop = loop
+        self.by_pid: dict[int, Child] = {}
+
+    def start(
+        self,
+        live: Callable[[], None],
+        inherited: Iterable[child.Closable],
+        outlives_peers: bool = False,
+    ) -> Child:
+        """Fork a process that does `live`."""
+        siblings = [c for born in self.by_pid.values() for c in born.connections]
+        pid = child.fork(self.directory, [*inherited, *siblings], live)
+        born = self.by_pid[pid] = Child(pid, outlives_peers)
+        return born
+
+    def attach(self, born: Child, connection: socket.socket) -> None:
+        """Keep `connection`, which the child serves, until its peer hangs up or the child ends."""
+        born.connections.add(connection)
+        self.loop.watch(connection.fileno(), lambda: self._hung_up(born, connection), HANG_UP_ONLY)
+
+    def _hung_up(self, born: Child, connection: socket.socket) -> None:
+        self._detach(born, connection)
+        if not born.outlives_peers:
+            born.deadline = time.monotonic() + GRACE_SECONDS
+
+    def _detach(self, born: Child, connection: socket.socket) -> None:
+        self.loop.forget(connection.fileno())
+        born.connections.discard(connection)
+        connection.close()
+
+    def reap(self) -> None:
+        """Take note of every process that has ended."""
+        while self.by_pid:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            if (dead := self.by_pid.pop(pid, None)) is not None:
+                self._bury(dead, status)
+
+    def _bury(self, dead: Child, status: int) -> None:
+        keep = status != 0 and (bool(dead.connections) or dead.outlives_peers)
+        if keep:
+            with self.directory.log(dead.pid).open("a") as log:
+                capped = not dead.outlives_peers
+                log.write(exit_reason.sentence(dead.pid, status, is_capped=capped) + "\n")
+        self.directory.forget(dead.pid, keep_log=keep)
+        for connection in tuple(dead.connections):
+            self._detach(dead, connection)
+
+    def kill_overdue(self) -> float | None:
+        """Kill what has passed its deadline; the seconds to the next deadline, None without one."""
+        now = time.monotonic()
+        left = [(c.deadline - now, c.pid) for c in self.by_pid.values() if c.deadline is not None]
+        for seconds, pid in left:
+            if seconds <= 0:
+                os.kill(pid, signal.SIGKILL)
+        return max(min(left)[0], 0.1) if left else None
+
+    def end(self) -> None:
+        """Hang up on every process, give it a moment to delete its files, kill what is left."""
+        for born in self.by_pid.values():
+            for connection in born.connections:
+                hang_up(connection)
+        patience = time.monotonic() + FAREWELL_SECONDS
+        while self.by_pid and time.monotonic() < patience:
+            self.reap()
+            time.sleep(0.005)
+        for pid in self.by_pid:
+            os.kill(pid, signal.SIGKILL)
+        while self.by_pid:
+            self.reap()
+            time.sleep(0.001)
+
+
+def hang_up(connection: socket.socket) -> None:
+    """Shut the connection down for every process that holds it."""
+    try:
+        connection.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        return

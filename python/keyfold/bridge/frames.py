@@ -1,0 +1,85 @@
+"""Frames: a 4-byte big-endian length, then that many bytes of UTF-8 JSON.
+
+An answer is {"ok": …} or {"error": {"kind", "message", "cause", "traceback"}}; our message comes
+first, the cause second, the Python traceback last. The traceback of an error that says what to do
+comes only where TRACEBACK is in the environment. Rows never travel in frames.
+"""
+
+import json
+import os
+import struct
+import traceback
+from collections.abc import Mapping
+from typing import Any
+
+from keyfold.errors import EnvironmentMismatchError, KeyfoldError
+from keyfold.files import full_disk
+
+PREFIX = struct.Struct(">I")
+FRAME_LIMIT = 512 << 20
+TRACEBACK = "KEYFOLD_TRACEBACK"
+
+Frame = Mapping[str, Any]
+
+
+class MalformedFrameError(EnvironmentMismatchError):
+    """What arrived is not a frame of this protocol."""
+
+
+def encode(frame: Frame) -> bytes:
+    """The frame's bytes, prefix included; half a surrogate pair, as a name that is no UTF-8 has, is
+    sent as JSON's escape of it.
+    """
+    text = json.dumps(frame, separators=(",", ":"), ensure_ascii=False)
+    body = text.encode("utf-8", "backslashreplace")
+    return PREFIX.pack(len(body)) + body
+
+
+def body_size(prefix: bytes, limit: int = FRAME_LIMIT) -> int:
+    """The number of bytes after the prefix; MalformedFrameError if no frame is that large."""
+    size: int = PREFIX.unpack(prefix)[0]
+    if size > limit:
+        raise MalformedFrameError(
+            f"expected a frame of at most {limit} bytes, found a prefix announcing {size}; "
+            "something other than keyfold's jar writes to this socket"
+        )
+    return size
+
+
+def decode(body: bytes) -> dict[str, Any]:
+    """The JSON object in a frame's body; MalformedFrameError for anything else."""
+    try:
+        frame = json.loads(body)
+    except (ValueError, RecursionError) as e:
+        raise MalformedFrameError(f"expected JSON in a frame, found {body[:80]!r}: {e}") from e
+    if not isinstance(frame, dict):
+        raise MalformedFrameError(f"expected a JSON object in a frame, found {body[:80]!r}")
+    return frame
+
+
+def failure(error: BaseException, doing: str) -> dict[str, Any]:
+    """The error answer for an exception raised while `doing` something."""
+    ours = isinstance(error, KeyfoldError)
+    cause = error.__cause__ if ours else error
+    advice = full_disk.advice(error)
+    is_unforeseen = not ours and advice is None
+    failed = f"{doing} failed: {describe(error)}" + ("" if advice is None else f"; {advice}")
+    return {
+        "error": {
+            "kind": error.kind if isinstance(error, KeyfoldError) else KeyfoldError.kind,
+            "message": str(error) if ours else failed,
+            "cause": None if cause is None else describe(cause),
+            "traceback": told(error) if is_unforeseen or os.environ.get(TRACEBACK) else None,
+        }
+    }
+
+
+def told(error: BaseException) -> str:
+    """The traceback, with those of what caused the exception."""
+    return "".join(traceback.format_exception(error))
+
+
+def describe(error: BaseException) -> str:
+    """Type and text of an exception on one line or more."""
+    text = str(error)
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

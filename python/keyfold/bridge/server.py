@@ -1,0 +1,163 @@
+"""The fork server: one per JVM, warm before it forks a worker, gone when the JVM is.
+
+One thread waits for connections, for the end of stdin (the JVM is gone), for signals and for its
+children. Each connection says who it is (greeting.py) and becomes a new worker, or goes to the one
+driver process.
+"""
+
+import logging
+import os
+import signal
+import socket
+import time
+from collections.abc import Callable
+
+from keyfold.bridge import frames
+from keyfold.bridge.children import Child, Children
+from keyfold.bridge.directory import PrivateDirectory
+from keyfold.bridge.greeting import Arrival, Greeting
+from keyfold.bridge.loop import Loop
+from keyfold.errors import KeyfoldError
+
+BACKLOG = 1024
+STDIN = 0
+LiveAsWorker = Callable[[socket.socket, int | None], None]
+LiveAsDriver = Callable[[socket.socket], None]
+log = logging.getLogger(__name__)
+
+
+class ForkServer:
+    """Owns the listening socket and, through `children`, every process.
+
+    `live_as_worker` gets a connection and its memory cap, `live_as_driver` a socket over which
+    connections are passed; each is the whole life of a forked process.
+    """
+
+    def __init__(
+        self,
+        directory: PrivateDirectory,
+        token: str,
+        live_as_worker: LiveAsWorker,
+        live_as_driver: LiveAsDriver,
+    ) -> None:
+        self.directory = directory
+        self.token = token
+        self.live_as_worker = live_as_worker
+        self.live_as_driver = live_as_driver
+        self.ending = False
+        self.arrivals: dict[int, Arrival] = {}
+        self.loop = Loop()
+        self.children = Children(directory, self.loop)
+        self.driver: tuple[Child, socket.socket] | None = None
+        self.listener = listening(directory)
+        self._handle_signals()
+        self.loop.watch(self.listener.fileno(), self._accept)
+        self.loop.watch(STDIN, self._read_stdin)
+        self.loop.on_signal(self.children.reap)
+
+    def run(self) -> None:
+        """Serve until stdin ends or SIGTERM comes."""
+        while not self.ending:
+            self.loop.turn(self.children.kill_overdue())
+
+    def close(self) -> None:
+        """End every process and remove the private directory."""
+        self.listener.close()
+        if self.driver is not None:
+            self.driver[1].close()
+        self.children.end()
+        self.directory.remove()
+
+    def _driver_process(self) -> tuple[Child, socket.socket]:
+        """The driver process and the socket that passes connections to it, forked if need be."""
+        if self.driver is None or self.driver[0].pid not in self.children.by_pid:
+            if self.driver is not None:
+                self.driver[1].close()
+                self.driver = None
+            ours, theirs = socket.socketpair()
+            born = self.children.start(
+                lambda: self.live_as_driver(theirs), [*self._open(), ours], outlives_peers=True
+            )
+            theirs.close()
+            self.driver = born, ours
+        return self.driver
+
+    def _handle_signals(self) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGTERM, lambda *_: self._end())
+
+    def _end(self) -> None:
+        self.ending = True
+
+    def _open(self) -> list[socket.socket]:
+        """The server's own sockets, which no child keeps."""
+        waiting = [arrival.connection for arrival in self.arrivals.values()]
+        passing = [] if self.driver is None else [self.driver[1]]
+        return [self.listener, self.loop.alarm, self.loop.wakeup, *waiting, *passing]
+
+    def _accept(self) -> None:
+        try:
+            connection, _ = self.listener.accept()
+        except OSError:  # no descriptor left: the connection waits until one is
+            log.exception("a connection can't be accepted")
+            time.sleep(0.1)
+            return
+        arrival = Arrival(connection)
+        self.arrivals[connection.fileno()] = arrival
+        self.loop.watch(connection.fileno(), lambda: self._arrive(arrival))
+
+    def _arrive(self, arrival: Arrival) -> None:
+        try:
+            if not arrival.receive():
+                return
+            greeting = arrival.greeting(self.token)
+        except (EOFError, OSError, KeyfoldError):
+            greeting = None
+        self.loop.forget(arrival.connection.fileno())
+        del self.arrivals[arrival.connection.fileno()]
+        if greeting is None:
+            arrival.connection.close()
+        else:
+            self._welcome(arrival.connection, greeting)
+
+    def _welcome(self, connection: socket.socket, greeting: Greeting) -> None:
+        try:
+            born = self._child_for(connection, greeting)
+        except OSError as e:
+            log.exception("no process for a new connection")
+            connection.sendall(frames.encode(frames.failure(e, "forking a worker")))
+            connection.close()
+        else:
+            self.children.attach(born, connection)
+
+    def _child_for(self, connection: socket.socket, greeting: Greeting) -> Child:
+        if greeting.role == "driver":
+            return self._pass_to_driver(connection)
+        return self.children.start(
+            lambda: self.live_as_worker(connection, greeting.memory), self._open()
+        )
+
+    def _pass_to_driver(self, connection: socket.socket) -> Child:
+        born, passing = self._driver_process()
+        try:
+            socket.send_fds(passing, [b"+"], [connection.fileno()])
+        except BrokenPipeError:  # it was killed, and is a process until it is reaped
+            os.waitid(os.P_PID, born.pid, os.WEXITED | os.WNOWAIT)
+            self.children.reap()
+            born, passing = self._driver_process()
+            socket.send_fds(passing, [b"+"], [connection.fileno()])
+        return born
+
+    def _read_stdin(self) -> None:
+        if not os.read(STDIN, 4096):
+            self._end()
+
+
+def listening(directory: PrivateDirectory) -> socket.socket:
+    """The socket the JVM connects to."""
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener.bind(str(directory.socket))
+    listener.listen(BACKLOG)
+    listener.setblocking(False)
+    return listener

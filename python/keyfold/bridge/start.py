@@ -1,0 +1,104 @@
+"""From the JVM's first line to a warm server: check versions, warm up, say ready.
+
+No thread may exist before a fork: libraries that would start one are told not to by environment.
+The driver's process is forked from the warm server too and imports what only it needs.
+"""
+
+import gc
+import importlib
+import logging
+import os
+import socket
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import TextIO
+
+from keyfold.bridge import frames, handshake, memory
+from keyfold.bridge.directory import PrivateDirectory, claim
+from keyfold.bridge.handshake import Hello
+from keyfold.bridge.server import ForkServer
+from keyfold.errors import EnvironmentMismatchError
+from keyfold.resources import budget
+
+SINGLE_THREADED = {
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",
+}
+
+
+def main() -> int:
+    """Run a fork server on this process' stdin and stdout; its exit code."""
+    logging.basicConfig(level=logging.WARNING)
+    os.environ.update(SINGLE_THREADED | memory.ALLOCATOR)
+    memory.tune_allocator(budget.DEFAULT)
+    out = own_stdout()
+    try:
+        hello = handshake.receive(sys.stdin.readline())
+        handshake.check(hello)
+        directory = claim(hello.directory)
+    except Exception as e:
+        handshake.say(frames.failure(e, "starting the fork server"), out)
+        return 1
+    return serve(hello, directory, out)
+
+
+def own_stdout() -> TextIO:
+    """Stdout for the one line the JVM reads; whatever else prints goes to stderr."""
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    return out
+
+
+def serve(hello: Hello, directory: PrivateDirectory, out: TextIO) -> int:
+    """Warm up, say ready, run until the JVM is gone; nothing is left behind."""
+    server = ForkServer(directory, hello.token, live_as_worker, live_as_driver)
+    try:
+        try:
+            warm()
+            importlib.import_module("keyfold.authored.modules").shipped_to(hello.files)
+        except Exception as e:
+            handshake.say(frames.failure(e, "warming up the fork server"), out)
+            return 1
+        handshake.say(handshake.ready(), out)
+        out.close()
+        server.run()
+    finally:
+        server.close()
+    return 0
+
+
+def warm() -> None:
+    """Import what workers need and load their kernels; the garbage collector lets it all be."""
+    try:
+        loaded("executor")
+        importlib.import_module("keyfold.kernels.jit").warm_from_cache()
+    except ImportError as e:
+        raise EnvironmentMismatchError(
+            f"{sys.executable} cannot import what keyfold's workers need: {e}; install keyfold's "
+            f"dependencies there ({sys.executable} -m pip install keyfold)"
+        ) from e
+    gc.collect()
+    gc.freeze()
+
+
+def live_as_worker(connection: socket.socket, allowed: int | None) -> None:
+    """The life of a worker of an executor."""
+    loaded("executor").live(connection, allowed, own_log())
+
+
+def live_as_driver(passing: socket.socket) -> None:
+    """The life of the driver's process."""
+    loaded("driver").live(passing, own_log())
+
+
+def own_log() -> str:
+    """The file this forked process' stderr goes to."""
+    return str(Path("/proc/self/fd/2").readlink())
+
+
+def loaded(name: str) -> ModuleType:
+    """A module of the questions, imported now: the fork server decides when, for what it shares."""
+    return importlib.import_module(f"keyfold.questions.{name}")

@@ -1,0 +1,41 @@
+"""What rows have in a column that was added after they were stored: Spark's EXISTS default.
+
+A leaf. It is the value the DEFAULT had when the column was added, kept with the column as a literal
+of the wire; a later ALTER COLUMN … SET DEFAULT does not change it.
+"""
+
+import base64
+import json
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+
+from keyfold.types import arrow as arrow_types
+from keyfold.types import logical
+from keyfold.types import spark as spark_types
+from keyfold.types.conversion import convert
+from keyfold.wire.layout import Column
+
+_WHOLE = ("TINYINT", "SMALLINT", "INT", "BIGINT", "DATE", "TIMESTAMP", "TIMESTAMP_LTZ")
+_PYTHON: dict[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(_WHOLE, int),
+    **dict.fromkeys(("FLOAT", "DOUBLE"), float),
+    **dict.fromkeys(("BYTES", "BINARY", "VARBINARY"), base64.b64decode),
+    "DECIMAL": lambda value: Decimal(str(value)),
+}
+
+
+def initial(column: Column) -> pa.Scalar:
+    """The value, NULL if there is none, in the column's type of today, which may be another."""
+    if column.initial is None or not isinstance(column.type, logical.Atomic):
+        return pa.scalar(None, arrow_types.to_arrow(column.type))
+    found = json.loads(column.initial)
+    kind = spark_types.from_spark(found["type"])
+    assert isinstance(kind, logical.Atomic)
+    value = _PYTHON.get(kind.name, lambda given: given)(found["literal"])
+    whole = pa.int64() if kind.name.startswith("TIMESTAMP") else pa.int32()
+    raw = whole if kind.name.startswith(("TIMESTAMP", "DATE")) else arrow_types.to_arrow(kind)
+    array = pa.array([value], raw).cast(arrow_types.to_arrow(kind))
+    return convert(array, kind, column.type)[0]

@@ -1,0 +1,86 @@
+"""Files of a table, reached from its folder down: a link that lies inside leads nowhere.
+
+Whoever may write a table may lay links into its folder, and other people's jobs read, write and
+delete there. So each folder below the table's own is opened as what it is, and what is opened is a
+plain file: a pipe would be waited for, a device has no end. The table's folder may be a link.
+"""
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterator
+
+from keyfold.files import damage
+
+_STEP = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_PLAIN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_KINDS = {
+    stat.S_IFLNK: "a link",
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+}
+
+
+@contextlib.contextmanager
+def reached(root: str, path: str, *, make: bool = False) -> Iterator[str]:
+    """Another path to `path`, which lies below `root`, by a folder that stays the same whatever is
+    moved meanwhile; CorruptDataError if a link is on the way. Without a root it is the folder that
+    the file is in. `make` makes folders that are missing.
+    """
+    top = root or os.path.dirname(path)  # noqa: PTH120 - as text, like `path`
+    folders, name = _parts(top, path)
+    at = os.open(top, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for folder in folders:
+            below = _step(at, folder, path, make=make)
+            os.close(at)
+            at = below
+        yield f"/proc/self/fd/{at}/{name}"
+    except OSError as error:
+        if error.filename is not None:
+            error.filename = path
+        raise
+    finally:
+        os.close(at)
+
+
+def _parts(root: str, path: str) -> tuple[list[str], str]:
+    above, _, name = path.rpartition("/")
+    folders = [part for part in above[len(root) :].split("/") if part]
+    if not path.startswith(f"{root.rstrip('/')}/") or ".." in (*folders, name):
+        raise damage.odd_place(path, f"it does not lie below {root}")
+    return folders, name
+
+
+def _step(at: int, folder: str, path: str, *, make: bool) -> int:
+    if make:
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(folder, dir_fd=at)
+    try:
+        return os.open(folder, _STEP, dir_fd=at)
+    except NotADirectoryError:
+        kind = _kind(os.stat(folder, dir_fd=at, follow_symlinks=False))
+        raise damage.odd_place(path, f"{folder} is {kind}; expected a folder") from None
+
+
+def _kind(found: os.stat_result) -> str:
+    return _KINDS.get(stat.S_IFMT(found.st_mode), "a device or a file")
+
+
+@contextlib.contextmanager
+def opened(reached_by: str, path: str) -> Iterator[int]:
+    """A descriptor of a plain file, to be read; CorruptDataError if it is anything else."""
+    try:
+        descriptor = os.open(reached_by, _PLAIN)
+    except OSError as error:
+        if error.filename is not None and os.path.islink(reached_by):  # noqa: PTH114 - ours to word
+            raise damage.odd_place(path, "it is a link; expected a file") from None
+        raise
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise damage.odd_place(path, f"it is {_kind(found)}; expected a file")
+        yield descriptor
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,1 @@
+"""Roaring bitmaps in their three byte forms."""

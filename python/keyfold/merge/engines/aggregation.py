@@ -1,0 +1,194 @@
+"""aggregation: every column folds by its own aggregate; retractions are taken back column by
+column.
+
+Sequence fields take last_value, primary-key columns the newest record, other columns
+`fields.<column>.aggregate-function`, else `fields.default-aggregate-function`, else
+last_non_null_value.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from keyfold.aggregates.declare import Aggregate, Inputs, Ops, Records
+from keyfold.errors import TableError
+from keyfold.kernels.buffers import ones
+from keyfold.kernels.ops import ADD, DELETE, INSERT, RESET, RETRACT, RETRACTIONS, SKIP
+from keyfold.merge.columns import indices, keep, take
+from keyfold.merge.declare import Engine, Fold, Folded, Step
+from keyfold.merge.functions import aggregate_of, check_functions, refused_retract
+from keyfold.merge.kinds import Kinds, is_retract
+from keyfold.merge.marks.ops import column_ops
+from keyfold.merge.results import folded_column
+from keyfold.options import TableOptions
+from keyfold.wire.layout import TableLayout
+
+
+@dataclass(frozen=True)
+class _Column:
+    """How one output column folds; no aggregate means the newest record's value."""
+
+    name: str
+    aggregate: Aggregate | None
+    ignores_retract: bool
+
+
+@dataclass(frozen=True)
+class _Aggregation:
+    layout: TableLayout
+    columns: tuple[_Column, ...]
+    removes_on_delete: bool
+
+
+def ignores_retract(options: TableOptions, name: str) -> bool:
+    """Whether `fields.<name>.ignore-retract` is set."""
+    return options.field_options(name).get("ignore-retract", "false").lower() == "true"
+
+
+def _prepare(layout: TableLayout, options: TableOptions, output: Sequence[str]) -> Fold:
+    columns = tuple(
+        _Column(name, aggregate_of(layout, options, name), ignores_retract(options, name))
+        for name in output
+    )
+    return partial(_fold, _Aggregation(layout, columns, options.remove_record_on_delete))
+
+
+def _fold(plan: _Aggregation, step: Step, drops_deletes: bool) -> Folded:
+    ops = _operations(plan, step)
+    _check_retracts(plan, step, ops)
+    without_retracts = np.where(ops == RETRACT, np.int8(SKIP), ops) if _ignoring(plan, ops) else ops
+    last, picked = step.last, indices(step.last)
+    arrays = [
+        take(step.columns[column.name], picked)
+        if column.aggregate is None
+        else _column(plan, step, column, without_retracts if column.ignores_retract else ops)
+        for column in plan.columns
+    ]
+    kinds = _kinds(step, ops)
+    if drops_deletes and kinds is not None and is_retract(kinds).any():
+        flags = ~is_retract(kinds)
+        arrays, kinds, last = [keep(array, flags) for array in arrays], kinds[flags], last[flags]
+    return Folded(arrays, kinds, last)
+
+
+def _operations(plan: _Aggregation, step: Step) -> Ops:
+    """What each row in merge order does; a record that is alone stays as it is, so it is added."""
+    if step.kinds is None or not is_retract(step.kinds).any():
+        return ones(len(step.order)).view(np.int8)
+    kinds = step.kinds[step.order]
+    ops = np.where(is_retract(kinds), np.int8(RETRACT), np.int8(ADD))
+    if plan.removes_on_delete:
+        ops[kinds == DELETE] = RESET
+    sizes = np.diff(step.starts)
+    ops[np.repeat(sizes == 1, sizes)] = ADD
+    return ops
+
+
+def _kinds(step: Step, ops: Ops) -> Kinds | None:
+    """+I, -D where the last record removes the row, and a lone record's own kind."""
+    if step.kinds is None:
+        return None
+    kinds = np.full(len(step.starts) - 1, INSERT, dtype=np.int8)
+    kinds[ops[step.starts[1:] - 1] == RESET] = DELETE
+    is_alone = np.diff(step.starts) == 1
+    kinds[is_alone] = step.kinds[step.last[is_alone]]
+    return kinds
+
+
+def _ignoring(plan: _Aggregation, ops: Ops) -> bool:
+    return any(column.ignores_retract for column in plan.columns) and bool((ops == RETRACT).any())
+
+
+def _check_retracts(plan: _Aggregation, step: Step, ops: Ops) -> None:
+    """TableError if there is a retraction of a column that neither takes nor ignores it."""
+    if not (ops == RETRACT).any():
+        return
+    refusing = [
+        column
+        for column in plan.columns
+        if column.aggregate is not None
+        and not column.aggregate.is_retractable
+        and not column.ignores_retract
+        and (column_ops(step, column.name, ops) == RETRACT).any()
+    ]
+    if refusing:
+        name, aggregate = refusing[0].name, refusing[0].aggregate
+        assert aggregate is not None
+        raise refused_retract(plan.layout, name, aggregate)
+
+
+def _column(plan: _Aggregation, step: Step, column: _Column, ops: Ops) -> pa.Array:
+    assert column.aggregate is not None
+    own = column_ops(step, column.name, ops)
+    inputs = Inputs(step.columns[column.name], own, step.order, step.starts)
+    return folded_column(plan.layout, step, column.name, column.aggregate, inputs)
+
+
+def _definition_column(
+    aggregate: Aggregate | None, ops: Sequence[int], values: Sequence[Any]
+) -> Any:
+    if aggregate is None:
+        return values[-1]
+    records: Records = list(zip(ops, values, strict=True))
+    return aggregate.definition(records)
+
+
+def definition(
+    layout: TableLayout, options: TableOptions, records: Sequence[tuple[int, dict[str, Any]]]
+) -> tuple[int, dict[str, Any]] | None:
+    """Each column folded by its aggregate's definition; one record stays as it is."""
+    if len(records) == 1:
+        return records[0]
+    removes = options.remove_record_on_delete
+    ops = [
+        RESET if removes and kind == DELETE else RETRACT if kind in RETRACTIONS else ADD
+        for kind, _ in records
+    ]
+    row = {}
+    for name in records[0][1]:
+        skips = ignores_retract(options, name)
+        own = [SKIP if skips and op == RETRACT else op for op in ops]
+        values = [values[name] for _, values in records]
+        row[name] = _definition_column(aggregate_of(layout, options, name), own, values)
+    return (DELETE if ops[-1] == RESET else INSERT), row
+
+
+def _check(layout: TableLayout, options: TableOptions) -> None:
+    check_functions(layout, options)
+    ignoring = [column.name for column in layout.columns if ignores_retract(options, column.name)]
+    if options.remove_record_on_delete and ignoring:
+        raise TableError(
+            f"table {layout.name}: aggregation.remove-record-on-delete and "
+            f"fields.{ignoring[0]}.ignore-retract have conflicting behavior so should not be "
+            "enabled at the same time."
+        )
+
+
+def _passes_nulls(layout: TableLayout, options: TableOptions, name: str) -> bool:
+    aggregate = aggregate_of(layout, options, name)
+    return aggregate is not None and aggregate.passes_nulls
+
+
+def _retains_nulls(layout: TableLayout, options: TableOptions, name: str) -> bool:
+    aggregate = aggregate_of(layout, options, name)
+    return aggregate is not None and aggregate.retains_null
+
+
+AGGREGATION = Engine(
+    "aggregation",
+    _check,
+    _prepare,
+    definition,
+    takes_functions=True,
+    summary="each column by its function",
+    nulls="as the function says",
+    retraction="taken back, column by column; an option makes a -D remove the row",
+    deletes_remove=lambda options: options.remove_record_on_delete,
+    deletes_clear=lambda options: options.delete_behavior == "allow",
+    passes_nulls=_passes_nulls,
+    retains_nulls=_retains_nulls,
+)

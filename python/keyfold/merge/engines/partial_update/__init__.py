@@ -1,0 +1,1 @@
+"""The partial-update engine: column groups with a sequence of their own."""

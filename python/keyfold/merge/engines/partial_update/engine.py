@@ -1,0 +1,194 @@
+"""partial-update: a record changes the columns it has values for.
+
+Outside sequence groups the last non-null value stays. Columns of a group change, to NULL too or by
+their aggregate, only with a record that is not older in the group's own sequence fields
+(`keyfold.merge.sequence_groups`). Retractions take a group back, remove the row, or are refused.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from keyfold.aggregates import aggregates
+from keyfold.aggregates.declare import Aggregate
+from keyfold.errors import TableError
+from keyfold.merge.declare import Engine, Fold, Folded, Step
+from keyfold.merge.engines.aggregation import ignores_retract
+from keyfold.merge.engines.partial_update.definition import REFUSED, definition
+from keyfold.merge.engines.partial_update.group_columns import Grouped
+from keyfold.merge.functions import chosen_aggregate
+from keyfold.merge.kinds import is_retract
+from keyfold.merge.results import key_words
+from keyfold.merge.sequence_groups import (
+    REMOVING,
+    SequenceGroup,
+    check_groups,
+    group_fields,
+    sequence_groups,
+)
+from keyfold.merge.subset import shown, without
+from keyfold.options import TableOptions
+from keyfold.wire.layout import TableLayout
+
+REMOVE = "partial-update.remove-record-on-delete"
+
+
+@dataclass(frozen=True)
+class _Column:
+    """How one output column folds: group is its sequence group, by place, None for a key column or
+    one of no group.
+    """
+
+    name: str
+    is_key: bool
+    group: int | None
+    is_sequence: bool
+    aggregate: Aggregate | None
+    ignores_retract: bool
+
+
+@dataclass(frozen=True)
+class _Plan:
+    layout: TableLayout
+    columns: tuple[_Column, ...]
+    groups: tuple[SequenceGroup, ...]
+    removes_on_delete: bool
+    ignores_deletes: bool
+    takes_retracts: bool
+
+
+def _needed_groups(options: TableOptions, output: Sequence[str]) -> tuple[SequenceGroup, ...]:
+    """Groups of output columns, and those by which a -D removes the row."""
+    groups = sequence_groups(options)
+    return tuple(g for g in groups if g.removes or not set(output).isdisjoint(g.columns))
+
+
+def _needs(layout: TableLayout, options: TableOptions, output: Sequence[str]) -> Iterable[str]:
+    return (name for group in _needed_groups(options, output) for name in group.fields)
+
+
+def _prepare(layout: TableLayout, options: TableOptions, output: Sequence[str]) -> Fold:
+    groups = _needed_groups(options, output)
+    plan = _Plan(
+        layout,
+        tuple(_column(layout, options, groups, name) for name in output),
+        groups,
+        options.partial_remove_on_delete,
+        options.ignore_delete,
+        options.partial_remove_on_delete or bool(sequence_groups(options)),
+    )
+    return partial(_fold, plan)
+
+
+def _column(
+    layout: TableLayout, options: TableOptions, groups: Sequence[SequenceGroup], name: str
+) -> _Column:
+    own = next((place for place, group in enumerate(groups) if name in group.columns), None)
+    is_sequence = own is not None and name in groups[own].fields
+    is_key = name in layout.primary_key
+    has_function = own is not None and not is_sequence
+    aggregate = chosen_aggregate(layout, options, name) if has_function else None
+    return _Column(name, is_key, own, is_sequence, aggregate, ignores_retract(options, name))
+
+
+def _fold(plan: _Plan, step: Step, drops_deletes: bool) -> Folded:
+    if plan.ignores_deletes and step.kinds is not None:
+        step = without(step, is_retract(step.kinds))
+    if not plan.takes_retracts:
+        _check_retracts(plan, step)
+    grouped = Grouped(plan.layout, step, plan.groups, plan.removes_on_delete)
+    arrays = []
+    for column in plan.columns:
+        if column.is_key:
+            arrays.append(grouped.last(column.name))
+        elif column.group is None:
+            arrays.append(grouped.last_non_null(column.name))
+        elif column.aggregate is None:
+            arrays.append(grouped.newest(column.name, column.group, column.is_sequence))
+        else:
+            arrays.append(
+                grouped.aggregated(
+                    column.name, column.group, column.aggregate, column.ignores_retract
+                )
+            )
+    folded = Folded(arrays, grouped.kinds, step.last)
+    return shown(folded) if drops_deletes else folded
+
+
+def _check_retracts(plan: _Plan, step: Step) -> None:
+    """TableError, naming the key, where a retraction meets another record."""
+    if step.kinds is None:
+        return
+    sizes = np.diff(step.starts)
+    at = np.flatnonzero(is_retract(step.kinds[step.order]) & np.repeat(sizes > 1, sizes))
+    if len(at):
+        group = int(np.searchsorted(step.starts, at[0], side="right")) - 1
+        key = key_words(plan.layout, step.columns, int(step.last[group]))
+        raise TableError(f"table {plan.layout.name}, key ({key}): {REFUSED}")
+
+
+# ---- the checks at CREATE ----
+
+
+def _check(layout: TableLayout, options: TableOptions) -> None:
+    check_groups(layout, options)
+    _check_conflicts(layout, options)
+    groups = sequence_groups(options)
+    grouped = {name for group in groups for name in group.columns}
+    sequences = group_fields(options) | set(options.sequence_fields)
+    for column in layout.columns:
+        if column.name in layout.primary_key or column.name in sequences:
+            continue
+        aggregate = chosen_aggregate(layout, options, column.name)
+        last_non_null = aggregates()["last_non_null_value"]
+        if column.name not in grouped and aggregate not in (None, last_non_null):
+            raise TableError(
+                f"table {layout.name}, column {column.name}: Must use sequence group for "
+                f"aggregation functions but not found for field {column.name}."
+            )
+
+
+def _check_conflicts(layout: TableLayout, options: TableOptions) -> None:
+    groups = sequence_groups(options)
+    conflicts = (
+        ("ignore-delete", options.ignore_delete, REMOVE, options.partial_remove_on_delete),
+        ("ignore-delete", options.ignore_delete, REMOVING, bool(options.remove_on_sequence_group)),
+        ("sequence-group", bool(groups), REMOVE, options.partial_remove_on_delete),
+    )
+    for left, has_left, right, has_right in conflicts:
+        if has_left and has_right:
+            raise TableError(
+                f"table {layout.name}: {left} and {right} have conflicting behavior so should not "
+                "be enabled at the same time."
+            )
+
+
+def _passes_nulls(layout: TableLayout, options: TableOptions, name: str) -> bool:
+    """Whether the column is of no group: there a NULL is no value."""
+    return all(name not in group.columns for group in sequence_groups(options))
+
+
+def _retains_nulls(layout: TableLayout, options: TableOptions, name: str) -> bool:
+    """Whether the column has a function, in a group, of which a NULL that comes first stays."""
+    grouped = {own for group in sequence_groups(options) for own in group.protected}
+    aggregate = chosen_aggregate(layout, options, name) if name in grouped else None
+    return aggregate is not None and aggregate.retains_null
+
+
+PARTIAL_UPDATE = Engine(
+    "partial-update",
+    _check,
+    _prepare,
+    definition,
+    takes_functions=True,
+    summary="of each column the last value; groups of columns follow sequences of their own",
+    nulls="no value; a value inside a sequence group",
+    retraction="refused, but taken back in sequence groups; options make a -D remove the row",
+    needs=_needs,
+    deletes_remove=lambda options: options.partial_remove_on_delete,
+    passes_nulls=_passes_nulls,
+    retains_nulls=_retains_nulls,
+    sequences=lambda options: [group.fields for group in sequence_groups(options)],
+)

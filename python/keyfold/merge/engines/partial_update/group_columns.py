@@ -1,0 +1,244 @@
+"""The columns of one partial-update step: what is picked from which record, and what is aggregated.
+
+Without retractions groups don't touch each other, and one without aggregates needs but its newest
+record; else the events of all records are decided once, for all groups.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property, partial
+from itertools import accumulate
+
+import numpy as np
+import pyarrow as pa
+
+from keyfold.aggregates import aggregates
+from keyfold.aggregates.declare import Aggregate, Inputs, Pick
+from keyfold.kernels.buffers import Mask, Rows, Words, ones, validity
+from keyfold.kernels.groups import group_starts
+from keyfold.kernels.keys import encode_nullable
+from keyfold.kernels.ops import ADD, INSERT, LATE_RETRACT, RESET, RETRACT, REVERSED, SEED, SKIP
+from keyfold.kernels.order import sort_order
+from keyfold.merge.columns import indices, take
+from keyfold.merge.declare import Step
+from keyfold.merge.engines.partial_update.group_events import (
+    RESTARTS,
+    Events,
+    Masks,
+    decide,
+    decide_adds,
+    last_present,
+    newest,
+    newest_word,
+    settle,
+)
+from keyfold.merge.engines.partial_update.reversal import arranged, materialized
+from keyfold.merge.functions import refused_retract
+from keyfold.merge.kinds import Kinds, is_retract
+from keyfold.merge.marks.ops import column_ops
+from keyfold.merge.results import folded_column
+from keyfold.merge.sequence_groups import SequenceGroup
+from keyfold.wire.layout import TableLayout
+
+
+class Grouped:
+    """One step; `removes_on_delete` stands for a group all records belong to, of equal sequence."""
+
+    def __init__(
+        self,
+        layout: TableLayout,
+        step: Step,
+        groups: Sequence[SequenceGroup],
+        removes_on_delete: bool,
+    ) -> None:
+        self._layout, self._step, self._groups = layout, step, groups
+        self._removes_on_delete = removes_on_delete
+        self._picks: dict[int, tuple[pa.Array, pa.Array]] = {}
+        has_retracts = step.kinds is not None and bool(is_retract(step.kinds).any())
+        self._is_decided = has_retracts or step.marks is not None
+        self._words, self._present, self._bounds = self._sequences()
+
+    def _sequences(self) -> tuple[Words, Masks, Rows]:
+        """Words of all groups' fields, whether a row has a sequence in each group and begins it
+        anew, and (first word, end of words, does a -D remove the row) of each group.
+        """
+        rows = len(next(iter(self._step.columns.values())))
+        found = [
+            sequence_words([self._step.columns[name] for name in group.fields])
+            for group in self._groups
+        ]
+        ends = [0, *accumulate(len(words) for words, _ in found)]
+        bounds = [
+            (ends[place], ends[place + 1], int(group.removes))
+            for place, group in enumerate(self._groups)
+        ]
+        present = [
+            mask | self._restarts(group)
+            for group, (_, mask) in zip(self._groups, found, strict=True)
+        ]
+        if self._removes_on_delete:
+            present.append(ones(rows))
+            bounds.append((0, 0, 1))
+        words = [part for parts, _ in found for part in parts]
+        return (
+            np.array(words, dtype=np.uint64).reshape(len(words), rows),
+            np.array(present, dtype=np.uint8).reshape(len(present), rows),
+            np.array(bounds, dtype=np.int64).reshape(len(bounds), 3),
+        )
+
+    def _restarts(self, group: SequenceGroup) -> Mask | np.uint8:
+        """`RESTARTS` where a row overwrites a sequence field of the group."""
+        marks = self._step.marks
+        if marks is None:
+            return np.uint8(0)
+        flags = np.logical_or.reduce([marks.replaces(name) for name in group.fields])
+        restarts: Mask = np.where(flags, np.uint8(RESTARTS), np.uint8(0))
+        return restarts
+
+    @cached_property
+    def _decided(self) -> tuple[Events, Kinds]:
+        """Events of every group and, last, of columns of none, and the results' kinds."""
+        step = self._step
+        kinds = np.zeros(self._present.shape[1], np.int8) if step.kinds is None else step.kinds
+        events = np.empty((len(self._bounds) + 1, len(step.order)), dtype=np.int8)
+        out = np.empty(len(step.starts) - 1, dtype=np.int8)
+        inputs = self._words, self._present, self._bounds, kinds
+        decide(*inputs, step.order, step.starts, events, out)
+        return events, out
+
+    @property
+    def kinds(self) -> Kinds | None:
+        """-D where the last record removed the row or none added to it, else +I; a lone record's
+        own.
+        """
+        step = self._step
+        if step.kinds is None:
+            return None
+        if self._is_decided:
+            return self._decided[1]
+        is_alone = np.diff(step.starts) == 1
+        return np.where(is_alone, step.kinds[step.last], np.int8(INSERT))
+
+    # ---- columns ----
+
+    @cached_property
+    def _last(self) -> pa.Array:
+        return indices(self._step.last)
+
+    def last(self, name: str) -> pa.Array:
+        """The column as the last record has it."""
+        return take(self._step.columns[name], self._last)
+
+    def last_non_null(self, name: str) -> pa.Array:
+        """The last non-null value since the row began."""
+        column, step = self._step.columns[name], self._step
+        if column.null_count == 0 and step.marks is None:
+            return take(column, self._settled(-1)[0] if self._is_decided else self._last)
+        if self._is_decided:
+            return self._picked("last_non_null_value", name, self._decided[0][-1])
+        picks = np.empty(len(step.starts) - 1, dtype=np.int64)
+        last_present(validity(column), step.order, step.starts, picks)
+        return take(column, indices(picks))
+
+    def _picked(self, function: str, name: str, ops: Events) -> pa.Array:
+        """A column by an aggregate that picks rows."""
+        pick, step = aggregates()[function], self._step
+        assert isinstance(pick, Pick)
+        own = column_ops(step, name, ops)
+        inputs = Inputs(step.columns[name], own, step.order, step.starts)
+        return take(step.columns[name], indices(pick.pick(inputs)))
+
+    def newest(self, name: str, group: int, is_sequence: bool) -> pa.Array:
+        """A sequence field or protected column, as the group's newest record has it, or the newest
+        that names it.
+        """
+        if self._step.marks is not None:
+            events = self._decided[0][group]
+            adding = (ADD, RESET, RETRACT, SEED) if is_sequence else (ADD, RESET)
+            ops = np.where(np.isin(events, (RETRACT, SEED)), np.int8(RETRACT), np.int8(SKIP))
+            ops[np.isin(events, adding)] = ADD
+            return self._picked("last_value", name, ops)
+        if group not in self._picks:
+            found = self._settled(group) if self._is_decided else (self._newest(group),) * 2
+            self._picks[group] = found
+        return take(self._step.columns[name], self._picks[group][0 if is_sequence else 1])
+
+    def _newest(self, group: int) -> pa.Array:
+        order, starts, present = self._step.order, self._step.starts, self._present[group]
+        picks = np.empty(len(starts) - 1, dtype=np.int64)
+        first, stop, _ = self._bounds[group].tolist()
+        if stop - first == 1:
+            newest_word(self._words[first], present, order, starts, picks)
+        else:
+            newest(self._words, present, first, stop, order, starts, picks)
+        return indices(picks)
+
+    def _settled(self, group: int) -> tuple[pa.Array, pa.Array]:
+        step = self._step
+        sequence, protected = np.empty((2, len(step.starts) - 1), dtype=np.int64)
+        settle(self._decided[0][group], step.order, step.starts, sequence, protected)
+        return indices(sequence), indices(protected)
+
+    def _events(self, group: int) -> Events:
+        if self._is_decided:
+            decided: Events = self._decided[0][group]
+            return decided
+        order, starts = self._step.order, self._step.starts
+        first, stop, _ = self._bounds[group].tolist()
+        events = np.empty(len(order), dtype=np.int8)
+        decide_adds(self._words, self._present[group], first, stop, order, starts, events)
+        return events
+
+    def aggregated(
+        self, name: str, group: int, aggregate: Aggregate, ignores_retract: bool
+    ) -> pa.Array:
+        """A column of a group folded by its aggregate, older records as the function says."""
+        events = column_ops(self._step, name, self._events(group))
+        reversal = aggregate.reversal
+        if ignores_retract:
+            events = np.where((events == RETRACT) | (events == LATE_RETRACT), np.int8(SKIP), events)
+            events = np.where(events == SEED, np.int8(RESET), events)
+            # Paimon's wrapper of such functions reverses whatever the function itself does.
+            reversal = "front" if reversal == "append" else reversal
+        elif not aggregate.is_retractable and is_any_retract(events):
+            raise refused_retract(self._layout, name, aggregate)
+        if reversal == "append":
+            events = np.where(events == REVERSED, np.int8(ADD), events)
+        step = self._step
+        inputs = Inputs(step.columns[name], events, step.order, step.starts)
+        fold = partial(self._fold, name, aggregate, reversal == "front")
+        if reversal == "front" and aggregate.is_retractable:
+            inputs = materialized(inputs, fold)
+        return fold(inputs)
+
+    def _fold(self, name: str, aggregate: Aggregate, is_front: bool, inputs: Inputs) -> pa.Array:
+        step = replace(self._step, order=inputs.order, starts=inputs.starts)
+        return folded_column(self._layout, step, name, aggregate, arranged(inputs, is_front))
+
+
+def is_any_retract(events: Events) -> bool:
+    """Whether some record takes values back."""
+    return bool(((events == RETRACT) | (events == LATE_RETRACT) | (events == SEED)).any())
+
+
+def sequence_words(columns: Sequence[pa.Array]) -> tuple[list[Words], Masks]:
+    """Words that compare as the sequence fields of rows do, the first word first and NULL smallest,
+    and 1 where a row has any of them.
+    """
+    words: list[Words] = []
+    present = np.zeros(len(columns[0]), dtype=np.uint8)
+    for column in columns:
+        keys, valid = encode_nullable(column)
+        present |= valid
+        # The NULL of a lone field is never compared: such rows have no sequence.
+        if column.null_count and len(columns) > 1:
+            words.append(valid.astype(np.uint64))
+        if not keys.is_wide:
+            words.append(keys.words)
+            continue
+        sorted_words, order = sort_order(keys, np.arange(len(column), dtype=np.int64))
+        starts = group_starts(keys, sorted_words, order)
+        ranks = np.empty(len(column), dtype=np.uint64)
+        ranks[order] = np.repeat(np.arange(len(starts) - 1, dtype=np.uint64), np.diff(starts))
+        words.append(ranks)
+    return words, present

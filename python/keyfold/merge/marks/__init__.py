@@ -1,0 +1,1 @@
+"""Marks: which columns a record names, which it replaces."""

@@ -1,0 +1,135 @@
+"""Folding records that carry marks: what is passed over, what starts again, and which rows exist.
+
+What came before a record that overwrites everything, or before a delete, leaves the step here, so
+engines see neither; which columns a row touches they learn from `merge.touching`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from keyfold.kernels.buffers import Rows, ones, validity
+from keyfold.kernels.ops import DELETE, INSERT, SKIP
+from keyfold.merge.columns import keep
+from keyfold.merge.declare import Folded, Step
+from keyfold.merge.kinds import Kinds, is_retract
+from keyfold.merge.marks.ops import column_ops
+from keyfold.merge.marks.records import Flags, Marks, unmarked
+from keyfold.merge.plan import MergePlan
+from keyfold.merge.sequence import sort_by_fields
+from keyfold.merge.subset import narrowed
+
+
+def fold_marked(plan: MergePlan, step: Step, *, has_oldest: bool, drop_deletes: bool) -> Folded:
+    """One row a group, with its marks; rows stand in merge order, or in order of arrival where
+    some replace everything.
+
+    With `has_oldest` nothing older is elsewhere: it is known which rows exist.
+    """
+    marks = step.marks or unmarked(plan.bits, len(step.columns[plan.key[0]]))
+    pending = None if step.kinds is None else marks.is_pending(step.kinds)
+    step, was_cut = _cut(step, marks.is_whole)
+    if marks.has_whole:
+        sort_by_fields(plan, step.columns, step.order, step.starts)
+        step = _late_records_fold(plan, step, marks)
+    step, is_cleared = _cut(step, _clearing(plan, step.kinds, marks))
+    group_of = np.empty(len(marks.named), dtype=np.int64)
+    group_of[step.order] = np.repeat(np.arange(len(was_cut)), np.diff(step.starts))
+    united = marks.united(step.order, step.starts).everything(was_cut | is_cleared)
+    for name in plan.retaining:
+        united = united.without(name, ~_has_op(step, name))
+    # Engines see no delete of some columns: the marks say what it does to each.
+    if step.kinds is not None and pending is not None:
+        step = replace(step, kinds=np.where(pending, np.int8(INSERT), step.kinds))
+    arrays, kinds, last = _folded(plan, step)
+    result = united.take(group_of[last])
+    if kinds is not None and pending is not None:
+        kinds = np.where(pending[last], np.int8(DELETE), kinds)
+        kinds = decided(plan, arrays, kinds, pending[last] & (has_oldest | result.is_whole))
+    folded = Folded(arrays, kinds, last, result)
+    return settled(plan, folded, drop_deletes) if has_oldest else folded
+
+
+def _late_records_fold(plan: MergePlan, step: Step, marks: Marks) -> Step:
+    """The step, which holds nothing that came before its overwriting rows, where these replace
+    nothing any more: with a `sequence.field` a later record may stand in front of them.
+    """
+    if not plan.options.sequence_fields:
+        return step
+    adds = True if step.kinds is None else ~is_retract(step.kinds)
+    return replace(step, marks=marks.replacing_nothing(marks.is_whole & adds))
+
+
+def _clearing(plan: MergePlan, kinds: Kinds | None, marks: Marks) -> Flags:
+    """Whether each row is an ordinary delete that leaves nothing of what came before."""
+    if kinds is None or not plan.deletes_clear:
+        return np.zeros(len(marks.named), dtype=np.bool_)
+    return is_retract(kinds) & ~marks.is_marked
+
+
+def _cut(step: Step, cuts: Flags) -> tuple[Step, Flags]:
+    """The step from the last cutting row of each group on, and whether there is one.
+
+    A delete that cuts is left out itself, unless it comes last.
+    """
+    at = np.arange(len(step.order))
+    last_cut = np.maximum.reduceat(np.where(cuts[step.order], at, -1), step.starts[:-1])
+    was_cut = last_cut >= 0
+    if not was_cut.any():
+        return step, was_cut
+    sizes = np.diff(step.starts)
+    of_group, last = np.repeat(last_cut, sizes), np.repeat(step.starts[1:] - 1, sizes)
+    kept = at >= of_group
+    if step.kinds is not None:
+        kept &= (at > of_group) | (at == last) | ~is_retract(step.kinds[step.order])
+    return narrowed(step, kept), was_cut
+
+
+def _has_op(step: Step, name: str) -> Flags:
+    """Whether the column has a value since it was last replaced, if only a NULL, by group."""
+    ops = column_ops(step, name, ones(len(step.order)).view(np.int8))
+    flags: Flags = np.logical_or.reduceat(ops != SKIP, step.starts[:-1])
+    return flags
+
+
+def _folded(plan: MergePlan, step: Step) -> tuple[list[pa.Array], Kinds | None, Rows]:
+    if len(step.starts) - 1 < len(step.order):
+        folded = plan.fold(step, False)
+        return folded.arrays, folded.kinds, folded.last
+    kinds = None if step.kinds is None else step.kinds[step.order]
+    return step.columns.taken(plan.output, step.order), kinds, step.order
+
+
+def decided(plan: MergePlan, arrays: list[pa.Array], kinds: Kinds, pending: Flags) -> Kinds:
+    """Kinds where it is known what lies below: a delete of some columns, as the flagged rows are,
+    leaves a row where another column has a value.
+    """
+    if not pending.any():
+        return kinds
+    return np.where(pending & _has_value(plan, arrays), np.int8(INSERT), kinds)
+
+
+def settled(plan: MergePlan, folded: Folded, drop_deletes: bool) -> Folded:
+    """Rows that nothing lies below, without deletes if asked; what still matters of their marks is
+    which columns that retain NULL were named.
+    """
+    arrays, kinds, last, marks = folded.arrays, folded.kinds, folded.last, folded.marks
+    assert marks is not None
+    marks = marks.naming(plan.retaining)
+    if kinds is not None and drop_deletes and is_retract(kinds).any():
+        flags = ~is_retract(kinds)
+        arrays, kinds, last = [keep(array, flags) for array in arrays], kinds[flags], last[flags]
+        marks = marks.take(flags)
+    return Folded(arrays, kinds, last, marks)
+
+
+def _has_value(plan: MergePlan, arrays: list[pa.Array]) -> Flags:
+    """Whether a column outside the key, other than the one of row kinds, is not NULL."""
+    found: Mapping[str, pa.Array] = dict(zip(plan.output, arrays, strict=True))
+    flags = np.zeros(len(arrays[0]), dtype=np.bool_)
+    for name in plan.bits.names:
+        if name != plan.options.rowkind_field:
+            flags |= validity(found[name]).view(np.bool_)
+    return flags

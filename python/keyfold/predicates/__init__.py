@@ -1,0 +1,1 @@
+"""Conditions on rows: decoded, evaluated on batches, on partitions and on statistics."""

@@ -1,0 +1,121 @@
+"""Which rows of a batch satisfy a condition: Spark's predicates, exactly.
+
+Unlike pruning, which may answer "perhaps", this decides, in SQL's three-valued logic; what it can't
+decide is known before a row is read: refused where rows are deleted, left to Spark where they are
+read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import reduce
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from keyfold.predicates.ranges import columns_of, conjuncts
+from keyfold.types.literals import FLOATING, TEXT, Unknown, arrow_array, value_of
+from keyfold.types.logical import Atomic
+from keyfold.wire.layout import TableLayout
+from keyfold.wire.specs import Json
+
+_COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "=": pc.equal,
+    "<>": pc.not_equal,
+    "<": pc.less,
+    "<=": pc.less_equal,
+    ">": pc.greater,
+    ">=": pc.greater_equal,
+}
+_TEXTS: Mapping[str, Callable[..., Any]] = {
+    "STARTS_WITH": pc.starts_with,
+    "ENDS_WITH": pc.ends_with,
+    "CONTAINS": pc.match_substring,
+}
+# What needs no look at a literal: with columns that `is_exact`, Spark need not check these again.
+OPERATORS = (*_COMPARISONS, "<=>", "IN", "IS_NULL", "IS_NOT_NULL", "AND", "OR", "NOT")
+
+
+def undecided(layout: TableLayout, predicates: Sequence[Json]) -> Json | None:
+    """A condition over other columns than the key's, or that has no form here; None if there is
+    none.
+    """
+    every = conjuncts(predicates)
+    return next((p for p in every if not is_decided(layout, p, layout.primary_key)), None)
+
+
+def is_decided(layout: TableLayout, predicate: Json, names: Collection[str]) -> bool:
+    """Whether `satisfies` decides the predicate on batches that hold the columns `names`."""
+    if not columns_of(predicate) <= set(names):
+        return False
+    try:
+        _truth(layout, predicate, pa.RecordBatch.from_pylist([], layout.arrow_schema))
+    except (Unknown, pa.ArrowException, OverflowError):  # a literal that the type can't hold
+        return False
+    return True
+
+
+def is_exact(layout: TableLayout, name: str) -> bool:
+    """Whether every comparison of the column with a constant of its type is decided."""
+    kind = layout.column(name).type
+    # Spark's order of floating numbers, and its padding of CHAR, are not Arrow's.
+    return isinstance(kind, Atomic) and kind.name not in (*FLOATING, "CHAR")
+
+
+def satisfies(
+    layout: TableLayout, predicates: Sequence[Json], batch: pa.RecordBatch
+) -> pa.BooleanArray:
+    """Whether all predicates, which are decided, are true for each row, never NULL; `batch` has
+    their columns.
+    """
+    everything = pa.array([True] * batch.num_rows, pa.bool_()) if not predicates else None
+    found = [_truth(layout, predicate, batch) for predicate in predicates]
+    return everything if not found else pc.fill_null(reduce(pc.and_kleene, found), False)
+
+
+def _truth(layout: TableLayout, predicate: Json, batch: pa.RecordBatch) -> pa.BooleanArray:
+    op, args = predicate["op"], predicate.get("args", ())
+    if op == "NOT":
+        return pc.invert(_truth(layout, args[0], batch))
+    if op in ("AND", "OR"):
+        connect = pc.and_kleene if op == "AND" else pc.or_kleene
+        return reduce(connect, (_truth(layout, arg, batch) for arg in args))
+    if op in ("ALWAYS_TRUE", "ALWAYS_FALSE"):
+        return pa.array([op == "ALWAYS_TRUE"] * batch.num_rows, pa.bool_())
+    return _leaf(layout, predicate, batch)
+
+
+def _leaf(layout: TableLayout, predicate: Json, batch: pa.RecordBatch) -> pa.BooleanArray:
+    op, (first, *rest) = predicate["op"], predicate["args"]
+    path = first.get("column", ())
+    if len(path) != 1 or any("literal" not in arg for arg in rest):
+        raise Unknown
+    kind, column = layout.column(path[0]).type, batch.column(path[0])
+    if op in ("IS_NULL", "IS_NOT_NULL"):
+        return pc.is_null(column) if op == "IS_NULL" else pc.is_valid(column)
+    if not isinstance(kind, Atomic) or not is_exact(layout, path[0]):
+        raise Unknown
+    literals = [value_of(arg, kind) for arg in rest]
+    if op == "IN" and literals:
+        return _among(column, arrow_array(literals, kind))
+    if op in _TEXTS and kind.name in TEXT and literals[0] is not None:
+        return _TEXTS[op](column, literals[0])
+    if op in _COMPARISONS:
+        return _COMPARISONS[op](column, arrow_array(literals, kind)[0])
+    if op == "<=>":
+        if literals[0] is None:
+            return pc.is_null(column)
+        return pc.fill_null(pc.equal(column, arrow_array(literals, kind)[0]), False)
+    raise Unknown
+
+
+def _among(column: pa.Array, values: pa.Array) -> pa.BooleanArray:
+    """`column IN (values)`: NULL for a NULL, and, beside a NULL in the list, for what is not in
+    it.
+    """
+    found = pc.is_in(column, value_set=values.drop_null())
+    unknown = pa.scalar(None, pa.bool_())
+    if values.null_count:
+        return pc.if_else(found, found, unknown)
+    return pc.if_else(pc.is_valid(column), found, unknown) if column.null_count else found

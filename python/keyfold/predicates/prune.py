@@ -1,0 +1,214 @@
+"""Which files a scan can leave out before merging: by partition, by bucket hash and by key
+statistics.
+
+A predicate over partition and key columns holds for all rows of a key or for none, so leaving out
+files (or row groups) that can't satisfy it never changes the merge of a key that does. Value
+columns are unknown here.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from keyfold.files.paimon_values import hashes
+from keyfold.options import TableOptions
+from keyfold.predicates.ranges import Range, columns_of, conjuncts, may_be_true
+from keyfold.predicates.sql_text import describe
+from keyfold.types.literals import FLOATING, NAN_TOP, Unknown, arrow_array, comparable, value_of
+from keyfold.types.logical import Atomic
+from keyfold.wire.layout import TableLayout
+from keyfold.wire.specs import Json
+
+MOST_KEYS = 1024
+Bounds = tuple[Any, Any, int | None]
+
+
+@dataclass(frozen=True)
+class Pruning:
+    """The predicates of a scan, sorted by what they can decide."""
+
+    layout: TableLayout
+    by_partition: tuple[Json, ...]
+    by_key: tuple[Json, ...]
+    by_value: tuple[Json, ...]
+    bucket_hashes: tuple[int, ...] | None
+
+    @property
+    def pushed(self) -> list[str]:
+        """SQL text of the predicates that leave out files."""
+        return [describe(predicate) for predicate in (*self.by_partition, *self.by_key)]
+
+    def keeps_partition(self, values: Sequence[Any]) -> bool:
+        """Whether a partition (manifest values) may hold rows of the scan."""
+        ranges = partition_ranges(self.layout, values)
+        return all(may_be_true(predicate, ranges) for predicate in self.by_partition)
+
+    @property
+    def bucket_filter(self) -> Callable[[int, int], bool] | None:
+        """Whether a bucket, of so many, may; None if all may."""
+        hashes = self.bucket_hashes
+        if hashes is None:
+            return None
+        by_total: dict[int, frozenset[int]] = {}
+
+        def keeps(bucket: int, total: int) -> bool:
+            if total <= 0:
+                return True
+            if total not in by_total:
+                by_total[total] = frozenset(abs(number) % total for number in hashes)
+            return bucket in by_total[total]
+
+        return keeps
+
+    def keeps_file(
+        self,
+        partition: Sequence[Any],
+        first: Sequence[Any],
+        last: Sequence[Any],
+        stats: Callable[[], Sequence[Bounds]],
+    ) -> bool:
+        """Whether a file may hold rows of the scan; `stats` are per key column and asked for only
+        if used.
+        """
+        if not self.by_key:
+            return True
+        ranges = partition_ranges(self.layout, partition)
+        ranges |= key_ranges(self.layout, first, last, stats)
+        return all(may_be_true(predicate, ranges) for predicate in self.by_key)
+
+    def keeps_values(self, stats: Mapping[str, Bounds]) -> bool:
+        """Whether rows with these statistics by column, which are results, may pass."""
+        ranges = {name: _stored_range(self.layout, name, *stats[name]) for name in stats}
+        return all(may_be_true(predicate, ranges) for predicate in self.by_value)
+
+
+def pruning(layout: TableLayout, options: TableOptions, filters: Sequence[Json]) -> Pruning:
+    """Sort the filters of a scan, all of which must hold."""
+    partition, key = set(layout.partition_keys), set(layout.key)
+    by_partition, by_key, by_value = [], [], []
+    for predicate in conjuncts(filters):
+        columns = columns_of(predicate)
+        if columns and columns <= partition:
+            by_partition.append(predicate)
+        elif columns and columns <= partition | key:
+            by_key.append(predicate)
+        elif columns:
+            by_value.append(predicate)
+    hashes = _bucket_hashes(layout, options, by_key)
+    return Pruning(layout, tuple(by_partition), tuple(by_key), tuple(by_value), hashes)
+
+
+def partition_ranges(layout: TableLayout, values: Sequence[Any]) -> dict[str, Range]:
+    """Partition values as exact ranges."""
+    return {
+        name: _exact(layout.column(name).type, value)
+        for name, value in zip(layout.partition_keys, values, strict=True)
+    }
+
+
+def _stored_range(layout: TableLayout, name: str, low: Any, high: Any, nulls: int | None) -> Range:
+    kind = layout.column(name).type
+    low, high = comparable(low, kind), comparable(high, kind)
+    if isinstance(kind, Atomic) and kind.name == "CHAR":
+        low = high = None  # in the order of the text without its padding
+    if isinstance(kind, Atomic) and kind.name in FLOATING:
+        low, high = (None, None) if low == NAN_TOP else (low, NAN_TOP)
+    return Range(kind, low, high, nulls != 0)
+
+
+def _exact(data_type: Any, value: Any) -> Range:
+    shown = comparable(value, data_type)
+    return Range(data_type, shown, shown, value is None, value is not None)
+
+
+def key_ranges(
+    layout: TableLayout,
+    first: Sequence[Any],
+    last: Sequence[Any],
+    stats: Callable[[], Sequence[Bounds]],
+) -> dict[str, Range]:
+    """Ranges of the key columns of a file: the leading one by its first and last key, exactly."""
+    bounds = [_lead(first[0], last[0], stats), *_behind(layout, stats)]
+    found = {}
+    for place, (name, (low, high, nulls)) in enumerate(zip(layout.key, bounds, strict=True)):
+        kind = layout.column(name).type
+        low, high = comparable(low, kind), comparable(high, kind)
+        if isinstance(kind, Atomic) and kind.name == "CHAR":
+            low = high = None  # stored in the order of the text without its padding
+        if place and isinstance(kind, Atomic) and kind.name in FLOATING:
+            high = NAN_TOP  # statistics leave NaN out
+        may_hold_value = place > 0 or last[0] is not None
+        found[name] = Range(kind, low, high, kind.nullable and nulls != 0, may_hold_value)
+    return found
+
+
+def _lead(first: Any, last: Any, stats: Callable[[], Sequence[Bounds]]) -> Bounds:
+    """Bounds of the leading key column, in whose order the file is: NULLs, then values."""
+    if first is not None:
+        return first, last, 0
+    return stats()[0] if last is not None else (None, None, None)
+
+
+def _behind(layout: TableLayout, stats: Callable[[], Sequence[Bounds]]) -> Sequence[Bounds]:
+    return stats()[1:] if len(layout.key) > 1 else ()
+
+
+def _bucket_hashes(
+    layout: TableLayout, options: TableOptions, predicates: Sequence[Json]
+) -> tuple[int, ...] | None:
+    """Hashes of all bucket keys the predicates allow; None if they don't pin every bucket-key
+    column.
+    """
+    allowed = [_pinned(layout, name, predicates) for name in options.bucket_key]
+    if not allowed or any(values is None for values in allowed):
+        return None
+    combinations = list(itertools.product(*(values for values in allowed if values is not None)))
+    if len(combinations) > MOST_KEYS:
+        return None
+    if not combinations:
+        return ()
+    try:
+        columns = [
+            arrow_array([row[place] for row in combinations], layout.column(name).type)
+            for place, name in enumerate(options.bucket_key)
+        ]
+    except (pa.ArrowInvalid, OverflowError):
+        return None
+    return tuple(hashes(layout, options.bucket_key, columns).tolist())
+
+
+def _pinned(layout: TableLayout, name: str, predicates: Sequence[Json]) -> set[Any] | None:
+    """The values a column may have; None = any. Left alone are floating values, as 0.0 and NaN
+    have several bit patterns, and CHAR, which may be stored with or without its padding.
+    """
+    kind = layout.column(name).type
+    if not isinstance(kind, Atomic) or kind.name in (*FLOATING, "CHAR"):
+        return None
+    found: set[Any] | None = None
+    for predicate in predicates:
+        values = _equalities(predicate, name, kind)
+        if values is not None:
+            found = values if found is None else found & values
+    return found
+
+
+def _equalities(predicate: Mapping[str, Any], name: str, kind: Atomic) -> set[Any] | None:
+    """The values, None for NULL, for which a predicate can be true; None if it may be any."""
+    column, *literals = predicate.get("args") or [{}]
+    op = predicate["op"]
+    if op not in ("=", "<=>", "IN", "IS_NULL") or column.get("column") != [name]:
+        return None
+    if op == "IS_NULL":
+        return {None}
+    if any("literal" not in literal for literal in literals):
+        return None
+    try:
+        values = {value_of(literal, kind) for literal in literals}
+    except Unknown:
+        return None
+    return values if op == "<=>" else values - {None}

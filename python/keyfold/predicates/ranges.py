@@ -1,0 +1,204 @@
+"""Whether any row of a value range can satisfy a predicate: the question all pruning asks.
+
+A predicate is true, false or NULL for a row; a row is kept if it is true. Two mirror-image
+questions, "may it be true" and "may it be false", make NOT exact under NULLs. Whatever is not
+understood may be both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from keyfold.types.literals import TEXT, Unknown, value_of
+from keyfold.types.logical import Atomic, DataType
+from keyfold.wire.specs import Json
+
+
+@dataclass(frozen=True)
+class Range:
+    """What is known of a column's values: bounds (None = unknown), and whether NULLs, or others,
+    occur.
+    """
+
+    type: DataType
+    low: Any
+    high: Any
+    may_hold_null: bool = True
+    may_hold_value: bool = True
+
+
+Ranges = Mapping[str, Range]
+
+
+def may_be_true(predicate: Json, ranges: Ranges) -> bool:
+    """False only if no row in the ranges satisfies the predicate."""
+    return _may(predicate, ranges, True)
+
+
+def decided(predicate: Json, ranges: Ranges) -> bool | None:
+    """Whether the predicate is true of a row, where each range is the one value the row has, as
+    those of a partition are; None if that does not tell.
+
+    What can't be false may be NULL: so may `c = 1 OR <not understood>` where c is NULL.
+    """
+    if not _may(predicate, ranges, True):
+        return False
+    return True if _must(predicate, ranges, True) else None
+
+
+def conjuncts(predicates: Sequence[Json]) -> Iterator[Json]:
+    """The predicates that must all hold, with ANDs taken apart."""
+    for predicate in predicates:
+        if predicate["op"] == "AND":
+            yield from conjuncts(predicate["args"])
+        else:
+            yield predicate
+
+
+def columns_of(expression: Any) -> set[str]:
+    """Names of all columns a predicate mentions; see `_name` for nested fields."""
+    if not isinstance(expression, Mapping):
+        return set()
+    if "column" in expression:
+        return {_name(expression["column"])}
+    return set().union(*(columns_of(arg) for arg in expression.get("args", ())))
+
+
+def _name(path: Sequence[str]) -> str:
+    """A column's own name; a nested field gets one that no column has, whatever dots it holds."""
+    return path[0] if len(path) == 1 else "\0".join(["", *path])
+
+
+def _may(predicate: Json, ranges: Ranges, outcome: bool) -> bool:
+    op, args = predicate["op"], predicate.get("args", ())
+    if op == "NOT":
+        return _may(args[0], ranges, not outcome)
+    if op in ("AND", "OR"):
+        found: Iterator[bool] = (_may(arg, ranges, outcome) for arg in args)
+        return all(found) if (op == "AND") == outcome else any(found)
+    if op in ("ALWAYS_TRUE", "ALWAYS_FALSE"):
+        return outcome is (op == "ALWAYS_TRUE")
+    decide = _LEAVES.get(op)
+    if decide is None:
+        return True
+    try:
+        return decide(_range(args[0], ranges), _Literals(args[1:]), outcome)
+    except Unknown:
+        return True
+
+
+def _must(predicate: Json, ranges: Ranges, outcome: bool) -> bool:
+    """Whether the row of one value each surely has that outcome, which a NULL has not."""
+    op, args = predicate["op"], predicate.get("args", ())
+    if op == "NOT":
+        return _must(args[0], ranges, not outcome)
+    if op in ("AND", "OR"):
+        found: Iterator[bool] = (_must(arg, ranges, outcome) for arg in args)
+        return all(found) if (op == "AND") == outcome else any(found)
+    return _may(predicate, ranges, outcome) and not _may(predicate, ranges, not outcome)
+
+
+@dataclass(frozen=True)
+class _Literals:
+    """The arguments behind the column."""
+
+    args: Sequence[Json]
+
+    def value(self, found: Range) -> Any:
+        if len(self.args) != 1 or "literal" not in self.args[0]:
+            raise Unknown
+        return value_of(self.args[0], found.type)
+
+    def values(self, found: Range) -> list[Any]:
+        if not self.args or any("literal" not in arg for arg in self.args):
+            raise Unknown
+        return [value_of(arg, found.type) for arg in self.args]
+
+
+def _range(expression: Json, ranges: Ranges) -> Range:
+    found = ranges.get(_name(expression.get("column", ())))
+    if found is None:
+        raise Unknown
+    return found
+
+
+Leaf = Callable[[Range, _Literals, bool], bool]
+
+
+def _comparison(
+    true_for: Callable[[Any, Any, Any], bool], false_for: Callable[[Any, Any, Any], bool]
+) -> Leaf:
+    def decide(found: Range, literals: _Literals, outcome: bool) -> bool:
+        value = literals.value(found)
+        if value is None or not found.may_hold_value:
+            return False
+        if found.low is None or found.high is None:
+            return True
+        return (true_for if outcome else false_for)(found.low, found.high, value)
+
+    return decide
+
+
+def _is_between(low: Any, high: Any, value: Any) -> bool:
+    return bool(low <= value <= high)
+
+
+def _is_other(low: Any, high: Any, value: Any) -> bool:
+    return not low == value == high
+
+
+def _same_or_null(found: Range, literals: _Literals, outcome: bool) -> bool:
+    if literals.value(found) is None:
+        return found.may_hold_null if outcome else found.may_hold_value
+    if not outcome and found.may_hold_null:
+        return True
+    return _LEAVES["="](found, literals, outcome)
+
+
+def _in(found: Range, literals: _Literals, outcome: bool) -> bool:
+    values = literals.values(found)
+    if not found.may_hold_value:
+        return False
+    if found.low is None or found.high is None:
+        return True
+    if outcome:
+        return any(v is not None and found.low <= v <= found.high for v in values)
+    return None not in values and not (found.low == found.high and found.low in values)
+
+
+def _is_null(found: Range, _: _Literals, outcome: bool) -> bool:
+    return found.may_hold_null if outcome else found.may_hold_value
+
+
+def _is_not_null(found: Range, _: _Literals, outcome: bool) -> bool:
+    return found.may_hold_value if outcome else found.may_hold_null
+
+
+def _starts_with(found: Range, literals: _Literals, outcome: bool) -> bool:
+    if not isinstance(found.type, Atomic) or found.type.name not in TEXT:
+        raise Unknown
+    prefix = literals.value(found)
+    if prefix is None or not found.may_hold_value:
+        return False
+    if found.low is None or found.high is None:
+        return True
+    if outcome:
+        return bool(found.low[: len(prefix)] <= prefix and found.high >= prefix)
+    return not (found.low.startswith(prefix) and found.high.startswith(prefix))
+
+
+_LEAVES: dict[str, Leaf] = {
+    "=": _comparison(_is_between, _is_other),
+    "<>": _comparison(_is_other, _is_between),
+    "<": _comparison(lambda low, _, v: low < v, lambda _, high, v: high >= v),
+    "<=": _comparison(lambda low, _, v: low <= v, lambda _, high, v: high > v),
+    ">": _comparison(lambda _, high, v: high > v, lambda low, _, v: low <= v),
+    ">=": _comparison(lambda _, high, v: high >= v, lambda low, _, v: low < v),
+    "<=>": _same_or_null,
+    "IN": _in,
+    "IS_NULL": _is_null,
+    "IS_NOT_NULL": _is_not_null,
+    "STARTS_WITH": _starts_with,
+}

@@ -1,0 +1,67 @@
+"""Rows that the filters of a scan let through, taken out of batches as they are read.
+
+Predicates over partition and key columns hold for all records of a key or for none, so they apply
+to the rows of each run; others apply to merged rows. What `condition` can't decide passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from keyfold.predicates.condition import is_decided, satisfies
+from keyfold.predicates.ranges import columns_of, conjuncts
+from keyfold.wire.layout import TableLayout
+from keyfold.wire.specs import Json
+
+
+@dataclass(frozen=True)
+class Sieve:
+    """Predicates that are decided on batches that hold `columns`; `constants` are those that
+    batches need not hold, partition columns.
+    """
+
+    layout: TableLayout
+    predicates: tuple[Json, ...] = ()
+    columns: tuple[str, ...] = ()
+    constants: Mapping[str, pa.Scalar] = field(default_factory=dict)
+
+    @staticmethod
+    def of(
+        layout: TableLayout,
+        predicates: Sequence[Json],
+        names: Collection[str],
+        partition: pa.RecordBatch | None = None,
+    ) -> Sieve:
+        """Those predicates over the columns `names`, or those of the partition, that are
+        decided.
+        """
+        fixed = (
+            {} if partition is None else {n: partition.column(n)[0] for n in partition.schema.names}
+        )
+        known = {*names, *fixed}
+        chosen = tuple(p for p in conjuncts(predicates) if is_decided(layout, p, known))
+        needed = set().union(*map(columns_of, chosen))
+        return Sieve(
+            layout,
+            chosen,
+            tuple(column.name for column in layout.columns if column.name in needed - fixed.keys()),
+            {name: value for name, value in fixed.items() if name in needed},
+        )
+
+    def kept(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows for which every predicate is true."""
+        if not self.predicates or not batch.num_rows:
+            return batch
+        passes = satisfies(self.layout, self.predicates, self._view(batch))
+        count = passes.true_count
+        if count == batch.num_rows:
+            return batch
+        return batch.filter(passes) if count else batch.slice(0, 0)
+
+    def _view(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        arrays = [batch.column(name) for name in self.columns]
+        arrays += [pa.repeat(value, batch.num_rows) for value in self.constants.values()]
+        return pa.RecordBatch.from_arrays(arrays, names=[*self.columns, *self.constants])

@@ -1,0 +1,46 @@
+"""Predicates as the SQL text that EXPLAIN shows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from keyfold.wire.specs import Json
+
+
+def describe(expression: Json) -> str:
+    """`id = 5`, `(a OR NOT b)`, `d IN ('x', 'y')` …."""
+    if "column" in expression:
+        return ".".join(expression["column"])
+    if "literal" in expression:
+        return _literal(expression["literal"])
+    op = str(expression["op"])
+    args = [describe(arg) for arg in expression.get("args", ())]
+    match op, args:
+        case (("AND" | "OR"), _):
+            return f"({f' {op} '.join(args)})"
+        case "NOT", [inner]:
+            return f"NOT {inner}"
+        case "IN", [column, *values]:
+            return f"{column} IN ({', '.join(values)})"
+        case (("IS_NULL" | "IS_NOT_NULL"), [_]):
+            return f"{_operand(expression['args'][0])} {op.replace('_', ' ')}"
+        case "STARTS_WITH", [column, prefix]:
+            return f"{column} STARTS WITH {prefix}"
+        case _, [_, _]:
+            return f" {op} ".join(_operand(arg) for arg in expression["args"])
+    return f"{op}({', '.join(args)})"
+
+
+def _operand(expression: Json) -> str:
+    """In parentheses where it is a condition: `(k = 1) = (p = 1)`."""
+    shown = describe(expression)
+    is_bare = expression.get("op") not in (None, "AND", "OR")
+    return f"({shown})" if is_bare else shown
+
+
+def _literal(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    return f"'{value}'" if isinstance(value, str) else str(value)

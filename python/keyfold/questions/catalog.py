@@ -1,0 +1,180 @@
+"""Questions about namespaces and tables (driver side); every answer is read anew from the storage.
+
+All carry the catalog's name and options; an `ident` is {"namespace": […], "table": …}. A table is
+answered with its description, whose `handle` names it in later questions.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from keyfold.bridge.frames import Frame
+from keyfold.merge.plan import check
+from keyfold.options.calls import WRITE, split
+from keyfold.predicates.condition import OPERATORS, is_exact
+from keyfold.questions import metadata
+from keyfold.storage.catalogs.catalog import Catalog, open_catalog
+from keyfold.storage.catalogs.places import NAMELESS, is_path, open_place
+from keyfold.storage.catalogs.rest import RestCatalog
+from keyfold.storage.catalogs.staged import Staged
+from keyfold.storage.schema import save_as_table
+from keyfold.storage.schema.definition import NewTable
+from keyfold.storage.table import open_handle
+from keyfold.wire.layout import TableLayout
+
+
+def catalog_of(question: Frame) -> Catalog | RestCatalog:
+    """The catalog a question is about."""
+    named = question["catalog"]
+    return open_catalog(named["name"], named["options"], check)
+
+
+def table_of(question: Frame) -> tuple[Catalog | RestCatalog, list[str], str]:
+    """What holds the table that a question is about, the table's namespace there, and its name."""
+    namespace, name = question["ident"]["namespace"], question["ident"]["table"]
+    if is_path(namespace, name):
+        return placed(question, name), [NAMELESS], name
+    return catalog_of(question), namespace, name
+
+
+def placed(question: Frame, path: str) -> Catalog:
+    """What holds the table at a path."""
+    named = question["catalog"]
+    return open_place(named["name"], path, named["options"], check)
+
+
+def holder_of(question: Frame) -> tuple[Catalog | RestCatalog, Staged]:
+    """A staged table, and what it is to be part of."""
+    staged = Staged.from_json(question["staged"])
+    is_placed = staged.namespace == NAMELESS
+    return (placed(question, staged.table) if is_placed else catalog_of(question)), staged
+
+
+def warm(_: Frame) -> None:
+    """Nothing: whoever answers this has loaded everything."""
+
+
+def list_namespaces(question: Frame) -> list[list[str]]:
+    """All namespaces."""
+    return catalog_of(question).list_namespaces()
+
+
+def load_namespace(question: Frame) -> dict[str, str]:
+    """Its properties."""
+    return catalog_of(question).load_namespace(question["namespace"])
+
+
+def create_namespace(question: Frame) -> None:
+    """Make it, with properties."""
+    catalog_of(question).create_namespace(question["namespace"], question["properties"])
+
+
+def alter_namespace(question: Frame) -> None:
+    """Set and unset properties."""
+    catalog = catalog_of(question)
+    catalog.alter_namespace(question["namespace"], question["set"], question["unset"])
+
+
+def drop_namespace(question: Frame) -> bool:
+    """Remove it; false if there is none."""
+    return catalog_of(question).drop_namespace(question["namespace"], question["cascade"])
+
+
+def list_tables(question: Frame) -> list[str]:
+    """Names of a namespace's tables."""
+    return catalog_of(question).list_tables(question["namespace"])
+
+
+def load_table(question: Frame) -> dict[str, Any]:
+    """The table at its newest schema and snapshot, or what a name with a `$` shows of one."""
+    table, view = metadata.find(*table_of(question))
+    return table.describe() | {"pushdown": pushdown(table.layout)} | view
+
+
+def pushdown(layout: TableLayout) -> dict[str, Any]:
+    """What Spark may leave to scans: conditions of these operators over these columns, and MIN and
+    MAX of these.
+    """
+    exact = [column.name for column in layout.columns if is_exact(layout, column.name)]
+    return {
+        "columns": [name for name in exact if name in layout.primary_key],
+        "operators": list(OPERATORS),
+        "extremes": exact,
+    }
+
+
+def create_table(question: Frame) -> dict[str, Any]:
+    """Make an empty table."""
+    catalog, namespace, name = table_of(question)
+    return catalog.create_table(namespace, name, NewTable.from_json(question)).describe()
+
+
+def alter_table(question: Frame) -> dict[str, Any]:
+    """Apply all changes or none."""
+    catalog, namespace, name = table_of(question)
+    return catalog.alter_table(namespace, name, question["changes"]).describe()
+
+
+def table_options(question: Frame) -> dict[str, str]:
+    """Of a writer's options those that define the table."""
+    return split(WRITE, question["table"], question["options"])[1]
+
+
+def check_given(question: Frame) -> None:
+    """Refuse a writer's key, partitioning or options where the table has others."""
+    table = open_handle(question["table"], question["catalog"]["options"], latest=True)
+    save_as_table.check_given(table.layout, question["properties"], question["partitioning"], check)
+
+
+def drop_table(question: Frame) -> bool:
+    """Remove it; false if there is none."""
+    catalog, namespace, name = table_of(question)
+    return catalog.drop_table(namespace, name)
+
+
+def rename_table(question: Frame) -> None:
+    """Give it another name."""
+    catalog, namespace, name = table_of(question)
+    catalog.rename_table(namespace, name, question["to"]["namespace"], question["to"]["table"])
+
+
+def stage_table(question: Frame) -> dict[str, Any]:
+    """Make an empty table aside, which takes its place once it is committed."""
+    catalog, namespace, name = table_of(question)
+    staged = catalog.stage(namespace, name, NewTable.from_json(question), question["mode"])
+    return catalog.staged_table(staged).describe() | {"staged": staged.to_json()}
+
+
+def commit_staged(question: Frame) -> None:
+    """Put a staged table in its place."""
+    catalog, staged = holder_of(question)
+    catalog.commit_staged(staged)
+
+
+def abort_staged(question: Frame) -> None:
+    """Remove a staged table."""
+    catalog, staged = holder_of(question)
+    catalog.abort_staged(staged)
+
+
+QUESTIONS: Mapping[str, Callable[[Frame], Any]] = {
+    function.__name__: function
+    for function in (
+        warm,
+        list_namespaces,
+        load_namespace,
+        create_namespace,
+        alter_namespace,
+        drop_namespace,
+        list_tables,
+        load_table,
+        create_table,
+        alter_table,
+        table_options,
+        check_given,
+        drop_table,
+        rename_table,
+        stage_table,
+        commit_staged,
+        abort_staged,
+    )
+}

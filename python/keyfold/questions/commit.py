@@ -1,0 +1,224 @@
+"""Questions of a write job (driver side): plan it, then commit or abort it, once.
+
+The opaque `write` is the WriteSpec that the executors read, plus the handle of the table, which
+only this file looks at. `messages` are one list of CommitMessages per task.
+"""
+
+import random
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+from keyfold.bridge.frames import Frame
+from keyfold.errors import ConflictError, TableError
+from keyfold.files.data_files import is_there, store_of
+from keyfold.files.paths import bucket_path
+from keyfold.merge.plan import plan
+from keyfold.options.calls import MERGE_MODE, TARGET_COLUMNS, WRITE
+from keyfold.questions import maintenance, session_functions
+from keyfold.questions.call_options import call_options
+from keyfold.questions.overwrite import Replaces, check_whole, replaced_by
+from keyfold.questions.retry import replanned
+from keyfold.storage.commits import commit
+from keyfold.storage.commits.outcomes import OUTCOMES, is_abandonable, snapshot_of
+from keyfold.storage.table import Table, open_handle, open_newest
+from keyfold.wire.specs import CommitMessage, Json, WriteSpec
+from keyfold.write import writer
+from keyfold.write.delete import delete_rows
+from keyfold.write.renumber import renumber
+from keyfold.write.targets import folds_columns, merge_mode, named_columns
+
+RANDOM_NUMBERS = 1 << 20
+
+
+@replanned
+def plan_write(question: Frame) -> dict[str, Any]:
+    """The write of a new job, planned on the newest snapshot."""
+    table = open_handle(question["table"], question["catalog"]["options"], latest=True)
+    table.check_writable()
+    asked = call_options(WRITE, table, question.get("options"))
+    named = named_columns(table.layout, targets(table, asked, question), question["mode"])
+    spec = WriteSpec(
+        layout=table.layout,
+        columns=tuple(table.layout.column(name).name for name in question["columns"]),
+        ordinal=question["ordinal"],
+        sequence=sequence_of_job(table.highest_sequence()),
+        job=str(uuid.uuid4()),
+        mode=question["mode"],
+        snapshot=table.snapshot_id,
+        filters=tuple(question["filters"]),
+        named=named,
+        merge_mode=merge_mode(table.layout, asked.get(MERGE_MODE), named),
+    )
+    if spec.mode == "overwrite":
+        table.live_files(partition_filter=replaced_by(table.layout, spec.filters))
+    plan(spec.layout, spec.layout.arrow_schema.names)  # refuses here what this session lacks
+    own = {"handle": question["table"], **session_functions.needed(question, spec.layout)}
+    return {"write": spec.to_json() | own}
+
+
+def targets(table: Table, asked: Mapping[str, str], question: Frame) -> str | None:
+    """The columns the write names: the user's option says them, else, for tables that fold column
+    by column, what the session extension has seen in the statement, `*` for all; None for all.
+    """
+    seen = question.get("named")
+    is_told = TARGET_COLUMNS in asked or seen in (None, "*") or not folds_columns(table.layout)
+    return asked.get(TARGET_COLUMNS) if is_told else seen
+
+
+def check_write(question: Frame) -> None:
+    """Refuse options that are unknown, and a write of which nobody knows the columns it named."""
+    table = open_handle(question["table"], question["catalog"]["options"], latest=True)
+    asked = call_options(WRITE, table, question["options"])
+    is_known = question["new"] or TARGET_COLUMNS in asked or question["named"] is not None
+    if not is_known and folds_columns(table.layout):
+        raise TableError(
+            f"writing table {table.layout.name} needs the session extension of keyfold: the table "
+            "folds column by column, and Spark alone does not say which columns a statement names. "
+            "Start Spark with --conf spark.sql.extensions=keyfold.spark.KeyfoldExtensions, or "
+            'write a DataFrame with .option("target-columns", "<names, the key among them>")'
+        )
+
+
+def check_targets(question: Frame) -> None:
+    """Refuse an INSERT that names columns which can't be written alone."""
+    table = open_handle(question["table"], question["catalog"]["options"], latest=True)
+    asked = call_options(WRITE, table, question["options"])
+    named_columns(table.layout, targets(table, asked, question), question["mode"])
+
+
+def sequence_of_job(highest: int) -> int:
+    """The sequence number of a job's rows: above every live one and in the order jobs start.
+
+    The start in ms, shifted, leaves 2^20 numbers a ms to draw from, so that jobs don't tie.
+    """
+    start = int(time.time() * 1000) << 20
+    return max(highest + 1, start) + random.SystemRandom().randrange(RANDOM_NUMBERS)
+
+
+def commit_write(question: Frame) -> dict[str, Any]:
+    """Publish the job's files as one snapshot; its id, null where nothing changed, and the buckets
+    that compaction may look at now: those with new files, none in a write-only table.
+
+    `again`: the process that was asked before has died, and may have published.
+    """
+    spec, messages = told(question)
+    handle = question["write"]["handle"]
+    table = open_handle(handle, question["catalog"]["options"], latest=True)
+    if question.get("again"):
+        found = snapshot_of(table, spec.job, spec.snapshot)
+        if found is not None:
+            return {"snapshot": found, "touched": []}
+        check_kept(spec, messages)
+    rewritten: list[CommitMessage] = []
+
+    def again(messages: Sequence[CommitMessage], sequence: int) -> Sequence[CommitMessage]:
+        rewritten[:] = renumber(spec, messages, sequence)
+        return rewritten
+
+    try:
+        if spec.mode == "append":
+            published = commit.append(table, spec, messages, again)
+        else:
+            takes = replaced(table, spec)
+            if callable(takes):
+                check_whole(spec, messages, takes)
+            published = commit.overwrite(table, spec, messages, takes, again)
+    except BaseException:
+        # abort_write will name the files of before, not these.
+        if OUTCOMES.give_up(spec.job):
+            writer.abandon(spec, rewritten)
+        raise
+    write_only = table.options.write_only
+    buckets = [] if write_only else touched(question["messages"])
+    return answered(table, published) | {"touched": buckets}
+
+
+def touched(messages: Sequence[Sequence[Json]]) -> list[list[Any]]:
+    """The partition (a batch as text, or null) and bucket of all tasks' files, each once."""
+    places = [(message["partition"], message["bucket"]) for task in messages for message in task]
+    return [list(place) for place in dict.fromkeys(places)]
+
+
+def answered(table: Table, published: int | None) -> dict[str, Any]:
+    """The answer to a commit; what follows a commit is begun."""
+    if published is not None:
+        maintenance.after_commit(table)
+    return {"snapshot": published}
+
+
+def replaced(table: Table, spec: WriteSpec) -> Literal["all", "dynamic"] | Replaces:
+    """What an overwrite replaces, in the words of `storage.commits.commit`."""
+    if spec.mode == "overwrite_dynamic":
+        return "dynamic"
+    return replaced_by(table.layout, spec.filters) if spec.filters else "all"
+
+
+def abort_write(question: Frame) -> None:
+    """Delete the job's files, unless they are, or may be, part of a snapshot."""
+    spec, messages = told(question)
+    handle = question["write"]["handle"]
+    try:
+        table = open_handle(handle, question["catalog"]["options"], latest=True)
+    except ConflictError:
+        return  # they went with the table
+    if is_abandonable(table, spec.job, spec.snapshot):
+        writer.abandon(spec, messages)
+
+
+def check_kept(spec: WriteSpec, messages: Sequence[CommitMessage]) -> None:
+    """ConflictError where a file of the job is gone: a commit that had to number them anew died."""
+    store = store_of(spec.layout.location, spec.layout.store)
+    for message in messages:
+        directory = bucket_path(spec.layout, message.partition, message.bucket)
+        for file in message.files:
+            if not is_there(store, f"{directory}/{file.name}"):
+                raise ConflictError(
+                    f"commit to table {spec.layout.name}: the process that committed died while "
+                    "it gave the job's rows later numbers, as other jobs committed meanwhile "
+                    f"({file.name} is gone); nothing has changed: run the job again"
+                )
+
+
+def told(question: Frame) -> tuple[WriteSpec, Sequence[CommitMessage]]:
+    """The job of a question and what all its tasks wrote."""
+    spec = WriteSpec.from_json(question["write"])
+    tasks = question["messages"]
+    return spec, [CommitMessage.from_json(message) for task in tasks for message in task]
+
+
+@replanned
+def delete_where(question: Frame) -> dict[str, Any]:
+    """Remove the rows that satisfy all filters, predicates over key columns."""
+    table = open_newest(question["table"], question["catalog"]["options"])
+    table.check_rewritable()
+    found, job = delete_rows(table, question["filters"]), str(uuid.uuid4())
+    try:
+        published = commit.rewrite(table, job, found.removed, found.messages)
+    except BaseException:
+        if OUTCOMES.give_up(job):
+            found.abandon()
+        raise
+    return answered(table, published)
+
+
+def truncate_table(question: Frame) -> dict[str, Any]:
+    """Remove all rows."""
+    table = open_handle(question["table"], question["catalog"]["options"], latest=True)
+    table.check_writable()
+    return answered(table, commit.truncate(table))
+
+
+QUESTIONS: Mapping[str, Callable[[Frame], Any]] = {
+    function.__name__: function
+    for function in (
+        check_targets,
+        check_write,
+        plan_write,
+        commit_write,
+        abort_write,
+        delete_where,
+        truncate_table,
+    )
+}

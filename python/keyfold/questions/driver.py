@@ -1,0 +1,61 @@
+"""The life of the driver's process: every driver connection of one JVM, each in a thread.
+
+Connections arrive as descriptors over a socket from the fork server; its end is the end of this
+process.
+"""
+
+import os
+import socket
+import threading
+from collections.abc import Mapping
+
+from keyfold.bridge.channel import Channel, Disconnected
+from keyfold.questions import (
+    catalog,
+    commit,
+    compact,
+    maintenance,
+    metadata,
+    partitions,
+    rescale,
+    scan,
+    translate,
+)
+from keyfold.questions.serve import Answer, plain, serve
+
+ANSWERS: Mapping[str, Answer] = {
+    name: plain(function)
+    for family in (
+        catalog.QUESTIONS,
+        scan.QUESTIONS,
+        commit.QUESTIONS,
+        compact.QUESTIONS,
+        maintenance.QUESTIONS,
+        metadata.QUESTIONS,
+        partitions.QUESTIONS,
+        rescale.QUESTIONS,
+        translate.QUESTIONS,
+    )
+    for name, function in family.items()
+} | {"read_metadata": metadata.answer, "read_partitions": partitions.answer}
+
+
+def live(passing: socket.socket, log: str) -> None:
+    """Serve every connection that is passed, until the fork server closes `passing`; an expiry that
+    is under way gets a moment more.
+    """
+    while descriptors := socket.recv_fds(passing, 1, 1)[1]:
+        connection = socket.socket(fileno=descriptors[0])
+        threading.Thread(target=_serve, args=(connection, log), daemon=True).start()
+    maintenance.EXPIRY.finish(maintenance.FAREWELL_SECONDS)
+
+
+def _serve(connection: socket.socket, log: str) -> None:
+    channel = Channel(connection)
+    try:
+        channel.send({"ok": {"pid": os.getpid(), "stderr": log}})
+        serve(channel, ANSWERS)
+    except Disconnected:
+        return
+    finally:
+        channel.close()

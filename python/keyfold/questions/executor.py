@@ -1,0 +1,51 @@
+"""The life of an executor's worker: one connection, the questions `read`, `write` and `compact`.
+
+Importing this module loads all that such a worker needs, so the fork server imports it once, before
+its first fork. pypaimon, pandas and pyspark are never among it.
+"""
+
+import os
+import socket
+import sys
+from collections.abc import Mapping
+from importlib.abc import MetaPathFinder
+
+from keyfold.authored.modules import is_importing
+from keyfold.bridge import frames, memory
+from keyfold.bridge.channel import Channel, Disconnected
+from keyfold.errors import KeyfoldError
+from keyfold.questions import read, rewrite, write
+from keyfold.questions.serve import Answer, serve
+
+ANSWERS: Mapping[str, Answer] = {
+    "read": read.answer,
+    "write": write.answer,
+    "compact": rewrite.answer,
+}
+
+
+class WithoutPandas(MetaPathFinder):
+    """pyarrow imports pandas at the first list it is given: 0.4 s and 40 MB a worker, in vain. A
+    user's module may import it.
+    """
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> None:
+        """Nothing for other modules; ModuleNotFoundError, which pyarrow expects, for pandas."""
+        if fullname == "pandas" and not is_importing():
+            raise ModuleNotFoundError("keyfold's workers do without pandas", name=fullname)
+
+
+def live(connection: socket.socket, allowed: int | None, log: str) -> None:
+    """Serve one connection until its peer leaves; `allowed` bytes cap the memory."""
+    sys.meta_path.insert(0, WithoutPandas())
+    channel = Channel(connection)
+    try:
+        try:
+            memory.cap(allowed)
+        except KeyfoldError as e:
+            channel.send(frames.failure(e, "starting a worker"))
+            return
+        channel.send({"ok": {"pid": os.getpid(), "stderr": log}})
+        serve(channel, ANSWERS)
+    except Disconnected:
+        return

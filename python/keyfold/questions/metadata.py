@@ -1,0 +1,135 @@
+"""Looking at a table (driver side): `t$files` and its kin, `t$ro`, and how its buckets stand.
+
+These tables are loaded by the question `load_table`, as any table; `read_metadata` answers with an
+ok frame, an Arrow IPC stream, and a trailer frame.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from keyfold.bridge import frames
+from keyfold.bridge.channel import Channel, Disconnected
+from keyfold.compact.health import Health, summary, table_health
+from keyfold.errors import NoSuchTableError, NotSupportedError
+from keyfold.files.value_text import partition_text
+from keyfold.options.calls import READ_METADATA
+from keyfold.questions.call_options import call_options
+from keyfold.read import metadata
+from keyfold.storage.catalogs.catalog import Catalog
+from keyfold.storage.catalogs.rest import RestCatalog
+from keyfold.storage.table import Table, open_handle
+from keyfold.wire.layout import sql_name
+
+MARK = "$"
+
+
+def find(
+    catalog: Catalog | RestCatalog, namespace: list[str], name: str
+) -> tuple[Table, dict[str, Any]]:
+    """A table, and what a name with a `$` shows of it: fields of its description that replace
+    those of the table.
+    """
+    try:
+        return catalog.load_table(namespace, name), {}
+    except NoSuchTableError:
+        base, mark, suffix = name.partition(MARK)
+        if not mark:
+            raise
+        try:
+            table = catalog.load_table(namespace, base)
+        except NoSuchTableError:
+            pass
+        else:
+            return table, _view(table, sql_name(catalog.name, *namespace, name), suffix)
+        raise
+
+
+def _view(table: Table, name: str, suffix: str) -> dict[str, Any]:
+    if suffix.lower() == metadata.READ_OPTIMIZED:
+        return {"name": name, "view": "read-optimized"}
+    found = metadata.ALL.get(suffix.lower())
+    if found is None:
+        known = ", ".join(f"${known}" for known in [*metadata.ALL, metadata.READ_OPTIMIZED])
+        raise NotSupportedError(
+            f"table {table.layout.name} has no metadata table ${suffix}; there are {known}"
+        )
+    return {
+        "name": name,
+        "view": "metadata",
+        "metadata": found.name,
+        "columns": [column.to_json() for column in found.columns],
+        "primary_key": [],
+        "partitioning": [],
+        "properties": {},
+    }
+
+
+def answer(channel: Channel, question: frames.Frame) -> None:
+    """Send the rows of question["metadata"] with question["columns"]; points in time are shown as
+    the clocks of question["zone"] show them.
+    """
+
+    def rows() -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        table = open_handle(question["table"], question["catalog"]["options"])
+        call_options(READ_METADATA, table, question.get("options"))
+        found = metadata.ALL[question["metadata"]]
+        columns = question["columns"]
+        schema = pa.schema([column.field for column in found.wanted(columns)])
+        return schema, found.batches(table, columns, question["zone"])
+
+    send_rows(channel, f"reading ${question['metadata']}", rows)
+
+
+def send_rows(
+    channel: Channel, doing: str, rows: Callable[[], tuple[pa.Schema, Iterator[pa.RecordBatch]]]
+) -> None:
+    """An ok frame, the rows, a trailer frame; or why there are none."""
+    try:
+        schema, batches = rows()
+    except Exception as e:
+        channel.send(frames.failure(e, doing))
+        return
+    channel.send({"ok": {}})
+    try:
+        channel.send_batches(schema, batches)
+    except Disconnected:
+        raise
+    except Exception as e:
+        channel.send(frames.failure(e, doing))
+        return
+    channel.send({"ok": {}})
+
+
+def buckets(question: frames.Frame, table: Table) -> list[Health]:
+    """How the buckets stand at the snapshot of the handle; what helps can be run as it stands.
+    Nothing of tables without a key: there is nothing to merge, and nothing of ours compacts them.
+    """
+    if not table.layout.primary_key:
+        return []
+    name = sql_name(table.namespace, table.table).replace("'", "''")
+    call = f"CALL {sql_name(question['catalog']['name'])}.sys.compact(table => '{name}'"
+    return table_health(table.live_files(), table.options, call)
+
+
+def health(question: frames.Frame) -> list[dict[str, Any]]:
+    """`CALL sys.table_health`: an object a bucket."""
+    table = open_handle(question["table"], question["catalog"]["options"])
+    layout = table.layout
+    return [
+        found.to_json(lambda values: partition_text(layout, values))
+        for found in buckets(question, table)
+    ]
+
+
+def health_lines(question: frames.Frame) -> list[list[str]]:
+    """What DESCRIBE EXTENDED says of it: name and text of each line."""
+    table = open_handle(question["table"], question["catalog"]["options"])
+    return [list(line) for line in summary(buckets(question, table))]
+
+
+QUESTIONS: Mapping[str, Callable[[frames.Frame], Any]] = {
+    "table_health": health,
+    "health_lines": health_lines,
+}

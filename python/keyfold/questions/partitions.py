@@ -1,0 +1,70 @@
+"""Questions about the partitions of a table (driver side): which there are, and dropping some.
+
+A partition is there as long as it has files. Those asked for are named by predicates that decide
+about a partition as a whole, as those of an overwrite do.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from keyfold.bridge.channel import Channel
+from keyfold.bridge.frames import Frame
+from keyfold.questions.commit import answered
+from keyfold.questions.metadata import send_rows
+from keyfold.questions.overwrite import replaced_by
+from keyfold.storage.commits import commit
+from keyfold.storage.metadata.entries import LiveFile
+from keyfold.storage.table import Table, open_handle
+from keyfold.types.literals import arrow_array
+
+FIGURES = ("record_count", "file_size_in_bytes", "file_count")
+
+
+def answer(channel: Channel, question: Frame) -> None:
+    """Send the partitions that satisfy question["filters"], in the snapshot of the handle: their
+    values, then the records of their files, bytes and number of files.
+    """
+
+    def rows() -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        table = open_handle(question["table"], question["catalog"]["options"])
+        batch = partitions(table, replaced_by(table.layout, question["filters"]))
+        return batch.schema, iter((batch,))
+
+    send_rows(channel, "listing partitions", rows)
+
+
+def partitions(table: Table, takes: Callable[[tuple[Any, ...]], bool]) -> pa.RecordBatch:
+    """A row a partition that `takes`."""
+    found: dict[tuple[Any, ...], list[LiveFile]] = {}
+    for file in table.live_files(partition_filter=takes):
+        found.setdefault(file.partition, []).append(file)
+    columns = [table.layout.column(name) for name in table.layout.partition_keys]
+    arrays = [
+        arrow_array([values[place] for values in found], column.type)
+        for place, column in enumerate(columns)
+    ]
+    figures = zip(*map(_figures, found.values()), strict=True) if found else ((), (), ())
+    arrays += [pa.array(numbers, pa.int64()) for numbers in figures]
+    fields = [column.arrow_field for column in columns]
+    fields += [pa.field(name, pa.int64(), False) for name in FIGURES]
+    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def _figures(files: list[LiveFile]) -> tuple[int, int, int]:
+    return sum(file.rows for file in files), sum(file.size for file in files), len(files)
+
+
+def drop_partitions(question: Frame) -> bool:
+    """Remove the files of all partitions that satisfy one of question["partitions"], each a list
+    of predicates, in one commit: those there are by then. Whether there were any.
+    """
+    table = open_handle(question["table"], question["catalog"]["options"], latest=True)
+    named = [replaced_by(table.layout, filters) for filters in question["partitions"]]
+    published = commit.truncate(table, lambda values: any(takes(values) for takes in named))
+    answered(table, published)
+    return published is not None
+
+
+QUESTIONS: Mapping[str, Callable[[Frame], Any]] = {"drop_partitions": drop_partitions}

@@ -1,0 +1,72 @@
+"""The question `plan_scan` (driver side): asked once a scan; tasks and an estimate."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from keyfold.bridge.frames import Frame
+from keyfold.merge.plan import plan
+from keyfold.options.calls import READ
+from keyfold.questions import session_functions
+from keyfold.questions.call_options import call_options
+from keyfold.read import planner
+from keyfold.read.planner import ScanReport
+from keyfold.storage.support import check_asked
+from keyfold.storage.table import Table, open_handle
+from keyfold.wire.specs import Aggregate, ScanSpec
+
+
+def plan_scan(question: Frame) -> dict[str, Any]:
+    """The scan, its tasks, the rows and bytes they hold before merging, and a line for EXPLAIN."""
+    table = open_handle(question["table"], question["catalog"]["options"])
+    table.check_readable()
+    given = question.get("options") or {}
+    check_asked(table.layout, given)
+    limit = question.get("limit")
+    aggregate = question.get("aggregate")
+    scan, tasks, report = planner.plan(
+        table,
+        question["columns"],
+        question["filters"],
+        limit,
+        call_options(READ, table, given),
+        cores=question.get("cores") or 1,
+        enforced=question.get("enforced") or (),
+        aggregate=None if aggregate is None else Aggregate.from_json(aggregate),
+    )
+    plan(scan.layout, scan.columns)  # refuses here, not in a task, what this session lacks
+    return {
+        "scan": scan.to_json() | session_functions.needed(question, scan.layout),
+        "tasks": [[split.to_json() for split in task] for task in tasks],
+        "rows": report.rows,
+        "bytes": report.bytes,
+        "metrics": metrics(report),
+        "description": description(table, report, scan),
+    }
+
+
+def metrics(report: ScanReport) -> dict[str, int]:
+    """What the plan reads and leaves out, by the names Spark's UI has."""
+    return {
+        "files": report.files_read,
+        "files_skipped": report.files_total - report.files_read,
+        "bytes": report.bytes,
+    }
+
+
+def description(table: Table, report: ScanReport, scan: ScanSpec) -> str:
+    """What EXPLAIN shows behind the table: snapshot, files, and what was pushed down."""
+    parts = [
+        "no snapshot" if report.snapshot is None else f"snapshot {report.snapshot}",
+        f"{report.files_read} of {report.files_total} files",
+    ]
+    if report.pushed:
+        parts.append(f"pushed: {' AND '.join(report.pushed)}")
+    if scan.aggregate is not None:
+        functions = (f"{op}({name or '*'})" for op, name in scan.aggregate.functions)
+        parts.append(f"summed up: {', '.join((*scan.aggregate.by, *functions))}")
+    if scan.limit is not None:
+        parts.append(f"limit {scan.limit}")
+    return ", ".join(parts)
+
+
+QUESTIONS: Mapping[str, Callable[[Frame], Any]] = {"plan_scan": plan_scan}

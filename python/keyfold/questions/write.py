@@ -1,0 +1,119 @@
+"""The question `write`: one task's rows, answered with the files they became (executor side).
+
+The JVM sends an Arrow IPC stream, then says whether the task may commit. If it may not, or leaves
+before it has heard the answer, the files are deleted: nothing refers to them yet.
+"""
+
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+
+import pyarrow as pa
+
+from keyfold.bridge import frames, memory
+from keyfold.bridge.channel import Channel, Disconnected, Traffic
+from keyfold.bridge.prefetch import ahead
+from keyfold.questions import session_functions
+from keyfold.resources import budget
+from keyfold.resources.metering import Meter, metering
+from keyfold.wire.specs import CommitMessage, WriteSpec
+from keyfold.write import writer
+from keyfold.write.buffer import AHEAD_FROM
+
+
+def answer(channel: Channel, question: frames.Frame) -> None:
+    """Write the incoming rows as question["write"] says."""
+    with metering() as meter:
+        _answer(channel, question, meter)
+
+
+def _answer(channel: Channel, question: frames.Frame, meter: Meter) -> None:
+    try:
+        spec = WriteSpec.from_json(question["write"])
+    except Exception as e:
+        channel.send(frames.failure(e, "reading what to write"))
+        return
+    channel.send({"ok": {}})
+    traffic = Traffic()
+    rows = traffic.counted(received(channel))
+    with session_functions.used_by(question["write"]):
+        messages = written(channel, spec, rows)
+    if messages is None:
+        refuse(channel, rows)
+    else:
+        drain(rows)
+        deliver(channel, spec, messages, metrics(messages, traffic, meter))
+
+
+def received(channel: Channel) -> Iterator[pa.RecordBatch]:
+    """The incoming batches; the next ones are taken while one is used if there is room for them."""
+    batches = channel.receive_batches()
+    return ahead(batches) if budget.bytes() >= AHEAD_FROM else batches
+
+
+def written(
+    channel: Channel, spec: WriteSpec, rows: Iterator[pa.RecordBatch]
+) -> Sequence[CommitMessage] | None:
+    """The files of the rows; None where it failed and the JVM was told why."""
+    try:
+        return writer.write(spec, rows)
+    except Disconnected:
+        raise
+    except Exception as e:
+        channel.send(frames.failure(memory.explained(e), f"writing table {spec.layout.name}"))
+        return None
+
+
+def refuse(channel: Channel, rows: Iterator[pa.RecordBatch]) -> None:
+    """Take what the JVM still sends after an error; Disconnected where even that is impossible.
+
+    Without memory, or with a stream that broke, nothing can follow on this connection.
+    """
+    try:
+        drain(rows)
+        verdict(channel)
+    except Exception as e:
+        raise Disconnected(f"no more can be received: {e}") from e
+
+
+def deliver(
+    channel: Channel,
+    spec: WriteSpec,
+    messages: Sequence[CommitMessage],
+    metrics: Mapping[str, int],
+) -> None:
+    """Hand the files over if the JVM says commit, else delete them."""
+    try:
+        if not verdict(channel):
+            writer.abandon(spec, messages)
+            channel.send({"ok": {"message": [], "metrics": metrics}})
+            return
+        message = [message.to_json() for message in messages]
+        channel.send({"ok": {"message": message, "metrics": metrics}})
+    except BaseException:
+        writer.abandon(spec, messages)
+        raise
+
+
+def metrics(messages: Sequence[CommitMessage], traffic: Traffic, meter: Meter) -> dict[str, int]:
+    """What came in and the files it became, by the names Spark's UI has."""
+    files = [file for message in messages for file in message.files]
+    written = {
+        "rows_in": traffic.rows,
+        "rows_out": sum(file.rows for file in files),
+        "files": len(files),
+        "bytes": sum(file.size for file in files),
+    }
+    return traffic.metrics() | meter.figures() | written
+
+
+def drain(rows: Iterator[pa.RecordBatch]) -> None:
+    """Take what is left of the stream, so that the verdict is the next thing to arrive."""
+    deque(rows, maxlen=0)
+
+
+def verdict(channel: Channel) -> bool:
+    """What the JVM says after its rows: whether the task may commit."""
+    frame = channel.receive()
+    if frame is None:
+        raise Disconnected("the JVM left without saying whether to commit")
+    return bool(frame.get("commit"))

@@ -1,0 +1,63 @@
+"""Stored runs as the merge takes them: how large they are, what reading them holds, and how many
+bytes a batch of each may have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from keyfold.files import damage
+from keyfold.files.cost import held_bytes
+from keyfold.files.data_files import Store, open_input
+from keyfold.files.footers import footer_of
+from keyfold.merge.deferred import Deferred
+from keyfold.merge.sorted_run import SortedRun
+from keyfold.resources.merge_room import Room
+from keyfold.wire.specs import DataFile, Run
+
+Batches = Iterator[pa.RecordBatch | Deferred]
+_LEAST_SHARE = 8  # a run's least share of a round, as a part of an even one
+_LEAST_BATCH = 8  # of what a reader holds: batches of a few rows cost more than their rows
+_FEW = 2  # runs that are read together whatever they hold
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the runs of one section lie and the columns that are read of them."""
+
+    store: Store
+    directory: str
+    columns: frozenset[str]
+
+
+def sized_runs(
+    source: Source, section: Sequence[Run], room: Room, batches: Callable[[Run, int], Batches]
+) -> list[SortedRun]:
+    """The runs of a section; `batches` reads one in batches of about so many bytes."""
+    rows = [sum(file.rows for file in run) for run in section]
+    total, most = max(sum(rows), 1), len(section) * _LEAST_SHARE
+    found = []
+    for run, count in zip(section, rows, strict=True):
+        size = int(room.round * max(count / total, 1 / most))
+        held = _held(source, run[0], size) if len(section) > _FEW else 0
+        size = max(size, held // _LEAST_BATCH)
+        stored = sum(file.size for file in run)
+        found.append(SortedRun(batches(run, size), sequence_of(run), count, stored, held))
+    return found
+
+
+def sequence_of(run: Run) -> tuple[int, int]:
+    """The least and greatest sequence number of a run."""
+    return min(file.min_sequence for file in run), max(file.max_sequence for file in run)
+
+
+def _held(source: Source, file: DataFile, size: int) -> int:
+    """By the first file of a run: it is opened anyway, and the others are like it."""
+    path = f"{source.directory}/{file.name}"
+    with open_input(source.store, path) as opened:
+        footer = footer_of(path, opened, file.size)
+    with damage.decoding(path):
+        return held_bytes(footer.metadata, source.columns, size)

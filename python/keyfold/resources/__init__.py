@@ -1,0 +1,1 @@
+"""What a process may use and what it used: memory, private folders, figures."""

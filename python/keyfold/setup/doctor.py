@@ -1,0 +1,128 @@
+"""`python -m keyfold doctor`: what this interpreter has, and what stops keyfold from working."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import import_module, metadata
+from pathlib import Path
+from typing import TextIO
+
+from keyfold.errors import KeyfoldError
+from keyfold.setup.session import jar_path
+from keyfold.wire.version import package_version
+
+PACKAGES = ("pypaimon", "obstore", "pyarrow", "numba", "numpy", "pyroaring", "datasketches")
+JAVA = 17
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing looked at: what was found, and what to do about it if it is wrong."""
+
+    what: str
+    found: str
+    remedy: str | None = None
+
+
+def report(out: TextIO) -> int:
+    """Print every finding; 1 if any of them is wrong."""
+    findings = list(examine())
+    for finding in findings:
+        out.write(
+            f"{'ok   ' if finding.remedy is None else 'WRONG'} {finding.what}: {finding.found}\n"
+        )
+        if finding.remedy is not None:
+            out.write(f"      {finding.remedy}\n")
+    return int(any(finding.remedy is not None for finding in findings))
+
+
+def examine() -> Iterator[Finding]:
+    """Everything that is looked at, in order."""
+    yield attempt("keyfold", package_version)
+    yield attempt("jar", lambda: str(jar_path()))
+    yield python()
+    yield from (package(name) for name in PACKAGES)
+    yield pyspark()
+    yield java()
+    yield memory(os.cpu_count() or 1, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    yield kernel_cache()
+
+
+def attempt(what: str, look: Callable[[], str]) -> Finding:
+    """What `look` returns, or the error of ours it raises."""
+    try:
+        return Finding(what, look())
+    except KeyfoldError as e:
+        return Finding(what, "unusable", str(e))
+
+
+def python() -> Finding:
+    """The interpreter's version and place."""
+    found = f"{sys.version.split()[0]} at {sys.executable}"
+    old = sys.version_info < (3, 10)
+    return Finding("python", found, "keyfold needs Python 3.10 or newer" if old else None)
+
+
+def package(name: str) -> Finding:
+    """A package keyfold needs: importable, and which version."""
+    try:
+        import_module(name)
+        return Finding(name, metadata.version(name))
+    except ImportError as e:
+        return Finding(name, f"not importable ({e})", f"{sys.executable} -m pip install keyfold")
+
+
+def pyspark() -> Finding:
+    """pyspark, which a cluster may bring itself."""
+    try:
+        found = metadata.version("pyspark")
+    except metadata.PackageNotFoundError:
+        return Finding("pyspark", "not installed here (fine where the cluster brings Spark 4.2)")
+    wrong = not found.startswith("4.2.")
+    return Finding("pyspark", found, "keyfold's jar is for Spark 4.2" if wrong else None)
+
+
+def java() -> Finding:
+    """The `java` on the PATH."""
+    path = shutil.which("java")
+    if path is None:
+        return Finding("java", "not on the PATH (fine where only executors run)")
+    said = subprocess.run([path, "-version"], capture_output=True, text=True, check=False).stderr
+    version = re.search(r'version "(\d+)', said)
+    if version is None or int(version.group(1)) < JAVA:
+        return Finding("java", said.partition("\n")[0], f"Spark 4.2 needs Java {JAVA}")
+    return Finding("java", f"{version.group(1)} at {path}")
+
+
+def memory(cores: int, machine: int) -> Finding:
+    """Whether a worker for each core fits into the machine, whose bytes are given."""
+    worker = import_module("keyfold.resources.budget").DEFAULT
+    found = (
+        f"{machine / (1 << 30):.1f} GiB, {cores} cores; a worker takes up to {worker >> 20} MiB "
+        "unless spark.keyfold.worker.memory says otherwise"
+    )
+    tight = cores * worker > machine
+    remedy = "set spark.keyfold.worker.memory (at least 96m), or give Spark fewer cores"
+    return Finding("memory", found, remedy if tight else None)
+
+
+def kernel_cache() -> Finding:
+    """Where compiled kernels are kept, whether all are there, and what other versions left."""
+    jit = import_module("keyfold.kernels.jit")
+    directory: Path | None = jit.CACHE_DIRECTORY
+    if directory is None:
+        return Finding(
+            "kernel cache",
+            f"in memory only: {jit.CACHE_REFUSAL}",
+            "each session compiles for half a minute; let KEYFOLD_CACHE_DIR name a folder that "
+            "this user alone may write, below folders that no other user may write",
+        )
+    is_filled = (directory / "complete").exists()
+    state = "filled" if is_filled else "not filled yet: python -m keyfold warmup"
+    others = [path for path in directory.parent.glob("kernels-*") if path != directory]
+    older = f"; {len(others)} folders beside it are other versions'" if others else ""
+    return Finding("kernel cache", f"{directory}, {state}{older}")

@@ -1,0 +1,1 @@
+"""Object stores: which options they take, which of them are secret."""

@@ -1,0 +1,1 @@
+"""Column types and values: their spelling in Paimon, Spark and Arrow, and conversions."""

@@ -1,0 +1,189 @@
+"""Values stored under one type, as those of the type that their column was given later.
+
+A leaf. Paimon's ALTER leaves files as they are and converts what it reads, by rules of its own;
+what is here gives exactly what its Java library gives, in the time zone of the JVM. A change that
+is not here is refused when a scan is planned.
+"""
+
+from collections.abc import Callable
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from keyfold.errors import NotSupportedError
+from keyfold.types import java_text
+from keyfold.types.arrow import to_arrow
+from keyfold.types.logical import (
+    MAX_LENGTH,
+    Array,
+    Atomic,
+    DataType,
+    Map,
+    Row,
+    describe,
+    holds,
+    with_nullability,
+)
+
+Conversion = Callable[[pa.Array], pa.Array]
+
+_WHOLE = ("TINYINT", "SMALLINT", "INT", "BIGINT")
+_FLOATING = {"FLOAT": java_text.FLOAT_BITS, "DOUBLE": java_text.DOUBLE_BITS}
+_TEXT = ("CHAR", "VARCHAR", "STRING")
+_BINARY = ("BINARY", "VARBINARY", "BYTES")
+_TIMES = ("TIMESTAMP", "TIMESTAMP_LTZ")
+
+
+def is_same(stored: DataType, target: DataType) -> bool:
+    """Whether only what may be NULL differs."""
+    return with_nullability(stored, True) == with_nullability(target, True)
+
+
+def keeps_order(stored: DataType, target: DataType) -> bool:
+    """Whether statistics of stored values hold for converted ones: each is the same value."""
+    return holds(with_nullability(target, True), with_nullability(stored, True))
+
+
+def check(stored: DataType, target: DataType) -> None:
+    """NotSupportedError if values of one type can't be converted to the other."""
+    match stored, target:
+        case Array(inner), Array(element):
+            check(inner, element)
+        case Map(key, value), Map(new_key, new_value):
+            check(key, new_key)
+            check(value, new_value)
+        case Row(fields), Row(new_fields):
+            known = {field.id: field.type for field in fields}
+            for field in new_fields:
+                check(known.get(field.id, field.type), field.type)
+        case Atomic(), Atomic():
+            conversion(stored, target)
+        case _:
+            raise refused(stored, target)
+
+
+def refused(stored: DataType, target: DataType) -> NotSupportedError:
+    """The error of a change that is not here."""
+    return NotSupportedError(
+        f"files hold {describe(stored)} where the table has {describe(target)} now, which is not "
+        "converted here: a full compaction by Paimon stores the new type"
+    )
+
+
+def convert(array: pa.Array, stored: Atomic, target: Atomic) -> pa.Array:
+    """The values in the Arrow type of `target`; `array` may be in another unit than `stored`."""
+    wanted = to_arrow(stored)
+    if not array.type.equals(wanted):
+        array = pc.cast(array, wanted, safe=False)
+    if stored == target:
+        return array
+    try:
+        return conversion(stored, target)(array)
+    except ValueError as error:  # bytes that are no text, dates beyond all timestamps
+        raise NotSupportedError(
+            f"a stored {describe(stored)} has no value as {describe(target)}: {error}"
+        ) from error
+
+
+def conversion(stored: Atomic, target: Atomic) -> Conversion:
+    """What makes values of one type those of another; NotSupportedError if nothing does."""
+    if is_same(stored, target) or keeps_order(stored, target):
+        return _cast(target)
+    found = _to_text(stored, target) if target.name in _TEXT else _other(stored, target)
+    if found is None:
+        raise refused(stored, target)
+    return found
+
+
+def _cast(target: Atomic) -> Conversion:
+    arrow = to_arrow(target)
+    return lambda array: pc.cast(array, arrow, safe=False)
+
+
+def _other(stored: Atomic, target: Atomic) -> Conversion | None:
+    old, new = stored.name, target.name
+    if old in _WHOLE and (new in _WHOLE or new in _FLOATING):
+        return _cast(target)  # as Java's (int) and (double) do
+    if old in _FLOATING and new in _FLOATING:
+        return _cast(target)
+    if old == "DECIMAL" and new in _WHOLE and not stored.scale:
+        return _decimal_to_whole(target)
+    if old == "DATE" and new in _TIMES:
+        return _days_to_micros if new == "TIMESTAMP" else lambda a: _to_zone(_days_to_micros(a))
+    if old in _TIMES and new in _TIMES and (target.length or 0) >= (stored.length or 0):
+        return {
+            ("TIMESTAMP", "TIMESTAMP_LTZ"): _to_zone,
+            ("TIMESTAMP_LTZ", "TIMESTAMP"): _from_zone,
+        }.get((old, new), _cast(target))
+    return _cast(target) if old in _BINARY and new == "BYTES" else None
+
+
+def _decimal_to_whole(target: Atomic) -> Conversion:
+    """The low bits, as Java's `intValue` takes them of a `long`."""
+    arrow = to_arrow(target)
+
+    def whole(array: pa.Array) -> pa.Array:
+        numbers = [None if value is None else int(value) for value in array.to_pylist()]
+        longs = [None if n is None else (n + 2**63) % 2**64 - 2**63 for n in numbers]
+        return pc.cast(pa.array(longs, pa.int64()), arrow, safe=False)
+
+    return whole
+
+
+# ---- times ----
+
+
+def _days_to_micros(array: pa.Array) -> pa.Array:
+    return pc.cast(array, pa.timestamp("us"))
+
+
+def _to_zone(array: pa.Array) -> pa.Array:
+    """The instants of local times. One that a change of clocks leaves out is as much later; one
+    that comes twice is the earlier: both are as before the change.
+    """
+    near = pc.assume_timezone(array, java_text.zone(), ambiguous="earliest", nonexistent="earliest")
+    local, instant = (found.cast(pa.int64()) for found in (pc.local_timestamp(near), near))
+    micros = pc.subtract(array.cast(pa.int64()), pc.subtract(local, instant))
+    return micros.cast(pa.timestamp("us", "UTC"))
+
+
+def _from_zone(array: pa.Array) -> pa.Array:
+    return pc.local_timestamp(array.cast(pa.timestamp("us", java_text.zone())))
+
+
+# ---- text ----
+
+
+def _to_text(stored: Atomic, target: Atomic) -> Conversion | None:
+    written = _text_of(stored)
+    if written is None or target.name == "STRING" or stored.name in _PLAIN_ONLY:
+        return written if target.name == "STRING" else None
+    length, pads = target.length or MAX_LENGTH, target.name == "CHAR"
+
+    def fitted(array: pa.Array) -> pa.Array:
+        texts = pc.utf8_slice_codeunits(written(array), 0, length)
+        return pc.utf8_rpad(texts, length, " ") if pads else texts
+
+    return fitted
+
+
+_PLAIN_ONLY = (*_BINARY, *_TIMES, "DATE")
+
+
+def _text_of(stored: Atomic) -> Conversion | None:
+    name, text = stored.name, Atomic("STRING")
+    if name in _FLOATING:
+        return lambda array: java_text.floats(array, _FLOATING[name])
+    if name == "DECIMAL":
+        return lambda array: pa.array(
+            [None if value is None else f"{value:f}" for value in array.to_pylist()], pa.utf8()
+        )
+    if name == "DATE":
+        return java_text.dates
+    if name == "TIMESTAMP":
+        return lambda array: java_text.timestamps(array, stored.length or 0)
+    if name == "TIMESTAMP_LTZ":
+        return lambda array: java_text.timestamps(_from_zone(array), stored.length or 0)
+    if name in _BINARY:
+        return lambda array: pc.cast(array, pa.utf8())
+    return _cast(text) if name in (*_WHOLE, *_TEXT, "BOOLEAN") else None

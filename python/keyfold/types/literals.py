@@ -1,0 +1,130 @@
+"""Literals of Spark's predicates as values that compare like the stored column.
+
+Values are those of manifests: DATE is days, a TIMESTAMP microseconds, DECIMAL a Decimal, text str,
+binary bytes; FLOAT and DOUBLE compare by `Floating`, CHAR padded to its length. A literal whose
+type is not the column's is Unknown.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from keyfold.types.arrow import to_arrow
+from keyfold.types.logical import Atomic, DataType
+
+_SPARK_NAMES = {
+    "BOOLEAN": ("boolean",),
+    "TINYINT": ("byte",),
+    "SMALLINT": ("short",),
+    "INT": ("integer",),
+    "BIGINT": ("long",),
+    "FLOAT": ("float",),
+    "DOUBLE": ("double",),
+    "STRING": ("string",),
+    "VARCHAR": ("string",),
+    "CHAR": ("string",),
+    "BYTES": ("binary",),
+    "VARBINARY": ("binary",),
+    "DATE": ("date",),
+    "TIMESTAMP": ("timestamp_ntz",),
+    "TIMESTAMP_LTZ": ("timestamp",),
+}
+WHOLE = frozenset({"TINYINT", "SMALLINT", "INT", "BIGINT", "DATE", "TIMESTAMP", "TIMESTAMP_LTZ"})
+FLOATING = frozenset({"FLOAT", "DOUBLE"})
+TEXT = frozenset({"STRING", "VARCHAR"})
+
+
+class Unknown(Exception):
+    """The predicate can't be decided from statistics: everything is kept."""
+
+
+NAN_TOP: Final = (1, 0.0)
+Floating = tuple[int, float]
+
+
+def floating(value: float) -> Floating:
+    """A key in Spark's order of predicates: -0.0 equals 0.0, NaN is greatest."""
+    return NAN_TOP if math.isnan(value) else (0, value)
+
+
+def value_of(literal: Mapping[str, Any], data_type: DataType) -> Any:
+    """The literal as a value of the column's type, None for NULL; Unknown where types differ."""
+    if literal.get("literal") is None:
+        return None
+    if not isinstance(data_type, Atomic) or not _fits(str(literal.get("type")), data_type):
+        raise Unknown
+    try:
+        return _convert(literal["literal"], data_type)
+    except (ValueError, TypeError, InvalidOperation) as error:
+        raise Unknown from error
+
+
+def comparable(value: Any, data_type: DataType) -> Any:
+    """A manifest value in the form `value_of` gives."""
+    if value is None or not isinstance(data_type, Atomic):
+        return value
+    if data_type.name in FLOATING:
+        return floating(value)
+    return _padded(value, data_type) if data_type.name == "CHAR" else value
+
+
+def _padded(text: str, data_type: Atomic) -> str:
+    return text.ljust(data_type.length or 0)
+
+
+def _fits(spark: str, data_type: Atomic) -> bool:
+    if data_type.name == "DECIMAL":
+        return spark.startswith("decimal")
+    is_text = data_type.name in (*TEXT, "CHAR") and spark.startswith(("char", "varchar", "string"))
+    return is_text or spark in _SPARK_NAMES.get(data_type.name, ())
+
+
+def _convert(value: Any, data_type: Atomic) -> Any:
+    name = data_type.name
+    if name == "BOOLEAN":
+        return _exactly(value, bool)
+    if name in WHOLE:
+        return int(value)
+    if name in FLOATING:
+        return floating(float(np.float32(value) if name == "FLOAT" else float(value)))
+    if name == "DECIMAL":
+        return Decimal(str(value))
+    if name in TEXT:
+        return _exactly(value, str)
+    if name == "CHAR":
+        return _padded(_exactly(value, str), data_type)
+    return base64.b64decode(value)
+
+
+def _exactly(value: Any, kind: type) -> Any:
+    if not isinstance(value, kind):
+        raise Unknown
+    return value
+
+
+def arrow_array(values: list[Any], data_type: DataType) -> pa.Array:
+    """Manifest values as an Arrow array of the column's type; dates and times are given as
+    integers.
+    """
+    arrow = to_arrow(data_type)
+    if pa.types.is_date32(arrow):
+        return pa.array(values, pa.int32()).cast(arrow)
+    if pa.types.is_timestamp(arrow):
+        return pa.array(values, pa.int64()).cast(arrow)
+    return pa.array(values, arrow)
+
+
+def manifest_value(scalar: pa.Scalar) -> Any:
+    """The inverse of `arrow_array` for one value."""
+    if not scalar.is_valid:
+        return None
+    if pa.types.is_date32(scalar.type) or pa.types.is_timestamp(scalar.type):
+        return scalar.value
+    return scalar.as_py()

@@ -1,0 +1,136 @@
+"""Column types: Paimon's logical types. `paimon`, `spark` and `arrow` hold their other spellings;
+a type without all three is refused by name.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+MAX_LENGTH = 2147483647
+_DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 19}
+_WIDER = {("FLOAT", "DOUBLE"), ("VARCHAR", "STRING")}
+MICROS = 6
+
+
+@dataclass(frozen=True)
+class Atomic:
+    """A type without parts. `name` is Paimon's root name; `length` is a length or a precision."""
+
+    name: str
+    nullable: bool = True
+    length: int | None = None
+    scale: int | None = None
+
+
+@dataclass(frozen=True)
+class Array:
+    """ARRAY of one element type."""
+
+    element: "DataType"
+    nullable: bool = True
+
+
+@dataclass(frozen=True)
+class Map:
+    """MAP from one type to another."""
+
+    key: "DataType"
+    value: "DataType"
+    nullable: bool = True
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field of a ROW; the id is drawn from the table's field counter."""
+
+    id: int
+    name: str
+    type: "DataType"
+    comment: str | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """ROW (Spark's STRUCT) of named fields."""
+
+    fields: tuple[Field, ...]
+    nullable: bool = True
+
+
+DataType = Atomic | Array | Map | Row
+
+PLAIN = {
+    "BOOLEAN": ("boolean", pa.bool_()),
+    "TINYINT": ("byte", pa.int8()),
+    "SMALLINT": ("short", pa.int16()),
+    "INT": ("integer", pa.int32()),
+    "BIGINT": ("long", pa.int64()),
+    "FLOAT": ("float", pa.float32()),
+    "DOUBLE": ("double", pa.float64()),
+    "STRING": ("string", pa.utf8()),
+    "BYTES": ("binary", pa.binary()),
+    "DATE": ("date", pa.date32()),
+}
+_SQL_NAME = {"BYTES": "BINARY", "TIMESTAMP": "TIMESTAMP_NTZ", "TIMESTAMP_LTZ": "TIMESTAMP"}
+
+
+def with_nullability(data_type: DataType, nullable: bool) -> DataType:
+    """The same type, nullable or NOT NULL."""
+    return replace(data_type, nullable=nullable)
+
+
+def describe(data_type: DataType) -> str:
+    """SQL text of the type as Spark spells it, e.g. `ARRAY<STRUCT<a: INT>>`, nullability aside."""
+    match data_type:
+        case Array(element):
+            return f"ARRAY<{describe(element)}>"
+        case Map(key, value):
+            return f"MAP<{describe(key)}, {describe(value)}>"
+        case Row(fields):
+            return f"STRUCT<{', '.join(f'{f.name}: {describe(f.type)}' for f in fields)}>"
+        case Atomic(name="DECIMAL"):
+            return f"DECIMAL({data_type.length},{data_type.scale})"
+        case Atomic(name="CHAR" | "VARCHAR"):
+            return f"{data_type.name}({data_type.length})"
+    return _SQL_NAME.get(data_type.name, data_type.name)
+
+
+def holds(wider: DataType, data_type: DataType) -> bool:
+    """Whether every value of an atomic type is one of `wider` too, exactly."""
+    if not isinstance(wider, Atomic) or not isinstance(data_type, Atomic):
+        return wider == data_type
+    name, digits = data_type.name, _DIGITS.get(data_type.name)
+    if wider.name == name == "VARCHAR":
+        return (wider.length or 0) >= (data_type.length or 0)
+    if wider.name == "DECIMAL" and (digits is not None or name == "DECIMAL"):
+        scale = data_type.scale or 0
+        whole = (data_type.length or 0) - scale if digits is None else digits
+        more = wider.scale or 0
+        return more >= scale and (wider.length or 0) - more >= whole
+    if digits is not None:
+        return _DIGITS.get(wider.name, 0) >= digits
+    return wider == data_type or (name, wider.name) in _WIDER
+
+
+def is_atomic(data_type: DataType) -> bool:
+    """Has no parts: may be a key, and has statistics."""
+    return isinstance(data_type, Atomic)
+
+
+def assign_ids(data_type: DataType, draw: Callable[[], int]) -> DataType:
+    """The same type with nested field ids drawn anew: inner fields first, as Paimon does."""
+    match data_type:
+        case Array(element):
+            return replace(data_type, element=assign_ids(element, draw))
+        case Map(key, value):
+            return replace(data_type, key=assign_ids(key, draw), value=assign_ids(value, draw))
+        case Row(fields):
+            return replace(data_type, fields=tuple(_assign_field(f, draw) for f in fields))
+        case Atomic():
+            return data_type
+
+
+def _assign_field(field: Field, draw: Callable[[], int]) -> Field:
+    inner = assign_ids(field.type, draw)
+    return replace(field, id=draw(), type=inner)

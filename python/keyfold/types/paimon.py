@@ -1,0 +1,115 @@
+"""Column types as Paimon's JSON, which schema files hold."""
+
+import re
+from typing import Any
+
+from keyfold.errors import NotSupportedError, TableError
+from keyfold.types.logical import (
+    MAX_LENGTH,
+    MICROS,
+    PLAIN,
+    Array,
+    Atomic,
+    DataType,
+    Field,
+    Map,
+    Row,
+)
+
+_SYNONYM = {"INTEGER": "INT", "DEC": "DECIMAL", "NUMERIC": "DECIMAL"}
+_ATOMIC = re.compile(r"^([A-Z_]+)(?:\((\d+)(?:\s*,\s*(\d+))?\))?( WITH LOCAL TIME ZONE)?$")
+
+
+def from_paimon(json: Any) -> DataType:
+    """Parse the JSON of a Paimon schema file (a string, or an object for ARRAY, MAP and ROW)."""
+    if isinstance(json, str):
+        return _parse_atomic(json)
+    text = str(json["type"]).upper()
+    nullable = "NOT NULL" not in text
+    root = text.split()[0]
+    if root == "ARRAY":
+        return Array(from_paimon(json["element"]), nullable)
+    if root == "MAP":
+        return Map(from_paimon(json["key"]), from_paimon(json["value"]), nullable)
+    if root == "ROW":
+        return Row(tuple(_parse_field(f) for f in json["fields"]), nullable)
+    raise NotSupportedError(f"type {root} is not supported")
+
+
+def _parse_field(json: Any) -> Field:
+    return Field(int(json["id"]), json["name"], from_paimon(json["type"]), json.get("description"))
+
+
+def _parse_atomic(text: str) -> Atomic:
+    bare = text.strip().upper()
+    nullable = not bare.endswith(" NOT NULL")
+    bare = bare.removesuffix(" NOT NULL").removesuffix(" NULL").strip()
+    match = _ATOMIC.match(bare)
+    if match is None:
+        raise NotSupportedError(f"type {text} is not supported")
+    root, first, second, zoned = match.groups()
+    name = "TIMESTAMP_LTZ" if zoned else _SYNONYM.get(root, root)
+    return checked(name, nullable, int(first) if first else None, int(second) if second else None)
+
+
+def checked(name: str, nullable: bool, length: int | None, scale: int | None) -> Atomic:
+    if name in PLAIN:
+        return Atomic(name, nullable)
+    if name == "DECIMAL":
+        return Atomic(name, nullable, 10 if length is None else length, scale or 0)
+    if name in ("TIMESTAMP", "TIMESTAMP_LTZ"):
+        return Atomic(name, nullable, MICROS if length is None else length)
+    if name in ("VARCHAR", "VARBINARY") and length == MAX_LENGTH:
+        return Atomic("STRING" if name == "VARCHAR" else "BYTES", nullable)
+    if name in ("CHAR", "VARCHAR", "BINARY", "VARBINARY"):
+        return Atomic(name, nullable, 1 if length is None else length)
+    raise NotSupportedError(f"type {name} is not supported")
+
+
+def to_paimon(data_type: DataType) -> Any:
+    """The JSON Paimon's Java and Python write for this type."""
+    suffix = "" if data_type.nullable else " NOT NULL"
+    match data_type:
+        case Array(element):
+            return {"type": "ARRAY" + suffix, "element": to_paimon(element)}
+        case Map(key, value):
+            return {"type": "MAP" + suffix, "key": to_paimon(key), "value": to_paimon(value)}
+        case Row(fields):
+            return {"type": "ROW" + suffix, "fields": [_field_json(f) for f in fields]}
+        case Atomic():
+            return _paimon_atomic(data_type) + suffix
+
+
+def _field_json(field: Field) -> dict[str, Any]:
+    json = {"id": field.id, "name": field.name, "type": to_paimon(field.type)}
+    return json if field.comment is None else {**json, "description": field.comment}
+
+
+def _paimon_atomic(data_type: Atomic) -> str:
+    if data_type.name == "DECIMAL":
+        return f"DECIMAL({data_type.length}, {data_type.scale})"
+    if data_type.name == "TIMESTAMP_LTZ":
+        return f"TIMESTAMP({data_type.length}) WITH LOCAL TIME ZONE"
+    return data_type.name if data_type.length is None else f"{data_type.name}({data_type.length})"
+
+
+def check_storable(data_type: DataType, column: str) -> None:
+    """Refuse what parses but can't be held: TIMESTAMP beyond microseconds, DECIMAL beyond 38."""
+    match data_type:
+        case Array(element):
+            check_storable(element, column)
+        case Map(key, value):
+            check_storable(key, column)
+            check_storable(value, column)
+        case Row(()):
+            raise NotSupportedError(f"column {column}: a STRUCT without fields is not supported")
+        case Row(fields):
+            for field in fields:
+                check_storable(field.type, f"{column}.{field.name}")
+        case Atomic(name="TIMESTAMP" | "TIMESTAMP_LTZ", length=int(digits)) if digits > MICROS:
+            raise NotSupportedError(
+                f"column {column}: {_paimon_atomic(data_type)} is not supported: "
+                f"Spark keeps {MICROS} digits"
+            )
+        case Atomic(name="DECIMAL", length=int(digits)) if not 1 <= digits <= 38:
+            raise TableError(f"column {column}: DECIMAL holds 1 to 38 digits, not {digits}")

@@ -1,0 +1,114 @@
+"""Column types as Spark's JSON, which its planner sends."""
+
+import re
+from typing import Any
+
+from keyfold.errors import NotSupportedError
+from keyfold.types.logical import (
+    MICROS,
+    PLAIN,
+    Array,
+    Atomic,
+    DataType,
+    Field,
+    Map,
+    Row,
+)
+from keyfold.types.paimon import checked
+
+_PLAIN_COLLATION = "UTF8_BINARY"
+_SPARK_PLAIN = {spark: paimon for paimon, (spark, _) in PLAIN.items()}
+_SPARK_ATOMIC = re.compile(r"^(decimal|char|varchar)\((\d+)(?:,\s*(-?\d+))?\)$")
+
+
+def from_spark(json: Any, nullable: bool = True) -> DataType:
+    """Parse Spark's DataType JSON; VARIANT, TIME, INTERVAL, collations are refused by name."""
+    if isinstance(json, str):
+        return _parse_spark_atomic(json, nullable)
+    kind = json["type"]
+    if kind == "array":
+        return Array(from_spark(json["elementType"], json["containsNull"]), nullable)
+    if kind == "map":
+        return Map(
+            from_spark(json["keyType"], False),
+            from_spark(json["valueType"], json["valueContainsNull"]),
+            nullable,
+        )
+    if kind == "struct":
+        return Row(tuple(_spark_field(i, f) for i, f in enumerate(json["fields"])), nullable)
+    raise NotSupportedError(f"type {str(kind).upper()} is not supported")
+
+
+def _spark_field(index: int, json: Any) -> Field:
+    metadata = json.get("metadata") or {}
+    collations = metadata.get("__COLLATIONS") or {}
+    if any(not str(name).upper().endswith(_PLAIN_COLLATION) for name in collations.values()):
+        raise NotSupportedError(f"a collated STRING is not supported (field {json['name']})")
+    declared = metadata.get("__CHAR_VARCHAR_TYPE_STRING", json["type"])
+    return Field(
+        index, json["name"], from_spark(declared, json["nullable"]), metadata.get("comment")
+    )
+
+
+def _parse_spark_atomic(text: str, nullable: bool) -> Atomic:
+    name = text.strip().lower().removesuffix(f" collate {_PLAIN_COLLATION.lower()}")
+    if name in _SPARK_PLAIN:
+        return Atomic(_SPARK_PLAIN[name], nullable)
+    if name in ("timestamp", "timestamp_ltz"):
+        return Atomic("TIMESTAMP_LTZ", nullable, MICROS)
+    if name == "timestamp_ntz":
+        return Atomic("TIMESTAMP", nullable, MICROS)
+    match = _SPARK_ATOMIC.match(name)
+    if match is None:
+        raise NotSupportedError(f"type {text.upper()} is not supported")
+    root, length, scale = match.groups()
+    if scale is not None and int(scale) < 0:
+        raise NotSupportedError(f"type {text.upper()} is not supported: the scale is negative")
+    return checked(root.upper(), nullable, int(length), int(scale) if scale else None)
+
+
+def to_spark(data_type: DataType) -> Any:
+    """Spark's DataType JSON (its own nullability is kept by the column, not by the type)."""
+    match data_type:
+        case Array(element):
+            return {
+                "type": "array",
+                "elementType": to_spark(element),
+                "containsNull": element.nullable,
+            }
+        case Map(key, value):
+            return {
+                "type": "map",
+                "keyType": to_spark(key),
+                "valueType": to_spark(value),
+                "valueContainsNull": value.nullable,
+            }
+        case Row(fields):
+            return {"type": "struct", "fields": [_to_spark_field(f) for f in fields]}
+        case Atomic():
+            return _spark_atomic(data_type)
+
+
+def _to_spark_field(field: Field) -> dict[str, Any]:
+    metadata = {} if field.comment is None else {"comment": field.comment}
+    return {
+        "name": field.name,
+        "type": to_spark(field.type),
+        "nullable": field.type.nullable,
+        "metadata": metadata,
+    }
+
+
+def _spark_atomic(data_type: Atomic) -> str:
+    match data_type.name:
+        case "DECIMAL":
+            return f"decimal({data_type.length},{data_type.scale})"
+        case "CHAR" | "VARCHAR":
+            return f"{data_type.name.lower()}({data_type.length})"
+        case "BINARY" | "VARBINARY":
+            return "binary"
+        case "TIMESTAMP":
+            return "timestamp_ntz"
+        case "TIMESTAMP_LTZ":
+            return "timestamp"
+    return PLAIN[data_type.name][0]

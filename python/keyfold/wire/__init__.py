@@ -1,0 +1,1 @@
+"""What travels between the JVM, the driver's Python and its workers."""

@@ -1,0 +1,146 @@
+"""What a worker knows of a table: name, place, columns, keys and options at one schema version.
+
+Made by `keyfold.storage` when a table is loaded, sent as JSON inside every scan and write, opaque
+to the JVM.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from keyfold.errors import TableError
+from keyfold.types import arrow as arrow_types
+from keyfold.types import logical
+from keyfold.types import paimon as paimon_types
+
+# Hidden folders beside tables: one that is being built, or, for a day, one that was replaced.
+STAGING = ".staging-"
+_NEEDS_NO_QUOTES = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def sql_name(*parts: str) -> str:
+    """A name as SQL takes it: parts joined by dots, in backticks where they need them. An empty
+    part is left out: tables named by their path have no namespace.
+    """
+    return ".".join(
+        part if _NEEDS_NO_QUOTES.fullmatch(part) else "`" + part.replace("`", "``") + "`"
+        for part in parts
+        if part
+    )
+
+
+@dataclass(frozen=True)
+class Column:
+    """One table column; `default` is the SQL text of its DEFAULT, `initial` the value, a literal of
+    the wire as JSON text, that rows have which were stored before there was the column: None is
+    NULL.
+    """
+
+    id: int
+    name: str
+    type: logical.DataType
+    comment: str | None = None
+    default: str | None = None
+    initial: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Type as Paimon JSON; absent comment and defaults are left out."""
+        json = {"id": self.id, "name": self.name, "type": paimon_types.to_paimon(self.type)}
+        extra = {"comment": self.comment, "default": self.default, "initial": self.initial}
+        return json | {name: value for name, value in extra.items() if value is not None}
+
+    @staticmethod
+    def from_json(json: Mapping[str, Any]) -> "Column":
+        """The inverse of `to_json`."""
+        data_type = paimon_types.from_paimon(json["type"])
+        texts = (json.get(name) for name in ("comment", "default", "initial"))
+        return Column(json["id"], json["name"], data_type, *texts)
+
+    @cached_property
+    def arrow_field(self) -> pa.Field:
+        """Name, Arrow type and nullability."""
+        return pa.field(self.name, arrow_types.to_arrow(self.type), self.type.nullable)
+
+
+@dataclass(frozen=True)
+class TableLayout:
+    """One schema version of one table; `name` is its full name as SQL takes it."""
+
+    name: str
+    location: str
+    schema_id: int
+    columns: tuple[Column, ...]
+    primary_key: tuple[str, ...] = ()
+    partition_keys: tuple[str, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict)
+    comment: str | None = None
+    identity: str = ""  # changes when the table is dropped and made anew, or altered
+    # What a client of the object store needs (`stores.settings`): of the session, not the table.
+    store: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+
+    @cached_property
+    def key(self) -> tuple[str, ...]:
+        """The trimmed primary key: primary-key columns that are no partition columns, in order."""
+        return tuple(name for name in self.primary_key if name not in self.partition_keys)
+
+    @cached_property
+    def nullable_key(self) -> tuple[bool, ...]:
+        """For each column of `key` whether it may hold NULL; then NULL is one more value of it."""
+        return tuple(self.column(name).type.nullable for name in self.key)
+
+    @cached_property
+    def arrow_schema(self) -> pa.Schema:
+        """All columns, in table order."""
+        return pa.schema([column.arrow_field for column in self.columns])
+
+    @cached_property
+    def _by_name(self) -> dict[str, Column]:
+        return {column.name: column for column in self.columns}
+
+    def column(self, name: str) -> Column:
+        """The column of that name; TableError naming the table's columns if there is none."""
+        found = self._by_name.get(name)
+        if found is None:
+            raise TableError(
+                f"table {self.name} has no column {name}; it has {', '.join(self._by_name)}"
+            )
+        return found
+
+    def has_column(self, name: str) -> bool:
+        """Whether a column of exactly that name exists."""
+        return name in self._by_name
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON object (not text)."""
+        return {
+            "name": self.name,
+            "location": self.location,
+            "schema_id": self.schema_id,
+            "columns": [column.to_json() for column in self.columns],
+            "primary_key": list(self.primary_key),
+            "partition_keys": list(self.partition_keys),
+            "options": dict(self.options),
+            "comment": self.comment,
+            "identity": self.identity,
+            "store": dict(self.store),
+        }
+
+    @staticmethod
+    def from_json(json: Mapping[str, Any]) -> "TableLayout":
+        """The inverse of `to_json`."""
+        return TableLayout(
+            name=json["name"],
+            location=json["location"],
+            schema_id=json["schema_id"],
+            columns=tuple(Column.from_json(column) for column in json["columns"]),
+            primary_key=tuple(json["primary_key"]),
+            partition_keys=tuple(json["partition_keys"]),
+            options=dict(json["options"]),
+            comment=json.get("comment"),
+            identity=json.get("identity", ""),
+            store=json.get("store", {}),
+        )

@@ -1,8 +1,0 @@
-"""`python -m keyfold.worker`: the fork server, started by the JVM and by nobody else."""
-
-import sys
-
-from keyfold.worker.start import main
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,0 +1,105 @@
+"""Processes that live long don't grow with what they have done: tables change under them, sizes
+stay.
+"""
+
+import gc
+import itertools
+import os
+import uuid
+import weakref
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from keyfold.files.data_files import store_of
+from keyfold.storage.metadata import manifests
+from keyfold.stores import settings
+from keyfold.wire.specs import Section
+from keyfold.write.writer import write
+from tests.bridge.client import server
+from tests.bridge.test_memory import Stored, layout, stored
+from tests.compact import harness as compaction
+from tests.compact import histories
+from tests.storage import tables
+
+MIB = 1 << 20
+
+
+def test_a_worker_is_as_large_after_many_compactions(tmp_path: Path) -> None:
+    """Each compaction reads files of new names, as those of a table that is written to."""
+    found = stored(
+        layout(tmp_path, {"k": "BIGINT NOT NULL", "v": "BIGINT"}),
+        10,
+        lambda run: pa.table({"k": pa.array(range(run, 90, 10)), "v": pa.array(range(9))}),
+    )
+    with server() as started:
+        worker = started.connect()
+
+        def compactions(count: int) -> int:
+            """The worker's own memory after so many."""
+            for _ in range(count):
+                renamed(found).compacted(worker)
+            return anonymous(worker.pid)
+
+        before = compactions(50)
+        assert compactions(400) - before < 16 * MIB  # their 4,000 footers would take 50
+
+
+def renamed(found: Stored) -> Stored:
+    """The same rows in files of names that no worker has seen."""
+    names = (f"data-{uuid.uuid4()}-0.parquet" for _ in itertools.count())
+    folder = Path(found.split.path)
+    section: Section = tuple(
+        tuple(replace(file, name=linked(folder / file.name, next(names))) for file in run)
+        for run in found.section
+    )
+    return Stored(found.layout, section)
+
+
+def linked(file: Path, name: str) -> str:
+    os.link(file, file.with_name(name))
+    return name
+
+
+def anonymous(pid: int) -> int:
+    """Bytes of memory that are no file's, written to by the process or shared with its parent."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("RssAnon:"))
+
+
+def test_the_driver_process_keeps_no_more_objects(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(manifests, "MANIFESTS_KEPT", 5)
+    found = tables.table(tmp_path, tables.new_table(bucket="1"))
+    rows = pa.record_batch({"k": pa.array(range(9)), "v": pa.array(range(9))})
+
+    def commit() -> None:
+        spec = tables.spec(found, next(tables.SEQUENCES))
+        histories.committed(found, spec, write(spec, [rows.cast(found.layout.arrow_schema)]))
+        compaction.compact(found, "minor")
+
+    before = objects(commit, 30)
+    assert objects(commit, 40) - before < 400  # 50 a commit where all manifests stay
+
+
+def objects(act: Callable[[], None], times: int) -> int:
+    """How many objects the garbage collector knows after so many turns."""
+    for _ in range(times):
+        act()
+    gc.collect()
+    return len(gc.get_objects())
+
+
+def test_clients_of_renewed_secrets_go() -> None:
+    made = []
+    for number in range(40):
+        options = {settings.REGION: "us-east-1", settings.ACCESS_KEY: "a", settings.SECRET_KEY: "b"}
+        store = store_of("s3://bucket/t", options | {settings.TOKEN: f"token {number}"})
+        made.append(weakref.ref(store))
+    del store
+    gc.collect()
+    assert 1 <= sum(one() is not None for one in made) <= 20

@@ -1,0 +1,87 @@
+"""Partition directories equal pypaimon's canonical ones, which are Java's."""
+
+import datetime
+import re
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pypaimon.schema.data_types import AtomicType
+from pypaimon.utils.file_store_path_factory import FileStorePathFactory
+
+from keyfold.errors import NotSupportedError
+from keyfold.files.paths import partition_parts
+from keyfold.types import paimon as paimon_types
+from keyfold.types.literals import manifest_value
+from keyfold.wire.layout import Column, TableLayout
+
+STAMP = datetime.datetime(2024, 1, 2, 3, 4, 0, 0)
+VALUES: tuple[tuple[str, Any], ...] = (
+    ("STRING", "a b"),
+    ("STRING", "a/b=c:%\"'#*?\\{}[]^\x01\x7f"),
+    ("STRING", "\u4e2d"),
+    ("STRING", ""),
+    ("STRING", " \t"),
+    ("STRING", None),
+    ("INT", -5),
+    ("BIGINT", 2**62),
+    ("BOOLEAN", True),
+    ("DATE", datetime.date(2024, 1, 2)),
+    ("DECIMAL(12, 9)", Decimal("0.000000100")),
+    ("TIMESTAMP(6)", STAMP),
+    ("TIMESTAMP(6)", STAMP.replace(second=5)),
+    ("TIMESTAMP(6)", STAMP.replace(microsecond=5000)),
+    ("TIMESTAMP(6)", STAMP.replace(microsecond=5)),
+    ("DOUBLE", 1.5),
+    ("DOUBLE", 1e20),
+    ("DOUBLE", -1.25e-7),
+    ("DOUBLE", 0.001),
+    ("FLOAT", 0.1),
+    ("FLOAT", 12345678.0),
+)
+
+
+@pytest.mark.parametrize("is_legacy", [True, False])
+@pytest.mark.parametrize(("kind", "value"), VALUES)
+def test_directory(kind: str, value: Any, is_legacy: bool) -> None:
+    column = Column(0, "p:q", paimon_types.from_paimon(kind))
+    options = {"partition.legacy-name": str(is_legacy).lower()}
+    layout = TableLayout("db.t", "/t", 0, (column,), ("p:q",), ("p:q",), options)
+    default = "__DEFAULT_PARTITION__"
+    factory = FileStorePathFactory(
+        "/t", ["p:q"], default, "parquet", "data-", "changelog-", is_legacy, False, "zstd",
+        partition_types=[AtomicType(kind)],
+    )  # fmt: skip
+    expected = factory.bucket_path((value,), 3, canonical_partition=True)
+    held = manifest_value(pa.scalar(value, column.arrow_field.type))
+    assert "/".join(["/t", *partition_parts(layout, [held]), "bucket-3"]) == expected
+
+
+DAY = 86_400_000_000
+YEARS = {
+    ("DATE", 2_932_897): "+10000-01-01",
+    ("DATE", -719_162): "0001-01-01",
+    ("DATE", -719_163): "0000-12-31",
+    ("DATE", -719_529): "-0001-12-31",
+    ("DATE", 365_000_000): "+1001306-01-22",
+    ("TIMESTAMP(6)", 2_932_897 * DAY): "+10000-01-01T00:00",
+    ("TIMESTAMP(6)", -719_528 * DAY - 1): "-0001-12-31T23:59:59.999999",
+    ("TIMESTAMP(3)", -719_528 * DAY - 1000): "-0001-12-31T23:59:59.999",
+}
+
+
+@pytest.mark.parametrize(("kind", "held"), YEARS)
+def test_years_that_python_lacks(kind: str, held: int) -> None:
+    column = Column(0, "p", paimon_types.from_paimon(kind))
+    layout = TableLayout("db.t", "/t", 0, (column,), ("p",), ("p",), {})
+    text = YEARS[kind, held]
+    named = str(held) if kind == "DATE" else text.replace(":", "%3A")
+    assert partition_parts(layout, [held]) == [f"p={named}"]
+    spelled = replace(layout, options={"partition.legacy-name": "false"})
+    if text[0] in "+-":
+        with pytest.raises(NotSupportedError, match=re.escape(f"column p can't be {text[:8]}")):
+            partition_parts(spelled, [held])
+    else:
+        assert partition_parts(spelled, [held]) == [f"p={text}"]

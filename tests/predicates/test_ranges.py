@@ -1,0 +1,182 @@
+"""Pruning never loses a row: predicates over ranges against three-valued logic over the rows."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keyfold.predicates.ranges import Range, columns_of, decided, may_be_true
+from keyfold.predicates.sql_text import describe
+from keyfold.types import logical
+from keyfold.types import paimon as paimon_types
+from keyfold.types.literals import comparable
+from tests.read.harness import where
+
+INT = paimon_types.from_paimon("INT")
+DOUBLE = paimon_types.from_paimon("DOUBLE")
+TEXT = paimon_types.from_paimon("STRING")
+CASES = (
+    (INT, "integer", st.integers(-3, 3)),
+    (DOUBLE, "double", st.sampled_from([-math.inf, -1.5, -0.0, 0.0, 2.0, math.inf, math.nan])),
+    (TEXT, "string", st.text("ab\U0001f600", max_size=3)),
+)
+COMPARISONS = ("=", "<>", "<", "<=", ">", ">=", "<=>")
+
+
+def leaves(kind: str, values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    literal = st.none() | values
+    compared = st.builds(
+        lambda op, v: where(op, "c", v, type=kind), st.sampled_from(COMPARISONS), literal
+    )
+    member = st.builds(lambda v: where("IN", "c", *v, type=kind), st.lists(literal, max_size=3))
+    nulls = st.sampled_from([where("IS_NULL", "c"), where("IS_NOT_NULL", "c")])
+    if kind != "string":
+        return compared | member | nulls
+    return (
+        compared
+        | member
+        | nulls
+        | st.builds(lambda v: where("STARTS_WITH", "c", v, type=kind), literal)
+    )
+
+
+def trees(kind: str, values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.recursive(
+        leaves(kind, values),
+        lambda inner: (
+            st.builds(lambda a: {"op": "NOT", "args": [a]}, inner)
+            | st.builds(
+                lambda op, a, b: {"op": op, "args": [a, b]},
+                st.sampled_from(["AND", "OR"]),
+                inner,
+                inner,
+            )
+        ),
+        max_leaves=5,
+    )
+
+
+def truth(predicate: Any, value: Any, data_type: logical.DataType) -> bool | None:
+    """The predicate of one row, as SQL has it."""
+    op, args = predicate["op"], predicate["args"]
+    if op in ("AND", "OR", "NOT"):
+        return connect(op, [truth(arg, value, data_type) for arg in args])
+    ours = comparable(value, data_type)
+    literals = [comparable(arg["literal"], data_type) for arg in args[1:]]
+    if op in ("IS_NULL", "IS_NOT_NULL"):
+        return (ours is None) == (op == "IS_NULL")
+    if op == "<=>":
+        return bool(ours == literals[0])
+    if op == "IN":
+        found = [None if v is None or ours is None else v == ours for v in literals]
+        return connect("OR", found)
+    if ours is None or literals[0] is None:
+        return None
+    return compare(op, ours, literals[0])
+
+
+def connect(op: str, parts: Sequence[bool | None]) -> bool | None:
+    if op == "NOT":
+        return None if parts[0] is None else not parts[0]
+    decisive = op == "OR"
+    if decisive in parts:
+        return decisive
+    return None if None in parts else not decisive
+
+
+def compare(op: str, left: Any, right: Any) -> bool:
+    if op == "STARTS_WITH":
+        return bool(left.startswith(right))
+    outcomes = {"=": left == right, "<>": left != right, "<": left < right, "<=": left <= right}
+    outcomes |= {">": left > right, ">=": left >= right}
+    return outcomes[op]
+
+
+@pytest.mark.parametrize(("data_type", "kind", "values"), CASES, ids=["int", "double", "text"])
+@given(data=st.data())
+def test_no_range_with_a_matching_row_is_left_out(
+    data_type: logical.DataType, kind: str, values: st.SearchStrategy[Any], data: st.DataObject
+) -> None:
+    rows = data.draw(st.lists(st.none() | values, min_size=1, max_size=4))
+    predicate = data.draw(trees(kind, values))
+    known = [comparable(row, data_type) for row in rows if row is not None]
+    bounds = (min(known), max(known)) if known else (None, None)
+    found = Range(data_type, *bounds, None in rows, bool(known))
+    if any(truth(predicate, row, data_type) for row in rows):
+        assert may_be_true(predicate, {"c": found})
+
+
+@pytest.mark.parametrize(("data_type", "kind", "values"), CASES, ids=["int", "double", "text"])
+@given(data=st.data())
+def test_what_is_decided_of_one_row_is_true(
+    data_type: logical.DataType, kind: str, values: st.SearchStrategy[Any], data: st.DataObject
+) -> None:
+    row, predicate = data.draw(st.none() | values), data.draw(trees(kind, values))
+    value = comparable(row, data_type)
+    one = {"c": Range(data_type, value, value, row is None, row is not None)}
+    assert decided(predicate, one) in (truth(predicate, row, data_type) is True, None)
+
+
+@pytest.mark.parametrize(("literal", "found"), [(5, True), (6, False), (None, False)])
+def test_one_value_decides(literal: int | None, found: bool) -> None:
+    assert decided(where("=", "c", literal, type="integer"), of(5, 5)) is found
+
+
+@pytest.mark.parametrize("predicate", [where("SOMETHING", "c", 5), where("=", "other", 5)])
+def test_what_is_not_understood_decides_nothing(predicate: Any) -> None:
+    assert decided(predicate, of(5, 5)) is None
+
+
+def of(low: Any, high: Any) -> dict[str, Range]:
+    return {"c": Range(INT, low, high, may_hold_null=False)}
+
+
+@pytest.mark.parametrize(
+    ("predicate", "is_kept"),
+    [
+        (where("=", "c", 11, type="integer"), False),
+        (where("=", "c", 10, type="integer"), True),
+        (where("=", "c", 11, type="long"), True),  # types differ: kept
+        (where("=", "other", 11, type="integer"), True),
+        (where("IN", "c", 1, 30, type="integer"), False),
+        (where("<", "c", 5, type="integer"), False),
+        (where("<=", "c", 5, type="integer"), True),
+        (where("SOMETHING", "c", 5, type="integer"), True),
+        (where("IS_NULL", "c"), False),
+        ({"op": "NOT", "args": [where(">=", "c", 5, type="integer")]}, False),
+        ({"op": "NOT", "args": [where("=", "other", 5)]}, True),
+        ({"op": "OR", "args": [where(">", "c", 10, type="integer"), where("=", "x", 1)]}, True),
+        ({"op": "AND", "args": [where(">", "c", 10, type="integer"), where("=", "x", 1)]}, False),
+        ({"op": "ALWAYS_FALSE", "args": []}, False),
+    ],
+)
+def test_what_is_left_out(predicate: Any, is_kept: bool) -> None:
+    assert may_be_true(predicate, of(5, 10)) is is_kept
+
+
+def test_predicates_read_as_sql() -> None:
+    either = {"op": "OR", "args": [where("IN", "c", 1, None), where("STARTS_WITH", "d", "x")]}
+    assert describe({"op": "NOT", "args": [either]}) == "NOT (c IN (1, NULL) OR d STARTS WITH 'x')"
+
+
+def test_a_field_is_no_column_with_dots_in_its_name() -> None:
+    ranges = {"a.b": Range(INT, 1, 1, may_hold_null=False)}
+    column = {"op": "=", "args": [{"column": ["a.b"]}, {"literal": 9, "type": "integer"}]}
+    field = {"op": "=", "args": [{"column": ["a", "b"]}, {"literal": 9, "type": "integer"}]}
+    assert not may_be_true(column, ranges)
+    assert may_be_true(field, ranges)
+    assert columns_of(column) == {"a.b"}
+    assert "a.b" not in columns_of(field)
+
+
+def test_char_compares_with_its_padding() -> None:
+    char = paimon_types.from_paimon("CHAR(3)")
+    value = comparable("a", char)
+    ranges = {"c": Range(char, value, value, may_hold_null=False)}
+    for literal, holds in (("a", True), ("a  ", True), ("ab ", False)):
+        assert may_be_true(where("<=>", "c", literal, type="string"), ranges) is holds
+        negated = {"op": "NOT", "args": [where("<=>", "c", literal, type="string")]}
+        assert may_be_true(negated, ranges) is not holds

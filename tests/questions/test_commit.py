@@ -1,0 +1,78 @@
+"""The questions of a write job, asked in this process."""
+
+import threading
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+
+from keyfold.questions.commit import abort_write, commit_write, plan_write
+from keyfold.storage.commits import commit
+from keyfold.storage.table import Table
+from keyfold.wire.specs import WriteSpec
+from keyfold.write.writer import write
+from tests.concurrency import jobs
+from tests.read import harness
+from tests.storage import tables
+
+
+def written(folder: Path, planned: dict[str, Any]) -> dict[str, Any]:
+    """The question that ends a job whose one task wrote a row."""
+    spec = WriteSpec.from_json(planned)
+    messages = write(spec, harness.batches(spec.layout, [{"k": 1, "v": 2}]))
+    catalog = {"name": "test", "options": {"warehouse": str(folder)}}
+    return {"catalog": catalog, "write": planned, "messages": [[m.to_json() for m in messages]]}
+
+
+def test_a_failed_commit_leaves_no_renumbered_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = tables.table(tmp_path)
+    question = {
+        "catalog": {"name": "test", "options": {"warehouse": str(tmp_path)}},
+        "table": found.handle,
+        "columns": ["k", "v"],
+        "ordinal": False,
+        "mode": "append",
+        "filters": [],
+    }
+    first, second = (plan_write(question)["write"] for _ in range(2))
+    second["sequence"] = first["sequence"]
+    commit_write(written(tmp_path, first))
+    tied = written(tmp_path, second)
+    before = {path.name for path in tmp_path.rglob("*.parquet")}
+    seen: list[set[str]] = []
+
+    def fail(*_: Any) -> NoReturn:
+        seen.append({path.name for path in tmp_path.rglob("*.parquet")} - before)
+        raise OSError("no space left")
+
+    monkeypatch.setattr(commit, "_attempt", fail)
+    with pytest.raises(OSError, match="no space left"):
+        commit_write(tied)
+    abort_write(tied)
+    assert len(seen[0]) == 1, "the tied file was renumbered"
+    assert len(list(tmp_path.rglob("*.parquet"))) == 1
+
+
+def test_a_job_is_planned_again_where_its_snapshot_expires_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = str(tmp_path)
+    found = tables.table(tmp_path)
+    jobs.written(folder, [{"k": 1, "v": 1}])
+    original, passed = Table.check_writable, list[int]()
+
+    def overtaken(self: Table) -> None:
+        # The expiry that follows a commit asks too, in a thread of its own.
+        if not passed and threading.current_thread() is threading.main_thread():
+            passed.append(1)
+            jobs.written(folder, [{"k": 2, "v": 2}], "overwrite")
+            jobs.expired(folder, 1)
+        original(self)
+
+    monkeypatch.setattr(Table, "check_writable", overtaken)
+    planned = jobs.Write(folder, [{"k": 3, "v": 3}])
+    assert planned.planned["snapshot"] == 2
+    assert planned.run().commit() == 3
+    assert jobs.rows_of(tables.reload(found)) == {2: 2, 3: 3}

@@ -1,0 +1,222 @@
+"""Types in their three spellings, and what has no third one."""
+
+import itertools
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from keyfold.errors import KeyfoldError, NotSupportedError, TableError
+from keyfold.types import arrow as arrow_types
+from keyfold.types import logical
+from keyfold.types import paimon as paimon_types
+from keyfold.types import spark as spark_types
+
+UTC = pa.timestamp("us", tz="UTC")
+SPELLINGS = [
+    # Paimon, Spark, Arrow, SQL
+    ("BOOLEAN", "boolean", pa.bool_(), "BOOLEAN"),
+    ("TINYINT", "byte", pa.int8(), "TINYINT"),
+    ("SMALLINT", "short", pa.int16(), "SMALLINT"),
+    ("INT", "integer", pa.int32(), "INT"),
+    ("BIGINT", "long", pa.int64(), "BIGINT"),
+    ("FLOAT", "float", pa.float32(), "FLOAT"),
+    ("DOUBLE", "double", pa.float64(), "DOUBLE"),
+    ("STRING", "string", pa.utf8(), "STRING"),
+    ("CHAR(5)", "char(5)", pa.utf8(), "CHAR(5)"),
+    ("VARCHAR(7)", "varchar(7)", pa.utf8(), "VARCHAR(7)"),
+    ("BYTES", "binary", pa.binary(), "BINARY"),
+    ("DATE", "date", pa.date32(), "DATE"),
+    ("DECIMAL(38, 4)", "decimal(38,4)", pa.decimal128(38, 4), "DECIMAL(38,4)"),
+    ("TIMESTAMP(6)", "timestamp_ntz", pa.timestamp("us"), "TIMESTAMP_NTZ"),
+    ("TIMESTAMP(6) WITH LOCAL TIME ZONE", "timestamp", UTC, "TIMESTAMP"),
+]
+ELEMENT = pa.field("element", pa.int32(), False)
+NESTED: list[tuple[Any, Any, pa.DataType, str]] = [
+    (
+        {"type": "ARRAY", "element": "INT NOT NULL"},
+        {"type": "array", "elementType": "integer", "containsNull": False},
+        pa.list_(ELEMENT),
+        "ARRAY<INT>",
+    ),
+    (
+        {"type": "MAP", "key": "STRING NOT NULL", "value": "BIGINT"},
+        {"type": "map", "keyType": "string", "valueType": "long", "valueContainsNull": True},
+        pa.map_(pa.utf8(), pa.int64()),
+        "MAP<STRING, BIGINT>",
+    ),
+    (
+        {"type": "ROW", "fields": [{"id": 0, "name": "x", "type": "INT", "description": "c"}]},
+        {
+            "type": "struct",
+            "fields": [
+                {"name": "x", "type": "integer", "nullable": True, "metadata": {"comment": "c"}}
+            ],
+        },
+        pa.struct([("x", pa.int32())]),
+        "STRUCT<x: INT>",
+    ),
+]
+
+
+@pytest.mark.parametrize(("paimon", "spark", "arrow", "text"), [*SPELLINGS, *NESTED])
+def test_spellings(paimon: Any, spark: Any, arrow: pa.DataType, text: str) -> None:
+    found = paimon_types.from_paimon(paimon)
+    assert paimon_types.to_paimon(found) == paimon
+    assert spark_types.to_spark(found) == spark
+    assert arrow_types.to_arrow(found) == arrow
+    assert logical.describe(found) == text
+    assert spark_types.from_spark(spark) == found
+
+
+@pytest.mark.parametrize(("paimon", "spark", "arrow", "text"), SPELLINGS)
+def test_not_null(paimon: str, spark: str, arrow: pa.DataType, text: str) -> None:
+    del arrow, text
+    found = paimon_types.from_paimon(f"{paimon} NOT NULL")
+    assert not found.nullable
+    assert paimon_types.to_paimon(found) == f"{paimon} NOT NULL"
+    assert spark_types.from_spark(spark, nullable=False) == found
+    assert logical.with_nullability(found, True) == paimon_types.from_paimon(paimon)
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("INTEGER", "INT"),
+        ("DECIMAL", "DECIMAL(10, 0)"),
+        ("NUMERIC(5)", "DECIMAL(5, 0)"),
+        ("TIMESTAMP", "TIMESTAMP(6)"),
+        ("TIMESTAMP_LTZ(3)", "TIMESTAMP(3) WITH LOCAL TIME ZONE"),
+        ("VARCHAR(2147483647)", "STRING"),
+        ("VARBINARY(2147483647)", "BYTES"),
+        ("varchar(3) not null", "VARCHAR(3) NOT NULL"),
+    ],
+)
+def test_synonyms(text: str, same: str) -> None:
+    assert paimon_types.to_paimon(paimon_types.from_paimon(text)) == same
+
+
+@pytest.mark.parametrize("text", ["VARIANT", "TIME(3)", "BLOB", "NOTHING", "INT("])
+def test_paimon_types_without_a_place(text: str) -> None:
+    with pytest.raises(NotSupportedError, match="is not supported"):
+        paimon_types.from_paimon(text)
+    with pytest.raises(NotSupportedError, match="MULTISET"):
+        paimon_types.from_paimon({"type": "MULTISET", "element": "INT"})
+
+
+@pytest.mark.parametrize(
+    "spark",
+    [
+        "variant",
+        "void",
+        "time(6)",
+        "interval day to second",
+        "string collate UTF8_LCASE",
+        "decimal(5,-2)",
+        {"type": "udt", "class": "x"},
+    ],
+)
+def test_spark_types_without_a_place(spark: Any) -> None:
+    with pytest.raises(NotSupportedError, match="is not supported"):
+        spark_types.from_spark(spark)
+
+
+def test_collations_hide_in_metadata() -> None:
+    collations = {"__COLLATIONS": {"s": "icu.FR"}}
+    field = {"name": "s", "type": "string", "nullable": True, "metadata": collations}
+    with pytest.raises(NotSupportedError, match="collated STRING"):
+        spark_types.from_spark({"type": "struct", "fields": [field]})
+
+
+def test_char_hides_in_metadata() -> None:
+    metadata = {"__CHAR_VARCHAR_TYPE_STRING": "char(3)"}
+    field = {"name": "s", "type": "string", "nullable": True, "metadata": metadata}
+    found = spark_types.from_spark({"type": "struct", "fields": [field]})
+    assert logical.describe(found) == "STRUCT<s: CHAR(3)>"
+
+
+@pytest.mark.parametrize(
+    ("paimon", "kind", "message"),
+    [
+        ("TIMESTAMP(9)", NotSupportedError, r"column c: TIMESTAMP\(9\) is not supported"),
+        ("DECIMAL(39, 0)", TableError, "column c: DECIMAL holds 1 to 38 digits, not 39"),
+        ({"type": "ARRAY", "element": "TIMESTAMP(7)"}, NotSupportedError, "column c"),
+        (
+            {"type": "ROW", "fields": [{"id": 0, "name": "x", "type": "TIMESTAMP(8)"}]},
+            NotSupportedError,
+            r"column c\.x",
+        ),
+        ({"type": "MAP", "key": "INT", "value": "TIMESTAMP(9)"}, NotSupportedError, "column c"),
+    ],
+)
+def test_what_parses_but_cannot_be_held(
+    paimon: Any, kind: type[KeyfoldError], message: str
+) -> None:
+    with pytest.raises(kind, match=message):
+        paimon_types.check_storable(paimon_types.from_paimon(paimon), "c")
+
+
+def test_ids_are_drawn_inside_first() -> None:
+    inner = {"type": "ROW", "fields": [{"id": 0, "name": "x", "type": "INT"}]}
+    outer = {"type": "ROW", "fields": [{"id": 0, "name": "a", "type": inner}]}
+    numbers = itertools.count(10)
+    found = logical.assign_ids(paimon_types.from_paimon(outer), lambda: next(numbers))
+    assert isinstance(found, logical.Row)
+    (field,) = found.fields
+    assert isinstance(field.type, logical.Row)
+    assert (field.type.fields[0].id, field.id) == (10, 11)
+
+
+@pytest.mark.parametrize(
+    ("narrow", "wide"),
+    [
+        ("TINYINT", "SMALLINT"),
+        ("SMALLINT", "INT"),
+        ("INT", "BIGINT"),
+        ("FLOAT", "DOUBLE"),
+        ("TINYINT", "DECIMAL(3, 0)"),
+        ("INT", "DECIMAL(12, 2)"),
+        ("BIGINT", "DECIMAL(38, 19)"),
+        ("DECIMAL(5, 2)", "DECIMAL(6, 2)"),
+        ("DECIMAL(5, 2)", "DECIMAL(38, 10)"),
+        ("VARCHAR(3)", "VARCHAR(4)"),
+        ("VARCHAR(3)", "STRING"),
+    ],
+)
+def test_a_wider_type_holds_what_the_other_does_not(narrow: str, wide: str) -> None:
+    small, large = paimon_types.from_paimon(narrow), paimon_types.from_paimon(wide)
+    assert logical.holds(large, small)
+    assert not logical.holds(small, large)
+    assert logical.holds(small, small)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("BIGINT", "DOUBLE"),
+        ("BIGINT", "DECIMAL(18, 0)"),
+        ("DECIMAL(38, 2)", "DOUBLE"),
+        ("DECIMAL(5, 2)", "DECIMAL(6, 4)"),
+        ("DATE", "TIMESTAMP(6)"),
+        ("STRING", "INT"),
+        ("BOOLEAN", "INT"),
+    ],
+)
+def test_neither_type_holds_the_other(one: str, other: str) -> None:
+    first, second = paimon_types.from_paimon(one), paimon_types.from_paimon(other)
+    assert not logical.holds(first, second)
+    assert not logical.holds(second, first)
+
+
+def test_the_collation_that_spark_writes_out_is_none() -> None:
+    for text in ("string", "char(3)", "varchar(4)"):
+        assert spark_types.from_spark(f"{text} collate UTF8_BINARY") == spark_types.from_spark(text)
+    nested = {"type": "array", "elementType": "string", "containsNull": True}
+    for collation, is_plain in (("spark.UTF8_BINARY", True), ("icu.UNICODE_CI", False)):
+        metadata = {"__COLLATIONS": {"a.element": collation}}
+        field = {"name": "a", "type": nested, "nullable": True, "metadata": metadata}
+        if is_plain:
+            spark_types.from_spark({"type": "struct", "fields": [field]})
+        else:
+            with pytest.raises(NotSupportedError, match="collated"):
+                spark_types.from_spark({"type": "struct", "fields": [field]})

@@ -1,0 +1,51 @@
+"""What travels comes back equal from JSON text."""
+
+import json
+
+import pyarrow as pa
+
+from keyfold.types import paimon as paimon_types
+from keyfold.wire.layout import Column, TableLayout
+from keyfold.wire.specs import CommitMessage, DataFile, FileMeta, ScanSpec, Split, WriteSpec
+
+LAYOUT = TableLayout(
+    "db.t",
+    "/t",
+    3,
+    (Column(0, "k", paimon_types.from_paimon("INT NOT NULL")),),
+    ("k",),
+    (),
+    {"bucket": "2"},
+)
+KEYS = pa.record_batch({"k": pa.array([1, None], pa.int32())})
+ONE = KEYS.slice(0, 1)
+META = FileMeta("f", 1, 2, 0, 5, 6, 3, 0, 1700, KEYS, KEYS, KEYS, (0,), (1,), ("k",))
+FILE = DataFile("f", 1, 2, None, 5, 6, 3, 0)
+
+
+def test_commit_message() -> None:
+    for partition in (None, ONE):
+        message = CommitMessage(partition, 1, 2, (META, META))
+        assert CommitMessage.from_json(json.loads(json.dumps(message.to_json()))) == message
+
+
+def test_split() -> None:
+    split = Split(ONE, 1, "/t/bucket-1", (((FILE,), (FILE, FILE)), ((FILE,),)), ONE, None)
+    assert Split.from_json(json.loads(json.dumps(split.to_json()))) == split
+    assert split.files == (FILE,) * 4
+
+
+def test_scan() -> None:
+    predicate = {"op": "=", "args": [{"column": ["k"]}, {"literal": 1, "type": "integer"}]}
+    scan = ScanSpec(LAYOUT, ("k",), {1: ((0, "k", "INT NOT NULL"),)}, 5, (predicate,))
+    assert ScanSpec.from_json(json.loads(json.dumps(scan.to_json()))) == scan
+
+
+def test_write() -> None:
+    spec = WriteSpec(LAYOUT, ("k",), True, 9, "job", "overwrite", None, ({"op": "ALWAYS_TRUE"},))
+    assert WriteSpec.from_json(json.loads(json.dumps(spec.to_json()))) == spec
+
+
+def test_unknown_keys_are_passed_over() -> None:
+    json_spec = WriteSpec(LAYOUT, ("k",), True, 9, "job").to_json() | {"handle": 1}
+    assert WriteSpec.from_json(json_spec).sequence == 9
