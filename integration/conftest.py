@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from integration import paimon_java, sessions
-from integration.java_bench import Bench
-from integration.paimon_java import Paimon
+from integration import sessions
+from integration.paimon import library
+from integration.paimon.bench import Bench
+from integration.paimon.library import Paimon
 
 
 @pytest.fixture(scope="session")
@@ -39,7 +40,7 @@ def spark(folder: Path) -> Iterator[SparkSession]:
 @pytest.fixture(scope="session")
 def paimon() -> Iterator[Paimon]:
     """Paimon's Java library, running."""
-    with paimon_java.start() as running:
+    with library.start() as running:
         yield running
 
 

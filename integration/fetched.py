@@ -7,7 +7,8 @@ import subprocess
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from integration import TOP
+
 WAITS = (5, 20, 60, 120)  # seconds before gradle is asked again: a server may be out of breath
 
 
@@ -15,7 +16,7 @@ def fetched(task: str, wanted: str) -> Path:
     """The folder of a task of build.gradle, in which there are files of that pattern. One process
     fetches at a time; a failed attempt is tried again.
     """
-    folder = ROOT / "build" / task
+    folder = TOP / "build" / task
     folder.parent.mkdir(exist_ok=True)
     with (folder.parent / "fetched.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -23,7 +24,7 @@ def fetched(task: str, wanted: str) -> Path:
             if any(folder.glob(wanted)):
                 return folder
             done = subprocess.run(
-                ["gradle", "--quiet", task], cwd=ROOT, capture_output=True, text=True, check=False
+                ["gradle", "--quiet", task], cwd=TOP, capture_output=True, text=True, check=False
             )
             if done.returncode and wait is not None:
                 time.sleep(wait)

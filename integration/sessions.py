@@ -12,9 +12,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 import keyfold
-
-QUIET = Path(__file__).resolve().parent / "quiet.properties"
-
+from integration import QUIET
 
 # An application of two executors begins when both are there.
 BOTH_EXECUTORS = {

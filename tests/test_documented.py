@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from integration import aggregate_tables, pages
+from integration.docs import aggregate_tables, pages
 from keyfold.aggregates import aggregates
 from keyfold.merge.engines import engines
 from keyfold.options.declared import FIELD_OPTIONS, OPTIONS
@@ -14,7 +14,7 @@ from keyfold.options.declared import FIELD_OPTIONS, OPTIONS
 @pytest.mark.parametrize("path", pages.PAGES, ids=lambda path: path.name)
 def test_the_tables_are_current(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    assert text == pages.rewritten(path), "run `python -m integration.pages`"
+    assert text == pages.rewritten(path), "run `python -m integration.docs.pages`"
     for name in pages.TABLES.get(path.name, {}):
         assert len(re.findall(f"<!-- {name}: (?:begin|end) -->", text)) == 2
 

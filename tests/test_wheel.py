@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from integration import wheels
+from integration import TOP
+from integration.cluster import wheels
 from keyfold.errors import EnvironmentMismatchError
 from keyfold.setup import session
 from keyfold.wire.version import package_version
@@ -39,8 +40,8 @@ def test_its_jar_knows_its_version_and_holds_the_shim(wheel: zipfile.ZipFile) ->
 
 
 def test_it_has_every_module_and_no_test(wheel: zipfile.ZipFile) -> None:
-    sources = (wheels.ROOT / "python").rglob("*.py")
-    expected = {path.relative_to(wheels.ROOT / "python").as_posix() for path in sources}
+    sources = (TOP / "python").rglob("*.py")
+    expected = {path.relative_to(TOP / "python").as_posix() for path in sources}
     found = {name for name in wheel.namelist() if name.endswith(".py")}
     assert found == expected
 

@@ -21,9 +21,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+from integration import TOP
 from integration.bench import cases, data, delta, figures, plain, report
 from integration.bench.session import SYSTEMS
-from integration.paimon_java import ROOT
 
 
 def arguments() -> argparse.Namespace:
@@ -43,7 +43,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--only", default="", help="cases whose name this expression finds")
     parser.add_argument("--check", action="store_true", help="plain Spark answers all merges too")
     parser.add_argument("--seed", type=int)
-    parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where the report goes")
+    parser.add_argument("--docs", type=Path, default=TOP / "docs", help="where the report goes")
     parser.add_argument("--folder", type=Path, help="work here and keep it")
     return parser.parse_args()
 
@@ -78,8 +78,8 @@ def measure(chosen: cases.Settings, system: str, only: str) -> None:
     results = chosen.folder / "results" / f"{system}.jsonl"
     done = subprocess.run(
         [*command, str(chosen.folder / "settings.json"), str(results), only],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "python"), str(ROOT)])},
+        cwd=TOP,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(TOP / "python"), str(TOP)])},
         check=False,
     )
     if done.returncode:

@@ -13,7 +13,7 @@ from pathlib import Path
 from integration import sessions
 from integration.bench.cases import Settings
 from integration.bench.measure import Result, Times
-from integration.scenarios import TOP
+from integration.faults.scenarios import TOP
 
 QUERY = "SELECT count(*), max(seq), max(d) FROM "
 

@@ -24,12 +24,12 @@ import pyarrow.parquet as pq
 from matplotlib import pyplot as plt
 from pyspark.sql import SparkSession
 
-from integration import processes, sessions
+from integration import TOP, sessions
 from integration.bench import charts, page
 from integration.bench.measure import MB, seconds, size
 from integration.bench.report import percentile, short, table
-from integration.paimon_java import ROOT
-from integration.scenarios import jvm_of
+from integration.faults import processes
+from integration.faults.scenarios import jvm_of
 
 TABLE = "keyfold.bench.growth"
 SCHEMA = "id BIGINT, seq BIGINT, a BIGINT, d STRING"
@@ -249,7 +249,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--figures", type=Path, default=Path("growth.jsonl"))
     parser.add_argument("--only-page", action="store_true", help="of the figures that are there")
     parser.add_argument("--note", default="", help="what the page says of the machine")
-    parser.add_argument("--docs", type=Path, default=ROOT / "docs")
+    parser.add_argument("--docs", type=Path, default=TOP / "docs")
     return parser.parse_args()
 
 

@@ -16,9 +16,11 @@ import tempfile
 import time
 from pathlib import Path
 
-from integration import processes, sessions, wheels
+from integration import sessions
 from integration.bench.measure import MB, size
-from integration.scenarios import jvm_of
+from integration.cluster import wheels
+from integration.faults import processes
+from integration.faults.scenarios import jvm_of
 
 PROCESSES = ("start", "executor", "driver")  # of the fork server, a worker, the driver process
 TURNS = 5

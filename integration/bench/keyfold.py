@@ -16,7 +16,7 @@ from integration.bench.data import Shape
 from integration.bench.measure import Pace, Result, size, times
 from integration.bench.spark import HEAP, Session, looked_up, scan
 from integration.bench.upserts import upserted
-from integration.plans import assert_ours, rows_of_tasks
+from integration.planning.plans import assert_ours, rows_of_tasks
 
 SYSTEM = "keyfold"
 RUNS_STAY = {"write-only": "true"}

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from integration import processes
+from integration.faults import processes
 
 MB = 1 << 20
 Step = Callable[[int], object]

@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from integration import paimon_java
 from integration.bench import day, keyfold
 from integration.bench.cases import Settings, upsert
 from integration.bench.measure import Pace, Peaks, Result, Times, evict, seconds, times, warm
-from integration.paimon_java import Paimon
+from integration.paimon import library
+from integration.paimon.library import Paimon
 
 SYSTEM = "paimon"
 TASKS = 2
@@ -67,7 +67,7 @@ class Session:
 @contextmanager
 def start(settings: Settings) -> Iterator[Session]:
     """The library in a JVM as large as Spark's."""
-    with paimon_java.start(FLAGS) as paimon:
+    with library.start(FLAGS) as paimon:
         yield Session(paimon, settings)
 
 

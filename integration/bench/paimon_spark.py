@@ -10,13 +10,14 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame
 
-from integration import paimon_java, sessions
+from integration import sessions
 from integration.bench import keyfold
 from integration.bench.cases import Settings
 from integration.bench.measure import Result
 from integration.bench.paimon import options_of
 from integration.bench.spark import HEAP, Session
-from integration.plans import plan_of
+from integration.paimon import library
+from integration.planning.plans import plan_of
 
 SYSTEM = "paimon-spark"
 SOURCE = "keyfold.integration.PaimonSource"
@@ -28,7 +29,7 @@ def start(settings: Settings) -> Iterator[Session]:
     spark = sessions.builder(
         settings.folder,
         spark__driver__memory=HEAP,
-        spark__driver__extraClassPath=f"{paimon_java.compiled()}:{paimon_java.library()}",
+        spark__driver__extraClassPath=f"{library.compiled()}:{library.library()}",
     ).getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     yield Session(spark, settings, SYSTEM)

@@ -15,7 +15,7 @@ from integration.bench.cases import ENGINES, Settings
 from integration.bench.data import Shape
 from integration.bench.measure import Result, times
 from integration.bench.spark import HEAP, Session, looked_up
-from integration.plans import plan_of
+from integration.planning.plans import plan_of
 
 SYSTEM, WINDOW, TRUTH = "plain", "window", "truth"
 

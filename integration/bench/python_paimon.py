@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from integration import stored
 from integration.bench import answers, keyfold
 from integration.bench.cases import Settings
 from integration.bench.measure import Pace, Peaks, Result, times
+from integration.paimon import stored
 
 SYSTEM = "pypaimon"
 

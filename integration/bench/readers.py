@@ -17,7 +17,7 @@ from integration.bench import keyfold
 from integration.bench.cases import Settings
 from integration.bench.data import Shape
 from integration.bench.measure import Peaks, Result, times
-from integration.scenarios import TOP
+from integration.faults.scenarios import TOP
 from keyfold.bridge import memory
 from keyfold.bridge.start import SINGLE_THREADED
 from keyfold.read import planner

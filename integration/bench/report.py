@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
+from integration import TOP
 from integration.bench import charts, page
 from integration.bench.cases import ENGINES, Settings
 from integration.bench.figures import NAMES, Figures, compared, differences
@@ -17,7 +18,6 @@ from integration.bench.goals import goals
 from integration.bench.measure import Result
 from integration.bench.partitions import ROWS
 from integration.bench.spark import HEAP
-from integration.paimon_java import ROOT
 
 Read = tuple[str, str, str]  # label, case, shape
 READS = """\
@@ -65,7 +65,7 @@ def about(settings: Settings, command: Sequence[str], took: float) -> str:
     """What was measured, how, on what."""
     shown = [word for word in command if not word.startswith("/")]
     asked = f"`python -m integration.bench {' '.join(shown)}`" if shown else "`make bench`"
-    properties = (ROOT / "gradle.properties").read_text(encoding="utf-8")
+    properties = (TOP / "gradle.properties").read_text(encoding="utf-8")
     jars = dict(re.findall(r"^(\w+)Version=(.*)$", properties, re.MULTILINE))
     pages = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     versions = ", ".join(f"{name} {version(name)}" for name in ("keyfold", "pyspark", "pyarrow"))

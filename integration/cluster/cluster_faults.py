@@ -1,0 +1,133 @@
+"""A program on a standalone cluster: one of its workers hangs, another is killed, an executor is
+lost. Run by the tests with the environment's Python:
+
+    python -m integration.cluster.cluster_faults CLUSTER FOLDER
+
+where CLUSTER is the JSON of a `Cluster`; prints one line of JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+import keyfold
+from integration.cluster.clusters import HOSTS, Cluster
+from integration.faults import processes
+
+ROWS, KEYS = 80_000, 1000
+INSERT = f"""
+INSERT INTO keyfold.f.sums SELECT id % {KEYS}, 1, repeat(md5(CAST(id AS STRING)), 40)
+FROM range(0, {ROWS}, 1, 2)
+"""
+CONFS = {
+    "spark.locality.wait": "0s",  # a task for each machine, wherever its input is
+    "spark.shuffle.reduceLocality.enabled": "false",
+    "spark.speculation": "true",
+    "spark.speculation.interval": "100ms",
+    "spark.speculation.multiplier": "1.5",
+    "spark.speculation.quantile": "0.5",
+}
+
+
+def session(cluster: Cluster, folder: Path) -> SparkSession:
+    """One with an aggregation table of two buckets: a writing task for each executor."""
+    builder = keyfold.configure(SparkSession.builder, warehouse=str(folder / "warehouse"))
+    for name, value in (cluster.confs() | CONFS).items():
+        builder.config(name, value)
+    spark = builder.getOrCreate()
+    spark.sql("CREATE NAMESPACE keyfold.f")
+    spark.sql(
+        "CREATE TABLE keyfold.f.sums (k BIGINT, n BIGINT, pad STRING, PRIMARY KEY (k) NOT ENFORCED)"
+        " TBLPROPERTIES ('merge-engine' = 'aggregation', 'bucket' = '2', 'write-only' = 'true', "
+        "'fields.n.aggregate-function' = 'sum')"
+    )
+    return spark
+
+
+def workers_on(cluster: Cluster, host: str) -> set[int]:
+    """The forked workers of the executors of one machine, without their fork servers."""
+    found = set()
+    for executor, place in cluster.executors().items():
+        if place == host:
+            for server in filter(processes.is_worker, processes.children(executor)):
+                found |= set(filter(processes.is_worker, processes.children(server)))
+    return found
+
+
+class Victim(threading.Thread):
+    """The first new worker on the second machine: hangs once it is seen, then `strike` is done."""
+
+    def __init__(self, cluster: Cluster, strike: Callable[[int], None]) -> None:
+        super().__init__(daemon=True)
+        self.cluster, self.strike = cluster, strike
+        self.pid = 0
+
+    def run(self) -> None:
+        """Wait for it."""
+        processes.wait_until(lambda: workers_on(self.cluster, HOSTS[1]), processes.DEADLINE)
+        self.pid = min(workers_on(self.cluster, HOSTS[1]))
+        os.kill(self.pid, signal.SIGSTOP)
+        self.strike(self.pid)
+
+
+@contextmanager
+def victim(cluster: Cluster, strike: Callable[[int], None]) -> Iterator[Victim]:
+    """The next worker to be born; those that are idle are ended first, so that it has a task."""
+    for pid in workers_on(cluster, HOSTS[1]):
+        processes.kill(pid)
+    assert processes.wait_until(lambda: not workers_on(cluster, HOSTS[1]))
+    waiting = Victim(cluster, strike)
+    waiting.start()
+    yield waiting
+    waiting.join(processes.DEADLINE)
+
+
+def lose_executor(cluster: Cluster) -> Callable[[int], None]:
+    """Kill the executor on the second machine."""
+
+    def strike(_: int) -> None:
+        for executor, host in cluster.executors().items():
+            if host == HOSTS[1]:
+                processes.kill(executor)
+
+    return strike
+
+
+def insert(spark: SparkSession, cluster: Cluster, strike: Callable[[int], None]) -> dict[str, Any]:
+    """An INSERT to one of whose workers something happens; what is found after it."""
+    with victim(cluster, strike) as struck:
+        spark.sql(INSERT)
+    gone = processes.wait_until(lambda: not processes.alive([struck.pid]))
+    found = spark.sql(
+        "SELECT count(*), min(n), max(n), min(length(pad)) FROM keyfold.f.sums"
+    ).first()
+    return {"pid": struck.pid, "gone": gone, "rows": list(found)}
+
+
+def main() -> None:
+    """Each fault in turn."""
+    cluster = Cluster.from_json(sys.argv[1])
+    spark = session(cluster, Path(sys.argv[2]))
+    answer = {
+        "hung": insert(spark, cluster, lambda _: None),
+        "killed": insert(spark, cluster, processes.kill),
+        "lost": insert(spark, cluster, lose_executor(cluster)),
+    }
+    snapshots = "SELECT snapshot_id FROM keyfold.f.`sums$snapshots`"
+    answer["snapshots"] = [row[0] for row in spark.sql(snapshots).collect()]
+    spark.stop()
+    print(json.dumps(answer), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,190 @@
+"""The demo's job in PySpark, Scala and spark-sql on a cluster of real processes, by the recipes of
+docs/clusters.md: the same answers, which are plain Spark's.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from integration import TOP
+from integration.cluster import cluster_faults, clusters, job_jar
+from integration.cluster.clusters import Cluster, Installation
+from integration.demo import flights, run
+from integration.demo.tables import QUESTIONS
+from integration.faults import processes
+
+Told = dict[str, list[dict[str, Any]]]
+VIEWS = ("flights", "planes", "airlines", "weather", "weather_hours", "aircraft_numbers")
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Two workers whose own Python lacks keyfold."""
+    with clusters.standalone(tmp_path_factory.mktemp("cluster")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Installation:
+    """One with the wheel in it."""
+    return clusters.installed(tmp_path_factory.mktemp("installed"))
+
+
+@pytest.fixture(scope="module")
+def data(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The first ten days of January and of February, as files."""
+    folder = tmp_path_factory.mktemp("data")
+    flights.convert(folder / "raw")
+    session = spark.newSession()
+    flights.register(session, folder / "raw", 2)
+    for view in VIEWS:
+        kept = "dayofmonth(day) <= 10" if view == "flights" else "true"
+        session.table(view).where(kept).coalesce(1).write.parquet(str(folder / view))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def answers(spark: SparkSession, data: Path, tmp_path_factory: pytest.TempPathFactory) -> Told:
+    """What plain Spark answers."""
+    folder = tmp_path_factory.mktemp("answers")
+    session = spark.newSession()
+    for view in VIEWS:
+        session.read.parquet(str(data / view)).createOrReplaceTempView(view)
+    names = run.tables_of_spark(session)
+    for label, question in QUESTIONS.items():
+        session.sql(question.format(**names)).write.json(str(folder / folder_of(label)))
+    found = told(folder)
+    assert all(found.values()), "a question without an answer tests nothing"
+    return found
+
+
+def folder_of(label: str) -> str:
+    """What questions.sql calls the answer to a question of the demo."""
+    return label.replace("'", "").replace(",", "").replace(" ", "_")
+
+
+def told(folder: Path) -> Told:
+    """The answers that a job left, in order."""
+    found: Told = {}
+    for answer in folder.iterdir():
+        parts = sorted(answer.glob("part-*"))
+        lines = [line for part in parts for line in part.read_text().splitlines()]
+        found[answer.name] = [json.loads(line) for line in lines]
+    return found
+
+
+class Jobs:
+    """Submits jobs, each with a warehouse and answers of its own."""
+
+    def __init__(self, cluster: Cluster, environment: Installation, data: Path) -> None:
+        self.cluster, self.environment, self.data = cluster, environment, data
+
+    def run(self, folder: Path, program: str, *arguments: str, archive: str = "") -> Path:
+        """Run one to its end; where its answers are."""
+        confs = {"data": self.data, "answers": folder / "answers"}
+        options = [f"--conf=spark.demo.{name}={path}" for name, path in confs.items()]
+        start = self.environment.command(program, self.cluster, folder / "warehouse", archive)
+        self.environment.run(self.cluster, [*start, *options, *arguments], job_jar.JOBS)
+        assert_nothing_left(self.cluster)
+        return folder / "answers"
+
+
+def assert_nothing_left(cluster: Cluster) -> None:
+    """Executors and workers of an application that has ended go."""
+    assert processes.wait_until(lambda: not cluster.left()), cluster.left()
+
+
+@pytest.fixture(scope="module")
+def jobs(cluster: Cluster, environment: Installation, data: Path) -> Jobs:
+    """The cluster, the environment and the data together."""
+    return Jobs(cluster, environment, data)
+
+
+@pytest.fixture(scope="module")
+def jar(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The Scala jobs."""
+    return str(job_jar.build(tmp_path_factory.mktemp("jar") / "jobs.jar"))
+
+
+def test_the_workers_own_python_lacks_keyfold() -> None:
+    done = subprocess.run(
+        ["python3", "-c", "import keyfold"],
+        env=clusters.bare_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "No module named 'keyfold'" in done.stderr
+
+
+def test_pyspark_job(jobs: Jobs, answers: Told, tmp_path: Path) -> None:
+    script = ["--py-files", str(demo_tables()), "demo_job.py"]
+    assert told(jobs.run(tmp_path, "spark-submit", *script)) == answers
+
+
+def test_sql_script(jobs: Jobs, answers: Told, tmp_path: Path) -> None:
+    assert told(jobs.run(tmp_path, "spark-sql", "-f", "demo.sql")) == answers
+
+
+def test_scala_job_with_shipped_wheel(jobs: Jobs, answers: Told, jar: str, tmp_path: Path) -> None:
+    archive = str(tmp_path / "keyfold-env.tgz")
+    jobs.environment.keyfold("archive", archive)
+    job = ["--class", "keyfold.jobs.Demo", jar]
+    assert told(jobs.run(tmp_path, "spark-submit", *job, archive=archive)) == answers
+
+
+@pytest.fixture(scope="module")
+def faults(
+    cluster: Cluster, environment: Installation, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Any]:
+    """What cluster_faults.py did and found."""
+    folder = tmp_path_factory.mktemp("faults")
+    command = [str(environment.python), "-m", "integration.cluster.cluster_faults"]
+    printed = environment.run(cluster, [*command, cluster.to_json(), str(folder)], TOP)
+    answer: dict[str, Any] = json.loads(printed.splitlines()[-1])
+    return answer
+
+
+@pytest.mark.parametrize(("fault", "inserts"), [("hung", 1), ("killed", 2), ("lost", 3)])
+def test_a_fault_in_mid_job_changes_no_row(
+    faults: dict[str, Any], fault: str, inserts: int
+) -> None:
+    """A hung worker's task is done by a speculative attempt; a killed worker's, and those of an
+    executor that is lost, are tried again. Each row counts once.
+    """
+    found = faults[fault]
+    assert found["pid"] > 0
+    assert found["gone"], "the process of the attempt that was given up still runs"
+    each = inserts * cluster_faults.ROWS // cluster_faults.KEYS
+    assert found["rows"] == [cluster_faults.KEYS, each, each, 32 * 40]
+
+
+def test_each_job_is_one_snapshot_and_nothing_is_left(
+    faults: dict[str, Any], cluster: Cluster
+) -> None:
+    assert faults["snapshots"] == [1, 2, 3]
+    assert_nothing_left(cluster)
+
+
+def test_spark_connect(cluster: Cluster, environment: Installation, tmp_path: Path) -> None:
+    with environment.connect_server(cluster, tmp_path / "warehouse") as url:
+        command = [str(environment.python), "connect_job.py", url]
+        printed = environment.run(cluster, command, job_jar.JOBS)
+    answer = json.loads(printed.splitlines()[-1])
+    assert answer["class"] == "pyspark.sql.connect.session"
+    assert answer["sums"] == [[1, 9, "first"], [2, 8, "other"]]
+    assert answer["labels"] == [[1, "M4 x 20"]]
+    assert answer["statuses"] == ["committed"]
+    assert_nothing_left(cluster)
+
+
+def demo_tables() -> Path:
+    """The module that the PySpark job ships."""
+    return Path(run.tables.__file__)

@@ -1,0 +1,7 @@
+"""`python -m integration.demo`: see `run`."""
+
+import sys
+
+from integration.demo.run import main
+
+sys.exit(main())

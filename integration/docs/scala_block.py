@@ -1,0 +1,48 @@
+"""Lines of Scala, compiled and run in the JVM of a session."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from integration.faults.processes import DEADLINE
+from integration.paimon.library import SPARK_JARS, START
+
+WRAPPED = """
+object Block {{
+  def run(): String = {{
+    val printed = new java.io.ByteArrayOutputStream
+    Console.withOut(printed)(body())
+    printed.toString("UTF-8")
+  }}
+  private def body(): Unit = {{
+{lines}
+  }}
+}}
+"""
+
+
+def run_scala(spark: SparkSession, lines: str, folder: Path) -> str:
+    """What the lines print; a compiler's error fails."""
+    source = folder / "Block.scala"
+    source.write_text(WRAPPED.format(lines=lines))
+    command = [*START, "-Xss8m", "-cp", f"{SPARK_JARS}/*", "scala.tools.nsc.Main", "-usejavacp"]
+    done = subprocess.run(
+        [*command, "-d", str(folder), str(source)],
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert spark._jvm is not None
+    java = spark._jvm.java
+    urls = spark.sparkContext._gateway.new_array(java.net.URL, 1)
+    urls[0] = java.io.File(str(folder)).toURI().toURL()
+    parent = java.lang.Thread.currentThread().getContextClassLoader()
+    block = java.net.URLClassLoader(urls, parent).loadClass("Block")
+    nothing = spark.sparkContext._gateway.new_array(java.lang.Object, 0)
+    none = spark.sparkContext._gateway.new_array(java.lang.Class, 0)
+    return str(block.getMethod("run", none).invoke(None, nothing))

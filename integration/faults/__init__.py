@@ -1,0 +1,1 @@
+"""Killed processes, damaged bytes, concurrent writers, histories."""

@@ -1,0 +1,143 @@
+"""Scenarios of sessions that are killed or interrupted: what they do until then, and tell of it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from integration import sessions
+from integration.faults import processes, scenarios
+from tests.concurrency import roles
+
+CATALOG = "raced"
+TABLE = f"{CATALOG}.default.t"
+THREADS = 4
+
+
+def writing(folder: Path, argument: str) -> dict[str, Any]:
+    """INSERT until one is caught in mid-write; tell of it and wait to be killed."""
+    spark = sessions.start(folder)
+    table = scenarios.wide_table(spark, 10)
+    spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('target-file-size' = '64 kb')")
+    for _ in range(scenarios.ATTEMPTS):
+        caught = halted(spark, table, folder / "warehouse" / "s.db" / "wide")
+        if caught is not None:
+            scenarios.tell(caught)
+            time.sleep(processes.DEADLINE)
+            return caught
+    raise AssertionError(f"{scenarios.ATTEMPTS} INSERTs were over before they could be stopped")
+
+
+def halted(spark: SparkSession, table: str, place: Path) -> dict[str, Any] | None:
+    """An INSERT that is stopped once files of both buckets were written: the JVM halts, the process
+    of the driver and one that wrote are killed, as they would tidy up. None if it had committed by
+    then: it is let go on.
+    """
+    rows, jvm = scenarios.rows_of(spark, table), scenarios.jvm_of(spark)
+    permanent = scenarios.only_permanent(spark, table)
+    driver = permanent - processes.children(jvm)
+    before = {name: count(place, name) for name in ("bucket-0/*", "bucket-1/*", "snapshot/s*")}
+    insert = f"INSERT INTO {table} SELECT id, {scenarios.WIDE} FROM range({scenarios.MANY})"
+    job = threading.Thread(target=lambda: spark.sql(insert), daemon=True)
+    job.start()
+    while job.is_alive() and any(
+        count(place, name) == before[name] for name in ("bucket-0/*", "bucket-1/*")
+    ):
+        time.sleep(0.002)
+    os.kill(jvm, signal.SIGSTOP)
+    workers = processes.workers(jvm)
+    writers = workers - permanent
+    victims = driver | set(sorted(writers)[:1])
+    for pid in victims:
+        processes.kill(pid)
+    assert processes.wait_until(lambda: not processes.alive(victims))
+    if writers and count(place, "snapshot/s*") == before["snapshot/s*"]:
+        return {"jvm": jvm, "workers": sorted(workers - victims), "rows": rows}
+    os.kill(jvm, signal.SIGCONT)
+    job.join(processes.DEADLINE)
+    return None
+
+
+def count(folder: Path, pattern: str) -> int:
+    """How many files there are of that pattern."""
+    return len(list(folder.glob(pattern)))
+
+
+def writers(folder: Path, first: str) -> dict[str, Any]:
+    """Threads that commit to the table of `tests.concurrency`, in a JVM of their own."""
+    spark = sessions.start(folder / first)
+    begin(spark, str(folder), int(first))
+    answer = {"jvm": scenarios.jvm_of(spark)}
+    scenarios.tell(answer)
+    time.sleep(2 * processes.DEADLINE)
+    return answer
+
+
+def begin(
+    spark: SparkSession, folder: str, first: int, done: threading.Event | None = None
+) -> list[threading.Thread]:
+    """Start writers of the numbers from `first` on; they end when `done` is set, or never."""
+    spark.conf.set(f"spark.sql.catalog.{CATALOG}", "keyfold.spark.KeyfoldCatalog")
+    spark.conf.set(f"spark.sql.catalog.{CATALOG}.warehouse", folder)
+    threads = [
+        threading.Thread(target=write, args=(spark, folder, first + at, done), daemon=True)
+        for at in range(THREADS)
+    ]
+    for thread in threads:
+        thread.start()
+    return threads
+
+
+def write(spark: SparkSession, folder: str, number: int, done: threading.Event | None) -> None:
+    """Commit after commit, as `roles.writer`; each attempt is a life of its own, as what fails may
+    have been committed.
+    """
+    attempt = 0
+    while done is None or not done.is_set():
+        key = (number << 40) | (attempt << 20)
+        attempt += 1
+        try:
+            spark.sql(f"INSERT INTO {TABLE} VALUES ({key}, 1), ({roles.COUNTER}, 1)")
+        except Exception as error:  # its worker was killed, or others were always faster
+            said = " ".join(str(error).split()[:20])
+            roles.note(folder, f"writer-{number}", "failed", said)
+        else:
+            roles.note(folder, f"writer-{number}", "acknowledged", key)
+
+
+def waiting(folder: Path, python: str) -> dict[str, Any]:
+    """A statement is interrupted while `python`, which never gets ready, is being started."""
+    spark = sessions.start(folder, spark__keyfold__python=python)
+    told: dict[str, Any] = {}
+
+    def ask() -> None:
+        told["thread"] = spark._jvm.java.lang.Thread.currentThread()
+        try:
+            spark.sql("SHOW NAMESPACES IN keyfold").collect()
+        except Exception as error:  # the test reads it
+            told["error"] = str(error)
+
+    asked = threading.Thread(target=ask, daemon=True)
+    asked.start()
+    assert processes.wait_until(lambda: "thread" in told)
+
+    def ended() -> bool:
+        told["thread"].interrupt()
+        return not asked.is_alive()
+
+    assert processes.wait_until(ended)
+    return {"error": told["error"]}
+
+
+SCENARIOS: dict[str, Callable[[Path, str], object]] = {
+    "writing": writing,
+    "writers": writers,
+    "waiting": waiting,
+}

@@ -1,0 +1,396 @@
+"""What needs a Spark of its own: each scenario is a function, run in a process by `run` below.
+
+    python -m integration.faults.scenarios NAME FOLDER [ARGUMENT]
+
+prints one line of JSON, the scenario's answer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from integration import TOP, sessions
+from integration.faults import processes
+
+ANSWER = "answer: "
+WIDE = "repeat(md5(CAST(id AS STRING)), 300)"  # 9.6 KB
+ROWS, MANY, SPILLED = 10_000, 15_000, 40_000
+HUGE = "repeat(CAST(id AS STRING), 48000000)"
+# A query says by one property of the JVM that it has met a row, and by another one is told how many
+# milliseconds to sleep at each row.
+MET, PAUSE = "keyfold.test.met", "keyfold.test.pause"
+SLOWLY = (
+    f"coalesce(java_method('java.lang.System', 'setProperty', '{MET}', 'yes'), '') <> 'no' "
+    "AND java_method('java.lang.Thread', 'sleep', "
+    f"CAST(java_method('java.lang.Long', 'getLong', '{PAUSE}', 0L) AS BIGINT)) = 'null'"
+)
+ATTEMPTS = 20
+WORKING = 0.05  # seconds of computing by which a process is no longer about to begin
+
+
+def command(name: str, folder: Path, argument: str = "") -> list[str]:
+    """What starts a scenario."""
+    return [sys.executable, "-m", "integration.faults.scenarios", name, str(folder), argument]
+
+
+def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """That of this process, with room for `extra`."""
+    return {**os.environ, "SPARK_WORKER_DIR": os.devnull, **(extra or {})}
+
+
+def run(name: str, folder: Path, argument: str = "", extra: Mapping[str, str] | None = None) -> Any:
+    """A scenario in a process of its own; its answer."""
+    done = subprocess.run(
+        command(name, folder, argument),
+        cwd=TOP,
+        env=environment(extra),
+        capture_output=True,
+        text=True,
+        timeout=processes.DEADLINE,
+        check=False,
+    )
+    lines = [line for line in done.stdout.splitlines() if line.startswith(ANSWER)]
+    assert lines, f"{name} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}"
+    return json.loads(lines[-1].removeprefix(ANSWER))
+
+
+@contextlib.contextmanager
+def running(name: str, folder: Path, argument: str = "") -> Iterator[tuple[Any, Any]]:
+    """A scenario that goes on after its answer: its process and the answer. Killed at the end."""
+    log = folder / f"{name}{argument}.log"
+    with (
+        log.open("w") as errors,
+        subprocess.Popen(
+            command(name, folder, argument),
+            cwd=TOP,
+            env=environment(),
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        ) as process,
+    ):
+        answer = None
+        try:
+            assert process.stdout is not None
+            lines = (line for line in process.stdout if line.startswith(ANSWER))
+            line = next(lines, None)
+            assert line is not None, log.read_text()
+            answer = json.loads(line.removeprefix(ANSWER))
+            yield process, answer
+        finally:
+            if answer is not None:
+                processes.kill(answer["jvm"])
+            process.kill()
+
+
+def jvm_of(spark: SparkSession) -> int:
+    """The process id of the driver's JVM."""
+    return int(spark._jvm.java.lang.ProcessHandle.current().pid())
+
+
+def children_of(spark: SparkSession) -> set[int]:
+    """keyfold's processes of this session."""
+    return processes.workers(jvm_of(spark))
+
+
+def wide_table(spark: SparkSession, rows: int) -> str:
+    """A table of rows too wide for a socket's buffer to hold many; two buckets."""
+    spark.sql("CREATE NAMESPACE IF NOT EXISTS keyfold.s")
+    spark.sql(
+        "CREATE TABLE keyfold.s.wide (id BIGINT, pad STRING, PRIMARY KEY (id) NOT ENFORCED) "
+        "TBLPROPERTIES ('bucket' = '2')"
+    )
+    spark.sql(f"INSERT INTO keyfold.s.wide SELECT id, {WIDE} FROM range({rows})")
+    return "keyfold.s.wide"
+
+
+class Job(threading.Thread):
+    """A statement in the background: what it answered, or the error's text."""
+
+    def __init__(self, spark: SparkSession, statement: str) -> None:
+        super().__init__(daemon=True)
+        self.spark, self.statement = spark, statement
+        self.answer: int | None = None
+        self.error = ""
+
+    def run(self) -> None:
+        """Run it."""
+        try:
+            self.spark.sparkContext.setJobGroup("job", "job", interruptOnCancel=True)
+            found = self.spark.sql(self.statement).first()
+            self.answer = found[0] if found else None
+        except Exception as error:  # whatever it is, the test reads it
+            self.error = str(error)
+
+
+@contextlib.contextmanager
+def slow_query(spark: SparkSession, table: str) -> Iterator[Job]:
+    """A query that needs every byte of a table and has met rows; it stays at them until the block
+    ends, and is over then.
+    """
+    jvm: Any = spark._jvm
+    jvm.java.lang.System.clearProperty(MET)
+    jvm.java.lang.System.setProperty(PAUSE, "100")
+    job = Job(spark, f"SELECT sum(length(pad)) FROM {table} WHERE {SLOWLY}")
+    job.start()
+    try:
+        told = jvm.java.lang.System.getProperty
+        assert processes.wait_until(lambda: told(MET) or not job.is_alive())
+        assert job.is_alive(), job.error
+        yield job
+    finally:
+        jvm.java.lang.System.clearProperty(PAUSE)
+        job.join(processes.DEADLINE)
+
+
+def halted_insert(spark: SparkSession, table: str) -> tuple[Job, set[int], int]:
+    """An INSERT of new rows, its writers, which have begun to compute and are stopped, and the rows
+    before it: it can't end until they go on or die. One that was over before that is followed by
+    another.
+    """
+    for _ in range(ATTEMPTS):
+        before = rows_of(spark, table)
+        permanent, rows = only_permanent(spark, table), f"range({before}, {before + MANY})"
+        job = Job(spark, f"INSERT INTO {table} SELECT id, {WIDE} FROM {rows}")
+        job.start()
+        writers: set[int] = set()
+        while job.is_alive() and not writers:
+            born = children_of(spark) - permanent
+            writers = {pid for pid in born if processes.cpu_seconds(pid) >= WORKING}
+            time.sleep(0.005)
+        for pid in writers:
+            processes.kill(pid, signal.SIGSTOP)
+        if job.is_alive():
+            return job, writers, before
+    raise AssertionError(f"{ATTEMPTS} INSERTs were over before they could be stopped")
+
+
+def rows_of(spark: SparkSession, table: str) -> int:
+    """How many rows a table has."""
+    return int(spark.sql(f"SELECT count(*) FROM {table}").first()[0])
+
+
+def only_permanent(spark: SparkSession, table: str) -> set[int]:
+    """End all but the fork server, so that a job's workers are new; it and the new driver."""
+    server = processes.children(jvm_of(spark)) & children_of(spark)
+    for pid in children_of(spark) - server:
+        processes.kill(pid)
+    assert processes.wait_until(lambda: children_of(spark) == server)
+    spark.sql("SHOW NAMESPACES IN keyfold").collect()
+    return children_of(spark)
+
+
+def killed(spark: SparkSession, table: str) -> dict[str, Any]:
+    """A reader's process is killed in the middle of a job, then another query runs."""
+    permanent = only_permanent(spark, table)
+    with slow_query(spark, table) as job:
+        victims = sorted(children_of(spark) - permanent)
+        processes.kill(victims[0])
+    count = rows_of(spark, table)
+    return {"victims": victims, "error": job.error, "answer": job.answer, "count": count}
+
+
+def write_without(spark: SparkSession, table: str, victim: str) -> dict[str, Any]:
+    """An INSERT whose writer, or the fork server, is killed in the middle; then a query."""
+    job, writers, before = halted_insert(spark, table)
+    server = processes.children(jvm_of(spark)) & children_of(spark)
+    processes.kill(min(writers if victim == "writer" else server))
+    for pid in writers:
+        processes.kill(pid, signal.SIGCONT)
+    job.join(processes.DEADLINE)
+    more = rows_of(spark, table) - before
+    return {"writers": len(writers), "error": job.error, "more": more}
+
+
+def capped(spark: SparkSession, table: str) -> dict[str, Any]:
+    """A row that is larger than what a worker may take, and a cap that is no number; then many rows
+    in a worker of 150 MiB, which spills.
+    """
+    errors, before = {}, rows_of(spark, table)
+    spark.sql(f"INSERT INTO {table} SELECT id, '' FROM range(1, 1)")
+    for cap in ("96m", "much"):  # workers of no cap are idle: they are not the next job's
+        spark.conf.set("spark.keyfold.worker.memory", cap)
+        try:
+            spark.sql(f"INSERT INTO {table} SELECT id, {HUGE} FROM range(1, 2)")
+        except Exception as error:  # the test reads it
+            errors[cap] = str(error)
+    spark.conf.unset("spark.keyfold.worker.memory")
+    more = rows_of(spark, table) - before
+    only_permanent(spark, table)
+    spark.conf.set("spark.keyfold.worker.memory", "150m")
+    spark.sql(f"INSERT INTO {table} SELECT -id - 1, {WIDE} FROM range({SPILLED})")
+    spilled = spark.sql(f"SELECT count(pad) FROM {table} WHERE id < 0").first()[0]
+    spark.conf.unset("spark.keyfold.worker.memory")
+    return {"errors": errors, "more": more, "spilled": spilled}
+
+
+def cancelled(spark: SparkSession, table: str) -> dict[str, Any]:
+    """A job is cancelled; its readers' processes must go."""
+    before = rows_of(spark, table)
+    permanent = only_permanent(spark, table)
+    with slow_query(spark, table) as job:
+        readers = children_of(spark) - permanent
+        spark.sparkContext.cancelJobGroup("job")
+        job.join(processes.DEADLINE)
+        freed = processes.wait_until(lambda: not processes.alive(readers))
+    more = rows_of(spark, table) - before
+    return {"readers": len(readers), "error": job.error, "freed": freed, "more": more}
+
+
+def faults(folder: Path, master: str) -> dict[str, Any]:
+    """Killed processes, a cancelled job, too little memory, and what a stopped session leaves."""
+    spark = sessions.start(folder, master)
+    table = wide_table(spark, ROWS)
+    answer = {"killed": killed(spark, table)}
+    answer["writer"] = write_without(spark, table, "writer")
+    if "," not in master:  # the rest is the same where Spark tries again
+        answer["cancelled"] = cancelled(spark, table)
+        answer["server"] = write_without(spark, table, "server")
+        answer["capped"] = capped(spark, table)
+    left = sorted(children_of(spark))
+    spark.stop()
+    return {**answer, "workers": left}
+
+
+def linger(folder: Path, ending: str) -> dict[str, Any]:
+    """Use readers, writers and the driver's worker; then exit at once, or wait to be killed."""
+    spark = sessions.start(folder)
+    table = wide_table(spark, 100)
+    spark.sql(f"SELECT count(pad) FROM {table}").collect()
+    workers = sorted(children_of(spark))
+    (server,) = processes.children(jvm_of(spark)) & set(workers)
+    directory = Path(f"/proc/{server}/fd/2").readlink().parent
+    answer = {"jvm": jvm_of(spark), "workers": workers, "directory": str(directory)}
+    if ending == "wait":
+        tell(answer)
+        time.sleep(processes.DEADLINE)
+    return answer
+
+
+def two_executors(folder: Path, argument: str) -> dict[str, Any]:
+    """The order of an INSERT's rows on a cluster of two executors with a core each."""
+    spark = sessions.start(folder, "local-cluster[2,1,1024]", **sessions.BOTH_EXECUTORS)
+    spark.sql("CREATE NAMESPACE keyfold.s")
+    spark.sql(
+        "CREATE TABLE keyfold.s.o (k INT, first BIGINT, last BIGINT, n BIGINT, "
+        "PRIMARY KEY (k) NOT ENFORCED) TBLPROPERTIES ('merge-engine' = 'aggregation', "
+        "'fields.first.aggregate-function' = 'first_value', "
+        "'fields.last.aggregate-function' = 'last_value', 'fields.n.aggregate-function' = 'sum')"
+    )
+    spark.sql(
+        "INSERT INTO keyfold.s.o SELECT CAST(id % 50 AS INT), id, id, 1 FROM range(0, 20000, 1, 8)"
+    )
+    rows = spark.sql("SELECT * FROM keyfold.s.o ORDER BY k").collect()
+    hosts = spark._jsc.sc().getExecutorMemoryStatus().size() - 1
+    return {"executors": hosts, "rows": [list(row) for row in rows]}
+
+
+def self_inserts(folder: Path, master: str) -> dict[str, Any]:
+    """INSERTs that read the table they write, each compacting it; then what a CALL finds to do."""
+    spark = sessions.start(folder, master, **sessions.BOTH_EXECUTORS)
+    spark.sql("CREATE NAMESPACE keyfold.s")
+    spark.sql(
+        "CREATE TABLE keyfold.s.t (k INT, n BIGINT, PRIMARY KEY (k) NOT ENFORCED) TBLPROPERTIES "
+        "('merge-engine' = 'aggregation', 'fields.n.aggregate-function' = 'sum', 'bucket' = '2')"
+    )
+    spark.sql("INSERT INTO keyfold.s.t SELECT CAST(id AS INT), 1 FROM range(20)")
+    for _ in range(8):
+        spark.sql("INSERT INTO keyfold.s.t SELECT * FROM keyfold.s.t")
+    steps = spark.sql("CALL keyfold.sys.compact('s.t')").collect()
+    rows = spark.sql("SELECT * FROM keyfold.s.t ORDER BY k").collect()
+    return {"rows": [list(row) for row in rows], "statuses": [step.status for step in steps]}
+
+
+def first_query(folder: Path, argument: str) -> dict[str, Any]:
+    """The error, if any, of the first thing asked of the catalog; `argument` is JSON of confs."""
+    confs = json.loads(argument or "{}")
+    try:
+        spark = sessions.start(folder, **confs)
+        spark.sql("CREATE NAMESPACE keyfold.s")
+        table = wide_table(spark, 10)
+        count = spark.sql(f"SELECT count(pad) FROM {table}").first()[0]
+    except Exception as error:  # the test reads it
+        return {"error": str(error)}
+    return {"error": "", "count": count}
+
+
+COUNTING = """
+import os
+import keyfold.questions.serve as serve
+real = serve.named
+def named(question, answers):
+    with open(os.environ["KEYFOLD_TEST_QUESTIONS"], "a") as file:
+        file.write(str(question.get("question")) + "\\n")
+    return real(question, answers)
+serve.named = named
+"""
+
+
+def questions(folder: Path, argument: str) -> dict[str, Any]:
+    """What the JVM asks Python for a query, for a self-join and for an INSERT."""
+    (folder / "sitecustomize.py").write_text(COUNTING)
+    asked = folder / "questions"
+    os.environ |= {"PYTHONPATH": str(folder), "KEYFOLD_TEST_QUESTIONS": str(asked)}
+    spark = sessions.start(folder)
+    spark.sql("CREATE NAMESPACE keyfold.s")
+    spark.sql("CREATE TABLE keyfold.s.t (id BIGINT, v STRING, PRIMARY KEY (id) NOT ENFORCED)")
+    spark.sql("INSERT INTO keyfold.s.t SELECT id, 'x' FROM range(1000)")
+
+    def during(query: str) -> tuple[list[str], int]:
+        asked.write_text("")
+        rows = len(spark.sql(query).collect())
+        return asked.read_text().split(), rows
+
+    query = "SELECT id, v FROM keyfold.s.t WHERE id < 500 ORDER BY v, id"
+    join = "SELECT a.v FROM keyfold.s.t a JOIN keyfold.s.t b ON a.id = b.id + 1"
+    insert = "INSERT INTO keyfold.s.t SELECT id, 'y' FROM range(10)"
+    counted, rows = during(query)
+    return {"asked": counted, "rows": rows, "join": during(join)[0], "insert": during(insert)[0]}
+
+
+def installed(folder: Path, argument: str) -> dict[str, Any]:
+    """What tables hold whose function and engine come from a package installed at `argument`."""
+    known = os.environ.get("PYTHONPATH", "")
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [argument, known]))
+    spark = sessions.start(folder)
+    spark.sql("CREATE NAMESPACE keyfold.s")
+    options = {
+        "sums": "'merge-engine' = 'aggregation', 'fields.v.aggregate-function' = 'installed_sum'",
+        "kept": "'merge-engine' = 'greatest'",
+    }
+    found = {}
+    for name, properties in options.items():
+        columns = "id INT, v BIGINT, PRIMARY KEY (id) NOT ENFORCED"
+        spark.sql(f"CREATE TABLE keyfold.s.{name} ({columns}) TBLPROPERTIES ({properties})")
+        values = "(1, 2), (1, 3)" if name == "sums" else "(1, 2), (1, 9), (1, 3)"
+        spark.sql(f"INSERT INTO keyfold.s.{name} VALUES {values}")
+        found[name] = [list(row) for row in spark.table(f"keyfold.s.{name}").collect()]
+    return found
+
+
+def tell(answer: object) -> None:
+    """Print an answer."""
+    print(ANSWER + json.dumps(answer), flush=True)
+
+
+SCENARIOS: dict[str, Callable[[Path, str], object]] = {
+    scenario.__name__: scenario
+    for scenario in (faults, linger, two_executors, self_inserts, first_query, questions, installed)
+}
+
+if __name__ == "__main__":
+    from integration.faults import doomed
+
+    tell((SCENARIOS | doomed.SCENARIOS)[sys.argv[1]](Path(sys.argv[2]), sys.argv[3]))

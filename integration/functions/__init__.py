@@ -1,0 +1,1 @@
+"""SQL functions and functions of a user's own."""

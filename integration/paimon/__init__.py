@@ -1,0 +1,1 @@
+"""Paimon's own library and keyfold on the same tables."""

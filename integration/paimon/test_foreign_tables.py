@@ -1,0 +1,222 @@
+"""Tables that Paimon's Java library made, with options of every kind: what keyfold reads is what
+Java reads, and what can't be read or written rightly is refused, by the name of the option.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from integration.paimon.bench import in_order
+from integration.paimon.library import Paimon
+from integration.paimon.sides import Java, Keyfold, Shape
+from keyfold.errors import NotSupportedError
+from keyfold.testing.definitions import Record
+
+COLUMNS = {"k": "INT", "v": "STRING", "n": "INT", "p": "DATE"}
+BOTH = (
+    {},
+    {"manifest.compression": "snappy"},
+    {"metadata.stats-mode": "none"},
+    {"metadata.stats-mode": "counts"},
+    {"metadata.stats-mode": "full"},
+    {"metadata.stats-dense-store": "false"},
+    {"metadata.stats-keep-first-n-columns": "1"},
+    {"fields.v.stats-mode": "none"},
+    {"file.compression": "snappy"},
+    {"file.compression": "lz4"},
+    {"file.suffix.include.compression": "true"},
+    {"data-file.prefix": "x-"},
+    {"partition.default-name": "none"},
+    {"partition.legacy-name": "false"},
+    {"file-index.bloom-filter.columns": "v"},
+    {"file-index.bloom-filter.columns": "v", "file-index.in-manifest-threshold": "1 b"},
+    {"parquet.enable.dictionary": "false"},
+    {"snapshot.num-retained.min": "1", "snapshot.num-retained.max": "1"},
+    {"commit.force-compact": "true"},
+    {"scan.mode": "latest"},
+)
+READ_ONLY = (
+    {"bucket": "-1"},
+    {"changelog-producer": "input"},
+    {"changelog-producer": "lookup"},
+    {"changelog-producer": "full-compaction"},
+    {"bucket-function.type": "mod"},
+    {"metadata.iceberg.storage": "table-location"},
+    {"tag.automatic-creation": "process-time"},
+)
+REFUSED = (
+    {"bucket": "-2"},
+    {"deletion-vectors.enabled": "true"},
+    {"file.format": "orc"},
+    {"file.format": "avro"},
+    {"manifest.format": "orc"},
+    {"manifest.format": "parquet"},
+    {"data-file.path-directory": "data"},
+    {"record-level.expire-time": "1 d", "record-level.time-field": "n"},
+    {"scan.snapshot-id": "1", "scan.mode": "from-snapshot"},
+    {"query-auth.enabled": "true"},
+)
+
+
+class Foreign:
+    """One table that Java made and wrote twice."""
+
+    def __init__(self, java: Java, keyfold: Keyfold, name: str, shape: Shape) -> None:
+        self.java, self.keyfold, self.name = java, keyfold, name
+        java.create(shape)
+        self.layout = keyfold.table(name).layout
+        java.write(self.layout, name, rows("a", range(20)))
+        java.write(self.layout, name, rows("b", range(5, 10)))
+
+    def check_same(self) -> None:
+        """Both sides read the same rows."""
+        theirs = in_order(self.java.read(self.layout, self.name))
+        assert in_order(self.keyfold.read(self.layout, self.name)) == theirs
+        assert len(theirs) == 20
+
+
+def rows(text: str, numbers: range) -> list[Record]:
+    """Rows of three partitions."""
+    day = dt.date(2024, 1, 1)
+    return [
+        (0, {"k": n, "v": f"{text}{n}", "n": n, "p": day + dt.timedelta(n % 3)}) for n in numbers
+    ]
+
+
+@pytest.fixture(scope="module")
+def keyfold(tmp_path_factory: pytest.TempPathFactory) -> Keyfold:
+    """keyfold in a warehouse of its own."""
+    return Keyfold(tmp_path_factory.mktemp("foreign"))
+
+
+@pytest.fixture
+def name(request: pytest.FixtureRequest) -> str:
+    """A name for the table of a test."""
+    return "".join(c if c.isalnum() else "_" for c in request.node.name).lower()
+
+
+def shape(name: str, options: dict[str, str], key: tuple[str, ...] = ("p", "k")) -> Shape:
+    """The table of a test, with partitions."""
+    return Shape(name, COLUMNS, key, ("p",), {"bucket": "2"} | options)
+
+
+def named(options: dict[str, str]) -> str:
+    """What a parameter is called."""
+    return ",".join(f"{name}={text}" for name, text in options.items())
+
+
+@pytest.mark.parametrize("options", BOTH, ids=named)
+def test_read_and_written(
+    keyfold: Keyfold, paimon: Paimon, name: str, options: dict[str, str]
+) -> None:
+    table = Foreign(Java(keyfold.warehouse, paimon), keyfold, name, shape(name, options))
+    table.check_same()
+    keyfold.write(table.layout, name, rows("c", range(3)))
+    table.check_same()
+    table.java.compact(name, full=True)
+    keyfold.write(table.layout, name, rows("d", range(18, 20)))
+    table.check_same()
+    keyfold.compact(name, full=True)
+    table.check_same()
+
+
+@pytest.mark.parametrize("options", READ_ONLY, ids=named)
+def test_read_only(keyfold: Keyfold, paimon: Paimon, name: str, options: dict[str, str]) -> None:
+    table = Foreign(Java(keyfold.warehouse, paimon), keyfold, name, shape(name, options))
+    table.check_same()
+    table.java.compact(name, full=True)
+    table.check_same()
+    option = next(iter(options))
+    words = f"can't be written here: its option {option} is '{options[option]}', expected"
+    with pytest.raises(NotSupportedError, match=words):
+        keyfold.write(table.layout, name, rows("c", range(3)))
+    with pytest.raises(NotSupportedError, match=words):
+        keyfold.compact(name, full=True)
+
+
+@pytest.mark.parametrize("options", REFUSED, ids=named)
+def test_refused(keyfold: Keyfold, paimon: Paimon, name: str, options: dict[str, str]) -> None:
+    table = Foreign(Java(keyfold.warehouse, paimon), keyfold, name, shape(name, options))
+    option = next(iter(options))
+    words = f"can't be read here: its option {option} is '{options[option]}', expected"
+    with pytest.raises(NotSupportedError, match=words):
+        keyfold.read(table.layout, name)
+
+
+def test_keys_across_partitions_are_read(keyfold: Keyfold, paimon: Paimon, name: str) -> None:
+    made = shape(name, {"bucket": "-1"}, ("k",))
+    table = Foreign(Java(keyfold.warehouse, paimon), keyfold, name, made)
+    table.check_same()
+    with pytest.raises(NotSupportedError, match="its primary key lacks partition column p"):
+        keyfold.write(table.layout, name, rows("c", range(3)))
+
+
+def test_dynamic_buckets_in_sql(
+    spark: SparkSession, warehouse: Path, paimon: Paimon, fresh_name: Callable[[], str]
+) -> None:
+    table = fresh_name()
+    folder = warehouse / "it.db" / table.rpartition(".")[2]
+    columns = [("k", "INT NOT NULL"), ("v", "STRING")]
+    fields = [{"id": n, "name": c, "type": t} for n, (c, t) in enumerate(columns)]
+    paimon.create(
+        folder, {"fields": fields, "partitionKeys": [], "primaryKeys": ["k"], "options": {}}
+    )
+    for text in ("a", "b"):
+        paimon.write(folder, [["+I", n, text] for n in range(9 if text == "a" else 4)])
+    found = {row.k: row.v for row in spark.table(table).collect()}
+    assert found == {n: "b" if n < 4 else "a" for n in range(9)}
+    for n in range(9):
+        assert [row.v for row in spark.sql(f"SELECT v FROM {table} WHERE k = {n}").collect()] == [
+            found[n]
+        ]
+    assert spark.sql(f"SELECT count(*) FROM {table} WHERE v = 'b'").first()[0] == 4
+    with pytest.raises(PySparkException, match="its option bucket is '-1', expected 1 or more"):
+        spark.sql(f"INSERT INTO {table} VALUES (1, 'c')")
+
+
+def test_files_in_another_place_are_named(
+    keyfold: Keyfold, paimon: Paimon, name: str, tmp_path: Path
+) -> None:
+    options = {"data-file.external-paths": tmp_path.as_uri()}
+    options |= {"data-file.external-paths.strategy": "round-robin"}
+    table = Foreign(Java(keyfold.warehouse, paimon), keyfold, name, shape(name, options))
+    with pytest.raises(NotSupportedError, match=f"lies outside the table .*{tmp_path}"):
+        keyfold.read(table.layout, name)
+
+
+def test_files_of_another_format_are_named(keyfold: Keyfold, paimon: Paimon, name: str) -> None:
+    options = {"file.format.per.level": "0:avro"}
+    table = Foreign(Java(keyfold.warehouse, paimon), keyfold, name, shape(name, options))
+    with pytest.raises(NotSupportedError, match=r"data file .*\.avro is not Parquet"):
+        keyfold.read(table.layout, name)
+
+
+@pytest.mark.parametrize("kind", ["TIME(0)", "TIMESTAMP(9)", "VARIANT", "MULTISET<INT>"])
+def test_a_column_of_a_type_that_spark_lacks(
+    keyfold: Keyfold, paimon: Paimon, name: str, kind: str
+) -> None:
+    columns = {"k": "INT", "odd": kind}
+    java = Java(keyfold.warehouse, paimon)
+    java.paimon.create(
+        java.folder(name),
+        {
+            "fields": [
+                {"id": n, "name": c, "type": t if t != "MULTISET<INT>" else MULTISET}
+                for n, (c, t) in enumerate(columns.items())
+            ],
+            "partitionKeys": [],
+            "primaryKeys": ["k"],
+            "options": {"bucket": "1"},
+        },
+    )
+    with pytest.raises(NotSupportedError, match=rf"table keyfold.shared.{name}, column odd: .*not"):
+        keyfold.table(name)
+
+
+MULTISET = {"type": "MULTISET", "element": "INT"}

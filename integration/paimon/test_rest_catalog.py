@@ -1,0 +1,198 @@
+"""Paimon's REST catalog against the server of Paimon's own tests: tables made, written by several
+processes at once, and read by pypaimon.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pypaimon import CatalogFactory
+from pyspark.sql import SparkSession
+
+from integration.faults.processes import DEADLINE
+from integration.paimon import rest_server
+from keyfold.errors import (
+    ConflictError,
+    NamespaceExistsError,
+    NamespaceNotEmptyError,
+    NoSuchNamespaceError,
+    NoSuchTableError,
+    NotSupportedError,
+    TableError,
+    TableExistsError,
+)
+from keyfold.storage.commits import rescale
+from tests.concurrency.jobs import rows_of
+from tests.concurrency.processes import CONTEXT
+from tests.storage import tables
+from tests.stores import jobs
+from tests.stores.jobs import Options, Write
+
+PROCESSES = 6
+JOBS = 4
+COUNTER = -1
+CATALOG = "spark.sql.catalog.server"
+
+
+@pytest.fixture(scope="module")
+def options(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Options]:
+    folder = tmp_path_factory.mktemp("rest")
+    with rest_server.running(folder) as found:
+        jobs.catalog(found).create_namespace(["default"], {})
+        yield found
+
+
+@pytest.fixture
+def table(options: Options) -> Iterator[Options]:
+    """The options, for a test that makes the table `t`."""
+    yield options
+    jobs.catalog(options).drop_table(["default"], "t")
+
+
+def writer(options: Options, number: int, barrier: Any, told: Any) -> None:
+    """Commit after commit: a key nobody else has, and one more in a counter of all."""
+    barrier.wait()
+    acknowledged = []
+    for job in range(JOBS):
+        key = number * JOBS + job
+        Write(options, [{"k": key, "v": 1}, {"k": COUNTER, "v": 1}]).run().commit()
+        acknowledged.append(key)
+    told.put(acknowledged)
+
+
+def test_every_acknowledged_commit_is_there_once(table: Options) -> None:
+    jobs.made(table, merge_engine="aggregation", fields__v__aggregate_function="sum")
+    barrier, told = CONTEXT.Barrier(PROCESSES), CONTEXT.Queue()
+    writers = [
+        CONTEXT.Process(target=writer, args=(table, n, barrier, told)) for n in range(PROCESSES)
+    ]
+    for process in writers:
+        process.start()
+    try:
+        keys = [key for _ in writers for key in told.get(timeout=DEADLINE)]
+    finally:
+        for process in writers:
+            process.join(10)
+            process.kill()
+    found = jobs.loaded(table)
+    assert rows_of(found) == dict.fromkeys(keys, 1) | {COUNTER: PROCESSES * JOBS}
+    assert sorted(found.snapshots.ids()) == list(range(1, PROCESSES * JOBS + 1))
+
+
+def test_pypaimon_reads_what_we_wrote_and_we_what_it_wrote(table: Options) -> None:
+    jobs.made(table)
+    Write(table, [{"k": key, "v": key} for key in range(3)]).run().commit()
+    theirs = CatalogFactory.create({"metastore": "rest", **table}).get_table("default.t")
+
+    def read() -> list[dict[str, Any]]:
+        builder = theirs.new_read_builder()
+        found = builder.new_read().to_arrow(builder.new_scan().plan().splits())
+        return sorted(found.to_pylist(), key=lambda row: row["k"])
+
+    assert read() == [{"k": key, "v": key} for key in range(3)]
+    assert jobs.compacted(table) == ["committed"]
+    assert read() == [{"k": key, "v": key} for key in range(3)]
+    builder = theirs.new_batch_write_builder()
+    write, commit = builder.new_write(), builder.new_commit()
+    schema = jobs.loaded(table).layout.arrow_schema
+    write.write_arrow(jobs.harness.pa.Table.from_pylist([{"k": 2, "v": 20}], schema=schema))
+    commit.commit(write.prepare_commit())
+    write.close()
+    commit.close()
+    assert rows_of(jobs.loaded(table)) == {0: 0, 1: 1, 2: 20}
+
+
+def test_a_commit_to_a_table_made_anew_is_refused(table: Options) -> None:
+    jobs.made(table)
+    job = Write(table, [{"k": 1, "v": 1}]).run()
+    jobs.catalog(table).drop_table(["default"], "t")
+    jobs.made(table)
+    with pytest.raises(ConflictError, match="dropped, renamed or replaced"):
+        job.commit()
+    assert jobs.loaded(table).snapshot_id is None
+
+
+def test_names(table: Options) -> None:
+    catalog = jobs.catalog(table)
+    catalog.create_namespace(["other"], {"owner-team": "us"})
+    assert catalog.load_namespace(["other"])["owner-team"] == "us"
+    catalog.alter_namespace(["other"], {"a": "b"}, ["owner-team"])
+    assert catalog.load_namespace(["other"]).get("a") == "b"
+    with pytest.raises(NamespaceExistsError):
+        catalog.create_namespace(["other"], {})
+    catalog.create_table(["other"], "t", tables.new_table())
+    with pytest.raises(TableExistsError):
+        catalog.create_table(["other"], "t", tables.new_table())
+    with pytest.raises(NamespaceNotEmptyError):
+        catalog.drop_namespace(["other"], cascade=False)
+    catalog.rename_table(["other"], "t", ["other"], "u")
+    assert catalog.list_tables(["other"]) == ["u"]
+    assert catalog.drop_namespace(["other"], cascade=True)
+    assert not catalog.drop_namespace(["other"], cascade=True)
+    with pytest.raises(NoSuchNamespaceError):
+        catalog.list_tables(["other"])
+    with pytest.raises(NoSuchTableError):
+        catalog.load_table(["default"], "absent")
+
+
+def test_staged_tables(table: Options) -> None:
+    catalog = jobs.catalog(table)
+    staged = catalog.stage(["default"], "t", tables.new_table(), "create_or_replace")
+    catalog.abort_staged(staged)
+    assert catalog.list_tables(["default"]) == []
+    jobs.made(table)
+    catalog.abort_staged(staged)
+    assert catalog.list_tables(["default"]) == ["t"]
+    with pytest.raises(NotSupportedError, match="INSERT OVERWRITE it"):
+        catalog.stage(["default"], "t", tables.new_table(), "create_or_replace")
+    with pytest.raises(NotSupportedError, match="another client of that catalog"):
+        catalog.alter_table(["default"], "t", [])
+    with pytest.raises(NotSupportedError, match="its schemas are the server's"):
+        rescale.check_rescalable(jobs.loaded(table))
+
+
+def test_a_wrong_token_is_not_shown(options: Options) -> None:
+    with pytest.raises(TableError, match="look at uri, warehouse and token") as raised:
+        jobs.catalog(options | {"token": "another-secret"}).list_namespaces()
+    assert "another-secret" not in str(raised.value)
+
+
+def test_a_server_that_hands_out_data_tokens_is_refused(tmp_path: Path) -> None:
+    with rest_server.running(tmp_path, data_token__enabled="true") as found:
+        catalog = jobs.catalog(found)
+        with pytest.raises(NotSupportedError, match=r"data-token\.enabled.*can't be opened here"):
+            catalog.list_namespaces()
+
+
+def test_sql(spark: SparkSession, options: Options, tmp_path: Path) -> None:
+    spark.conf.set(CATALOG, "keyfold.spark.KeyfoldCatalog")
+    for name, value in options.items():
+        spark.conf.set(f"{CATALOG}.{name}", value)
+    spark.sql("CREATE NAMESPACE server.sql")
+    spark.sql(
+        "CREATE TABLE server.sql.t (k BIGINT, v STRING, PRIMARY KEY (k) NOT ENFORCED) "
+        "TBLPROPERTIES ('bucket' = '2')"
+    )
+    spark.sql("INSERT INTO server.sql.t VALUES (1, 'a'), (2, 'b')")
+    spark.sql("INSERT INTO server.sql.t VALUES (2, 'c')")
+    spark.sql("DELETE FROM server.sql.t WHERE k = 1")
+    assert [tuple(row) for row in spark.table("server.sql.t").collect()] == [(2, "c")]
+    spark.sql(
+        "CREATE TABLE server.sql.copy TBLPROPERTIES ('primary-key' = 'k') AS "
+        "SELECT k, v FROM server.sql.t"
+    )
+    assert spark.table("server.sql.copy").count() == 1
+    text = "\n".join(
+        str(row)
+        for statement in (
+            "EXPLAIN EXTENDED SELECT * FROM",
+            "DESCRIBE EXTENDED",
+            "SHOW CREATE TABLE",
+        )
+        for row in spark.sql(f"{statement} server.sql.t").collect()
+    )
+    assert rest_server.TOKEN not in text
+    spark.sql("DROP NAMESPACE server.sql CASCADE")

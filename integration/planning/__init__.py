@@ -1,0 +1,1 @@
+"""What Spark's planner is given and shows."""

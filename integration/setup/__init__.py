@@ -1,0 +1,1 @@
+"""How a session comes to keyfold: configuration, Python, private folders."""

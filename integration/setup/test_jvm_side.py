@@ -1,0 +1,160 @@
+"""Classes of the shim, asked through the JVM of the session where SQL shows too little of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from pyspark.errors import ParseException
+from pyspark.sql import SparkSession
+
+from integration.planning.plans import plan_of
+
+COMMENTS = "-- a line\n" * 20_000
+WIDE = 40
+
+
+@pytest.fixture
+def jvm(spark: SparkSession) -> Any:
+    return spark._jvm
+
+
+@pytest.fixture
+def interrupted(jvm: Any) -> Iterator[Any]:
+    """This thread's counterpart in the JVM, interrupted."""
+    thread = jvm.java.lang.Thread.currentThread()
+    thread.interrupt()
+    yield thread
+    jvm.java.lang.Thread.interrupted()
+
+
+@pytest.fixture
+def wide(spark: SparkSession, fresh_name: Callable[[], str]) -> str:
+    """A table of many columns and 10,000 rows."""
+    name = fresh_name()
+    columns = [f"c{number}" for number in range(WIDE)]
+    spark.sql(
+        f"CREATE TABLE {name} (k BIGINT, {', '.join(f'{c} STRING' for c in columns)}, "
+        "PRIMARY KEY (k) NOT ENFORCED) TBLPROPERTIES ('bucket' = '2')"
+    )
+    values = ", ".join("CAST(rand(7) AS STRING)" for _ in columns)
+    spark.sql(f"INSERT INTO {name} SELECT id, {values} FROM range(10000)")
+    return name
+
+
+def write_of(spark: SparkSession, name: str) -> Any:
+    """A write job of a table that has not been planned yet."""
+    jvm = spark._jvm
+    relation = spark.table(name)._jdf.queryExecution().analyzed().collectLeaves().head()
+    classes = jvm.org.apache.spark.sql.connector.write
+    none = jvm.java.util.Optional.empty()
+    options = jvm.org.apache.spark.sql.util.CaseInsensitiveStringMap.empty()
+    schema = spark.table(name)._jdf.schema()
+    info = classes.LogicalWriteInfoImpl("query", schema, options, none, none)
+    return relation.table().newWriteBuilder(info).build().toBatch()
+
+
+def test_an_interrupted_thread_aborts_its_write(
+    spark: SparkSession, jvm: Any, fresh_name: Callable[[], str], request: pytest.FixtureRequest
+) -> None:
+    name = fresh_name()
+    spark.sql(f"CREATE TABLE {name} (k INT, v INT, PRIMARY KEY (k) NOT ENFORCED)")
+    write = write_of(spark, name)
+    none = spark.sparkContext._gateway.new_array(
+        jvm.org.apache.spark.sql.connector.write.WriterCommitMessage, 0
+    )
+    thread = request.getfixturevalue("interrupted")
+    write.abort(none)
+    assert thread.isInterrupted()
+
+
+def test_an_interrupt_is_told_as_one(jvm: Any, interrupted: Any) -> None:
+    with pytest.raises(Exception, match="ClosedByInterruptException"):
+        jvm.keyfold.spark.processes.Driver.warm()
+
+
+def test_batches_are_bounded_whatever_the_size_of_rows(spark: SparkSession, jvm: Any) -> None:
+    frame = spark.sql("SELECT repeat('x', 4000000) AS v FROM range(0, 9, 1, 1)")
+    sink = jvm.java.nio.channels.Channels.newChannel(jvm.java.io.ByteArrayOutputStream())
+    writer = jvm.org.apache.spark.sql.keyfold.ArrowBatchWriter(frame._jdf.schema(), sink)
+    rows = frame._jdf.queryExecution().executedPlan().executeCollect()
+    full = []
+    for row in rows:
+        full.append(writer.write(row))
+        if full[-1]:
+            writer.flush()
+    writer.finish()
+    writer.close()
+    assert full == [False, False, False, False, True, False, False, False, False]
+
+
+def size_of(spark: SparkSession, query: str) -> int:
+    """The bytes that Spark expects of the scan of a query."""
+    plan = spark.sql(query)._jdf.queryExecution().optimizedPlan()
+    return int(str(plan.collectLeaves().head().stats().sizeInBytes()))
+
+
+def test_statistics_are_those_of_the_columns_read(spark: SparkSession, wide: str) -> None:
+    everything = size_of(spark, f"SELECT * FROM {wide}")
+    one = size_of(spark, f"SELECT k FROM {wide}")
+    assert 0 < one < everything / WIDE * 2
+    assert size_of(spark, f"SELECT count(*) FROM {wide}") < 100
+    assert size_of(spark, f"SELECT * FROM {wide} LIMIT 1") < everything / 100
+
+
+def test_a_join_broadcasts_what_is_small_as_it_is_read(spark: SparkSession, wide: str) -> None:
+    everything = size_of(spark, f"SELECT * FROM {wide}")
+    spark.conf.set("spark.sql.autoBroadcastJoinThreshold", everything // 4)
+    try:
+        for column, is_small in (("k", True), ("*", False)):
+            right = f"(SELECT {column} FROM {wide})"
+            frame = spark.sql(f"SELECT * FROM {wide} a JOIN {right} b USING (k)")
+            assert ("BroadcastHashJoin" in plan_of(frame)) == is_small, column
+    finally:
+        spark.conf.unset("spark.sql.autoBroadcastJoinThreshold")
+
+
+def test_a_scan_has_as_many_tasks_as_sparks_own(spark: SparkSession, wide: str) -> None:
+    spark.conf.set("spark.sql.leafNodeDefaultParallelism", 7)
+    try:
+        assert spark._jvm.keyfold.spark.Settings.cores() == 7
+    finally:
+        spark.conf.unset("spark.sql.leafNodeDefaultParallelism")
+    assert spark._jvm.keyfold.spark.Settings.cores() == 2
+
+
+def test_executors_that_are_not_there_yet_count(jvm: Any) -> None:
+    conf = jvm.org.apache.spark.SparkConf(False)
+    conf.set("spark.dynamicAllocation.maxExecutors", "10").set("spark.executor.cores", "4")
+    settings = jvm.keyfold.spark.Settings
+    assert settings.mostCores(conf) == 0
+    assert settings.mostCores(conf.set("spark.dynamicAllocation.enabled", "true")) == 40
+    assert settings.mostCores(conf.set("spark.task.cpus", "2")) == 20
+    assert settings.mostCores(conf.remove("spark.dynamicAllocation.maxExecutors")) == 0
+
+
+def test_a_column_made_anew_is_not_taken_for_the_old(
+    spark: SparkSession, fresh_name: Callable[[], str]
+) -> None:
+    name = fresh_name()
+    spark.sql(f"CREATE TABLE {name} (k INT, v INT, PRIMARY KEY (k) NOT ENFORCED)")
+    spark.sql(f"INSERT INTO {name} VALUES (1, 10)")
+    frame = spark.table(name)
+    spark.sql(f"ALTER TABLE {name} DROP COLUMN v")
+    spark.sql(f"ALTER TABLE {name} ADD COLUMN v INT")
+    with pytest.raises(Exception, match=r"(?i)column"):
+        frame.collect()
+
+
+def test_thousands_of_comments_need_no_deep_stack(
+    spark: SparkSession, fresh_name: Callable[[], str]
+) -> None:
+    with pytest.raises(ParseException):
+        spark.sql(f"{COMMENTS} SELEC 1")
+    name = fresh_name()
+    spark.sql(
+        f"{COMMENTS} CREATE TABLE {name} (k INT, v BIGINT SUM) AGGREGATE KEY (k) "
+        "DISTRIBUTED BY HASH(k) BUCKETS 1"
+    )
+    assert spark.table(name).columns == ["k", "v"]

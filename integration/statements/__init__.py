@@ -1,0 +1,1 @@
+"""Statements of SQL and DataFrames on tables."""

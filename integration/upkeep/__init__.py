@@ -1,0 +1,1 @@
+"""Compaction, rescaling, expiry and what they leave behind."""

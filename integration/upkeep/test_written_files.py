@@ -1,0 +1,93 @@
+"""What a write leaves on disk: a file per bucket, spread over the tasks; nothing if it failed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from integration.paimon import stored
+from integration.planning.plans import assert_ours, rows_of_tasks
+
+FreshName = Callable[[], str]
+
+
+def folder_of(warehouse: Path, name: str) -> Path:
+    _, database, table = name.split(".")
+    return warehouse / f"{database}.db" / table
+
+
+def files(warehouse: Path, name: str) -> set[Path]:
+    """Every data file and snapshot below a table."""
+    folder = folder_of(warehouse, name)
+    return {*folder.rglob("data-*"), *folder.glob("snapshot/snapshot-*")}
+
+
+def create(spark: SparkSession, name: str, buckets: int) -> None:
+    spark.sql(
+        f"CREATE TABLE {name} (id BIGINT, v BIGINT, PRIMARY KEY (id) NOT ENFORCED) "
+        f"TBLPROPERTIES ('bucket' = '{buckets}')"
+    )
+
+
+@pytest.mark.parametrize("buckets", [1, 2, 4, 16])
+def test_one_file_a_bucket(
+    spark: SparkSession, fresh_name: FreshName, warehouse: Path, buckets: int
+) -> None:
+    name = fresh_name()
+    create(spark, name, buckets)
+    spark.range(0, 4000, 1, 8).selectExpr("id", "id AS v").writeTo(name).append()
+    found = stored.describe(warehouse, name.split(".", 1)[1])
+    assert (found.files, found.buckets, found.rows) == (buckets, buckets, 4000)
+    assert found.snapshots == 1
+    assert found.levels == {0: buckets}
+
+
+@pytest.mark.parametrize("buckets", [2, 4, 16])
+def test_no_task_idles_while_another_holds_two(
+    spark: SparkSession, fresh_name: FreshName, buckets: int
+) -> None:
+    name = fresh_name()
+    create(spark, name, buckets)
+    group = f"write-{buckets}"
+    spark.sparkContext.setJobGroup(group, group)
+    spark.range(0, 8000, 1, 4).selectExpr("id", "id AS v").writeTo(name).append()
+    spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
+    loads = rows_of_tasks(spark, group)
+    assert sum(loads) == 8000
+    assert len(loads) == buckets
+    assert max(loads) <= 1.5 * 8000 / buckets, loads
+
+
+def test_a_failed_write_leaves_the_table_as_it_was(
+    spark: SparkSession, fresh_name: FreshName, warehouse: Path
+) -> None:
+    name = fresh_name()
+    create(spark, name, 2)
+    spark.sql(f"INSERT INTO {name} VALUES (1, 1)")
+    before = files(warehouse, name)
+    failing = "IF(id = 90000, CAST(raise_error('stop here') AS BIGINT), id)"
+    with pytest.raises(PySparkException, match="stop here"):
+        spark.sql(f"INSERT INTO {name} SELECT id, {failing} FROM range(0, 100000, 1, 4)")
+    with pytest.raises(PySparkException, match="stop here"):
+        spark.sql(f"INSERT OVERWRITE {name} SELECT id, {failing} FROM range(0, 100000, 1, 4)")
+    assert files(warehouse, name) == before
+    assert assert_ours(spark.table(name)).collect() == [(1, 1)]
+
+
+def test_spilling_gives_the_same_rows(spark: SparkSession, fresh_name: FreshName) -> None:
+    name = fresh_name()
+    spark.sql(
+        f"CREATE TABLE {name} (id BIGINT, v BIGINT, pad STRING, PRIMARY KEY (id) NOT ENFORCED) "
+        "TBLPROPERTIES ('bucket' = '2', 'write-buffer-size' = '1 mb')"
+    )
+    spark.sql(
+        f"INSERT INTO {name} SELECT id % 30000, id, md5(CAST(id AS STRING)) "
+        "FROM range(0, 90000, 1, 3)"
+    )
+    frame = assert_ours(spark.table(name))
+    row = frame.selectExpr("count(*)", "sum(v)", "count_if(pad = md5(CAST(v AS STRING)))").first()
+    assert tuple(row) == (30000, sum(range(60000, 90000)), 30000)
