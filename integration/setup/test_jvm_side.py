@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 from pyspark.errors import ParseException
+from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import SparkSession
 
 from integration.planning.plans import plan_of
+
+PARSER = "org.apache.spark.sql.catalyst.parser.ParserInterface"
 
 COMMENTS = "-- a line\n" * 20_000
 WIDE = 40
@@ -158,3 +161,58 @@ def test_thousands_of_comments_need_no_deep_stack(
         "DISTRIBUTED BY HASH(k) BUCKETS 1"
     )
     assert spark.table(name).columns == ["k", "v"]
+
+
+class OtherParser:
+    """The parser of another extension: it answers everything with None, and counts."""
+
+    class Java:
+        implements = (PARSER,)
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return lambda *_: self.asked.append(name)
+
+
+def test_another_extensions_parser_answers_every_method(spark: SparkSession, jvm: Any) -> None:
+    """Those of later versions of Spark, too: the methods are those of the interface that runs."""
+    ensure_callback_server_started(spark.sparkContext._gateway)
+    other = OtherParser()
+    ours = jvm.org.apache.spark.sql.keyfold.DialectParser.apply(spark._jsparkSession, other)
+    methods = jvm.java.lang.Class.forName(PARSER).getMethods()
+    names = {method.getName() for method in methods if "static" not in method.toString()}
+    names -= {name for name in names if "$" in name}
+    assert {"parsePlan", "parseDataType", "parsePlanWithParameters"} <= names
+    for name in sorted(names):
+        rest = [None] if name == "parsePlanWithParameters" else []
+        assert getattr(ours, name)("CREATE TABLE t (k INT)", *rest) is None
+    assert other.asked == sorted(names)
+
+
+def test_a_condition_without_a_form_is_not_deleted_by(
+    spark: SparkSession, jvm: Any, fresh_name: Callable[[], str]
+) -> None:
+    """The table says no, as Spark's contract wants it; the statement is refused in a sentence."""
+    name = fresh_name()
+    spark.sql(f"CREATE TABLE {name} (k INT, v INT, PRIMARY KEY (k) NOT ENFORCED)")
+    relation = spark.table(name)._jdf.queryExecution().analyzed().collectLeaves().head()
+    filters = jvm.org.apache.spark.sql.connector.expressions.filter
+    expressions = jvm.org.apache.spark.sql.connector.expressions
+    gateway = spark.sparkContext._gateway
+    column = expressions.Expressions.column("k")
+    for operator, is_known in (("IS_NULL", True), ("ABS", False)):
+        inner = gateway.new_array(expressions.Expression, 1)
+        inner[0] = column
+        asked = expressions.GeneralScalarExpression(operator, inner)
+        outer = gateway.new_array(expressions.Expression, 1)
+        outer[0] = column if is_known else asked
+        predicates = gateway.new_array(filters.Predicate, 1)
+        predicates[0] = filters.Predicate("IS_NULL", outer)
+        assert relation.table().canDeleteWhere(predicates) == is_known
+    for condition in ("abs(k) = 1", "hash(k) = 1", "k > 3 AND hash(k) = 1"):
+        with pytest.raises(Exception, match=r"can't be deleted by .*primary key \(k\)"):
+            spark.sql(f"DELETE FROM {name} WHERE {condition}")

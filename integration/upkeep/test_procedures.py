@@ -136,7 +136,7 @@ def test_an_unknown_option_is_refused(spark: SparkSession) -> None:
         ("expire_snapshots('it.upkeep', max_deletes => 0)", "max_deletes is 0"),
         ("expire_snapshots('it.upkeep', options => 'sequence.field=v')", "for one call"),
         ("compact(table => 'it.nothing')", "cannot be found"),
-        ("compact(table => 'spark_catalog.it.t')", "of catalog spark_catalog"),
+        ("compact(table => 'spark_catalog.it.t')", "in catalog spark_catalog"),
         ("compress(table => 'it.upkeep')", "no procedure keyfold.sys.compress: keyfold.sys has "),
     ],
 )

@@ -2,17 +2,14 @@ package keyfold.spark
 
 import keyfold.spark.processes.ForkServer
 import org.apache.spark.sql.SparkSessionExtensions
-import org.apache.spark.sql.keyfold.{ColumnsOfFrame, ColumnsOfInsert, DeletesOfCached, DescribeHealth, DescribeOurs}
-import org.apache.spark.sql.keyfold.{DialectParser, DropsOfPartitions, MissingTables, OptionsOfSaved}
-import org.apache.spark.sql.keyfold.{NullsInWrites, OrdinalStrategy, OverwriteConditions, PartitionsInFull, RowLevelCommands}
-import org.apache.spark.sql.keyfold.{SessionCatalogTables, TablesAtPaths, UnqualifiedFunctions}
+import org.apache.spark.sql.keyfold._
 
 /** Driver side: `spark.sql.extensions = keyfold.spark.KeyfoldExtensions`. Python starts here already:
   * Spark makes the catalog only when the first statement names it.
   */
 final class KeyfoldExtensions extends (SparkSessionExtensions => Unit) {
   override def apply(extensions: SparkSessionExtensions): Unit = {
-    extensions.injectParser(new DialectParser(_, _))
+    extensions.injectParser(DialectParser(_, _))
     extensions.injectResolutionRule(_ => TablesAtPaths)
     extensions.injectResolutionRule(_ => OptionsOfSaved)
     extensions.injectResolutionRule(_ => ColumnsOfInsert)
@@ -23,11 +20,11 @@ final class KeyfoldExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectPostHocResolutionRule(_ => NullsInWrites)
     extensions.injectPlannerStrategy(_ => OrdinalStrategy)
     extensions.injectPlannerStrategy(_ => DescribeHealth)
-    extensions.injectPlannerStrategy(_ => DeletesOfCached)
+    extensions.injectOptimizerRule(_ => DeletesOfCached)
+    extensions.injectPlannerStrategy(_ => DeletesByOthers)
     extensions.injectCheckRule(_ => RowLevelCommands)
     extensions.injectCheckRule(_ => SessionCatalogTables)
-    extensions.injectHintResolutionRule(DescribeOurs(_))
-    extensions.injectHintResolutionRule(MissingTables(_))
+    extensions.injectHintResolutionRule(NamesOfOurs(_))
     UnqualifiedFunctions.inject(extensions)
     ForkServer.startInBackground()
   }

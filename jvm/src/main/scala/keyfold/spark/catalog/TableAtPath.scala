@@ -6,7 +6,7 @@ import keyfold.spark.{KeyfoldCatalog, KeyfoldSource}
 import org.apache.spark.sql.connector.catalog.{Column, Identifier, SupportsRead, Table, TableCapability}
 import org.apache.spark.sql.connector.catalog.TableCapability.{BATCH_READ, V1_BATCH_WRITE}
 import org.apache.spark.sql.connector.read.ScanBuilder
-import org.apache.spark.sql.keyfold.{Catalogs, Refusal, SqlTypes}
+import org.apache.spark.sql.keyfold.{Ours, Refusal, SqlTypes}
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
@@ -52,7 +52,7 @@ object TableAtPath {
     val path = Option(options.get(Path)).filter(_.nonEmpty).getOrElse(throw Refusal(
       s"format ${KeyfoldSource.Name} needs the path of a table: load(path), save(path); "
         + "a table of a catalog is spark.table(name), writeTo(name)"))
-    val catalog = Catalogs.ofPath(path)
+    val catalog = Ours.catalogOf(path)
     Place(catalog, catalog.identifierOf(path), TablePath.absolute(path))
   }
 

@@ -11,7 +11,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.util.GenericArrayData
 import org.apache.spark.sql.connector.catalog.procedures.{BoundProcedure, ProcedureParameter, UnboundProcedure}
 import org.apache.spark.sql.connector.read.{LocalScan, Scan}
-import org.apache.spark.sql.keyfold.{Refusal, TableNames}
+import org.apache.spark.sql.keyfold.{Ours, Refusal}
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
@@ -60,7 +60,7 @@ abstract class KeyfoldProcedure(override val name: String, purpose: String, cata
     JavaList.of[Scan](ProcedureResult(result, call(table(named), arguments))).iterator
   }
 
-  private def table(named: String): KeyfoldTable = catalog.loadTable(TableNames.identifier(catalog, named)) match {
+  private def table(named: String): KeyfoldTable = catalog.loadTable(Ours.identifier(catalog, named)) match {
     case table: KeyfoldTable => table
     case other => throw Refusal(s"$name: ${other.name()} is no table with files of its own")
   }

@@ -4,7 +4,6 @@ import java.util.{Map => JavaMap, Set => JavaSet}
 
 import scala.jdk.CollectionConverters._
 
-import keyfold.spark.KeyfoldException
 import keyfold.spark.processes.Uninterrupted
 import keyfold.spark.questions.{CatalogQuestions, Description, Predicates}
 import keyfold.spark.read.KeyfoldScanBuilder
@@ -52,13 +51,11 @@ class KeyfoldTable(val questions: CatalogQuestions, val description: Description
   override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder =
     KeyfoldWriteBuilder(this, info, WriteMode.Append)
 
-  /** Conditions on other columns were refused by RowLevelCommands. */
-  override def canDeleteWhere(predicates: Array[Predicate]): Boolean = {
-    predicates.find(Predicates.toJson(_).isEmpty).foreach(predicate => throw new KeyfoldException(
-      "NotSupportedError", s"DELETE FROM ${name()}: rows can't be deleted by $predicate; compare columns of "
-        + s"the primary key (${description.primaryKey.mkString(", ")}) with constants"))
-    true
-  }
+  /** A session with our extension refuses other conditions before, and names them: see RowLevelCommands and
+    * DeletesByOthers.
+    */
+  override def canDeleteWhere(predicates: Array[Predicate]): Boolean =
+    predicates.forall(Predicates.toJson(_).isDefined)
 
   override def deleteWhere(predicates: Array[Predicate]): Unit =
     questions.ask("delete_where", "table" -> description.handle,

@@ -12,11 +12,16 @@ import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy}
 import org.apache.spark.sql.execution.datasources.v2.{DescribeTableExec, LeafV2CommandExec}
 import org.apache.spark.unsafe.types.UTF8String
 
-/** Driver side: DESCRIBE EXTENDED of one of our tables says after all else how its buckets stand. */
+/** Driver side: DESCRIBE EXTENDED of one of our tables ends with the health of its buckets. */
 object DescribeHealth extends SparkStrategy {
   override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
-    case DescribeRelation(ResolvedTable(catalog, ident, table: KeyfoldTable, _), true, output) =>
-      Seq(DescribeHealthExec(output, DescribeTableExec(output, catalog.name, ident, table, isExtended = true), table))
+    case describe: DescribeRelation if describe.isExtended => describe.relation match {
+        case resolved: ResolvedTable => Ours.unapply(resolved).map { table =>
+            DescribeHealthExec(describe.output, DescribeTableExec(describe.output, resolved.catalog.name, resolved.identifier,
+              table, isExtended = true), table)
+          }.toSeq
+        case _ => Nil
+      }
     case _ => Nil
   }
 }

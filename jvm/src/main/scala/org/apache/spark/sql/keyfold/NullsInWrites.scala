@@ -9,24 +9,20 @@ import org.apache.spark.sql.catalyst.expressions.codegen.Block._
 import org.apache.spark.sql.catalyst.expressions.objects.AssertNotNull
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project, V2WriteCommand}
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.types.DataType
 
-/** Driver side: what a NULL is told in a column of ours that takes none. Spark checks the rows of a write, and
-  * says a sentence about classes of Scala.
+/** Driver side: the error of a NULL in a column of ours that takes none: it names table, column and remedy, where
+  * Spark, which checks the rows of a write, names classes of Scala.
   */
 object NullsInWrites extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperators {
     case command: V2WriteCommand if command.resolved => (command.table, command.query) match {
-        case (relation: DataSourceV2Relation, checked: Project) => relation.table match {
-            case table: KeyfoldTable => command.withNewQuery(told(table, checked))
-            case _ => command
-          }
+        case (Ours(table), checked: Project) => command.withNewQuery(explained(table, checked))
         case _ => command
       }
   }
 
-  private def told(table: KeyfoldTable, checked: Project): LogicalPlan = checked.transformExpressions {
+  private def explained(table: KeyfoldTable, checked: Project): LogicalPlan = checked.transformExpressions {
     case AssertNotNull(child, path) => NotNull(child, sentence(table, path))
   }
 

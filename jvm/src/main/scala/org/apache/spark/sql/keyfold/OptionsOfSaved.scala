@@ -12,31 +12,21 @@ import org.apache.spark.sql.connector.catalog.TableCatalog
   */
 object OptionsOfSaved extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperators {
-    case create @ CreateTableAsSelect(Ours(catalog, table), _, _, spec, options, _, _) =>
-      told(catalog, table, spec, options).fold(create)(spec => create.copy(tableSpec = spec))
-    case replace @ ReplaceTableAsSelect(Ours(catalog, table), _, _, spec, options, _, _) =>
-      told(catalog, table, spec, options).fold(replace)(spec => replace.copy(tableSpec = spec))
+    case create: CreateTableAsSelect =>
+      create.copy(tableSpec = complete(create.name, create.tableSpec, create.writeOptions))
+    case replace: ReplaceTableAsSelect =>
+      replace.copy(tableSpec = complete(replace.name, replace.tableSpec, replace.writeOptions))
   }
 
-  private object Ours {
-    def unapply(name: LogicalPlan): Option[(KeyfoldCatalog, String)] = name match {
-      case ResolvedIdentifier(catalog: KeyfoldCatalog, ident) => Some(catalog -> ident.toString)
-      case _ => None
+  private def complete(name: LogicalPlan, spec: TableSpecBase, options: Map[String, String]): TableSpecBase =
+    (name, spec) match {
+      case (made: ResolvedIdentifier, spec: TableSpec)
+          if spec.provider.isDefined && spec.properties.isEmpty && options.nonEmpty => made.catalog match {
+          case ours: KeyfoldCatalog => spec.copy(properties = ofTable(ours, made.identifier.toString, options))
+          case _ => spec
+        }
+      case _ => spec
     }
-  }
-
-  private def told(
-      catalog: KeyfoldCatalog, table: String, spec: TableSpecBase, options: Map[String, String]): Option[TableSpecBase] =
-    spec match {
-      case spec: TableSpec if isDue(spec.provider, spec.properties, options) =>
-        Some(spec.copy(properties = ofTable(catalog, table, options)))
-      case spec: UnresolvedTableSpec if isDue(spec.provider, spec.properties, options) =>
-        Some(spec.copy(properties = ofTable(catalog, table, options)))
-      case _ => None
-    }
-
-  private def isDue(provider: Option[String], has: Map[String, String], options: Map[String, String]): Boolean =
-    provider.isDefined && has.isEmpty && options.nonEmpty
 
   /** Spark itself takes the comment. */
   private def ofTable(catalog: KeyfoldCatalog, table: String, options: Map[String, String]): Map[String, String] = {

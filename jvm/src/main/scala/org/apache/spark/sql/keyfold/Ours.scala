@@ -1,0 +1,80 @@
+package org.apache.spark.sql.keyfold
+
+import java.util.Collections
+
+import keyfold.spark.{KeyfoldCatalog, KeyfoldSource}
+import keyfold.spark.table.{KeyfoldTable, Names}
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.analysis.ResolvedTable
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.connector.catalog.Identifier
+import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, DataSourceV2ScanRelation}
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+/** Driver side: the one place that says what is ours: a catalog, the name of a table, a table in a plan. */
+object Ours {
+  private val Conf = """spark\.sql\.catalog\.([^.]+)""".r
+
+  private lazy val unnamed = {
+    val made = new KeyfoldCatalog
+    made.initialize(KeyfoldSource.Name, new CaseInsensitiveStringMap(Collections.emptyMap()))
+    made
+  }
+
+  /** The table of ours that a plan's node is. Patterns name no other field: their number differs between versions. */
+  def unapply(node: LogicalPlan): Option[KeyfoldTable] = node match {
+    case relation: DataSourceV2Relation => Some(relation.table).collect { case ours: KeyfoldTable => ours }
+    case scan: DataSourceV2ScanRelation => unapply(scan.relation)
+    case resolved: ResolvedTable => Some(resolved.table).collect { case ours: KeyfoldTable => ours }
+    case _ => None
+  }
+
+  /** The same, and the relation it was found in. */
+  object Relation {
+    def unapply(node: LogicalPlan): Option[(DataSourceV2Relation, KeyfoldTable)] = node match {
+      case relation: DataSourceV2Relation => Ours.unapply(relation).map(relation -> _)
+      case _ => None
+    }
+  }
+
+  /** Our catalog of this name. */
+  def catalog(session: SparkSession, name: String): Option[KeyfoldCatalog] = {
+    val catalogs = session.sessionState.catalogManager
+    Some(name).filter(catalogs.isCatalogRegistered).map(catalogs.catalog).collect { case ours: KeyfoldCatalog => ours }
+  }
+
+  /** Whether a statement's name of a table is one in a catalog of ours. */
+  def names(session: SparkSession, table: Seq[String]): Boolean = {
+    val catalogs = session.sessionState.catalogManager
+    if (table.size > 1 && catalogs.isCatalogRegistered(table.head)) catalog(session, table.head).isDefined
+    else catalogs.currentCatalog.isInstanceOf[KeyfoldCatalog]
+  }
+
+  /** The catalog that opens a path: the one whose warehouse holds it, else any of ours, else one for paths alone. */
+  def catalogOf(path: String): KeyfoldCatalog = {
+    val session = SparkSession.active
+    val registered = session.conf.getAll.toSeq.sorted.collect {
+      case (Conf(name), wanted) if wanted == classOf[KeyfoldCatalog].getName => name
+    }
+    val ours = registered.flatMap(catalog(session, _))
+    ours.find(_.holds(path)).orElse(ours.headOption).getOrElse(unnamed)
+  }
+
+  /** The table that an argument names, which Spark does not resolve: 'catalog.namespace.table', 'namespace.table',
+    * or 'table' of the current namespace.
+    */
+  def identifier(catalog: KeyfoldCatalog, text: String): Identifier = {
+    val state = SparkSession.active.sessionState
+    val catalogs = state.catalogManager
+    def current = if (catalogs.currentCatalog eq catalog) catalogs.currentNamespace else catalog.defaultNamespace()
+    state.sqlParser.parseMultipartIdentifier(text) match {
+      case Seq(path) if path.contains("/") => Identifier.of(Array.empty, path)
+      case Seq(table) => Identifier.of(current, table)
+      case Seq(namespace, table) => Identifier.of(Array(namespace), table)
+      case first +: rest if first == catalog.name() => Identifier.of(rest.init.toArray, rest.last)
+      case parts if catalogs.isCatalogRegistered(parts.head) => throw Refusal(
+          s"table ${Names.shown(parts)} is in catalog ${parts.head}; this procedure belongs to ${catalog.name()}")
+      case parts => Identifier.of(parts.init.toArray, parts.last)
+    }
+  }
+}
