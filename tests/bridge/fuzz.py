@@ -107,9 +107,15 @@ def corpus(folder: Path) -> list[Conversation]:
         out.write_table(rows, max_chunksize=4)
     sent = stream.getvalue().to_pybytes()
     says = [frames.encode({"commit": said}) for said in (True, False)]
-    frames = [frames.encode(asked) for asked in (asks_write, asks_read, asks_compact)]
-    written, abandoned = [frames[0], sent, says[0]], [frames[0], sent, says[1]]
-    return [written, abandoned, [frames[1]], [frames[2]], [*written, frames[1], frames[1]]]
+    questions = [frames.encode(asked) for asked in (asks_write, asks_read, asks_compact)]
+    written, abandoned = [questions[0], sent, says[0]], [questions[0], sent, says[1]]
+    return [
+        written,
+        abandoned,
+        [questions[1]],
+        [questions[2]],
+        [*written, questions[1], questions[1]],
+    ]
 
 
 def input_of(seed: int, place: int, conversations: Sequence[Conversation]) -> bytes:

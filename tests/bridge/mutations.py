@@ -97,9 +97,9 @@ def _swap(draw: random.Random, pieces: list[bytes], corpus: Sequence[Conversatio
 
 def _misspeak(draw: random.Random, pieces: list[bytes], corpus: Sequence[Conversation]) -> None:
     """A proper frame that says something else: a value of another type, a key too few."""
-    frames = [at for at, piece in enumerate(pieces) if piece[frames.PREFIX.size :][:1] == b"{"]
-    if frames:
-        at = draw.choice(frames)
+    at_frames = [at for at, piece in enumerate(pieces) if piece[frames.PREFIX.size :][:1] == b"{"]
+    if at_frames:
+        at = draw.choice(at_frames)
         said = json.loads(pieces[at][frames.PREFIX.size :])
         _change(draw, said)
         pieces[at] = frames.encode(said)
