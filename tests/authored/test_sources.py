@@ -112,10 +112,10 @@ def test_another_python_is_refused() -> None:
 def test_what_is_registered_brings_its_helpers_and_constants(tmp_path: Path) -> None:
     text = shipping.dumps(functions.capped)
     program = (
-        "import sys\nfrom keyfold.authored import shipping\nfrom keyfold import types\n"
+        "import sys\nfrom keyfold.authored import shipping\nfrom keyfold.types import paimon\n"
         "from keyfold.authored.declare import aggregate_of\n"
         "own = shipping.loads(sys.stdin.read())\nassert 'tests' not in sys.modules\n"
-        "made = aggregate_of(own).bind({}, types.from_paimon('INT'))\n"
+        "made = aggregate_of(own).bind({}, paimon.from_paimon('INT'))\n"
         "print(own(5, 2000), made.definition([(1, 5), (1, 2000)]))\n"
     )
     python = Path(keyfold.__file__).resolve().parent.parent
@@ -129,4 +129,4 @@ def test_what_is_registered_brings_its_helpers_and_constants(tmp_path: Path) -> 
         env={**os.environ, "PYTHONPATH": str(python), "PYTHONSAFEPATH": "1"},
     )
     assert done.stdout.split() == ["1000", "1000"]
-    assert jit.CACHE_DIRECTORY is None or any((jit.CACHE_DIRECTORY / "own").iterdir())
+    assert jit.CACHE_DIRECTORY is None or any((jit.CACHE_DIRECTORY / "authored").iterdir())

@@ -13,9 +13,8 @@ import pyarrow as pa
 
 from keyfold.aggregates.declare import BadRecord, Combine, Gather, Inputs, Records, Settings
 from keyfold.authored import failing
-from keyfold.authored.function import Function
+from keyfold.authored.function import Function, located
 from keyfold.kernels.buffers import Rows, validity
-from keyfold.kernels.generated import located
 from keyfold.kernels.ops import ADD, RESET, RETRACT, SKIP
 from keyfold.types import arrow as arrow_types
 from keyfold.types import logical

@@ -14,11 +14,9 @@ from typing import Any, Literal
 from keyfold.aggregates import aggregates, spelling
 from keyfold.aggregates.declare import Aggregate, Combine, Fold, Gather, Pick, Records
 from keyfold.authored import batches, fold, rows, shapes
-from keyfold.authored.function import Function
+from keyfold.authored.function import Function, located, plain
 from keyfold.authored.shapes import Declared
 from keyfold.errors import FunctionError
-from keyfold.kernels.cloned import plain
-from keyfold.kernels.generated import located
 from keyfold.merge.declare import Engine
 from keyfold.merge.engines import engines
 

@@ -1,18 +1,18 @@
 """What a user reads when their function raised: their file, line and message, and the values.
 
-Compiled code doesn't say at which row it raised. So the groups are run again in halves, until one
-is left, and that one in plain Python, value by value.
+Compiled code does not know at which row it raised. So the groups are run again in halves until one
+is left, and that one is folded in plain Python, value by value.
 """
 
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from keyfold.aggregates.declare import BadRecord, Inputs
-from keyfold.authored.function import Function
-from keyfold.kernels.cloned import plain
-from keyfold.kernels.generated import located
+import numpy.typing as npt
+
+from keyfold.aggregates.declare import BadRecord, Inputs, Records
+from keyfold.authored.function import Function, located, plain
 
 _LONGEST = 80
 
@@ -23,7 +23,7 @@ class StepError(Exception):
 
 @contextmanager
 def at(own: Function, *arguments: Any) -> Iterator[None]:
-    """StepError for what the function raises inside."""
+    """Raises StepError if the function raises inside."""
     try:
         yield
     except StepError:
@@ -47,22 +47,28 @@ def shown(value: Any) -> str:
     return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
 
 
-@contextmanager
-def explained(
+def run(
     own: Function,
-    groups: int,
-    run: Callable[[int, int], None],
-    replay: Callable[[int], object],
-) -> Iterator[None]:
-    """BadRecord, naming the group, for what compiled code raises inside.
-
-    `run` runs the groups from one number to another, `replay` one group in plain Python.
+    loop: Callable[..., None],
+    arrays: Sequence[npt.NDArray[Any]],
+    inputs: Inputs,
+    outs: Sequence[npt.NDArray[Any]],
+    definition: Callable[[Records], object],
+) -> None:
+    """Run a compiled loop over all groups. Raises BadRecord, which names the group, if the function
+    raises; `definition` folds the records of a group in plain Python.
     """
+
+    def groups(first: int, stop: int) -> None:
+        starts = inputs.starts[first : stop + 1]
+        loop(*arrays, inputs.ops, inputs.order, starts, *(out[first:stop] for out in outs))
+
     try:
-        yield
+        groups(0, inputs.groups)
     except Exception as error:
-        group = _first_failing(run, 0, groups)
-        raise BadRecord(group, _words(own, group, replay, error)) from error
+        group = _first_failing(groups, 0, inputs.groups)
+        words = _words(own, inputs, group, definition, error)
+        raise BadRecord(group, words) from error
 
 
 def _first_failing(run: Callable[[int, int], None], first: int, stop: int) -> int:
@@ -77,15 +83,18 @@ def _first_failing(run: Callable[[int, int], None], first: int, stop: int) -> in
     return first
 
 
-def _words(own: Function, group: int, replay: Callable[[int], object], error: Exception) -> str:
+def _words(
+    own: Function,
+    inputs: Inputs,
+    group: int,
+    definition: Callable[[Records], object],
+    error: Exception,
+) -> str:
+    places = range(int(inputs.starts[group]), int(inputs.starts[group + 1]))
     try:
-        replay(group)
+        definition(
+            [(int(inputs.ops[at]), inputs.column[int(inputs.order[at])].as_py()) for at in places]
+        )
     except StepError as found:
         return str(found)
     return f"{raised(own, error)} (compiled; plain Python does not raise here)"
-
-
-def records_of(inputs: Inputs, group: int) -> list[tuple[int, Any]]:
-    """The records of one group."""
-    places = range(int(inputs.starts[group]), int(inputs.starts[group + 1]))
-    return [(int(inputs.ops[at]), inputs.column[int(inputs.order[at])].as_py()) for at in places]

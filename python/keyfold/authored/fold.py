@@ -8,98 +8,77 @@ import numpy as np
 import pyarrow as pa
 
 from keyfold.aggregates.declare import Fold, FoldResult, Inputs, Pick, Records, Settings
-from keyfold.authored import failing, shapes
-from keyfold.authored.function import Function
-from keyfold.errors import FunctionError
-from keyfold.kernels import loops
+from keyfold.authored import failing, loop, shapes
+from keyfold.authored.compiled import compiled
+from keyfold.authored.function import Function, plain
+from keyfold.authored.shapes import Shape
 from keyfold.kernels.buffers import Rows
-from keyfold.kernels.cloned import plain
-from keyfold.kernels.generated import CompileError, compiled
-from keyfold.kernels.loops import Shape
-from keyfold.kernels.ops import ADD, RESET, RETRACT, SKIP
+from keyfold.kernels.ops import RESET, RETRACT, SKIP
 from keyfold.types import arrow as arrow_types
 from keyfold.types import logical
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """A function compiled for the columns of one type."""
+    """A fold, pick or engine compiled for what it sees of a column, or of the rows of a table."""
 
     of: Function
     form: Shape
-    kind: pa.DataType
     loop: Any
 
 
-def compile_for(own: Function, kind: pa.DataType) -> Compiled:
-    """FunctionError with file and line where it does not compile for that type."""
+def compile_for(own: Function, form: Shape, where: str = "") -> Compiled:
+    """Raises FunctionError, with file and line, if it does not compile for that shape."""
+    if own.form == "fold":
+        functions = {"step": own.function, "retract": own.retract}
+        called = {name: function for name, function in functions.items() if function is not None}
+        is_one = own.identity is None or form.is_tuple
+        made = loop.fold(form, called, own.identity if is_one else (own.identity,))
+    else:
+        made = loop.pick(form, own.function)
+    words = f", for {shapes.accepts(own.types).words}" if own.types is not None else ""
+    return Compiled(own, form, compiled(made, f"{where}{own}{words}"))
+
+
+def _compiled_for(own: Function, kind: pa.DataType) -> Compiled:
     assert own.types is not None
-    form = shapes.shape(own.types, kind, own.sees_nulls)
-    try:
-        if own.form == "pick":
-            made = loops.pick(form, own.function)
-        else:
-            calls = {"step": own.function}
-            calls |= {} if own.retract is None else {"retract": own.retract}
-            made = loops.fold(form, calls, own.start(form))
-        return Compiled(own, form, kind, compiled(made))
-    except CompileError as error:
-        raise FunctionError(f"{own}, for {shapes.accepts(own.types).words}: {error}") from error
+    return compile_for(own, shapes.shape(own.types, kind, own.sees_nulls))
 
 
 def bound_fold(own: Function, settings: Settings, kind: logical.DataType) -> Fold:
     """The fold of one column."""
-    made = compile_for(own, arrow_types.to_arrow(kind))
-    return own.declared(Fold, partial(definition, made), fold=partial(_fold, made))
+    arrow = arrow_types.to_arrow(kind)
+    made = _compiled_for(own, arrow)
+    return own.declared(Fold, partial(folded, made, arrow), fold=partial(_fold, made))
 
 
 def bound_pick(own: Function, settings: Settings, kind: logical.DataType) -> Pick:
     """The pick of one column."""
-    made = compile_for(own, arrow_types.to_arrow(kind))
-    return own.declared(Pick, partial(picked, made), pick=partial(_pick, made))
+    made = _compiled_for(own, arrow_types.to_arrow(kind))
+    return own.declared(Pick, partial(_picked_value, made), pick=partial(picks, made))
 
 
 def _fold(made: Compiled, inputs: Inputs) -> FoldResult:
-    arrays, valid = shapes.parts(made.form, inputs.column)
     outs = shapes.results(made.form, inputs.groups)
-    out_valid = np.empty(inputs.groups, dtype=np.uint8)
-    slots = loops.inputs(shapes.without_masks(made.form), arrays)
-
-    def run(first: int, stop: int) -> None:
-        starts = inputs.starts[first : stop + 1]
-        found = [out[first:stop] for out in outs]
-        made.loop(*slots, valid, inputs.ops, inputs.order, starts, *found, out_valid[first:stop])
-
-    def replay(group: int) -> object:
-        return definition(made, failing.records_of(inputs, group))
-
-    with failing.explained(made.of, inputs.groups, run, replay):
-        run(0, inputs.groups)
-    return shapes.column_of(made.form, inputs.column.type, outs, out_valid)
+    arrays = shapes.inputs(made.form, inputs.column)
+    definition = partial(folded, made, inputs.column.type)
+    failing.run(made.of, made.loop, arrays, inputs, outs, definition)
+    return shapes.column_of(made.form, inputs.column.type, outs[:-1], outs[-1])
 
 
-def _pick(made: Compiled, inputs: Inputs) -> Rows:
-    arrays, valid = shapes.parts(made.form, inputs.column)
+def picks(made: Compiled, inputs: Inputs) -> Rows:
+    """The row of each group that no later one replaced, -1 if there is none."""
     out = np.empty(inputs.groups, dtype=np.int64)
-    slots = loops.inputs(made.form.slots, arrays)
-
-    def run(first: int, stop: int) -> None:
-        starts = inputs.starts[first : stop + 1]
-        made.loop(*slots, valid, inputs.ops, inputs.order, starts, out[first:stop])
-
-    def replay(group: int) -> object:
-        return picked(made, failing.records_of(inputs, group))
-
-    with failing.explained(made.of, inputs.groups, run, replay):
-        run(0, inputs.groups)
+    arrays = shapes.inputs(made.form, inputs.column)
+    failing.run(made.of, made.loop, arrays, inputs, [out], partial(picked, made.of, made.form))
     return out
 
 
-def definition(made: Compiled, records: Records) -> Any:
+def folded(made: Compiled, kind: pa.DataType, records: Records) -> Any:
     """The plain Python function, called value by value."""
     own, form = made.of, made.form
     step, retract = plain(own.function), plain(own.retract or own.function)
-    start = own.identity if own.identity is None else own.started(form)
+    start = own.started(form)
     result, is_found = start, False
     for op, value in records:
         if op == RESET:
@@ -114,19 +93,23 @@ def definition(made: Compiled, records: Records) -> Any:
                 result = step(result, now) if is_found else now
             result = shapes.row_class(form)(*result) if form.is_tuple else result
         is_found = True
-    return shapes.given(form, made.kind, result) if is_found else None
+    return shapes.given(form, kind, result) if is_found else None
 
 
-def picked(made: Compiled, records: Records) -> Any:
-    """The value that no later one replaced, by the plain Python function."""
-    step = plain(made.of.function)
-    best, best_seen = None, None
-    for op, value in records:
+def picked(own: Function, form: Shape, records: Records) -> int | None:
+    """The place of the record that no later one replaced, by the plain Python function."""
+    step, place, best = plain(own.function), None, None
+    for at, (op, value) in enumerate(records):
         if op == RESET:
-            best, best_seen = None, None
-        now = shapes.seen(made.form, value)
-        if op in (ADD, RESET) and now is not None:
-            with failing.at(made.of, best_seen, now):
-                if best_seen is None or step(best_seen, now):
-                    best, best_seen = value, now
-    return best
+            place = None
+        now = shapes.seen(form, value)
+        if op > SKIP and now is not None:
+            with failing.at(own, best, now):
+                if place is None or step(best, now):
+                    place, best = at, now
+    return place
+
+
+def _picked_value(made: Compiled, records: Records) -> Any:
+    place = picked(made.of, made.form, records)
+    return None if place is None else records[place][1]

@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeVar
 
 from keyfold.aggregates.declare import ANY, Records
 from keyfold.authored import shapes
-from keyfold.kernels.loops import Shape
+from keyfold.authored.shapes import Shape
 
 Made = TypeVar("Made")
 Form = Literal["fold", "pick", "combine", "gather", "engine"]
@@ -14,7 +14,8 @@ Form = Literal["fold", "pick", "combine", "gather", "engine"]
 
 @dataclass(frozen=True, eq=False)
 class Function:
-    """An aggregate or engine of a user's: made by `keyfold.aggregate` and `keyfold.engine`.
+    """An aggregate or merge engine of a user's, as `keyfold.aggregate` and `keyfold.engine` make
+    it. Calling it calls the function in plain Python.
 
     `types` are SQL names, or a STRUCT's fields; None is any type. An engine has `columns` instead.
     """
@@ -43,13 +44,8 @@ class Function:
 
     def started(self, form: Shape) -> Any:
         """The identity as the function sees it."""
-        return shapes.row_class(form)(*self.identity) if form.is_tuple else self.identity
-
-    def start(self, form: Shape) -> tuple[Any, ...] | None:
-        """The identity, a value a slot."""
-        if self.identity is None:
-            return None
-        return tuple(self.identity) if form.is_tuple else (self.identity,)
+        is_row = form.is_tuple and self.identity is not None
+        return shapes.row_class(form)(*self.identity) if is_row else self.identity
 
     def declared(
         self, kind: Callable[..., Made], definition: Callable[[Records], Any], **of_kind: Any
@@ -68,3 +64,14 @@ class Function:
             retraction="taken back" if self.retract is not None else "refused",
             **of_kind,
         )
+
+
+def plain(function: Callable[..., Any]) -> Any:
+    """The Python function behind a compiled one, or the function itself."""
+    return getattr(function, "py_func", function)
+
+
+def located(function: Callable[..., Any]) -> str:
+    """File and line of a function's definition."""
+    code = plain(function).__code__
+    return f"{code.co_filename}, line {code.co_firstlineno}"

@@ -1,26 +1,23 @@
-"""A user's merge engine: of two rows of a key, whether the newer one takes the older one's place.
+"""A user's merge engine: a pick among the rows of a key, as if they were values of a STRUCT.
 
-It sees the columns it declares and keeps whole rows. It takes no -U and -D rows: what of a row that
-was already replaced a delete should bring back, no file knows any more.
+It sees the columns it declares and keeps whole rows. It takes no -U and -D rows: no file knows any
+more which row, already replaced, a delete should bring back.
 """
 
-from collections import namedtuple
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-from keyfold.aggregates.declare import BadRecord
-from keyfold.authored import failing, shapes
+from keyfold.aggregates.declare import BadRecord, Inputs
+from keyfold.authored import shapes
+from keyfold.authored.fold import Compiled, compile_for, picked, picks
 from keyfold.authored.function import Function
-from keyfold.errors import FunctionError, TableError
-from keyfold.kernels import loops
-from keyfold.kernels.buffers import Rows, ones
-from keyfold.kernels.cloned import plain
-from keyfold.kernels.generated import CompileError, compiled
-from keyfold.kernels.loops import Shape, Slot
+from keyfold.authored.shapes import Shape, Slot
+from keyfold.errors import TableError
+from keyfold.kernels.buffers import ones
 from keyfold.kernels.ops import ADD
 from keyfold.merge.columns import indices, take
 from keyfold.merge.declare import Engine, Fold, Folded, Step
@@ -30,16 +27,6 @@ from keyfold.options import TableOptions
 from keyfold.types import arrow as arrow_types
 from keyfold.types import logical
 from keyfold.wire.layout import TableLayout
-
-
-@dataclass(frozen=True)
-class _Plan:
-    of: Function
-    layout: TableLayout
-    options: TableOptions
-    form: Shape
-    output: tuple[str, ...]
-    loop: Any
 
 
 def engine(own: Function) -> Engine:
@@ -60,7 +47,7 @@ def _check(own: Function, layout: TableLayout, options: TableOptions) -> None:
             f"table {layout.name}: {own} takes no -U and -D rows, which rowkind.field brings; "
             "set 'ignore-delete' = 'true' to leave them out"
         )
-    _compiled(own, layout, form_of(own, layout))
+    _compiled(own, layout)
 
 
 def _check_kinds(own: Function, layout: TableLayout, options: TableOptions, kinds: Kinds) -> None:
@@ -72,7 +59,7 @@ def _check_kinds(own: Function, layout: TableLayout, options: TableOptions, kind
 
 
 def form_of(own: Function, layout: TableLayout) -> Shape:
-    """What the function sees of the rows of a table; TableError where it lacks a column."""
+    """What the function sees of the rows of a table. Raises TableError if it lacks a column."""
     slots = []
     for name, kind in own.columns.items():
         wanted = f"table {layout.name}: {own} needs a column {name} {kind}"
@@ -87,65 +74,37 @@ def form_of(own: Function, layout: TableLayout) -> Shape:
     return Shape(tuple(slots), True)
 
 
-def _compiled(own: Function, layout: TableLayout, form: Shape) -> Any:
-    try:
-        return compiled(loops.pick(form, own.function))
-    except CompileError as error:
-        raise FunctionError(f"table {layout.name}: {own}: {error}") from error
+def _compiled(own: Function, layout: TableLayout) -> Compiled:
+    return compile_for(own, form_of(own, layout), f"table {layout.name}: ")
 
 
 def _prepare(
     own: Function, layout: TableLayout, options: TableOptions, output: Sequence[str]
 ) -> Fold:
-    form = form_of(own, layout)
-    loop = _compiled(own, layout, form)
-    return partial(_fold, _Plan(own, layout, options, form, tuple(output), loop))
+    return partial(_fold, _compiled(own, layout), layout, options, tuple(output))
 
 
-def _fold(plan: _Plan, step: Step, drops_deletes: bool) -> Folded:
+def _fold(
+    made: Compiled,
+    layout: TableLayout,
+    options: TableOptions,
+    output: Sequence[str],
+    step: Step,
+    drops_deletes: bool,
+) -> Folded:
     if step.kinds is not None:
-        _check_kinds(plan.of, plan.layout, plan.options, step.kinds)
-    picked = _picks(plan, step)
-    arrow = indices(picked)
-    kinds = None if step.kinds is None else step.kinds[picked]
-    return Folded([take(step.columns[name], arrow) for name in plan.output], kinds, step.last)
-
-
-def _picks(plan: _Plan, step: Step) -> Rows:
-    columns = [step.columns[name] for name in plan.form.names]
-    slots = loops.inputs(plan.form.slots, columns)
-    rows = len(columns[0])
-    valid, ops = ones(rows), ones(len(step.order)).view(np.int8)
-    out = np.empty(len(step.starts) - 1, dtype=np.int64)
-
-    def run(first: int, stop: int) -> None:
-        starts = step.starts[first : stop + 1]
-        plan.loop(*slots, valid, ops, step.order, starts, out[first:stop])
-
-    def replay(group: int) -> object:
-        places = step.order[step.starts[group] : step.starts[group + 1]].tolist()
-        cells = [[step.columns[name][row].as_py() for name in plan.form.names] for row in places]
-        return kept(plan.of, [dict(zip(plan.form.names, row, strict=True)) for row in cells])
-
+        _check_kinds(made.of, layout, options, step.kinds)
+    columns = [step.columns[name] for name in made.form.names]
+    seen = pa.StructArray.from_arrays(columns, names=made.form.names)
+    ops = ones(len(step.order)).view(np.int8)
     try:
-        with failing.explained(plan.of, len(out), run, replay):
-            run(0, len(out))
+        rows = picks(made, Inputs(seen, ops, step.order, step.starts))
     except BadRecord as error:
-        key = key_words(plan.layout, step.columns, int(step.last[error.group]))
-        raise TableError(f"table {plan.layout.name}, key ({key}): {error}") from error.__cause__
-    return out
-
-
-def kept(own: Function, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The row that no later one replaced, by the plain Python function."""
-    step, row_of = plain(own.function), namedtuple("Row", own.columns)
-    best = rows[0]
-    for row in rows[1:]:
-        seen = [[shapes.seen_alone(r[name]) for name in own.columns] for r in (best, row)]
-        pair = [row_of(*values) for values in seen]
-        with failing.at(own, *pair):
-            best = row if step(*pair) else best
-    return best
+        key = key_words(layout, step.columns, int(step.last[error.group]))
+        raise TableError(f"table {layout.name}, key ({key}): {error}") from error.__cause__
+    arrow = indices(rows)
+    kinds = None if step.kinds is None else step.kinds[rows]
+    return Folded([take(step.columns[name], arrow) for name in output], kinds, step.last)
 
 
 def definition(
@@ -155,8 +114,8 @@ def definition(
     records: Sequence[tuple[int, dict[str, Any]]],
 ) -> tuple[int, dict[str, Any]] | None:
     """The row that no later one replaced."""
-    best = kept(own, [row for _, row in records])
-    return next(record for record in records if record[1] is best)
+    place = picked(own, form_of(own, layout), [(ADD, row) for _, row in records])
+    return None if place is None else records[place]
 
 
 assert ADD == 1  # what the shared array of ones means as ops

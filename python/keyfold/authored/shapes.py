@@ -8,11 +8,12 @@ bytes, a STRUCT as a named tuple of these.
 import datetime
 from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Literal
 
+import numba
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -20,10 +21,11 @@ from pyarrow import types
 
 from keyfold.aggregates.declare import Accepts, FoldResult
 from keyfold.errors import FunctionError
-from keyfold.kernels.buffers import Mask, pack, validity
-from keyfold.kernels.loops import Kind, Shape, Slot
+from keyfold.kernels.buffers import Mask, bits, dtype_of, ones, text, validity, values
+from keyfold.kernels.buffers import column_of as column_of_items
 
 Declared = str | Sequence[str] | Mapping[str, str]
+KindName = Literal["integer", "float", "boolean", "bytes"]
 
 _DAY = datetime.date(1970, 1, 1)
 _MOMENT = datetime.datetime(1970, 1, 1)
@@ -31,11 +33,116 @@ _MICRO = datetime.timedelta(microseconds=1)
 
 
 @dataclass(frozen=True)
+class Kind:
+    """What a function sees of a value: its numba type and the arrays that hold such values; for
+    results and identities the words and types of what is expected, and the cast to the former.
+    """
+
+    numba_type: Any
+    arrays: tuple[Any, ...]
+    words: str = ""
+    results: tuple[Any, ...] = ()
+    identity: Any = None
+    cast: str = ""
+
+
+_INTEGER, _FLOAT = numba.types.Integer, numba.types.Float
+KINDS: dict[str, Kind] = {
+    "integer": Kind(
+        numba.int64, (numba.int64[::1],), "a whole number", (_INTEGER,), Integral, "np.int64"
+    ),
+    "float": Kind(
+        numba.float64, (numba.float64[::1],), "a number", (_INTEGER, _FLOAT), Real, "np.float64"
+    ),
+    "boolean": Kind(
+        numba.boolean, (numba.uint8[::1],), "True or False", (numba.types.Boolean,), bool, "bool"
+    ),
+    "bytes": Kind(numba.uint8[::1], (numba.int64[::1], numba.uint8[::1])),
+}
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One number or text that a function sees; `sees_nulls`: NULL is None, else it never comes."""
+
+    name: str
+    kind: KindName
+    sees_nulls: bool = False
+
+    @property
+    def numba_type(self) -> Any:
+        """The numba type of the value."""
+        kind = KINDS[self.kind].numba_type
+        return numba.types.Optional(kind) if self.sees_nulls else kind
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """The numba types of the arrays a loop reads the values from."""
+        return (*KINDS[self.kind].arrays, *((numba.uint8[::1],) if self.sees_nulls else ()))
+
+    def inputs(self, k: int) -> tuple[str, ...]:
+        """The names of these arrays in the loop, of the slot of number k."""
+        own = (f"offsets{k}", f"bytes{k}") if self.kind == "bytes" else (f"values{k}",)
+        return (*own, f"mask{k}") if self.sees_nulls else own
+
+    def value(self, k: int, row: str) -> str:
+        """The source of the value at a row."""
+        if self.kind == "bytes":
+            found = f"bytes{k}[offsets{k}[{row}]:offsets{k}[{row} + 1]]"
+        else:
+            found = f"values{k}[{row}]" + (" != 0" if self.kind == "boolean" else "")
+        return f"({found} if mask{k}[{row}] else None)" if self.sees_nulls else found
+
+    def read(self, column: pa.Array) -> tuple[npt.NDArray[Any], ...]:
+        """These arrays of a column."""
+        mask = (validity(column),) if self.sees_nulls else ()
+        if self.kind == "bytes":
+            return (*text(column), *mask)
+        if self.kind == "boolean":
+            return (bits(column.buffers()[1], column.offset, len(column)), *mask)
+        prefix, target = ("i", np.int64) if self.kind == "integer" else ("f", np.float64)
+        own = values(column, f"{prefix}{column.type.bit_width // 8}")
+        return (own.astype(target, copy=False), *mask)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a function sees of a row: one slot as it is, or several as a named tuple."""
+
+    slots: tuple[Slot, ...]
+    is_tuple: bool
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The fields of the named tuple."""
+        return tuple(slot.name for slot in self.slots)
+
+    @property
+    def arrays(self) -> list[Any]:
+        """The numba types of the arrays a loop reads."""
+        return [array for slot in self.slots for array in slot.arrays]
+
+    @property
+    def numba_type(self) -> Any:
+        """The numba type of what the function sees."""
+        own = [slot.numba_type for slot in self.slots]
+        return numba.types.NamedTuple(own, row_class(self)) if self.is_tuple else own[0]
+
+    def value(self, row: str) -> str:
+        """The source of what the function sees at a row."""
+        return self.packed([slot.value(k, row) for k, slot in enumerate(self.slots)])
+
+    def packed(self, items: Sequence[str]) -> str:
+        """The source of slots as what the function sees."""
+        return f"Row({', '.join(items)})" if self.is_tuple else items[0]
+
+
+@dataclass(frozen=True)
 class Scalar:
     """One SQL type: what a function sees of it, its Arrow type, and the test of all it may have."""
 
     name: str
-    kind: Kind
+    kind: KindName
     arrow: pa.DataType
     test: Callable[[pa.DataType], bool]
 
@@ -75,11 +182,6 @@ NUMBERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE")
 FIXED = tuple(name for name, scalar in SCALARS.items() if scalar.kind != "bytes")
 EVERY = tuple(SCALARS)
 NOT_NULL = " NOT NULL"
-_IDENTITIES: dict[str, tuple[type, str]] = {
-    "integer": (Integral, "a whole number"),
-    "float": (Real, "a number"),
-    "boolean": (bool, "True or False"),
-}
 
 
 def _is_micros(kind: pa.DataType) -> bool:
@@ -119,10 +221,11 @@ def check_identity(
     else:
         pairs = [(name, identity) for name in declared]
     for name, value in pairs:
-        test, words = _IDENTITIES[SCALARS[name].kind]
-        if not isinstance(value, test) or (test is not bool and isinstance(value, bool)):
+        kind = KINDS[SCALARS[name].kind]
+        is_bool_wanted = kind.identity is bool
+        if not isinstance(value, kind.identity) or isinstance(value, bool) != is_bool_wanted:
             raise FunctionError(
-                f"{function}: the identity of {name} must be {words}, found {value!r}"
+                f"{function}: the identity of {name} must be {kind.words}, found {value!r}"
             )
 
 
@@ -158,25 +261,25 @@ def shape(declared: tuple[str, ...] | dict[str, str], kind: pa.DataType, sees_nu
     return Shape((Slot("value", found.kind, sees_nulls),), False)
 
 
-def parts(form: Shape, column: pa.Array) -> tuple[list[pa.Array], Mask]:
-    """One array a slot, and where the value is there: a STRUCT is when all its fields are."""
+def inputs(form: Shape, column: pa.Array) -> list[npt.NDArray[Any]]:
+    """The arrays a loop reads a column from, and last where the value is there: a STRUCT is when
+    all its fields are that can't be None.
+    """
     if not form.is_tuple:
-        return [column], validity(column)
+        valid = ones(len(column)) if form.slots[0].sees_nulls else validity(column)
+        return [*form.slots[0].read(column), valid]
     flat = dict(zip((field.name for field in column.type), column.flatten(), strict=True))
-    arrays = [flat[name] for name in form.names]
-    masks = [validity(column), *map(validity, arrays)]
-    return arrays, np.ascontiguousarray(np.logical_and.reduce(masks).astype(np.uint8))
-
-
-def without_masks(form: Shape) -> Sequence[Slot]:
-    """The slots as arrays without their masks: a fold has one validity of its own."""
-    return [replace(slot, sees_nulls=False) for slot in form.slots]
+    needed = [flat[slot.name] for slot in form.slots if not slot.sees_nulls]
+    masks = [validity(array) for array in (column, *needed) if array.null_count]
+    valid = np.logical_and.reduce(masks).astype(np.uint8) if masks else ones(len(column))
+    return [*(array for slot in form.slots for array in slot.read(flat[slot.name])), valid]
 
 
 def results(form: Shape, groups: int) -> list[npt.NDArray[Any]]:
-    """Arrays a fold writes to."""
+    """Arrays a fold writes to: the slots, and whether there is a value."""
     dtypes = {"integer": np.int64, "float": np.float64, "boolean": np.uint8}
-    return [np.empty(groups, dtype=dtypes[slot.kind]) for slot in form.slots]
+    kinds = [*(dtypes[slot.kind] for slot in form.slots), np.uint8]
+    return [np.empty(groups, dtype=kind) for kind in kinds]
 
 
 def column_of(
@@ -190,26 +293,21 @@ def column_of(
         for name, out in zip(form.names, outs, strict=True)
     }
     arrays = [made[field.name].array for field in kind]
-    missing = pa.array(valid == 0)
-    column = pa.StructArray.from_arrays(arrays, fields=list(kind), mask=missing)
+    column = pa.StructArray.from_arrays(arrays, fields=list(kind), mask=pa.array(valid == 0))
     lost = [result.overflowed for result in made.values() if result.overflowed >= 0]
     return FoldResult(column, min(lost, default=-1))
 
 
 def _scalar(kind: pa.DataType, out: npt.NDArray[Any], valid: Mask) -> FoldResult:
-    overflowed = -1
     if types.is_boolean(kind):
-        buffer = pa.py_buffer(np.packbits(out, bitorder="little"))
-        return FoldResult(pa.Array.from_buffers(kind, len(valid), [pack(valid), buffer]))
-    width = kind.bit_width // 8
-    own = np.dtype(f"f{width}" if types.is_floating(kind) else f"i{width}")
-    if own.kind == "i" and width < 8:
+        return FoldResult(column_of_items(kind, np.packbits(out, bitorder="little"), valid))
+    own, overflowed = dtype_of(kind), -1
+    if own.kind == "i" and own.itemsize < 8:
         limits = np.iinfo(own)
         outside = np.flatnonzero(((out < limits.min) | (out > limits.max)) & (valid == 1))
         overflowed = int(outside[0]) if len(outside) else -1
     with np.errstate(over="ignore"):
-        buffer = pa.py_buffer(out.astype(own, copy=False))
-    return FoldResult(pa.Array.from_buffers(kind, len(valid), [pack(valid), buffer]), overflowed)
+        return FoldResult(column_of_items(kind, out.astype(own, copy=False), valid), overflowed)
 
 
 # ---- single values, for definitions and messages ----
@@ -222,15 +320,17 @@ def row_class(form: Shape) -> Any:
 
 
 def seen(form: Shape, value: Any) -> Any:
-    """What a function sees of a Python value; None where it is NULL, or a field of it is."""
+    """What a function sees of a Python value; None if it is NULL, or a STRUCT with a NULL in a
+    field that can't be None.
+    """
     if value is None or not form.is_tuple:
-        return seen_alone(value)
-    fields = [seen_alone(value[name]) for name in form.names]
-    return None if any(one is None for one in fields) else row_class(form)(*fields)
+        return _seen(value)
+    if any(value[slot.name] is None for slot in form.slots if not slot.sees_nulls):
+        return None
+    return row_class(form)(*(_seen(value[name]) for name in form.names))
 
 
-def seen_alone(value: Any) -> Any:
-    """What a function sees of a value that is no STRUCT; None where it is NULL."""
+def _seen(value: Any) -> Any:
     if isinstance(value, str | bytes):
         data = value.encode() if isinstance(value, str) else value
         return np.frombuffer(data, dtype=np.uint8)
@@ -243,8 +343,10 @@ def seen_alone(value: Any) -> Any:
 
 def given(form: Shape, kind: pa.DataType, result: Any) -> Any:
     """The Python value of what a function gave."""
-    if result is None or not form.is_tuple:
-        return None if result is None else _given(kind, result)
+    if result is None:
+        return None
+    if not form.is_tuple:
+        return _given(kind, result)
     by_name = dict(zip(form.names, result, strict=True))
     return {field.name: _given(field.type, by_name[field.name]) for field in kind}
 

@@ -6,20 +6,20 @@ Base64 of JSON: name and form, where it stands, the Python it was made by, and i
 import base64
 import json
 import platform
+import sys
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Protocol
 
 import pyarrow as pa
+from numba import cloudpickle
 
 from keyfold.aggregates import spelling
 from keyfold.authored import shapes
 from keyfold.authored.fold import compile_for
-from keyfold.authored.function import Function
+from keyfold.authored.function import Function, located
+from keyfold.authored.shapes import Shape, Slot
 from keyfold.errors import EnvironmentMismatchError, FunctionError
-from keyfold.kernels import loops, pickled
-from keyfold.kernels.generated import CompileError, compiled, located
-from keyfold.kernels.loops import Shape, Slot
 
 PREFIX = "spark.keyfold.registered."
 
@@ -52,17 +52,14 @@ def register(spark: Session, *functions: Function) -> None:
 
 
 def compile_all(own: Function) -> None:
-    """FunctionError, with file and line, where it does not compile for one of its types."""
+    """Raises FunctionError, with file and line, if it does not compile for one of its types."""
     if own.form in ("fold", "pick"):
         for kind in examples(own):
-            compile_for(own, kind)
+            compile_for(own, shapes.shape(own.types or (), kind, own.sees_nulls))
     elif own.form == "engine":
         found = {name: shapes.of_column(kind) for name, kind in own.columns.items()}
         slots = [Slot(name, scalar.kind, is_null) for name, (scalar, is_null) in found.items()]
-        try:
-            compiled(loops.pick(Shape(tuple(slots), True), own.function))
-        except CompileError as error:
-            raise FunctionError(f"{own}: {error}") from error
+        compile_for(own, Shape(tuple(slots), True))
 
 
 def examples(own: Function) -> Sequence[pa.DataType]:
@@ -74,10 +71,9 @@ def examples(own: Function) -> Sequence[pa.DataType]:
 
 def dumps(own: Function) -> str:
     """The function as text."""
-    made = [f for f in (own.function, own.retract) if f is not None]
     try:
-        code = pickled.dumps(own, made)
-        pickled.loads(code)
+        code = _pickled(own)
+        cloudpickle.loads(code)
     except Exception as error:  # a user's object may raise anything
         raise FunctionError(
             f"{own} at {located(own.function)} can't be shipped: it uses something that can't be "
@@ -93,6 +89,22 @@ def dumps(own: Function) -> str:
     return base64.b64encode(json.dumps(content).encode()).decode()
 
 
+def _pickled(own: Function) -> bytes:
+    """With the code of its functions and of whatever else their modules define."""
+    named = {f.__module__ for f in (own.function, own.retract) if f is not None} & set(sys.modules)
+    modules = [sys.modules[name] for name in named - {"__main__", "builtins"}]
+    known = cloudpickle.list_registry_pickle_by_value()
+    added = [module for module in modules if module.__name__ not in known]
+    for module in added:
+        cloudpickle.register_pickle_by_value(module)
+    try:
+        found: bytes = cloudpickle.dumps(own)
+    finally:
+        for module in added:
+            cloudpickle.unregister_pickle_by_value(module)
+    return found
+
+
 @lru_cache(maxsize=256)
 def loads(text: str) -> Function:
     """The inverse; EnvironmentMismatchError where another Python made it, FunctionError where it
@@ -106,7 +118,7 @@ def loads(text: str) -> Function:
             "use one minor version, or ship the function as a module (spark.keyfold.modules)"
         )
     try:
-        found: Function = pickled.loads(base64.b64decode(content["code"]))
+        found: Function = cloudpickle.loads(base64.b64decode(content["code"]))
     except Exception as error:  # a user's object may raise anything
         raise FunctionError(
             f"{words} can't be loaded here: {type(error).__name__}: {error}; ship what it imports "

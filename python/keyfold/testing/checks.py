@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from keyfold.aggregates.declare import Aggregate, BadRecord, Inputs
-from keyfold.authored import failing, rows, shapes, shipping
+from keyfold.authored import failing, fold, rows, shapes, shipping
 from keyfold.authored.declare import aggregate_of
 from keyfold.authored.function import Function
 from keyfold.errors import FunctionError
@@ -201,12 +201,13 @@ def _check_engine(own: Function, values: Values | None, random: Random, rounds: 
         )
         return records(found)[0][1]
 
+    form = rows.form_of(own, table)
     with using(own):
         for _ in range(rounds):
             some = [drawn(number) for number in range(random.randrange(2, 7))]
             cut, whole = random.randrange(1, len(some)), merged(some)
             ways = {
-                "plain Python": rows.kept(own, some),
+                "plain Python": some[fold.picked(own, form, [(ADD, row) for row in some]) or 0],
                 f"the first {cut} merged before": merged([merged(some[:cut]), *some[cut:]]),
                 f"the rest after {cut} merged before": merged([*some[:cut], merged(some[cut:])]),
             }

@@ -4,8 +4,9 @@ defaults and of every global and closed-over value it uses, through the function
 Two functions of one digest compile to the same code, so it names a place in the kernel cache.
 """
 
+import dis
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -20,13 +21,13 @@ class OpaqueError(Exception):
     """A value whose content can't be told: code that uses it is not kept on disk."""
 
 
-def fingerprint(*functions: Callable[..., Any]) -> str | None:
+def fingerprint(*items: Any) -> str | None:
     """A hex digest; None where a function uses something whose content can't be told."""
     digest = hashlib.sha256()
     seen: dict[int, Any] = {}
     try:
-        for function in functions:
-            for piece in _pieces(function, seen):
+        for item in items:
+            for piece in _pieces(item, seen):
                 digest.update(f"{len(piece)}:".encode() + piece)
     except OpaqueError:
         return None
@@ -85,14 +86,13 @@ def _function(function: FunctionType, seen: dict[int, Any]) -> Iterator[bytes]:
     yield from _pieces(function.__defaults__, seen)
     for cell in function.__closure__ or ():
         yield from _pieces(cell.cell_contents, seen)
-    used = sorted(_names(function.__code__))
-    for name in used:
-        if name in function.__globals__:
-            value = function.__globals__[name]
-            yield name.encode()
-            yield from _pieces(value, seen)
-            if isinstance(value, ModuleType):
-                yield from _used_of(value, used, seen)
+    globals_used, names = _names(function.__code__)
+    for name in sorted(globals_used & function.__globals__.keys()):
+        value = function.__globals__[name]
+        yield name.encode()
+        yield from _pieces(value, seen)
+        if isinstance(value, ModuleType):
+            yield from _used_of(value, sorted(names), seen)
 
 
 def _used_of(module: ModuleType, used: list[str], seen: dict[int, Any]) -> Iterator[bytes]:
@@ -106,7 +106,12 @@ def _used_of(module: ModuleType, used: list[str], seen: dict[int, Any]) -> Itera
             yield from _pieces(getattr(module, name), seen)
 
 
-def _names(code: CodeType) -> set[str]:
-    """Every name a code object and those inside it look up."""
-    inner = (const for const in code.co_consts if isinstance(const, CodeType))
-    return set(code.co_names).union(*map(_names, inner))
+def _names(code: CodeType) -> tuple[set[str], set[str]]:
+    """The globals that a code object and those inside it look up, and all names: attributes too."""
+    loaded = {i.argval for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL"}
+    names = set(code.co_names)
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            more = _names(inner)
+            loaded, names = loaded | more[0], names | more[1]
+    return loaded, names

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import keyfold
-from keyfold.kernels.fingerprint import fingerprint
+from keyfold.authored.fingerprint import fingerprint
 
 HELPED = """
 import numpy as np, math, numba
@@ -64,6 +64,12 @@ def test_what_can_not_be_told_is_not_kept() -> None:
     assert fingerprint(lambda: objects) is None
 
 
+def test_a_field_with_the_name_of_a_global_does_not_count() -> None:
+    space: dict[str, Any] = {"total": object()}
+    exec("def step(kept, value):\n    return kept.total + value.total\n", space)
+    assert fingerprint(space["step"]) is not None
+
+
 def test_recursive_and_shared_globals_end() -> None:
     space: dict[str, Any] = {}
     exec("def a(n):\n    return b(n - 1) if n else 0\ndef b(n):\n    return a(n)\n", space)
@@ -74,11 +80,11 @@ PROGRAM = """
 import sys
 import numpy as np, pyarrow as pa
 import keyfold
-from keyfold import types
+from keyfold.types import paimon
 from keyfold.aggregates.declare import Inputs
 from keyfold.authored.declare import aggregate_of
 import own
-bound = aggregate_of(own.step).bind({}, types.from_paimon("BIGINT"))
+bound = aggregate_of(own.step).bind({}, paimon.from_paimon("BIGINT"))
 rows = np.arange(3)
 inputs = Inputs(pa.array([1, 2, 3]), np.ones(3, np.int8), rows, np.array([0, 3]))
 loop = bound.fold.args[0].loop

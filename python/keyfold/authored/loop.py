@@ -1,0 +1,176 @@
+"""The loop around a user's function: one template, filled in for a fold or a pick of some shape.
+
+The filled-in text calls the function as a global, so numba compiles both into one kernel. A loop
+that takes the function as an argument compiles in every process anew (numba keeps no code of it);
+one of compiled parts (start, add, put) takes twice the time to compile; function pointers cost a
+quarter of the speed and lose exceptions.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from textwrap import indent
+from typing import Any
+
+import numba
+
+from keyfold.authored.shapes import KINDS, Shape, Slot
+from keyfold.kernels.ops import RESET, RETRACT, SKIP
+
+_TEMPLATE = """
+def loop({inputs}, valid, ops, order, starts, {outputs}):
+    for g in range(len(starts) - 1):
+        {start}
+        is_found = False
+        for at in range(starts[g], starts[g + 1]):
+            row, op = order[at], ops[at]
+            if op == RESET:
+                {start}
+                is_found = False
+            if {counts}:
+                if op == RETRACT:
+                    {taken}
+                elif is_found:
+                    {added}
+                else:
+                    {first}
+                is_found = True
+        {put}
+"""
+_PART = re.compile(r"( *)\{(\w+)\}")
+_FIXED = (numba.uint8[::1], numba.int8[::1], numba.int64[::1], numba.int64[::1])
+OPS = {"SKIP": SKIP, "RETRACT": RETRACT, "RESET": RESET}
+
+
+@dataclass(frozen=True)
+class Loop:
+    """What is compiled: a source with one function `loop`, its numba signature, and the user's
+    functions and constants by the names it has for them. `refused` gives the words of what is wrong
+    with the numba type of a function's result, None if nothing is.
+    """
+
+    source: str
+    signature: Any
+    functions: Mapping[str, Callable[..., Any]]
+    constants: Mapping[str, Any]
+    shape: Shape
+    refused: Callable[[Shape, Any], str | None]
+
+
+def fold(shape: Shape, functions: Mapping[str, Any], identity: Sequence[Any] | None) -> Loop:
+    """A loop `loop(slots…, valid, ops, order, starts, outs…, out_valid)` over calls of `step` and,
+    if it is given, `retract`. A shape that sees NULLs has one slot.
+    """
+    sees_nulls = shape.slots[0].sees_nulls
+    parts = _with_nulls(shape.slots[0]) if sees_nulls else _without_nulls(shape)
+    if "retract" not in functions:
+        parts["taken"] = ["pass"]
+    outs = [f"out{k}" for k in range(len(shape.slots))]
+    counts = "op != SKIP" if "retract" in functions else "op > SKIP"
+    counts += "" if sees_nulls else " and valid[row]"
+    source = _filled(shape, parts, counts, [*outs, "out_valid"])
+    outs_types = [KINDS[slot.kind].arrays[0] for slot in shape.slots]
+    signature = numba.void(*shape.arrays, *_FIXED, *outs_types, numba.uint8[::1])
+    given = identity or [None] * len(shape.slots)
+    constants = {f"start{k}": 0 if value is None else value for k, value in enumerate(given)}
+    refused = _refused_tuple if shape.is_tuple else _refused_number
+    is_valid = given[0] is not None
+    return Loop(source, signature, functions, constants | {"is_start": is_valid}, shape, refused)
+
+
+def pick(shape: Shape, step: Any) -> Loop:
+    """A loop `loop(slots…, valid, ops, order, starts, out)`: out[g] is the row that no later row
+    replaced, -1 if there is none.
+    """
+    parts = {
+        "start": ["best = -1"],
+        "taken": ["pass"],
+        "added": [f"if step({shape.value('best')}, {shape.value('row')}):", "    best = row"],
+        "first": ["best = row"],
+        "put": ["out[g] = best"],
+    }
+    source = _filled(shape, parts, "op > SKIP and valid[row]", ["out"])
+    signature = numba.void(*shape.arrays, *_FIXED, numba.int64[::1])
+    return Loop(source, signature, {"step": step}, {}, shape, _refused_truth)
+
+
+def _without_nulls(shape: Shape) -> dict[str, list[str]]:
+    slots = list(enumerate(shape.slots))
+    acc, value = shape.packed([f"acc{k}" for k, _ in slots]), shape.value("row")
+
+    def called(function: str, result: str) -> list[str]:
+        items = [f"{result}[{k}]" if shape.is_tuple else result for k, _ in slots]
+        kept = [f"acc{k} = {KINDS[s.kind].cast}({items[k]})" for k, s in slots]
+        return [f"{result} = {function}({acc}, {value})", *kept]
+
+    return {
+        "start": [f"acc{k} = {KINDS[slot.kind].cast}(start{k})" for k, slot in slots],
+        "taken": called("retract", "taken"),
+        "added": called("step", "added"),
+        "first": [f"acc{k} = {slot.value(k, 'row')}" for k, slot in slots],
+        "put": [*(f"out{k}[g] = acc{k}" for k, _ in slots), "out_valid[g] = is_found"],
+    }
+
+
+def _with_nulls(slot: Slot) -> dict[str, list[str]]:
+    """The accumulator is in `out0` and `is_valid`: numba can't assign None to a number."""
+    truth = " != 0" if slot.kind == "boolean" else ""
+    arguments = f"(out0[g]{truth} if is_valid else None), {slot.value(0, 'row')}"
+
+    def called(function: str, result: str) -> list[str]:
+        kept = [f"is_valid = {result} is not None", "if is_valid:", f"    out0[g] = {result}"]
+        return [f"{result} = {function}({arguments})", *kept]
+
+    return {
+        "start": ["is_valid = is_start", "out0[g] = start0"],
+        "taken": called("retract", "taken"),
+        "added": called("step", "added"),
+        "first": ["is_valid = mask0[row] != 0", "out0[g] = values0[row]"],
+        "put": ["out_valid[g] = is_found and is_valid"],
+    }
+
+
+def _filled(shape: Shape, parts: Mapping[str, list[str]], counts: str, outs: Sequence[str]) -> str:
+    """The template's text; a part alone in its line takes as many lines as it has."""
+    inputs = [name for k, slot in enumerate(shape.slots) for name in slot.inputs(k)]
+    words = {"inputs": ", ".join(inputs), "outputs": ", ".join(outs), "counts": counts}
+    lines = []
+    for line in _TEMPLATE.splitlines():
+        part = _PART.fullmatch(line)
+        lines.append(indent("\n".join(parts[part[2]]), part[1]) if part else line.format(**words))
+    return "\n".join(lines)
+
+
+def _refused_truth(shape: Shape, kind: Any) -> str | None:
+    """What is wrong with the type of a pick's result; None counts as False."""
+    own = kind.type if isinstance(kind, numba.types.Optional) else kind
+    is_truth = isinstance(own, numba.types.Boolean)
+    return None if is_truth else f"it gives {_words_of(kind)}, expected True or False"
+
+
+def _refused_number(shape: Shape, kind: Any, slot: Slot | None = None) -> str | None:
+    """What is wrong with the type of a fold's result."""
+    slot = slot or shape.slots[0]
+    own = kind.type if slot.sees_nulls and isinstance(kind, numba.types.Optional) else kind
+    if isinstance(own, KINDS[slot.kind].results):
+        return None
+    return f"it gives {_words_of(kind)}, expected {KINDS[slot.kind].words}"
+
+
+def _refused_tuple(shape: Shape, kind: Any) -> str | None:
+    """What is wrong with the type of a STRUCT fold's result."""
+    if not isinstance(kind, numba.types.BaseTuple) or len(kind) != len(shape.slots):
+        return f"it gives {_words_of(kind)}, expected a tuple ({', '.join(shape.names)})"
+    for slot, part in zip(shape.slots, kind, strict=True):
+        if words := _refused_number(shape, part, slot):
+            return f"in {slot.name} {words}"
+    return None
+
+
+def _words_of(kind: Any) -> str:
+    """A numba type in a message."""
+    if isinstance(kind, numba.types.Optional):
+        return f"{_words_of(kind.type)} or None"
+    if isinstance(kind, numba.types.Literal):
+        return _words_of(kind.literal_type)
+    return {numba.types.unicode_type: "text", numba.types.none: "None"}.get(kind, str(kind))
