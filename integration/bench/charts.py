@@ -31,7 +31,7 @@ READERS = {
     "paimon": "Paimon's Java reader, no Spark",
 }
 ALONE = ("reader", "paimon")
-WIDE = (8.0, 3.6)
+WIDE = (9.6, 3.6)
 
 
 def draw(figures: Figures, settings: Settings, docs: Path) -> dict[str, str]:
@@ -51,6 +51,11 @@ def draw(figures: Figures, settings: Settings, docs: Path) -> dict[str, str]:
     return files
 
 
+def beside(ax: Any) -> None:
+    """The legend, to the right of what it explains."""
+    ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+
+
 def bars(
     ax: Any,
     labels: Sequence[str],
@@ -64,7 +69,7 @@ def bars(
         heights = [value or 0.0 for value in values]
         ax.bar(places, heights, width * 0.92, label=names[system], color=COLORS[system])
     ax.set_xticks(range(len(labels)), labels)
-    ax.legend(frameon=False)
+    beside(ax)
 
 
 def plain(title: str, ylabel: str) -> tuple[Any, Any]:
@@ -123,7 +128,7 @@ def sweep(figures: Figures, settings: Settings, name: str) -> Any:
     ax.set_xticks(range(len(shapes)), list(shapes))
     ax.set_xlabel(name)
     ax.set_ylim(bottom=0)
-    ax.legend(frameon=False)
+    beside(ax)
     return figure
 
 
@@ -132,7 +137,7 @@ def day(figures: Figures) -> Any:
     if figures.get("day", "keyfold") is None:
         return None
     figure, (ax, below) = plt.subplots(
-        2, 1, figsize=(8.0, 5.0), sharex=True, layout="constrained", height_ratios=[2, 1]
+        2, 1, figsize=(9.6, 5.0), sharex=True, layout="constrained", height_ratios=[2, 1]
     )
     ax.set_title("A day of upserts: each commit, and the disk", loc="left", fontsize=11)
     for system in ("keyfold", "paimon", "delta"):
@@ -155,7 +160,7 @@ def day(figures: Figures) -> Any:
     below.set_ylabel("MB on disk")
     below.set_xlabel("commits")
     below.set_ylim(bottom=0)
-    ax.legend(frameon=False)
+    beside(ax)
     for axes in (ax, below):
         axes.spines[["top", "right"]].set_visible(False)
     return figure

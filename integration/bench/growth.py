@@ -210,7 +210,7 @@ def rows(found: list[Sample]) -> Iterator[list[str]]:
 def draw(found: list[Sample], path: Path) -> None:
     """Seconds of a commit, files, memory."""
     figure, (top, files, memory) = plt.subplots(
-        3, 1, figsize=(8.0, 7.0), sharex=True, layout="constrained"
+        3, 1, figsize=(9.6, 7.0), sharex=True, layout="constrained"
     )
     at = [sample.commit for sample in found]
     top.set_title("A long job: time of a commit, files, memory", loc="left", fontsize=11)
@@ -232,7 +232,7 @@ def draw(found: list[Sample], path: Path) -> None:
     for axes, label in ((top, "seconds"), (files, "files"), (memory, "MB resident")):
         axes.set_ylabel(label)
         axes.set_ylim(bottom=0)
-        axes.legend(frameon=False, ncols=4, loc="best")
+        charts.beside(axes)
         axes.spines[["top", "right"]].set_visible(False)
     memory.set_xlabel("commits")
     figure.savefig(path, dpi=110, metadata={"Software": ""})
