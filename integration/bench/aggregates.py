@@ -166,10 +166,10 @@ def markdown(found: list[Figure], opaque: list[states.Rate]) -> str:
     lines = [
         "# Speed of the aggregates",
         "",
-        "`make bench-kernels` writes this page. Millions of rows a second on one core "
-        f"({platform.machine()}), kernels compiled: steps of {ROWS:,} rows, four rows a group, "
-        "texts of 10 characters, arrays and maps of two elements. The rows of a group stand one "
-        "behind another, or a run's length apart as a merge of four runs has them, or anywhere.",
+        "`make bench-kernels` writes this page. The figures are millions of rows a second on one "
+        f"core ({platform.machine()}) with compiled kernels: steps of {ROWS:,} rows, four rows in "
+        "each group, texts of 10 characters, arrays and maps of two elements. The rows of a group "
+        "are neighbours, or a run's length apart as in a merge of four runs, or anywhere.",
         "",
         "![Rows a second of each aggregate](kernels.svg)",
         "",
@@ -181,8 +181,8 @@ def markdown(found: list[Figure], opaque: list[states.Rate]) -> str:
         lines.append(f"| `{figure.name}` | {figure.kind} | {' | '.join(cells)} |")
     lines += [
         "",
-        "Bitmaps and sketches, four states a group, beside a plain Python loop that opens and "
-        "unites one pair after the other with the same library:",
+        "Bitmaps and sketches, four states in each group. The last column compares with a plain "
+        "Python loop that opens and unites one pair after the other with the same library:",
         "",
         "| function, numbers in a state | bytes of a state | states a second | to the plain loop |",
         "|---|---|---|---|",

@@ -176,14 +176,14 @@ def section(found: list[Sample], said: argparse.Namespace, docs: Path) -> str:
     return (
         f"{page.GROWTH}{title}\n\n![What a long job leaves and takes](benchmarks-growth.png)\n\n"
         + table(heads, list(rows(found)))
-        + "\nTimes are of the commits since the line above, compaction and all; the rest is as it "
-        "stands then, memory as resident. Every option has its default, but for two buckets and "
-        f"`snapshot.time-retained` = `{said.retained}`: files go up and down with the number of "
-        "commits that this time has room for; by default it is an hour. A commit leaves one "
-        "snapshot, and the compaction that most are followed by another one, each with two "
+        + "\nTimes are those of the commits since the line above, with their compactions. All "
+        "else is measured at that commit; memory is resident memory. Every option has its "
+        f"default, except two buckets and `snapshot.time-retained` = `{said.retained}` (default: "
+        "an hour). The number of files follows the number of commits in that time. A commit "
+        "leaves one snapshot, and so does the compaction that follows most commits, each with two "
         "manifest lists and a manifest. The JVM has Spark's default heap of a gigabyte; `its heap` "
-        "is what is reachable after a collection, where Spark keeps the last thousand jobs and "
-        "queries, and the listing of each input that is read. "
+        "is the reachable part after a collection, in which Spark keeps the last thousand jobs "
+        "and queries and the listing of each input that is read. "
         f"`python -m integration.bench.growth` wrote this section{said.note}.\n"
     )
 

@@ -23,11 +23,11 @@ Read = tuple[str, str, str]  # label, case, shape
 READS = """\
 Rows are those of all runs. In Spark, keyfold and Paimon's Java library are each the source of one
 query, `max` of every column, which Spark computes from their rows. keyfold's reader sends Arrow
-batches from its worker processes; Paimon's gives rows in Spark's own JVM, through a small source of
-ours, not its connector (a split is a task; a row stays Paimon's until Spark asks for a cell).
-Without Spark, both readers get the same buckets, one a task, and touch every cell: keyfold's in two
-processes with Arrow's `max`, Paimon's in two threads with `max` in a Scala loop. The last column
-compares what is not alike: keyfold with Spark's work in it, Paimon without."""
+batches from its worker processes. Paimon's returns rows in Spark's own JVM, through a small source
+of this project, not its connector (a split is a task; a row stays Paimon's until Spark asks for a
+cell). Without Spark, both readers get the same buckets, one for each task, and touch every cell:
+keyfold's in two processes with Arrow's `max`, Paimon's in two threads with `max` in a Scala loop.
+The last column compares unlike things: keyfold with Spark's work in it, Paimon without."""
 HEADS = {
     "overlap": "keys that runs share",
     "key": "key columns",
@@ -79,12 +79,13 @@ def about(settings: Settings, command: Sequence[str], took: float) -> str:
   Java 17.
 - Each system runs in a process of its own, one after the other, on the same generated data: Spark
   as `local[2]` with a heap of {HEAP}, Paimon's library with the same heap and two threads, or in
-  such a Spark. It reads, compacts and looks up in the very directories that keyfold wrote.
-- Rows are `id BIGINT, seq BIGINT, a BIGINT, b BIGINT, c DOUBLE, d STRING(10), e INT` where nothing
-  else is said, with keys drawn at random, in {settings.buckets} buckets. Reads touch every cell.
-- A figure is the median of {settings.repeat} warm turns, then the least and the greatest in
-  brackets; after the stroke stands the first turn, with files out of the page cache. No turn begins
-  after {settings.budget:g} s of them: ¹ says that there was one warm turn, ² two, and so on.
+  such a Spark. Paimon reads, compacts and looks up in the directories that keyfold wrote.
+- Rows are `id BIGINT, seq BIGINT, a BIGINT, b BIGINT, c DOUBLE, d STRING(10), e INT` unless
+  another shape is given, with keys drawn at random, in {settings.buckets} buckets. Reads
+  touch every cell.
+- A figure is the median of {settings.repeat} warm turns, with the least and the greatest in
+  brackets. The first turn follows after the slash, with files out of the page cache. No turn begins
+  after {settings.budget:g} s of turns: ¹ means that there was one warm turn, ² two, and so on.
 """
 
 
@@ -231,8 +232,8 @@ def merges(figures: Figures, settings: Settings, pictures: dict[str, str]) -> st
         f"## Merge-on-read: 4 runs of {main.rows:,} rows, every other key in each\n\n"
         + picture(pictures, "merges", "Rows a second of merge-on-read by engine")
         + reads(figures, settings, "merge engine", tables)
-        + f"\n{READS}\n\nOther ways to the same answer as `deduplicate` gives:\n\n"
-        + table(["", "rows", "s", "keyfold is faster, x"], others)
+        + f"\n{READS}\n\nOther ways to the answer of `deduplicate`:\n\n"
+        + table(["", "rows", "s", "x keyfold's time"], others)
     )
 
 
@@ -243,8 +244,9 @@ def sweep(figures: Figures, settings: Settings, name: str, pictures: dict[str, s
         (label, f"merge/deduplicate/{shape.name}", shape.name) for label, shape in shapes.items()
     ]
     most = max(shape.total for shape in shapes.values())
+    few, many = min(settings.runs), max(settings.runs)
     titles = {
-        "runs": f"Runs: {most:,} rows in so many runs, keys out of half as many",
+        "runs": f"Runs: {most:,} rows in {few} to {many} runs, half as many keys",
         "overlap": f"Overlap: 4 runs, {most:,} rows",
         "key": f"Key types: 4 runs, {most:,} rows",
         "width": f"Width: 4 runs, {most:,} rows, fewer where rows are wider than seven columns",
