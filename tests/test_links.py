@@ -14,6 +14,8 @@ PAGES += sorted((TOP / "docs").glob("*.md"))
 FENCED = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
+NAMED = re.compile(r"(?<![\w/])((?:integration|tests|python|jvm|site)/[\w./-]+\w)")
+MODULE = re.compile(r"python -m ((?:integration|tests)[\w.]*\w)")
 
 
 def prose(page: Path) -> str:
@@ -41,6 +43,16 @@ def test_every_link_leads_somewhere(page: Path) -> None:
         assert file.is_file(), target
         assert not anchor or anchor in anchors(file), target
         assert page.parent == TOP or file.parent == page.parent or file in PAGES, target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_files_and_modules_that_it_names_exist(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for name in NAMED.findall(text):
+        assert (TOP / name).exists(), name
+    for module in MODULE.findall(text):
+        place = TOP / module.replace(".", "/")
+        assert place.with_suffix(".py").is_file() or (place / "__main__.py").is_file(), module
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
