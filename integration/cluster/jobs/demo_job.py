@@ -1,4 +1,4 @@
-"""The demo's job in PySpark, for spark-submit with --py-files demo_tables.py.
+"""The demo's job in PySpark, for spark-submit with --py-files tables.py.
 
 Where its data are and its answers go is said by the confs spark.demo.data and spark.demo.answers.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import demo_tables as tables
+import tables
 from pyspark.sql import SparkSession
 
 import keyfold

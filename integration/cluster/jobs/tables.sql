@@ -1,4 +1,4 @@
--- The demo's four tables; demo_tables.py has them for the demo itself, with what is to be said of them.
+-- The demo's four tables; demo/tables.py has them for the demo itself, with what is to be said of them.
 CREATE NAMESPACE keyfold.demo;
 CREATE TABLE keyfold.demo.carrier_days (
   carrier STRING, day DATE,
