@@ -1,7 +1,10 @@
 """keyfold: primary-key tables for Apache Spark whose records fold, stored as Apache Paimon tables.
 
-`configure(SparkSession.builder)` is all a PySpark job needs. Importing this package loads neither
-Spark nor numba nor pypaimon: it is imported by every worker before its first fork.
+`configure(SparkSession.builder)` is all a PySpark job needs. `aggregate` and `engine` make merge
+functions of your own, `register` makes them known to a session, and `keyfold.testing` tries them.
+Failures are raised as the error classes below, all of them a `KeyfoldError`.
+
+Importing this package loads neither Spark nor numba: every worker imports it before its first fork.
 """
 
 import importlib
@@ -38,9 +41,10 @@ from keyfold.setup.spark_errors import catch_errors
 from keyfold.wire.version import package_version
 
 if TYPE_CHECKING:
-    from keyfold.authored.declare import aggregate as aggregate
-    from keyfold.authored.declare import engine as engine
-    from keyfold.authored.shipping import register as register
+    from keyfold.authored.declare import aggregate, engine
+    from keyfold.authored.shipping import register
+
+    __version__: str
 
 __all__ = [
     "ConflictError",
@@ -66,20 +70,22 @@ __all__ = [
     "register",
 ]
 
-# Loaded when they are first used: they need numba.
-_AUTHORED = {
+# Loaded at their first use, since they need numba. Type checkers see the imports above.
+_LOADED_LATE = {
     "aggregate": "keyfold.authored.declare",
     "engine": "keyfold.authored.declare",
     "register": "keyfold.authored.shipping",
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name == "__version__":
-        return package_version()
-    if name not in _AUTHORED:
-        raise AttributeError(f"module 'keyfold' has no attribute {name!r}")
-    return getattr(importlib.import_module(_AUTHORED[name]), name)
+if not TYPE_CHECKING:  # a type checker would take every name for one that may be there
+
+    def __getattr__(name: str) -> Any:
+        if name == "__version__":
+            return package_version()
+        if name not in _LOADED_LATE:
+            raise AttributeError(f"module 'keyfold' has no attribute {name!r}")
+        return getattr(importlib.import_module(_LOADED_LATE[name]), name)
 
 
 def __dir__() -> list[str]:

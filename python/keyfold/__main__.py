@@ -1,4 +1,6 @@
-"""`python -m keyfold`: jar-path, conf, archive, warmup, doctor, to start Spark by other means."""
+"""`keyfold` or `python -m keyfold`: jar-path, conf and archive to start Spark by other means,
+warmup, doctor.
+"""
 
 import argparse
 import sys
@@ -60,7 +62,7 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
 
 def parser() -> argparse.ArgumentParser:
     """The command line."""
-    top = argparse.ArgumentParser(prog="python -m keyfold", description=__doc__)
+    top = argparse.ArgumentParser(prog="keyfold", description=__doc__)
     top.add_argument("--version", action="version", version=package_version())
     commands = top.add_subparsers(required=True, metavar="command")
     for name, command in COMMANDS.items():

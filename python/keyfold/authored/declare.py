@@ -14,7 +14,7 @@ from typing import Any, Literal
 from keyfold.aggregates import aggregates, spelling
 from keyfold.aggregates.declare import Aggregate, Combine, Fold, Gather, Pick, Records
 from keyfold.authored import batches, fold, rows, shapes
-from keyfold.authored.function import Function, located, plain
+from keyfold.authored.function import Form, Function, located, plain
 from keyfold.authored.shapes import Declared
 from keyfold.errors import FunctionError
 from keyfold.merge.declare import Engine
@@ -25,8 +25,14 @@ Decorator = Callable[[Callable[..., Any]], Function]
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
-class _AggregateDecorator:
-    """`keyfold.aggregate` and its other forms."""
+class AggregateDecorator:
+    """Makes an aggregate of a function: `@keyfold.aggregate("BIGINT")` a fold, and
+    `@keyfold.aggregate.pick()`, `.combine()` and `.gather()` the other forms. A table names it in
+    `fields.<column>.aggregate-function`; `keyfold.register` makes it known to a session.
+
+    The result is a `Function`, which is still called as the function it was. Any grouping of a
+    key's values must fold to the same result: `keyfold.testing.check` tries that.
+    """
 
     def __call__(
         self,
@@ -39,13 +45,25 @@ class _AggregateDecorator:
     ) -> Decorator:
         """A fold: `function(accumulator, value)` gives the next accumulator; numba compiles it.
 
-        The first value of a key is its first accumulator. `types` are SQL names (numbers, BOOLEAN,
-        DATE, TIMESTAMP, TIMESTAMP_NTZ), or a dict of them for a STRUCT, whose values are named
-        tuples and whose accumulator is given as a tuple; a STRUCT with a NULL field counts as
-        NULL. With `nulls="skip"` NULLs never come, with "see" both arguments may be None, and None
-        may be given back. `retract(accumulator, value)` takes a value back and needs the
-        `identity` it starts from. Whole numbers wrap at 64 bits as numba's do; a result that
-        leaves a smaller type is an overflow error. FunctionError for what can't be declared.
+        The first value of a key is its first accumulator; both have the column's type. The function
+        sees TINYINT to BIGINT as int, FLOAT and DOUBLE as 64-bit float, BOOLEAN as bool, DATE as
+        int days and TIMESTAMP and TIMESTAMP_NTZ as int microseconds since 1970, a STRUCT as a named
+        tuple. Whole numbers wrap at 64 bits. A result beyond a smaller type of the column fails the
+        write or query with FoldOverflowError.
+
+        Args:
+            types: SQL names of the column types it takes (default: the numbers): one, several, or a
+                dict of field names and types for a STRUCT, whose accumulator is given as a tuple.
+            nulls: "skip" leaves NULLs out (a STRUCT with a NULL field counts as NULL); with "see"
+                both arguments may be None, and None may be given back.
+            identity: The accumulator that `retract` starts from, as the function sees it; a tuple
+                for a STRUCT.
+            retract: `retract(accumulator, value)` takes a value back, for -U and -D rows. Without
+                it such rows are refused.
+            name: The name tables use (default: the function's own).
+
+        Raises:
+            FunctionError: It can't be declared so. Compile errors come from `keyfold.register`.
         """
         _parenthesised("aggregate(…)", types)
         return partial(_declared, "fold", types, shapes.FIXED, nulls, identity, retract, name)
@@ -53,7 +71,17 @@ class _AggregateDecorator:
     def pick(self, types: Declared = shapes.EVERY, *, name: str | None = None) -> Decorator:
         """A pick: `function(best, value)` says whether value takes best's place; numba compiles it.
 
-        NULLs never come. STRING and BINARY are numpy arrays of their bytes. No retraction.
+        The result is one of the values, so STRING and BINARY, numpy uint8 arrays of their bytes,
+        can be picked too; other types are seen as a fold sees them. NULLs never come, and there is
+        no retraction.
+
+        Args:
+            types: SQL names of the column types it takes (default: all that can be picked), or a
+                dict of field names and types for a STRUCT.
+            name: The name tables use (default: the function's own).
+
+        Raises:
+            FunctionError: It can't be declared so.
         """
         _parenthesised("aggregate.pick(…)", types)
         return partial(_declared, "pick", types, shapes.EVERY, "skip", None, None, name)
@@ -66,9 +94,19 @@ class _AggregateDecorator:
         retract: Callable[..., Any] | None = None,
         name: str | None = None,
     ) -> Decorator:
-        """A combine: `function(values)` of a key's values in order, in plain Python, for any type.
+        """A combine: `function(values)` gives one value for the list of a key's values, in order.
 
-        It is not called for a key with one value. `retract(state, value)` takes a value back.
+        It is plain Python, called once a key that has several values. It takes columns of any type;
+        values come as pyarrow's `as_py()` gives them, and the result must be of the column's type.
+
+        Args:
+            nulls: "skip" leaves NULLs out; with "see" they come as None.
+            identity: The state that `retract` starts from.
+            retract: `retract(state, value)` takes a value back.
+            name: The name tables use (default: the function's own).
+
+        Raises:
+            FunctionError: It can't be declared so.
         """
         _parenthesised("aggregate.combine(…)", *misplaced, takes_types=False)
         return partial(_declared, "combine", None, (), nulls, identity, retract, name)
@@ -76,34 +114,51 @@ class _AggregateDecorator:
     def gather(
         self, *misplaced: object, nulls: Nulls = "skip", name: str | None = None
     ) -> Decorator:
-        """A gather: `function(values, offsets)` of many keys' values, an Arrow array in which key g
-        has values[offsets[g]:offsets[g + 1]], gives an array of the same type, one value a key.
+        """A gather: `function(values, offsets)` gives the values of many keys in one call.
+
+        `values` is a pyarrow.Array of the column's type, `offsets` a numpy int64 array: key g has
+        values[offsets[g]:offsets[g + 1]], which may be empty. The result must be a pyarrow.Array of
+        the same type with one value a key, len(offsets) - 1 in all. Columns may have any type.
+
+        Args:
+            nulls: "skip" leaves NULLs out of `values`, "see" keeps them.
+            name: The name tables use (default: the function's own).
+
+        Raises:
+            FunctionError: It can't be declared so.
         """
         _parenthesised("aggregate.gather(…)", *misplaced, takes_types=False)
         return partial(_declared, "gather", None, (), nulls, None, None, name)
 
 
-aggregate = _AggregateDecorator()
+aggregate = AggregateDecorator()
 
 
 def engine(columns: Mapping[str, str], *, name: str | None = None) -> Decorator:
     """A merge engine: `function(kept, row)` says whether row takes kept's place; numba compiles it.
 
-    Rows come in merge order, as named tuples of `columns` (names and SQL types that the table must
-    have), NULL as None; with NOT NULL behind a type the table's column must be so too. The row that
-    is kept is kept whole.
+    Rows of a key come in merge order, as named tuples of `columns`, with the types that a fold or
+    pick sees and None for NULL. The kept row is kept whole. Such an engine takes no -U and -D rows.
+    A table names it in `merge-engine`; `keyfold.register` makes it known to a session.
+
+    Args:
+        columns: Names and SQL types of the columns it looks at, which a table must have. NOT NULL
+            after a type demands that the table's column has it too.
+        name: The name tables use (default: the function's own).
+
+    Raises:
+        FunctionError: It can't be declared so. Compile errors come from `keyfold.register`.
     """
     _parenthesised("engine({…})", columns)
 
     def declare(function: Callable[..., Any]) -> Function:
-        called = _called("merge engine", function, name)
+        called = _named("merge engine", function, name)
         if not columns or not isinstance(columns, Mapping):
             raise FunctionError(f"merge engine '{called}': columns must be a dict of SQL types")
         known = [*shapes.EVERY, *(kind + shapes.NOT_NULL for kind in shapes.EVERY)]
         shapes.checked(f"merge engine '{called}'", columns, known)
-        made = Function(
-            "engine", called, function, columns={n: t.upper() for n, t in columns.items()}
-        )
+        kinds = {column: kind.upper() for column, kind in columns.items()}
+        made = Function("engine", called, function, columns=kinds)
         _check(made, called in engines(), 2)
         return made
 
@@ -111,8 +166,8 @@ def engine(columns: Mapping[str, str], *, name: str | None = None) -> Decorator:
 
 
 def _parenthesised(form: str, *found: object, takes_types: bool = True) -> None:
-    """FunctionError where the function itself stands in the place of types, or types where none
-    are taken.
+    """Raises FunctionError if the function itself is in the place of types, or if types are given
+    where none are taken.
     """
     for one in found:
         if inspect.isfunction(one):
@@ -121,13 +176,13 @@ def _parenthesised(form: str, *found: object, takes_types: bool = True) -> None:
             raise FunctionError(f"keyfold.{form} is for any type and takes none, found {one!r}")
 
 
-def _called(what: str, function: Callable[..., Any], name: str | None) -> str:
-    """The name it gets; FunctionError for what is no function."""
-    if not inspect.isfunction(plain(function)):
+def _named(what: str, function: Callable[..., Any], name: str | None) -> str:
+    """The name it gets. Raises FunctionError if it is not a function that returns its value."""
+    inner = plain(function)
+    if not inspect.isfunction(inner):
         raise FunctionError(
             f"{what}: expected a function that def or lambda made, found {function!r}"
         )
-    inner = plain(function)
     if inspect.isgeneratorfunction(inner) or inspect.iscoroutinefunction(inner):
         raise FunctionError(
             f"{what} at {located(function)}: it returns its value: no yield and no async"
@@ -136,7 +191,7 @@ def _called(what: str, function: Callable[..., Any], name: str | None) -> str:
 
 
 def _declared(
-    form: Literal["fold", "pick", "combine", "gather"],
+    form: Form,
     types: Declared | None,
     known: tuple[str, ...],
     nulls: Nulls,
@@ -145,10 +200,9 @@ def _declared(
     name: str | None,
     function: Callable[..., Any],
 ) -> Function:
-    called = _called("aggregate function", function, name)
-    kinds = (
-        None if types is None else shapes.checked(f"aggregate function '{called}'", types, known)
-    )
+    called = _named("aggregate function", function, name)
+    whose = f"aggregate function '{called}'"
+    kinds = None if types is None else shapes.checked(whose, types, known)
     summary = (inspect.getdoc(plain(function)) or "").partition("\n")[0]
     made = Function(form, called, function, kinds, nulls, identity, retract, summary=summary)
     _check(made, spelling(called) in aggregates(), 1 if form == "combine" else 2)
@@ -156,10 +210,12 @@ def _declared(
         raise FunctionError(f"{made}: nulls must be 'skip' or 'see', found {nulls!r}")
     if nulls == "see" and isinstance(kinds, dict):
         raise FunctionError(f"{made}: a STRUCT's fields are never None: leave out nulls='see'")
-    if retract is not None and identity is None:
-        raise FunctionError(f"{made}: retract needs the identity it starts from, identity=0 say")
     if retract is not None:
-        _called(f"{made}: retract", retract, None)
+        if identity is None:
+            raise FunctionError(
+                f"{made}: retract needs the identity it starts from, identity=0 say"
+            )
+        _named(f"{made}: retract", retract, None)
         _check_arguments(made, retract, 2)
     if kinds is not None and identity is not None:
         shapes.check_identity(str(made), kinds, identity)

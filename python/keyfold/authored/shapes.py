@@ -7,7 +7,7 @@ bytes, a STRUCT as a named tuple of these.
 
 import datetime
 from collections import namedtuple
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from numbers import Integral, Real
@@ -139,59 +139,45 @@ class Shape:
 
 @dataclass(frozen=True)
 class Scalar:
-    """One SQL type: what a function sees of it, its Arrow type, and the test of all it may have."""
+    """One SQL type: its name, what a function sees of it, and its Arrow type."""
 
     name: str
     kind: KindName
     arrow: pa.DataType
-    test: Callable[[pa.DataType], bool]
+
+    def test(self, kind: pa.DataType) -> bool:
+        """Whether a column of that Arrow type has this SQL type."""
+        if self.name == "TIMESTAMP":
+            return bool(types.is_timestamp(kind) and kind.unit == "us" and kind.tz is not None)
+        return kind in (self.arrow, _LARGE.get(self.arrow))
 
 
-SCALARS = {
-    scalar.name: scalar
-    for scalar in (
-        Scalar("TINYINT", "integer", pa.int8(), types.is_int8),
-        Scalar("SMALLINT", "integer", pa.int16(), types.is_int16),
-        Scalar("INT", "integer", pa.int32(), types.is_int32),
-        Scalar("BIGINT", "integer", pa.int64(), types.is_int64),
-        Scalar("FLOAT", "float", pa.float32(), types.is_float32),
-        Scalar("DOUBLE", "float", pa.float64(), types.is_float64),
-        Scalar("BOOLEAN", "boolean", pa.bool_(), types.is_boolean),
-        Scalar("DATE", "integer", pa.date32(), types.is_date32),
-        Scalar(
-            "TIMESTAMP",
-            "integer",
-            pa.timestamp("us", "UTC"),
-            lambda kind: _is_micros(kind) and kind.tz is not None,
-        ),
-        Scalar(
-            "TIMESTAMP_NTZ",
-            "integer",
-            pa.timestamp("us"),
-            lambda kind: _is_micros(kind) and kind.tz is None,
-        ),
-        Scalar(
-            "STRING", "bytes", pa.utf8(), lambda k: types.is_string(k) or types.is_large_string(k)
-        ),
-        Scalar(
-            "BINARY", "bytes", pa.binary(), lambda k: types.is_binary(k) or types.is_large_binary(k)
-        ),
-    )
-}
-NUMBERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE")
-FIXED = tuple(name for name, scalar in SCALARS.items() if scalar.kind != "bytes")
+_LARGE = {pa.utf8(): pa.large_utf8(), pa.binary(): pa.large_binary()}
+_SCALARS: tuple[tuple[str, KindName, pa.DataType], ...] = (
+    ("TINYINT", "integer", pa.int8()),
+    ("SMALLINT", "integer", pa.int16()),
+    ("INT", "integer", pa.int32()),
+    ("BIGINT", "integer", pa.int64()),
+    ("FLOAT", "float", pa.float32()),
+    ("DOUBLE", "float", pa.float64()),
+    ("BOOLEAN", "boolean", pa.bool_()),
+    ("DATE", "integer", pa.date32()),
+    ("TIMESTAMP", "integer", pa.timestamp("us", "UTC")),
+    ("TIMESTAMP_NTZ", "integer", pa.timestamp("us")),
+    ("STRING", "bytes", pa.utf8()),
+    ("BINARY", "bytes", pa.binary()),
+)
+SCALARS = {name: Scalar(name, kind, arrow) for name, kind, arrow in _SCALARS}
 EVERY = tuple(SCALARS)
+NUMBERS = EVERY[:6]
+FIXED = tuple(name for name, scalar in SCALARS.items() if scalar.kind != "bytes")
 NOT_NULL = " NOT NULL"
-
-
-def _is_micros(kind: pa.DataType) -> bool:
-    return bool(types.is_timestamp(kind) and kind.unit == "us")
 
 
 def checked(
     function: str, declared: Declared, known: Sequence[str]
 ) -> tuple[str, ...] | dict[str, str]:
-    """The types as declared, in one form; FunctionError for a name that is none of `known`."""
+    """The types as declared, in one form. Raises FunctionError if a name is not one of `known`."""
     if isinstance(declared, Mapping):
         found: list[Any] = list(declared.values())
     else:
@@ -212,7 +198,7 @@ def checked(
 def check_identity(
     function: str, declared: tuple[str, ...] | dict[str, str], identity: Any
 ) -> None:
-    """FunctionError where it is no value of every type, as a function sees such values."""
+    """Raises FunctionError if it is not a value of every type, as a function sees such values."""
     if isinstance(declared, dict):
         if not isinstance(identity, tuple) or len(identity) != len(declared):
             words = f"identity needs a value for each of {', '.join(declared)}"

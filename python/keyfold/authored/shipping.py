@@ -1,6 +1,7 @@
 """A registered function as text: what travels in a session's settings and in scans and writes.
 
-Base64 of JSON: name and form, where it stands, the Python it was made by, and its code.
+Base64 of JSON: name and form, file and line, the Python it was made by, and its code, which the
+pickler that numba carries writes. Bytecode is that of one minor version of Python.
 """
 
 import base64
@@ -25,7 +26,7 @@ PREFIX = "spark.keyfold.registered."
 
 
 class Session(Protocol):
-    """A SparkSession, of which only the settings are needed."""
+    """A SparkSession; only its settings are needed."""
 
     @property
     def conf(self) -> Any:
@@ -37,7 +38,15 @@ def register(spark: Session, *functions: Function) -> None:
 
     The code travels with the session's settings and with the scans and writes of tables that name
     it, never with the tables. A later session registers it again, or finds it installed or in
-    `spark.keyfold.modules`. FunctionError where a function does not compile or can't be shipped.
+    `spark.keyfold.modules`. Registering another function of a name replaces the first one.
+
+    Args:
+        spark: The SparkSession, classic or of Spark Connect.
+        functions: What `keyfold.aggregate` and `keyfold.engine` made.
+
+    Raises:
+        FunctionError: A function does not compile (the message has its file and line and numba's
+            reason), or uses something that can't be pickled.
     """
     if isinstance(spark, Function):
         raise FunctionError(f"keyfold.register(spark, {spark.name}): the session comes first")
@@ -107,7 +116,7 @@ def _pickled(own: Function) -> bytes:
 
 @lru_cache(maxsize=256)
 def loads(text: str) -> Function:
-    """The inverse; EnvironmentMismatchError where another Python made it, FunctionError where it
+    """The inverse. Raises EnvironmentMismatchError if another Python made it, FunctionError if it
     needs what is not here.
     """
     content = json.loads(base64.b64decode(text))

@@ -33,9 +33,18 @@ def configure(
 ) -> "SparkSession.Builder":
     """The builder, with keyfold's jar, session extension and a catalog added to what is set.
 
-    Without a warehouse the tables live below Spark's own. Failures of keyfold are raised as its own
-    classes (see `catch_errors`). EnvironmentMismatchError, with the line
-    to add to spark-submit, where a JVM already runs without keyfold: a jar can't be added to it.
+    What the user has set is kept. Failures of keyfold are raised as its own classes from now on
+    (see `catch_errors`).
+
+    Args:
+        builder: `SparkSession.builder`, of a classic session or of Spark Connect.
+        catalog: The name its tables have in SQL: keyfold.shop.stock.
+        warehouse: A folder or object store URL for the tables; without one they are below Spark's
+            own warehouse.
+
+    Raises:
+        EnvironmentMismatchError: A JVM already runs without keyfold, to which no jar can be added
+            (the message has the line to add to spark-submit), or this package has no jar.
     """
     catch_errors()
     wanted = session_confs(catalog, warehouse)
@@ -63,7 +72,10 @@ def submit_arguments(confs: Mapping[str, str]) -> str:
 
 
 def jar_path() -> Path:
-    """The jar inside this package; EnvironmentMismatchError if the package was built without it."""
+    """The jar inside this package, for `--jars`.
+
+    Raises EnvironmentMismatchError if the package was built without it.
+    """
     jar = Path(__file__).parents[1] / "jars" / f"keyfold-{package_version()}.jar"
     if not jar.exists():
         raise EnvironmentMismatchError(

@@ -21,8 +21,10 @@ _made: dict[tuple[type, type], type[Exception]] = {}
 
 
 def catch_errors() -> None:
-    """Have PySpark raise keyfold's own classes from now on, in this process; `configure` does so,
-    and calling it again changes nothing.
+    """Have PySpark raise keyfold's own error classes from now on, in this process.
+
+    `configure` does so; a job whose session is made by other means calls it once. What is raised is
+    an instance of PySpark's class too, so `except AnalysisException` still catches it.
     """
     for name in _MODES:
         with contextlib.suppress(ImportError):  # Spark Connect needs packages of its own
