@@ -32,8 +32,8 @@ def {name}(accumulator, value):
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where Spark puts shipped files; paths, modules and entry points are forgotten afterwards."""
     monkeypatch.setattr(sys, "path", list(sys.path))
-    monkeypatch.setattr(modules._State, "shipped", tmp_path)
-    monkeypatch.setattr(modules._State, "installed", None)
+    monkeypatch.setattr(modules.Process, "shipped", tmp_path)
+    monkeypatch.setattr(modules.Process, "installed", None)
     return tmp_path
 
 

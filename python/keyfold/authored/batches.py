@@ -2,13 +2,10 @@
 arrays) as the aggregate of one column.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from keyfold.aggregates.declare import BadRecord, Combine, Gather, Inputs, Records, Settings
@@ -36,8 +33,8 @@ def _combine(own: Function, kind: pa.DataType, records: Records) -> Any:
 
 
 def combined(own: Function, kind: pa.DataType, records: Records) -> Any:
-    """The function of the values since the last reset; what is taken back is, from what there is
-    then.
+    """The function of the values since the last reset; a retraction takes its value back from what
+    the values before it make.
     """
     values: list[Any] = []
     for op, value in records:
@@ -45,14 +42,12 @@ def combined(own: Function, kind: pa.DataType, records: Records) -> Any:
         if op == SKIP or (value is None and not own.sees_nulls):
             continue
         if op == RETRACT and own.retract is not None:
-            state = _called(own, own.function, values) if values else own.identity
+            state = _called(own, values) if values else own.identity
             with failing.at(own, state, value):
                 values = [own.retract(state, value)]
         else:
             values.append(value)
-    result = (
-        values[0] if len(values) == 1 else _called(own, own.function, values) if values else None
-    )
+    result = _called(own, values) if len(values) > 1 else values[0] if values else None
     try:
         return pa.array([result], kind)[0].as_py()
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
@@ -61,24 +56,16 @@ def combined(own: Function, kind: pa.DataType, records: Records) -> Any:
         ) from error
 
 
-def _called(own: Function, function: Callable[..., Any], values: list[Any]) -> Any:
+def _called(own: Function, values: list[Any]) -> Any:
     with failing.at(own, values):
-        return function(values)
-
-
-@dataclass(frozen=True)
-class _Gathered:
-    """A gather for columns of one type."""
-
-    of: Function
-    kind: pa.DataType
+        return own.function(values)
 
 
 def bound_gather(own: Function, settings: Settings, kind: logical.DataType) -> Gather:
     """The aggregate of one column."""
-    made = _Gathered(own, arrow_types.to_arrow(kind))
+    definition = partial(gathered, own, arrow_types.to_arrow(kind))
     return own.declared(
-        Gather, partial(gathered, made), gather=partial(_rows, own), finish=partial(_finish, made)
+        Gather, definition, gather=partial(_rows, own), finish=partial(_finish, own)
     )
 
 
@@ -98,34 +85,30 @@ def _rows(own: Function, inputs: Inputs) -> tuple[Rows, Rows]:
     return inputs.order[keeps], offsets.astype(np.int64)
 
 
-def _finish(made: _Gathered, taken: pa.Array, offsets: Rows, kind: pa.DataType) -> pa.Array:
+def _finish(own: Function, taken: pa.Array, offsets: Rows, kind: pa.DataType) -> pa.Array:
     try:
-        return _asked(made.of, taken, offsets, kind)
+        return _asked(own, taken, offsets, kind)
     except failing.StepError as error:
-        group = _first_failing(made, taken, offsets, kind)
+        group = _first_failing(own, taken, offsets, kind)
         raise BadRecord(group, str(error)) from error.__cause__
 
 
-def _first_failing(made: _Gathered, taken: pa.Array, offsets: Rows, kind: pa.DataType) -> int:
-    """The first group that fails alone; 0 where none does."""
+def _first_failing(own: Function, taken: pa.Array, offsets: Rows, kind: pa.DataType) -> int:
+    """The first group that fails alone; 0 if none does."""
     for group in range(len(offsets) - 1):
         try:
-            gathered_one(
-                made, taken.slice(offsets[group], offsets[group + 1] - offsets[group]), kind
-            )
+            _of_one(own, taken.slice(offsets[group], offsets[group + 1] - offsets[group]), kind)
         except failing.StepError:
             return group
     return 0
 
 
-def gathered_one(made: _Gathered, values: pa.Array, kind: pa.DataType) -> Any:
+def _of_one(own: Function, values: pa.Array, kind: pa.DataType) -> Any:
     """The function of the values of one group."""
-    return _asked(made.of, values, np.array([0, len(values)], dtype=np.int64), kind)[0].as_py()
+    return _asked(own, values, np.array([0, len(values)], dtype=np.int64), kind)[0].as_py()
 
 
-def _asked(
-    own: Function, values: pa.Array, offsets: npt.NDArray[np.int64], kind: pa.DataType
-) -> pa.Array:
+def _asked(own: Function, values: pa.Array, offsets: Rows, kind: pa.DataType) -> pa.Array:
     groups = len(offsets) - 1
     with failing.at(own, f"{len(values)} values of {groups} keys"):
         found = own.function(values, offsets)
@@ -139,11 +122,11 @@ def _asked(
     return found
 
 
-def gathered(made: _Gathered, records: Records) -> Any:
+def gathered(own: Function, kind: pa.DataType, records: Records) -> Any:
     """The function of the values of one key."""
     values: list[Any] = []
     for op, value in records:
         values = [] if op == RESET else values
-        if op in (ADD, RESET) and (value is not None or made.of.sees_nulls):
+        if op in (ADD, RESET) and (value is not None or own.sees_nulls):
             values.append(value)
-    return gathered_one(made, pa.array(values, made.kind), made.kind)
+    return _of_one(own, pa.array(values, kind), kind)

@@ -6,8 +6,7 @@ and `addPyFile` on this machine, whose archives are looked into as Spark's own w
 
 import importlib
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
@@ -21,37 +20,32 @@ GROUPS = ("keyfold.aggregates", "keyfold.engines")
 _ARCHIVES = {".zip", ".egg", ".whl"}
 
 
-class _State:
-    """Of this process: where Spark puts files, whether a user's module is being imported, and what
-    installed packages gave, or why they didn't.
+class Process:
+    """Of this process: where Spark puts the files it ships, whether a user's module is being
+    imported, and what installed packages gave, or why they didn't.
     """
 
     shipped: Path | None = None
     is_importing = False
-    installed: dict[EntryPoint, Any] | None = None
+    installed: dict[EntryPoint, list[Any] | Exception] | None = None
 
 
 def shipped_to(directory: Path | None) -> None:
-    """Say where Spark puts the files it ships."""
-    _State.shipped = directory
+    """Set where Spark puts the files it ships."""
+    Process.shipped = directory
 
 
 def is_importing() -> bool:
     """Whether a user's module is being imported: it may need what keyfold does without."""
-    return _State.is_importing
+    return Process.is_importing
 
 
-def load(name: str) -> Any:
+def load(name: str) -> list[Any] | Exception:
     """The functions a module declares, or the exception it could not be imported with."""
     if name in sys.modules:
         return declared(vars(sys.modules[name]).values())
     _extend_path()
-    try:
-        with _importing():
-            module = importlib.import_module(name)
-    except Exception as error:  # a user's module may raise anything
-        return error
-    return declared(vars(module).values())
+    return _imported(lambda: importlib.import_module(name))
 
 
 def declared(things: Iterable[Any]) -> list[Any]:
@@ -60,37 +54,29 @@ def declared(things: Iterable[Any]) -> list[Any]:
     return list({id(thing): thing for thing in things if isinstance(thing, kinds)}.values())
 
 
-def installed() -> dict[EntryPoint, Any]:
+def installed() -> dict[EntryPoint, list[Any] | Exception]:
     """What the entry points of installed packages give: functions, or an exception."""
-    if _State.installed is None:
-        _State.installed = {
-            point: _loaded(point) for group in GROUPS for point in entry_points(group=group)
-        }
-    return _State.installed
+    if Process.installed is None:
+        points = [point for group in GROUPS for point in entry_points(group=group)]
+        Process.installed = {point: _imported(point.load) for point in points}
+    return Process.installed
 
 
-def _loaded(point: EntryPoint) -> Any:
+def _imported(load: Callable[[], Any]) -> list[Any] | Exception:
+    importlib.invalidate_caches()
+    Process.is_importing = True
     try:
-        with _importing():
-            found = point.load()
+        found = load()
     except Exception as error:  # a user's module may raise anything
         return error
+    finally:
+        Process.is_importing = False
     return declared(vars(found).values() if isinstance(found, ModuleType) else [found])
 
 
-@contextmanager
-def _importing() -> Iterator[None]:
-    importlib.invalidate_caches()
-    _State.is_importing = True
-    try:
-        yield
-    finally:
-        _State.is_importing = False
-
-
 def _extend_path() -> None:
-    """Shipped files stand last: they hide nothing that is installed."""
-    if _State.shipped is None or not _State.shipped.is_dir():
+    """Shipped files come last: they hide nothing that is installed."""
+    if Process.shipped is None or not Process.shipped.is_dir():
         return
-    archives = [file for file in _State.shipped.iterdir() if file.suffix in _ARCHIVES]
-    sys.path += [str(p) for p in (_State.shipped, *sorted(archives)) if str(p) not in sys.path]
+    archives = [file for file in Process.shipped.iterdir() if file.suffix in _ARCHIVES]
+    sys.path += [str(p) for p in (Process.shipped, *sorted(archives)) if str(p) not in sys.path]

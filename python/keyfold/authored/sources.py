@@ -18,6 +18,8 @@ from keyfold.errors import FunctionError
 from keyfold.merge.declare import Engine
 
 MODULES = "spark.keyfold.modules"
+# A place in words, with the functions that are there or why it can't be imported.
+Places = list[tuple[str, list[Any] | Exception]]
 
 
 @cache
@@ -36,17 +38,17 @@ def kind_of(thing: Any) -> Kind:
 
 @dataclass(frozen=True)
 class Sources:
-    """What one session says of its functions; `registered` is text by name (shipping.py)."""
+    """Where one session's functions are; `registered` is text by name (shipping.py)."""
 
     modules: tuple[str, ...] = ()
     registered: Mapping[str, str] | None = None
 
     @staticmethod
     def from_json(json: Mapping[str, Any] | None) -> "Sources":
-        """What the JVM, or a scan or write, says; None says nothing."""
-        said = json or {}
-        listed = [name.strip() for name in (said.get("modules") or "").split(",")]
-        return Sources(tuple(filter(None, listed)), said.get("registered") or {})
+        """The sources that the JVM, a scan or a write names; None names none."""
+        found = json or {}
+        listed = [name.strip() for name in (found.get("modules") or "").split(",")]
+        return Sources(tuple(filter(None, listed)), found.get("registered") or {})
 
     def for_options(self, options: Mapping[str, str]) -> dict[str, Any]:
         """What a table with these options needs of it, as JSON."""
@@ -55,67 +57,59 @@ class Sources:
         return {"modules": ",".join(self.modules), "registered": needed}
 
     def find(self, kind: Kind, name: str) -> Any:
-        """The declaration of that name; FunctionError where two modules declare it."""
-        for found in self._layers(name):
+        """The declaration of that name. Raises FunctionError if two modules declare it."""
+        for places in self._layers(name):
             fitting = [
                 (place, thing)
-                for place, thing in found
+                for place, thing in _things(places)
                 if spelling(thing.name) == spelling(name) and kind_of(thing) == kind
             ]
             if len({id(thing) for _, thing in fitting}) > 1:
-                places = " and ".join(place for place, _ in fitting)
-                raise FunctionError(f"two functions are named '{name}': in {places}; rename one")
+                where = " and ".join(place for place, _ in fitting)
+                raise FunctionError(f"two functions are named '{name}': in {where}; rename one")
             if fitting:
                 return declaration(fitting[0][1])
         return None
 
     def names(self, kind: Kind) -> list[str]:
         """All names there are."""
-        layers = self._layers(None)
-        return sorted({t.name for found in layers for _, t in found if kind_of(t) == kind})
+        things = [thing for places in self._layers(None) for _, thing in _things(places)]
+        return sorted({thing.name for thing in things if kind_of(thing) == kind})
 
     def explain(self, kind: Kind) -> str:
-        """Where was looked, what failed there, and how to add a function."""
+        """Where functions are looked up, what failed there, and how to add one."""
         listed = f" (now {', '.join(self.modules)})" if self.modules else ""
         failed = [
-            f"{place} can't be imported by {sys.executable}: {type(error).__name__}: {error}."
-            for place, error in self._failures()
+            f" {place[0].upper()}{place[1:]} can't be imported by {sys.executable}: "
+            f"{type(error).__name__}: {error}."
+            for places in self._imported()
+            for place, error in places
+            if isinstance(error, Exception)
         ]
-        return " ".join(
-            [
-                "Functions of your own are looked up among those of keyfold.register(spark, "
-                f"function) in this session, in the modules that {MODULES} lists{listed}, shipped "
-                "with --py-files or installed, and in the entry points keyfold."
-                f"{kind} of installed packages.",
-                *failed,
-            ]
+        return (
+            "Functions of your own are looked up among those of keyfold.register(spark, function) "
+            f"in this session, in the modules that {MODULES} lists{listed}, shipped with "
+            f"--py-files or installed, and in the entry points keyfold.{kind} of installed "
+            f"packages.{''.join(failed)}"
         )
 
-    def _layers(self, name: str | None) -> Iterator[list[tuple[str, Any]]]:
-        """Functions with their places, the sources that count first first."""
-        registered = self.registered or {}
-        yield [
-            ("keyfold.register", shipping.loads(text))
-            for own, text in registered.items()
+    def _layers(self, name: str | None) -> Iterator[Places]:
+        """The sources that count first come first; only registered functions of that name."""
+        registered = [
+            shipping.loads(text)
+            for own, text in (self.registered or {}).items()
             if name is None or spelling(own) == spelling(name)
         ]
+        yield [("keyfold.register", registered)]
+        yield from self._imported()
+
+    def _imported(self) -> Iterator[Places]:
+        yield [(f"module {module}", modules.load(module)) for module in self.modules]
         yield [
-            (f"module {module}", thing)
-            for module, found in ((module, modules.load(module)) for module in self.modules)
-            if isinstance(found, list)
-            for thing in found
-        ]
-        yield [
-            (f"entry point {point.name} = {point.value}", thing)
+            (f"entry point {point.name} = {point.value}", found)
             for point, found in modules.installed().items()
-            if isinstance(found, list)
-            for thing in found
         ]
 
-    def _failures(self) -> Iterator[tuple[str, Exception]]:
-        for module in self.modules:
-            if isinstance(found := modules.load(module), Exception):
-                yield f"Module {module}", found
-        for point, found in modules.installed().items():
-            if isinstance(found, Exception):
-                yield f"Entry point {point.name} = {point.value}", found
+
+def _things(places: Places) -> list[tuple[str, Any]]:
+    return [(place, thing) for place, of in places if isinstance(of, list) for thing in of]
