@@ -46,6 +46,11 @@ def test_it_has_every_module_and_no_test(wheel: zipfile.ZipFile) -> None:
     assert found == expected
 
 
+def test_it_installs_the_command_line(wheel: zipfile.ZipFile) -> None:
+    (name,) = (name for name in wheel.namelist() if name.endswith("entry_points.txt"))
+    assert "keyfold = keyfold.__main__:main" in wheel.read(name).decode()
+
+
 def test_a_package_without_its_jar_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "__file__", str(tmp_path / "session.py"))
     with pytest.raises(EnvironmentMismatchError, match="make jar"):
