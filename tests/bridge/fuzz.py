@@ -36,9 +36,8 @@ from keyfold.errors import EnvironmentMismatchError, KeyfoldError
 from keyfold.questions import executor
 from keyfold.questions.serve import Answer, plain, serve
 from keyfold.types import paimon as paimon_types
-from keyfold.wire.compaction import CompactionSpec, Task
 from keyfold.wire.layout import Column, TableLayout
-from keyfold.wire.specs import ScanSpec, Split, WriteSpec
+from keyfold.wire.specs import CompactionSpec, ScanSpec, Split, Task, WriteSpec
 from keyfold.write.writer import write
 from tests.bridge.mutations import Conversation, mutated
 from tests.bridge.test_memory import files_of

@@ -15,9 +15,17 @@ import pyarrow as pa
 import pytest
 
 from keyfold.types import paimon as paimon_types
-from keyfold.wire.compaction import CompactionSpec, Task
 from keyfold.wire.layout import Column, TableLayout
-from keyfold.wire.specs import CommitMessage, DataFile, ScanSpec, Section, Split, WriteSpec
+from keyfold.wire.specs import (
+    CommitMessage,
+    CompactionSpec,
+    DataFile,
+    ScanSpec,
+    Section,
+    Split,
+    Task,
+    WriteSpec,
+)
 from keyfold.write.writer import write
 from tests.bridge.client import Server, Worker, server
 

@@ -8,7 +8,7 @@ from keyfold.questions import compact as driver
 from keyfold.questions import rewrite as executor
 from keyfold.storage.metadata.entries import partition_batch
 from keyfold.storage.table import Table
-from keyfold.wire.specs import batch_to_text
+from keyfold.wire.codec import batch_to_text
 from tests.storage import tables
 
 Json = dict[str, Any]

@@ -24,8 +24,7 @@ from keyfold.read.cuts import cuts
 from keyfold.read.planner import keyed, schemas_of
 from keyfold.storage.metadata.entries import LiveFile, created_millis, partition_batch
 from keyfold.storage.table import Table
-from keyfold.wire.compaction import CompactionSpec, Step, Task
-from keyfold.wire.specs import FileAtLevel, Merged, Split
+from keyfold.wire.specs import CompactionSpec, FileAtLevel, Merged, Split, Step, Task
 
 STEP_BYTES = 1 << 30
 LEAST_PIECE = 16 << 20

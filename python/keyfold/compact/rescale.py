@@ -23,9 +23,8 @@ from keyfold.read.cuts import cuts
 from keyfold.read.planner import keyed, schemas_of
 from keyfold.storage.metadata.entries import LiveFile, partition_batch
 from keyfold.storage.table import Table
-from keyfold.wire.compaction import CompactionSpec, Task
 from keyfold.wire.layout import TableLayout
-from keyfold.wire.specs import Split
+from keyfold.wire.specs import CompactionSpec, Split, Task
 
 Section = tuple[KeyedFile, ...]
 

@@ -25,9 +25,17 @@ from keyfold.read.run_sizes import Batches, Source, sized_runs
 from keyfold.resources.merge_room import Room
 from keyfold.resources.metering import each
 from keyfold.types.logical import with_nullability
-from keyfold.wire.compaction import CompactionSpec, Task
 from keyfold.wire.layout import TableLayout
-from keyfold.wire.specs import SEQUENCE, CommitMessage, FileMeta, Run, ScanSpec, Section
+from keyfold.wire.specs import (
+    SEQUENCE,
+    CommitMessage,
+    CompactionSpec,
+    FileMeta,
+    Run,
+    ScanSpec,
+    Section,
+    Task,
+)
 from keyfold.write.parquet import Target, write_files
 from keyfold.write.split import buckets_of
 from keyfold.write.writer import file_names

@@ -26,9 +26,9 @@ from keyfold.storage.commits.compaction import Compaction
 from keyfold.storage.commits.outcomes import OUTCOMES, is_abandonable
 from keyfold.storage.metadata.entries import partition_values
 from keyfold.storage.table import open_handle, open_newest
-from keyfold.wire.compaction import CompactionSpec, Step
+from keyfold.wire.codec import batch_from_text
 from keyfold.wire.layout import TableLayout
-from keyfold.wire.specs import CommitMessage, batch_from_text
+from keyfold.wire.specs import CommitMessage, CompactionSpec, Step
 from keyfold.write.parquet import delete_files
 
 

@@ -14,8 +14,7 @@ from keyfold.compact.rewrite import rewrite
 from keyfold.files.data_files import store_of
 from keyfold.questions import session_functions
 from keyfold.resources.metering import metering
-from keyfold.wire.compaction import CompactionSpec, Task
-from keyfold.wire.specs import CommitMessage
+from keyfold.wire.specs import CommitMessage, CompactionSpec, Task
 from keyfold.write.parquet import delete_files
 
 

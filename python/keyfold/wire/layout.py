@@ -8,14 +8,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import pyarrow as pa
 
 from keyfold.errors import TableError
 from keyfold.types import arrow as arrow_types
 from keyfold.types import logical
-from keyfold.types import paimon as paimon_types
+from keyfold.wire.codec import Wire
 
 # Hidden folders beside tables: one that is being built, or, for a day, one that was replaced.
 STAGING = ".staging-"
@@ -34,7 +33,7 @@ def sql_name(*parts: str) -> str:
 
 
 @dataclass(frozen=True)
-class Column:
+class Column(Wire):
     """One table column; `default` is the SQL text of its DEFAULT, `initial` the value, a literal of
     the wire as JSON text, that rows have which were stored before there was the column: None is
     NULL.
@@ -47,19 +46,6 @@ class Column:
     default: str | None = None
     initial: str | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        """Type as Paimon JSON; absent comment and defaults are left out."""
-        json = {"id": self.id, "name": self.name, "type": paimon_types.to_paimon(self.type)}
-        extra = {"comment": self.comment, "default": self.default, "initial": self.initial}
-        return json | {name: value for name, value in extra.items() if value is not None}
-
-    @staticmethod
-    def from_json(json: Mapping[str, Any]) -> "Column":
-        """The inverse of `to_json`."""
-        data_type = paimon_types.from_paimon(json["type"])
-        texts = (json.get(name) for name in ("comment", "default", "initial"))
-        return Column(json["id"], json["name"], data_type, *texts)
-
     @cached_property
     def arrow_field(self) -> pa.Field:
         """Name, Arrow type and nullability."""
@@ -67,7 +53,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class TableLayout:
+class TableLayout(Wire):
     """One schema version of one table; `name` is its full name as SQL takes it."""
 
     name: str
@@ -113,34 +99,3 @@ class TableLayout:
     def has_column(self, name: str) -> bool:
         """Whether a column of exactly that name exists."""
         return name in self._by_name
-
-    def to_json(self) -> dict[str, Any]:
-        """A JSON object (not text)."""
-        return {
-            "name": self.name,
-            "location": self.location,
-            "schema_id": self.schema_id,
-            "columns": [column.to_json() for column in self.columns],
-            "primary_key": list(self.primary_key),
-            "partition_keys": list(self.partition_keys),
-            "options": dict(self.options),
-            "comment": self.comment,
-            "identity": self.identity,
-            "store": dict(self.store),
-        }
-
-    @staticmethod
-    def from_json(json: Mapping[str, Any]) -> "TableLayout":
-        """The inverse of `to_json`."""
-        return TableLayout(
-            name=json["name"],
-            location=json["location"],
-            schema_id=json["schema_id"],
-            columns=tuple(Column.from_json(column) for column in json["columns"]),
-            primary_key=tuple(json["primary_key"]),
-            partition_keys=tuple(json["partition_keys"]),
-            options=dict(json["options"]),
-            comment=json.get("comment"),
-            identity=json.get("identity", ""),
-            store=json.get("store", {}),
-        )

@@ -1,20 +1,19 @@
-"""What travels between driver and workers: one frozen description per journey, JSON on the wire.
+"""What travels between driver and workers: frozen descriptions, opaque to the JVM.
 
 A read is a ScanSpec and one Split per Spark partition; a write is a WriteSpec and the
-CommitMessages that come back. All of it is opaque to the JVM. Arrow batches inside are base64 IPC
-streams; a partition of an unpartitioned table is None. Readers of JSON ignore keys they don't
-know.
+CommitMessages that come back; a compaction is a CompactionSpec, Steps that are committed, and their
+Tasks. A partition of an unpartitioned table is None.
 """
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
+from keyfold.wire.codec import Wire
 from keyfold.wire.layout import TableLayout
 
 Json = Mapping[str, Any]
@@ -28,93 +27,12 @@ MARKED_SUFFIX = ".keyfold"
 
 
 @dataclass(frozen=True)
-class FileMeta:
-    """A data file that was written: what a manifest entry says of it.
-
-    `keys` has two rows (first key, last key) and the columns of the trimmed primary key;
-    `key_stats` and `value_stats` have two rows (column-wise min, max; NULL = unknown), the latter
-    over `value_stats_columns` only (atomic types); null counts align with those columns.
-    `delete_rows` counts the rows of kind -U and -D.
+class DataFile(Wire):
+    """A data file as readers see it; `delete_rows` counts the rows of kind -U and -D, None where
+    the writer, an old or another one, did not.
     """
 
-    name: str
-    size: int
-    rows: int
-    delete_rows: int
-    min_sequence: int
-    max_sequence: int
-    schema_id: int
-    level: int
-    creation_millis: int
-    keys: pa.RecordBatch
-    key_stats: pa.RecordBatch
-    value_stats: pa.RecordBatch
-    key_nulls: tuple[int, ...]
-    value_nulls: tuple[int, ...]
-    value_stats_columns: tuple[str, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        plain = {name: getattr(self, name) for name in _FILE_NUMBERS}
-        batches = {name: batch_to_text(getattr(self, name)) for name in _FILE_BATCHES}
-        lists = {name: list(getattr(self, name)) for name in _FILE_LISTS}
-        return plain | batches | lists
-
-    @staticmethod
-    def from_json(json: Json) -> FileMeta:
-        plain: dict[str, Any] = {name: json[name] for name in _FILE_NUMBERS}
-        batches = {name: batch_from_text(json[name]) for name in _FILE_BATCHES}
-        lists = {name: tuple(json[name]) for name in _FILE_LISTS}
-        return FileMeta(**plain | batches | lists)
-
-
-_FILE_NUMBERS = (
-    "name",
-    "size",
-    "rows",
-    "delete_rows",
-    "min_sequence",
-    "max_sequence",
-    "schema_id",
-    "level",
-    "creation_millis",
-)
-_FILE_BATCHES = ("keys", "key_stats", "value_stats")
-_FILE_LISTS = ("key_nulls", "value_nulls", "value_stats_columns")
-
-
-@dataclass(frozen=True)
-class CommitMessage:
-    """The files one task wrote into one bucket of one partition.
-
-    `partition` is a one-row batch of the partition columns, None in an unpartitioned table.
-    """
-
-    partition: pa.RecordBatch | None
-    bucket: int
-    total_buckets: int
-    files: tuple[FileMeta, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "partition": _optional_to_text(self.partition),
-            "bucket": self.bucket,
-            "total_buckets": self.total_buckets,
-            "files": [file.to_json() for file in self.files],
-        }
-
-    @staticmethod
-    def from_json(json: Json) -> CommitMessage:
-        return CommitMessage(
-            _optional_from_text(json["partition"]),
-            json["bucket"],
-            json["total_buckets"],
-            tuple(FileMeta.from_json(file) for file in json["files"]),
-        )
-
-
-@dataclass(frozen=True)
-class DataFile:
-    """A live file to read; `delete_rows` None = unknown (an old file, or another engine's)."""
+    is_list = True
 
     name: str
     size: int
@@ -130,21 +48,38 @@ class DataFile:
         """Whether it has the columns of partial and overwriting writes."""
         return self.name.endswith(MARKED_SUFFIX)
 
-    def to_json(self) -> list[Any]:
-        return [
-            self.name,
-            self.size,
-            self.rows,
-            self.delete_rows,
-            self.min_sequence,
-            self.max_sequence,
-            self.schema_id,
-            self.level,
-        ]
 
-    @staticmethod
-    def from_json(json: Sequence[Any]) -> DataFile:
-        return DataFile(*json)
+@dataclass(frozen=True)
+class FileMeta(DataFile):
+    """A data file that was written: what a manifest entry says of it.
+
+    `keys` has two rows (first key, last key) and the columns of the trimmed primary key;
+    `key_stats` and `value_stats` have two rows (column-wise min, max; NULL = unknown), the latter
+    over `value_stats_columns` only (atomic types); null counts align with those columns.
+    """
+
+    is_list = False
+
+    creation_millis: int
+    keys: pa.RecordBatch
+    key_stats: pa.RecordBatch
+    value_stats: pa.RecordBatch
+    key_nulls: tuple[int, ...]
+    value_nulls: tuple[int, ...]
+    value_stats_columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CommitMessage(Wire):
+    """The files one task wrote into one bucket of one partition.
+
+    `partition` is a one-row batch of the partition columns, None in an unpartitioned table.
+    """
+
+    partition: pa.RecordBatch | None
+    bucket: int
+    total_buckets: int
+    files: tuple[FileMeta, ...]
 
 
 Run = tuple[DataFile, ...]
@@ -152,7 +87,7 @@ Section = tuple[Run, ...]
 
 
 @dataclass(frozen=True)
-class Split:
+class Split(Wire):
     """What one Spark partition reads: sections of one bucket, in key order.
 
     A section is runs ordered by their greatest sequence number; one run is read raw, several are
@@ -167,33 +102,6 @@ class Split:
     after: pa.RecordBatch | None = None
     until: pa.RecordBatch | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "partition": _optional_to_text(self.partition),
-            "bucket": self.bucket,
-            "path": self.path,
-            "sections": [
-                [[file.to_json() for file in run] for run in section] for section in self.sections
-            ],
-            "after": _optional_to_text(self.after),
-            "until": _optional_to_text(self.until),
-        }
-
-    @staticmethod
-    def from_json(json: Json) -> Split:
-        sections = tuple(
-            tuple(tuple(DataFile.from_json(file) for file in run) for run in section)
-            for section in json["sections"]
-        )
-        return Split(
-            _optional_from_text(json["partition"]),
-            json["bucket"],
-            json["path"],
-            sections,
-            _optional_from_text(json.get("after")),
-            _optional_from_text(json.get("until")),
-        )
-
     @property
     def files(self) -> tuple[DataFile, ...]:
         return tuple(file for section in self.sections for run in section for file in run)
@@ -204,25 +112,19 @@ FileAtLevel = tuple[str, int]
 
 
 @dataclass(frozen=True)
-class Merged:
+class Merged(Wire):
     """Files that a compaction merges with each other, by name and level; `oldest` says that
     nothing older lies below them, so that deletes end there.
     """
 
+    is_list = True
+
     files: tuple[FileAtLevel, ...]
     oldest: bool
 
-    def to_json(self) -> list[Any]:
-        return [[list(file) for file in self.files], self.oldest]
-
-    @staticmethod
-    def from_json(json: Sequence[Any]) -> Merged:
-        files, oldest = json
-        return Merged(tuple((name, level) for name, level in files), oldest)
-
 
 @dataclass(frozen=True)
-class Aggregate:
+class Aggregate(Wire):
     """A summary in place of rows: for each split the partition columns `by`, then one column a
     function, (COUNT, None) of rows or (MIN or MAX, column).
     """
@@ -230,16 +132,9 @@ class Aggregate:
     by: tuple[str, ...]
     functions: tuple[tuple[str, str | None], ...]
 
-    def to_json(self) -> dict[str, Any]:
-        return {"by": list(self.by), "functions": [list(found) for found in self.functions]}
-
-    @staticmethod
-    def from_json(json: Json) -> Aggregate:
-        return Aggregate(tuple(json["by"]), tuple((op, name) for op, name in json["functions"]))
-
 
 @dataclass(frozen=True)
-class ScanSpec:
+class ScanSpec(Wire):
     """What every split of one scan shares.
 
     `columns` are the output columns in order. `schemas` holds, for schema ids older than the
@@ -259,38 +154,9 @@ class ScanSpec:
     aggregate: Aggregate | None = None
     verify: bool = True
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "layout": self.layout.to_json(),
-            "columns": list(self.columns),
-            "schemas": {str(k): [list(c) for c in v] for k, v in self.schemas.items()},
-            "limit": self.limit,
-            "key_filter": list(self.key_filter) or None,
-            "value_filter": list(self.value_filter) or None,
-            "aggregate": None if self.aggregate is None else self.aggregate.to_json(),
-            "verify": self.verify,
-        }
-
-    @staticmethod
-    def from_json(json: Json) -> ScanSpec:
-        schemas = {
-            int(schema_id): tuple((c[0], c[1], c[2]) for c in columns)
-            for schema_id, columns in json["schemas"].items()
-        }
-        return ScanSpec(
-            TableLayout.from_json(json["layout"]),
-            tuple(json["columns"]),
-            schemas,
-            json["limit"],
-            tuple(json["key_filter"] or ()),
-            tuple(json.get("value_filter") or ()),
-            None if json.get("aggregate") is None else Aggregate.from_json(json["aggregate"]),
-            json.get("verify", True),
-        )
-
 
 @dataclass(frozen=True)
-class WriteSpec:
+class WriteSpec(Wire):
     """What every task of one write job shares.
 
     `columns` names the incoming columns in order (without `_ORDINAL`); with `ordinal` one more
@@ -312,53 +178,48 @@ class WriteSpec:
     named: tuple[str, ...] | None = None
     merge_mode: str = "default"
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "layout": self.layout.to_json(),
-            "columns": list(self.columns),
-            "ordinal": self.ordinal,
-            "sequence": self.sequence,
-            "job": self.job,
-            "mode": self.mode,
-            "snapshot": self.snapshot,
-            "filters": list(self.filters),
-            "named": None if self.named is None else list(self.named),
-            "merge_mode": self.merge_mode,
-        }
 
-    @staticmethod
-    def from_json(json: Json) -> WriteSpec:
-        return WriteSpec(
-            TableLayout.from_json(json["layout"]),
-            tuple(json["columns"]),
-            json["ordinal"],
-            json["sequence"],
-            json["job"],
-            json["mode"],
-            json["snapshot"],
-            tuple(json.get("filters") or ()),
-            None if json.get("named") is None else tuple(json["named"]),
-            json.get("merge_mode", "default"),
-        )
+@dataclass(frozen=True)
+class CompactionSpec(Wire):
+    """What every task of one compaction shares: the layout, with the options of this call, and the
+    columns of older schemas that files use.
+    """
+
+    layout: TableLayout
+    schemas: Mapping[int, SchemaColumns]
 
 
-def batch_to_text(batch: pa.RecordBatch) -> str:
-    """The batch as a base64 Arrow IPC stream."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as stream:
-        stream.write_batch(batch)
-    return base64.b64encode(sink.getvalue()).decode("ascii")
+@dataclass(frozen=True)
+class Task(Wire):
+    """What one task merges: sections of one bucket, whole or cut by key range.
+
+    `level` is that of the files it writes. `oldest` says of each section whether nothing older
+    lies below it, so that deletes end there. The files of `below` are not merged: under first-row
+    rows whose key they hold are left out. With `rescaled` the split is of all buckets of a
+    partition, whose folder its path is, and the files written are those of its bucket of so many.
+    """
+
+    split: Split
+    level: int
+    oldest: tuple[bool, ...]
+    below: Split | None = None
+    rescaled: int | None = None
+
+    @property
+    def directory(self) -> str:
+        """The folder of the files it writes."""
+        path = self.split.path
+        return path if self.rescaled is None else f"{path}/bucket-{self.split.bucket}"
 
 
-def batch_from_text(text: str) -> pa.RecordBatch:
-    """The single batch of a base64 Arrow IPC stream."""
-    with pa.ipc.open_stream(base64.b64decode(text)) as stream:
-        return stream.read_next_batch()
+@dataclass(frozen=True)
+class Step(Wire):
+    """One commit: sections of a bucket that are merged, and files that only change their level."""
 
-
-def _optional_to_text(batch: pa.RecordBatch | None) -> str | None:
-    return None if batch is None else batch_to_text(batch)
-
-
-def _optional_from_text(text: str | None) -> pa.RecordBatch | None:
-    return None if text is None else batch_from_text(text)
+    job: str
+    partition: pa.RecordBatch | None
+    bucket: int
+    total_buckets: int
+    level: int
+    merged: tuple[Merged, ...]
+    upgraded: tuple[FileAtLevel, ...] = ()
