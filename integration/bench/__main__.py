@@ -24,6 +24,7 @@ from pathlib import Path
 from integration import TOP
 from integration.bench import cases, data, delta, figures, plain, report
 from integration.bench.session import SYSTEMS
+from integration.docs import pages
 
 
 def arguments() -> argparse.Namespace:
@@ -43,7 +44,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--only", default="", help="cases whose name this expression finds")
     parser.add_argument("--check", action="store_true", help="plain Spark answers all merges too")
     parser.add_argument("--seed", type=int)
-    parser.add_argument("--docs", type=Path, default=TOP / "docs", help="where the report goes")
+    parser.add_argument("--docs", type=Path, default=pages.DOCS, help="where the report goes")
     parser.add_argument("--folder", type=Path, help="work here and keep it")
     return parser.parse_args()
 
@@ -116,6 +117,8 @@ def main() -> int:
         found = figures.load(chosen.folder / "results")
         took = time.monotonic() - start
         report.write(found, chosen, said.docs, sys.argv[1:], took)
+        if said.docs == pages.DOCS:
+            pages.write()  # the README quotes figures of the page
         wrong = figures.differences(found)
     compared = sum(1 for _ in figures.compared(found.results.values()))
     print(f"{compared} cases answered by several systems, {len(wrong)} differences, {took:.0f} s")

@@ -123,7 +123,12 @@ TABLES: Mapping[str, Mapping[str, Callable[[], str]]] = {
 }
 
 
-if __name__ == "__main__":
+def write() -> None:
+    """Write all these tables."""
     for name in TABLES:
         path = README if name == README.name else DOCS / name
         path.write_text(rewritten(path), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write()
