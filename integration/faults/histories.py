@@ -17,11 +17,12 @@ import pyarrow as pa
 
 from integration.paimon.sides import Change, Shape
 from keyfold.kernels.ops import KIND_NAMES
-from keyfold.testing.definitions import Record, accepted, fold, visible
-from keyfold.testing.values import value
+from keyfold.testing.tables import Record
 from keyfold.types import arrow as arrow_types
 from keyfold.types import paimon as paimon_types
 from keyfold.wire.layout import TableLayout
+from tests.definitions import accepted, fold, visible
+from tests.random_values import value
 
 TIMES = ("TIMESTAMP(6)", "TIMESTAMP(6) WITH LOCAL TIME ZONE")
 KEYS = (

@@ -66,7 +66,7 @@ def answer(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
             str(Path(sys.executable).parent / "spark-submit"),
             *("--master", "local-cluster[2,1,1024]", "--py-files", str(folder / "shipped.zip")),
             *shlex.split(submit_arguments(confs)),
-            str(scenarios.TOP / "integration" / "own_functions.py"),
+            str(scenarios.TOP / "integration" / "functions" / "own_functions.py"),
             str(folder / "late_functions.py"),
         ],
         cwd=folder,

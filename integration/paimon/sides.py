@@ -38,7 +38,7 @@ from keyfold.read.reader import read
 from keyfold.storage.catalogs.catalog import open_catalog
 from keyfold.storage.schema.definition import NewTable
 from keyfold.storage.table import Table
-from keyfold.testing.definitions import Record
+from keyfold.testing.tables import Record
 from keyfold.types import logical
 from keyfold.types import paimon as paimon_types
 from keyfold.types import spark as spark_types

@@ -16,7 +16,7 @@ from integration.paimon.bench import in_order
 from integration.paimon.library import Paimon
 from integration.paimon.sides import Java, Keyfold, Shape
 from keyfold.errors import NotSupportedError
-from keyfold.testing.definitions import Record
+from keyfold.testing.tables import Record
 
 COLUMNS = {"k": "INT", "v": "STRING", "n": "INT", "p": "DATE"}
 BOTH = (

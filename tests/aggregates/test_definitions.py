@@ -18,10 +18,10 @@ from keyfold.aggregates.declare import Aggregate, BadRecord, Combine, Inputs, Pi
 from keyfold.kernels.ops import ADD, RESET, RETRACT, REVERSED, SKIP
 from keyfold.merge.results import column_result
 from keyfold.testing.tables import cells
-from keyfold.testing.values import ATOMIC, same, value
 from keyfold.types.arrow import to_arrow
 from keyfold.types.logical import DataType
 from keyfold.types.paimon import from_paimon
+from tests.random_values import ATOMIC, same, value
 
 PAIR = {"type": "ROW", "fields": [{"id": 7, "name": "a", "type": "INT"}]}
 PAIR["fields"].append({"id": 8, "name": "b", "type": "STRING"})

@@ -17,11 +17,11 @@ from keyfold.kernels.ops import ADD, RESET, RETRACT, SKIP
 from keyfold.merge.plan import check
 from keyfold.merge.results import column_result
 from keyfold.testing.tables import layout
-from keyfold.testing.values import same, value
 from keyfold.types import arrow as arrow_types
 from keyfold.types import logical
 from keyfold.types import paimon as paimon_types
 from keyfold.types import spark as spark_types
+from tests.random_values import same, value
 
 TABLE = "ARRAY<ROW<a INT, b STRING, c DOUBLE, d ARRAY<INT>>>"
 TIMES = "MAP<STRING, ROW<v INT, ts STRING>>"

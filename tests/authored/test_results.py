@@ -14,12 +14,12 @@ from keyfold.authored.function import Function
 from keyfold.kernels.ops import ADD, RESET, RETRACT, SKIP
 from keyfold.merge.results import column_result
 from keyfold.testing.tables import cells
-from keyfold.testing.values import same, value
 from keyfold.types import arrow as arrow_types
 from keyfold.types import logical
 from keyfold.types import paimon as paimon_types
 from tests.aggregates.test_definitions import by_definition, fits
 from tests.authored import functions
+from tests.random_values import same, value
 
 STATE = [
     {"id": 0, "name": "times", "type": "INT"},

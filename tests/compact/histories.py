@@ -17,9 +17,7 @@ from keyfold.read.reader import read
 from keyfold.storage.commits import commit
 from keyfold.storage.schema.definition import NewTable
 from keyfold.storage.table import Table
-from keyfold.testing.definitions import Record
-from keyfold.testing.tables import batch, records
-from keyfold.testing.values import value
+from keyfold.testing.tables import Record, batch, records
 from keyfold.types import spark as spark_types
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import CommitMessage, FileMeta, WriteSpec
@@ -27,6 +25,7 @@ from keyfold.write.parquet import Target, write_files
 from keyfold.write.renumber import renumber
 from keyfold.write.writer import file_names
 from tests.merge.random_tables import random_records
+from tests.random_values import value
 from tests.read import harness
 from tests.storage import tables
 

@@ -13,7 +13,7 @@ from keyfold.kernels.closed import encode_closed
 from keyfold.kernels.groups import group_starts, merge_groups
 from keyfold.kernels.keys import encode
 from keyfold.kernels.order import merge_order, sort_order
-from keyfold.testing.values import ATOMIC, value
+from tests.random_values import ATOMIC, value
 
 SEEDS = st.integers(0, 2**32)
 KINDS = list(ATOMIC.values())

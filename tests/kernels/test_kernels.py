@@ -29,10 +29,10 @@ from keyfold.merge.results import column_result
 from keyfold.merge.run import merge_runs
 from keyfold.merge.sorted_run import SortedRun
 from keyfold.testing.tables import batch, layout
-from keyfold.testing.values import ATOMIC, same, value
 from tests.aggregates.test_definitions import bound, draw
 from tests.merge.random_tables import random_records, random_table
 from tests.merge.test_reversal import taken_back
+from tests.random_values import ATOMIC, same, value
 
 ROWS = 60
 OPAQUE = ("art", "bitmaps", "roaring")  # the bytes of bitmaps: test_bitmaps.py

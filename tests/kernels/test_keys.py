@@ -17,7 +17,7 @@ from keyfold.kernels.keys import Keys, encode, encode_nullable, rows_up_to
 from keyfold.kernels.order import merge_order, sort_order
 from keyfold.kernels.packed import Packed
 from keyfold.kernels.pairwise import merge_steps
-from keyfold.testing.values import ATOMIC, value
+from tests.random_values import ATOMIC, value
 
 KINDS = list(ATOMIC.values())
 SEEDS = st.integers(0, 2**32)

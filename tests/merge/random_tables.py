@@ -8,10 +8,9 @@ import pyarrow as pa
 
 from keyfold.merge.deferred import Deferred
 from keyfold.merge.plan import MergePlan
-from keyfold.testing.definitions import Record
-from keyfold.testing.tables import layout
-from keyfold.testing.values import ATOMIC, same, value
+from keyfold.testing.tables import Record, layout
 from keyfold.wire.layout import TableLayout
+from tests.random_values import ATOMIC, same, value
 
 KEYS = ({"k": "INT"}, {"k": "STRING"}, {"k": "BIGINT", "j": "STRING"}, {"k": "DECIMAL(20, 2)"})
 FUNCTIONS = ("sum", "max", "min", "last_value", "last_non_null_value", "first_value")

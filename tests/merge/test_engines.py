@@ -14,8 +14,8 @@ from keyfold.merge.buffer import fold_unsorted
 from keyfold.merge.plan import plan
 from keyfold.merge.run import merge_runs
 from keyfold.merge.sorted_run import SortedRun
-from keyfold.testing.definitions import accepted, fold, visible
 from keyfold.testing.tables import batch, layout, records
+from tests.definitions import accepted, fold, visible
 from tests.merge.random_tables import (
     ENGINES,
     check_same,

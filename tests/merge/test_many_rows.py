@@ -8,8 +8,8 @@ from keyfold.merge.buffer import fold_unsorted
 from keyfold.merge.plan import plan
 from keyfold.merge.run import merge_runs
 from keyfold.merge.sorted_run import SortedRun
-from keyfold.testing import definitions
 from keyfold.testing.tables import batch, layout, records
+from tests import definitions
 
 RUNS, ROWS = 20, 5000
 COLUMNS = {"k": "INT", "g": "INT", "v": "BIGINT", "t": "STRING"}

@@ -13,9 +13,9 @@ from keyfold.merge.plan import check, plan
 from keyfold.merge.run import merge_runs
 from keyfold.merge.sorted_run import SortedRun
 from keyfold.options import check_create, normalize
-from keyfold.testing.definitions import fold
 from keyfold.testing.tables import batch, layout, parse, records, render
 from keyfold.wire.layout import TableLayout
+from tests.definitions import fold
 
 REMOVE = "partial-update.remove-record-on-delete"
 REMOVE_GROUP = "partial-update.remove-record-on-sequence-group"

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from keyfold.merge.buffer import fold_unsorted
 from keyfold.merge.plan import plan
-from keyfold.testing.definitions import Record, fold
-from keyfold.testing.tables import batch, layout, records
+from keyfold.testing.tables import Record, batch, layout, records
 from keyfold.wire.layout import TableLayout
+from tests.definitions import fold
 
 MAP = {"type": "MAP", "key": "STRING NOT NULL", "value": "INT"}
 PAIR = {

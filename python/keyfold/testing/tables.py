@@ -9,11 +9,12 @@ import pyarrow as pa
 from keyfold.kernels.ops import KIND_NAMES
 from keyfold.merge.kinds import VALUE_KIND
 from keyfold.options import KEY_NULLABLE
-from keyfold.testing.definitions import Record
 from keyfold.types import arrow as arrow_types
 from keyfold.types import logical
 from keyfold.types import paimon as paimon_types
 from keyfold.wire.layout import Column, TableLayout
+
+Record = tuple[int, dict[str, Any]]  # row kind, values by column
 
 
 def layout(

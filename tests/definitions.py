@@ -14,9 +14,8 @@ from keyfold import options as table_options
 from keyfold.kernels.extremes import rank
 from keyfold.kernels.ops import ADDITIONS
 from keyfold.merge.engines import engine
+from keyfold.testing.tables import Record
 from keyfold.wire.layout import TableLayout
-
-Record = tuple[int, dict[str, Any]]
 
 
 def key_of(layout: TableLayout, record: Record) -> tuple[Any, ...]:
