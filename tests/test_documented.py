@@ -7,8 +7,8 @@ import pytest
 
 from integration.docs import aggregate_tables, pages
 from keyfold.aggregates import aggregates
-from keyfold.merge.engines import engines
-from keyfold.options.declared import FIELD_OPTIONS, OPTIONS
+from keyfold.options import FIELD_OPTIONS, known
+from keyfold.options.engines import engines
 
 
 @pytest.mark.parametrize("path", pages.PAGES, ids=lambda path: path.name)
@@ -43,8 +43,8 @@ def test_every_option_has_its_line() -> None:
         f"| `target-file-size` | {size} | `128 mb` | Size at which a data file is ended. |" in lines
     )
     named = [line for line in lines if line.startswith("| `")]
-    assert len(named) == len(OPTIONS) + len(FIELD_OPTIONS)
-    for option in OPTIONS:
+    assert len(named) == len(known()) + len(FIELD_OPTIONS)
+    for option in known().values():
         assert sum(line.startswith(f"| `{option.name}` |") for line in named) == 1
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from keyfold.aggregates import aggregates
 from keyfold.aggregates.declare import Aggregate
-from keyfold.merge.engines import engines
+from keyfold.options.engines import engines
 
 # What the types column says where an aggregate takes all of these.
 _FAMILIES: tuple[tuple[str, tuple[pa.DataType, ...]], ...] = (

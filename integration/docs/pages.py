@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from integration import TOP
 from integration.docs import aggregate_tables
-from keyfold.options.declared import FIELD_OPTIONS, OPTIONS, Option
+from keyfold.options.declared import FIELD_OPTIONS, Option, known
 from keyfold.options.values import names
 
 README = TOP / "README.md"
@@ -45,12 +46,13 @@ HEAD = ("option", "values", "default", "meaning")
 def options() -> str:
     """A table for each section; those that hardly have a choice come last."""
     rows: dict[str, list[Sequence[str]]] = {title: [] for title in (*SECTIONS, FORMAT)}
-    for option in OPTIONS:
-        title = _section(option.name) if option.attribute else FORMAT
+    for option in known().values():
+        is_format = option.has_one_value or option.name.startswith("partition.")
+        title = FORMAT if is_format else _section(option.name)
         default = f"`{option.default}`" if option.default else ""
         rows[title].append((f"`{option.name}`", _values(option), default, option.doc))
     rows["Columns"] += [
-        (f"`fields.<column>.{suffix}`", "", "", doc) for suffix, doc in FIELD_OPTIONS.items()
+        (f"`fields.<column>.{suffix}`", "", "", one.doc) for suffix, one in FIELD_OPTIONS.items()
     ]
     return "\n\n".join(
         f"## {title}\n\n{aggregate_tables.table(HEAD, found)}" for title, found in rows.items()
@@ -65,7 +67,7 @@ def _section(name: str) -> str:
     return next(found, "Rows")
 
 
-def _values(option: Option) -> str:
+def _values(option: Option[Any]) -> str:
     """What the option's parser expects, in its own words."""
     if option.parse is names:
         return "columns, separated by commas"

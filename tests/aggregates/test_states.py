@@ -31,9 +31,9 @@ from keyfold.aggregates.declare import BadRecord, Combine, Inputs
 from keyfold.errors import TableError
 from keyfold.kernels.ops import ADD, RESET, SKIP
 from keyfold.kernels.roaring import bitmaps
-from keyfold.merge.engines import engines
 from keyfold.merge.plan import plan
 from keyfold.merge.results import column_result
+from keyfold.options.engines import engines
 from keyfold.testing.tables import batch, layout
 
 VECTORS = Path(__file__).resolve().parent.parent / "vectors"

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 import keyfold
-from keyfold.aggregates import provided
 from keyfold.authored import shipping
 from keyfold.authored.function import Function
 from keyfold.authored.sources import Sources
 from keyfold.errors import FunctionError, TableError
 from keyfold.merge.buffer import fold_unsorted
 from keyfold.merge.plan import plan
+from keyfold.options import provided
 from keyfold.testing.tables import batch, layout, parse, records, render
 
 aggregate: Any = keyfold.aggregate

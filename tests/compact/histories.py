@@ -12,7 +12,6 @@ from keyfold.files.data_files import store_of
 from keyfold.files.paths import bucket_path
 from keyfold.merge.buffer import fold_unsorted
 from keyfold.merge.plan import plan
-from keyfold.options import KEEPING
 from keyfold.read.reader import read
 from keyfold.storage.commits import commit
 from keyfold.storage.schema.definition import NewTable
@@ -84,7 +83,7 @@ class History:
     def __init__(self, random: Random, table: Table, kinds: Sequence[int]) -> None:
         self.random, self.table = random, table
         self._kinds = kinds
-        self._may_be_late = table.options.merge_engine in KEEPING
+        self._may_be_late = table.options.engine.keeps_records
         self._number = 1000
         self._pool = random_records(random, table.layout, 40, (0,))
 

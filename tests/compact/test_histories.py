@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from keyfold.errors import TableError
-from keyfold.options import KEEPING, check_create, normalize, parse
+from keyfold.options import check_create, normalize, parse
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import MARKED_SUFFIX
 from tests.compact import harness as compaction
@@ -66,7 +66,7 @@ def depends_on_what_is_merged(layout: TableLayout) -> bool:
     """Whether records that fold and come in another order than they were written are in
     docs/engines.md: what depends on when files were compacted.
     """
-    folds = parse(layout).merge_engine not in KEEPING
+    folds = not parse(layout).engine.keeps_records
     has_groups = any(name.endswith(".sequence-group") for name in layout.options)
     return folds and (has_groups or bool(parse(layout).sequence_fields))
 
@@ -96,5 +96,5 @@ def test_minor_compactions_change_no_row(
         history.append(random.randrange(1, 4))
         done += check_compaction(history, random.choice(("minor", "minor", "auto")), random)
     assert done
-    if parse(layout).merge_engine in KEEPING:
+    if parse(layout).engine.keeps_records:
         assert not any(f.name.endswith(MARKED_SUFFIX) for f in tables.reload(table).live_files())

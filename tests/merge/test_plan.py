@@ -5,11 +5,11 @@ import pytest
 
 from keyfold.errors import FoldOverflowError, NotSupportedError, TableError
 from keyfold.merge.declare import Engine
-from keyfold.merge.engines import collect, engines
 from keyfold.merge.kinds import from_text
 from keyfold.merge.plan import check, plan
 from keyfold.merge.run import merge_runs
 from keyfold.merge.sorted_run import SortedRun
+from keyfold.options.engines import by_name, engines
 from keyfold.testing.tables import batch, layout, parse
 
 AGGREGATION = {"merge-engine": "aggregation"}
@@ -107,4 +107,4 @@ def test_two_engines_of_one_name_are_refused() -> None:
     known = engines()["deduplicate"]
     again = Engine("deduplicate", known.check, known.prepare, known.definition)
     with pytest.raises(ValueError, match="deduplicate is declared twice, again in theirs"):
-        collect([("ours", known), ("theirs", again)])
+        by_name([("ours", known), ("theirs", again)])

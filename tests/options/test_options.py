@@ -2,12 +2,15 @@
 
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from keyfold import options
 from keyfold.errors import KeyfoldError, NotSupportedError, TableError
+from keyfold.merge.engines.aggregation import REMOVES
+from keyfold.options import Option
 from keyfold.options.paimon import PAIMON_OPTIONS
 from keyfold.options.values import byte_size, duration
 from keyfold.types import paimon as paimon_types
@@ -45,7 +48,6 @@ def test_defaults() -> None:
         ("merge-engine", "aggregation", "merge_engine", "aggregation"),
         ("merge-engine", "Partial-Update", "merge_engine", "partial-update"),
         ("table.merge-engine", "aggregation", "merge_engine", "aggregation"),
-        ("partial-update.remove-record-on-delete", "true", "partial_remove_on_delete", True),
         ("bucket-key", "k", "bucket_key", ("k",)),
         ("sequence.field", "v, s", "sequence_fields", ("v", "s")),
         ("sequence.field.sort-order", "DESCENDING", "sequence_descending", True),
@@ -58,7 +60,6 @@ def test_defaults() -> None:
         ("num-levels", "3", "levels", 3),
         ("compaction.small-file-ratio", "0.5", "compaction_small_file_ratio", 0.5),
         ("compaction.optimization-interval", "1 h", "compaction_interval", 3600.0),
-        ("primary-key.nullable", "true", "key_nullable", True),
         ("data-file.thin-mode", "true", "thin_files", True),
         ("manifest.full-compaction-threshold", "1 mb", "manifest_full_compaction_size", 1 << 20),
         ("commit.timeout", "2 min", "commit_timeout", 120.0),
@@ -194,9 +195,24 @@ def test_other_engines_options_are_passed_over() -> None:
     assert options.parse(replace(BASE, options={})).bucket == -1
 
 
+def test_every_option_is_read_somewhere() -> None:
+    """By its attribute, or by its name where only its text is looked at."""
+    package = Path(options.__file__).parent.parent
+    sources = [path for path in package.rglob("*.py") if path.name != "declared.py"]
+    text = "\n".join(path.read_text(encoding="utf-8") for path in sources)
+    attributes = {n for n, v in vars(options.TableOptions).items() if isinstance(v, Option)}
+    assert {name for name in attributes if not re.search(rf"\.{name}\b", text)} == set()
+
+
+def test_an_option_of_an_engine_is_parsed_for_every_table() -> None:
+    stored = {"aggregation.remove-record-on-delete": "true"}
+    options.check_create(layout(**stored))
+    assert options.parse(layout(**stored))[REMOVES] is True
+    assert options.parse(BASE)[REMOVES] is False
+
+
 def test_declarations() -> None:
-    names = [option.name for option in options.OPTIONS]
-    assert len(set(names)) == len(names)
-    assert all(option.doc.endswith(".") for option in options.OPTIONS)
+    names = list(options.known())
+    assert all(option.doc.endswith(".") for option in options.known().values())
     foreign = {name for name in names if name not in PAIMON_OPTIONS}
     assert {name for name in foreign if not name.startswith(("keyfold.", "table."))} == set()

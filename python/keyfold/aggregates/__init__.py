@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
 
-from keyfold.aggregates import provided
 from keyfold.aggregates.declare import Aggregate
+from keyfold.options import provided
 
 
 def by_name(found: Iterable[tuple[str, Aggregate]]) -> dict[str, Aggregate]:
@@ -44,4 +44,4 @@ def aggregates() -> dict[str, Aggregate]:
 
 def find(name: str) -> Aggregate | None:
     """The aggregate of that name or alias, keyfold's or the user's; None if there is none."""
-    return aggregates().get(spelling(name)) or provided.aggregate(spelling(name))
+    return aggregates().get(spelling(name)) or provided.find("aggregates", spelling(name))

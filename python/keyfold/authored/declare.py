@@ -18,7 +18,7 @@ from keyfold.authored.function import Form, Function, located, plain
 from keyfold.authored.shapes import Declared
 from keyfold.errors import FunctionError
 from keyfold.merge.declare import Engine
-from keyfold.merge.engines import engines
+from keyfold.options.engines import engines
 
 Nulls = Literal["skip", "see"]
 Decorator = Callable[[Callable[..., Any]], Function]

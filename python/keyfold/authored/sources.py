@@ -10,12 +10,12 @@ from functools import cache
 from typing import Any
 
 from keyfold.aggregates import spelling
-from keyfold.aggregates.provided import Kind
 from keyfold.authored import modules, shipping
 from keyfold.authored.declare import aggregate_of, engine_of
 from keyfold.authored.function import Function
 from keyfold.errors import FunctionError
 from keyfold.merge.declare import Engine
+from keyfold.options.provided import Kind
 
 MODULES = "spark.keyfold.modules"
 # A place in words, with the functions that are there or why it can't be imported.

@@ -53,15 +53,15 @@ def work(
     level: int,
     small: float,
     *,
-    is_first_row: bool = False,
+    keeps_oldest: bool = False,
     lacking: Collection[int] = (),
 ) -> Work:
-    """What is to be done; files of less than `small` bytes are joined with their neighbours. Under
-    first-row a file is written again without the keys of what stays; files of the schemas
-    `lacking` are in any case.
+    """What is to be done; files of less than `small` bytes are joined with their neighbours. With
+    `keeps_oldest` a file is written again without the keys of what stays below; files of the
+    schemas `lacking` are in any case.
     """
     below = Intervals([keyed for run in stays for keyed in run.files])
-    sorter = _Sorter(level, small, below, is_first_row, lacking)
+    sorter = _Sorter(level, small, below, keeps_oldest, lacking)
     for section in sections(keyed for run in picked for keyed in run.files):
         found = runs(section)
         if len(found) > 1:
@@ -81,11 +81,11 @@ class _Sorter:
         level: int,
         small: float,
         below: Intervals,
-        is_first_row: bool,
+        keeps_oldest: bool,
         lacking: Collection[int],
     ) -> None:
         self._level, self._small, self._below = level, small, below
-        self._is_first_row, self._lacking = is_first_row, lacking
+        self._keeps_oldest, self._lacking = keeps_oldest, lacking
         self._held: list[Files] = []
         self.groups: list[Group] = []
         self.upgraded: list[KeyedFile] = []
@@ -134,4 +134,4 @@ class _Sorter:
         has_any = keyed.file.delete_rows != 0 or keyed.file.is_marked
         if self._is_oldest((keyed,)):
             return has_any
-        return self._is_first_row and keyed.file.level == 0
+        return self._keeps_oldest and keyed.file.level == 0

@@ -19,7 +19,7 @@ from keyfold.compact.runs import BucketRun, Intervals, bucket_runs, whole
 from keyfold.files.data_files import store_of
 from keyfold.files.paths import bucket_path
 from keyfold.files.sections import KeyedFile, runs
-from keyfold.options import FIRST_ROW, TableOptions
+from keyfold.options import TableOptions
 from keyfold.read.cuts import cuts
 from keyfold.read.planner import keyed, schemas_of
 from keyfold.storage.metadata.entries import LiveFile, created_millis, partition_batch
@@ -162,8 +162,7 @@ def _wanted(
     if asked.strategy == FULL:
         return Pick(len(found), rules.top)
     wanted = pick(found, rules, is_due=due)
-    if wanted is None and options.merge_engine == FIRST_ROW:
-        # Paimon's batch readers do not see level 0 of such tables.
+    if wanted is None and options.engine.hides_level_0:
         wanted = pick_level_0(found, rules)
     return None if wanted is None else whole(found, rules, wanted)
 
@@ -181,9 +180,8 @@ def _fitting(
     if wanted is None:
         return None
     todo = _work(options, asked, found, wanted, small)
-    must = asked.strategy == AUTO and (
-        len(found) >= rules.stop or options.merge_engine == FIRST_ROW
-    )
+    is_urgent = len(found) >= rules.stop or options.engine.hides_level_0
+    must = asked.strategy == AUTO and is_urgent
     if todo.bytes <= left or must:
         return wanted.count, wanted.level, todo
     for count in range(wanted.count - 1, 1, -1):
@@ -197,10 +195,10 @@ def _fitting(
 def _work(
     options: TableOptions, asked: Asked, found: Sequence[BucketRun], wanted: Pick, small: float
 ) -> Work:
-    is_first_row = options.merge_engine == FIRST_ROW
+    keeps_oldest = options.engine.keeps_oldest
     picked, stays = found[: wanted.count], found[wanted.count :]
     return work(
-        picked, stays, wanted.level, small, is_first_row=is_first_row, lacking=asked.lacking
+        picked, stays, wanted.level, small, keeps_oldest=keeps_oldest, lacking=asked.lacking
     )
 
 
@@ -292,7 +290,7 @@ def _tasks(
     table: Table, options: TableOptions, one: _Chosen, base: Split, group: Group, piece: int
 ) -> Iterator[Task]:
     """One task, or for a single large section one a key range."""
-    below = _below(base, one, group) if options.merge_engine == FIRST_ROW else None
+    below = _below(base, one, group) if options.engine.keeps_oldest else None
     if below is not None:
         group = Group((group.files,), (False,))
     split = replace(base, sections=tuple(runs(section) for section in group.sections))

@@ -11,6 +11,7 @@ from keyfold.dialects.doris_types import NO_KEY
 from keyfold.dialects.statement import Header, Statement
 from keyfold.dialects.tokens import Token
 from keyfold.errors import NotSupportedError, TableError
+from keyfold.options.engines import called
 
 SYSTEM = "Doris"
 HAS_ESCAPES = True  # a backslash in a text
@@ -193,15 +194,16 @@ def _check_columns(columns: Sequence[DorisColumn], key: list[str], clauses: _Cla
 
 
 def _engine(columns: Sequence[DorisColumn], clauses: _Clauses) -> dict[str, str]:
+    engine = {"merge-engine": called("Doris")[clauses.model or "AGGREGATE"].name}
     if clauses.model in ("UNIQUE", "PRIMARY"):
         sequence = clauses.properties.pop(_SEQUENCE, None)
-        return {"merge-engine": "deduplicate"} | ({"sequence.field": sequence} if sequence else {})
+        return engine | ({"sequence.field": sequence} if sequence else {})
     kinds = {
         f"fields.{column.name}.aggregate-function": column.aggregation
         for column in columns
         if column.aggregation is not None
     }
-    return {"merge-engine": "aggregation"} | kinds
+    return engine | kinds
 
 
 def _buckets(key: list[str], clauses: _Clauses) -> dict[str, str]:

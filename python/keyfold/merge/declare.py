@@ -15,7 +15,9 @@ from keyfold.kernels.buffers import Rows
 from keyfold.merge.columns import Columns
 from keyfold.merge.kinds import Kinds
 from keyfold.merge.marks.records import Marks
+from keyfold.merge.sequence_groups import SequenceGroup
 from keyfold.options import TableOptions
+from keyfold.options.engines import Traits
 from keyfold.wire.layout import TableLayout
 
 
@@ -65,40 +67,35 @@ def _never(layout: TableLayout, options: TableOptions, column: str) -> bool:
     return False
 
 
-@dataclass(frozen=True)
-class Engine:
-    """A merge engine.
+@dataclass(frozen=True, eq=False)
+class Engine(Traits):
+    """A merge engine: its traits, and how it merges.
 
     `check` refuses a layout at CREATE; `prepare` makes the fold of a step for some output columns,
     whose second argument says whether results of kind -U or -D are left out; `definition` folds
     the rows of one key, (kind, values by column) in merge order, to (kind, values) or None, slowly
-    and obviously. `keeps_records` says that a result is one of the records as it came: such an
-    engine can fold rows of different arrivals in any grouping and lets the sequence decide.
-    `takes_functions` says that columns fold by the aggregate their options name.
-    `needs` names columns that the fold of some output columns looks at beside key, output and
-    `sequence.field`. `check_kinds` refuses kinds of incoming rows that the engine can't ever fold,
-    even where a row is the only one of its key.
+    and obviously. `needs` names columns that the fold of some output columns looks at beside key,
+    output and `sequence.field`. `check_kinds` refuses kinds of incoming rows that the engine can't
+    ever fold, even where a row is the only one of its key.
     `deletes_remove` says of a table whether a -D removes the row, `deletes_clear` whether nothing
     of the -D itself stays either, so that later records start anew. `passes_nulls` says of a column
     that adding a NULL never changes its result, so that what a partial write does not name needs no
-    mark, and `retains_nulls` that a NULL which comes first stays. `sequences` are columns that
-    order records together: a record that names one has NULL in those it does not name. `summary`,
-    `nulls` and `retraction` are the words of the documentation's table.
+    mark, and `retains_nulls` that a NULL which comes first stays. `sequences` are the groups of
+    columns that have a sequence of their own, whose fields order records together: a record that
+    names one has NULL in those it does not name. `summary`, `nulls` and `retraction` are the words
+    of the documentation's table.
     """
 
-    name: str
     check: Callable[[TableLayout, TableOptions], None]
     prepare: Callable[[TableLayout, TableOptions, Sequence[str]], Fold]
     definition: Callable[..., tuple[int, dict[str, Any]] | None]
-    keeps_records: bool = False
-    takes_functions: bool = False
     needs: Callable[[TableLayout, TableOptions, Sequence[str]], Iterable[str]] = _no_columns
     check_kinds: Callable[[TableLayout, TableOptions, Kinds], None] = _any_kinds
     deletes_remove: Callable[[TableOptions], bool] = lambda options: False
     deletes_clear: Callable[[TableOptions], bool] = lambda options: False
     passes_nulls: Callable[[TableLayout, TableOptions, str], bool] = _never
     retains_nulls: Callable[[TableLayout, TableOptions, str], bool] = _never
-    sequences: Callable[[TableOptions], Iterable[Sequence[str]]] = lambda options: ()
+    sequences: Callable[[TableOptions], Sequence[SequenceGroup]] = lambda options: ()
     summary: str = ""
     nulls: str = ""
     retraction: str = ""

@@ -12,7 +12,7 @@ from keyfold.aggregates import aggregates, find
 from keyfold.aggregates.declare import Aggregate, Parameter
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.merge.functions import named, settings_of
-from keyfold.options import FIELD, FIELD_DEFAULT_AGGREGATE, FIELD_OPTIONS
+from keyfold.options import FIELD, FIELD_OPTIONS, TableOptions
 from keyfold.options.paimon import PAIMON_FIELD_OPTIONS
 from keyfold.options.values import boolean
 from keyfold.wire.layout import TableLayout
@@ -34,7 +34,7 @@ def stored_functions(layout: TableLayout) -> TableLayout:
 
 
 def _stored(option: str, text: str) -> str:
-    names_function = option == FIELD_DEFAULT_AGGREGATE or (
+    names_function = option == TableOptions.default_aggregate.name or (
         option.startswith("fields.") and option.endswith(".aggregate-function")
     )
     if not names_function:

@@ -6,11 +6,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from keyfold.aggregates import aggregates, find, provided, spelling
+from keyfold.aggregates import aggregates, find, spelling
 from keyfold.aggregates.declare import Aggregate
 from keyfold.errors import FunctionError, TableError
 from keyfold.merge.sequence_groups import group_fields
-from keyfold.options import FIELD_DEFAULT_AGGREGATE, TableOptions
+from keyfold.options import TableOptions, provided
 from keyfold.types import arrow as arrow_types
 from keyfold.types import logical
 from keyfold.wire.layout import Column, TableLayout, sql_name
@@ -44,7 +44,7 @@ def chosen_aggregate(layout: TableLayout, options: TableOptions, name: str) -> A
         options.field_options(name).get("aggregate-function"),
     )
     if function is None and options.default_aggregate is not None:
-        option, function = FIELD_DEFAULT_AGGREGATE, options.default_aggregate
+        option, function = TableOptions.default_aggregate.name, options.default_aggregate
     if function is None:
         return None
     declared = named(layout.name, option, function)
@@ -147,7 +147,7 @@ def check_functions(layout: TableLayout, options: TableOptions) -> None:
             )
         aggregate_of(layout, options, column.name)
     if options.default_aggregate is not None:
-        named(layout.name, FIELD_DEFAULT_AGGREGATE, options.default_aggregate)
+        named(layout.name, TableOptions.default_aggregate.name, options.default_aggregate)
 
 
 def wider(table: str, column: Column) -> str:

@@ -14,13 +14,13 @@ from keyfold.errors import NotSupportedError
 from keyfold.files.initial_values import initial
 from keyfold.kernels.ops import ADD
 from keyfold.merge.functions import aggregate_of
-from keyfold.options import FOLDING, TableOptions
+from keyfold.options import TableOptions
 from keyfold.wire.layout import Column, TableLayout
 
 
 def check_initial(layout: TableLayout, options: TableOptions) -> None:
     """NotSupportedError for the first column whose function counts the constant of each record."""
-    if options.merge_engine not in FOLDING:
+    if not options.engine.folds_columns:
         return
     for column in layout.columns:
         aggregate = None

@@ -52,7 +52,7 @@ class MergePlan:
 
         TableError naming column and key for a value that has no such form.
         """
-        if not self.engine.takes_functions:
+        if not self.engine.folds_columns:
             return batch
         found = normalizers(self.layout, self.options, overwrites=overwrites)
         for name in found.keys() & set(columns):

@@ -8,12 +8,27 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from keyfold.errors import TableError
-from keyfold.options import TableOptions, check_ordered
-from keyfold.options.values import names
+from keyfold.options import Option, TableOptions, check_ordered
+from keyfold.options.values import boolean, names
 from keyfold.wire.layout import TableLayout
 
 SUFFIX = "sequence-group"
-REMOVING = "partial-update.remove-record-on-sequence-group"
+REMOVES = Option(
+    "partial-update.remove-record-on-delete",
+    boolean,
+    "false",
+    "A -D removes the row, where there are no sequence groups.",
+    changes="by ALTER",
+)
+REMOVES_IN_GROUP = Option(
+    "partial-update.remove-record-on-sequence-group",
+    names,
+    None,
+    "Sequence fields; a -D that is not older in their group removes the row.",
+    absent=(),
+    changes="by ALTER",
+    names_columns=True,
+)
 
 
 @dataclass(frozen=True)
@@ -39,11 +54,12 @@ def sequence_groups(options: TableOptions) -> tuple[SequenceGroup, ...]:
     """The groups in the order of their options; a sequence field that its own group names as
     protected stays a sequence field.
     """
+    removing = options[REMOVES_IN_GROUP]
     return tuple(
         SequenceGroup(
             fields,
             tuple(name for name in names(given[SUFFIX]) if name not in fields),
-            not set(fields).isdisjoint(options.remove_on_sequence_group),
+            not set(fields).isdisjoint(removing),
         )
         for key, given in options.by_field.items()
         if SUFFIX in given
@@ -66,11 +82,12 @@ def check_groups(layout: TableLayout, options: TableOptions) -> None:
             check_ordered(layout, group.option, name)
     _check_disjoint(layout, groups)
     fields = group_fields(options)
-    for name in options.remove_on_sequence_group:
+    for name in options[REMOVES_IN_GROUP]:
         if name not in fields:
             raise TableError(
-                f"table {layout.name}: field '{name}' defined in '{REMOVING}' option must be part "
-                f"of sequence groups; sequence fields are: {', '.join(sorted(fields)) or 'none'}"
+                f"table {layout.name}: field '{name}' defined in '{REMOVES_IN_GROUP.name}' option "
+                "must be part of sequence groups; sequence fields are: "
+                f"{', '.join(sorted(fields)) or 'none'}"
             )
     for name in sorted(fields):
         if "aggregate-function" in options.field_options(name):

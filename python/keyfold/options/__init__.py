@@ -1,48 +1,32 @@
 """Table options: declared once, translated from other systems' spellings, parsed, checked.
 
-What the rest of keyfold asks of them stands here. `normalize` translates Fluss' and older Paimon's
-names, `check_create` refuses what is unknown or not supported; `parse` passes over unknown names,
-for tables other engines made.
+What other rooms use is named here. `normalize` translates Fluss' and older Paimon's names,
+`check_create` refuses what is unknown or not supported; `parse` passes over unknown names, for
+tables that other engines made.
 """
 
 from keyfold.options.checks import check_change, check_create, check_option, check_ordered
 from keyfold.options.declared import (
     DEFAULT_BUCKETS,
-    EXPIRE_LIMIT,
-    FIELD_DEFAULT_AGGREGATE,
-    FIELD_OPTIONS,
-    KEY_NULLABLE,
-    OPTIONS,
-    Option,
-)
-from keyfold.options.names import (
     DEFAULT_PREFIX,
-    FIELD,
-    FIELD_NAMING,
-    FIELD_NESTED,
+    FIELD_OPTIONS,
     INITIAL_PREFIX,
-    NAMING,
+    KEY_NULLABLE,
     TAG_PREFIX,
-    normalize,
+    TableOptions,
+    known,
 )
-from keyfold.options.typed import FIRST_ROW, FOLDING, KEEPING, TableOptions, parse
+from keyfold.options.names import FIELD, is_fixed, may_differ, normalize
+from keyfold.options.option import Option, optional
+from keyfold.options.parsing import parse
 
 __all__ = [
     "DEFAULT_BUCKETS",
     "DEFAULT_PREFIX",
-    "EXPIRE_LIMIT",
     "FIELD",
-    "FIELD_DEFAULT_AGGREGATE",
-    "FIELD_NAMING",
-    "FIELD_NESTED",
     "FIELD_OPTIONS",
-    "FIRST_ROW",
-    "FOLDING",
     "INITIAL_PREFIX",
-    "KEEPING",
     "KEY_NULLABLE",
-    "NAMING",
-    "OPTIONS",
     "TAG_PREFIX",
     "Option",
     "TableOptions",
@@ -50,6 +34,10 @@ __all__ = [
     "check_create",
     "check_option",
     "check_ordered",
+    "is_fixed",
+    "known",
+    "may_differ",
     "normalize",
+    "optional",
     "parse",
 ]

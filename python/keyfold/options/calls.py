@@ -1,4 +1,4 @@
-"""Options of one read or one write: declared here once, for both languages.
+"""Options of one read or one write, for both languages.
 
 A name may also be an option of tables, which a writer's options define; what is neither is refused,
 unless Spark itself reads it or put it there.
@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from keyfold.errors import NotSupportedError, TableError
+from keyfold.options.declared import declared
 from keyfold.options.names import is_of_table, names_nearby
 
 
@@ -27,16 +28,9 @@ class Call:
 
 
 READ_OPTIMIZED = "read-optimized"
-READ = Call(
-    "reading",
-    (
-        READ_OPTIMIZED,
-        "source.split.target-size",
-        "source.split.open-file-cost",
-        "keyfold.data-file.verify",
-        "scan.mode",
-    ),
-)
+# Options of tables that a read may have another value of.
+OF_READS = tuple(option.name for option in declared() if option.per_call)
+READ = Call("reading", (READ_OPTIMIZED, *OF_READS, "scan.mode"))
 READ_METADATA = Call("reading", ())
 TARGET_COLUMNS = "target-columns"
 MERGE_MODE = "merge_mode"
@@ -52,10 +46,10 @@ _REFUSED = {
 
 
 def split(
-    call: Call, table: str, given: Mapping[str, str]
+    call: Call, table: str, given: Mapping[str, str], engine: str | None = None
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """The call's own options by their names here, and those of tables; TableError or
-    NotSupportedError for what is neither.
+    """The call's own options by their names here, and those of tables, of this engine; raises
+    TableError or NotSupportedError if one is neither.
     """
     known = {_plain(name): name for name in call.options}
     own, of_table = {}, {}
@@ -64,10 +58,10 @@ def split(
             own[known[_plain(name)]] = text
         elif _is_sparks(call, name) or _asks_nothing(name, text):
             continue
-        elif is_of_table(name):
+        elif is_of_table(name, engine):
             of_table[name] = text
         else:
-            raise _unknown(call, table, name)
+            raise _unknown(call, table, name, engine)
     return own, of_table
 
 
@@ -85,12 +79,14 @@ def _asks_nothing(name: str, text: str) -> bool:
     return name.lower() in _REFUSED and text.strip().lower() == "false"
 
 
-def _unknown(call: Call, table: str, name: str) -> TableError | NotSupportedError:
+def _unknown(
+    call: Call, table: str, name: str, engine: str | None
+) -> TableError | NotSupportedError:
     where = f"{call.doing} table {table}: option {name}"
     reason = _REFUSED.get(name.lower())
     if reason is not None:
         return NotSupportedError(f"{where} is not supported: {reason}")
-    near = _nearest(name, [*call.options, *call.sparks, *names_nearby(name)])
+    near = _nearest(name, [*call.options, *call.sparks, *names_nearby(name, engine)])
     hint = "" if near is None else f"; did you mean {near}?"
     return TableError(f"{where} is unknown{hint} (options of {call.doing}: {call.takes})")
 

@@ -6,14 +6,20 @@ import re
 
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.options import fluss
-from keyfold.options.declared import OPTIONS
-from keyfold.options.names import DEFAULT_PREFIX, FIELD, INITIAL_PREFIX, TAG_PREFIX, unknown_option
-from keyfold.options.typed import FIRST_ROW, TableOptions, parse
+from keyfold.options.declared import (
+    DEFAULT_PREFIX,
+    INITIAL_PREFIX,
+    TAG_PREFIX,
+    TableOptions,
+    known,
+)
+from keyfold.options.engines import default, traits
+from keyfold.options.names import FIELD, unknown_option
+from keyfold.options.parsing import parse
 from keyfold.options.values import names
 from keyfold.types import logical
 from keyfold.wire.layout import TableLayout
 
-_BY_NAME = {option.name: option for option in OPTIONS}
 # What Paimon calls a column that an option names.
 _NAMED = {"sequence.field": "Sequence field", "rowkind.field": "Rowkind field"}
 _VERSIONS = ("INT", "BIGINT", "TIMESTAMP", "TIMESTAMP_LTZ")
@@ -21,8 +27,9 @@ _VERSIONS = ("INT", "BIGINT", "TIMESTAMP", "TIMESTAMP_LTZ")
 
 def check_create(layout: TableLayout) -> None:
     """Refuse unknown and unsupported names and values, and keys that can't work."""
-    if layout.options.get("merge-engine", "").strip().lower() == FIRST_ROW:
-        _check_first_row(layout)
+    named = layout.options.get("merge-engine")
+    engine = default() if named is None else traits(named.strip().lower())
+    engine.refuses(layout)
     _check_across_partitions(layout)
     for name, text in layout.options.items():
         check_option(layout, name, text)
@@ -35,22 +42,6 @@ def check_create(layout: TableLayout) -> None:
         )
     _check_columns(layout, options)
     _check_retention(layout, options)
-
-
-def _check_first_row(layout: TableLayout) -> None:
-    """What does not go with this engine elsewhere either, in Paimon's words."""
-    if layout.options.get("deletion-vectors.enabled", "false").strip().lower() != "false":
-        raise TableError(
-            f"option deletion-vectors.enabled of table {layout.name}: First row merge engine does "
-            "not need deletion vectors because there is no deletion of old data in this merge "
-            "engine."
-        )
-    producer = layout.options.get("changelog-producer", "none").strip().lower()
-    if producer not in ("none", "lookup"):
-        raise TableError(
-            f"option changelog-producer of table {layout.name}: Only support 'none' and 'lookup' "
-            f"changelog-producer on FIRST_ROW merge engine, found '{producer}'"
-        )
 
 
 def _check_across_partitions(layout: TableLayout) -> None:
@@ -94,7 +85,7 @@ def check_option(layout: TableLayout, name: str, text: str) -> None:
     """Refuse one option that is unknown, unsupported or has a bad value."""
     if name.startswith((TAG_PREFIX, DEFAULT_PREFIX, INITIAL_PREFIX)):
         return
-    option = _BY_NAME.get(name)
+    option = known(layout.options.get("merge-engine")).get(name)
     if option is None:
         return _check_field_option(layout, name)
     if name == "bucket" and re.fullmatch(r"\s*(0|-\d+)\s*", text):
@@ -105,7 +96,7 @@ def check_option(layout: TableLayout, name: str, text: str) -> None:
     try:
         option.parse(text)
     except ValueError as error:
-        kind = TableError if option.attribute else NotSupportedError
+        kind = NotSupportedError if option.has_one_value else TableError
         raise kind(
             f"option {name} of table {layout.name}: expected {error}, found '{text}'"
         ) from None
@@ -116,7 +107,7 @@ def _check_field_option(layout: TableLayout, name: str) -> None:
     """The columns must exist; what stands behind them is checked where the aggregates are known."""
     match = FIELD.match(name)
     if match is None:
-        raise unknown_option(layout.name, name)
+        raise unknown_option(layout.name, name, layout.options.get("merge-engine"))
     for column in names(match[1]):
         _check_field(layout, name, column)
 

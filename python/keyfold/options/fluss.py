@@ -8,16 +8,14 @@ import re
 from collections.abc import Container, Mapping
 
 from keyfold.errors import TableError
+from keyfold.options.engines import Traits, called, default, traits
 from keyfold.types.logical import Atomic, DataType, describe
 
 ENGINE = "table.merge-engine"
 BEHAVIOR = "table.delete.behavior"
 VERSION = "table.merge-engine.versioned.ver-column"
 IMAGE = "table.changelog.image"
-FIXED = (ENGINE, BEHAVIOR, VERSION, IMAGE)
-
-# Fluss has no name for its default engine.
-_ENGINES = {"first_row": "first-row", "versioned": "deduplicate", "aggregation": "aggregation"}
+_VERSIONED = "versioned"
 
 # Names of Fluss whose meaning lies in its servers, its log or its lake.
 _NAMES = """
@@ -42,7 +40,7 @@ _FUNCTION = re.compile(r"fields\.(.+)\.agg|fields\.((.+)\.[\w-]+|.+)\.delimiter"
 
 def heeded(properties: Mapping[str, str], columns: Container[str]) -> dict[str, str]:
     """The options without those Fluss passes over where `table.merge-engine` is given: functions
-    of columns that are not there, and all functions of another engine than aggregation.
+    of columns that are not there, and all functions under an engine that folds no columns.
 
     `columns` are names in lower case. Source: FlinkAggFunctionParser, which asks for each column of
     an aggregation table whether it has a function.
@@ -50,7 +48,7 @@ def heeded(properties: Mapping[str, str], columns: Container[str]) -> dict[str, 
     engine = properties.get(ENGINE)
     if engine is None:
         return dict(properties)
-    folds = engine.strip().lower() == "aggregation"
+    folds = called("Fluss").get(engine.strip().lower(), default()).folds_columns
     kept = {}
     for name, text in properties.items():
         found = _FUNCTION.fullmatch(name)
@@ -71,31 +69,37 @@ def translate(given: Mapping[str, str]) -> dict[str, str]:
     behavior = behavior.strip().lower()
     stored = {BEHAVIOR: behavior}
     if engine is not None:
-        stored["merge-engine"] = _ENGINES[engine]
-    if engine == "versioned":
+        stored["merge-engine"] = called("Fluss")[engine].name
+    if engine == _VERSIONED:
         stored["sequence.field"] = _version_column(given)
-    return stored | _deletes(engine or _stored_engine(given), behavior)
+    return stored | _deletes(engine, _stored_engine(given), behavior)
+
+
+def name_of(engine: Traits, version_column: str | None) -> str:
+    """What Fluss calls the engine of a table, whether or not it has it."""
+    return engine.name.replace("-", "_") if version_column is None else _VERSIONED
 
 
 def _engine(given: Mapping[str, str]) -> str | None:
-    """first_row, versioned or aggregation where Fluss' engine is named, or a version column."""
+    """Fluss' name of the engine where one is given, or a version column."""
     text = given.get(ENGINE)
     if text is None:
         version = given.get(VERSION)
         if version is not None and given.get("sequence.field") != version:
             raise TableError(f"option {VERSION} belongs to {ENGINE} = versioned, which is not set")
-        return None if version is None else "versioned"
+        return None if version is None else _VERSIONED
     engine = text.strip().lower()
-    if engine not in _ENGINES:
+    known = called("Fluss")
+    if engine not in known:
         raise TableError(
             f"option {ENGINE}: Unsupported merge engine type: {text}. "
-            f"Expected one of {', '.join(_ENGINES)}"
+            f"Expected one of {', '.join(known)}"
         )
-    if VERSION in given and engine != "versioned":
+    if VERSION in given and engine != _VERSIONED:
         raise TableError(f"option {VERSION} belongs to {ENGINE} = versioned, found '{text}'")
-    if engine == "aggregation" and given.get(IMAGE, "").strip().lower() == "wal":
+    if known[engine].folds_columns and given.get(IMAGE, "").strip().lower() == "wal":
         raise TableError(
-            f"option {IMAGE}: Table with 'AGGREGATION' merge engine does not support 'WAL' "
+            f"option {IMAGE}: Table with '{engine.upper()}' merge engine does not support 'WAL' "
             "changelog image mode. Expected FULL"
         )
     return engine
@@ -108,23 +112,25 @@ def _version_column(given: Mapping[str, str]) -> str:
     return version
 
 
-def _stored_engine(given: Mapping[str, str]) -> str:
-    return given.get("merge-engine", "deduplicate").strip().lower()
+def _stored_engine(given: Mapping[str, str]) -> Traits:
+    name = given.get("merge-engine")
+    return default() if name is None else traits(name.strip().lower())
 
 
-def _deletes(engine: str, behavior: str) -> dict[str, str]:
-    """What a delete does; -U, which Fluss never stores, is dropped wherever an engine is not
-    deduplicate.
+def _deletes(engine: str | None, stored: Traits, behavior: str) -> dict[str, str]:
+    """What a delete does; -U, which Fluss never stores, is dropped wherever rows don't simply
+    replace each other.
     """
     if behavior == "ignore":
         return {"ignore-delete": "true"}
     if behavior == "disable":
         return {"ignore-update-before": "true"}
-    if behavior != "allow" or engine == "deduplicate":
+    if behavior != "allow":
         return {}
-    if engine == "aggregation":
-        return {"aggregation.remove-record-on-delete": "true", "ignore-update-before": "true"}
-    name = engine.upper().replace("-", "_")
+    found = stored if engine is None else called("Fluss")[engine]
+    if engine != _VERSIONED and found.fluss_deletes is not None:
+        return found.fluss_deletes
+    name = (engine or found.name).upper().replace("-", "_")
     raise TableError(
         f"Table with '{name}' merge engine does not support delete operations. The '{BEHAVIOR}' "
         "config must be set to 'ignore' or 'disable', but got 'allow'."

@@ -1,33 +1,23 @@
-"""Names of table options in their stored spelling, Paimon's: other systems' names and values are
-translated, at CREATE and where stored options are parsed.
+"""Names of table options: their stored spelling, which is Paimon's, into which other systems' names
+are translated at CREATE and where stored options are parsed; and the columns they name.
 """
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.options import fluss
-from keyfold.options.declared import FIELD_ALIASES, FIELD_OPTIONS, OPTIONS
-from keyfold.options.paimon import PAIMON_OPTIONS
-
-TAG_PREFIX = "keyfold.tag."
-DEFAULT_PREFIX = "keyfold.default."
-# What rows stored before the column was added have in it: the wire's literal, as JSON.
-INITIAL_PREFIX = "keyfold.initial-default."
-
-# Options whose values are column names.
-NAMING = (
-    "bucket-key",
-    "sequence.field",
-    "rowkind.field",
-    "partial-update.remove-record-on-sequence-group",
-    "table.merge-engine.versioned.ver-column",
+from keyfold.options.declared import (
+    DEFAULT_PREFIX,
+    FIELD_ALIASES,
+    FIELD_OPTIONS,
+    INITIAL_PREFIX,
+    TAG_PREFIX,
+    aliases,
+    known,
 )
-# Field options, by suffix, whose values are column names.
-FIELD_NAMING = ("sequence-group",)
-# Those whose values are names of fields inside of the column.
-FIELD_NESTED = ("nested-key", "nested-sequence-field", "ts-field")
+from keyfold.options.paimon import PAIMON_OPTIONS
 
 _SPARKS_OWN = {
     "comment",
@@ -38,14 +28,13 @@ _SPARKS_OWN = {
     "provider",
     "table_type",
 }
+# What a table is made with and its options don't hold.
+_FIXED = ("primary-key", "partition", "location", "provider", fluss.ENGINE)
 FIELD = re.compile(r"^fields\.(.+)\.([^.]+)$")
 _FIELD_ALIAS = re.compile(
     rf"^fields\.(.+?)(?:\.[\w-]+(?=\.delimiter$))?\.({'|'.join(map(re.escape, FIELD_ALIASES))})$",
     re.IGNORECASE,
 )
-
-
-ALIASES = {alias: option.name for option in OPTIONS for alias in option.aliases}
 
 
 def normalize(properties: Mapping[str, str]) -> dict[str, str]:
@@ -93,28 +82,48 @@ def _stored_name(name: str) -> str:
     match = _FIELD_ALIAS.match(name)
     if match is not None:
         return f"fields.{match[1]}.{FIELD_ALIASES[match[2].lower()]}"
-    return ALIASES.get(name, name)
+    return aliases().get(name, name)
 
 
-def is_of_table(name: str) -> bool:
+# ---- what a name is ----
+
+
+def is_of_table(name: str, engine: str | None) -> bool:
     """Whether an option of this name says something of a table, here or in another system."""
     return (
-        _stored_name(name) in (*(option.name for option in OPTIONS), "primary-key")
+        _stored_name(name) in (*known(engine), "primary-key")
         or FIELD.match(name) is not None
         or name.startswith((TAG_PREFIX, "option."))
         or name in _SPARKS_OWN | PAIMON_OPTIONS | fluss.OPTIONS
     )
 
 
-def unknown_option(table: str, name: str) -> TableError | NotSupportedError:
-    """The error for a name we lack: known to Paimon, or unknown with the nearest known name."""
-    if name in PAIMON_OPTIONS:
-        return _known_to_paimon(table, name)
-    if name in fluss.OPTIONS:
-        return NotSupportedError(
-            f"option {name} of table {table} is known to Fluss but not supported here"
-        )
-    near = difflib.get_close_matches(name.lower(), names_nearby(name), 1, 0.6)
+def is_fixed(name: str, engine: str | None, *, has_data: bool) -> bool:
+    """Whether ALTER TABLE can't set the option, of a table that holds data or not."""
+    if name in _FIXED or name.startswith((DEFAULT_PREFIX, INITIAL_PREFIX)):
+        return True
+    option = known(engine).get(name)
+    return option is not None and (
+        option.changes == "never" or (has_data and option.changes == "while empty")
+    )
+
+
+def may_differ(name: str, text: str, options: Mapping[str, str]) -> bool:
+    """Whether a call may have this value: it is the table's, or decides nothing about its rows."""
+    option = known(options.get("merge-engine")).get(name)
+    if option is None:
+        return name.startswith(TAG_PREFIX) or options.get(name) == text
+    return option.changes == "in a call" or options.get(name, option.default) == text
+
+
+def unknown_option(table: str, name: str, engine: str | None) -> TableError | NotSupportedError:
+    """The error for a name we lack: known elsewhere, or unknown with the nearest known name."""
+    for system, names in (("Paimon", PAIMON_OPTIONS), ("Fluss", fluss.OPTIONS)):
+        if name in names:
+            return NotSupportedError(
+                f"option {name} of table {table} is known to {system} but not supported here"
+            )
+    near = difflib.get_close_matches(name.lower(), names_nearby(name, engine), 1, 0.6)
     hint = f"; did you mean {near[0]}?" if near else ""
     return TableError(
         f"option {name} of table {table} is unknown{hint} "
@@ -122,16 +131,47 @@ def unknown_option(table: str, name: str) -> TableError | NotSupportedError:
     )
 
 
-def _known_to_paimon(table: str, name: str) -> NotSupportedError:
-    return NotSupportedError(
-        f"option {name} of table {table} is known to Paimon but not supported here"
-    )
-
-
-def names_nearby(name: str) -> Iterable[str]:
+def names_nearby(name: str, engine: str | None) -> Iterable[str]:
     """The names that a misspelt one may have meant."""
-    known = [*(option.name for option in OPTIONS), *ALIASES, "primary-key"]
     match = re.match(r"^fields\.([^.]+)\.", name)
-    return known + [
-        f"fields.{match[1] if match else '<column>'}.{suffix}" for suffix in FIELD_OPTIONS
-    ]
+    column = match[1] if match else "<column>"
+    fields = (f"fields.{column}.{suffix}" for suffix in FIELD_OPTIONS)
+    return [*known(engine), *aliases(), "primary-key", *fields]
+
+
+# ---- the columns that options name ----
+
+
+def named_columns(option: str, text: str, engine: str | None) -> tuple[list[str], list[str]]:
+    """The columns in the name of an option and those in its value."""
+    for prefix in (DEFAULT_PREFIX, INITIAL_PREFIX):
+        if option.startswith(prefix):
+            return [option.removeprefix(prefix)], []
+    match = FIELD.match(option)
+    declared = known(engine).get(option) if match is None else FIELD_OPTIONS.get(match[2])
+    in_value = parts(text) if declared is not None and declared.names_columns else []
+    return ([] if match is None else parts(match[1])), in_value
+
+
+def with_columns(options: Mapping[str, str], rename: Callable[[str], str]) -> dict[str, str]:
+    """The options with every column that their names and values name under another name."""
+    return dict(_with_columns(options, rename))
+
+
+def _with_columns(
+    options: Mapping[str, str], rename: Callable[[str], str]
+) -> Iterator[tuple[str, str]]:
+    for name, text in options.items():
+        in_name, in_value = named_columns(name, text, options.get("merge-engine"))
+        new = ",".join(map(rename, in_name))
+        match = FIELD.match(name)
+        if match is not None:
+            name = f"fields.{new}.{match[2]}"
+        elif in_name:
+            name = name.removesuffix(in_name[0]) + new
+        yield name, ",".join(map(rename, in_value)) if in_value else text
+
+
+def parts(text: str) -> list[str]:
+    """The names in a list."""
+    return [part.strip() for part in text.split(",")]

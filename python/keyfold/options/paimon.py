@@ -1,4 +1,5 @@
-"""Names of table options that Apache Paimon knows: CREATE refuses those we lack as unsupported.
+"""Names of table options that Apache Paimon knows: CREATE refuses those we lack as unsupported, and
+tables of other engines with some of them can't be read or written here.
 
 A list of words from Paimon's own option declarations; what we support is in `declared`.
 """
@@ -109,3 +110,29 @@ map-storage-layout merge-map-delimiter nested-key nested-key-null-strategy neste
 sequence-group stats-mode ts-field
 """
 PAIMON_FIELD_OPTIONS = frozenset(_FIELD_OPTIONS.split())
+
+# Those that say which rows of which snapshot a reader sees.
+_OTHER_ROWS = """
+incremental-between incremental-between-timestamp incremental-to-auto-tag
+scan.creation-time-millis scan.fallback-branch scan.fallback-delta-branch
+scan.fallback-snapshot-branch scan.file-creation-time-millis scan.primary-branch scan.snapshot-id
+scan.tag-name scan.timestamp scan.timestamp-millis scan.version scan.watermark
+"""
+OTHER_ROWS = frozenset(_OTHER_ROWS.split())
+# Options that we don't declare and that keep us from reading or writing tables which have them: the
+# one value under which we can, None where there is none.
+_EITHER: dict[str, str | None] = {
+    "pk-clustering-override": "false",
+    "chain-table.enabled": "false",
+    "branch": "main",
+    "data-file.path-directory": None,
+    "record-level.expire-time": None,
+}
+NEEDED_TO_READ = _EITHER | dict.fromkeys(sorted(OTHER_ROWS)) | {"query-auth.enabled": "false"}
+NEEDED_TO_WRITE = _EITHER | {
+    "changelog-file.format": "parquet",
+    "data-file.external-paths": None,
+    "file.format.per.level": None,
+    "metadata.iceberg.storage": None,
+    "tag.automatic-creation": None,
+}

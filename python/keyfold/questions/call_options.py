@@ -10,22 +10,6 @@ from keyfold.options.calls import Call, split
 from keyfold.storage.schema.save_as_table import check_given
 from keyfold.storage.table import Table
 
-_HOW = (
-    "commit.",
-    "compaction.",
-    "data-file.",
-    "file.",
-    "keyfold.",
-    "manifest.",
-    "num-levels",
-    "num-sorted-run.",
-    "snapshot.",
-    "source.split.",
-    "target-file-size",
-    "write-buffer-size",
-    "write-only",
-)
-
 
 def with_options(table: Table, given: Mapping[str, str] | None) -> Table:
     """The table as if it had these options, which are checked; what is stored does not change.
@@ -36,7 +20,7 @@ def with_options(table: Table, given: Mapping[str, str] | None) -> Table:
     layout, stored = table.layout, options.normalize(given or {})
     for name, text in stored.items():
         options.check_option(layout, name, text)
-        if not name.startswith(_HOW) and layout.options.get(name) != text:
+        if not options.may_differ(name, text, layout.options):
             raise TableError(
                 f"option {name} of table {layout.name}: it decides what the table's rows are and "
                 f"can't be given for one call; the table has "
@@ -49,6 +33,8 @@ def call_options(call: Call, table: Table, given: Mapping[str, str] | None) -> d
     """What is given for one read or write, by the names in `options.calls`; TableError for an
     option that is unknown, or of the table's with another value than it has.
     """
-    own, of_table = split(call, table.layout.name, given or {})
+    own, of_table = split(
+        call, table.layout.name, given or {}, table.layout.options.get("merge-engine")
+    )
     check_given(table.layout, of_table, (), check)
     return own

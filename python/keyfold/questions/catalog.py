@@ -116,7 +116,8 @@ def alter_table(question: Frame) -> dict[str, Any]:
 
 def table_options(question: Frame) -> dict[str, str]:
     """Of a writer's options those that define the table."""
-    return split(WRITE, question["table"], question["options"])[1]
+    given = question["options"]
+    return split(WRITE, question["table"], given, given.get("merge-engine"))[1]
 
 
 def check_given(question: Frame) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from keyfold.bridge.frames import Frame
 from keyfold.files.paths import bucket_path
-from keyfold.options import EXPIRE_LIMIT, normalize
+from keyfold.options import TableOptions, normalize
 from keyfold.questions.call_options import with_options
 from keyfold.storage.maintenance.expire import Directory, Retention, check_expirable, expire
 from keyfold.storage.maintenance.orphans import remove_orphans
@@ -98,7 +98,7 @@ def expire_snapshots(question: Frame) -> dict[str, Any]:
     asked = question.get("options") or {}
     table = with_options(table, asked)
     older_than, most = question.get("older_than_millis"), question.get("max_deletes")
-    if most is None and EXPIRE_LIMIT in normalize(asked):
+    if most is None and TableOptions.snapshot_expire_limit.name in normalize(asked):
         most = table.options.snapshot_expire_limit
     left = None if most is None else most - question.get("deleted", 0)
     retention = Retention.of(

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
-from keyfold.aggregates import provided
 from keyfold.authored.sources import Sources
 from keyfold.bridge.frames import Frame
+from keyfold.options import provided
 from keyfold.wire.layout import TableLayout
 
 KEY = "code"

@@ -13,7 +13,7 @@ from keyfold.errors import TableError
 from keyfold.files.column_mapping import bounds, check_types
 from keyfold.files.sections import KeyedFile, sections
 from keyfold.options import TableOptions, parse
-from keyfold.options.calls import READ_OPTIMIZED
+from keyfold.options.calls import OF_READS, READ_OPTIMIZED
 from keyfold.options.values import boolean
 from keyfold.predicates.condition import undecided
 from keyfold.predicates.prune import Pruning, pruning
@@ -23,8 +23,6 @@ from keyfold.storage.table import Table
 from keyfold.types import paimon as paimon_types
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import Aggregate, Json, ScanSpec, SchemaColumns, Split
-
-_OPTIONS = ("source.split.target-size", "source.split.open-file-cost", "keyfold.data-file.verify")
 
 
 @dataclass(frozen=True)
@@ -59,7 +57,7 @@ def plan(
     merge, as old as the last full compaction.
     """
     layout = table.layout
-    overridden = {name: options[name] for name in _OPTIONS if name in options}
+    overridden = {name: options[name] for name in OF_READS if name in options}
     settings = parse(replace(layout, options={**layout.options, **overridden}))
     assert undecided(layout, enforced) is None, "a condition that Spark checks no more"
     chosen = pruning(layout, settings, filters)

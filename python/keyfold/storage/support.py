@@ -4,56 +4,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from keyfold.errors import NotSupportedError
-from keyfold.options import parse
+from keyfold.options import known, parse
+from keyfold.options.paimon import NEEDED_TO_READ, NEEDED_TO_WRITE, OTHER_ROWS
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import FILE_SUFFIX, MARKED_SUFFIX
 
-# Options with the only value under which their tables can be read and written.
-_ALWAYS = {
-    "type": "table",
-    "file.format": "parquet",
-    "manifest.format": "avro",
-    "deletion-vectors.enabled": "false",
-    "row-tracking.enabled": "false",
-    "data-evolution.enabled": "false",
-    "pk-clustering-override": "false",
-    "chain-table.enabled": "false",
-    "branch": "main",
-}
-_NEVER = ("data-file.path-directory", "record-level.expire-time")
-# Those that only readers must honour: which rows of which snapshot a stored option shows.
-_READ = {"query-auth.enabled": "false"}
-_NEVER_READ = (
-    "incremental-between",
-    "incremental-between-timestamp",
-    "incremental-to-auto-tag",
-    "scan.creation-time-millis",
-    "scan.fallback-branch",
-    "scan.fallback-delta-branch",
-    "scan.fallback-snapshot-branch",
-    "scan.file-creation-time-millis",
-    "scan.primary-branch",
-    "scan.snapshot-id",
-    "scan.tag-name",
-    "scan.timestamp",
-    "scan.timestamp-millis",
-    "scan.version",
-    "scan.watermark",
-)
 _TRAVEL = ("versionasof", "timestampasof")
 _LATEST = ("default", "latest", "latest-full", "full")
-_WRITE = {
-    "changelog-producer": "none",
-    "bucket-function.type": "default",
-    "changelog-file.format": "parquet",
-}
-_NEVER_WRITTEN = (
-    "data-file.external-paths",
-    "file.format.per.level",
-    "metadata.iceberg.storage",
-    "tag.automatic-creation",
-)
 _DYNAMIC = "-1"
 
 
@@ -63,11 +21,10 @@ def check_readable(layout: TableLayout) -> None:
     Where another engine assigns the buckets of keys (`bucket` = -1, Paimon's default), each key is
     in one bucket all the same, and its rows merge there.
     """
-    _check(layout, _ALWAYS, _NEVER, "read")
+    _check(layout, NEEDED_TO_READ, "read")
     bucket = layout.options.get("bucket", _DYNAMIC).strip()
     if layout.primary_key and bucket != _DYNAMIC and parse(layout).bucket < 1:
         raise _refused(layout, "bucket", bucket, "read", "-1 or more, but not 0")
-    _check(layout, _READ, _NEVER_READ, "read")
     mode = layout.options.get("scan.mode", "default")
     if mode.lower() not in _LATEST:
         raise _refused(layout, "scan.mode", mode, "read", " or ".join(_LATEST))
@@ -77,7 +34,7 @@ def check_asked(layout: TableLayout, options: Mapping[str, str]) -> None:
     """NotSupportedError naming an option of a reader that asks for other rows than the newest."""
     for name, text in options.items():
         low = name.lower()
-        if low in (*_NEVER_READ, *_TRAVEL) or (low == "scan.mode" and text.lower() not in _LATEST):
+        if low in (*OTHER_ROWS, *_TRAVEL) or (low == "scan.mode" and text.lower() not in _LATEST):
             raise NotSupportedError(
                 f"reading table {layout.name}: option {name} = '{text}' is not supported: the "
                 "newest snapshot is read"
@@ -91,7 +48,7 @@ def check_writable(layout: TableLayout) -> None:
             f"table {layout.name} has no primary key: append-only tables are read here, and "
             "written by the engine that made them"
         )
-    _check(layout, _ALWAYS, _NEVER, "written")
+    _check(layout, NEEDED_TO_WRITE, "written")
     missing = [name for name in layout.partition_keys if name not in layout.primary_key]
     if missing:
         raise NotSupportedError(
@@ -101,19 +58,19 @@ def check_writable(layout: TableLayout) -> None:
     if parse(layout).bucket < 1:
         bucket = layout.options.get("bucket", _DYNAMIC)
         raise _refused(layout, "bucket", bucket, "written", "1 or more")
-    _check(layout, _WRITE, _NEVER_WRITTEN, "written")
 
 
-def _check(
-    layout: TableLayout, values: Mapping[str, str], absent: Iterable[str], verb: str
-) -> None:
-    for name, expected in values.items():
+def _check(layout: TableLayout, elsewhere: dict[str, str | None], verb: str) -> None:
+    """The table has one value, or no value, of the options that decide whether we can."""
+    required = {
+        option.name: option.default
+        for option in known().values()
+        if option.required_to == "read or write" or (option.required_to and verb == "written")
+    }
+    for name, expected in (required | elsewhere).items():
         found = layout.options.get(name, expected)
-        if found.lower() != expected:
-            raise _refused(layout, name, found, verb, expected)
-    for name in absent:
-        if name in layout.options:
-            raise _refused(layout, name, layout.options[name], verb, "no such option")
+        if found is not None and (expected is None or found.lower() != expected):
+            raise _refused(layout, name, found, verb, expected or "no such option")
 
 
 def _refused(

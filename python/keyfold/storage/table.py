@@ -211,7 +211,7 @@ class Table:
             "primary_key": list(layout.primary_key),
             "partitioning": list(layout.partition_keys),
             "properties": shown_properties(layout),
-            "folds_columns": self.options.merge_engine in options.FOLDING,
+            "folds_columns": self.options.engine.folds_columns,
             "bucketing": {"buckets": self.options.bucket, "keys": list(self.options.bucket_key)},
             "handle": self.handle,
             "unwritable": self.unwritable,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from keyfold.aggregates import aggregates, provided
+from keyfold.aggregates import aggregates
 from keyfold.aggregates.declare import Aggregate, Inputs
 from keyfold.authored import shipping
 from keyfold.authored.declare import aggregate_of
@@ -21,6 +21,7 @@ from keyfold.merge.plan import plan
 from keyfold.merge.results import column_result
 from keyfold.merge.run import merge_runs
 from keyfold.merge.sorted_run import SortedRun
+from keyfold.options import provided
 from keyfold.testing.tables import batch, layout, parse, records, render
 from keyfold.testing.types import logical_type, small_value
 from keyfold.types import arrow as arrow_types

@@ -22,7 +22,7 @@ def layout(
 ) -> TableLayout:
     """A layout of columns with Paimon types; key columns become NOT NULL, as CREATE makes them."""
     settings = dict(options or {})
-    not_null = () if settings.get(KEY_NULLABLE) == "true" else key
+    not_null = () if settings.get(KEY_NULLABLE.name) == "true" else key
     made = []
     for number, (name, text) in enumerate(columns.items()):
         kind = paimon_types.from_paimon(text)

@@ -57,8 +57,8 @@ class Marking:
         removes = is_overwriting or declared.deletes_remove(options)
         named = None
         if spec.named is not None:
-            sequences = (options.sequence_fields, *declared.sequences(options))
-            named = _ids(layout, _with_sequences(spec.named, sequences))
+            sequences = [group.fields for group in declared.sequences(options)]
+            named = _ids(layout, _with_sequences(spec.named, (options.sequence_fields, *sequences)))
         left = () if spec.named is None else set(layout.arrow_schema.names) - set(spec.named)
         needs_names = is_overwriting or not all(
             declared.passes_nulls(layout, options, name) for name in left

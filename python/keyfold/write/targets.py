@@ -8,13 +8,12 @@ import re
 from collections.abc import Sequence
 
 from keyfold.errors import TableError
-from keyfold.merge.sequence_groups import sequence_groups
-from keyfold.options import FOLDING, TableOptions, parse
+from keyfold.merge.engines import engine
+from keyfold.options import TableOptions, fluss, parse
 from keyfold.wire.layout import TableLayout
 
 DEFAULT, OVERWRITE = "default", "overwrite"
 _NAME = re.compile(r"\s*(?:`((?:[^`]|``)*)`|([^`,]*))\s*(?:,|$)")
-_TAKES_NAMES = ("deduplicate", *FOLDING)
 
 
 def named_columns(layout: TableLayout, text: str | None, mode: str) -> tuple[str, ...] | None:
@@ -59,11 +58,10 @@ def merge_mode(layout: TableLayout, text: str | None, named: Sequence[str] | Non
             f"{OVERWRITE}, found '{text}'"
         )
     options = parse(layout)
-    engine = options.merge_engine
-    if mode == OVERWRITE and engine == "deduplicate" and options.version_column is None:
+    if mode == OVERWRITE and options.engine.is_default and options.version_column is None:
         raise TableError(
             f"table {layout.name}: MergeMode OVERWRITE is only supported for tables with a merge "
-            "engine, and here merge-engine is deduplicate: every write replaces"
+            f"engine, and here merge-engine is {options.merge_engine}: every write replaces"
         )
     if mode == OVERWRITE and named is not None:
         _check_sequences(layout, options, named)
@@ -80,8 +78,7 @@ def _check_sequences(layout: TableLayout, options: TableOptions, named: Sequence
             f"{where} overwritten, because sequence.field = {','.join(options.sequence_fields)} "
             "orders whole records; name all columns"
         )
-    groups = sequence_groups(options) if options.merge_engine == "partial-update" else ()
-    for group in groups:
+    for group in engine(options.merge_engine, layout.name).sequences(options):
         left = [name for name in group.columns if name not in named]
         if left and len(left) < len(group.columns):
             raise TableError(
@@ -92,14 +89,13 @@ def _check_sequences(layout: TableLayout, options: TableOptions, named: Sequence
 
 def folds_columns(layout: TableLayout) -> bool:
     """Whether a write of some columns leaves the others alone."""
-    return parse(layout).merge_engine in FOLDING
+    return parse(layout).engine.folds_columns
 
 
 def _check_engine(layout: TableLayout) -> None:
     options = parse(layout)
-    engine = options.merge_engine
-    shown = engine.replace("-", "_") if options.version_column is None else "versioned"
-    if shown == "versioned" or engine not in _TAKES_NAMES:
+    if options.version_column is not None or not options.engine.takes_partial_writes:
+        shown = fluss.name_of(options.engine, options.version_column)
         raise TableError(
             f"table {layout.name}: Partial update is not supported for the {shown} merge engine."
         )

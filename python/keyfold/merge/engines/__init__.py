@@ -1,40 +1,16 @@
-"""The merge engines: every module below this folder that declares an `Engine` has it, by name."""
+"""The merge engines: a module of this folder each, found by `keyfold.options.engines`."""
 
-import pkgutil
-from functools import cache
-from importlib import import_module
-
-from keyfold.aggregates import provided
 from keyfold.errors import NotSupportedError
 from keyfold.merge.declare import Engine
-
-
-def collect(found: list[tuple[str, Engine]]) -> dict[str, Engine]:
-    """Engines by name; two modules that declare one name are refused."""
-    named: dict[str, Engine] = {}
-    for module, engine in found:
-        if named.setdefault(engine.name, engine) is not engine:
-            raise ValueError(f"merge engine {engine.name} is declared twice, again in {module}")
-    return named
-
-
-@cache
-def engines() -> dict[str, Engine]:
-    """All engines by the name `merge-engine` gives."""
-    modules = [import_module(m.name) for m in pkgutil.walk_packages(__path__, f"{__name__}.")]
-    return collect(
-        [
-            (m.__name__, value)
-            for m in modules
-            for value in vars(m).values()
-            if isinstance(value, Engine)
-        ]
-    )
+from keyfold.options import provided
+from keyfold.options.engines import engines, find
 
 
 def engine(name: str, table: str) -> Engine:
-    """The engine of that name, keyfold's or the user's; NotSupportedError naming all there are."""
-    found: Engine | None = engines().get(name) or provided.engine(name)
+    """The engine of that name, keyfold's or the user's; raises NotSupportedError naming all that
+    there are.
+    """
+    found: Engine | None = find(name)
     if found is None:
         known = ", ".join([*sorted(engines()), *provided.names("engines")])
         raise NotSupportedError(

@@ -24,8 +24,17 @@ from keyfold.merge.functions import aggregate_of, check_functions, refused_retra
 from keyfold.merge.kinds import Kinds, is_retract
 from keyfold.merge.marks.ops import column_ops
 from keyfold.merge.results import folded_column
-from keyfold.options import TableOptions
+from keyfold.options import Option, TableOptions
+from keyfold.options.values import boolean
 from keyfold.wire.layout import TableLayout
+
+REMOVES = Option(
+    "aggregation.remove-record-on-delete",
+    boolean,
+    "false",
+    "A -D removes the row instead of being retracted from its columns.",
+    changes="by ALTER",
+)
 
 
 @dataclass(frozen=True)
@@ -54,7 +63,7 @@ def _prepare(layout: TableLayout, options: TableOptions, output: Sequence[str]) 
         _Column(name, aggregate_of(layout, options, name), ignores_retract(options, name))
         for name in output
     )
-    return partial(_fold, _Aggregation(layout, columns, options.remove_record_on_delete))
+    return partial(_fold, _Aggregation(layout, columns, options[REMOVES]))
 
 
 def _fold(plan: _Aggregation, step: Step, drops_deletes: bool) -> Folded:
@@ -143,7 +152,7 @@ def definition(
     """Each column folded by its aggregate's definition; one record stays as it is."""
     if len(records) == 1:
         return records[0]
-    removes = options.remove_record_on_delete
+    removes = options[REMOVES]
     ops = [
         RESET if removes and kind == DELETE else RETRACT if kind in RETRACTIONS else ADD
         for kind, _ in records
@@ -160,9 +169,9 @@ def definition(
 def _check(layout: TableLayout, options: TableOptions) -> None:
     check_functions(layout, options)
     ignoring = [column.name for column in layout.columns if ignores_retract(options, column.name)]
-    if options.remove_record_on_delete and ignoring:
+    if options[REMOVES] and ignoring:
         raise TableError(
-            f"table {layout.name}: aggregation.remove-record-on-delete and "
+            f"table {layout.name}: {REMOVES.name} and "
             f"fields.{ignoring[0]}.ignore-retract have conflicting behavior so should not be "
             "enabled at the same time."
         )
@@ -183,11 +192,15 @@ AGGREGATION = Engine(
     _check,
     _prepare,
     definition,
-    takes_functions=True,
+    folds_columns=True,
+    takes_partial_writes=True,
+    elsewhere={"Fluss": ("aggregation",), "Doris": ("AGGREGATE",)},
+    fluss_deletes={REMOVES.name: "true", "ignore-update-before": "true"},
+    options=(REMOVES,),
     summary="each column by its function",
     nulls="as the function says",
     retraction="taken back, column by column; an option makes a -D remove the row",
-    deletes_remove=lambda options: options.remove_record_on_delete,
+    deletes_remove=lambda options: options[REMOVES],
     deletes_clear=lambda options: options.delete_behavior == "allow",
     passes_nulls=_passes_nulls,
     retains_nulls=_retains_nulls,

@@ -69,6 +69,22 @@ def _prepare(layout: TableLayout, options: TableOptions, output: Sequence[str]) 
     return partial(_fold, layout, options, tuple(output))
 
 
+def _refuses(layout: TableLayout) -> None:
+    """Raises TableError, in Paimon's words, if an option does not go with this engine there."""
+    if layout.options.get("deletion-vectors.enabled", "false").strip().lower() != "false":
+        raise TableError(
+            f"option deletion-vectors.enabled of table {layout.name}: First row merge engine does "
+            "not need deletion vectors because there is no deletion of old data in this merge "
+            "engine."
+        )
+    producer = layout.options.get("changelog-producer", "none").strip().lower()
+    if producer not in ("none", "lookup"):
+        raise TableError(
+            f"option changelog-producer of table {layout.name}: Only support 'none' and 'lookup' "
+            f"changelog-producer on FIRST_ROW merge engine, found '{producer}'"
+        )
+
+
 def _check(layout: TableLayout, options: TableOptions) -> None:
     if options.sequence_fields:
         raise TableError(
@@ -97,6 +113,11 @@ FIRST_ROW = Engine(
     _prepare,
     definition,
     keeps_records=True,
+    keeps_oldest=True,
+    hides_level_0=True,
+    elsewhere={"Fluss": ("first_row",)},
+    aliases={"first-row.ignore-delete": "ignore-delete"},
+    refuses=_refuses,
     check_kinds=_check_kinds,
     summary="the first row, whole",
     nulls="stay",

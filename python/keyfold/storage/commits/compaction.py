@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import Any
 
 from keyfold.errors import ConflictError
-from keyfold.options import KEEPING
 from keyfold.storage.commits.conflicts import (
     Place,
     check_buckets,
@@ -111,7 +110,7 @@ def check_compaction(table: Table, found: Compaction, bucket: Sequence[LiveFile]
     others = [file for at, file in by_name.items() if at not in found.taken]
     for one in found.merged:
         files = [by_name[file] for file in one.files]
-        needs_order = table.options.merge_engine not in KEEPING or any(map(is_more, files))
+        needs_order = not table.options.engine.keeps_records or any(map(is_more, files))
         _check_order(table, one, files, others if needs_order else filter(is_marked, others))
 
 

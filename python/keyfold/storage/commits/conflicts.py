@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from keyfold.errors import ConflictError, CorruptDataError, TableError
-from keyfold.options import KEEPING, parse
+from keyfold.options import known, parse
 from keyfold.storage.metadata.entries import LiveFile, Record, identifier, partition_values
 from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.schema.schemas import Schemas
@@ -85,19 +85,20 @@ def _check_count(table: Table, buckets: int, messages: Sequence[CommitMessage], 
 
 
 def _facts(layout: TableLayout) -> Mapping[str, Any]:
-    """What stays once a table holds data, and what files written before were made by."""
-    options = parse(layout)
-    ids = {column.name: column.id for column in layout.columns}
-    return {
+    """What stays once a table holds data, and what files written before were made by; the number of
+    buckets has messages of its own.
+    """
+    options, ids = parse(layout), {column.name: column.id for column in layout.columns}
+    facts: dict[str, Any] = {
         "the primary key": layout.primary_key,
         "the partitioning": layout.partition_keys,
-        "bucket-key": options.bucket_key,
-        "merge-engine": options.merge_engine,
-        "sequence.field": [ids.get(name) for name in options.sequence_fields],
-        "sequence.field.sort-order": options.sequence_descending,
-        "sequence.snapshot-ordering": options.snapshot_ordering,
-        "rowkind.field": options.rowkind_field and ids.get(options.rowkind_field),
     }
+    for name, option in known(options.merge_engine).items():
+        if option.changes == "while empty" and name in options.values and name != "bucket":
+            value = options.values[name]
+            named = (value,) if isinstance(value, str) else value
+            facts[name] = [ids.get(one) for one in named or ()] if option.names_columns else value
+    return facts
 
 
 def _stricter(planned: TableLayout, now: TableLayout) -> list[str]:
@@ -197,7 +198,7 @@ def number_to_pass(
     if not ours:
         return 0
     has_marks = any(is_marked(file) for message in messages for file in message.files)
-    keeps, passed = table.options.merge_engine in KEEPING and not has_marks, 0
+    keeps, passed = table.options.engine.keeps_records and not has_marks, 0
     for snapshot_id in range((planned or 0) + 1, base.id + 1):
         snapshot = table.snapshots.find(snapshot_id)
         if snapshot is not None and snapshot.commit_kind != COMPACT:

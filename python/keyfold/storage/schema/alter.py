@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from keyfold.errors import ConflictError, NotSupportedError, TableError
-from keyfold.options import DEFAULT_PREFIX, INITIAL_PREFIX, fluss, normalize
+from keyfold.options import is_fixed, normalize
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.metadata.snapshots import Snapshots
 from keyfold.storage.schema.alter_columns import Change, Stored, change_column
@@ -13,27 +13,6 @@ from keyfold.storage.schema.schemas import Schemas, StoredSchema
 from keyfold.wire.layout import TableLayout, sql_name
 from keyfold.wire.specs import MARKED_SUFFIX
 
-_ALWAYS_FIXED = {
-    "primary-key",
-    "primary-key.nullable",
-    "partition",
-    "location",
-    "provider",
-    "type",
-    "file.format",
-}
-_ALWAYS_FIXED |= set(fluss.FIXED)
-_FIXED_WITH_DATA = {
-    "bucket",
-    "bucket-key",
-    "merge-engine",
-    "sequence.field",
-    "sequence.field.sort-order",
-    "sequence.snapshot-ordering",
-    "rowkind.field",
-    "partition.default-name",
-    "partition.legacy-name",
-}
 _TRIES = 20
 
 
@@ -90,7 +69,7 @@ def _set_property(schema: StoredSchema, key: str, value: str, has_data: bool) ->
     layout = schema.layout
     if key == "comment":
         return replace(schema, layout=replace(layout, comment=value or None))
-    if key in _ALWAYS_FIXED:
+    if is_fixed(key, None, has_data=False):
         _check_mutable(layout, key, has_data)
     for name, text in normalize({key: value}).items():
         if layout.options.get(name) != text:
@@ -104,7 +83,7 @@ def _unset_property(schema: StoredSchema, key: str, has_data: bool) -> StoredSch
     if key == "comment":
         return replace(schema, layout=replace(layout, comment=None))
     for name in normalize({key: ""}):
-        if name == "bucket" or (name in layout.options or name in _ALWAYS_FIXED):
+        if name in layout.options or name == "bucket" or is_fixed(name, None, has_data=False):
             _check_mutable(layout, name, has_data or name == "bucket")
         options = {k: v for k, v in layout.options.items() if k != name}
         layout = replace(layout, options=options)
@@ -112,15 +91,17 @@ def _unset_property(schema: StoredSchema, key: str, has_data: bool) -> StoredSch
 
 
 def _check_mutable(layout: TableLayout, name: str, has_data: bool) -> None:
-    if name in _ALWAYS_FIXED or name.startswith((DEFAULT_PREFIX, INITIAL_PREFIX)):
+    engine = layout.options.get("merge-engine")
+    if is_fixed(name, engine, has_data=False):
         raise TableError(f"ALTER TABLE {layout.name}: property {name} can't be changed")
-    if has_data and name == "bucket":
+    if not is_fixed(name, engine, has_data=has_data):
+        return
+    if name == "bucket":
         raise TableError(
             f"ALTER TABLE {layout.name}: property bucket can't be changed once the table holds "
             "data, whose rows lie in their buckets; CALL sys.rescale(table, buckets) rewrites them"
         )
-    if has_data and name in _FIXED_WITH_DATA:
-        raise TableError(
-            f"ALTER TABLE {layout.name}: property {name} can't be changed once the table holds "
-            "data; make a new table and copy"
-        )
+    raise TableError(
+        f"ALTER TABLE {layout.name}: property {name} can't be changed once the table holds data; "
+        "make a new table and copy"
+    )

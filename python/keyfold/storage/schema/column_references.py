@@ -2,44 +2,34 @@
 
 from collections.abc import Iterator, Mapping
 
-from keyfold.options import (
-    DEFAULT_PREFIX,
-    FIELD,
-    FIELD_NAMING,
-    FIELD_NESTED,
-    INITIAL_PREFIX,
-    NAMING,
-)
+from keyfold.options.names import FIELD, named_columns, parts, with_columns
 
 Options = Mapping[str, str]
+# Parameters of aggregates whose values are names of fields inside of the column.
+_NESTED = ("nested-key", "nested-sequence-field", "ts-field")
 
 
 def renamed(options: Options, old: str, new: str) -> dict[str, str]:
     """The options after a column got another name."""
-    return {_name(name, old, new): _value(name, text, old, new) for name, text in options.items()}
+    return with_columns(options, lambda name: new if name == old else name)
 
 
 def renamed_field(options: Options, column: str, old: str, new: str) -> dict[str, str]:
     """The options after a field inside of a column got another name."""
     found = dict(options)
-    for suffix in FIELD_NESTED:
-        name = f"fields.{column}.{suffix}"
-        if name in found:
-            found[name] = _listed(found[name], old, new)
+    for name in _nested(options, column):
+        found[name] = ",".join(new if part == old else part for part in parts(found[name]))
     return found
 
 
 def without(options: Options, column: str) -> dict[str, str]:
     """The options after a column was dropped that none of `needing` names."""
-    own = {DEFAULT_PREFIX + column, INITIAL_PREFIX + column}
     kept = {}
     for name, text in options.items():
-        match = FIELD.match(name)
-        if name in own or (match is not None and match[1] == column):
-            continue
-        if match is not None and match[2] in FIELD_NAMING:
-            text = ",".join(part for part in _parts(text) if part != column)
-        kept[name] = text
+        in_name, in_value = named_columns(name, text, options.get("merge-engine"))
+        if in_name != [column]:
+            left = ",".join(part for part in in_value if part != column)
+            kept[name] = left if column in in_value else text
     return kept
 
 
@@ -48,41 +38,18 @@ def needing(options: Options, column: str) -> Iterator[str]:
     hash it, or protect nothing but it.
     """
     for name, text in options.items():
-        match = FIELD.match(name)
-        if name in NAMING and column in _parts(text):
-            yield name
-        elif match is None or match[2] not in FIELD_NAMING:
-            continue
-        elif column in _parts(match[1]) or _parts(text) == [column]:
+        in_name, in_value = named_columns(name, text, options.get("merge-engine"))
+        is_whole = FIELD.match(name) is None and column in in_value
+        if is_whole or in_value == [column] or (in_value and column in in_name):
             yield name
 
 
 def needing_field(options: Options, column: str, field: str) -> Iterator[str]:
     """The same for a field inside of a column."""
-    for suffix in FIELD_NESTED:
-        name = f"fields.{column}.{suffix}"
-        if field in _parts(options.get(name, "")):
-            yield name
+    return (name for name in _nested(options, column) if field in parts(options[name]))
 
 
-def _name(option: str, old: str, new: str) -> str:
-    for prefix in (DEFAULT_PREFIX, INITIAL_PREFIX):
-        if option == prefix + old:
-            return prefix + new
-    match = FIELD.match(option)
-    return option if match is None else f"fields.{_listed(match[1], old, new)}.{match[2]}"
-
-
-def _value(option: str, text: str, old: str, new: str) -> str:
-    match = FIELD.match(option)
-    is_naming = option in NAMING or (match is not None and match[2] in FIELD_NAMING)
-    return _listed(text, old, new) if is_naming else text
-
-
-def _listed(text: str, old: str, new: str) -> str:
-    parts = _parts(text)
-    return ",".join(new if part == old else part for part in parts) if old in parts else text
-
-
-def _parts(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",")]
+def _nested(options: Options, column: str) -> list[str]:
+    """The options that name fields inside of a column."""
+    named = (f"fields.{column}.{suffix}" for suffix in _NESTED)
+    return [name for name in named if name in options]

@@ -81,7 +81,7 @@ def define(name: str, location: str, new: NewTable, check_engine: Check) -> Stor
     ids = itertools.count()
     # Paimon's rule: the option decides for every key column, whatever its declaration says (Spark
     # makes the columns of a PRIMARY KEY clause NOT NULL before anyone else sees them).
-    nullable = dict.fromkeys(key, options.get(KEY_NULLABLE, "").strip().lower() == "true")
+    nullable = dict.fromkeys(key, options.get(KEY_NULLABLE.name, "").strip().lower() == "true")
     columns = tuple(
         new_column(name, {**column, "nullable": nullable[column["name"]]}, ids)
         if column["name"] in nullable

@@ -6,7 +6,7 @@ Spark finds columns whatever their case; keys, partitioning and options of CREAT
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from keyfold.options import FIELD, FIELD_NAMING, NAMING
+from keyfold.options.names import with_columns
 
 
 @dataclass(frozen=True)
@@ -21,22 +21,10 @@ class Spelling:
 
     def in_options(self, options: Mapping[str, str]) -> dict[str, str]:
         """The options, column names in their names and values spelled so."""
-        return {self._name(name): self._value(name, text) for name, text in options.items()}
+        return with_columns(options, self._own)
 
     def _own(self, name: str) -> str:
         return self.by_lower.get(name.lower(), name)
-
-    def _name(self, option: str) -> str:
-        match = FIELD.match(option)
-        return option if match is None else f"fields.{self._list(match[1])}.{match[2]}"
-
-    def _value(self, option: str, text: str) -> str:
-        match = FIELD.match(option)
-        is_naming = option in NAMING or (match is not None and match[2] in FIELD_NAMING)
-        return self._list(text) if is_naming else text
-
-    def _list(self, text: str) -> str:
-        return ",".join(self._own(part.strip()) for part in text.split(","))
 
 
 def spelling_of(names: Iterable[str]) -> Spelling:

@@ -14,7 +14,7 @@ from keyfold.kernels.extremes import rank
 from keyfold.kernels.ops import ADD, ADDITIONS, DELETE, INSERT, RESET, RETRACT, REVERSED
 from keyfold.merge.engines.aggregation import ignores_retract
 from keyfold.merge.functions import chosen_aggregate, refused_retract
-from keyfold.merge.sequence_groups import SequenceGroup, sequence_groups
+from keyfold.merge.sequence_groups import REMOVES, SequenceGroup, sequence_groups
 from keyfold.options import TableOptions
 from keyfold.wire.layout import TableLayout
 
@@ -64,7 +64,7 @@ class _State:
 
     def __init__(self, layout: TableLayout, options: TableOptions, names: Sequence[str]) -> None:
         self.layout = layout
-        self.removes_on_delete = options.partial_remove_on_delete
+        self.removes_on_delete = options[REMOVES]
         self.groups = sequence_groups(options)
         self.row: Row = dict.fromkeys(names)
         self.told: dict[str, _Told] = {}

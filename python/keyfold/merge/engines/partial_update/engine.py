@@ -22,7 +22,8 @@ from keyfold.merge.functions import chosen_aggregate
 from keyfold.merge.kinds import is_retract
 from keyfold.merge.results import key_words
 from keyfold.merge.sequence_groups import (
-    REMOVING,
+    REMOVES,
+    REMOVES_IN_GROUP,
     SequenceGroup,
     check_groups,
     group_fields,
@@ -31,8 +32,6 @@ from keyfold.merge.sequence_groups import (
 from keyfold.merge.subset import shown, without
 from keyfold.options import TableOptions
 from keyfold.wire.layout import TableLayout
-
-REMOVE = "partial-update.remove-record-on-delete"
 
 
 @dataclass(frozen=True)
@@ -75,9 +74,9 @@ def _prepare(layout: TableLayout, options: TableOptions, output: Sequence[str]) 
         layout,
         tuple(_column(layout, options, groups, name) for name in output),
         groups,
-        options.partial_remove_on_delete,
+        options[REMOVES],
         options.ignore_delete,
-        options.partial_remove_on_delete or bool(sequence_groups(options)),
+        options[REMOVES] or bool(sequence_groups(options)),
     )
     return partial(_fold, plan)
 
@@ -153,9 +152,14 @@ def _check(layout: TableLayout, options: TableOptions) -> None:
 def _check_conflicts(layout: TableLayout, options: TableOptions) -> None:
     groups = sequence_groups(options)
     conflicts = (
-        ("ignore-delete", options.ignore_delete, REMOVE, options.partial_remove_on_delete),
-        ("ignore-delete", options.ignore_delete, REMOVING, bool(options.remove_on_sequence_group)),
-        ("sequence-group", bool(groups), REMOVE, options.partial_remove_on_delete),
+        ("ignore-delete", options.ignore_delete, REMOVES.name, options[REMOVES]),
+        (
+            "ignore-delete",
+            options.ignore_delete,
+            REMOVES_IN_GROUP.name,
+            bool(options[REMOVES_IN_GROUP]),
+        ),
+        ("sequence-group", bool(groups), REMOVES.name, options[REMOVES]),
     )
     for left, has_left, right, has_right in conflicts:
         if has_left and has_right:
@@ -182,13 +186,16 @@ PARTIAL_UPDATE = Engine(
     _check,
     _prepare,
     definition,
-    takes_functions=True,
+    folds_columns=True,
+    takes_partial_writes=True,
+    options=(REMOVES, REMOVES_IN_GROUP),
+    aliases={"partial-update.ignore-delete": "ignore-delete"},
     summary="of each column the last value; groups of columns follow sequences of their own",
     nulls="no value; a value inside a sequence group",
     retraction="refused, but taken back in sequence groups; options make a -D remove the row",
     needs=_needs,
-    deletes_remove=lambda options: options.partial_remove_on_delete,
+    deletes_remove=lambda options: options[REMOVES],
     passes_nulls=_passes_nulls,
     retains_nulls=_retains_nulls,
-    sequences=lambda options: [group.fields for group in sequence_groups(options)],
+    sequences=sequence_groups,
 )

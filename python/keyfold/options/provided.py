@@ -1,15 +1,13 @@
 """Where users' own aggregates and engines are looked up: in what the current question came with.
 
-One process answers for several sessions, each with its own functions; so whoever answers a question
-says, for as long as it takes, where to look. Nobody is asked about keyfold's own names.
+One process answers for several sessions, each with its own functions; so the handler of a question
+sets, for as long as it runs, where to look. keyfold's own names are never looked up here.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Literal, Protocol
-
-from keyfold.aggregates.declare import Aggregate
 
 Kind = Literal["aggregates", "engines"]
 
@@ -24,7 +22,7 @@ class Finder(Protocol):
         """All names there are."""
 
     def explain(self, kind: Kind) -> str:
-        """Where was looked, what failed there, and how to add a function."""
+        """The places that were searched, what failed there, and how to add a function."""
 
 
 _CURRENT: ContextVar[Finder | None] = ContextVar("keyfold_functions", default=None)
@@ -40,17 +38,10 @@ def by(finder: Finder) -> Iterator[None]:
         _CURRENT.reset(before)
 
 
-def aggregate(name: str) -> Aggregate | None:
-    """A user's aggregate."""
+def find(kind: Kind, name: str) -> Any:
+    """A user's aggregate or merge engine, None if there is none."""
     finder = _CURRENT.get()
-    found: Aggregate | None = None if finder is None else finder.find("aggregates", name)
-    return found
-
-
-def engine(name: str) -> Any:
-    """A user's merge engine."""
-    finder = _CURRENT.get()
-    return None if finder is None else finder.find("engines", name)
+    return None if finder is None else finder.find(kind, name)
 
 
 def names(kind: Kind) -> list[str]:

@@ -1,0 +1,68 @@
+"""What one table option is: all that parsing, checks, ALTER, calls and the documentation know of it
+is in its one declaration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Generic, Literal, Protocol, TypeVar, overload
+
+T = TypeVar("T")
+Changes = Literal["in a call", "by ALTER", "while empty", "never"]
+
+
+class Parsed(Protocol):
+    """Holds the values of options by their names."""
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """The values."""
+
+
+@dataclass(frozen=True, eq=False)
+class Option(Generic[T]):
+    """One option of tables; as an attribute of `TableOptions` it gives its value there.
+
+    `parse` raises ValueError saying what was expected. `absent` is the value where the table names
+    none and there is no default. `changes`: a call may have another value; or only ALTER TABLE
+    changes it, because it decides what the table's rows are; or that only while the table is empty;
+    or nothing does. A `per_call` option is one of single reads too. `names_columns`: its value is a
+    list of columns, which are renamed there too. `required_to`: tables of other engines with
+    another value can't be written, or neither read nor written. An option that `has_one_value` is
+    declared only so that a table may name what is so in any case.
+    """
+
+    name: str
+    parse: Callable[[str], T]
+    default: str | None
+    doc: str
+    _: KW_ONLY
+    absent: Any = None
+    aliases: tuple[str, ...] = ()
+    changes: Changes = "in a call"
+    per_call: bool = False
+    names_columns: bool = False
+    required_to: Literal["", "write", "read or write"] = ""
+    has_one_value: bool = False
+
+    @overload
+    def __get__(self, options: None, owner: type) -> Option[T]: ...
+    @overload
+    def __get__(self, options: Parsed, owner: type) -> T: ...
+    def __get__(self, options: Parsed | None, owner: type) -> Option[T] | T:
+        if options is None:
+            return self
+        value: T = options.values[self.name]
+        return value
+
+    def value(self, text: str | None) -> T:
+        """The value of a table that names this text, or none."""
+        text = self.default if text is None else text
+        value: T = self.absent if text is None else self.parse(text)
+        return value
+
+
+def optional(parse: Callable[[str], T]) -> Callable[[str], T | None]:
+    """The parser of an option that need not have a value."""
+    return parse
