@@ -1,7 +1,10 @@
-"""What every test session shares: hypothesis profiles, and the one seed of all that tests draw."""
+"""What every test session shares: hypothesis profiles, the one seed of all that tests draw, and the
+seconds of each test file.
+"""
 
 import os
 import random
+from collections import Counter
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -27,6 +30,18 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_report_header(config: pytest.Config) -> str:
     """The seed of this session, in the header."""
     return f"seed: KEYFOLD_TEST_SEED={config.stash[SEED]}"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """The seconds of each test file, the longest first: where the time of `make test` goes."""
+    seconds: Counter[str] = Counter()
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport):
+                seconds[report.nodeid.partition("::")[0]] += report.duration
+    terminalreporter.section("seconds of each file")
+    for file, taken in seconds.most_common():
+        terminalreporter.write_line(f"{taken:7.1f}  {file}")
 
 
 @pytest.fixture(scope="session")

@@ -10,10 +10,9 @@ import sys
 import time
 from pathlib import Path
 
-from integration import sessions
+from integration import TOP, sessions
 from integration.bench.cases import Settings
 from integration.bench.measure import Result, Times
-from integration.faults.scenarios import TOP
 
 QUERY = "SELECT count(*), max(seq), max(d) FROM "
 

@@ -29,7 +29,7 @@ from integration.bench import charts, page
 from integration.bench.measure import MB, seconds, size
 from integration.bench.report import percentile, short, table
 from integration.faults import processes
-from integration.faults.scenarios import jvm_of
+from integration.faults.harness import jvm_of
 
 TABLE = "keyfold.bench.growth"
 SCHEMA = "id BIGINT, seq BIGINT, a BIGINT, d STRING"

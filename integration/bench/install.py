@@ -20,7 +20,7 @@ from integration import sessions
 from integration.bench.measure import MB, size
 from integration.cluster import wheels
 from integration.faults import processes
-from integration.faults.scenarios import jvm_of
+from integration.faults.harness import jvm_of
 
 PROCESSES = ("start", "executor", "driver")  # of the fork server, a worker, the driver process
 TURNS = 5

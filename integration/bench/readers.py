@@ -13,11 +13,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from integration import TOP
 from integration.bench import keyfold
 from integration.bench.cases import Settings
 from integration.bench.data import Shape
 from integration.bench.measure import Peaks, Result, times
-from integration.faults.scenarios import TOP
 from keyfold.bridge import memory
 from keyfold.bridge.start import SINGLE_THREADED
 from keyfold.read import planner

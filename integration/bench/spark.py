@@ -12,7 +12,7 @@ from integration.bench import answers, data
 from integration.bench.cases import Settings
 from integration.bench.data import Shape
 from integration.bench.measure import Peaks, Result, Times, times
-from integration.faults.scenarios import jvm_of
+from integration.faults.harness import jvm_of
 
 HEAP = "4g"
 

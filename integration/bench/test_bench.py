@@ -9,10 +9,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from integration import TOP
 from integration.bench import figures, growth
 from integration.bench.cases import ENGINES
 from integration.bench.session import SYSTEMS
-from integration.faults.scenarios import TOP
 
 GROWN = "## Growth: 3 commits\n\nAs they were measured.\n"
 COMMAND = [sys.executable, "-m", "integration.bench", "--smoke"]

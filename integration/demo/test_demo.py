@@ -6,8 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from integration import TOP
 from integration.faults.processes import DEADLINE
-from integration.faults.scenarios import TOP
 
 
 def test_demo(tmp_path: Path) -> None:

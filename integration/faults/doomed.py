@@ -13,7 +13,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from integration import sessions
-from integration.faults import processes, scenarios
+from integration.faults import harness, processes
 from tests.concurrency import roles
 
 CATALOG = "raced"
@@ -24,15 +24,15 @@ THREADS = 4
 def writing(folder: Path, argument: str) -> dict[str, Any]:
     """INSERT until one is caught in mid-write; tell of it and wait to be killed."""
     spark = sessions.start(folder)
-    table = scenarios.wide_table(spark, 10)
+    table = harness.wide_table(spark, 10)
     spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('target-file-size' = '64 kb')")
-    for _ in range(scenarios.ATTEMPTS):
+    for _ in range(harness.ATTEMPTS):
         caught = halted(spark, table, folder / "warehouse" / "s.db" / "wide")
         if caught is not None:
-            scenarios.tell(caught)
+            harness.tell(caught)
             time.sleep(processes.DEADLINE)
             return caught
-    raise AssertionError(f"{scenarios.ATTEMPTS} INSERTs were over before they could be stopped")
+    raise AssertionError(f"{harness.ATTEMPTS} INSERTs were over before they could be stopped")
 
 
 def halted(spark: SparkSession, table: str, place: Path) -> dict[str, Any] | None:
@@ -40,11 +40,11 @@ def halted(spark: SparkSession, table: str, place: Path) -> dict[str, Any] | Non
     of the driver and one that wrote are killed, as they would tidy up. None if it had committed by
     then: it is let go on.
     """
-    rows, jvm = scenarios.rows_of(spark, table), scenarios.jvm_of(spark)
-    permanent = scenarios.only_permanent(spark, table)
+    rows, jvm = harness.rows_of(spark, table), harness.jvm_of(spark)
+    permanent = harness.only_permanent(spark, table)
     driver = permanent - processes.children(jvm)
     before = {name: count(place, name) for name in ("bucket-0/*", "bucket-1/*", "snapshot/s*")}
-    insert = f"INSERT INTO {table} SELECT id, {scenarios.WIDE} FROM range({scenarios.MANY})"
+    insert = f"INSERT INTO {table} SELECT id, {harness.WIDE} FROM range({harness.MANY})"
     job = threading.Thread(target=lambda: spark.sql(insert), daemon=True)
     job.start()
     while job.is_alive() and any(
@@ -74,8 +74,8 @@ def writers(folder: Path, first: str) -> dict[str, Any]:
     """Threads that commit to the table of `tests.concurrency`, in a JVM of their own."""
     spark = sessions.start(folder / first)
     begin(spark, str(folder), int(first))
-    answer = {"jvm": scenarios.jvm_of(spark)}
-    scenarios.tell(answer)
+    answer = {"jvm": harness.jvm_of(spark)}
+    harness.tell(answer)
     time.sleep(2 * processes.DEADLINE)
     return answer
 

@@ -13,7 +13,7 @@ import pytest
 from pyspark import StatusTracker
 from pyspark.sql import SparkSession
 
-from integration.faults import processes, scenarios
+from integration.faults import harness, processes
 from integration.upkeep.test_compaction import ENGINES, TOP, TRIGGER, compact, create, levels, rows
 
 ROWS_TO_STOP_AT = 200_000
@@ -21,7 +21,7 @@ ROWS_TO_STOP_AT = 200_000
 
 @pytest.mark.parametrize("master", ["local[1]", "local-cluster[2,1,1024]"])
 def test_nothing_waits_for_itself(tmp_path: Path, master: str) -> None:
-    answer = scenarios.run("self_inserts", tmp_path, master)
+    answer = harness.run("self_inserts", tmp_path, master)
     assert answer["rows"] == [[k, 256] for k in range(20)]
     assert answer["statuses"] == ["skipped"]  # the ninth INSERT left one run
 
@@ -38,20 +38,20 @@ def test_a_killed_worker_fails_the_compaction_and_not_the_write(
             spark.sql(insert.format(name))
         spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('write-only' = 'false')")
         snapshots = warehouse / "it.db" / name.rpartition(".")[2] / "snapshot"
-        permanent = scenarios.only_permanent(spark, name)
+        permanent = harness.only_permanent(spark, name)
         job = threading.Thread(target=spark.sql, args=(insert.format(name),), daemon=True)
         job.start()
         assert processes.wait_until((snapshots / f"snapshot-{TRIGGER + 1}").exists)
         killed = set()
         while job.is_alive():
-            victims = scenarios.children_of(spark) - permanent
+            victims = harness.children_of(spark) - permanent
             killed |= victims
             for pid in victims:
                 processes.kill(pid)
             job.join(0.005)
         return killed
 
-    names = (fresh_name() for _ in range(scenarios.ATTEMPTS))
+    names = (fresh_name() for _ in range(harness.ATTEMPTS))
     name = next(name for name in names if kill_workers(name))
     whole = f"SELECT count(*), sum(v) FROM {name}"
     assert levels(warehouse, name) == {0: TRIGGER + 1}
@@ -79,11 +79,11 @@ def test_a_cancelled_call_says_so_and_leaves_the_table(
         values = "CAST(id AS INT), id, md5(CAST(id AS STRING))"
         for _ in range(4):
             spark.sql(f"INSERT INTO {name} SELECT {values} FROM range({ROWS_TO_STOP_AT})")
-        permanent = scenarios.only_permanent(spark, name)
+        permanent = harness.only_permanent(spark, name)
 
         def held() -> set[int]:
             """Workers of the call, which do no more: it can't end before it is cancelled."""
-            found = scenarios.children_of(spark) - permanent
+            found = harness.children_of(spark) - permanent
             for pid in found:
                 processes.kill(pid, signal.SIGSTOP)
             return found
@@ -94,10 +94,10 @@ def test_a_cancelled_call_says_so_and_leaves_the_table(
         spark.sparkContext.cancelJobGroup("stopped")
         job.join(processes.DEADLINE)
         assert not job.is_alive()
-        assert processes.wait_until(lambda: not scenarios.children_of(spark) - permanent)
+        assert processes.wait_until(lambda: not harness.children_of(spark) - permanent)
         return bool(told)
 
-    names = (fresh_name() for _ in range(scenarios.ATTEMPTS))
+    names = (fresh_name() for _ in range(harness.ATTEMPTS))
     name = next(name for name in names if cancel(name))
     assert "cancel" in told[0].lower()
     assert levels(warehouse, name) == {0: 4}
@@ -113,8 +113,8 @@ def test_a_cancelled_task_waits_for_no_worker(
     spark.sql(f"INSERT INTO {name} SELECT CAST(id AS INT), id, 'x' FROM range(10)")
     whole = f"SELECT sum(v) FROM {name} WHERE w = 'x'"
     assert spark.table(name).rdd.getNumPartitions() == 2, "as many as there are cores"
-    scenarios.only_permanent(spark, name)
-    (server,) = processes.children(scenarios.jvm_of(spark)) & scenarios.children_of(spark)
+    harness.only_permanent(spark, name)
+    (server,) = processes.children(harness.jvm_of(spark)) & harness.children_of(spark)
     errors: list[str] = []
 
     def query() -> None:
@@ -125,7 +125,7 @@ def test_a_cancelled_task_waits_for_no_worker(
             errors.append(str(error))
 
     asked = threading.Thread(target=query, daemon=True)
-    other = scenarios.Job(spark, "SELECT count(*) FROM range(0, 100, 1, 8)")
+    other = harness.Job(spark, "SELECT count(*) FROM range(0, 100, 1, 8)")
     processes.kill(server, signal.SIGSTOP)
     try:
         asked.start()

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from integration.faults import processes, scenarios
+from integration.faults import harness, processes
 
 KILLS = 8
 KINDS = ("data", "manifest", "list", "snapshot", "schema")
@@ -90,15 +90,15 @@ def new_processes(spark: SparkSession, bytes_: int = resource.RLIM_INFINITY) -> 
     """No workers, and another process of the driver, which is returned; both may write files of so
     many bytes. The fork server stays.
     """
-    server = processes.children(scenarios.jvm_of(spark)) & scenarios.children_of(spark)
-    old = scenarios.children_of(spark) - server
+    server = processes.children(harness.jvm_of(spark)) & harness.children_of(spark)
+    old = harness.children_of(spark) - server
     for pid in old:
         processes.kill(pid)
     assert processes.wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in old))
     for pid in server:
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (bytes_, resource.RLIM_INFINITY))
     spark.sql("SHOW NAMESPACES IN keyfold").collect()  # the server has seen that they ended
-    (driver,) = scenarios.children_of(spark) - server
+    (driver,) = harness.children_of(spark) - server
     return driver
 
 
@@ -146,7 +146,7 @@ def test_a_fork_server_that_dies_before_it_gives_a_worker(
     """The message says how it ended: it may have written nothing."""
     name = make(spark, fresh_name())
     new_processes(spark)
-    (server,) = processes.children(scenarios.jvm_of(spark)) & scenarios.children_of(spark)
+    (server,) = processes.children(harness.jvm_of(spark)) & harness.children_of(spark)
     socket = f"{Path(f'/proc/{server}/fd/2').readlink().parent}/fork.sock"
     os.kill(server, signal.SIGSTOP)
     listed = Path("/proc/net/unix")

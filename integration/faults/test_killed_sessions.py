@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pyspark.sql import Row, SparkSession
 
-from integration.faults import doomed, processes, scenarios
+from integration.faults import doomed, harness, processes
 from keyfold.storage.table import Table
 from tests.concurrency import jobs, roles, test_killed
 from tests.concurrency.processes import Crew
@@ -28,7 +28,7 @@ def test_a_session_killed_in_mid_write(spark: SparkSession, tmp_path: Path) -> N
     """SIGKILL to the JVM while tasks write: nothing is seen of the job, nothing goes on running,
     and its files are orphans.
     """
-    with scenarios.running("writing", tmp_path) as (_, answer):
+    with harness.running("writing", tmp_path) as (_, answer):
         assert processes.alive(answer["workers"])
         processes.kill(answer["jvm"])
         assert processes.wait_until(lambda: not processes.alive(answer["workers"]))
@@ -76,7 +76,7 @@ def test_writers_of_two_jvms_and_of_python_killed_at_random(
     test_killed.warm(folder)
     crew, done, threads = Crew(folder), threading.Event(), []
     try:
-        with scenarios.running("writers", tmp_path, str(OTHERS)) as (_, answer):
+        with harness.running("writers", tmp_path, str(OTHERS)) as (_, answer):
             threads = doomed.begin(spark, folder, OURS, done)
             begun = processes.wait_until(lambda: all_commit(folder, 1), processes.DEADLINE)
             assert begun, "a JVM never starts"
@@ -85,7 +85,7 @@ def test_writers_of_two_jvms_and_of_python_killed_at_random(
             crew.hire(roles.compactor, "compactor")
             crew.hire(roles.expirer, "expirer")
             crew.hire(roles.reader, "reader")
-            kill_at_random(crew, draw, folder, [answer["jvm"], scenarios.jvm_of(spark)])
+            kill_at_random(crew, draw, folder, [answer["jvm"], harness.jvm_of(spark)])
             orphaned = processes.workers(answer["jvm"])
             processes.kill(answer["jvm"])
     finally:

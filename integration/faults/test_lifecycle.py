@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from integration.faults import processes, scenarios
+from integration.faults import harness, processes
 
 WIDE_LENGTH = 32 * 300
 
@@ -16,7 +16,7 @@ WIDE_LENGTH = 32 * 300
 @pytest.fixture(scope="module")
 def once(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """What faults do where a task has one attempt."""
-    return scenarios.run("faults", tmp_path_factory.mktemp("once"), "local[2]")
+    return harness.run("faults", tmp_path_factory.mktemp("once"), "local[2]")
 
 
 def test_a_killed_worker_is_an_error_that_says_so(once: Any) -> None:
@@ -24,7 +24,7 @@ def test_a_killed_worker_is_an_error_that_says_so(once: Any) -> None:
     assert killed["victims"]
     assert "killed by signal 9" in killed["error"]
     assert killed["answer"] is None
-    assert killed["count"] == scenarios.ROWS
+    assert killed["count"] == harness.ROWS
 
 
 def test_a_cancelled_job_frees_its_workers(once: Any) -> None:
@@ -57,7 +57,7 @@ def test_too_little_memory_names_the_setting_first(once: Any) -> None:
 
 
 def test_rows_beyond_the_cap_spill(once: Any) -> None:
-    assert once["capped"]["spilled"] == scenarios.SPILLED
+    assert once["capped"]["spilled"] == harness.SPILLED
 
 
 def test_nothing_outlives_a_stopped_session(once: Any) -> None:
@@ -66,25 +66,25 @@ def test_nothing_outlives_a_stopped_session(once: Any) -> None:
 
 
 def test_spark_retries_after_a_killed_worker(tmp_path: Path) -> None:
-    answer = scenarios.run("faults", tmp_path, "local[2,4]")
+    answer = harness.run("faults", tmp_path, "local[2,4]")
     killed, writer = answer["killed"], answer["writer"]
     assert killed["victims"]
     assert killed["error"] == ""
-    assert killed["answer"] == scenarios.ROWS * WIDE_LENGTH
+    assert killed["answer"] == harness.ROWS * WIDE_LENGTH
     assert writer["writers"] > 0
     assert writer["error"] == ""
-    assert writer["more"] == scenarios.MANY
+    assert writer["more"] == harness.MANY
 
 
 def test_nothing_outlives_a_program_that_just_ends(tmp_path: Path) -> None:
-    answer = scenarios.run("linger", tmp_path, "exit")
+    answer = harness.run("linger", tmp_path, "exit")
     assert len(answer["workers"]) >= 2
     assert processes.wait_until(lambda: not processes.alive(answer["workers"]))
     assert processes.wait_until(lambda: not Path(answer["directory"]).exists())
 
 
 def test_nothing_outlives_a_killed_jvm(tmp_path: Path) -> None:
-    with scenarios.running("linger", tmp_path, "wait") as (_, answer):
+    with harness.running("linger", tmp_path, "wait") as (_, answer):
         assert len(processes.alive(answer["workers"])) >= 2
         processes.kill(answer["jvm"])
         assert processes.wait_until(lambda: not processes.alive(answer["workers"]))
@@ -93,7 +93,7 @@ def test_nothing_outlives_a_killed_jvm(tmp_path: Path) -> None:
 
 def test_workers_spill_where_spark_does(spark: SparkSession, folder: Path) -> None:
     spark.sql("SHOW NAMESPACES IN keyfold").collect()
-    (server,) = processes.children(scenarios.jvm_of(spark)) & scenarios.children_of(spark)
+    (server,) = processes.children(harness.jvm_of(spark)) & harness.children_of(spark)
     environment = Path(f"/proc/{server}/environ").read_text().split("\0")
     (local,) = (e for e in environment if e.startswith("SPARK_LOCAL_DIRS="))
     assert local == f"SPARK_LOCAL_DIRS={folder}/scratch"
@@ -105,5 +105,5 @@ def test_workers_are_reused(spark: SparkSession) -> None:
     seen = []
     for _ in range(5):
         spark.sql("SELECT * FROM keyfold.it.reused").collect()
-        seen.append(scenarios.children_of(spark))
+        seen.append(harness.children_of(spark))
     assert len(set.union(*seen)) <= len(seen[0]) + 1, seen

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from integration import sessions
-from integration.faults import processes, scenarios
+from integration import TOP, sessions
+from integration.faults import harness, processes
 from keyfold.setup.session import session_confs, submit_arguments
 
 SHIPPED = """
@@ -66,19 +66,19 @@ def answer(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
             str(Path(sys.executable).parent / "spark-submit"),
             *("--master", "local-cluster[2,1,1024]", "--py-files", str(folder / "shipped.zip")),
             *shlex.split(submit_arguments(confs)),
-            str(scenarios.TOP / "integration" / "functions" / "own_functions.py"),
+            str(TOP / "integration" / "functions" / "own_functions.py"),
             str(folder / "late_functions.py"),
         ],
         cwd=folder,
-        env=scenarios.environment({"PYSPARK_PYTHON": sys.executable}),
+        env=harness.environment({"PYSPARK_PYTHON": sys.executable}),
         capture_output=True,
         text=True,
         timeout=processes.DEADLINE,
         check=False,
     )
-    lines = [line for line in done.stdout.splitlines() if line.startswith(scenarios.ANSWER)]
+    lines = [line for line in done.stdout.splitlines() if line.startswith(harness.ANSWER)]
     assert lines, done.stdout + done.stderr
-    found: dict[str, Any] = json.loads(lines[-1].removeprefix(scenarios.ANSWER))
+    found: dict[str, Any] = json.loads(lines[-1].removeprefix(harness.ANSWER))
     return found
 
 
@@ -115,5 +115,5 @@ def test_an_installed_package_is_found_without_a_setting(tmp_path: Path) -> None
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
     command = [*pip, "--no-build-isolation", "--target", str(installed), str(source)]
     subprocess.run(command, check=True, capture_output=True, text=True)
-    found = scenarios.run("installed", tmp_path, str(installed))
+    found = harness.run("installed", tmp_path, str(installed))
     assert found == {"sums": [[1, 5]], "kept": [[1, 9]]}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from integration.faults import scenarios
+from integration.faults import harness
 from integration.planning.plans import assert_ours, plan_of, scans
 
 TABLE = "keyfold.it.planned"
@@ -92,7 +92,7 @@ def test_a_frame_sees_the_snapshot_of_each_run(spark: SparkSession) -> None:
 
 
 def test_one_planning_question_a_query(tmp_path: Path) -> None:
-    answer = scenarios.run("questions", tmp_path)
+    answer = harness.run("questions", tmp_path)
     assert answer["rows"] == 500
     assert answer["asked"].count("plan_scan") == 1, answer
     assert answer["join"].count("plan_scan") == 2, answer

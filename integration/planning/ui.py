@@ -16,8 +16,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from integration import sessions
-from integration.faults import processes, scenarios
+from integration import TOP, sessions
+from integration.faults import processes
 from integration.planning.plans import settle
 
 TABLE = "keyfold.it.t"
@@ -88,7 +88,7 @@ def run(folder: Path) -> dict[str, dict[str, str]]:
     command = [sys.executable, "-m", "integration.planning.ui", str(folder)]
     done = subprocess.run(
         command,
-        cwd=scenarios.TOP,
+        cwd=TOP,
         capture_output=True,
         text=True,
         timeout=processes.DEADLINE,

@@ -10,8 +10,8 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 import keyfold
+from integration import TOP
 from integration.faults.processes import DEADLINE
-from integration.faults.scenarios import TOP
 
 APPENDS = """
 import sys

@@ -9,14 +9,15 @@ import sys
 import tarfile
 from pathlib import Path
 
-from integration.faults import scenarios
+from integration import TOP
+from integration.faults import harness
 
 SITE = "sitecustomize.py"
 
 
 def ask(folder: Path, confs: dict[str, str], **extra: str) -> dict[str, object]:
     """The answer of a fresh session with these confs (`__` for a dot) and environment."""
-    answer = scenarios.run("first_query", folder, json.dumps(confs), extra)
+    answer = harness.run("first_query", folder, json.dumps(confs), extra)
     assert isinstance(answer, dict)
     return answer
 
@@ -37,7 +38,7 @@ def test_missing_package_names_python_and_remedy(tmp_path: Path) -> None:
 
 def test_a_statement_that_waits_for_python_can_be_interrupted(tmp_path: Path) -> None:
     endless = script(tmp_path / "endless-python", "#!/bin/sh\ncat > /dev/null\n")
-    answer = scenarios.run("waiting", tmp_path, endless)
+    answer = harness.run("waiting", tmp_path, endless)
     assert "InterruptedException" in answer["error"]
 
 
@@ -106,7 +107,7 @@ def test_a_relative_path_is_looked_up_where_spark_unpacks(tmp_path: Path) -> Non
 def test_a_relative_path_that_is_nowhere(tmp_path: Path) -> None:
     error = str(ask(tmp_path, {"spark__keyfold__python": "nowhere/bin/python"})["error"])
     assert "relative path nowhere/bin/python, which this driver looked for in /" in error
-    assert f"and in {scenarios.TOP}" in error
+    assert f"and in {TOP}" in error
     assert "--archives FILE#nowhere" in error
     assert "spark.keyfold.driver.python" in error
 

@@ -11,8 +11,8 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from integration import TOP
 from integration.faults.processes import DEADLINE
-from integration.faults.scenarios import TOP
 from integration.paimon import stored
 
 FreshName = Callable[[], str]

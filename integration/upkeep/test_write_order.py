@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from integration.faults import scenarios
+from integration.faults import harness
 from integration.planning.plans import assert_ours
 
 KEYS = 37
@@ -62,6 +62,6 @@ def test_later_jobs_come_later(spark: SparkSession, table: str) -> None:
 
 
 def test_two_executors(tmp_path: Path) -> None:
-    answer = scenarios.run("two_executors", tmp_path)
+    answer = harness.run("two_executors", tmp_path)
     assert answer["executors"] == 2
     assert answer["rows"] == [[k, k, 19950 + k, 400] for k in range(50)]
