@@ -12,7 +12,8 @@ from typing import Any
 
 from integration import TOP
 from integration.docs import aggregate_tables
-from keyfold.options.declared import FIELD_OPTIONS, Option, known
+from keyfold.options.declared import FIELD_OPTIONS, known
+from keyfold.options.option import Changes, Option
 from keyfold.options.values import names
 
 README = TOP / "README.md"
@@ -40,7 +41,13 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
     "Snapshots": ("snapshot.",),
     "Commits and manifests": ("commit.", "manifest."),
 }
-HEAD = ("option", "values", "default", "meaning")
+HEAD = ("option", "values", "default", "changes", "meaning")
+CHANGES: Mapping[Changes, str] = {
+    "in a call": "ALTER, CALL",
+    "by ALTER": "ALTER",
+    "while empty": "while empty",
+    "never": "never",
+}
 
 
 def options() -> str:
@@ -50,9 +57,11 @@ def options() -> str:
         is_format = option.has_one_value or option.name.startswith("partition.")
         title = FORMAT if is_format else _section(option.name)
         default = f"`{option.default}`" if option.default else ""
-        rows[title].append((f"`{option.name}`", _values(option), default, option.doc))
+        changes = CHANGES[option.changes] + (", read" if option.per_call else "")
+        rows[title].append((f"`{option.name}`", _values(option), default, changes, option.doc))
     rows["Columns"] += [
-        (f"`fields.<column>.{suffix}`", "", "", one.doc) for suffix, one in FIELD_OPTIONS.items()
+        (f"`fields.<column>.{suffix}`", "", "", CHANGES["by ALTER"], one.doc)
+        for suffix, one in FIELD_OPTIONS.items()
     ]
     return "\n\n".join(
         f"## {title}\n\n{aggregate_tables.table(HEAD, found)}" for title, found in rows.items()
