@@ -8,7 +8,6 @@ import base64
 import json
 import platform
 import sys
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -62,20 +61,17 @@ def register(spark: Session, *functions: Function) -> None:
 
 def compile_all(own: Function) -> None:
     """Raises FunctionError, with file and line, if it does not compile for one of its types."""
-    if own.form in ("fold", "pick"):
-        for kind in examples(own):
-            compile_for(own, shapes.shape(own.types or (), kind, own.sees_nulls))
-    elif own.form == "engine":
+    if own.form == "engine":
         found = {name: shapes.of_column(kind) for name, kind in own.columns.items()}
         slots = [Slot(name, scalar.kind, is_null) for name, (scalar, is_null) in found.items()]
         compile_for(own, Shape(tuple(slots), True))
-
-
-def examples(own: Function) -> Sequence[pa.DataType]:
-    """An Arrow type for each that the function takes; BIGINT, DOUBLE and STRING for any type."""
-    if isinstance(own.types, dict):
-        return [pa.struct([(name, shapes.SCALARS[kind].arrow) for name, kind in own.types.items()])]
-    return [shapes.SCALARS[name].arrow for name in own.types or ("BIGINT", "DOUBLE", "STRING")]
+    elif isinstance(own.types, dict):
+        fields = [(name, shapes.SCALARS[kind].arrow) for name, kind in own.types.items()]
+        compile_for(own, shapes.shape(own.types, pa.struct(fields), own.sees_nulls))
+    else:
+        for name in own.types or ():
+            kind = shapes.SCALARS[name].arrow
+            compile_for(own, shapes.shape((name,), kind, own.sees_nulls))
 
 
 def dumps(own: Function) -> str:

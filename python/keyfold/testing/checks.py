@@ -43,13 +43,23 @@ def check(
     rounds: int = 200,
     seed: int = 0,
 ) -> None:
-    """CheckError, with values that show it, unless on random data the compiled function equals
-    plain Python, folding in any grouping gives the same, the identity changes nothing and a
-    retraction takes back what was added. FunctionError where it does not compile.
+    """Try on random data that the compiled function equals plain Python, that folding in any
+    grouping gives the same, that the identity changes nothing and that a retraction takes back what
+    was added. Floats may differ by rounding; values whose result leaves the column's type, which a
+    table refuses, are left out.
 
-    `values(random)` makes one value, for functions that take only some; `types` are SQL names to
-    try a combine or gather with, an ARRAY<…> of one or a dict of them for a STRUCT too. Floats may
-    differ by rounding. Values whose result leaves the type, which a table refuses, show nothing.
+    Args:
+        function: What `keyfold.aggregate` or `keyfold.engine` made.
+        values: `values(random)` makes one value, for functions that take only some; for an engine a
+            dict of its columns.
+        types: SQL names to try a combine or gather with; an ARRAY<…> of one or a dict of them for a
+            STRUCT too.
+        rounds: How many lists of values are tried for each type.
+        seed: The seed of the random data.
+
+    Raises:
+        CheckError: It differs; the message has the values that show it.
+        FunctionError: It does not compile.
     """
     if not isinstance(function, Function):
         raise FunctionError(
@@ -97,39 +107,26 @@ class _Trial:
         return None if self.random.random() < 0.1 else self.value(self.random)
 
     def _try(self, drawn: list[Any]) -> None:
-        whole = self.folded(drawn)
-        self._same(whole, self._defined(drawn), drawn, "compiled it gives {}, plain Python {}")
-        cut = self.random.randrange(len(drawn) + 1)
+        whole, cut = self.folded(drawn), self.random.randrange(len(drawn) + 1)
         left = [self.folded(drawn[:cut])] if cut else []
         right = [self.folded(drawn[cut:])] if cut < len(drawn) else []
-        what = "folded at once that is {}, but {}"
-        self._same(
-            whole,
-            self.folded(left + drawn[cut:]),
-            drawn,
-            f"{what} with the first {cut} folded before",
-        )
-        self._same(
-            whole,
-            self.folded(drawn[:cut] + right),
-            drawn,
-            f"{what} with the rest after {cut} folded before",
-        )
-        if self.own.retract is not None and drawn[-1] is not None:
-            self._same(
-                whole,
-                self.folded([*drawn, drawn[-1], drawn[-1]], retracts=1),
-                drawn,
-                "adding the last once more and taking it back changes {} to {}",
-            )
-            self._identity(drawn[-1])
-
-    def _identity(self, one: Any) -> None:
-        if self.own.form == "fold":
+        what = "folded at once that is {}, but {} with the"
+        ways = {
+            "compiled it gives {}, plain Python {}": self._defined(drawn),
+            f"{what} first {cut} folded before": self.folded(left + drawn[cut:]),
+            f"{what} rest after {cut} folded before": self.folded(drawn[:cut] + right),
+        }
+        last = drawn[-1]
+        if self.own.retract is not None and last is not None:
+            words = "adding the last once more and taking it back changes {} to {}"
+            ways[words] = self.folded([*drawn, last, last], retracts=1)
+        for words, found in ways.items():
+            self._same(whole, found, drawn, words)
+        if self.own.retract is not None and last is not None and self.own.form == "fold":
             form = shapes.shape(self.own.types or (), self.arrow, self.own.sees_nulls)
-            made = self.own(self.own.started(form), shapes.seen(form, one))
+            made = self.own(self.own.started(form), shapes.seen(form, last))
             found = shapes.given(form, self.arrow, made)
-            self._same(one, found, [one], "it is {}, but from the identity it becomes {}")
+            self._same(last, found, [last], "it is {}, but from the identity it becomes {}")
 
     def folded(self, drawn: Sequence[Any], retracts: int = 0) -> Any:
         """What a merge makes of one key's values, the last of which are retracted."""
@@ -187,12 +184,9 @@ def _check_engine(own: Function, values: Values | None, random: Random, rounds: 
     table = layout({"key": "INT", "row": "INT", **columns}, ["key"], {"merge-engine": own.name})
 
     def drawn(number: int) -> dict[str, Any]:
-        made = {
-            name: None
-            if may_be_null and random.random() < 0.1
-            else small_value(scalar.name, random)
-            for name, (scalar, may_be_null) in kinds.items()
-        }
+        made = {name: small_value(scalar.name, random) for name, (scalar, _) in kinds.items()}
+        nulls = [n for n, (_, may_be) in kinds.items() if may_be and random.random() < 0.1]
+        made |= dict.fromkeys(nulls)
         return {"key": 1, "row": number, **(made if values is None else values(random))}
 
     def merged(some: list[dict[str, Any]]) -> dict[str, Any]:
