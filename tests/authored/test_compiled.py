@@ -15,6 +15,7 @@ import pytest
 
 import keyfold
 from keyfold.authored.fingerprint import fingerprint
+from keyfold.testing import check
 
 HELPED = """
 import numpy as np, math, numba
@@ -74,6 +75,16 @@ def test_recursive_and_shared_globals_end() -> None:
     space: dict[str, Any] = {}
     exec("def a(n):\n    return b(n - 1) if n else 0\ndef b(n):\n    return a(n)\n", space)
     assert fingerprint(space["a"], space["b"]) is not None
+
+
+def test_fields_in_another_order_are_other_code() -> None:
+    for order in (["low", "high"], ["high", "low"]):
+        one = keyfold.aggregate.pick(dict.fromkeys(order, "BIGINT"), name="lowest")(lower)
+        check(one, rounds=20)
+
+
+def lower(best: Any, row: Any) -> bool:
+    return bool(row.low < best.low)
 
 
 PROGRAM = """

@@ -44,7 +44,8 @@ def compiled(loop: Loop, whose: str) -> Any:
     """
     functions = list(loop.functions.values())
     known = fingerprint(*functions, *loop.constants.values())
-    key = (loop.source, str(loop.signature), known or (*functions, repr(loop.constants)))
+    names = loop.shape.names  # a function finds fields by name, whatever their order
+    key = (loop.source, str(loop.signature), names, known or (*functions, repr(loop.constants)))
     with _COMPILING:
         if key not in _COMPILED:
             _COMPILED[key] = _compiled(loop, known and repr((_THIS, *key)), whose)
