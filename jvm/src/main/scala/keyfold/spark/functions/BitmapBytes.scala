@@ -1,5 +1,6 @@
 package keyfold.spark.functions
 
+import java.io.IOException
 import java.util.HexFormat
 
 import scala.annotation.tailrec
@@ -31,8 +32,9 @@ object BitmapBytes {
     val (name, form) = forms.head
     val read = try Right(whole(bytes, form))
     catch {
-      // Of a tree whose bytes lead nowhere the library itself says so, in exceptions of its own.
-      case bad: RuntimeException => Left(s"$name: ${bad.getMessage}")
+      // The library has exceptions of its own, among them EOFException without a message.
+      case bad @ (_: RuntimeException | _: IOException) =>
+        Left(s"$name: ${Option(bad.getMessage).getOrElse("it ends too soon")}")
     }
     read match {
       case Right(bitmap) => bitmap

@@ -6,9 +6,8 @@ import java.nio.{ByteBuffer, ByteOrder}
 final class Malformed(reason: String) extends RuntimeException(reason, null, false, false)
 
 /** Executor side: reads untrusted bytes, little endian, never past their end. */
-final class Cursor(bytes: Array[Byte], start: Int = 0) {
+final class Cursor(val bytes: Array[Byte]) {
   private val buffer = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN)
-  buffer.position(start)
 
   def at: Int = buffer.position
   def remaining: Int = buffer.remaining

@@ -1,20 +1,24 @@
 package keyfold.spark.functions
 
+import java.io.{ByteArrayInputStream, DataInputStream}
+
 import org.roaringbitmap.RoaringBitmap
 import org.roaringbitmap.longlong.Roaring64Bitmap
 
-/** Executor side: the portable forms of the RoaringFormatSpec, fully checked before the library sees them. */
+/** Executor side: the portable forms of the RoaringFormatSpec, as the library reads and validates them. Of bytes
+  * that announce more containers than follow it takes memory for 65536 pointers at most.
+  */
 object Portable {
-  private val NoRuns = 12346
-  private val WithRuns = 12347
-  private val OffsetsFrom = 4
-  private val LargestArray = 4096
+  private val MostBuffered = 8192
 
   def read32(cursor: Cursor): RoaringBitmap = {
-    val start = cursor.at
-    check(cursor)
+    val before = cursor.remaining
+    val left = new ByteArrayInputStream(cursor.bytes, cursor.at, before)
     val bitmap = new RoaringBitmap
-    bitmap.deserialize(cursor.since(start))
+    bitmap.deserialize(new DataInputStream(left), new Array[Byte](Math.min(MostBuffered, (before | 7) + 1)))
+    bitmap.runOptimize(): Unit // other writers may leave more runs than `validate` allows
+    cursor.check(bitmap.validate(), "numbers out of order, or not as many as announced")
+    cursor.skip(before - left.available)
     bitmap
   }
 
@@ -31,32 +35,5 @@ object Portable {
       read32(cursor).forEach((low: Int) => all.addLong(high << 32 | low & 0xffffffffL))
     }
     all
-  }
-
-  private def check(cursor: Cursor): Unit = {
-    val start = cursor.at
-    val cookie = cursor.i32()
-    val hasRuns = (cookie & 0xffff) == WithRuns
-    cursor.check(hasRuns || cookie == NoRuns, f"cookie $cookie%08x")
-    val count = if (hasRuns) (cookie >>> 16) + 1 else cursor.i32()
-    cursor.check(count >= 0 && count <= 0x10000, s"$count containers")
-    val flags = if (hasRuns) Array.fill((count + 7) / 8)(cursor.u8()) else Array.empty[Int]
-    cursor.need(4L * count)
-    val cardinalities = new Array[Int](count)
-    var last = -1
-    for (i <- 0 until count) {
-      val key = cursor.u16()
-      cursor.check(key > last, s"container $key follows $last")
-      last = key
-      cardinalities(i) = cursor.u16() + 1
-    }
-    val offsets = if (!hasRuns || count >= OffsetsFrom) Array.fill(count)(cursor.u32()) else null
-    for (i <- 0 until count) {
-      if (offsets != null) cursor.check(offsets(i) == cursor.at - start, s"container $i begins at ${offsets(i)}")
-      val isRuns = hasRuns && (flags(i / 8) >> i % 8 & 1) == 1
-      if (isRuns) Containers.runs(cursor, cardinalities(i)): Unit
-      else if (cardinalities(i) <= LargestArray) Containers.array(cursor, cardinalities(i)): Unit
-      else Containers.bitmap(cursor, cardinalities(i)): Unit
-    }
   }
 }

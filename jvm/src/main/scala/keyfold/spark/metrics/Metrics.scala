@@ -5,7 +5,7 @@ import java.util.Locale
 import scala.jdk.CollectionConverters._
 
 import com.fasterxml.jackson.databind.JsonNode
-import org.apache.spark.sql.connector.metric.{CustomMetric, CustomSumMetric, CustomTaskMetric}
+import org.apache.spark.sql.connector.metric.{CustomMetric, CustomTaskMetric}
 
 /** Both sides: the figures of scans and writes in Spark's UI, under Python's names for them. Planning
   * reports which files are read, a task what it did with them. Spark makes one of each class by its name.
@@ -47,110 +47,48 @@ object Figure {
   }
 }
 
-/** Driver side: a sum of nanoseconds, shown in milliseconds. */
-abstract class Time extends CustomMetric {
-  override def aggregateTaskMetrics(values: Array[Long]): String = {
-    val millis = values.sum / 1e6
-    String.format(Locale.ROOT, if (millis < 10) "%.3f ms" else "%.0f ms", Double.box(millis))
+/** Driver side: one figure, under Python's name for it. */
+abstract class Named(override val name: String, override val description: String) extends CustomMetric {
+  def shown(value: Long): String = value.toString
+  override def aggregateTaskMetrics(values: Array[Long]): String = shown(values.sum)
+}
+
+/** Driver side: nanoseconds, shown in milliseconds. */
+abstract class Time(name: String, description: String) extends Named(name, description) {
+  override def shown(nanos: Long): String =
+    String.format(Locale.ROOT, if (nanos < 10e6) "%.3f ms" else "%.0f ms", Double.box(nanos / 1e6))
+}
+
+abstract class Bytes(name: String, description: String) extends Named(name, description) {
+  override def shown(bytes: Long): String = {
+    val power = Iterator.iterate(bytes)(_ / 1024).takeWhile(_ >= 1024).size.min(Bytes.Units.size - 1)
+    if (power == 0) s"$bytes B"
+    else String.format(Locale.ROOT, "%.1f %s", Double.box(bytes / math.pow(1024, power.toDouble)), Bytes.Units(power))
   }
-}
-
-/** Driver side: the greatest value of any task. */
-abstract class Most extends CustomMetric {
-  override def aggregateTaskMetrics(values: Array[Long]): String = values.maxOption.getOrElse(0L).toString
-}
-
-abstract class Bytes extends CustomMetric {
-  override def aggregateTaskMetrics(values: Array[Long]): String = Bytes.shown(values.sum)
 }
 
 object Bytes {
   private val Units = Seq("B", "KiB", "MiB", "GiB", "TiB")
-
-  def shown(bytes: Long): String = {
-    val power = Iterator.iterate(bytes)(_ / 1024).takeWhile(_ >= 1024).size.min(Units.size - 1)
-    if (power == 0) s"$bytes B"
-    else String.format(Locale.ROOT, "%.1f %s", Double.box(bytes / math.pow(1024, power.toDouble)), Units(power))
-  }
 }
 
-final class RowsIntoMerge extends CustomSumMetric {
-  override def name(): String = "rows_in"
-  override def description(): String = "rows into merge"
+/** Driver side: the greatest value of any task in place of their sum. */
+trait Most extends Named {
+  override def aggregateTaskMetrics(values: Array[Long]): String = shown(values.maxOption.getOrElse(0L))
 }
 
-final class RowsOutOfMerge extends CustomSumMetric {
-  override def name(): String = "rows_out"
-  override def description(): String = "rows out of merge"
-}
-
-final class MergedRuns extends Most {
-  override def name(): String = "runs"
-  override def description(): String = "runs merged at once (most)"
-}
-
-final class FilesRead extends CustomSumMetric {
-  override def name(): String = "files"
-  override def description(): String = "files read"
-}
-
-final class FilesSkipped extends CustomSumMetric {
-  override def name(): String = "files_skipped"
-  override def description(): String = "files skipped"
-}
-
-final class FileBytes extends Bytes {
-  override def name(): String = "bytes"
-  override def description(): String = "size of files read"
-}
-
-final class RowsReceived extends CustomSumMetric {
-  override def name(): String = "rows_in"
-  override def description(): String = "rows into merge"
-}
-
-final class RowsWritten extends CustomSumMetric {
-  override def name(): String = "rows_out"
-  override def description(): String = "rows written"
-}
-
-final class FilesWritten extends CustomSumMetric {
-  override def name(): String = "files"
-  override def description(): String = "files written"
-}
-
-final class BytesWritten extends Bytes {
-  override def name(): String = "bytes"
-  override def description(): String = "size of files written"
-}
-
-final class DecodeTime extends Time {
-  override def name(): String = "decode_nanos"
-  override def description(): String = "time to decode files"
-}
-
-final class MergeTime extends Time {
-  override def name(): String = "merge_nanos"
-  override def description(): String = "time to merge"
-}
-
-final class EncodeTime extends Time {
-  override def name(): String = "encode_nanos"
-  override def description(): String = "time to encode files"
-}
-
-final class BridgeTime extends Time {
-  override def name(): String = "socket_nanos"
-  override def description(): String = "time at the bridge to Python"
-}
-
-final class BridgeBytes extends Bytes {
-  override def name(): String = "arrow_bytes"
-  override def description(): String = "bytes over the bridge to Python"
-}
-
-final class PeakMemory extends Most {
-  override def name(): String = "peak_bytes"
-  override def description(): String = "peak memory of a worker (most)"
-  override def aggregateTaskMetrics(values: Array[Long]): String = Bytes.shown(values.maxOption.getOrElse(0L))
-}
+final class RowsIntoMerge extends Named("rows_in", "rows into merge")
+final class RowsOutOfMerge extends Named("rows_out", "rows out of merge")
+final class MergedRuns extends Named("runs", "runs merged at once (most)") with Most
+final class FilesRead extends Named("files", "files read")
+final class FilesSkipped extends Named("files_skipped", "files skipped")
+final class FileBytes extends Bytes("bytes", "size of files read")
+final class RowsReceived extends Named("rows_in", "rows into merge")
+final class RowsWritten extends Named("rows_out", "rows written")
+final class FilesWritten extends Named("files", "files written")
+final class BytesWritten extends Bytes("bytes", "size of files written")
+final class DecodeTime extends Time("decode_nanos", "time to decode files")
+final class MergeTime extends Time("merge_nanos", "time to merge")
+final class EncodeTime extends Time("encode_nanos", "time to encode files")
+final class BridgeTime extends Time("socket_nanos", "time at the bridge to Python")
+final class BridgeBytes extends Bytes("arrow_bytes", "bytes over the bridge to Python")
+final class PeakMemory extends Bytes("peak_bytes", "peak memory of a worker (most)") with Most

@@ -5,8 +5,9 @@ import keyfold.spark.Json
 import keyfold.spark.metrics.ScanMetrics
 import keyfold.spark.processes.WorkerPool
 import org.apache.spark.TaskContext
+import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.metric.CustomTaskMetric
-import org.apache.spark.sql.connector.read.PartitionReader
+import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
 import org.apache.spark.sql.keyfold.ArrowBatchReader
 import org.apache.spark.sql.vectorized.ColumnarBatch
 
@@ -56,4 +57,18 @@ final class KeyfoldPartitionReader(scan: String, splits: String) extends Partiti
     batches.close()
     lease.giveBack()
   }
+}
+
+/** Executor side: opens readers; carries the scan, which all splits share. */
+final case class KeyfoldReaderFactory(scan: String) extends PartitionReaderFactory {
+  /** Without the scan, which says how to log in to an object store. */
+  override def toString: String = "KeyfoldReaderFactory"
+
+  override def supportColumnarReads(partition: InputPartition): Boolean = true
+
+  override def createColumnarReader(partition: InputPartition): PartitionReader[ColumnarBatch] =
+    new KeyfoldPartitionReader(scan, partition.asInstanceOf[KeyfoldInputPartition].splits)
+
+  override def createReader(partition: InputPartition): PartitionReader[InternalRow] =
+    throw new UnsupportedOperationException("keyfold reads columnar batches only")
 }

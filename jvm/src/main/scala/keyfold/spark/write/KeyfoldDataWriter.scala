@@ -4,7 +4,7 @@ import keyfold.spark.Json
 import keyfold.spark.processes.{Lease, WorkerPool}
 import org.apache.spark.TaskContext
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.connector.write.{DataWriter, WriterCommitMessage}
+import org.apache.spark.sql.connector.write.{DataWriter, DataWriterFactory, WriterCommitMessage}
 import org.apache.spark.sql.keyfold.ArrowBatchWriter
 import org.apache.spark.sql.types.StructType
 
@@ -59,4 +59,13 @@ final class KeyfoldDataWriter(write: String, schema: StructType, partitionId: In
     worker.heard(stream.rows.flush())
     if (worker.hasAnswered) worker.answer(): Unit
   }
+}
+
+/** Executor side: opens one writer a task; carries the job's plan. */
+final case class KeyfoldWriterFactory(write: String, schema: StructType) extends DataWriterFactory {
+  /** Without the plan, which says how to log in to an object store. */
+  override def toString: String = "KeyfoldWriterFactory"
+
+  override def createWriter(partitionId: Int, taskId: Long): DataWriter[InternalRow] =
+    new KeyfoldDataWriter(write, schema, partitionId, taskId)
 }

@@ -1,7 +1,7 @@
 package org.apache.spark.sql.keyfold
 
 import keyfold.spark.{KeyfoldException, Kinds}
-import org.apache.spark.QueryContext
+import org.apache.spark.{QueryContext, SparkRuntimeException}
 import org.apache.spark.sql.AnalysisException
 
 /** Driver side: why a statement was not done, in the class that Spark and PySpark show as its message
@@ -24,4 +24,17 @@ object Refusal {
   def of(failure: KeyfoldException): Throwable =
     if (SparkHas(failure.kind)) failure
     else new Refusal(failure.kind, if (Plain(failure.kind)) failure.sentence else failure.getMessage, failure)
+}
+
+/** Both sides: a failure whose message is shown as it is: Spark throws such a one itself where a task
+  * ended with it, not "Job aborted due to stage failure", and PySpark shows it without a JVM stack. Its
+  * condition is ours; the constructor takes only Spark's own.
+  */
+abstract class PlainFailure(kind: String, message: String, cause: Throwable)
+    extends SparkRuntimeException("USER_RAISED_EXCEPTION", Map("errorMessage" -> message), cause,
+      Array.empty[QueryContext], "") {
+  override def getMessage: String = message
+  override def getCondition: String = Kinds.condition(kind)
+  override def getSqlState: String = Kinds.sqlState(kind)
+  override def getDefaultMessageTemplate: String = "<errorMessage>"
 }
