@@ -1,10 +1,10 @@
 """Malformed input to a worker: `python -m tests.bridge.fuzz --inputs 1000000`.
 
-A process with a worker's cap serves damaged conversations, one after another, by the loop of a real
-worker: one in eight with its real answers, one in eight at the door (greeting and handshake), the
-others with answers that only take what is sent. Each must end, by an answer, an error or a hang-up;
-none may crash, take longer than PATIENCE, change anything outside its folder, or leave a file that
-no answer names.
+A process with a worker's cap serves conversations whose frames are damaged, one after another, by
+the loop of a real worker: one in eight with its real answers, one in eight at the door (greeting
+and handshake), the others with answers that only take what is sent. Each must end, by an answer, an
+error or a hang-up; none may crash, take longer than PATIENCE, change anything outside its folder,
+or leave a file that no answer names.
 """
 
 import argparse

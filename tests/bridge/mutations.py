@@ -1,6 +1,7 @@
-"""Bytes gone wrong: what a foreign, broken or older program may send instead of a conversation.
+"""Conversations gone wrong: frames that say something else, or end too soon, or are not there.
 
-A conversation is a list of pieces, each a frame or an Arrow stream; `mutated` damages it anywhere.
+A conversation is a list of pieces, each a frame or an Arrow stream; `mutated` damages its frames. A
+stream comes whole or cut off: the JVM that writes it is ours, and what it says is believed.
 """
 
 import json
@@ -26,11 +27,27 @@ def mutated(draw: random.Random, corpus: Sequence[Conversation]) -> bytes:
     pieces = list(draw.choice(corpus))
     for _ in range(draw.choice((1, 1, 1, 2, 4))):
         draw.choice(OF_PIECES)(draw, pieces, corpus)
-    data = bytearray(b"".join(pieces))
     if draw.random() < 0.7:
         for _ in range(draw.choice((1, 1, 2, 8))):
-            draw.choice(OF_BYTES)(draw, data)
+            _hurt(draw, pieces)
+    data = bytearray(b"".join(pieces))
+    if draw.random() < 0.1:
+        _truncate(draw, data)
     return bytes(data[:MOST_BYTES])
+
+
+def _frames(pieces: list[bytes]) -> list[int]:
+    """The places of frames among the pieces."""
+    return [at for at, piece in enumerate(pieces) if piece[frames.PREFIX.size :][:1] == b"{"]
+
+
+def _hurt(draw: random.Random, pieces: list[bytes]) -> None:
+    """Bytes of a frame, its length included."""
+    if places := _frames(pieces):
+        at = draw.choice(places)
+        data = bytearray(pieces[at])
+        draw.choice(OF_BYTES)(draw, data)
+        pieces[at] = bytes(data)
 
 
 def _place(draw: random.Random, data: bytearray) -> int:
@@ -97,9 +114,8 @@ def _swap(draw: random.Random, pieces: list[bytes], corpus: Sequence[Conversatio
 
 def _misspeak(draw: random.Random, pieces: list[bytes], corpus: Sequence[Conversation]) -> None:
     """A proper frame that says something else: a value of another type, a key too few."""
-    at_frames = [at for at, piece in enumerate(pieces) if piece[frames.PREFIX.size :][:1] == b"{"]
-    if at_frames:
-        at = draw.choice(at_frames)
+    if places := _frames(pieces):
+        at = draw.choice(places)
         said = json.loads(pieces[at][frames.PREFIX.size :])
         _change(draw, said)
         pieces[at] = frames.encode(said)

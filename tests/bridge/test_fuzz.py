@@ -6,7 +6,6 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
 from keyfold.bridge import frames
@@ -98,18 +97,6 @@ def test_a_stranger_can_not_end_the_fork_server(running: Server, said: bytes) ->
         assert connection.recv(1) == b""
     assert "ok" in (running.connect().hello or {})
     running.leave()
-
-
-def test_offsets_that_lie_are_refused(running: Server, tmp_path: Path) -> None:
-    """A stream in proper frames whose text begins before its buffer."""
-    worker = running.connect()
-    tables.begin_write(worker, tables.layout(tmp_path))
-    offsets = pa.py_buffer(struct.pack("<3i", 0, 1 << 30, 2))
-    text = pa.Array.from_buffers(pa.string(), 2, [None, offsets, pa.py_buffer(b"ab")])
-    rows = pa.record_batch({"id": pa.array([1, 2]), "value": text})
-    worker.send_batches(rows.schema, iter([rows]))
-    worker.send({"commit": True})
-    assert "Offset invariant failure" in (worker.receive() or {})["error"]["message"]
 
 
 def test_half_a_surrogate_pair_is_answered(running: Server) -> None:

@@ -16,6 +16,7 @@ import pytest
 
 from keyfold.bridge.channel import Disconnected
 from keyfold.bridge.directory import KEPT_LOGS
+from keyfold.questions.driver import ANSWERS
 from keyfold.types import paimon as paimon_types
 from keyfold.wire.layout import Column
 from tests.bridge import tables
@@ -43,6 +44,13 @@ def test_ready_names_what_runs(running: Server) -> None:
     assert running.answer["pid"] == running.process.pid
     assert running.answer["executable"] == sys.executable
     assert running.answer["python"].startswith(f"{sys.version_info[0]}.{sys.version_info[1]}.")
+
+
+def test_the_driver_names_the_questions_that_may_be_asked_twice(running: Server) -> None:
+    named = (running.connect("driver").hello or {})["ok"]["repeatable"]
+    assert set(named) <= set(ANSWERS)
+    assert "plan_scan" in named
+    assert not [name for name in named if name.startswith(("commit", "create", "drop", "alter"))]
 
 
 def test_the_server_has_one_thread(running: Server) -> None:

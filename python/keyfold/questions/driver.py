@@ -39,6 +39,13 @@ ANSWERS: Mapping[str, Answer] = {
     for name, function in family.items()
 } | {"read_metadata": metadata.answer, "read_partitions": partitions.answer}
 
+# Questions that change nothing: where this process dies, the JVM asks the next one the same.
+REPEATABLE = (
+    *("warm", "translate", "list_namespaces", "load_namespace", "list_tables", "load_table"),
+    *("table_options", "check_given", "check_targets", "check_write", "table_health"),
+    *("health_lines", "plan_scan", "plan_write", "plan_compaction", "plan_rescale"),
+)
+
 
 def live(passing: socket.socket, log: str) -> None:
     """Serve every connection that is passed, until the fork server closes `passing`; an expiry that
@@ -53,7 +60,7 @@ def live(passing: socket.socket, log: str) -> None:
 def _serve(connection: socket.socket, log: str) -> None:
     channel = Channel(connection)
     try:
-        channel.send({"ok": {"pid": os.getpid(), "stderr": log}})
+        channel.send({"ok": {"pid": os.getpid(), "stderr": log, "repeatable": REPEATABLE}})
         serve(channel, ANSWERS)
     except Disconnected:
         return

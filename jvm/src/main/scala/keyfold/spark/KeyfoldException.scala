@@ -11,17 +11,8 @@ class KeyfoldException(val kind: String, message: String, cause: Throwable = nul
 }
 
 object KeyfoldException {
-  private val Mismatch = "EnvironmentMismatchError"
-  private val Foreign = "something other than keyfold's worker answers there, or one of another version"
-
   /** That a Python process ended while it was asked something. */
   def death(message: String, cause: Throwable): KeyfoldException = new KeyfoldException(Kinds.Died, message, cause)
-
-  /** That what came from a worker is nothing a worker says; its connection is of no use any more. */
-  def foreign(found: String, cause: Throwable = null): KeyfoldException = new KeyfoldException(Mismatch,
-    s"expected an answer of keyfold's Python worker, found $found; $Foreign", cause)
-
-  def isForeign(failure: KeyfoldException): Boolean = failure.sentence.endsWith(Foreign)
 
   def isDeath(failure: Throwable): Boolean = failure match {
     case ours: KeyfoldException => ours.kind == Kinds.Died
@@ -38,5 +29,35 @@ object KeyfoldException {
     val cause = Json.optional(error, "cause").map(text => s"\nCaused by: $text")
     val traceback = Json.optional(error, "traceback").map(text => s"\n\nIn Python:\n${text.stripTrailing}")
     (cause ++ traceback).mkString
+  }
+}
+
+/** Both sides: kinds of failures, which are Python's classes, as Spark's conditions and SQLSTATEs. */
+object Kinds {
+  val Table = "TableError"
+  val Died = "WorkerDied"
+  private val System = "58000"
+
+  private val SqlStates = Map(
+    "ConflictError" -> "40001",
+    "CorruptDataError" -> "XX001",
+    "FoldOverflowError" -> "22003",
+    "FunctionError" -> "39000",
+    "NamespaceExistsError" -> "42P06",
+    "NamespaceNotEmptyError" -> "2BP01",
+    "NoSuchNamespaceError" -> "42704",
+    "NoSuchTableError" -> "42P01",
+    "NotSupportedError" -> "0A000",
+    "SnapshotExpiredError" -> "55000",
+    Table -> "42000",
+    "TableExistsError" -> "42P07",
+    "UnknownOutcomeError" -> "08007")
+
+  def sqlState(kind: String): String = SqlStates.getOrElse(kind, System)
+
+  /** `KEYFOLD_CONFLICT` of ConflictError. */
+  def condition(kind: String): String = {
+    val words = kind.stripPrefix("Keyfold").stripSuffix("Error").split("(?=[A-Z])").filter(_.nonEmpty)
+    ("KEYFOLD" +: (if (words.isEmpty) Array("ERROR") else words)).map(_.toUpperCase).mkString("_")
   }
 }

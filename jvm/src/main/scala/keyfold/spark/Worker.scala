@@ -1,6 +1,6 @@
 package keyfold.spark
 
-import java.io.IOException
+import java.io.{EOFException, IOException}
 import java.net.SocketException
 import java.nio.ByteBuffer
 import java.nio.channels.{AsynchronousCloseException, ReadableByteChannel, SocketChannel, WritableByteChannel}
@@ -10,13 +10,15 @@ import com.fasterxml.jackson.databind.JsonNode
 import keyfold.spark.processes.Frames
 
 /** Both sides: one connection to one Python worker; questions and answers are frames, batches are
-  * Arrow IPC streams between them. Closing it from another thread ends a read or write under way.
+  * Arrow IPC streams between them. Closing it from another thread ends a read or write under way. The
+  * questions in `repeatable` change nothing.
   */
-final class Worker(channel: SocketChannel, val pid: Long, errors: Path) extends AutoCloseable {
+final class Worker(channel: SocketChannel, val pid: Long, errors: Path, val repeatable: Set[String])
+    extends AutoCloseable {
   private val peeked = ByteBuffer.allocate(1).limit(0)
   @volatile private var closed = false
 
-  /** Sends a question and returns what stands under "ok"; throws what stands under "error". */
+  /** Sends a question and returns its answer's "ok"; throws its "error". */
   def ask(question: JsonNode): JsonNode = {
     send(question)
     answer()
@@ -26,15 +28,12 @@ final class Worker(channel: SocketChannel, val pid: Long, errors: Path) extends 
 
   def answer(): JsonNode = alive(Frames.answer(in))
 
-  /** Runs an exchange over `in` and `out`; an end of the connection becomes an error that says why, and what
-    * no worker would say closes it.
+  /** Runs an exchange over `in` and `out`; an end of the connection, or half a frame, becomes an error that says
+    * why.
     */
   def alive[T](exchange: => T): T =
     try exchange
     catch {
-      case foreign: KeyfoldException if KeyfoldException.isForeign(foreign) =>
-        close()
-        throw foreign
       case interrupted: AsynchronousCloseException => throw interrupted
       case failure: IOException if !closed => throw died(failure)
     }
@@ -56,10 +55,17 @@ final class Worker(channel: SocketChannel, val pid: Long, errors: Path) extends 
 
   val out: WritableByteChannel = channel
 
-  /** What the worker sends, the byte that `hasAnswered` took included. */
+  /** What the worker sends, the byte that `hasAnswered` took included. Its end is an EOFException: a stream that
+    * is read from it ends before, and Arrow does not look how much of a length it got.
+    */
   val in: ReadableByteChannel = new ReadableByteChannel {
     override def read(target: ByteBuffer): Int =
-      if (peeked.hasRemaining) { target.put(peeked); 1 } else channel.read(target)
+      if (peeked.hasRemaining) { target.put(peeked); 1 }
+      else {
+        val got = channel.read(target)
+        if (got < 0) throw new EOFException("the worker closed its connection")
+        got
+      }
     override def isOpen: Boolean = channel.isOpen
     override def close(): Unit = channel.close()
   }

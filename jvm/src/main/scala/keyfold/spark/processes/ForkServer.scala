@@ -3,7 +3,7 @@ package keyfold.spark.processes
 import java.io.IOException
 import java.net.{StandardProtocolFamily, UnixDomainSocketAddress}
 import java.nio.channels.{AsynchronousCloseException, SocketChannel}
-import java.nio.file.{InvalidPathException, Path}
+import java.nio.file.Path
 import java.util.concurrent.{CompletableFuture, CompletionException, ExecutionException}
 import java.util.concurrent.{TimeoutException, TimeUnit}
 
@@ -28,7 +28,8 @@ final class ForkServer(process: Process, directory: Path, token: String) {
       channel.connect(address): Unit
       Frames.write(channel, Json.obj("token" -> token, "role" -> role, "memory" -> memory))
       val welcome = Frames.answer(channel)
-      new Worker(channel, welcome.path("pid").asLong, log(welcome.path("stderr").asText))
+      new Worker(channel, welcome.path("pid").asLong, Path.of(welcome.path("stderr").asText),
+        Json.strings(welcome.get("repeatable")).toSet)
     } catch {
       case stopped @ (_: KeyfoldException | _: AsynchronousCloseException) => // refused, or the task was killed
         channel.close()
@@ -40,10 +41,6 @@ final class ForkServer(process: Process, directory: Path, token: String) {
           + s"started): $ended", failure)
     }
   }
-
-  private def log(path: String): Path =
-    try Path.of(path)
-    catch { case failure: InvalidPathException => throw KeyfoldException.foreign("no path of a log", failure) }
 
   def stop(): Unit = {
     process.getOutputStream.close()
