@@ -53,7 +53,7 @@ def compiled(loop: Loop, whose: str) -> Any:
 
 
 def _compiled(loop: Loop, content: str | None, whose: str) -> Any:
-    """In memory if the content of a function can't be told: a loop without a file is not kept."""
+    """Compiled in memory only without a fingerprint: a loop that has no file is not kept."""
     digest = hashlib.sha256(content.encode()).hexdigest()[:24] if content else uuid.uuid4().hex
     space = {"__name__": __name__, "np": np, "Row": row_class(loop.shape), **OPS, **loop.constants}
     exec(compile(loop.source, __file__ if content else "<keyfold's loop>", "exec"), space)
@@ -73,7 +73,7 @@ def _compiled(loop: Loop, content: str | None, whose: str) -> Any:
 
 
 def _check(loop: Loop, function: Callable[..., Any], clone: Any, whose: str) -> None:
-    """FunctionError if the function does not compile, or gives another type."""
+    """Raises FunctionError if the function does not compile, or gives another type."""
     arguments = (loop.shape.numba_type, loop.shape.numba_type)
     try:
         clone.compile(arguments)
@@ -85,14 +85,14 @@ def _check(loop: Loop, function: Callable[..., Any], clone: Any, whose: str) -> 
 
 
 def _words(function: Callable[..., Any], error: Any) -> str:
-    """Where numba stopped, and the part of its message that says why."""
+    """The place at which numba stopped, and the part of its message that gives the reason."""
     place = located(function)
     if getattr(error, "loc", None) is not None:
         place = f"{error.loc.filename}, line {error.loc.line}"
     lines = [line.strip() for line in str(error).splitlines()]
-    told = [line for line in lines if line and not line.startswith("Failed in")]
-    ends = (n for n, line in enumerate(told) if line.startswith(('File "', "During:")))
-    why = " ".join(told[: min(next(ends, 4) or 1, 4)])
+    kept = [line for line in lines if line and not line.startswith("Failed in")]
+    ends = (n for n, line in enumerate(kept) if line.startswith(('File "', "During:")))
+    why = " ".join(kept[: min(next(ends, 4) or 1, 4)])
     return f"{place}: {why.partition(' Raised from ')[0].rstrip('.')}"
 
 

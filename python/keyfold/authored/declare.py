@@ -69,7 +69,7 @@ class AggregateDecorator:
         return partial(_declared, "fold", types, shapes.FIXED, nulls, identity, retract, name)
 
     def pick(self, types: Declared = shapes.EVERY, *, name: str | None = None) -> Decorator:
-        """A pick: `function(best, value)` says whether value takes best's place; numba compiles it.
+        """A pick: `function(best, value)` is True if value takes best's place; numba compiles it.
 
         The result is one of the values, so STRING and BINARY, numpy uint8 arrays of their bytes,
         can be picked too; other types are seen as a fold sees them. NULLs never come, and there is
@@ -135,7 +135,7 @@ aggregate = AggregateDecorator()
 
 
 def engine(columns: Mapping[str, str], *, name: str | None = None) -> Decorator:
-    """A merge engine: `function(kept, row)` says whether row takes kept's place; numba compiles it.
+    """A merge engine: `function(kept, row)` is True if row takes kept's place; numba compiles it.
 
     Rows of a key come in merge order, as named tuples of `columns`, with the types that a fold or
     pick sees and None for NULL. The kept row is kept whole. Such an engine takes no -U and -D rows.
@@ -167,7 +167,7 @@ def engine(columns: Mapping[str, str], *, name: str | None = None) -> Decorator:
 
 def _parenthesised(form: str, *found: object, takes_types: bool = True) -> None:
     """Raises FunctionError if the function itself is in the place of types, or if types are given
-    where none are taken.
+    to a form that takes any.
     """
     for one in found:
         if inspect.isfunction(one):

@@ -1,4 +1,4 @@
-"""What a user reads when their function raised: their file, line and message, and the values.
+"""The error of a user's function that raised: their file, line and message, and the values.
 
 Compiled code does not know at which row it raised. So the groups are run again in halves until one
 is left, and that one is folded in plain Python, value by value.
@@ -18,7 +18,7 @@ _LONGEST = 80
 
 
 class StepError(Exception):
-    """A user's function raised; the text says where and at which values."""
+    """A user's function raised; the text has the place and the values."""
 
 
 @contextmanager

@@ -1,5 +1,5 @@
-"""What a compiled function depends on besides its text: one digest of its bytecode, constants,
-defaults and of every global and closed-over value it uses, through the functions it calls.
+"""One digest of all that a compiled function depends on: its bytecode, constants and defaults, and
+every global and closed-over value that it uses, through the functions it calls.
 
 Two functions of one digest compile to the same code, so it names a place in the kernel cache.
 """
@@ -18,11 +18,11 @@ _PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis))
 
 
 class OpaqueError(Exception):
-    """A value whose content can't be told: code that uses it is not kept on disk."""
+    """A value whose content is not known: code that uses it is not kept on disk."""
 
 
 def fingerprint(*items: Any) -> str | None:
-    """A hex digest; None where a function uses something whose content can't be told."""
+    """A hex digest; None if a function uses a value whose content is not known."""
     digest = hashlib.sha256()
     seen: dict[int, Any] = {}
     try:
@@ -69,7 +69,7 @@ def _content(item: Any, seen: dict[int, Any]) -> Iterator[bytes]:
 
 
 def _named(item: Any) -> bytes:
-    """A thing of a library whose version tells its content."""
+    """A thing of a library whose version determines its content."""
     if isinstance(item, ModuleType):
         return f"module {item.__name__}".encode()
     if isinstance(item, np.dtype | numba.types.Type):
@@ -96,7 +96,7 @@ def _function(function: FunctionType, seen: dict[int, Any]) -> Iterator[bytes]:
 
 
 def _used_of(module: ModuleType, used: list[str], seen: dict[int, Any]) -> Iterator[bytes]:
-    """What of a module may be used: its version, or the attributes of the names that are used."""
+    """The parts of a module that may be used: its version, or attributes by the names in use."""
     if module.__name__.partition(".")[0] in _VERSIONED:
         yield str(getattr(module, "__version__", "")).encode()
         return

@@ -1,4 +1,4 @@
-"""What a decorator made of a user's function; it is still called as the function it was."""
+"""A user's function as a decorator makes it; it is still called as the function it was."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

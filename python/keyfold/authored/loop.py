@@ -44,7 +44,7 @@ OPS = {"SKIP": SKIP, "RETRACT": RETRACT, "RESET": RESET}
 
 @dataclass(frozen=True)
 class Loop:
-    """What is compiled: a source with one function `loop`, its numba signature, and the user's
+    """A loop to compile: a source with one function `loop`, its numba signature, and the user's
     functions and constants by the names it has for them. `refused` gives the words of what is wrong
     with the numba type of a function's result, None if nothing is.
     """
@@ -142,14 +142,14 @@ def _filled(shape: Shape, parts: Mapping[str, list[str]], counts: str, outs: Seq
 
 
 def _refused_truth(shape: Shape, kind: Any) -> str | None:
-    """What is wrong with the type of a pick's result; None counts as False."""
+    """The words of what is wrong with the type of a pick's result; None counts as False."""
     own = kind.type if isinstance(kind, numba.types.Optional) else kind
     is_truth = isinstance(own, numba.types.Boolean)
     return None if is_truth else f"it gives {_words_of(kind)}, expected True or False"
 
 
 def _refused_number(shape: Shape, kind: Any, slot: Slot | None = None) -> str | None:
-    """What is wrong with the type of a fold's result."""
+    """The words of what is wrong with the type of a fold's result."""
     slot = slot or shape.slots[0]
     own = kind.type if slot.sees_nulls and isinstance(kind, numba.types.Optional) else kind
     if isinstance(own, KINDS[slot.kind].results):
@@ -158,7 +158,7 @@ def _refused_number(shape: Shape, kind: Any, slot: Slot | None = None) -> str | 
 
 
 def _refused_tuple(shape: Shape, kind: Any) -> str | None:
-    """What is wrong with the type of a STRUCT fold's result."""
+    """The words of what is wrong with the type of a STRUCT fold's result."""
     if not isinstance(kind, numba.types.BaseTuple) or len(kind) != len(shape.slots):
         return f"it gives {_words_of(kind)}, expected a tuple ({', '.join(shape.names)})"
     for slot, part in zip(shape.slots, kind, strict=True):

@@ -21,8 +21,8 @@ _ARCHIVES = {".zip", ".egg", ".whl"}
 
 
 class Process:
-    """Of this process: where Spark puts the files it ships, whether a user's module is being
-    imported, and what installed packages gave, or why they didn't.
+    """State of this process: where Spark puts the files it ships, whether a user's module is being
+    imported, and the functions of installed packages, or why they can't be imported.
     """
 
     shipped: Path | None = None
@@ -55,7 +55,7 @@ def declared(things: Iterable[Any]) -> list[Any]:
 
 
 def installed() -> dict[EntryPoint, list[Any] | Exception]:
-    """What the entry points of installed packages give: functions, or an exception."""
+    """The functions that each entry point of installed packages gives, or an exception."""
     if Process.installed is None:
         points = [point for group in GROUPS for point in entry_points(group=group)]
         Process.installed = {point: _imported(point.load) for point in points}

@@ -59,7 +59,7 @@ def _check_kinds(own: Function, layout: TableLayout, options: TableOptions, kind
 
 
 def form_of(own: Function, layout: TableLayout) -> Shape:
-    """What the function sees of the rows of a table. Raises TableError if it lacks a column."""
+    """The shape in which the function sees rows. Raises TableError if a column is missing."""
     slots = []
     for name, kind in own.columns.items():
         wanted = f"table {layout.name}: {own} needs a column {name} {kind}"

@@ -34,8 +34,8 @@ _MICRO = datetime.timedelta(microseconds=1)
 
 @dataclass(frozen=True)
 class Kind:
-    """What a function sees of a value: its numba type and the arrays that hold such values; for
-    results and identities the words and types of what is expected, and the cast to the former.
+    """A kind of value that a function sees: its numba type, the arrays that hold such values, and
+    for results and identities the words and types that are expected and the cast to a result.
     """
 
     numba_type: Any
@@ -107,7 +107,7 @@ class Slot:
 
 @dataclass(frozen=True)
 class Shape:
-    """What a function sees of a row: one slot as it is, or several as a named tuple."""
+    """The form in which a function sees a row: one slot as it is, or several as a named tuple."""
 
     slots: tuple[Slot, ...]
     is_tuple: bool
@@ -240,7 +240,7 @@ def _is_struct(kind: pa.DataType, fields: Mapping[str, str]) -> bool:
 
 
 def shape(declared: tuple[str, ...] | dict[str, str], kind: pa.DataType, sees_nulls: bool) -> Shape:
-    """What a function sees of a column of an Arrow type that is accepted."""
+    """The shape of what a function sees of a column; its Arrow type is an accepted one."""
     if isinstance(declared, dict):
         return Shape(tuple(Slot(n, SCALARS[t].kind) for n, t in declared.items()), True)
     found = next(SCALARS[name] for name in declared if SCALARS[name].test(kind))
@@ -306,7 +306,7 @@ def row_class(form: Shape) -> Any:
 
 
 def seen(form: Shape, value: Any) -> Any:
-    """What a function sees of a Python value; None if it is NULL, or a STRUCT with a NULL in a
+    """A Python value as a function sees it; None if it is NULL, or a STRUCT with a NULL in a
     field that can't be None.
     """
     if value is None or not form.is_tuple:

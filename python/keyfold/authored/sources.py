@@ -38,20 +38,20 @@ def kind_of(thing: Any) -> Kind:
 
 @dataclass(frozen=True)
 class Sources:
-    """Where one session's functions are; `registered` is text by name (shipping.py)."""
+    """The places of one session's functions; `registered` is text by name (shipping.py)."""
 
     modules: tuple[str, ...] = ()
     registered: Mapping[str, str] | None = None
 
     @staticmethod
     def from_json(json: Mapping[str, Any] | None) -> "Sources":
-        """The sources that the JVM, a scan or a write names; None names none."""
+        """The sources that the JVM, a scan or a write names; none if that is None."""
         found = json or {}
         listed = [name.strip() for name in (found.get("modules") or "").split(",")]
         return Sources(tuple(filter(None, listed)), found.get("registered") or {})
 
     def for_options(self, options: Mapping[str, str]) -> dict[str, Any]:
-        """What a table with these options needs of it, as JSON."""
+        """The part that a table with these options needs, as JSON."""
         named = {spelling(text) for text in options.values()}
         needed = {n: text for n, text in (self.registered or {}).items() if spelling(n) in named}
         return {"modules": ",".join(self.modules), "registered": needed}
@@ -77,7 +77,7 @@ class Sources:
         return sorted({thing.name for thing in things if kind_of(thing) == kind})
 
     def explain(self, kind: Kind) -> str:
-        """Where functions are looked up, what failed there, and how to add one."""
+        """The places that are searched, what failed there, and how to add a function."""
         listed = f" (now {', '.join(self.modules)})" if self.modules else ""
         failed = [
             f" {place[0].upper()}{place[1:]} can't be imported by {sys.executable}: "

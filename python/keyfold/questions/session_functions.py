@@ -1,7 +1,7 @@
-"""Users' functions of the session that asks: for the time of a question they are found by name.
+"""Users' functions of the session that asks: they are found by name while a question is answered.
 
-The JVM says with every question of the driver what the session has; the driver says with every scan
-and write what the table needs of it.
+The JVM sends what the session has with every question of the driver. The driver puts the part that
+a table needs into every scan and write.
 """
 
 from collections.abc import Mapping
@@ -16,11 +16,11 @@ from keyfold.wire.layout import TableLayout
 KEY = "code"
 
 
-def used_by(said: Mapping[str, Any]) -> AbstractContextManager[None]:
+def used_by(question: Mapping[str, Any]) -> AbstractContextManager[None]:
     """Find the functions that a question, a scan or a write brings."""
-    return provided.by(Sources.from_json(said.get(KEY)))
+    return provided.by(Sources.from_json(question.get(KEY)))
 
 
 def needed(question: Frame, layout: TableLayout) -> dict[str, Any]:
-    """What a scan or write of a table brings to the executors."""
+    """The functions that a scan or write of a table brings to the executors."""
     return {KEY: Sources.from_json(question.get(KEY)).for_options(layout.options)}

@@ -129,7 +129,7 @@ class _Trial:
             self._same(last, found, [last], "it is {}, but from the identity it becomes {}")
 
     def folded(self, drawn: Sequence[Any], retracts: int = 0) -> Any:
-        """What a merge makes of one key's values, the last of which are retracted."""
+        """The result of merging one key's values, the last of which are retracted."""
         ops = [ADD] * (len(drawn) - retracts) + [RETRACT] * retracts
         rows = np.arange(len(drawn), dtype=np.int64)
         starts = np.array([0, len(drawn)], dtype=np.int64)
@@ -153,8 +153,8 @@ class _Trial:
 
     def _same(self, left: Any, right: Any, drawn: Sequence[Any], words: str) -> None:
         if not close(left, right):
-            told = words.format(shown(left), shown(right))
-            raise CheckError(f"{self.own}, values {' | '.join(map(shown, drawn))}: {told}")
+            found = words.format(shown(left), shown(right))
+            raise CheckError(f"{self.own}, values {' | '.join(map(shown, drawn))}: {found}")
 
 
 def shown(value: Any) -> str:
@@ -207,8 +207,8 @@ def _check_engine(own: Function, values: Values | None, random: Random, rounds: 
             }
             for way, found in ways.items():
                 if found["row"] != whole["row"]:
-                    told = " | ".join(str({n: r[n] for n in own.columns}) for r in some)
+                    drawn_rows = " | ".join(str({n: r[n] for n in own.columns}) for r in some)
                     raise CheckError(
-                        f"{own}, rows {told}: at once row {whole['row'] + 1} is kept, "
+                        f"{own}, rows {drawn_rows}: at once row {whole['row'] + 1} is kept, "
                         f"by {way} row {found['row'] + 1}"
                     )

@@ -26,7 +26,7 @@ def paimon_name(kind: str) -> str:
 def logical_type(kind: str | Mapping[str, str]) -> logical.DataType:
     """keyfold's type of SQL names as decorators take them, ARRAY<…> of one too.
 
-    FunctionError for other text.
+    Raises FunctionError if it is other text.
     """
     try:
         return paimon_types.from_paimon(_spelled(kind))
@@ -52,7 +52,7 @@ def _spelled(kind: str | Mapping[str, str]) -> Any:
 
 
 def _element(kind: str) -> str | None:
-    """What an ARRAY holds; None for another type."""
+    """The type of an ARRAY's elements; None if it is another type."""
     text = kind.strip()
     is_array = text.upper().startswith("ARRAY<") and text.endswith(">")
     return text[len("ARRAY<") : -1] if is_array else None
