@@ -34,12 +34,11 @@ STORAGE = (
     ("schema", "support"),
     ("rest_client",),
     ("metadata",),
-    ("filesystem",),
 )
 STORAGE_RANK = {part: row for row, parts in enumerate(STORAGE) for part in parts}
 DEFERRED = {"session.py", "running_jvm.py"}  # name pyspark for the type checker only
 FOREIGN = {
-    "obstore": {"storage"},
+    "obstore": {"stores"},
     "numba": {"kernels", "authored"},  # users' functions are compiled too
     "llvmlite": {"kernels"},
 }
@@ -119,7 +118,7 @@ def test_workers_load_no_driver_library() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     ).stdout.split()
     assert "numba" in loaded
-    assert not {"pypaimon", "obstore", "pandas", "pyspark", "grpc", "py4j"} & set(loaded)
+    assert not {"pypaimon", "pandas", "pyspark", "grpc", "py4j"} & set(loaded)
 
 
 def test_importing_the_package_is_cheap() -> None:

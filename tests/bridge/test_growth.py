@@ -14,9 +14,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from keyfold.files.data_files import store_of
 from keyfold.storage.metadata import manifests
-from keyfold.stores import settings
+from keyfold.stores.opened import store_of
 from keyfold.wire.specs import Section
 from keyfold.write.writer import write
 from tests.bridge.client import server
@@ -97,8 +96,8 @@ def objects(act: Callable[[], None], times: int) -> int:
 def test_clients_of_renewed_secrets_go() -> None:
     made = []
     for number in range(40):
-        options = {settings.REGION: "us-east-1", settings.ACCESS_KEY: "a", settings.SECRET_KEY: "b"}
-        store = store_of("s3://bucket/t", options | {settings.TOKEN: f"token {number}"})
+        options = {"region": "us-east-1", "access_key_id": "a", "secret_access_key": "b"}
+        store = store_of("s3://bucket/t", options | {"session_token": f"token {number}"})
         made.append(weakref.ref(store))
     del store
     gc.collect()

@@ -8,7 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from keyfold.files.data_files import store_of
 from keyfold.files.paths import bucket_path
 from keyfold.merge.buffer import fold_unsorted
 from keyfold.merge.plan import plan
@@ -16,6 +15,7 @@ from keyfold.read.reader import read
 from keyfold.storage.commits import commit
 from keyfold.storage.schema.definition import NewTable
 from keyfold.storage.table import Table
+from keyfold.stores.opened import store_of
 from keyfold.testing.tables import Record, batch, records
 from keyfold.types import spark as spark_types
 from keyfold.wire.layout import TableLayout

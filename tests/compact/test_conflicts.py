@@ -17,8 +17,8 @@ import pytest
 from keyfold.errors import ConflictError, FoldOverflowError, UnknownOutcomeError
 from keyfold.storage.commits import commit
 from keyfold.storage.commits.compaction import Compaction
-from keyfold.storage.filesystem.files import LocalFiles
 from keyfold.storage.table import Table
+from keyfold.stores.local import LocalFiles
 from keyfold.testing.tables import layout, parse, render
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import CommitMessage

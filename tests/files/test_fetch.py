@@ -2,19 +2,19 @@
 
 import threading
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import fsspec
-import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 import pytest
-from fsspec.implementations.local import LocalFileSystem
 
 from keyfold.files import fetch
-from keyfold.files.data_files import Store
 from keyfold.read import reader
 from keyfold.storage.table import Table
+from keyfold.stores.files import Span
+from keyfold.stores.local import LocalFiles
 from keyfold.wire.specs import Split
 from tests.bridge.client import PATIENCE, eventually
 from tests.read import harness
@@ -47,43 +47,34 @@ class Requests:
             self._now -= 1
 
 
-class Distant(LocalFileSystem):
-    """Local files behind a wire: every opening and every read is a request."""
+@dataclass(frozen=True)
+class Distant(LocalFiles):
+    """Local files behind a wire: every read is a request."""
 
-    cachable = False
+    requests: Requests = field(default_factory=Requests)
 
-    def __init__(self, requests: Requests, seconds: float) -> None:
-        super().__init__()
-        self.requests = requests
-        self.seconds = seconds
+    @property
+    def is_local(self) -> bool:
+        return False
 
-    def _open(self, path: str, mode: str = "rb", **more: Any) -> Any:
+    def tail(self, path: str, most: int) -> tuple[Any, int]:
+        self._wait(path)
+        return super().tail(path, most)
+
+    def ranges(self, path: str, spans: Sequence[Span]) -> list[Any]:
+        self._wait(path)
+        return super().ranges(path, spans)
+
+    def _wait(self, path: str) -> None:
         self.requests.opened.add(Path(path).name)
-        self.requests.wait(self.seconds)
-        return _File(super()._open(path, mode, **more), self)
-
-
-class _File:
-    """A file whose reads are requests."""
-
-    def __init__(self, file: Any, store: Distant) -> None:
-        self._file = file
-        self._store = store
-
-    def read(self, size: int = -1) -> bytes:
-        self._store.requests.wait(self._store.seconds)
-        found: bytes = self._file.read(size)
-        return found
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._file, name)
+        self.requests.wait(0.002)
 
 
 @pytest.fixture
 def requests(monkeypatch: pytest.MonkeyPatch) -> Requests:
     """Readers find their files in a distant store."""
     found = Requests()
-    store = Store(pafs.PyFileSystem(pafs.FSSpecHandler(Distant(found, 0.002))))
+    store = Distant(requests=found)
     monkeypatch.setattr(reader, "store_of", lambda *_: store)
     return found
 
@@ -104,7 +95,6 @@ def stored_groups(table: Table) -> int:
 
 
 def test_rows_of_a_distant_store(tmp_path: Path, requests: Requests) -> None:
-    assert isinstance(fsspec.filesystem("file"), LocalFileSystem)
     table = table_of(tmp_path, 5, 20_000)
     requests.meet = 4
     found = harness.rows(table)

@@ -8,8 +8,8 @@ import pypaimon
 import pytest
 
 from keyfold.questions import maintenance
-from keyfold.storage.filesystem.files import LocalFiles
 from keyfold.storage.table import Table
+from keyfold.stores.local import LocalFiles
 from tests.concurrency import jobs
 from tests.storage import tables
 from tests.storage.snapshots import data_files, live, overwrite

@@ -13,10 +13,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from keyfold.errors import CorruptDataError
-from keyfold.files.data_files import store_of
 from keyfold.merge.deferred import Deferred
 from keyfold.read.parquet import Wanted, read_file
 from keyfold.read.reader import read
+from keyfold.stores.opened import store_of
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import DataFile, ScanSpec, Split
 from keyfold.write.writer import write

@@ -11,9 +11,9 @@ from typing import Any
 
 from keyfold.questions.maintenance import directory_of
 from keyfold.storage.commits import commit
-from keyfold.storage.filesystem.files import LocalFiles
 from keyfold.storage.maintenance.expire import Retention, expire
 from keyfold.storage.table import Table
+from keyfold.stores.local import LocalFiles
 from keyfold.wire.specs import CommitMessage
 from tests.storage import tables
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from keyfold.errors import CorruptDataError, KeyfoldError
-from keyfold.storage.filesystem import folders
 from keyfold.storage.maintenance.orphans import remove_orphans
+from keyfold.stores import folders
 from tests.concurrency import jobs
 from tests.storage import beside, damaged, tables
 from tests.storage.beside import STATEMENTS, outside

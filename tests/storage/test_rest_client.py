@@ -13,9 +13,9 @@ import pytest
 
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.storage import rest_client
-from keyfold.storage.filesystem.files import UnsettledError
 from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.rest_client import MissingError, RestClient, ThereError
+from keyfold.stores.files import UnsettledError
 
 SECRET = "a-token-that-nobody-may-read"
 

@@ -9,24 +9,27 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-BUCKET = "keyfold-tests"
+BUCKET = "keyfoldtests"
 SECRET = "a-secret-that-nobody-may-read"
 
 
 @contextmanager
-def running() -> Iterator[dict[str, str]]:
-    """The options of a catalog whose warehouse is on the server."""
+def running(delay: float = 0.0) -> Iterator[dict[str, str]]:
+    """The options of a catalog whose warehouse is on the server, which waits so many seconds before
+    each answer.
+    """
     named = os.environ.get("KEYFOLD_TEST_S3")
     if named:
         yield _options(*named.split())
         return
-    command = [sys.executable, "-m", "tests.stores.server"]
+    command = [sys.executable, "-m", "tests.stores.server", str(delay)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
         try:
             assert server.stdout is not None
@@ -63,6 +66,7 @@ def main() -> None:
     app, lock = DomainDispatcherApplication(create_backend_app), threading.Lock()
 
     def one_at_a_time(environ: dict[str, Any], start: Any) -> Any:
+        time.sleep(float(sys.argv[1]))
         with lock:
             return list(app(environ, start))
 

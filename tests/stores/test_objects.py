@@ -10,10 +10,9 @@ import pytest
 from obstore.exceptions import GenericError
 
 from keyfold.errors import TableError
-from keyfold.storage.filesystem import objects
-from keyfold.storage.filesystem.files import UnsettledError
-from keyfold.storage.filesystem.objects import ObjectFiles
-from keyfold.stores import settings
+from keyfold.stores import objects, settings
+from keyfold.stores.files import UnsettledError
+from keyfold.stores.objects import ObjectFiles
 from tests.concurrency.processes import CONTEXT
 
 PROCESSES = 6
@@ -113,12 +112,12 @@ class Deaf:
 
 
 def with_client(files: ObjectFiles, client: Any) -> ObjectFiles:
-    files.__dict__["_client"] = client
+    files.__dict__["client"] = client
     return files
 
 
 def test_a_put_without_an_answer_is_found_again(files: ObjectFiles) -> None:
-    deaf = with_client(files_of_root(files), Deaf(files._client, arrives=True))
+    deaf = with_client(files_of_root(files), Deaf(files.client, arrives=True))
     assert deaf.publish(f"{files.root}/name", b"ours")
     assert files.read(f"{files.root}/name") == b"ours"
 
@@ -126,14 +125,14 @@ def test_a_put_without_an_answer_is_found_again(files: ObjectFiles) -> None:
 def test_a_put_that_never_arrives_is_not_known(
     files: ObjectFiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(objects, "_PAUSE", 0.001)
-    deaf = with_client(files_of_root(files), Deaf(files._client, arrives=False))
+    monkeypatch.setattr(objects, "PAUSE", 0.001)
+    deaf = with_client(files_of_root(files), Deaf(files.client, arrives=False))
     with pytest.raises(UnsettledError, match="it may still arrive"):
         deaf.publish(f"{files.root}/name", b"ours")
 
 
 def files_of_root(files: ObjectFiles) -> ObjectFiles:
-    return ObjectFiles(files.root, files.store)
+    return ObjectFiles(files.root, files.options)
 
 
 def test_errors_name_the_place_and_no_credential(options: dict[str, str]) -> None:
@@ -159,7 +158,7 @@ def test_hadoop_names_are_taken_where_paimons_are_silent() -> None:
     }
     assert settings.store_options("s3a://bucket/w", given) == {
         "endpoint": "http://here",
-        "access-key": "a",
-        "secret-key": "b",
+        "access_key_id": "a",
+        "secret_access_key": "b",
     }
     assert settings.store_options("/w", given) == {}

@@ -13,8 +13,8 @@ from keyfold.errors import (
     UnknownOutcomeError,
 )
 from keyfold.questions import maintenance
-from keyfold.storage.filesystem import objects
-from keyfold.storage.filesystem.objects import ObjectFiles
+from keyfold.stores import objects
+from keyfold.stores.objects import ObjectFiles
 from tests.concurrency.jobs import rows_of
 from tests.concurrency.processes import CONTEXT
 from tests.storage import tables
@@ -140,7 +140,7 @@ def test_a_table_of_the_same_name_gets_no_snapshot_of_the_old_one(
     """Dropped and made anew between the last look at it and the publishing."""
     jobs.made(options)
     job = Write(options, [{"k": 1, "v": 1}]).run()
-    create = ObjectFiles._created
+    create = ObjectFiles.create_exclusively
 
     def late(self: ObjectFiles, path: str, data: bytes) -> bool:
         if path.endswith("/snapshot-1"):
@@ -150,7 +150,7 @@ def test_a_table_of_the_same_name_gets_no_snapshot_of_the_old_one(
             jobs.made(options)
         return create(self, path, data)
 
-    monkeypatch.setattr(ObjectFiles, "_created", late)
+    monkeypatch.setattr(ObjectFiles, "create_exclusively", late)
     with pytest.raises(ConflictError, match="dropped, renamed or replaced"):
         job.commit()
     assert jobs.loaded(options).snapshot_id is None
@@ -162,18 +162,18 @@ def test_a_commit_that_is_not_answered_keeps_its_files(
     """Its snapshot arrives after the job gave up: all that it names is there."""
     jobs.made(options)
     job = Write(options, [{"k": 1, "v": 1}]).run()
-    monkeypatch.setattr(objects, "_PAUSE", 0.001)
+    monkeypatch.setattr(objects, "PAUSE", 0.001)
     kept: list[tuple[str, bytes]] = []
-    create = ObjectFiles._created
+    create = ObjectFiles.create_exclusively
 
     def unanswered(self: ObjectFiles, path: str, data: bytes) -> bool:
         kept.append((path, data))
-        deaf = ObjectFiles(self.root, self.store)
-        deaf.__dict__["_client"] = Deaf(self._client, arrives=False)
+        deaf = ObjectFiles(self.root, self.options)
+        deaf.__dict__["client"] = Deaf(self.client, arrives=False)
         return create(deaf, path, data)
 
     with monkeypatch.context() as patched:
-        patched.setattr(ObjectFiles, "_created", unanswered)
+        patched.setattr(ObjectFiles, "create_exclusively", unanswered)
         with pytest.raises(UnknownOutcomeError, match="its data files were kept"):
             job.commit()
     ((path, data),) = kept

@@ -7,9 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from keyfold.files.data_files import Store
 from keyfold.options import parse
 from keyfold.read.parquet import Wanted, read_file
+from keyfold.stores.local import LocalFiles
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import DataFile, FileMeta, ScanSpec
 from keyfold.write.long import LONG, long_columns
@@ -24,7 +24,7 @@ MAP = {"type": "MAP", "key": "STRING NOT NULL", "value": "BYTES"}
 
 
 def written(found: TableLayout, folder: Path, *chunks: list[dict[str, Any]]) -> list[FileMeta]:
-    target = Target(found, parse(found), Store(), file_names())
+    target = Target(found, parse(found), LocalFiles(), file_names())
     batches = [batch for rows in chunks for batch in harness.batches(found, rows)]
     return write_files(target, str(folder), batches, 5)
 
@@ -34,7 +34,7 @@ def read_back(found: TableLayout, folder: Path, files: list[FileMeta]) -> list[d
     rows: list[dict[str, Any]] = []
     for f in files:
         file = DataFile(f.name, f.size, f.rows, 0, f.min_sequence, f.max_sequence, 0, f.level)
-        for batch in read_file(scan, Store(), str(folder), file, Wanted(scan.columns)):
+        for batch in read_file(scan, LocalFiles(), str(folder), file, Wanted(scan.columns)):
             rows += batch.to_pylist()
     return rows
 

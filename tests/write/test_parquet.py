@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from keyfold.files.data_files import Store
 from keyfold.options import parse
 from keyfold.read.parquet import Wanted, read_file
+from keyfold.stores.local import LocalFiles
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import DataFile, FileMeta, ScanSpec
 from keyfold.write.parquet import Target, write_files
@@ -82,7 +82,7 @@ OTHERS = (
 
 
 def target(found: TableLayout) -> Target:
-    return Target(found, parse(found), Store(), file_names())
+    return Target(found, parse(found), LocalFiles(), file_names())
 
 
 def stored(file: FileMeta) -> DataFile:
@@ -96,7 +96,7 @@ def read_back(found: TableLayout, folder: Path, files: list[FileMeta]) -> list[d
     batches = (
         batch
         for file in files
-        for batch in read_file(scan, Store(), str(folder), stored(file), Wanted(scan.columns))
+        for batch in read_file(scan, LocalFiles(), str(folder), stored(file), Wanted(scan.columns))
     )
     return [row for batch in batches for row in batch.to_pylist()]
 

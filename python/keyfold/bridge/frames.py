@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from keyfold.errors import EnvironmentMismatchError, KeyfoldError
-from keyfold.files import full_disk
+from keyfold.stores import full_disk
 
 PREFIX = struct.Struct(">I")
 FRAME_LIMIT = 512 << 20

@@ -16,7 +16,6 @@ import pyarrow as pa
 from keyfold.compact.groups import Group, Work, work
 from keyfold.compact.pick import Pick, Rules, pick, pick_level_0, unit
 from keyfold.compact.runs import BucketRun, Intervals, bucket_runs, whole
-from keyfold.files.data_files import store_of
 from keyfold.files.paths import bucket_path
 from keyfold.files.sections import KeyedFile, runs
 from keyfold.options import TableOptions
@@ -24,6 +23,7 @@ from keyfold.read.cuts import cuts
 from keyfold.read.planner import keyed, schemas_of
 from keyfold.storage.metadata.entries import LiveFile, created_millis, partition_batch
 from keyfold.storage.table import Table
+from keyfold.stores.opened import store_of
 from keyfold.wire.specs import CompactionSpec, FileAtLevel, Merged, Split, Step, Task
 
 STEP_BYTES = 1 << 30

@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 
 from keyfold.compact.pick import Rules
 from keyfold.compact.planner import LEAST_PIECE
-from keyfold.files.data_files import store_of
 from keyfold.files.paths import bucket_path
 from keyfold.files.sections import KeyedFile, runs, sections
 from keyfold.options import TableOptions, parse
@@ -23,6 +22,7 @@ from keyfold.read.cuts import cuts
 from keyfold.read.planner import keyed, schemas_of
 from keyfold.storage.metadata.entries import LiveFile, partition_batch
 from keyfold.storage.table import Table
+from keyfold.stores.opened import store_of
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import CompactionSpec, Split, Task
 

@@ -12,7 +12,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from keyfold.files.data_files import store_of
 from keyfold.files.footers import forget
 from keyfold.merge.marks.records import with_marks
 from keyfold.merge.plan import MergePlan, plan
@@ -24,6 +23,7 @@ from keyfold.read.parquet import Wanted, read_file
 from keyfold.read.run_sizes import Batches, Source, sized_runs
 from keyfold.resources.merge_room import Room
 from keyfold.resources.metering import each
+from keyfold.stores.opened import store_of
 from keyfold.types.logical import with_nullability
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import (

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
-from keyfold.errors import CorruptDataError, KeyfoldError
+from keyfold.errors import CorruptDataError, KeyfoldError, SnapshotExpiredError
 
 DATA_ADVICE = (
     "restore the file from a backup; without one its rows are lost: rows of other partitions and "
@@ -52,18 +52,24 @@ def schema_file(path: str, table: str, found: object) -> CorruptDataError:
     )
 
 
-def odd_place(path: str, found: object) -> CorruptDataError:
-    """A path of a table is not what any writer makes."""
-    return CorruptDataError(
-        f"{path} can't be used: {found}; nothing beside a table is reached from inside its folder: "
-        "find out who laid it there, and remove it"
-    )
-
-
 def of_size(found: int, expected: int) -> str:
     """What is wrong with a file of another size."""
     how = "cut short" if found < expected else "longer than was written"
     return f"it is {how}: expected {expected} bytes, found {found}"
+
+
+@contextmanager
+def present(path: str) -> Iterator[None]:
+    """Around what opens or fetches a data file; raises SnapshotExpiredError if it is missing."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise SnapshotExpiredError(
+            f"data file {path} is gone: expected by the snapshot that is read, not found; the "
+            "snapshot expired before it was read (or remove_orphan_files took the file): read the "
+            "table again; for queries that take long, raise the table's snapshot.time-retained "
+            "(1 h unless set) or snapshot.num-retained.min"
+        ) from error
 
 
 @contextmanager

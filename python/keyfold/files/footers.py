@@ -14,9 +14,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from keyfold.files import damage
+from keyfold.stores.files import Files
 
 KEPT_BYTES = 3 << 20  # as stored; parsed they take eleven times as much
 _OWN_BYTES = 1 << 10  # what the smallest take besides, in the same measure
+_TAIL = 1 << 16  # bytes at the end of a file, which hold most footers
+_END = 8  # bytes after a footer: its length, and a magic word
 
 
 @dataclass
@@ -82,15 +85,20 @@ def forget(paths: Iterable[str]) -> None:
         _kept.drop(path)
 
 
-def footer_of(path: str, source: pa.NativeFile, size: int) -> Footer:
-    """The footer of the data file `path`, opened as `source`; CorruptDataError if it is not as long
-    as the manifest says, or no Parquet file.
+def footer_of(store: Files, path: str, size: int) -> Footer:
+    """The footer of a data file; raises CorruptDataError if the file is not as long as the manifest
+    says, or is not Parquet.
     """
     found = _kept.get(path)
     if found is None:
-        if source.size() != size:
-            raise damage.data_file(path, damage.of_size(source.size(), size))
+        with damage.present(path):
+            tail, found_size = store.tail(path, _TAIL)
+            if found_size != size:
+                raise damage.data_file(path, damage.of_size(found_size, size))
+            length = int.from_bytes(tail[-8:-4], "little") + _END
+            if len(tail) < length <= size:
+                (tail,) = store.ranges(path, [(size - length, size)])
         with damage.decoding(path):
-            found = Footer(pq.read_metadata(source))
+            found = Footer(pq.read_metadata(pa.BufferReader(tail)))
         _kept.put(path, found)
     return found

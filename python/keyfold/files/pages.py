@@ -59,11 +59,11 @@ def pages(chunk: bytes) -> Iterator[Page]:
 
 class _Checked(Positioned):
     def __init__(self, source: pa.NativeFile, path: str) -> None:
-        super().__init__(source)
-        self._path = path
+        super().__init__(source.size())
+        self._source, self._path = source, path
 
-    def piece(self, size: int) -> bytes:
-        found: bytes = self._source.read_at(size, self._at)
+    def piece(self, start: int, stop: int) -> bytes:
+        found: bytes = self._source.read_at(stop - start, start)
         view = memoryview(found)
         for page in pages(found):
             if page.crc is None:
@@ -72,7 +72,7 @@ class _Checked(Positioned):
             if crc != page.crc:
                 raise damage.data_file(
                     self._path,
-                    f"the page at byte {self._at + page.start} is not what was written: expected "
+                    f"the page at byte {start + page.start} is not what was written: expected "
                     f"checksum {page.crc:08x}, found {crc:08x}",
                 )
         return found

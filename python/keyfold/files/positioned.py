@@ -1,30 +1,26 @@
-"""A file over another one, which pyarrow reads in its place; a subclass says how bytes are had."""
+"""A file whose bytes come from elsewhere, which pyarrow reads; a subclass gets the bytes."""
 
 from __future__ import annotations
 
 import io
-
-import pyarrow as pa
+from typing import Any
 
 
 class Positioned(io.RawIOBase):
     """What a file object has to know and to answer, but for its bytes."""
 
-    def __init__(self, source: pa.NativeFile) -> None:
+    def __init__(self, size: int) -> None:
         super().__init__()
-        self._source = source
-        self._size: int = source.size()
-        self._at = 0
+        self._size, self._at = size, 0
 
-    def piece(self, size: int) -> bytes:
-        """So many bytes from the position on, all of them within the file."""
+    def piece(self, start: int, stop: int) -> Any:
+        """The bytes of this stretch, which is within the file, as a buffer."""
         raise NotImplementedError
 
-    def read(self, size: int = -1) -> bytes:
-        left = self._size - self._at
-        found = self.piece(left if size < 0 else min(size, left))
-        self._at += len(found)
-        return found
+    def read(self, size: int = -1) -> Any:
+        start = self._at
+        self._at = self._size if size < 0 else min(start + size, self._size)
+        return self.piece(start, self._at)
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]

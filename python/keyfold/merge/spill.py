@@ -15,8 +15,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from keyfold.files import full_disk
 from keyfold.merge.sorted_run import SortedRun
+from keyfold.stores import full_disk
 
 BATCH_ROWS = 1 << 14
 BATCH_BYTES = 1 << 20

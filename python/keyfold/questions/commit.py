@@ -12,7 +12,6 @@ from typing import Any, Literal
 
 from keyfold.bridge.frames import Frame
 from keyfold.errors import ConflictError, TableError
-from keyfold.files.data_files import is_there, store_of
 from keyfold.files.paths import bucket_path
 from keyfold.merge.plan import plan
 from keyfold.options.calls import MERGE_MODE, TARGET_COLUMNS, WRITE
@@ -23,6 +22,7 @@ from keyfold.questions.retry import replanned
 from keyfold.storage.commits import commit
 from keyfold.storage.commits.outcomes import OUTCOMES, is_abandonable, snapshot_of
 from keyfold.storage.table import Table, open_handle, open_newest
+from keyfold.stores.opened import store_of
 from keyfold.wire.specs import CommitMessage, Json, WriteSpec
 from keyfold.write import writer
 from keyfold.write.delete import delete_rows
@@ -173,7 +173,7 @@ def check_kept(spec: WriteSpec, messages: Sequence[CommitMessage]) -> None:
     for message in messages:
         directory = bucket_path(spec.layout, message.partition, message.bucket)
         for file in message.files:
-            if not is_there(store, f"{directory}/{file.name}"):
+            if not store.exists(f"{directory}/{file.name}"):
                 raise ConflictError(
                     f"commit to table {spec.layout.name}: the process that committed died while "
                     "it gave the job's rows later numbers, as other jobs committed meanwhile "

@@ -14,7 +14,6 @@ from keyfold.compact import planner
 from keyfold.compact.partitions import chosen
 from keyfold.compact.planner import Asked, PlannedStep
 from keyfold.errors import ConflictError, TableError
-from keyfold.files.data_files import store_of
 from keyfold.files.paths import bucket_path
 from keyfold.files.value_text import partition_text
 from keyfold.merge.plan import plan
@@ -26,6 +25,7 @@ from keyfold.storage.commits.compaction import Compaction
 from keyfold.storage.commits.outcomes import OUTCOMES, is_abandonable
 from keyfold.storage.metadata.entries import partition_values
 from keyfold.storage.table import open_handle, open_newest
+from keyfold.stores.opened import store_of
 from keyfold.wire.codec import batch_from_text
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import CommitMessage, CompactionSpec, Step

@@ -11,9 +11,9 @@ from typing import Any
 from keyfold.bridge import frames, memory
 from keyfold.bridge.channel import Channel, Disconnected
 from keyfold.compact.rewrite import rewrite
-from keyfold.files.data_files import store_of
 from keyfold.questions import session_functions
 from keyfold.resources.metering import metering
+from keyfold.stores.opened import store_of
 from keyfold.wire.specs import CommitMessage, CompactionSpec, Task
 from keyfold.write.parquet import delete_files
 

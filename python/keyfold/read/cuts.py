@@ -16,12 +16,12 @@ import pyarrow.parquet as pq
 
 from keyfold.files import damage
 from keyfold.files.column_mapping import Source
-from keyfold.files.data_files import Store, open_input
 from keyfold.files.fetch import fetch_footers
 from keyfold.files.footers import Footer, footer_of
 from keyfold.files.sections import KeyedFile
 from keyfold.predicates.ranges import Range, Ranges
 from keyfold.predicates.statistics import leaf_positions, ranges_of
+from keyfold.stores.files import Files
 from keyfold.types.literals import FLOATING, arrow_array
 from keyfold.types.logical import Atomic
 from keyfold.wire.layout import TableLayout
@@ -44,7 +44,7 @@ class Stretch:
 
 def cuts(
     layout: TableLayout,
-    store: Store,
+    store: Files,
     directory: str,
     section: Sequence[KeyedFile],
     pieces: int,
@@ -60,7 +60,7 @@ def cuts(
 
 def stretches_of(
     layout: TableLayout,
-    store: Store,
+    store: Files,
     directory: str,
     section: Sequence[KeyedFile],
     pieces: int,
@@ -72,7 +72,7 @@ def stretches_of(
     most = sum(keyed.file.size for keyed in section) // max(pieces * ENDS_PER_PIECE, 1)
     by_size = sorted(section, key=lambda keyed: keyed.file.size, reverse=True)
     large = [keyed for keyed in by_size[:MOST_FOOTERS] if keyed.file.size > most]
-    if store.is_remote:
+    if not store.is_local:
         fetch_footers(store, {f"{directory}/{keyed.file.name}": keyed.file.size for keyed in large})
     found: list[Stretch] = []
     for place, keyed in enumerate(by_size):
@@ -88,7 +88,7 @@ def _of_file(layout: TableLayout, keyed: KeyedFile) -> Stretch:
 
 
 def _of_groups(
-    layout: TableLayout, store: Store, path: str, keyed: KeyedFile, keep: Keep | None
+    layout: TableLayout, store: Files, path: str, keyed: KeyedFile, keep: Keep | None
 ) -> list[Stretch] | None:
     """The row groups of a file that pass; None where their ends are not known."""
     names = layout.key
@@ -96,8 +96,7 @@ def _of_groups(
         return None
     if not all(isinstance(layout.column(name).type, Atomic) for name in names):
         return None
-    with open_input(store, path) as source:
-        footer = footer_of(path, source, keyed.file.size)
+    footer = footer_of(store, path, keyed.file.size)
     columns = [layout.column(name) for name in names]
     with damage.decoding(path):
         known = group_ranges(footer, tuple(Source(c, c.name, c.type) for c in columns))

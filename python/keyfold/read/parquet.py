@@ -21,8 +21,7 @@ from keyfold.errors import CorruptDataError, NotSupportedError
 from keyfold.files import damage
 from keyfold.files.column_mapping import Source, adapt, missing, sources
 from keyfold.files.cost import buffer_size, chunk_bytes, row_bytes
-from keyfold.files.data_files import Store, open_input
-from keyfold.files.fetch import ahead
+from keyfold.files.fetch import fetched
 from keyfold.files.footers import Footer, footer_of
 from keyfold.files.pages import LEAST_CHUNK, checked
 from keyfold.merge.deferred import Deferred
@@ -31,6 +30,8 @@ from keyfold.merge.marks.records import with_marks
 from keyfold.predicates.ranges import Range, Ranges
 from keyfold.predicates.statistics import leaf_positions, may_retract, ranges_of
 from keyfold.resources.metering import metered
+from keyfold.stores.files import Files
+from keyfold.stores.local import LocalFiles
 from keyfold.wire.specs import KIND, SEQUENCE, DataFile, ScanSpec
 
 BATCH_ROWS = 1 << 16
@@ -61,42 +62,46 @@ class Wanted:
 
 
 def read_file(
-    scan: ScanSpec, store: Store, directory: str, file: DataFile, wanted: Wanted
+    scan: ScanSpec, store: Files, directory: str, file: DataFile, wanted: Wanted
 ) -> Iterator[pa.RecordBatch | Deferred]:
     """Batches of `wanted.columns` in table types, then `_SEQUENCE_NUMBER` if wanted, then
     `_VALUE_KIND` (int8) if the file may hold -U or -D, then `_NAMED` and `_OVERWRITTEN` if it has
     them; of `wanted.decide` alone decoded, if that is given.
     """
     path = f"{directory}/{file.name}"
-    # Nobody closes the file: rows may be decoded for as long as something refers to them.
-    source = open_input(store, path)
-    footer = footer_of(path, source, file.size)
+    footer = footer_of(store, path, file.size)
     if footer.metadata.num_rows != file.rows:
         found_rows = footer.metadata.num_rows
         raise damage.data_file(path, f"expected {file.rows} rows, found {found_rows}")
     found = sources(scan, file.schema_id, wanted.columns)
     system = [SEQUENCE] if wanted.sequence else []
-    with damage.decoding(path, is_remote=store.is_remote):
+    with damage.decoding(path, is_remote=not store.is_local):
         leaves = leaf_positions(footer.metadata)
         groups = _groups(footer, leaves, scan, file, wanted)
         if _may_hold_deletes(footer.metadata, leaves, groups):
             system.append(KIND)
         system += [field.name for field in MARKS] if file.is_marked else []
         names = {source.name for source in found} | set(system)
-        fetched = buffer_size(footer.metadata, groups, names, wanted.batch_bytes)
-        by_arrow = scan.verify
-        if store.is_remote:
-            source = ahead(source, footer.metadata, groups, names, wanted.batch_bytes)
-            fetched = 0
-        elif scan.verify and not fetched and _has_large(footer, groups, names):
-            source, by_arrow = checked(source, path), False
-        parquet = _opened(source, footer.metadata, fetched, by_arrow=by_arrow)
+        # Nobody closes the file: rows may be decoded for as long as something refers to them.
+        buffered, by_arrow = 0, scan.verify
+        if store.is_local:
+            assert isinstance(store, LocalFiles)
+            with damage.present(path):
+                source = store.open(path)
+            buffered = buffer_size(footer.metadata, groups, names, wanted.batch_bytes)
+            if scan.verify and not buffered and _has_large(footer, groups, names):
+                source, by_arrow = checked(source, path), False
+        else:
+            source = fetched(
+                store, path, file.size, footer.metadata, groups, names, wanted.batch_bytes
+            )
+        parquet = _opened(source, footer.metadata, buffered, by_arrow=by_arrow)
         widths = [row_bytes(footer.metadata, group, names) for group in groups]
     rows = max(1, min(wanted.batch_rows, int(wanted.batch_bytes / max(widths, default=1.0))))
     decide = wanted.columns if wanted.decide is None else wanted.decide
     later = _of(found, decide, False)
     rows = _even(footer.metadata, groups, rows) if later else rows
-    opened = _Opened(path, store.is_remote, parquet, rows)
+    opened = _Opened(path, not store.is_local, parquet, rows)
     first = _Columns(opened, _of(found, decide, True), system, _common_number(file))
     batches = first.batches(groups)
     if later:
@@ -132,7 +137,7 @@ def _has_large(footer: Footer, groups: Sequence[int], names: Collection[str]) ->
 
 
 def _opened(
-    source: pa.NativeFile, metadata: pq.FileMetaData, fetched: int, *, by_arrow: bool
+    source: pa.NativeFile, metadata: pq.FileMetaData, buffered: int, *, by_arrow: bool
 ) -> pq.ParquetFile:
     """The file, read by the chunk, or so many bytes at a time; `by_arrow` says that pyarrow checks
     its pages.
@@ -141,7 +146,7 @@ def _opened(
         source,
         metadata=metadata,
         pre_buffer=False,
-        buffer_size=fetched,
+        buffer_size=buffered,
         coerce_int96_timestamp_unit="us",
         page_checksum_verification=by_arrow,
     )

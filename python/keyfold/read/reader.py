@@ -13,7 +13,6 @@ from functools import partial
 
 import pyarrow as pa
 
-from keyfold.files.data_files import Store, store_of
 from keyfold.files.fetch import FILE, RUN, SECTION, begun, fetch_footers, one_ahead
 from keyfold.files.sections import needs_sequence
 from keyfold.merge.deferred import Deferred
@@ -28,6 +27,7 @@ from keyfold.read.run_sizes import Batches, Source, sized_runs
 from keyfold.resources import budget
 from keyfold.resources.merge_room import Room
 from keyfold.resources.metering import count, each, reach
+from keyfold.stores.opened import store_of
 from keyfold.wire.specs import KIND, Json, Run, ScanSpec, Section, Split
 
 LEAST_ROWS = 1 << 12
@@ -51,7 +51,7 @@ class _Source:
     def __init__(self, scan: ScanSpec, split: Split, merge: MergePlan) -> None:
         self._scan = scan
         self._split = split
-        self._store: Store = store_of(scan.layout.location, scan.layout.store)
+        self._store = store_of(scan.layout.location, scan.layout.store)
         self._plan = merge
         self._range = KeyRange.of(split, scan.layout)
         self._keys = Sieve.of(
@@ -59,7 +59,7 @@ class _Source:
         )
         self._values = Sieve.of(scan.layout, scan.value_filter, scan.columns)
         self._batch_rows = BATCH_ROWS if scan.limit is None else _rows_for(scan.limit)
-        self._is_remote = self._store.is_remote
+        self._is_remote = not self._store.is_local
         self._keep = partial(_may_matter, scan.key_filter, self._range, scan.layout.key)
 
     @property

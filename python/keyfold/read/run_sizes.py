@@ -11,11 +11,11 @@ import pyarrow as pa
 
 from keyfold.files import damage
 from keyfold.files.cost import held_bytes
-from keyfold.files.data_files import Store, open_input
 from keyfold.files.footers import footer_of
 from keyfold.merge.deferred import Deferred
 from keyfold.merge.sorted_run import SortedRun
 from keyfold.resources.merge_room import Room
+from keyfold.stores.files import Files
 from keyfold.wire.specs import DataFile, Run
 
 Batches = Iterator[pa.RecordBatch | Deferred]
@@ -28,7 +28,7 @@ _FEW = 2  # runs that are read together whatever they hold
 class Source:
     """Where the runs of one section lie and the columns that are read of them."""
 
-    store: Store
+    store: Files
     directory: str
     columns: frozenset[str]
 
@@ -57,7 +57,6 @@ def sequence_of(run: Run) -> tuple[int, int]:
 def _held(source: Source, file: DataFile, size: int) -> int:
     """By the first file of a run: it is opened anyway, and the others are like it."""
     path = f"{source.directory}/{file.name}"
-    with open_input(source.store, path) as opened:
-        footer = footer_of(path, opened, file.size)
+    footer = footer_of(source.store, path, file.size)
     with damage.decoding(path):
         return held_bytes(footer.metadata, source.columns, size)

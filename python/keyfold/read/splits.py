@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from keyfold.files.data_files import store_of
 from keyfold.files.paths import bucket_path
 from keyfold.files.sections import KeyedFile, runs
 from keyfold.options import TableOptions
 from keyfold.predicates.ranges import Ranges, may_be_true
 from keyfold.read.cuts import cuts, stretches_of
 from keyfold.storage.metadata.entries import partition_batch
+from keyfold.stores.opened import store_of
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import Json, Split
 

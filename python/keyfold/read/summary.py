@@ -16,11 +16,11 @@ import pyarrow.compute as pc
 
 from keyfold.files import damage
 from keyfold.files.column_mapping import sources
-from keyfold.files.data_files import open_input, store_of
 from keyfold.files.footers import Footer, footer_of
 from keyfold.predicates.statistics import leaf_positions, may_retract
 from keyfold.read import reader
 from keyfold.read.cuts import group_ranges
+from keyfold.stores.opened import store_of
 from keyfold.types.literals import arrow_array, manifest_value
 from keyfold.types.logical import Atomic
 from keyfold.wire.layout import TableLayout
@@ -127,8 +127,7 @@ def _add_file(
     if file.is_marked:
         return False
     path = f"{split.path}/{file.name}"
-    with open_input(store_of(layout.location, layout.store), path) as source:
-        footer = footer_of(path, source, file.size)
+    footer = footer_of(store_of(layout.location, layout.store), path, file.size)
     with damage.decoding(path):
         groups = group_ranges(footer, sources(scan, file.schema_id, names)) if names else []
         may_hold_deletes = _may_hold_deletes(footer)

@@ -10,9 +10,9 @@ from typing import Any
 from urllib.parse import quote_plus, urlsplit
 
 from keyfold.errors import ConflictError, NotSupportedError, TableError
-from keyfold.storage.filesystem.files import UnsettledError
-from keyfold.storage.filesystem.opened import ANSWER_SECONDS
 from keyfold.storage.metadata.snapshots import Snapshot
+from keyfold.stores.files import UnsettledError
+from keyfold.stores.opened import ANSWER_SECONDS
 from keyfold.wire.layout import sql_name
 from keyfold.wire.version import package_version
 

@@ -19,8 +19,6 @@ from keyfold.errors import (
     NotSupportedError,
     SnapshotExpiredError,
 )
-from keyfold.storage.filesystem.files import Files
-from keyfold.storage.filesystem.opened import open_files
 from keyfold.storage.metadata.entries import LiveFile, RowShapes, highest_sequence
 from keyfold.storage.metadata.manifests import Manifests
 from keyfold.storage.metadata.records import INDEXED
@@ -30,6 +28,8 @@ from keyfold.storage.rest_client import publisher as rest_publisher
 from keyfold.storage.schema.defaults import as_text
 from keyfold.storage.schema.schemas import Schemas, StoredSchema
 from keyfold.storage.support import check_files, check_indexes, check_readable, check_writable
+from keyfold.stores.files import Files
+from keyfold.stores.opened import open_files
 from keyfold.types import spark as spark_types
 from keyfold.wire.layout import Column, TableLayout, sql_name
 
@@ -338,14 +338,14 @@ def _stamp(schemas: Schemas, schema_id: int) -> str:
 
 def _read_schema(schemas: Schemas, schema_id: int) -> StoredSchema:
     identity = _stamp(schemas, schema_id)
-    where = f"{schemas.location} {schemas.name} {sorted(schemas.files.store.items())}"
+    where = f"{schemas.location} {schemas.name} {sorted(schemas.files.options.items())}"
     key = (where, schema_id, identity)
     with _lock:
         if key in _schemas:
             _schemas.move_to_end(key)
             return _schemas[key]
     read = schemas.read(schema_id)
-    layout = replace(read.layout, identity=identity, store=schemas.files.store)
+    layout = replace(read.layout, identity=identity, store=schemas.files.options)
     found = replace(read, layout=layout)
     with _lock:
         _schemas[key] = found

@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from keyfold.errors import NotSupportedError, TableError
-from keyfold.files.data_files import store_of
 from keyfold.files.paths import bucket_path
 from keyfold.predicates.condition import satisfies, undecided
 from keyfold.predicates.prune import pruning
@@ -24,6 +23,7 @@ from keyfold.read.parquet import Wanted, read_file
 from keyfold.read.planner import files_to_read, schemas_of
 from keyfold.storage.metadata.entries import LiveFile, partition_batch
 from keyfold.storage.table import Table
+from keyfold.stores.opened import store_of
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import FILE_SUFFIX, CommitMessage, Json, ScanSpec
 from keyfold.write.parquet import Target, delete_files, write_files

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
 
-from keyfold.files import full_disk
+from keyfold.stores import full_disk
 
 PART_BYTES = 8 << 20
 TOGETHER = 64  # files, as descriptors are few

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,12 +20,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from keyfold.errors import TableError
-from keyfold.files import full_disk
-from keyfold.files.data_files import Store, create, local_path, remove
 from keyfold.merge.kinds import is_retract
 from keyfold.merge.marks.records import is_marked as has_marks
 from keyfold.options import TableOptions
 from keyfold.resources.metering import metered
+from keyfold.stores import full_disk
+from keyfold.stores.files import Files
 from keyfold.types.logical import is_atomic
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import FILE_SUFFIX, KIND, MARKED_SUFFIX, SEQUENCE, FileMeta
@@ -43,7 +44,7 @@ class Target:
 
     layout: TableLayout
     options: TableOptions
-    store: Store
+    store: Files
     names: Iterator[str]
     level: int = 0
 
@@ -61,7 +62,7 @@ class Target:
     @property
     def is_synced(self) -> bool:
         """Whether files are flushed to the disk."""
-        return self.options.sync_files and not self.store.is_remote
+        return self.options.sync_files and self.store.is_local
 
 
 def write_files(
@@ -120,10 +121,10 @@ def _written(
         raise
 
 
-def delete_files(store: Store, directory: str, files: Iterable[FileMeta]) -> None:
+def delete_files(store: Files, directory: str, files: Iterable[FileMeta]) -> None:
     """Remove data files that no snapshot names."""
     for file in files:
-        remove(store, f"{directory}/{file.name}")
+        store.remove(f"{directory}/{file.name}")
 
 
 class _OpenFile:
@@ -142,8 +143,8 @@ class _OpenFile:
         self.is_marked = is_marked
         self._name = next(target.names) + (MARKED_SUFFIX if is_marked else FILE_SUFFIX)
         self._path = f"{directory}/{self._name}"
-        self._sink = create(target.store, self._path)
-        self._flush = Flush(local_path(self._path)) if target.is_synced else None
+        self._sink = target.store.create(self._path)
+        self._flush = Flush(Path(self._path)) if target.is_synced else None
         # The `_KEY_` copy of a long key is as long.
         self._long = long
         names = {f.name for f in first.schema if f.name.removeprefix(KEY_PREFIX) in long}
@@ -200,7 +201,7 @@ class _OpenFile:
             self._sink.close()
         if self._flush is not None:
             self._flush.close()
-        remove(self._target.store, self._path)
+        self._target.store.remove(self._path)
 
     def _describe(self, metadata: pq.FileMetaData, size: int) -> FileMeta:
         layout, atomic = self._target.layout, self._target.atomic

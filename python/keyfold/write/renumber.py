@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from keyfold.files.data_files import store_of
 from keyfold.files.paths import bucket_path
 from keyfold.options import parse
 from keyfold.read.parquet import Wanted, read_file
+from keyfold.stores.opened import store_of
 from keyfold.wire.specs import CommitMessage, DataFile, FileMeta, ScanSpec, WriteSpec
 from keyfold.write.parquet import Target, delete_files, write_files
 from keyfold.write.writer import abandon, file_names

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 
-from keyfold.files.data_files import store_of
 from keyfold.files.paths import bucket_path
 from keyfold.merge.plan import MergePlan, plan
 from keyfold.options import TableOptions, parse
 from keyfold.storage.metadata.entries import partition_batch
+from keyfold.stores.opened import store_of
 from keyfold.wire.specs import CommitMessage, WriteSpec
 from keyfold.write.buffer import WriteBuffer, allowance
 from keyfold.write.durable import Flushes

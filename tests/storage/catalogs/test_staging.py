@@ -10,8 +10,8 @@ import pytest
 from keyfold.errors import ConflictError, NoSuchTableError, TableExistsError
 from keyfold.storage.catalogs.staged import Staged
 from keyfold.storage.commits import commit
-from keyfold.storage.filesystem import folders
 from keyfold.storage.table import Table, open_handle
+from keyfold.stores import folders
 from tests.storage import tables
 from tests.storage.tables import catalog, column, new_table
 

@@ -13,8 +13,8 @@ import pytest
 from keyfold.errors import ConflictError, NotSupportedError, TableError, UnknownOutcomeError
 from keyfold.storage.commits import commit
 from keyfold.storage.commits.outcomes import is_abandonable
-from keyfold.storage.filesystem.files import LocalFiles
 from keyfold.storage.table import Table
+from keyfold.stores.local import LocalFiles
 from keyfold.wire.specs import CommitMessage
 from keyfold.write.writer import write
 from tests.read import harness

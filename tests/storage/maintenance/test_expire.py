@@ -16,10 +16,10 @@ from keyfold.errors import (
     TableError,
 )
 from keyfold.storage import table as storage_table
-from keyfold.storage.filesystem.files import LocalFiles
 from keyfold.storage.maintenance.expire import Retention, check_expirable
 from keyfold.storage.maintenance.retained import metadata, pins
 from keyfold.storage.table import Table
+from keyfold.stores.local import LocalFiles
 from tests.storage import tables
 from tests.storage.snapshots import (
     append,

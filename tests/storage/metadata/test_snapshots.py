@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from keyfold.errors import CorruptDataError
-from keyfold.storage.filesystem.files import LocalFiles
 from keyfold.storage.metadata.snapshots import Snapshots
+from keyfold.stores.local import LocalFiles
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ import pytest
 from keyfold.errors import KeyfoldError
 from keyfold.files.initial_values import initial
 from keyfold.storage.commits import commit
-from keyfold.storage.filesystem.files import LocalFiles
 from keyfold.storage.schema.definition import NewTable
 from keyfold.storage.table import Table
+from keyfold.stores.local import LocalFiles
 from keyfold.types import arrow as arrow_types
 from keyfold.types import logical
 from keyfold.types import paimon as paimon_types

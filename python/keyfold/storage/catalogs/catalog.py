@@ -23,10 +23,6 @@ from keyfold.storage.catalogs.namespaces import Namespace, Namespaces, check_nam
 from keyfold.storage.catalogs.rest import RestCatalog
 from keyfold.storage.catalogs.settings import check_settings
 from keyfold.storage.catalogs.staged import Staged
-from keyfold.storage.filesystem import folders
-from keyfold.storage.filesystem.files import Files, remove_tree
-from keyfold.storage.filesystem.objects import ObjectFiles
-from keyfold.storage.filesystem.opened import open_files
 from keyfold.storage.metadata.snapshots import Snapshots
 from keyfold.storage.rest_client import is_rest
 from keyfold.storage.schema.alter import alter
@@ -34,6 +30,11 @@ from keyfold.storage.schema.definition import Check, NewTable, define
 from keyfold.storage.schema.save_as_table import redefine
 from keyfold.storage.schema.schemas import Schemas
 from keyfold.storage.table import Table
+from keyfold.stores import folders
+from keyfold.stores.files import Files
+from keyfold.stores.local import remove_tree
+from keyfold.stores.objects import ObjectFiles
+from keyfold.stores.opened import open_files
 from keyfold.wire.layout import STAGING, TableLayout, sql_name
 
 MODES = ("create", "replace", "create_or_replace")

@@ -6,8 +6,8 @@ query's one commit, and removed if the query fails.
 """
 
 from keyfold.errors import NotSupportedError, TableExistsError
-from keyfold.storage.filesystem.objects import ObjectFiles
 from keyfold.storage.schema.schemas import Schemas, StoredSchema
+from keyfold.stores.objects import ObjectFiles
 
 
 def make(files: ObjectFiles, schema: StoredSchema) -> str:

@@ -14,9 +14,9 @@ from keyfold.errors import (
     NotSupportedError,
     TableError,
 )
-from keyfold.storage.filesystem import folders
-from keyfold.storage.filesystem.files import Files
 from keyfold.storage.metadata.documents import document
+from keyfold.stores import folders
+from keyfold.stores.files import Files
 
 SUFFIX = ".db"
 DEFAULT = "default"

@@ -12,8 +12,8 @@ from typing import ClassVar
 from keyfold.errors import TableError
 from keyfold.storage.catalogs.catalog import Catalog
 from keyfold.storage.catalogs.namespaces import Namespace, Namespaces, check_name
-from keyfold.storage.filesystem.opened import open_files
 from keyfold.storage.schema.definition import Check
+from keyfold.stores.opened import open_files
 
 NAMELESS = ""  # the one namespace of a folder
 

@@ -22,7 +22,6 @@ from keyfold.errors import (
 from keyfold.storage import table
 from keyfold.storage.catalogs.namespaces import Namespace, check_name, single
 from keyfold.storage.catalogs.staged import Staged
-from keyfold.storage.filesystem.opened import open_files
 from keyfold.storage.rest_client import (
     MissingError,
     RestClient,
@@ -33,6 +32,7 @@ from keyfold.storage.rest_client import (
 from keyfold.storage.schema.definition import Check, NewTable, define
 from keyfold.storage.schema.schemas import as_json
 from keyfold.storage.table import Table
+from keyfold.stores.opened import open_files
 from keyfold.wire.layout import sql_name
 
 _OWNER = ("owner", "createdAt", "createdBy", "updatedAt", "updatedBy")

@@ -31,7 +31,6 @@ from keyfold.storage.commits.conflicts import (
 )
 from keyfold.storage.commits.outcomes import OUTCOMES
 from keyfold.storage.commits.replaced import Partitions, Replaced, replaced_by
-from keyfold.storage.filesystem.files import UnsettledError
 from keyfold.storage.metadata.entries import (
     LiveFile,
     Record,
@@ -44,6 +43,7 @@ from keyfold.storage.metadata.entries import (
 from keyfold.storage.metadata.manifest_merge import merge
 from keyfold.storage.metadata.snapshots import BATCH_COMMIT_IDENTIFIER, Snapshot, Snapshots
 from keyfold.storage.table import Table, live_of_snapshot
+from keyfold.stores.files import UnsettledError
 from keyfold.wire.specs import CommitMessage, WriteSpec
 
 APPEND = "APPEND"

@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from keyfold.errors import CorruptDataError, TableError
-from keyfold.storage.filesystem import folders
-from keyfold.storage.filesystem.files import remove_tree
 from keyfold.storage.maintenance.retained import branches, data_names, metadata, pins
 from keyfold.storage.metadata.entries import ADD, Record, identifier
 from keyfold.storage.metadata.manifests import Identifier, Manifests
 from keyfold.storage.metadata.records import ENTRY, LISTED
 from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.table import Table
+from keyfold.stores import folders
+from keyfold.stores.local import remove_tree
 
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _TEMPORARY = rf"\.tmp-{_UUID}|\.[^/]+\.{_UUID}\.tmp"

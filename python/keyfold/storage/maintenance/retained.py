@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from keyfold.errors import CorruptDataError
-from keyfold.storage.filesystem.files import Files
 from keyfold.storage.metadata.documents import document
 from keyfold.storage.metadata.entries import Record
 from keyfold.storage.metadata.manifests import Manifests
 from keyfold.storage.metadata.records import INDEXED, LISTED, Check
 from keyfold.storage.metadata.snapshots import Snapshot, Snapshots
+from keyfold.stores.files import Files
 
 _CHANGELOG = re.compile(r"changelog-\d+")
 _TAG = re.compile(r"tag-.+", re.DOTALL)

@@ -16,7 +16,6 @@ from typing import Any
 import fastavro
 
 from keyfold.files import damage
-from keyfold.storage.filesystem.files import Files
 from keyfold.storage.metadata.avro import decode
 from keyfold.storage.metadata.entries import ADD, DELETE, LiveFile, Record, RowShapes, identifier
 from keyfold.storage.metadata.records import (
@@ -28,6 +27,7 @@ from keyfold.storage.metadata.records import (
 )
 from keyfold.storage.metadata.rows import RowCodec
 from keyfold.storage.metadata.snapshots import Snapshot
+from keyfold.stores.files import Files
 
 CODEC = "zstandard"
 ENTRIES_KEPT = 60_000

@@ -14,9 +14,9 @@ from typing import Any
 
 from keyfold.errors import CorruptDataError, SnapshotExpiredError
 from keyfold.files import damage
-from keyfold.storage.filesystem.files import Files
 from keyfold.storage.metadata.documents import document
 from keyfold.storage.metadata.records import Check, check_record, is_long, is_name, is_text
+from keyfold.stores.files import Files
 
 _NAME = re.compile(r"snapshot-([0-9]{1,18})")
 _LOOKS = 100

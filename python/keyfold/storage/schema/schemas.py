@@ -15,9 +15,9 @@ from typing import Any
 from keyfold.errors import KeyfoldError
 from keyfold.files import damage
 from keyfold.options import DEFAULT_PREFIX, INITIAL_PREFIX
-from keyfold.storage.filesystem.files import Files
 from keyfold.storage.metadata.documents import document
 from keyfold.storage.metadata.records import check_schema
+from keyfold.stores.files import Files
 from keyfold.types import paimon as paimon_types
 from keyfold.wire.layout import Column, TableLayout
 

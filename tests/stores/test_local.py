@@ -6,16 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyarrow.fs import LocalFileSystem
 
-from keyfold.errors import NotSupportedError
-from keyfold.storage.catalogs.catalog import Catalog
-from keyfold.storage.catalogs.namespaces import Namespaces
-from keyfold.storage.commits import commit
-from keyfold.storage.filesystem import files as storage_files
-from keyfold.storage.filesystem.files import LocalFiles, RemoteFiles, local_path
+from keyfold.stores import local
+from keyfold.stores.local import LocalFiles, local_path
 from tests.concurrency.processes import CONTEXT
-from tests.storage import tables
 
 NAMES = 10_000
 PROCESSES = 4
@@ -23,7 +17,7 @@ PROCESSES = 4
 
 def race(folder: str, barrier: Any) -> None:
     """Publish every name in order, recording the ones that were won."""
-    storage_files.os.fsync = lambda descriptor: None  # races, not power cuts
+    local.os.fsync = lambda descriptor: None  # races, not power cuts
     ours = LocalFiles()
     barrier.wait()
     won = [n for n in range(NAMES) if ours.publish(f"{folder}/name-{n}", folder.encode())]
@@ -63,12 +57,6 @@ def test_replace_is_seen_in_the_stamp(tmp_path: Path) -> None:
     assert LocalFiles().read(path) == b"two"
 
 
-def test_other_file_systems_are_not_written() -> None:
-    remote = RemoteFiles(None, "s3://bucket/warehouse")
-    with pytest.raises(NotSupportedError, match=r"s3://bucket/warehouse.*no exclusive creation"):
-        remote.publish("s3://bucket/warehouse/db.db/t/snapshot/snapshot-1", b"")
-
-
 @pytest.mark.parametrize(
     ("location", "expected"),
     [("/a/b", "/a/b"), ("file:/a/b", "/a/b"), ("file:///a%20b", "/a b"), ("s3://b/a", None)],
@@ -77,35 +65,17 @@ def test_local_path(location: str, expected: str | None) -> None:
     assert local_path(location) == expected
 
 
-def test_a_table_is_read_through_another_file_system(tmp_path: Path) -> None:
-    found = tables.table(tmp_path)
-    commit.append(found, tables.spec(found), [tables.message(found)])
-    remote = RemoteFiles(LocalFileSystem(), str(tmp_path))
-    ours = Catalog("remote", remote, Namespaces(remote, str(tmp_path)), lambda layout: None)
-    assert ours.list_namespaces() == [["default"]]
-    assert ours.list_tables(["default"]) == ["t"]
-    read = ours.load_table(["default"], "t")
-    assert [file.name for file in read.live_files()] == [
-        file.name for file in tables.reload(found).live_files()
-    ]
-    assert read.layout.identity
-    with pytest.raises(NotSupportedError, match="can only be read"):
-        ours.drop_table(["default"], "t")
-    with pytest.raises(NotSupportedError, match="no exclusive creation"):
-        commit.append(read, tables.spec(read), [tables.message(read)])
-
-
 def test_a_link_that_was_asked_for_twice_is_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As a network mount does where the first answer got lost."""
-    link = storage_files.os.link
+    link = local.os.link
 
     def twice(source: str, target: str) -> None:
         link(source, target)
         link(source, target)
 
-    monkeypatch.setattr(storage_files.os, "link", twice)
+    monkeypatch.setattr(local.os, "link", twice)
     path = str(tmp_path / "name")
     assert LocalFiles().publish(path, b"ours")
     assert not LocalFiles().publish(path, b"theirs")

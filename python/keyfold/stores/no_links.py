@@ -10,7 +10,7 @@ import os
 import stat
 from collections.abc import Iterator
 
-from keyfold.files import damage
+from keyfold.errors import CorruptDataError
 
 _STEP = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _PLAIN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -49,7 +49,7 @@ def _parts(root: str, path: str) -> tuple[list[str], str]:
     above, _, name = path.rpartition("/")
     folders = [part for part in above[len(root) :].split("/") if part]
     if not path.startswith(f"{root.rstrip('/')}/") or ".." in (*folders, name):
-        raise damage.odd_place(path, f"it does not lie below {root}")
+        raise odd_place(path, f"it does not lie below {root}")
     return folders, name
 
 
@@ -61,7 +61,7 @@ def _step(at: int, folder: str, path: str, *, make: bool) -> int:
         return os.open(folder, _STEP, dir_fd=at)
     except NotADirectoryError:
         kind = _kind(os.stat(folder, dir_fd=at, follow_symlinks=False))
-        raise damage.odd_place(path, f"{folder} is {kind}; expected a folder") from None
+        raise odd_place(path, f"{folder} is {kind}; expected a folder") from None
 
 
 def _kind(found: os.stat_result) -> str:
@@ -75,12 +75,20 @@ def opened(reached_by: str, path: str) -> Iterator[int]:
         descriptor = os.open(reached_by, _PLAIN)
     except OSError as error:
         if error.filename is not None and os.path.islink(reached_by):  # noqa: PTH114 - ours to word
-            raise damage.odd_place(path, "it is a link; expected a file") from None
+            raise odd_place(path, "it is a link; expected a file") from None
         raise
     try:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
-            raise damage.odd_place(path, f"it is {_kind(found)}; expected a file")
+            raise odd_place(path, f"it is {_kind(found)}; expected a file")
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def odd_place(path: str, found: object) -> CorruptDataError:
+    """A path of a table is not what any writer makes."""
+    return CorruptDataError(
+        f"{path} can't be used: {found}; nothing beside a table is reached from inside its folder: "
+        "find out who laid it there, and remove it"
+    )

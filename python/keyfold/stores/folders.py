@@ -15,7 +15,8 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
-from keyfold.storage.filesystem.files import Files, remove_tree
+from keyfold.stores.files import Files
+from keyfold.stores.local import remove_tree
 from keyfold.wire.layout import STAGING
 
 DROPPED = ".dropped-"

@@ -1,1 +1,0 @@
-"""Files of a warehouse, wherever they lie: read, listed, published exclusively, folders moved."""

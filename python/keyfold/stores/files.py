@@ -1,0 +1,146 @@
+"""The files of one store, as metadata and data files are read, written, listed and removed.
+
+Publishing means creating a file with its content at once and exclusively: of several processes that
+publish one name exactly one wins. A store that can't do that is only read, and its class leaves out
+all that writes. Another kind of store is another class of `Files`; of an object store, a `Kind`.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow as pa
+
+from keyfold.errors import NotSupportedError
+from keyfold.stores.no_links import odd_place
+
+MOST_BYTES = 64 << 20  # of a file that is read as a whole: metadata
+Span = tuple[int, int]  # of bytes: where they begin, and where what follows does
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file or folder in a folder: `modified` in ns since the epoch, links not followed."""
+
+    name: str
+    is_folder: bool
+    size: int
+    modified: int
+
+
+class UnsettledError(OSError):
+    """A publish was not answered: it may have taken place, or take place later."""
+
+
+class Files(Protocol):
+    """The files below `root`; paths are full ones, or URIs, without a trailing slash."""
+
+    root: str
+    options: Mapping[str, str]  # what a client needs (`settings`): for tasks, which open it anew
+
+    @property
+    def is_local(self) -> bool:
+        """Whether a read asks nobody else, and folders can be renamed."""
+        return False
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether a file can be created exclusively."""
+        return False
+
+    def within(self, folder: str) -> "Files":
+        """The same for the files of the table in a folder: no link inside it is followed."""
+        return self
+
+    # ---- reading ----
+
+    def read(self, path: str) -> bytes:
+        """The content; raises FileNotFoundError if the file is missing."""
+
+    def tail(self, path: str, most: int) -> tuple[pa.Buffer, int]:
+        """The last `most` bytes of a file, or all it has, and its size; raises FileNotFoundError if
+        the file is missing.
+        """
+
+    def ranges(self, path: str, spans: Sequence[Span]) -> list[pa.Buffer]:
+        """These bytes of a file, in as few requests as that takes; raises FileNotFoundError if the
+        file is missing.
+        """
+
+    def exists(self, path: str) -> bool:
+        """Whether a file is there."""
+
+    def is_folder(self, path: str) -> bool:
+        """Whether a folder is there."""
+
+    def names(self, path: str) -> list[str]:
+        """Names of everything in a folder; empty if it is missing."""
+
+    def folders(self, path: str) -> list[str]:
+        """Sorted names of the folders in a folder, hidden ones left out; empty if it is missing."""
+
+    def stamp(self, path: str) -> str:
+        """A word that changes when the file is replaced; raises FileNotFoundError if the file is
+        missing.
+        """
+
+    # ---- writing ----
+
+    def create(self, path: str) -> pa.NativeFile:
+        """A data file to be written and closed; its folders are made, an old file is replaced."""
+        raise self.refused(path)
+
+    def write(self, path: str, data: bytes) -> None:
+        """Write a file whose name nobody else uses; raises FileNotFoundError if the folder that its
+        own is in was removed.
+        """
+        raise self.refused(path)
+
+    def replace(self, path: str, data: bytes) -> None:
+        """Write a file over whatever has that name, in one step."""
+        raise self.refused(path)
+
+    def publish(self, path: str, data: bytes) -> int:
+        """Create the file exclusively; when, in ns by the store's clock, or 0 if it exists. Raises
+        UnsettledError if that is not known.
+        """
+        raise self.refused(path)
+
+    def entries(self, path: str) -> list[Entry]:
+        """What is in a folder; empty if it is missing."""
+        raise self.refused(path)
+
+    def held(self, path: str) -> AbstractContextManager[str]:
+        """A path to a folder that stays valid while it is renamed; raises FileNotFoundError if the
+        folder is missing.
+        """
+        raise self.refused(path)
+
+    def remove(self, path: str) -> None:
+        """Remove a file if it is there."""
+        raise self.refused(path)
+
+    def make_folder(self, path: str) -> None:
+        """Make a folder and those it is in."""
+        raise self.refused(path)
+
+    def remove_folder(self, path: str) -> bool:
+        """Remove a folder and what is in it; False if it was missing. A reader may see half of it
+        unless folders can be renamed (`folders`).
+        """
+        raise self.refused(path)
+
+    def refused(self, path: str) -> NotSupportedError:
+        """Why nothing is written."""
+        return NotSupportedError(
+            f"writing below {self.root} is not supported: its file system offers no exclusive "
+            f"creation of {path.rsplit('/', 1)[-1]}, so two jobs could both commit; "
+            "use a local or mounted warehouse, or one on S3"
+        )
+
+
+def check_size(path: str, size: int) -> None:
+    """Raises CorruptDataError if a file of metadata is larger than any writer makes one."""
+    if size > MOST_BYTES:
+        raise odd_place(path, f"it has {size} bytes; expected {MOST_BYTES} at most")

@@ -1,0 +1,100 @@
+"""The store that a location names; one that does not answer is not waited for."""
+
+import threading
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from keyfold.errors import EnvironmentMismatchError, NotSupportedError, TableError
+from keyfold.stores import settings
+from keyfold.stores.files import Files
+from keyfold.stores.hadoop import HadoopFiles
+from keyfold.stores.local import LocalFiles, local_path
+from keyfold.stores.objects import KINDS, ObjectFiles
+
+# Stores that are only read: what to look at if one does not answer.
+READ_ONLY = {scheme: kind.advice for scheme, kind in KINDS.items() if not kind.is_writable} | {
+    settings.HADOOP: "are HADOOP_HOME and CLASSPATH set for the driver and the executors, and is "
+    "the name node there?"
+}
+ANSWER_SECONDS = 20.0  # Google's client tries for minutes
+
+
+def open_files(location: str, options: Mapping[str, str]) -> tuple[Files, str]:
+    """The store of a warehouse or table, by a catalog's options, and its full path there; raises
+    TableError if a file is where its folder should be.
+    """
+    local = local_path(location)
+    if local is not None:
+        path = Path(local).expanduser().absolute()
+        _check_folder(path)
+        return LocalFiles(), str(path)
+    root = location.rstrip("/")
+    given = settings.store_options(location, options)
+    if urlsplit(root).scheme in (*settings.S3, *READ_ONLY):
+        files = store_of(root, given)
+        if not files.is_writable:
+            _reach(root, frozenset(given.items()))
+        return files, root
+    raise NotSupportedError(
+        f"{root}: stores of {urlsplit(root).scheme}:// are not supported; expected a local or "
+        "mounted folder, s3:// or s3a://, and for reading "
+        f"{', '.join(f'{name}://' for name in READ_ONLY)}"
+    )
+
+
+def store_of(location: str, options: Mapping[str, str] | None = None) -> Files:
+    """The store of a table at a full path or URI, with the `store` of its layout."""
+    if location.startswith("/") or "://" not in location:
+        return LocalFiles(location)
+    place = urlsplit(location)
+    return _store(f"{place.scheme}://{place.netloc}", frozenset((options or {}).items()))
+
+
+@lru_cache(maxsize=16)  # secrets that are renewed make clients that nobody asks for again
+def _store(root: str, options: frozenset[tuple[str, str]]) -> Files:
+    kind = HadoopFiles if root.startswith(f"{settings.HADOOP}:") else ObjectFiles
+    return kind(root, dict(options))
+
+
+def _check_folder(path: Path) -> None:
+    there = next(each for each in (path, *path.parents) if each.exists())
+    if not there.is_dir():
+        raise TableError(
+            f"{path} can't be a folder of tables: {there} is a file; name another folder (the "
+            "catalog's setting warehouse, or the path of the table)"
+        )
+
+
+@lru_cache(maxsize=16)
+def _reach(root: str, options: frozenset[tuple[str, str]]) -> None:
+    """Raises EnvironmentMismatchError if the store has never answered and does not answer now."""
+    try:
+        _answered(lambda: store_of(root, dict(options)).is_folder(root))
+    except Exception as error:  # each client has errors of its own
+        first = f"{error}".partition("\n")[0]  # then each place where a library was looked for
+        advice = READ_ONLY[urlsplit(root).scheme]
+        raise EnvironmentMismatchError(
+            f"{root} can't be reached ({type(error).__name__}: {first.removesuffix(advice)}): "
+            f"{advice}"
+        ) from error
+
+
+def _answered(ask: Callable[[], object]) -> None:
+    """Ask; raises TimeoutError if no answer comes in time."""
+    failures: list[Exception] = []
+
+    def asking() -> None:
+        try:
+            ask()
+        except Exception as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=asking, daemon=True)
+    thread.start()
+    thread.join(ANSWER_SECONDS)
+    if thread.is_alive():
+        raise TimeoutError(f"no answer in {ANSWER_SECONDS:.0f} s")
+    if failures:
+        raise failures[0]

@@ -1,0 +1,79 @@
+"""Stores that are only read: tables written elsewhere are read there, and nothing is written."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.fs as pafs
+import pytest
+
+from keyfold.errors import NotSupportedError
+from keyfold.merge.plan import check
+from keyfold.read import reader
+from keyfold.storage.catalogs.catalog import Catalog, open_catalog
+from keyfold.storage.catalogs.namespaces import Namespaces
+from keyfold.stores.files import Files
+from keyfold.stores.hadoop import HadoopFiles
+from tests.concurrency.jobs import rows_of
+from tests.read import harness
+from tests.storage import tables
+from tests.stores import jobs
+
+ROWS = [{"k": k, "v": -k} for k in range(1000)]
+
+
+def is_read_only(catalog: Catalog) -> None:
+    """Its one table has our rows, and takes no others."""
+    assert catalog.list_namespaces() == [["default"]]
+    assert catalog.list_tables(["default"]) == ["t"]
+    table = catalog.load_table(["default"], "t")
+    assert table.layout.identity
+    assert rows_of(table) == {row["k"]: row["v"] for row in ROWS}
+    assert catalog.files.is_folder(table.layout.location)
+    assert not catalog.files.is_folder(f"{table.layout.location}/none")
+    assert not catalog.files.exists(f"{table.layout.location}/none")
+    with pytest.raises(FileNotFoundError):
+        catalog.files.read(f"{table.layout.location}/none")
+    with pytest.raises(NotSupportedError, match="can only be read"):
+        catalog.drop_table(["default"], "t")
+    writes: list[Any] = [
+        lambda: catalog.files.publish(f"{table.layout.location}/snapshot/snapshot-2", b""),
+        lambda: catalog.files.write(f"{table.layout.location}/manifest/m", b""),
+        lambda: catalog.files.create(f"{table.layout.location}/data"),
+        lambda: catalog.files.remove(f"{table.layout.location}/schema/schema-0"),
+        lambda: catalog.files.remove_folder(table.layout.location),
+    ]
+    for write in writes:
+        with pytest.raises(NotSupportedError, match=r"writing below \w+://.*no exclusive creation"):
+            write()
+    assert rows_of(table) == {row["k"]: row["v"] for row in ROWS}
+
+
+def test_google_storage(
+    options: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Google's store answers as S3 does; so the server of the tests does for it."""
+    jobs.made(options)
+    jobs.Write(options, ROWS).run().commit()
+    key = tmp_path / "key.json"
+    of_server = {"gcs_base_url": options["s3.endpoint"], "disable_oauth": True}
+    key.write_text(
+        json.dumps(of_server | dict.fromkeys(("client_email", "private_key", "private_key_id"), ""))
+    )
+    monkeypatch.setenv("GOOGLE_SERVICE_ACCOUNT", str(key))
+    warehouse = options["warehouse"].replace("s3:", "gs:")
+    is_read_only(open_catalog("lake", {"warehouse": warehouse, "gcs.access-token": "one"}, check))
+
+
+def test_hadoop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files of this machine, by pyarrow, are those of a name node."""
+    harness.upsert(tables.table(tmp_path), ROWS)
+    root = f"hdfs://node:8020{tmp_path}"
+    files = HadoopFiles(root)
+    files.__dict__["client"] = pafs.LocalFileSystem()
+
+    def store_of(*_: Any) -> Files:
+        return files
+
+    monkeypatch.setattr(reader, "store_of", store_of)
+    is_read_only(Catalog("lake", files, Namespaces(files, root), check))
