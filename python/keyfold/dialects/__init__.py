@@ -1,6 +1,6 @@
 """CREATE TABLE as Doris, StarRocks, Flink, Paimon and Fluss document it, put into Spark SQL.
 
-Asked only for statements that Spark's own parser refuses. A leaf: texts in, texts out.
+Only statements that Spark's own parser refuses come here. Texts go in, texts come out.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Translation:
 
 
 def translate(sql: str) -> Translation | None:
-    """What Spark should parse in place of `sql`; None for what is no CREATE TABLE of these systems.
+    """The statement for Spark in place of `sql`; None if it is not a CREATE TABLE of these systems.
 
     A statement that is recognised and can't be honoured is answered with the reason, which names
     the clause, column or type.

@@ -71,14 +71,27 @@ class Cursor:
             self.fail("a whole number")
         return int(self.take().value)
 
-    def listed(self, item: Callable[[], Item]) -> list[Item]:
-        """Items between parentheses, with commas between them."""
-        self.expect("(")
+    def listed(self, item: Callable[[], Item], begin: str = "(", end: str = ")") -> list[Item]:
+        """Items between parentheses, or other brackets, with commas between them."""
+        self.expect(begin)
         found = [item()]
         while self.accept(","):
             found.append(item())
-        self.expect(")")
+        self.expect(end)
         return found
+
+    def sizes(self) -> list[int]:
+        """The numbers behind a type's name; none for `(*)`."""
+        if self.accept("(", "*", ")") or not self.sees("("):
+            return []
+        return self.listed(self.whole)
+
+    def is_nullable(self) -> bool:
+        """Whether NOT NULL does not come next; `NULL` may."""
+        if self.accept("NOT", "NULL"):
+            return False
+        self.accept("NULL")
+        return True
 
     def properties(self) -> dict[str, str]:
         """`('name' = 'value', …)`."""

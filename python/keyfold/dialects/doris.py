@@ -7,9 +7,9 @@ from itertools import pairwise
 from keyfold.dialects import doris_columns
 from keyfold.dialects.cursor import Cursor
 from keyfold.dialects.doris_columns import DorisColumn, spark_column
-from keyfold.dialects.doris_types import NO_KEY
 from keyfold.dialects.statement import Header, Statement
 from keyfold.dialects.tokens import Token
+from keyfold.dialects.types import NO_KEY
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.options.engines import called
 
@@ -19,7 +19,7 @@ _MODELS = ("AGGREGATE", "UNIQUE", "PRIMARY", "DUPLICATE")
 _REPLACES = {"REPLACE", "REPLACE_IF_NOT_NULL"}
 _WORDS = {"LARGEINT", "BITMAP_UNION", "HLL_UNION", "REPLACE_IF_NOT_NULL", "PROPERTIES"}
 _SEQUENCE = "function_column.sequence_col"
-# Where replicas lie and how a backend keeps them: nothing that a result depends on.
+# Properties of replicas and of how a backend keeps them, on which no result depends.
 _PLACEMENT = {
     "replication_num", "replication_allocation", "storage_medium", "storage_cooldown_time",
     "storage_policy", "storage_format", "in_memory", "compression", "light_schema_change",
@@ -32,7 +32,7 @@ _PLACEMENT = {
 
 @dataclass
 class _Clauses:
-    """What stands after the columns."""
+    """The clauses after the columns."""
 
     model: str | None = None
     key: list[str] = field(default_factory=list)
@@ -78,15 +78,12 @@ def read(header: Header, cursor: Cursor, sql: str) -> Statement:
 
 
 def _body(cursor: Cursor) -> list[DorisColumn]:
-    columns: list[DorisColumn] = []
-    cursor.expect("(")
-    while True:
+    def column() -> DorisColumn:
         if cursor.sees("INDEX"):
             raise NotSupportedError("the clause INDEX is not supported, leave it out")
-        columns.append(doris_columns.read(cursor))
-        if not cursor.accept(","):
-            cursor.expect(")")
-            return columns
+        return doris_columns.read(cursor)
+
+    return cursor.listed(column)
 
 
 def _clauses(cursor: Cursor) -> _Clauses:

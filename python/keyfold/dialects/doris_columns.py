@@ -3,11 +3,11 @@
 import re
 from dataclasses import dataclass
 
-from keyfold.dialects import doris_types
+from keyfold.dialects import types
 from keyfold.dialects.cursor import Cursor
-from keyfold.dialects.doris_types import AGGREGATIONS, NESTED, NUMBERS, TAKES, Type
 from keyfold.dialects.statement import Column, text
 from keyfold.dialects.tokens import Token
+from keyfold.dialects.types import AGGREGATIONS, NESTED, NUMBERS, TAKES, Type
 from keyfold.errors import KeyfoldError, NotSupportedError, TableError
 
 _PREFIX = {"DATE": "DATE ", "DATETIME": "TIMESTAMP_NTZ ", "TIMESTAMPTZ": "TIMESTAMP "}
@@ -34,7 +34,7 @@ class DorisColumn:
 
 
 def read(cursor: Cursor) -> DorisColumn:
-    """One column; NotSupportedError names what has no counterpart."""
+    """One column; raises NotSupportedError naming what has no counterpart."""
     name = cursor.name()
     try:
         found = _read(cursor, name)
@@ -45,7 +45,7 @@ def read(cursor: Cursor) -> DorisColumn:
 
 
 def _read(cursor: Cursor, name: str) -> DorisColumn:
-    kind = doris_types.read(cursor)
+    kind = types.doris(cursor)
     aggregation, default, comment = None, None, None
     is_nullable, is_key = True, False
     while not (cursor.sees(",") or cursor.sees(")")):
@@ -95,7 +95,7 @@ def _check(column: DorisColumn) -> None:
 
 
 def spark_column(column: DorisColumn) -> Column:
-    """The column in Spark's words; TableError for a DEFAULT that is no value of the type."""
+    """The column in Spark's words; raises TableError if its DEFAULT is not a value of the type."""
     kind, default = column.type, column.default
     made = None if default is None else _spark_default(column.name, kind, default)
     return Column(column.name, kind.spark, column.is_nullable, made, column.comment)

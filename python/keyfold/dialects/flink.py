@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-from keyfold.dialects import flink_types
+from keyfold.dialects import types
 from keyfold.dialects.cursor import Cursor
 from keyfold.dialects.statement import Column, Header, Statement
 from keyfold.dialects.tokens import Token
@@ -27,7 +27,7 @@ def speaks(tokens: Sequence[Token]) -> bool:
 
 
 def read(header: Header, cursor: Cursor, sql: str) -> Statement:
-    """The statement after its header; NotSupportedError names a clause that has no counterpart."""
+    """The statement after its header; raises NotSupportedError if a clause has no counterpart."""
     columns, key = _body(cursor) if cursor.sees("(") else ([], ())
     comment = cursor.text() if cursor.accept("COMMENT") else None
     properties = _distribution(cursor)
@@ -47,22 +47,20 @@ def read(header: Header, cursor: Cursor, sql: str) -> Statement:
 
 
 def _body(cursor: Cursor) -> tuple[list[Column], tuple[str, ...]]:
-    columns: list[Column] = []
-    key: tuple[str, ...] = ()
-    cursor.expect("(")
-    while True:
-        found = _key(cursor)
-        if found:
-            key = found
-        elif cursor.sees("WATERMARK", "FOR"):
-            raise NotSupportedError("the clause WATERMARK is not supported: these are batch tables")
-        else:
-            column, is_key = _column(cursor)
-            columns.append(column)
-            key = (column.name,) if is_key else key
-        if not cursor.accept(","):
-            cursor.expect(")")
-            return columns, key
+    found = cursor.listed(lambda: _item(cursor))
+    keys = [key for _, key in found if key]
+    return [column for column, _ in found if column is not None], keys[-1] if keys else ()
+
+
+def _item(cursor: Cursor) -> tuple[Column | None, tuple[str, ...]]:
+    """A column, and the key that it or a clause in its place declares."""
+    key = _key(cursor)
+    if key:
+        return None, key
+    if cursor.sees("WATERMARK", "FOR"):
+        raise NotSupportedError("the clause WATERMARK is not supported: these are batch tables")
+    column, is_key = _column(cursor)
+    return column, (column.name,) if is_key else ()
 
 
 def _key(cursor: Cursor) -> tuple[str, ...]:
@@ -81,12 +79,12 @@ def _column(cursor: Cursor) -> tuple[Column, bool]:
     if cursor.sees("AS"):
         raise NotSupportedError(f"column {name} is computed (AS …), which is not supported")
     try:
-        kind = flink_types.read(cursor)
+        kind = types.flink(cursor)
     except NotSupportedError as refused:
         raise NotSupportedError(f"column {name}: {refused}") from None
     if cursor.sees("METADATA"):
         raise NotSupportedError(f"column {name} is METADATA, which is not supported")
-    is_nullable = flink_types.nullability(cursor)
+    is_nullable = cursor.is_nullable()
     is_key = cursor.accept("PRIMARY", "KEY")
     if is_key:
         cursor.accept("NOT", "ENFORCED")

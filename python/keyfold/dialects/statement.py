@@ -1,4 +1,4 @@
-"""What every dialect's CREATE TABLE comes to, and how Spark spells it."""
+"""A CREATE TABLE of any dialect, and its spelling in Spark SQL."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from keyfold.dialects.cursor import Cursor
 
 @dataclass(frozen=True)
 class Header:
-    """What stands before the columns; `at` is the token after it."""
+    """The statement up to the columns; `at` is the token after it."""
 
     table: tuple[str, ...]
     if_not_exists: bool

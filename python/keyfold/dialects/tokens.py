@@ -40,9 +40,9 @@ class Token:
 
 
 def tokens(sql: str, has_escapes: bool) -> list[Token]:
-    """All tokens and an end; a semicolon at the end is no part of the statement.
+    """All tokens and an end; a semicolon at the end is not part of the statement.
 
-    `has_escapes` says whether a backslash in a text stands for the character after it.
+    `has_escapes` says whether a backslash in a text escapes the character after it.
     """
     found: list[Token] = []
     line = 1
