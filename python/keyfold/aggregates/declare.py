@@ -69,13 +69,15 @@ class BadRecord(Exception):
 @dataclass(frozen=True)
 class Parameter:
     """An option `fields.<column>.<name>` of an aggregate; `parse` raises ValueError with what it
-    expected, a default of None parses to None.
+    expected, a default of None parses to None. With `names_fields` the value is a list of fields
+    inside of the column, which are renamed there too.
     """
 
     name: str
     parse: Callable[[str], Any]
     default: str | None
     doc: str
+    names_fields: bool = False
 
 
 @dataclass(frozen=True)

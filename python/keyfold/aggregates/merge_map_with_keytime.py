@@ -31,7 +31,11 @@ from keyfold.options.values import word
 from keyfold.types.logical import DataType, Map, Row, describe
 
 TS_FIELD = Parameter(
-    "ts-field", word, None, "Field of the map's ROW that holds the time; the last."
+    "ts-field",
+    word,
+    None,
+    "Field of the map's ROW that holds the time; the last.",
+    names_fields=True,
 )
 
 

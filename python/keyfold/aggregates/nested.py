@@ -21,7 +21,11 @@ IS_TABLE = Accepts(
     "'Array<Row>'", lambda kind: types.is_list(kind) and types.is_struct(kind.value_type)
 )
 NESTED_KEY = Parameter(
-    "nested-key", names, None, "Fields that make a nested row's key; without them rows are added."
+    "nested-key",
+    names,
+    None,
+    "Fields that make a nested row's key; without them rows are added.",
+    names_fields=True,
 )
 NULL_STRATEGY = Parameter(
     "nested-key-null-strategy",

@@ -43,7 +43,11 @@ from keyfold.options.values import names, whole
 from keyfold.types.logical import DataType
 
 SEQUENCE = Parameter(
-    "nested-sequence-field", names, None, "Fields that say which of two nested rows is newer."
+    "nested-sequence-field",
+    names,
+    None,
+    "Fields that say which of two nested rows is newer.",
+    names_fields=True,
 )
 LIMIT = Parameter("count-limit", whole(0), None, "Most nested rows that are kept.")
 _NEEDS = (

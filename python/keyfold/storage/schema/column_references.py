@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 
+from keyfold.aggregates import aggregates
 from keyfold.options.names import FIELD, named_columns, parts, with_columns
 
 Options = Mapping[str, str]
-# Parameters of aggregates whose values are names of fields inside of the column.
-_NESTED = ("nested-key", "nested-sequence-field", "ts-field")
 
 
 def renamed(options: Options, old: str, new: str) -> dict[str, str]:
@@ -51,5 +50,6 @@ def needing_field(options: Options, column: str, field: str) -> Iterator[str]:
 
 def _nested(options: Options, column: str) -> list[str]:
     """The options that name fields inside of a column."""
-    named = (f"fields.{column}.{suffix}" for suffix in _NESTED)
+    parameters = {one.name: one for own in aggregates().values() for one in own.parameters}
+    named = (f"fields.{column}.{one.name}" for one in parameters.values() if one.names_fields)
     return [name for name in named if name in options]
