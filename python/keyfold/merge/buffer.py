@@ -2,21 +2,24 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import pyarrow as pa
 
+from keyfold.errors import TableError
+from keyfold.kernels.buffers import Rows
 from keyfold.kernels.closed import encode_closed
 from keyfold.kernels.groups import group_starts
+from keyfold.kernels.ops import DELETE, INSERT, UPDATE_BEFORE
 from keyfold.kernels.order import sort_order
 from keyfold.merge import kinds as row_kinds
-from keyfold.merge.accepted_kinds import accepted
 from keyfold.merge.columns import Columns, combine, indices, sliced, take
 from keyfold.merge.declare import Step
-from keyfold.merge.kinds import SEQUENCE_NUMBER, VALUE_KIND
-from keyfold.merge.marks.records import FIELDS, marks_of
+from keyfold.merge.kinds import SEQUENCE_NUMBER, VALUE_KIND, Kinds, is_retract
+from keyfold.merge.marks.records import FIELDS, Marks, mark_columns, marks_of
 from keyfold.merge.plan import MergePlan
 from keyfold.merge.run import OUTPUT_ROWS, fold_step
 from keyfold.merge.sequence import sort_rows
-from keyfold.merge.system_columns import concatenated_kinds, mark_columns
+from keyfold.options import TableOptions
 from keyfold.resources.metering import metered
 
 
@@ -33,7 +36,7 @@ def fold_unsorted(
     last columns are `_NAMED` and `_OVERWRITTEN`.
     """
     batches = [batch for batch in batches if batch.num_rows]
-    kinds = concatenated_kinds(batches) if batches else None
+    kinds = row_kinds.of_all(batches) if batches else None
     marks = marks_of(plan.bits, batches)
     rows = accepted(plan, kinds, sum(batch.num_rows for batch in batches), marks)
     if not len(rows):
@@ -56,3 +59,32 @@ def fold_unsorted(
         arrays += mark_columns(folded.marks, len(folded.last))
         fields += FIELDS
     return sliced(arrays, pa.schema(fields), OUTPUT_ROWS)
+
+
+def accepted(plan: MergePlan, kinds: Kinds | None, length: int, marks: Marks | None = None) -> Rows:
+    """Rows that stay, without those `ignore-delete` and `ignore-update-before` drop; raises
+    TableError if the table, or its engine, refuses a kind. A -D that overwrites is always taken.
+    """
+    options = plan.options
+    if kinds is None:
+        return np.arange(length, dtype=np.int64)
+    if marks is not None:
+        kinds = np.where(marks.is_marked, np.int8(INSERT), kinds)
+    check_deletes(plan.layout.name, options, kinds)
+    if options.ignore_delete:
+        rows = np.flatnonzero(~is_retract(kinds))
+    elif options.ignore_update_before:
+        rows = np.flatnonzero(kinds != UPDATE_BEFORE)
+    else:
+        rows = np.arange(length, dtype=np.int64)
+    plan.check_kinds(kinds[rows])
+    return rows
+
+
+def check_deletes(table: str, options: TableOptions, kinds: Kinds) -> None:
+    """Raises TableError if there is a -D and the table has deletes disabled."""
+    if options.delete_behavior == "disable" and (kinds == DELETE).any():
+        raise TableError(
+            f"table {table}: Delete operations are disabled for this table. "
+            "The table.delete.behavior is set to 'disable'."
+        )

@@ -1,4 +1,4 @@
-"""What a merge engine declares, what it is given, and what it gives back.
+"""The declaration of a merge engine, its input and its result.
 
 An engine is one file with one `Engine`. It sees a `Step`: all rows of some keys, ordered and
 grouped, and gives one row a group. Groups of one row never reach it: such a row stays as it is,
@@ -6,14 +6,16 @@ with its own kind.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from keyfold.kernels.buffers import Rows
-from keyfold.merge.columns import Columns
-from keyfold.merge.kinds import Kinds
+from keyfold.merge.columns import Columns, keep
+from keyfold.merge.kinds import Kinds, is_retract
 from keyfold.merge.marks.records import Marks
 from keyfold.merge.sequence_groups import SequenceGroup
 from keyfold.options import TableOptions
@@ -25,7 +27,7 @@ from keyfold.wire.layout import TableLayout
 class Step:
     """Rows of some keys: group g is rows order[starts[g]:starts[g + 1]] of the columns, in merge
     order. `marks` say which columns a row names and replaces, None where all rows are ordinary;
-    `merge.touching.column_ops` applies them.
+    `merge.marks.ops.column_ops` applies them.
     """
 
     columns: Columns
@@ -50,6 +52,41 @@ class Folded:
     kinds: Kinds | None
     last: Rows
     marks: Marks | None = None
+
+
+def without(step: Step, flags: npt.NDArray[np.bool_]) -> Step:
+    """The step without the flagged rows (by row number) of keys that have another record; keys of
+    which nothing is left are left out.
+    """
+    sizes = np.diff(step.starts)
+    stays = ~flags[step.order] | np.repeat(sizes == 1, sizes)
+    return step if stays.all() else narrowed(step, stays)
+
+
+def narrowed(step: Step, stays: npt.NDArray[np.bool_]) -> Step:
+    """The step with the flagged of its ordered rows; keys of which nothing is left are left out."""
+    left = np.add.reduceat(stays.astype(np.int64), step.starts[:-1])
+    starts = np.concatenate(([0], np.cumsum(left[left > 0])))
+    return replace(step, order=step.order[stays], starts=starts.astype(np.int64))
+
+
+def picked(step: Step, output: Sequence[str], picks: Rows, drops_deletes: bool) -> Folded:
+    """Whole rows of a step and their kinds, without -U and -D if these are dropped."""
+    kinds = None if step.kinds is None else step.kinds[picks]
+    if drops_deletes and kinds is not None:
+        is_added = ~is_retract(kinds)
+        picks, kinds = picks[is_added], kinds[is_added]
+    return Folded(step.columns.taken(output, picks), kinds, picks)
+
+
+def shown(folded: Folded) -> Folded:
+    """The part of a fold that a reader sees: no -U and no -D."""
+    if folded.kinds is None or not is_retract(folded.kinds).any():
+        return folded
+    flags = ~is_retract(folded.kinds)
+    arrays = [keep(array, flags) for array in folded.arrays]
+    marks = None if folded.marks is None else folded.marks.take(flags)
+    return Folded(arrays, folded.kinds[flags], folded.last[flags], marks)
 
 
 Fold = Callable[[Step, bool], Folded]

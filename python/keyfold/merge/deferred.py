@@ -1,7 +1,7 @@
 """Rows of which only the columns that decide are decoded so far.
 
-They stand where a record batch does until it is known which rows win: cut, filtered and put in
-order by their keys. Row groups without a winner are never decoded any further.
+They take the place of a record batch until it is known which rows win: they are cut, filtered and
+put in order by their keys. Row groups without a winner are never decoded any further.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ import pyarrow as pa
 
 
 class Deferred:
-    """Some rows of a batch: `decided` holds these rows' columns that are decoded, `rest` makes the
-    other columns of the whole batch, of which these rows are those from `start` on, or `places`.
-
-    `row_bytes` is about what a row of the rest takes once it is decoded.
+    """Some rows of a batch. `decided` holds the columns that are decoded, for these rows. `rest`
+    decodes the other columns of the whole batch. There these rows are those from `start` on, or
+    those at `places`. `row_bytes` is about what a row of the rest takes once it is decoded.
     """
 
     def __init__(

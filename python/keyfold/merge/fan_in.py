@@ -14,11 +14,10 @@ from keyfold.kernels.groups import merge_groups
 from keyfold.merge import kinds as row_kinds
 from keyfold.merge.columns import combine, indices, take
 from keyfold.merge.kinds import SEQUENCE_NUMBER, VALUE_KIND
-from keyfold.merge.marks.records import FIELDS, marks_of
+from keyfold.merge.marks.records import FIELDS, mark_columns, marks_of
 from keyfold.merge.plan import MergePlan
-from keyfold.merge.sorted_run import SortedRun
+from keyfold.merge.sorted_run import SortedRun, numbers_of
 from keyfold.merge.spill import BATCH_BYTES, BATCH_ROWS, SpillFile
-from keyfold.merge.system_columns import Pieces, concatenated_kinds, mark_columns, numbers_of
 from keyfold.merge.window import rounds
 from keyfold.resources.merge_room import Room
 
@@ -87,7 +86,7 @@ def _ordered(
 
 
 def _in_order(
-    plan: MergePlan, pieces: Pieces, greatest: Sequence[int] | None
+    plan: MergePlan, pieces: Sequence[list[pa.RecordBatch]], greatest: Sequence[int] | None
 ) -> Iterator[pa.RecordBatch]:
     flat = [batch for parts in pieces for batch in parts]
     lengths = [sum(batch.num_rows for batch in parts) for parts in pieces]
@@ -99,7 +98,7 @@ def _in_order(
     if greatest is not None:
         fields.append(pa.field(SEQUENCE_NUMBER, pa.int64(), False))
         arrays.append(numbers_of(pieces, greatest))
-    kinds, marks = concatenated_kinds(flat), marks_of(plan.bits, flat)
+    kinds, marks = row_kinds.of_all(flat), marks_of(plan.bits, flat)
     if kinds is not None:
         fields.append(pa.field(VALUE_KIND, pa.int8(), False))
         arrays.append(row_kinds.to_array(kinds, len(order)))

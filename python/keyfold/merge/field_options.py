@@ -6,16 +6,21 @@ An option of one function is refused on a column that has another: it would do n
 import difflib
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
 
 from keyfold import options as table_options
 from keyfold.aggregates import aggregates, find
 from keyfold.aggregates.declare import Aggregate, Parameter
 from keyfold.errors import NotSupportedError, TableError
-from keyfold.merge.functions import named, settings_of
+from keyfold.files.initial_values import initial
+from keyfold.kernels.ops import ADD
+from keyfold.merge.functions import aggregate_of, named, settings_of
 from keyfold.options import FIELD, FIELD_OPTIONS, TableOptions
 from keyfold.options.paimon import PAIMON_FIELD_OPTIONS
 from keyfold.options.values import boolean
-from keyfold.wire.layout import TableLayout
+from keyfold.wire.layout import Column, TableLayout
 
 
 def parameters() -> dict[str, list[tuple[Aggregate, Parameter]]]:
@@ -44,7 +49,7 @@ def _stored(option: str, text: str) -> str:
 
 
 def check_field_options(layout: TableLayout, before: Mapping[str, str]) -> None:
-    """TableError or NotSupportedError for the first option that is new and can't stand there."""
+    """Raises TableError or NotSupportedError if an option is new and does not fit its column."""
     for option, text in layout.options.items():
         match = FIELD.match(option)
         if match is not None and before.get(option) != text:
@@ -96,3 +101,38 @@ def _unknown(table: str, option: str, column: str, suffix: str) -> TableError | 
     near = difflib.get_close_matches(suffix.lower(), [*FIELD_OPTIONS, *parameters()], 1, 0.6)
     hint = f"; did you mean fields.{column}.{near[0]}?" if near else ""
     return TableError(f"option {option} of table {table} is unknown{hint}")
+
+
+# ---- columns that were added with a DEFAULT to a table that held data ----
+
+# Each record that was stored before has the constant. A key may have several such records, or one
+# that a compaction made of them: only a function that folds a constant with itself to itself gives
+# both the same result.
+
+
+def check_initial(layout: TableLayout, options: TableOptions) -> None:
+    """Raises NotSupportedError if a column's function counts the constant of each record."""
+    if not options.engine.folds_columns:
+        return
+    for column in layout.columns:
+        aggregate = None
+        if column.initial is not None:
+            aggregate = aggregate_of(layout, options, column.name)
+        if aggregate is not None and not _keeps(aggregate, column):
+            raise NotSupportedError(
+                f"table {layout.name}: column {column.name} was added with a DEFAULT to a table "
+                f"that held data, and folds by {aggregate.name}, which would count the DEFAULT "
+                "once for each record of a row, and once less for each compaction: add it without "
+                "one (rows stored so far read NULL), then ALTER COLUMN … SET DEFAULT"
+            )
+
+
+def _keeps(aggregate: Aggregate, column: Column) -> bool:
+    found = initial(column)
+    is_time = pa.types.is_temporal(found.type)
+    value: Any = found.value if is_time else found.as_py()  # Python lacks most years
+    try:
+        folded = [aggregate.definition([(ADD, value)] * times) for times in (1, 2, 3)]
+    except Exception:  # a function of the user's own may raise anything
+        return False
+    return all(repr(found) == repr(value) for found in folded)

@@ -27,8 +27,8 @@ _WIDER = {
 
 
 def aggregate_of(layout: TableLayout, options: TableOptions, name: str) -> Aggregate | None:
-    """The aggregate of a column, None for a primary-key column; TableError if unknown or of
-    another type.
+    """The aggregate of a column, None for a primary-key column; raises TableError if it is unknown
+    or of another type.
     """
     if name in layout.primary_key:
         return None
@@ -38,7 +38,7 @@ def aggregate_of(layout: TableLayout, options: TableOptions, name: str) -> Aggre
 
 
 def chosen_aggregate(layout: TableLayout, options: TableOptions, name: str) -> Aggregate | None:
-    """The aggregate that options name for a column, by itself or as the default; None if none."""
+    """The aggregate that options name for a column, by itself or as the default."""
     option, function = (
         f"fields.{name}.aggregate-function",
         options.field_options(name).get("aggregate-function"),
@@ -104,7 +104,7 @@ def _refused(declared: Aggregate, column: Column) -> str | None:
 def settings_of(
     layout: TableLayout, options: TableOptions, declared: Aggregate, name: str
 ) -> Mapping[str, Any]:
-    """The parameters of a column's function, parsed; TableError for a value that doesn't parse."""
+    """The parameters of a column's function; raises TableError if a value does not parse."""
     given = options.field_options(name)
     found = {}
     for parameter in declared.parameters:
@@ -120,7 +120,7 @@ def settings_of(
 
 
 def named(table: str, option: str, function: str) -> Aggregate:
-    """The aggregate of that name or alias; TableError with the nearest there is."""
+    """The aggregate of that name or alias; raises TableError with the nearest name."""
     found = find(function)
     if found is not None:
         return found
@@ -135,7 +135,7 @@ def named(table: str, option: str, function: str) -> Aggregate:
 
 
 def check_functions(layout: TableLayout, options: TableOptions) -> None:
-    """TableError for the first column whose function is unknown, of another type, or set on a
+    """Raises TableError if the function of a column is unknown, of another type, or set on a
     sequence field.
     """
     for column in layout.columns:

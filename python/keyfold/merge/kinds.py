@@ -1,5 +1,6 @@
 """Row kinds: +I 0, -U 1, +U 2, -D 3, the byte Paimon stores in `_VALUE_KIND`."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -31,8 +32,20 @@ def of(batch: pa.RecordBatch) -> Kinds | None:
     return None if place < 0 else values(batch.column(place), np.int8)
 
 
+def of_all(batches: Sequence[pa.RecordBatch]) -> Kinds | None:
+    """Kinds of all rows; None where no batch has the column."""
+    parts = [of(batch) for batch in batches]
+    if all(part is None for part in parts):
+        return None
+    filled = [
+        np.zeros(batch.num_rows, dtype=np.int8) if part is None else part
+        for batch, part in zip(batches, parts, strict=True)
+    ]
+    return np.concatenate(filled)
+
+
 def from_text(column: pa.Array, table: str, name: str) -> pa.Array:
-    """int8 kinds of a `rowkind.field` column; TableError for a null or another text."""
+    """int8 kinds of a `rowkind.field` column; raises TableError if one is null or another text."""
     where = f"table {table}, rowkind.field column {name}"
     if column.null_count:
         raise TableError(

@@ -13,9 +13,8 @@ from keyfold.aggregates.declare import BadRecord
 from keyfold.errors import TableError
 from keyfold.merge.declare import Engine, Fold
 from keyfold.merge.engines import engine
-from keyfold.merge.field_options import check_field_options, stored_functions
+from keyfold.merge.field_options import check_field_options, check_initial, stored_functions
 from keyfold.merge.functions import normalizers
-from keyfold.merge.initial import check_initial
 from keyfold.merge.kinds import Kinds
 from keyfold.merge.marks.records import Bits
 from keyfold.merge.results import key_words
@@ -29,7 +28,7 @@ class MergePlan:
 
     `output` are the user columns that come out, `reads` those every input batch must hold (output,
     key, sequence fields and what the engine needs, in table order); `key` is the key a bucket is
-    sorted by. With `marks` results that something older may lie below carry `_NAMED` and
+    sorted by. With `marks` results that may have something older below them carry `_NAMED` and
     `_OVERWRITTEN`.
     """
 
@@ -50,7 +49,7 @@ class MergePlan:
         """Rows that a job writes, in the form their columns' functions fold: counts, encodings;
         of the columns it names.
 
-        TableError naming column and key for a value that has no such form.
+        Raises TableError naming column and key if a value has no such form.
         """
         if not self.engine.folds_columns:
             return batch
@@ -68,12 +67,12 @@ class MergePlan:
         return batch
 
     def check_kinds(self, kinds: Kinds) -> None:
-        """TableError for kinds of incoming rows that the engine can't fold."""
+        """Raises TableError if the engine can't fold a kind of incoming rows."""
         self.engine.check_kinds(self.layout, self.options, kinds)
 
     @property
     def decide(self) -> tuple[str, ...]:
-        """The columns by which rows are ordered: all that says, where `keeps_records`, which of
+        """The columns by which rows are ordered: with `keeps_records` they alone decide which of
         the records of a key is its result.
         """
         names = {*self.key, *self.options.sequence_fields}
@@ -97,7 +96,7 @@ class MergePlan:
 
 
 def plan(layout: TableLayout, output: Sequence[str], *, marks: bool = False) -> MergePlan:
-    """The plan that emits `output`; TableError where engine, aggregates and types don't fit
+    """The plan that emits `output`; raises TableError if engine, aggregates and types don't fit
     together. `marks` says that some rows may be partial, overwrite, or begin with a delete.
     """
     options = table_options.parse(layout)

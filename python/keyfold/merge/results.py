@@ -17,11 +17,12 @@ from keyfold.aggregates.declare import (
     Pick,
 )
 from keyfold.errors import FoldOverflowError, TableError
-from keyfold.kernels.buffers import Rows
+from keyfold.kernels.buffers import Rows, validity
 from keyfold.kernels.ops import SKIP
 from keyfold.merge.columns import indices, take
-from keyfold.merge.declare import Step
+from keyfold.merge.declare import Folded, Step
 from keyfold.merge.functions import wider
+from keyfold.merge.kinds import is_retract
 from keyfold.types import java_text
 from keyfold.wire.layout import TableLayout
 
@@ -31,8 +32,8 @@ def folded_column(
 ) -> pa.Array:
     """The folded column of one step; errors name table, column and key.
 
-    FoldOverflowError where a value has no place in the type, TableError for a record that the
-    aggregate can't fold. Groups of `inputs` are those of the step.
+    Raises FoldOverflowError if a value does not fit the type, TableError if the aggregate can't
+    fold a record. Groups of `inputs` are those of the step.
     """
     try:
         result = column_result(aggregate, inputs)
@@ -55,6 +56,27 @@ def _key(layout: TableLayout, step: Step, group: int) -> str:
 def key_words(layout: TableLayout, columns: Mapping[str, pa.Array], row: int) -> str:
     """The key of a row, for an error."""
     return ", ".join(f"{name} = {java_text.shown(columns[name][row])}" for name in layout.key)
+
+
+def check_not_null(layout: TableLayout, schema: pa.Schema, step: Step, folded: Folded) -> None:
+    """Raises TableError naming column and key if a row that is not a delete has NULL in a NOT NULL
+    column, which a retraction left, or a record without a sequence.
+    """
+    for array, field in zip(folded.arrays, schema, strict=True):
+        if field.nullable or not array.null_count:
+            continue
+        missing = validity(array) == 0
+        if folded.kinds is not None:
+            missing &= ~is_retract(folded.kinds)
+        groups = np.flatnonzero(missing)
+        if len(groups):
+            key = key_words(layout, step.columns, int(folded.last[groups[0]]))
+            raise TableError(
+                f"table {layout.name}, column {field.name}, key ({key}): merging left NULL in "
+                "a NOT NULL column: a retraction took its value back, or no record of its sequence "
+                "group had a sequence; make the column nullable, or see ignore-delete and "
+                f"fields.{field.name}.ignore-retract"
+            )
 
 
 def column_result(aggregate: Aggregate, inputs: Inputs) -> FoldResult:

@@ -15,18 +15,17 @@ import pyarrow as pa
 from keyfold.kernels.closed import encode_closed
 from keyfold.kernels.groups import merge_groups
 from keyfold.merge import kinds as row_kinds
-from keyfold.merge.columns import Columns, indices, keep, sliced, take
-from keyfold.merge.declare import Folded, Step
+from keyfold.merge.columns import Columns, indices, sliced, take
+from keyfold.merge.declare import Folded, Step, picked, shown
 from keyfold.merge.fan_in import Fold, reduced
 from keyfold.merge.kinds import SEQUENCE_NUMBER, VALUE_KIND, is_retract
 from keyfold.merge.marks.folding import decided, fold_marked, settled
-from keyfold.merge.marks.records import FIELDS, marks_of
-from keyfold.merge.nullability import check_not_null
+from keyfold.merge.marks.records import FIELDS, mark_columns, marks_of
 from keyfold.merge.plan import MergePlan
 from keyfold.merge.plan import plan as plan_of
+from keyfold.merge.results import check_not_null
 from keyfold.merge.sequence import sort_by_arrival, sort_by_fields
-from keyfold.merge.sorted_run import SortedRun, by_age, sequences_overlap
-from keyfold.merge.system_columns import concatenated_kinds, mark_columns, numbers_of
+from keyfold.merge.sorted_run import SortedRun, by_age, numbers_of, sequences_overlap
 from keyfold.merge.window import rounds
 from keyfold.resources.merge_room import Room
 from keyfold.resources.metering import each, metered
@@ -53,7 +52,7 @@ def merge_runs(
     Runs are taken in the order of their sequence ranges; where ranges overlap and the runs have
     the column, `_SEQUENCE_NUMBER` decides inside a key. `system_columns` adds the number of the
     last merged record (the greatest of its run where the column is absent) and the kind;
-    `drop_deletes` leaves out -U and -D results. Without `has_oldest` something older may lie below
+    `drop_deletes` leaves out -U and -D results. Without `has_oldest` something older may be below
     the runs, so marks stay (under a plan with `marks`). With it they are settled and stay only
     where it matters that a column was never named (first_value); runs that hold deletes of some
     columns (a -D with `_OVERWRITTEN`) then need all columns as output. Memory stays within `room`,
@@ -123,10 +122,8 @@ class _Merge:
         passed = Folded(arrays, kinds, np.arange(batch.num_rows), marks)
         if marks is not None and self.has_oldest:
             passed = settled(self.plan, passed, self.drop_deletes)
-        elif self.drop_deletes and kinds is not None and is_retract(kinds).any():
-            flags = ~is_retract(kinds)
-            arrays = [keep(array, flags) for array in arrays]
-            passed = Folded(arrays, kinds[flags], passed.last[flags])
+        elif self.drop_deletes:
+            passed = shown(passed)
         if numbers is not None and len(passed.last) < batch.num_rows:
             numbers = take(numbers, indices(passed.last))
         return self._batches(passed, numbers)
@@ -135,7 +132,7 @@ class _Merge:
         lengths = [sum(batch.num_rows for batch in parts) for parts in pieces]
         flat = [batch for parts in pieces for batch in parts]
         columns = Columns(flat, self.plan.reads)
-        kinds, marks = concatenated_kinds(flat), marks_of(self.plan.bits, flat)
+        kinds, marks = row_kinds.of_all(flat), marks_of(self.plan.bits, flat)
         keys = encode_closed([columns[name] for name in self.plan.key], lengths)
         order, starts = merge_groups(keys, lengths)
         numbers = self._numbers(pieces)
@@ -150,7 +147,7 @@ class _Merge:
         return self._batches(folded, taken)
 
     def _numbers(self, batches: Sequence[list[pa.RecordBatch]]) -> pa.Array | None:
-        """Sequence numbers of all rows, run by run; None where nobody needs them."""
+        """Sequence numbers of all rows, run by run; None where they are not needed."""
         if not self.system_columns and not self.ranges_overlap:
             return None
         return numbers_of(batches, [run.sequence[1] for run in self.runs])
@@ -172,11 +169,11 @@ class _Merge:
 
 
 def fold_step(plan: MergePlan, step: Step, *, drop_deletes: bool, has_oldest: bool) -> Folded:
-    """One row a group, by the engine, or as they are where no group has two. Rows stand in merge
+    """One row a group, by the engine, or as they are where no group has two. Rows are in merge
     order, or in order of arrival where some replace everything.
     """
     folded = _folded_step(plan, step, drop_deletes=drop_deletes, has_oldest=has_oldest)
-    check_not_null(plan, step, folded)
+    check_not_null(plan.layout, plan.schema, step, folded)
     return folded
 
 
@@ -187,9 +184,4 @@ def _folded_step(plan: MergePlan, step: Step, *, drop_deletes: bool, has_oldest:
         return fold_marked(plan, step, has_oldest=has_oldest, drop_deletes=drop_deletes)
     if len(step.starts) - 1 < len(step.order):
         return plan.fold(step, drop_deletes)
-    picks = step.order
-    kinds = None if step.kinds is None else step.kinds[picks]
-    if drop_deletes and kinds is not None:
-        flags = ~is_retract(kinds)
-        picks, kinds = picks[flags], kinds[flags]
-    return Folded(step.columns.taken(plan.output, picks), kinds, picks)
+    return picked(step, plan.output, step.order, drop_deletes)

@@ -73,7 +73,7 @@ def group_fields(options: TableOptions) -> set[str]:
 
 
 def check_groups(layout: TableLayout, options: TableOptions) -> None:
-    """TableError for the first group that can't be."""
+    """Raises TableError if a group is not valid."""
     groups = _parsed(layout, options)
     for group in groups:
         for name in group.columns:

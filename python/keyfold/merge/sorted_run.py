@@ -1,12 +1,15 @@
-"""A sorted run as the merge takes it, and what is known of its size before it is read."""
+"""A sorted run as the merge takes it, with what is known of its size before it is read."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+import numpy as np
 import pyarrow as pa
 
+from keyfold.merge.columns import combine
 from keyfold.merge.deferred import Deferred
+from keyfold.merge.kinds import SEQUENCE_NUMBER
 
 
 @dataclass(frozen=True)
@@ -41,3 +44,20 @@ def sequences_overlap(ranges: Sequence[tuple[int, int]]) -> bool:
 
 def _age(bounds: tuple[int, int]) -> tuple[int, int]:
     return bounds[1], bounds[0]
+
+
+def numbers_of(pieces: Sequence[list[pa.RecordBatch]], greatest: Sequence[int]) -> pa.Array:
+    """Sequence numbers of all rows; for a run that has no such column its greatest."""
+    parts = [
+        _numbers(batch, number)
+        for found, number in zip(pieces, greatest, strict=True)
+        for batch in found
+    ]
+    return combine(parts)
+
+
+def _numbers(batch: pa.RecordBatch, greatest: int) -> pa.Array:
+    place = batch.schema.get_field_index(SEQUENCE_NUMBER)
+    if place >= 0:
+        return batch.column(place)
+    return pa.array(np.full(batch.num_rows, greatest, dtype=np.int64))

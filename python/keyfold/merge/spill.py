@@ -42,7 +42,7 @@ class SpillFile:
 
     @property
     def path(self) -> str:
-        """Where this process can open it."""
+        """The path at which this process can open it."""
         return f"/proc/self/fd/{self._descriptor}"
 
     def append(

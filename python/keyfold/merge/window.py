@@ -90,7 +90,7 @@ class Window:
         return taken
 
     def part(self, rows: int, size: int) -> float:
-        """What it would give, beside a round of so many rows and bytes."""
+        """The part of a round of this many rows and bytes that it would give."""
         return min(self._wanted, self._rows) * max(1 / rows, self._row_bytes / size)
 
     def reaches(self, bound: int | bytes | None) -> bool:

@@ -15,7 +15,7 @@ from keyfold.options.names import is_of_table, names_nearby
 
 @dataclass(frozen=True)
 class Call:
-    """What a statement of one kind takes; `sparks` are options that Spark or the jar acts on."""
+    """The options of one kind of statement; `sparks` are those that Spark or the jar acts on."""
 
     doing: str
     options: tuple[str, ...]
@@ -36,7 +36,7 @@ TARGET_COLUMNS = "target-columns"
 MERGE_MODE = "merge_mode"
 WRITE = Call("writing", (TARGET_COLUMNS, MERGE_MODE), ("partitionOverwriteMode",))
 
-# Where a table lies and what collation its text has, which Spark hands on as options too.
+# The place of a table and the collation of its text, which Spark hands on as options too.
 _ELSEWHERE = ("path", "collation")
 _INTERNAL = "__"
 _REFUSED = {
@@ -92,7 +92,7 @@ def _unknown(
 
 
 def _nearest(name: str, known: list[str]) -> str | None:
-    """The name that is most like it, whatever stands between its words."""
+    """The known name that is most like it, without regard to what separates its words."""
     by_letters = {_letters(own): own for own in reversed(known)}
     found = difflib.get_close_matches(_letters(name), by_letters, 1, 0.6)
     return by_letters[found[0]] if found else None

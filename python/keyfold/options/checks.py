@@ -1,5 +1,5 @@
-"""Checks of table options at CREATE and ALTER: what is unknown or not supported is refused, and a
-column that can't be what an option says it is.
+"""Checks of table options at CREATE and ALTER: unknown and unsupported ones are refused, and
+columns that don't fit the option that names them.
 """
 
 import re
@@ -20,7 +20,7 @@ from keyfold.options.values import names
 from keyfold.types import logical
 from keyfold.wire.layout import TableLayout
 
-# What Paimon calls a column that an option names.
+# Paimon's words for the columns that an option names.
 _NAMED = {"sequence.field": "Sequence field", "rowkind.field": "Rowkind field"}
 _VERSIONS = ("INT", "BIGINT", "TIMESTAMP", "TIMESTAMP_LTZ")
 
@@ -45,8 +45,8 @@ def check_create(layout: TableLayout) -> None:
 
 
 def _check_across_partitions(layout: TableLayout) -> None:
-    """What does not go with such keys elsewhere either, in Paimon's words. It comes before the
-    options: Paimon's tables with such keys name no number of buckets, or -1.
+    """Raises TableError, in Paimon's words, if an option does not go with such keys. It comes
+    before the options: Paimon's tables with such keys name no number of buckets, or -1.
     """
     key, parts = layout.primary_key, layout.partition_keys
     if key and "sequence.field" in layout.options and not set(parts) <= set(key):
@@ -104,7 +104,7 @@ def check_option(layout: TableLayout, name: str, text: str) -> None:
 
 
 def _check_field_option(layout: TableLayout, name: str) -> None:
-    """The columns must exist; what stands behind them is checked where the aggregates are known."""
+    """The columns must exist; the suffix is checked where the aggregates are known."""
     match = FIELD.match(name)
     if match is None:
         raise unknown_option(layout.name, name, layout.options.get("merge-engine"))
@@ -200,7 +200,7 @@ def _check_named(layout: TableLayout, option: str, columns: tuple[str, ...]) -> 
 
 
 def check_ordered(layout: TableLayout, option: str, name: str) -> None:
-    """TableError for a column that can't order rows: ARRAY, MAP and STRUCT have no order."""
+    """Raises TableError if a column can't order rows: ARRAY, MAP and STRUCT have no order."""
     kind = layout.column(name).type
     if not isinstance(kind, logical.Atomic):
         raise TableError(

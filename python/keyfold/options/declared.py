@@ -60,7 +60,7 @@ class TableOptions:
         return value
 
     def field_options(self, column: str) -> Mapping[str, str]:
-        """What stands behind `fields.<column>.`: suffix -> text."""
+        """The options of one column, `fields.<column>.<suffix>`, by suffix."""
         return self.by_field.get(column, {})
 
     # fmt: off

@@ -21,7 +21,7 @@ _FOLDER = "keyfold.merge.engines"
 
 @dataclass(frozen=True, eq=False)
 class Traits:
-    """What is known of an engine without merging.
+    """The properties of an engine that can be known without merging.
 
     `is_default`: tables that name no engine have it. `keeps_records`: a result is one of the
     records as it came, so that rows of different arrivals fold in any grouping and the sequence

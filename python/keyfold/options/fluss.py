@@ -17,7 +17,7 @@ VERSION = "table.merge-engine.versioned.ver-column"
 IMAGE = "table.changelog.image"
 _VERSIONED = "versioned"
 
-# Names of Fluss whose meaning lies in its servers, its log or its lake.
+# Names of Fluss that concern its servers, its log or its lake.
 _NAMES = """
 auto-increment.fields table.auto-increment.cache-size table.auto-inc.batch-size
 table.auto-partition.enabled table.auto-partition.key table.auto-partition.num-precreate
@@ -59,7 +59,7 @@ def heeded(properties: Mapping[str, str], columns: Container[str]) -> dict[str, 
 
 
 def translate(given: Mapping[str, str]) -> dict[str, str]:
-    """The options, in stored spelling, that Fluss' options among `given` stand for."""
+    """The options, in stored spelling, that Fluss' options among `given` mean."""
     engine = _engine(given)
     behavior = given.get(BEHAVIOR)
     if engine is None and behavior is None:
@@ -76,7 +76,7 @@ def translate(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def name_of(engine: Traits, version_column: str | None) -> str:
-    """What Fluss calls the engine of a table, whether or not it has it."""
+    """Fluss' name for the engine of a table, whether or not Fluss has it."""
     return engine.name.replace("-", "_") if version_column is None else _VERSIONED
 
 
@@ -118,7 +118,7 @@ def _stored_engine(given: Mapping[str, str]) -> Traits:
 
 
 def _deletes(engine: str | None, stored: Traits, behavior: str) -> dict[str, str]:
-    """What a delete does; -U, which Fluss never stores, is dropped wherever rows don't simply
+    """The options for deletes; -U, which Fluss never stores, is dropped wherever rows don't simply
     replace each other.
     """
     if behavior == "ignore":
@@ -137,7 +137,7 @@ def _deletes(engine: str | None, stored: Traits, behavior: str) -> dict[str, str
     )
 
 
-# What Fluss' max and min take; Paimon's take all types that can be compared.
+# The types that Fluss' max and min take; Paimon's take all types that can be compared.
 _ORDERED = (
     *("CHAR", "STRING", "VARCHAR", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE"),
     *("DECIMAL", "DATE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ"),
@@ -150,8 +150,8 @@ def check_functions(
     columns: Mapping[str, DataType],
     key: tuple[str, ...],
 ) -> None:
-    """TableError for what Fluss refuses of `fields.<column>.agg` and Paimon takes of its own name
-    for it: a function of a key column, max and min of types that Fluss does not order.
+    """Raises TableError if Fluss refuses what Paimon takes under its own name for
+    `fields.<column>.agg`: a function of a key column, max and min of types without an order there.
     """
     given = {name.lower(): text.strip().lower() for name, text in properties.items()}
     for column, kind in columns.items():

@@ -1,5 +1,5 @@
-"""What one table option is: all that parsing, checks, ALTER, calls and the documentation know of it
-is in its one declaration.
+"""The declaration of a table option: all that parsing, checks, ALTER, calls and the documentation
+know of it.
 """
 
 from __future__ import annotations

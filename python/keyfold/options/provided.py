@@ -1,4 +1,4 @@
-"""Where users' own aggregates and engines are looked up: in what the current question came with.
+"""Look-up of users' own aggregates and engines, in what the current question came with.
 
 One process answers for several sessions, each with its own functions; so the handler of a question
 sets, for as long as it runs, where to look. keyfold's own names are never looked up here.

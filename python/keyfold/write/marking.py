@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from keyfold.kernels.buffers import values
 from keyfold.kernels.ops import DELETE, UPDATE_BEFORE
-from keyfold.merge.accepted_kinds import check_deletes
+from keyfold.merge.buffer import check_deletes
 from keyfold.merge.engines import engine
 from keyfold.merge.kinds import Kinds, is_retract
 from keyfold.merge.marks.records import EVERYTHING, FIELDS

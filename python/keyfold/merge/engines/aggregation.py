@@ -18,8 +18,8 @@ from keyfold.aggregates.declare import Aggregate, Inputs, Ops, Records
 from keyfold.errors import TableError
 from keyfold.kernels.buffers import ones
 from keyfold.kernels.ops import ADD, DELETE, INSERT, RESET, RETRACT, RETRACTIONS, SKIP
-from keyfold.merge.columns import indices, keep, take
-from keyfold.merge.declare import Engine, Fold, Folded, Step
+from keyfold.merge.columns import indices, take
+from keyfold.merge.declare import Engine, Fold, Folded, Step, shown
 from keyfold.merge.functions import aggregate_of, check_functions, refused_retract
 from keyfold.merge.kinds import Kinds, is_retract
 from keyfold.merge.marks.ops import column_ops
@@ -70,22 +70,19 @@ def _fold(plan: _Aggregation, step: Step, drops_deletes: bool) -> Folded:
     ops = _operations(plan, step)
     _check_retracts(plan, step, ops)
     without_retracts = np.where(ops == RETRACT, np.int8(SKIP), ops) if _ignoring(plan, ops) else ops
-    last, picked = step.last, indices(step.last)
+    last = indices(step.last)
     arrays = [
-        take(step.columns[column.name], picked)
+        take(step.columns[column.name], last)
         if column.aggregate is None
         else _column(plan, step, column, without_retracts if column.ignores_retract else ops)
         for column in plan.columns
     ]
-    kinds = _kinds(step, ops)
-    if drops_deletes and kinds is not None and is_retract(kinds).any():
-        flags = ~is_retract(kinds)
-        arrays, kinds, last = [keep(array, flags) for array in arrays], kinds[flags], last[flags]
-    return Folded(arrays, kinds, last)
+    folded = Folded(arrays, _kinds(step, ops), step.last)
+    return shown(folded) if drops_deletes else folded
 
 
 def _operations(plan: _Aggregation, step: Step) -> Ops:
-    """What each row in merge order does; a record that is alone stays as it is, so it is added."""
+    """The operation of each row in merge order; a lone record stays as it is, so it is added."""
     if step.kinds is None or not is_retract(step.kinds).any():
         return ones(len(step.order)).view(np.int8)
     kinds = step.kinds[step.order]
@@ -113,7 +110,7 @@ def _ignoring(plan: _Aggregation, ops: Ops) -> bool:
 
 
 def _check_retracts(plan: _Aggregation, step: Step, ops: Ops) -> None:
-    """TableError if there is a retraction of a column that neither takes nor ignores it."""
+    """Raises TableError if there is a retraction of a column that neither takes nor ignores it."""
     if not (ops == RETRACT).any():
         return
     refusing = [

@@ -9,10 +9,9 @@ import numpy as np
 from keyfold.kernels.buffers import Rows, Signs
 from keyfold.kernels.jit import kernel
 from keyfold.kernels.ops import ADDITIONS, RETRACTIONS
-from keyfold.merge.declare import Engine, Fold, Folded, Step
-from keyfold.merge.kinds import Kinds, is_retract
+from keyfold.merge.declare import Engine, Fold, Folded, Step, picked, without
+from keyfold.merge.kinds import is_retract
 from keyfold.merge.marks.records import Flags, Marks
-from keyfold.merge.subset import without
 from keyfold.options import TableOptions
 from keyfold.wire.layout import TableLayout
 
@@ -41,14 +40,7 @@ def _winners(step: Step, ignores_deletes: bool) -> Rows:
 def _fold(output: Sequence[str], ignores_deletes: bool, step: Step, drops_deletes: bool) -> Folded:
     if step.marks is not None:
         return _fold_by_column(output, ignores_deletes, step, step.marks)
-    picks = _winners(step, ignores_deletes)
-    kinds: Kinds | None = None
-    if step.kinds is not None:
-        kinds = step.kinds[picks]
-        if drops_deletes:
-            is_added = ~is_retract(kinds)
-            picks, kinds = picks[is_added], kinds[is_added]
-    return Folded(step.columns.taken(output, picks), kinds, picks)
+    return picked(step, output, _winners(step, ignores_deletes), drops_deletes)
 
 
 def _fold_by_column(

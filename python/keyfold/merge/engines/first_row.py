@@ -12,9 +12,8 @@ import numpy as np
 from keyfold.errors import TableError
 from keyfold.kernels.buffers import Rows
 from keyfold.kernels.ops import RETRACTIONS, UPDATE_BEFORE
-from keyfold.merge.declare import Engine, Fold, Folded, Step
+from keyfold.merge.declare import Engine, Fold, Folded, Step, picked, without
 from keyfold.merge.kinds import Kinds, is_retract
-from keyfold.merge.subset import without
 from keyfold.options import TableOptions
 from keyfold.wire.layout import TableLayout
 
@@ -57,12 +56,7 @@ def _fold(
     drops_deletes: bool,
 ) -> Folded:
     step = _accepted(layout, options, step)
-    picks = step.order[step.starts[:-1]]
-    kinds = None if step.kinds is None else step.kinds[picks]
-    if drops_deletes and kinds is not None:
-        is_added = ~is_retract(kinds)
-        picks, kinds = picks[is_added], kinds[is_added]
-    return Folded(step.columns.taken(output, picks), kinds, picks)
+    return picked(step, output, step.order[step.starts[:-1]], drops_deletes)
 
 
 def _prepare(layout: TableLayout, options: TableOptions, output: Sequence[str]) -> Fold:
@@ -96,7 +90,7 @@ def _check(layout: TableLayout, options: TableOptions) -> None:
 def definition(
     layout: TableLayout, options: TableOptions, records: Sequence[tuple[int, dict[str, Any]]]
 ) -> tuple[int, dict[str, Any]] | None:
-    """The first record that is not ignored; TableError where a retraction is left."""
+    """The first record that is not ignored; raises TableError if a retraction is left."""
     ignored = {UPDATE_BEFORE} if options.ignore_update_before else set()
     if options.ignore_delete:
         ignored = set(RETRACTIONS)

@@ -1,7 +1,7 @@
-"""Folding records that carry marks: what is passed over, what starts again, and which rows exist.
+"""Folding records with marks: which columns are passed over or start again, and which rows exist.
 
 What came before a record that overwrites everything, or before a delete, leaves the step here, so
-engines see neither; which columns a row touches they learn from `merge.touching`.
+engines see neither; they learn from `marks.ops` which columns a row touches.
 """
 
 from collections.abc import Mapping
@@ -10,20 +10,18 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from keyfold.kernels.buffers import Rows, ones, validity
+from keyfold.kernels.buffers import ones, validity
 from keyfold.kernels.ops import DELETE, INSERT, SKIP
-from keyfold.merge.columns import keep
-from keyfold.merge.declare import Folded, Step
+from keyfold.merge.declare import Folded, Step, narrowed, picked, shown
 from keyfold.merge.kinds import Kinds, is_retract
 from keyfold.merge.marks.ops import column_ops
 from keyfold.merge.marks.records import Flags, Marks, unmarked
 from keyfold.merge.plan import MergePlan
 from keyfold.merge.sequence import sort_by_fields
-from keyfold.merge.subset import narrowed
 
 
 def fold_marked(plan: MergePlan, step: Step, *, has_oldest: bool, drop_deletes: bool) -> Folded:
-    """One row a group, with its marks; rows stand in merge order, or in order of arrival where
+    """One row a group, with its marks; rows are in merge order, or in order of arrival where
     some replace everything.
 
     With `has_oldest` nothing older is elsewhere: it is known which rows exist.
@@ -43,7 +41,8 @@ def fold_marked(plan: MergePlan, step: Step, *, has_oldest: bool, drop_deletes: 
     # Engines see no delete of some columns: the marks say what it does to each.
     if step.kinds is not None and pending is not None:
         step = replace(step, kinds=np.where(pending, np.int8(INSERT), step.kinds))
-    arrays, kinds, last = _folded(plan, step)
+    whole = _folded(plan, step)
+    arrays, kinds, last = whole.arrays, whole.kinds, whole.last
     result = united.take(group_of[last])
     if kinds is not None and pending is not None:
         kinds = np.where(pending[last], np.int8(DELETE), kinds)
@@ -54,7 +53,7 @@ def fold_marked(plan: MergePlan, step: Step, *, has_oldest: bool, drop_deletes: 
 
 def _late_records_fold(plan: MergePlan, step: Step, marks: Marks) -> Step:
     """The step, which holds nothing that came before its overwriting rows, where these replace
-    nothing any more: with a `sequence.field` a later record may stand in front of them.
+    nothing any more: with a `sequence.field` a later record may come before them.
     """
     if not plan.options.sequence_fields:
         return step
@@ -94,16 +93,14 @@ def _has_op(step: Step, name: str) -> Flags:
     return flags
 
 
-def _folded(plan: MergePlan, step: Step) -> tuple[list[pa.Array], Kinds | None, Rows]:
+def _folded(plan: MergePlan, step: Step) -> Folded:
     if len(step.starts) - 1 < len(step.order):
-        folded = plan.fold(step, False)
-        return folded.arrays, folded.kinds, folded.last
-    kinds = None if step.kinds is None else step.kinds[step.order]
-    return step.columns.taken(plan.output, step.order), kinds, step.order
+        return plan.fold(step, False)
+    return picked(step, plan.output, step.order, False)
 
 
 def decided(plan: MergePlan, arrays: list[pa.Array], kinds: Kinds, pending: Flags) -> Kinds:
-    """Kinds where it is known what lies below: a delete of some columns, as the flagged rows are,
+    """Kinds where it is known what is below: a delete of some columns, as the flagged rows are,
     leaves a row where another column has a value.
     """
     if not pending.any():
@@ -112,17 +109,12 @@ def decided(plan: MergePlan, arrays: list[pa.Array], kinds: Kinds, pending: Flag
 
 
 def settled(plan: MergePlan, folded: Folded, drop_deletes: bool) -> Folded:
-    """Rows that nothing lies below, without deletes if asked; what still matters of their marks is
-    which columns that retain NULL were named.
+    """Rows that have nothing older below them, without deletes if asked; of their marks it still
+    matters which columns that retain NULL were named.
     """
-    arrays, kinds, last, marks = folded.arrays, folded.kinds, folded.last, folded.marks
-    assert marks is not None
-    marks = marks.naming(plan.retaining)
-    if kinds is not None and drop_deletes and is_retract(kinds).any():
-        flags = ~is_retract(kinds)
-        arrays, kinds, last = [keep(array, flags) for array in arrays], kinds[flags], last[flags]
-        marks = marks.take(flags)
-    return Folded(arrays, kinds, last, marks)
+    assert folded.marks is not None
+    found = replace(folded, marks=folded.marks.naming(plan.retaining))
+    return shown(found) if drop_deletes else found
 
 
 def _has_value(plan: MergePlan, arrays: list[pa.Array]) -> Flags:

@@ -1,4 +1,4 @@
-"""What the marked rows of a step do to each column: all an engine must know of partial writes."""
+"""The effect of marked rows on each column: all that an engine must know of partial writes."""
 
 import numpy as np
 
@@ -29,7 +29,7 @@ def operations_of_column(
 
 
 def column_ops(step: Step, name: str, ops: Ops) -> Ops:
-    """What each row in merge order does to one column, given what it does as a record.
+    """The operation of each row, in merge order, on one column, given its operation as a record.
 
     A row that does not name the column does nothing. Before a row that replaces it everything is
     nothing, so functions start again.

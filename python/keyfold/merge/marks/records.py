@@ -35,7 +35,7 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Bits:
-    """Where the bit of each column outside the primary key lies; `ids` are their field ids."""
+    """The bits of the columns outside the primary key; `ids` are their field ids."""
 
     names: tuple[str, ...]
     ids: tuple[int, ...]
@@ -178,7 +178,7 @@ class Marks:
         return Marks(self.bits, self.named & ~removed, self.replaced)
 
     def naming(self, columns: Sequence[str]) -> "Marks":
-        """What is known of rows that nothing lies below: which of these columns they name."""
+        """The marks of rows that have nothing older below: which of these columns they name."""
         others = self.bits.full & ~self.bits.pack([self.bits.places[name] for name in columns])
         return Marks(self.bits, self.named | others, np.zeros_like(self.replaced))
 
@@ -205,6 +205,11 @@ def unmarked(bits: Bits, rows: int) -> Marks:
     """The marks of rows that have none."""
     named = np.repeat(bits.full[None, :], rows, axis=0)
     return Marks(bits, named, np.zeros_like(named))
+
+
+def mark_columns(marks: Marks | None, rows: int) -> list[pa.Array]:
+    """The columns `_NAMED` and `_OVERWRITTEN` of some rows."""
+    return [pa.nulls(rows, pa.utf8())] * 2 if marks is None else marks.arrays()
 
 
 def with_marks(batch: pa.RecordBatch) -> pa.RecordBatch:

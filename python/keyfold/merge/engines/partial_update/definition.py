@@ -1,7 +1,7 @@
-"""partial-update told slowly: one key, record by record, a dictionary for the row.
+"""The definition of partial-update: one key, record by record, a dictionary for the row.
 
-It follows Paimon's PartialUpdateMergeFunction; what aggregates see is written down as they go and
-folded by their definitions at the end.
+It follows Paimon's PartialUpdateMergeFunction; the records of aggregates are collected on the way
+and folded by their definitions at the end.
 """
 
 from collections.abc import Sequence
@@ -31,8 +31,8 @@ Row = dict[str, Any]
 
 
 @dataclass
-class _Told:
-    """What one aggregated column was told: (op, value) in the order its function takes them."""
+class _Records:
+    """The records of one aggregated column: (op, value) in the order its function takes them."""
 
     aggregate: Aggregate
     ignores_retract: bool
@@ -67,18 +67,18 @@ class _State:
         self.removes_on_delete = options[REMOVES]
         self.groups = sequence_groups(options)
         self.row: Row = dict.fromkeys(names)
-        self.told: dict[str, _Told] = {}
+        self.folded: dict[str, _Records] = {}
         for name in (name for group in self.groups for name in group.protected if name in names):
             aggregate = chosen_aggregate(layout, options, name)
             if aggregate is not None:
-                self.told[name] = _Told(aggregate, ignores_retract(options, name))
+                self.folded[name] = _Records(aggregate, ignores_retract(options, name))
         self.has_insert = self.is_removed = False
 
     def begin(self, values: Row) -> None:
         """The row becomes this record."""
         self.row = dict(values)
-        for name, told in self.told.items():
-            told.records.append((RESET, values[name]))
+        for name, folded in self.folded.items():
+            folded.records.append((RESET, values[name]))
 
     def is_older(self, group: SequenceGroup, values: Row) -> bool:
         stored, new = (
@@ -94,11 +94,11 @@ class _State:
         for group in self._with_sequence(values):
             is_older = self.is_older(group, values)
             for name in group.columns:
-                told = self.told.get(name)
-                if told is not None and is_older:
-                    told.older(values[name])
-                elif told is not None:
-                    told.records.append((ADD, values[name]))
+                folded = self.folded.get(name)
+                if folded is not None and is_older:
+                    folded.older(values[name])
+                elif folded is not None:
+                    folded.records.append((ADD, values[name]))
                 elif not is_older:
                     self.row[name] = values[name]
         self.has_insert, self.is_removed = True, False
@@ -114,25 +114,25 @@ class _State:
             return
         for group in groups:
             for name in group.columns:
-                if name in self.told:
+                if name in self.folded:
                     self._take_back(name, values[name])
                 elif group in current:
                     self.row[name] = values[name] if name in group.fields else None
 
     def _take_back(self, name: str, value: Any) -> None:
-        told = self.told[name]
-        if told.ignores_retract:
+        folded = self.folded[name]
+        if folded.ignores_retract:
             return
-        if not told.aggregate.is_retractable:
-            raise refused_retract(self.layout, name, told.aggregate)
-        told.records.append((RETRACT, value))
+        if not folded.aggregate.is_retractable:
+            raise refused_retract(self.layout, name, folded.aggregate)
+        folded.records.append((RETRACT, value))
 
     def _with_sequence(self, values: Row) -> list[SequenceGroup]:
         return [g for g in self.groups if any(values[name] is not None for name in g.fields)]
 
     def result(self) -> tuple[int, Row]:
-        for name, told in self.told.items():
-            self.row[name] = told.aggregate.definition(told.records)
+        for name, folded in self.folded.items():
+            self.row[name] = folded.aggregate.definition(folded.records)
         return (DELETE if self.is_removed or not self.has_insert else INSERT), self.row
 
 
@@ -143,7 +143,7 @@ def _smallest_null(value: Any) -> Any:
 def definition(
     layout: TableLayout, options: TableOptions, records: Sequence[tuple[int, Row]]
 ) -> tuple[int, Row] | None:
-    """The row of one key and its kind; TableError where a retraction is refused."""
+    """The row of one key and its kind; raises TableError if a retraction is refused."""
     if options.ignore_delete and len(records) > 1:
         records = [record for record in records if record[0] in ADDITIONS]
     if len(records) < 2:

@@ -14,7 +14,7 @@ import numpy as np
 from keyfold.aggregates import aggregates
 from keyfold.aggregates.declare import Aggregate
 from keyfold.errors import TableError
-from keyfold.merge.declare import Engine, Fold, Folded, Step
+from keyfold.merge.declare import Engine, Fold, Folded, Step, shown, without
 from keyfold.merge.engines.aggregation import ignores_retract
 from keyfold.merge.engines.partial_update.definition import REFUSED, definition
 from keyfold.merge.engines.partial_update.group_columns import Grouped
@@ -29,7 +29,6 @@ from keyfold.merge.sequence_groups import (
     group_fields,
     sequence_groups,
 )
-from keyfold.merge.subset import shown, without
 from keyfold.options import TableOptions
 from keyfold.wire.layout import TableLayout
 
@@ -117,7 +116,7 @@ def _fold(plan: _Plan, step: Step, drops_deletes: bool) -> Folded:
 
 
 def _check_retracts(plan: _Plan, step: Step) -> None:
-    """TableError, naming the key, where a retraction meets another record."""
+    """Raises TableError, naming the key, if a retraction meets another record."""
     if step.kinds is None:
         return
     sizes = np.diff(step.starts)

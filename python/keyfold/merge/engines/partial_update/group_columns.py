@@ -1,4 +1,4 @@
-"""The columns of one partial-update step: what is picked from which record, and what is aggregated.
+"""The columns of one partial-update step: picked from records, or aggregated.
 
 Without retractions groups don't touch each other, and one without aggregates needs but its newest
 record; else the events of all records are decided once, for all groups.
@@ -42,7 +42,7 @@ from keyfold.wire.layout import TableLayout
 
 
 class Grouped:
-    """One step; `removes_on_delete` stands for a group all records belong to, of equal sequence."""
+    """One step; `removes_on_delete` is as a group of all records, whose sequences are equal."""
 
     def __init__(
         self,

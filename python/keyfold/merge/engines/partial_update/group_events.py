@@ -1,4 +1,4 @@
-"""What each record does to each sequence group of partial-update, and what follows from that.
+"""The events of sequence groups of partial-update: the effect of each record on each group.
 
 Events are the operations of aggregates, LATE_RETRACT and SEED (`keyfold.kernels.ops`).
 """
@@ -57,7 +57,7 @@ def last_present(present: Mask, order: Rows, starts: Rows, out: Rows) -> None:
 
 @kernel("void(uint64[::1], uint8[::1], int64[::1], int64[::1], int64[::1])")
 def newest_word(words: Words, present: Mask, order: Rows, starts: Rows, out: Rows) -> None:
-    """`newest` where one word is the sequence; it is 0 where there is none."""
+    """`newest` where one word is the sequence; rows without a sequence have 0."""
     g, pick, greatest = 0, np.int64(-1), np.uint64(0)
     for at in range(len(order)):
         row, is_next = order[at], at == starts[g + 1]

@@ -1,7 +1,7 @@
 """Older records of a sequence group in front of all that is there, as Paimon's aggReversed has it.
 
 Moving a row to the front is that, as long as nothing was taken back before it came; else what is
-there is folded first and stands for its records.
+there is folded first and takes the place of its records.
 """
 
 from collections.abc import Callable
@@ -46,7 +46,7 @@ def arranged(inputs: Inputs, is_front: bool) -> Inputs:
 
 
 def materialized(inputs: Inputs, fold: Fold) -> Inputs:
-    """The same events, where no older record comes behind a retraction: what lies before it is one
+    """The same events, where no older record comes behind a retraction: what comes before it is one
     record with the folded value, in a row behind the column's own.
     """
     while True:
