@@ -5,6 +5,7 @@ PYTHON ?= python3
 VERSION := $(shell sed -n 's/^version=//p' gradle.properties)
 JAR := python/keyfold/jars/keyfold-$(VERSION).jar
 BIN := .venv/bin
+READERS := pypaimon==2.1.0 pypaimon-rust==0.4.0
 SHIM := $(shell find jvm -type f) gradle.properties build.gradle
 SOURCES := $(shell find python -name '*.py') pyproject.toml setup.py
 
@@ -21,10 +22,10 @@ demo: setup  ## fold a year of real flights and check every answer with plain Sp
 
 test: test-python test-spark  ## all tests: those without a JVM, then those with Spark
 
-test-python: setup  ## the tests without a JVM
+test-python: setup build/readers/.installed  ## the tests without a JVM
 	$(BIN)/python -m pytest tests
 
-test-spark: setup  ## the tests with Spark
+test-spark: setup build/readers/.installed  ## the tests with Spark
 	$(BIN)/python -m pytest integration
 
 lint: setup  ## ruff, mypy --strict, scalac warnings, the direction of imports
@@ -41,10 +42,10 @@ wheel: setup  ## the wheel, with the jar in it, in dist/
 docs: build/docs-tools/.installed  ## the pages of docs/ as a site in build/docs; a dead link is an error
 	NO_MKDOCS_2_WARNING=1 build/docs-tools/bin/mkdocs build --quiet --strict -f site/mkdocs.yml
 
-bench: setup  ## keyfold beside Spark, Delta, Paimon: docs/benchmarks.md; 20 minutes
+bench: setup build/readers/.installed  ## keyfold beside Spark, Delta, Paimon: docs/benchmarks.md; 20 minutes
 	$(BIN)/python -m integration.bench
 
-bench-smoke: setup  ## the same suite on tiny tables: answers are compared, times decide nothing
+bench-smoke: setup build/readers/.installed  ## the same suite on tiny tables: answers are compared, times decide nothing
 	$(BIN)/python -m integration.bench --smoke --docs build/bench-smoke
 
 bench-kernels: setup  ## rows a second of every aggregate: docs/kernels.md
@@ -68,6 +69,12 @@ $(JAR): .venv/.installed $(SHIM)
 build/docs-tools/.installed: site/requirements.lock
 	$(PYTHON) -m venv --clear build/docs-tools
 	build/docs-tools/bin/pip install --quiet --requirement site/requirements.lock
+	@touch $@
+
+# What tests and benchmarks compare with: other pins than ours.
+build/readers/.installed: requirements-readers.lock
+	test -x build/readers/bin/python || $(PYTHON) -m venv build/readers
+	build/readers/bin/pip install --quiet --requirement requirements-readers.lock
 	@touch $@
 
 .venv/.installed: requirements-dev.lock pyproject.toml setup.py gradle.properties

@@ -1,4 +1,4 @@
-"""keyfold beside plain Spark, Delta Lake, Paimon's Java library and pypaimon: docs/benchmarks.md.
+"""keyfold, plain Spark, Delta Lake, Paimon's Java, Python and Rust libraries: docs/benchmarks.md.
 
 python -m integration.bench            the whole suite: 20 minutes of two cores
 python -m integration.bench --smoke    every case once on tiny tables, answers compared

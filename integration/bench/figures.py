@@ -19,6 +19,7 @@ NAMES = {
     "paimon": "Paimon Java",
     "paimon-spark": "Paimon Java in Spark",
     "pypaimon": "pypaimon",
+    "pypaimon-rust": "pypaimon-rust",
 }
 
 

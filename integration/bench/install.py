@@ -22,7 +22,7 @@ from integration.cluster import wheels
 from integration.faults import processes
 from integration.faults.harness import jvm_of
 
-PROCESSES = ("start", "executor", "driver")  # of the fork server, a worker, the driver process
+PROCESSES = ("keyfold.bridge.start", "keyfold.questions.executor", "keyfold.questions.driver")
 TURNS = 5
 STATEMENTS = {
     "first query (SHOW NAMESPACES)": "SHOW NAMESPACES IN keyfold",
@@ -63,7 +63,7 @@ def installed(wheel: Path, python: str, folder: Path) -> Path:
 
 def imports(python: Path) -> None:
     """How long a fresh interpreter takes to import and end."""
-    for module in ("sys", "keyfold", *(f"keyfold.worker.{name}" for name in PROCESSES)):
+    for module in ("sys", "keyfold", *PROCESSES):
         command = [str(python), "-c", f"import {module}"]
         timed(command)
         show(f"import {module}", statistics.median(timed(command) for _ in range(TURNS)), "s")

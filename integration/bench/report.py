@@ -67,6 +67,8 @@ def about(settings: Settings, command: Sequence[str], took: float) -> str:
     asked = f"`python -m integration.bench {' '.join(shown)}`" if shown else "`make bench`"
     properties = (TOP / "gradle.properties").read_text(encoding="utf-8")
     jars = dict(re.findall(r"^(\w+)Version=(.*)$", properties, re.MULTILINE))
+    locked = (TOP / "requirements-readers.lock").read_text(encoding="utf-8")
+    others = [" ".join(found) for found in re.findall(r"^(pypaimon.*)==(.*)$", locked, re.M)]
     pages = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     versions = ", ".join(f"{name} {version(name)}" for name in ("keyfold", "pyspark", "pyarrow"))
     return f"""# Benchmarks
@@ -75,8 +77,7 @@ def about(settings: Settings, command: Sequence[str], took: float) -> str:
 
 - Machine: {os.cpu_count()} cores ({model()}), {pages / 2**30:.0f} GB of memory, local disk.
 - Versions: {versions}, numba {version("numba")}, Delta Lake {jars["delta"]}, Paimon's Java
-  library {jars["paimon"]}, pypaimon {version("pypaimon")}, Python {platform.python_version()},
-  Java 17.
+  library {jars["paimon"]}, {", ".join(others)}, Python {platform.python_version()}, Java 17.
 - Each system runs in a process of its own, one after the other, on the same generated data: Spark
   as `local[2]` with a heap of {HEAP}, Paimon's library with the same heap and two threads, or in
   such a Spark. Paimon reads, compacts and looks up in the directories that keyfold wrote.
@@ -219,21 +220,19 @@ def merges(figures: Figures, settings: Settings, pictures: dict[str, str]) -> st
     """The main workload."""
     main, few = settings.main, settings.few
     tables = [(f"`{engine}`", f"merge/{engine}/{main.name}", main.name) for engine in ENGINES]
-    by_hand = f"merge/deduplicate/{main.name}"
-    window = figures.get(by_hand, "window")
-    small = f"merge/deduplicate/{few.name}"
-    slow = cell(figures.get(small, "pypaimon"), settings.repeat)
-    hand = cell(window, settings.repeat)
-    others = [
-        ["window function", f"{main.total:,}", hand, times(figures.ratio(by_hand, "window"))],
-        ["pypaimon", f"{few.total:,}", slow, times(figures.ratio(small, "pypaimon"))],
-    ]
+    others = []
+    for system in ("window", "pypaimon-rust", "pypaimon"):
+        shape = few if system == "pypaimon" else main
+        case = f"merge/deduplicate/{shape.name}"
+        found = cell(figures.get(case, system), settings.repeat)
+        ratios = [times(figures.ratio(case, system, ours=ours)) for ours in ("keyfold", "reader")]
+        others.append([NAMES[system], f"{shape.total:,}", found, *ratios])
     return (
         f"## Merge-on-read: 4 runs of {main.rows:,} rows, every other key in each\n\n"
         + picture(pictures, "merges", "Rows a second of merge-on-read by engine")
         + reads(figures, settings, "merge engine", tables)
         + f"\n{READS}\n\nOther ways to the answer of `deduplicate`:\n\n"
-        + table(["", "rows", "s", "x keyfold's time"], others)
+        + table(["", "rows", "s", "x keyfold's time", "x its reader's"], others)
     )
 
 

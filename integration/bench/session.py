@@ -14,24 +14,23 @@ import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
-from types import ModuleType
 from typing import Any, TextIO
 
 from integration.bench import (
     cases,
     delta,
     keyfold,
+    other_readers,
     paimon,
     paimon_spark,
     plain,
-    python_paimon,
     readers,
 )
 from integration.bench.measure import Result
 
-SYSTEMS: dict[str, ModuleType] = {
-    module.SYSTEM: module
-    for module in (plain, keyfold, readers, paimon, paimon_spark, delta, python_paimon)
+SYSTEMS: dict[str, Any] = {
+    system.SYSTEM: system
+    for system in (plain, keyfold, readers, paimon, paimon_spark, delta, *other_readers.SYSTEMS)
 }
 
 

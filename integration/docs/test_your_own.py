@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from integration.docs.pages import DOCS
 from integration.faults.processes import wait_until
-from integration.paimon import stored
+from tests import readers
 
 PAGE = DOCS / "your-own.md"
 BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -75,8 +75,8 @@ def test_a_session_that_lacks_the_function_is_told(
 def test_pypaimon_refuses_such_a_table(
     page: list[tuple[str, str]], warehouse: Path, table: str
 ) -> None:
-    with pytest.raises((ValueError, NotImplementedError, KeyError)):
-        stored.rows(warehouse, f"own.{table}")
+    with pytest.raises(readers.Refused, match=r"^(ValueError|NotImplementedError|KeyError):"):
+        readers.read(warehouse, f"own.{table}")
 
 
 def test_a_write_that_failed_leaves_nothing(

@@ -12,17 +12,11 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pypaimon import CatalogFactory
-from pypaimon.common.json_util import JSON
-from pypaimon.schema.data_types import DataField, DataTypeParser
-from pypaimon.schema.schema import Schema
-from pypaimon.schema.schema_change import Move, SchemaChange
-from pypaimon.table.table import Table as TheirTable
 from pyspark.sql import SparkSession
 
 from integration.paimon import library
@@ -45,6 +39,7 @@ from keyfold.types import spark as spark_types
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import WriteSpec
 from keyfold.write.writer import write
+from tests import readers
 
 NAMESPACE = "shared"
 ROWS_A_BATCH = 7
@@ -226,39 +221,26 @@ class KeyfoldInSpark(Keyfold):
 class Pypaimon(Side):
     """pypaimon, as its users use it."""
 
-    def __init__(self, warehouse: Path) -> None:
-        super().__init__(warehouse)
-        self.catalog = CatalogFactory.create({"warehouse": str(warehouse)})
-
-    def table(self, name: str) -> TheirTable:
-        """The table as it is now."""
-        return self.catalog.get_table(f"{NAMESPACE}.{name}")
+    def ask(self, do: str, name: str, rows: pa.Table | None = None, **more: Any) -> Any:
+        """What it answers to a question about a table; Refused."""
+        table = f"{NAMESPACE}.{name}"
+        with refusals(readers.Refused):
+            return readers.ask(
+                do, rows, catalog=readers.options(self.warehouse), table=table, **more
+            )
 
     def create(self, shape: Shape) -> None:
-        with refusals(Exception):
-            made = theirs(shape)
-            self.catalog.create_table(f"{NAMESPACE}.{shape.name}", made, False)
+        names = {"partition_keys": shape.partitions, "primary_keys": shape.key}
+        self.ask("create", shape.name, fields=shape.fields, options=dict(shape.options), **names)
 
     def alter(self, name: str, change: Change) -> None:
-        with refusals(Exception):
-            self.catalog.alter_table(f"{NAMESPACE}.{name}", [schema_change(change)])
+        self.ask("alter", name, change=asdict(change))
 
     def write(self, layout: TableLayout, name: str, rows: Rows) -> None:
-        with refusals(Exception):
-            builder = self.table(name).new_batch_write_builder()
-            writer, commit = builder.new_write(), builder.new_commit()
-            try:
-                writer.write_arrow(arrow(layout, rows).cast(as_they_hold(layout), safe=False))
-                commit.commit(writer.prepare_commit())
-            finally:
-                writer.close()
-                commit.close()
+        self.ask("write", name, arrow(layout, rows).cast(as_they_hold(layout), safe=False))
 
     def read(self, layout: TableLayout, name: str) -> pa.Table:
-        with refusals(Exception):
-            builder = self.table(name).new_read_builder()
-            found = builder.new_read().to_arrow(builder.new_scan().plan().splits())
-        return found.cast(layout.arrow_schema)
+        return self.ask("read", name).cast(layout.arrow_schema)
 
 
 class Java(Side):
@@ -270,12 +252,11 @@ class Java(Side):
 
     def create(self, shape: Shape) -> None:
         with refusals(RefusedByPaimon):
-            self.paimon.create(self.folder(shape.name), json.loads(JSON.to_json(theirs(shape))))
+            self.paimon.create(self.folder(shape.name), schema(shape))
 
     def alter(self, name: str, change: Change) -> None:
         with refusals(RefusedByPaimon):
-            told = JSON.to_json(schema_change(change), default=lambda move: move.value)
-            self.paimon.alter(self.folder(name), [json.loads(told)])
+            self.paimon.alter(self.folder(name), [schema_change(change)])
 
     def write(self, layout: TableLayout, name: str, rows: Rows) -> None:
         listed = [library.row(KIND_NAMES[kind], *values.values()) for kind, values in rows]
@@ -304,26 +285,32 @@ def refusals(kind: type[Exception]) -> Iterator[None]:
         raise Refused(f"{type(error).__name__}: {error}") from error
 
 
-def theirs(shape: Shape) -> Schema:
-    """The table as pypaimon describes it; Java takes the same in JSON."""
-    fields = [DataField.from_dict(one) for one in shape.fields]
-    return Schema(fields, list(shape.partitions), list(shape.key), dict(shape.options))
+def schema(shape: Shape) -> Json:
+    """The table as Java's JSON of a schema."""
+    return {
+        "fields": shape.fields,
+        "partitionKeys": list(shape.partitions),
+        "primaryKeys": list(shape.key),
+        "options": dict(shape.options),
+        "comment": None,
+    }
 
 
-def schema_change(change: Change) -> SchemaChange:
-    """The change as pypaimon describes it; Java takes the same in JSON."""
-    move = None if change.after is None else Move.after(change.column, change.after)
+def schema_change(change: Change) -> Json:
+    """The change as Java's JSON of one."""
+    named = {"fieldNames": [change.column]}
+    move = {"fieldName": change.column, "referenceFieldName": change.after, "type": "AFTER"}
     if change.do == "add":
-        kind = DataTypeParser.parse_data_type(change.to)
-        return SchemaChange.add_column(change.column, kind, None, move)
+        told = {"dataType": change.to, "comment": None, "move": move if change.after else None}
+        return {"action": "addColumn", **named, **told}
     if change.do == "drop":
-        return SchemaChange.drop_column(change.column)
+        return {"action": "dropColumn", **named}
     if change.do == "rename":
-        return SchemaChange.rename_column(change.column, change.to)
+        return {"action": "renameColumn", **named, "newName": change.to}
     if change.do == "type":
-        kind = DataTypeParser.parse_data_type(change.to)
-        return SchemaChange.update_column_type(change.column, kind)
-    return SchemaChange.update_column_position(move)
+        kind = {"newDataType": change.to, "keepNullability": False}
+        return {"action": "updateColumnType", **named, **kind}
+    return {"action": "updateColumnPosition", "move": move}
 
 
 def arrow(layout: TableLayout, rows: Rows) -> pa.Table:

@@ -1,4 +1,6 @@
-"""pypaimon, without any of our code, reads the tables we wrote: row for row, for every type."""
+"""pypaimon and pypaimon-rust, without any of our code, read the tables we wrote: row for row, for
+every type.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from integration.paimon import stored
 from integration.planning.plans import assert_ours
+from tests import readers
 
 FreshName = Callable[[], str]
 TYPES = {
@@ -70,9 +72,13 @@ def ours(spark: SparkSession, name: str) -> list[dict[str, Any]]:
 
 
 def theirs(warehouse: Path, name: str) -> list[dict[str, Any]]:
-    """Every row, as pypaimon reads it."""
-    table = stored.rows(warehouse, name.split(".", 1)[1])
-    return sorted((plain(row) for row in table.to_pylist()), key=repr)
+    """Every row, as pypaimon and pypaimon-rust both read it."""
+    tables = [read(warehouse, name.split(".", 1)[1]) for read in readers.READERS.values()]
+    rows, of_rust = [
+        sorted((plain(row) for row in table.to_pylist()), key=repr) for table in tables
+    ]
+    assert of_rust == rows
+    return rows
 
 
 @pytest.mark.parametrize("name", TYPES)

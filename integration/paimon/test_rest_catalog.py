@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
-from pypaimon import CatalogFactory
 from pyspark.sql import SparkSession
 
 from integration.faults.processes import DEADLINE
@@ -25,6 +25,7 @@ from keyfold.errors import (
     TableExistsError,
 )
 from keyfold.storage.commits import rescale
+from tests import readers
 from tests.concurrency.jobs import rows_of
 from tests.concurrency.processes import CONTEXT
 from tests.storage import tables
@@ -85,23 +86,15 @@ def test_every_acknowledged_commit_is_there_once(table: Options) -> None:
 def test_pypaimon_reads_what_we_wrote_and_we_what_it_wrote(table: Options) -> None:
     jobs.made(table)
     Write(table, [{"k": key, "v": key} for key in range(3)]).run().commit()
-    theirs = CatalogFactory.create({"metastore": "rest", **table}).get_table("default.t")
 
     def read() -> list[dict[str, Any]]:
-        builder = theirs.new_read_builder()
-        found = builder.new_read().to_arrow(builder.new_scan().plan().splits())
-        return sorted(found.to_pylist(), key=lambda row: row["k"])
+        return sorted(readers.read(table, "default.t").to_pylist(), key=lambda row: row["k"])
 
     assert read() == [{"k": key, "v": key} for key in range(3)]
     assert jobs.compacted(table) == ["committed"]
     assert read() == [{"k": key, "v": key} for key in range(3)]
-    builder = theirs.new_batch_write_builder()
-    write, commit = builder.new_write(), builder.new_commit()
     schema = jobs.loaded(table).layout.arrow_schema
-    write.write_arrow(jobs.harness.pa.Table.from_pylist([{"k": 2, "v": 20}], schema=schema))
-    commit.commit(write.prepare_commit())
-    write.close()
-    commit.close()
+    readers.write(table, "default.t", pa.Table.from_pylist([{"k": 2, "v": 20}], schema=schema))
     assert rows_of(jobs.loaded(table)) == {0: 0, 1: 1, 2: 20}
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from integration.paimon import stored
 from integration.paimon.bench import Bench
 from integration.paimon.test_other_readers import ours, plain
+from tests import readers
 
 COLUMNS = (
     "k INT, a INT, b STRING, s STRUCT<x: INT, y: STRING>, l ARRAY<STRUCT<x: INT, y: INT>>, "
@@ -65,7 +65,7 @@ def test_pypaimon_reads_old_files(spark: SparkSession, bench: Bench, warehouse: 
         bench.alter(change)
     bench.alter("ALTER COLUMN c TYPE DOUBLE").alter("ALTER COLUMN n TYPE BIGINT")
     bench.insert("VALUES (7, 2, 5, 2.5), (8, 4, NULL, NULL)")
-    theirs = stored.rows(warehouse, bench.name.split(".", 1)[1])
+    theirs = readers.read(warehouse, bench.name.split(".", 1)[1])
     assert theirs.num_rows == 4
     found = sorted((plain(row) for row in theirs.to_pylist()), key=repr)
     assert found == ours(spark, bench.name)

@@ -6,10 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
-import pypaimon
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -17,20 +15,11 @@ from pyspark.sql import SparkSession
 from integration.paimon import library
 from integration.paimon.library import Paimon
 from integration.planning.plans import assert_ours
+from tests import readers
 
 SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.string()), ("p", pa.int32())])
 FIRST = [(1, "a", 1), (1, "a", 1), (None, None, 2)]
 SECOND = [(2, "b", 1), (1, "a", 2)]
-
-
-def append(table: Any, rows: list[tuple[Any, ...]]) -> None:
-    builder = table.new_batch_write_builder()
-    writer, committer = builder.new_write(), builder.new_commit()
-    named = [dict(zip(SCHEMA.names, row, strict=True)) for row in rows]
-    writer.write_arrow(pa.Table.from_pylist(named, SCHEMA))
-    committer.commit(writer.prepare_commit())
-    writer.close()
-    committer.close()
 
 
 @pytest.fixture
@@ -39,10 +28,10 @@ def log(
 ) -> tuple[str, Path]:
     """A table by day that pypaimon made and both wrote."""
     name = fresh_name().rpartition(".")[2]
-    catalog = pypaimon.CatalogFactory.create({"warehouse": str(warehouse)})
-    made = pypaimon.Schema.from_pyarrow_schema(SCHEMA, ["p"], [], {})
-    catalog.create_table(f"it.{name}", made, False)
-    append(catalog.get_table(f"it.{name}"), FIRST)
+    columns = {"k": "BIGINT", "v": "STRING", "p": "INT"}
+    readers.create(warehouse, f"it.{name}", columns, by=["p"])
+    rows = [dict(zip(SCHEMA.names, row, strict=True)) for row in FIRST]
+    readers.write(warehouse, f"it.{name}", pa.Table.from_pylist(rows, SCHEMA))
     folder = warehouse / "it.db" / name
     paimon.write(folder, [library.row("+I", *row) for row in SECOND])
     return f"keyfold.it.{name}", folder

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from integration import TOP
 from integration.faults.processes import DEADLINE
-from integration.paimon import stored
+from tests import readers
 
 FreshName = Callable[[], str]
 
@@ -222,8 +222,8 @@ def test_pypaimon_refuses_marks_and_reads_what_has_none(
 ) -> None:
     inside = sums.split(".", 1)[1]
     spark.sql(f"INSERT INTO {sums} (k, s) VALUES (1, 'y')")  # a NULL to sum is nothing: no marks
-    assert stored.rows(warehouse, inside).to_pylist() == [{"k": 1, "n": 5, "s": "y"}]
+    assert readers.read(warehouse, inside).to_pylist() == [{"k": 1, "n": 5, "s": "y"}]
     spark.sql(f"INSERT INTO {sums} (k, n) VALUES (1, 1)")  # last_value would take the NULL
-    with pytest.raises(Exception, match=r"(?i)format|keyfold"):
-        stored.rows(warehouse, inside)
+    with pytest.raises(readers.Refused, match=r"(?i)format|keyfold"):
+        readers.read(warehouse, inside)
     assert rows(spark, sums) == [(1, 6, "y")]

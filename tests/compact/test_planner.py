@@ -4,12 +4,12 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import pypaimon
 import pytest
 
 from keyfold.compact import planner
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.storage.table import Table
+from tests import readers
 from tests.compact import harness as compaction
 from tests.read import harness
 from tests.storage import tables
@@ -197,12 +197,7 @@ def test_paimons_readers_see_first_rows_once(tmp_path: Path) -> None:
 
 def theirs(folder: Path) -> list[dict[str, Any]]:
     """The rows pypaimon reads."""
-    table = pypaimon.CatalogFactory.create({"warehouse": str(folder)}).get_table("default.t")
-    builder = table.new_read_builder()
-    rows: list[dict[str, Any]] = (
-        builder.new_read().to_arrow(builder.new_scan().plan().splits()).to_pylist()
-    )
-    return rows
+    return list(readers.read(folder, "default.t").to_pylist())
 
 
 SUM = {"merge_engine": "aggregation", "fields__v__aggregate_function": "sum"}

@@ -8,14 +8,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pypaimon.schema.data_types import AtomicType
-from pypaimon.utils.file_store_path_factory import FileStorePathFactory
 
 from keyfold.errors import NotSupportedError
 from keyfold.files.paths import partition_parts
 from keyfold.types import paimon as paimon_types
 from keyfold.types.literals import manifest_value
 from keyfold.wire.layout import Column, TableLayout
+from tests import readers
 
 STAMP = datetime.datetime(2024, 1, 2, 3, 4, 0, 0)
 VALUES: tuple[tuple[str, Any], ...] = (
@@ -49,12 +48,8 @@ def test_directory(kind: str, value: Any, is_legacy: bool) -> None:
     column = Column(0, "p:q", paimon_types.from_paimon(kind))
     options = {"partition.legacy-name": str(is_legacy).lower()}
     layout = TableLayout("db.t", "/t", 0, (column,), ("p:q",), ("p:q",), options)
-    default = "__DEFAULT_PARTITION__"
-    factory = FileStorePathFactory(
-        "/t", ["p:q"], default, "parquet", "data-", "changelog-", is_legacy, False, "zstd",
-        partition_types=[AtomicType(kind)],
-    )  # fmt: skip
-    expected = factory.bucket_path((value,), 3, canonical_partition=True)
+    rows = pa.table({"p:q": pa.array([value], column.arrow_field.type)})
+    expected = readers.ask("bucket_path", rows, kind=kind, is_legacy=is_legacy)
     held = manifest_value(pa.scalar(value, column.arrow_field.type))
     assert "/".join(["/t", *partition_parts(layout, [held]), "bucket-3"]) == expected
 

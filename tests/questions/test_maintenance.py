@@ -4,12 +4,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-import pypaimon
 import pytest
 
 from keyfold.questions import maintenance
 from keyfold.storage.table import Table
 from keyfold.stores.local import LocalFiles
+from tests import readers
 from tests.concurrency import jobs
 from tests.storage import tables
 from tests.storage.snapshots import data_files, live, overwrite
@@ -41,9 +41,7 @@ def test_disk_use_is_bounded_under_endless_upserts(tmp_path: Path) -> None:
     assert len(found.snapshots.ids()) == 5
     assert data_files(found) == live(newest, *found.snapshots.ids())
     assert jobs.rows_of(newest) == expected()
-    theirs = pypaimon.CatalogFactory.create({"warehouse": folder}).get_table("default.t")
-    builder = theirs.new_read_builder()
-    rows = builder.new_read().to_arrow(builder.new_scan().plan().splits()).to_pylist()
+    rows = readers.read(folder, "default.t").to_pylist()
     assert {row["k"]: row["v"] for row in rows} == expected()
 
 

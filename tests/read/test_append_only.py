@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pypaimon
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,30 +15,23 @@ from keyfold.read.reader import read
 from keyfold.read.summary import summarized
 from keyfold.storage.table import Table
 from keyfold.wire.specs import Aggregate
+from tests import readers
 from tests.read import harness
 from tests.read.harness import where
 from tests.storage.tables import catalog
 
 SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.string()), ("p", pa.int32())])
+COLUMNS = {"k": "BIGINT", "v": "STRING", "p": "INT"}
 Row = dict[str, Any]
 
 
-def theirs(folder: Path, by: list[str], **options: str) -> Any:
-    found = pypaimon.CatalogFactory.create({"warehouse": str(folder)})
-    found.create_database("default", True)
-    named = {name.replace("_", "-"): text for name, text in options.items()}
-    made = pypaimon.Schema.from_pyarrow_schema(SCHEMA, by, [], named)
-    found.create_table("default.t", made, False)
-    return found
+def theirs(folder: Path, by: list[str], **options: str) -> Path:
+    readers.create(folder, "default.t", COLUMNS, by=by, **options)
+    return folder
 
 
-def append(catalog: Any, rows: list[Row], schema: pa.Schema = SCHEMA) -> None:
-    builder = catalog.get_table("default.t").new_batch_write_builder()
-    writer, committer = builder.new_write(), builder.new_commit()
-    writer.write_arrow(pa.Table.from_pylist(rows, schema))
-    committer.commit(writer.prepare_commit())
-    writer.close()
-    committer.close()
+def append(folder: Path, rows: list[Row], schema: pa.Schema = SCHEMA) -> None:
+    readers.write(folder, "default.t", pa.Table.from_pylist(rows, schema))
 
 
 def ours(folder: Path) -> Table:

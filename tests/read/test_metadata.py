@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import datetime
 import json
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pypaimon
 import pytest
-from pypaimon.table.system import system_table_loader
 
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.questions.metadata import find
@@ -20,6 +20,7 @@ from keyfold.storage.commits import commit
 from keyfold.storage.schema.definition import NewTable
 from keyfold.storage.table import Table
 from keyfold.types import paimon as paimon_types
+from tests import readers
 from tests.read import harness
 from tests.storage import tables
 from tests.storage.tables import column
@@ -65,10 +66,9 @@ def rows_of(found: Table, name: str, *names: str, zone: str = "UTC") -> list[dic
 
 
 @pytest.fixture
-def theirs(tmp_path: Path) -> Any:
-    """The same table, opened by pypaimon."""
-    catalog = pypaimon.CatalogFactory.create({"warehouse": str(tmp_path)})
-    return lambda: catalog.get_table("default.t")
+def theirs(tmp_path: Path) -> Callable[..., Any]:
+    """What pypaimon says of the same table."""
+    return partial(readers.ask, catalog=readers.options(tmp_path), table="default.t")
 
 
 @pytest.fixture
@@ -85,15 +85,15 @@ def table(tmp_path: Path) -> Table:
 
 
 @pytest.mark.parametrize("name", metadata.ALL)
-def test_columns_are_paimons(table: Table, theirs: Any, name: str) -> None:
-    fields = system_table_loader.load(name, theirs()).row_type().fields
-    expected = [(field.name, paimon_types.from_paimon(field.to_dict()["type"])) for field in fields]
+def test_columns_are_paimons(table: Table, theirs: Callable[..., Any], name: str) -> None:
+    found = theirs("system_columns", name=name)
+    expected = [(column, paimon_types.from_paimon(kind)) for column, kind in found]
     assert [(c.name, c.type) for c in metadata.ALL[name].columns] == expected
 
 
 @pytest.mark.parametrize("name", metadata.ALL)
-def test_rows_are_theirs(table: Table, theirs: Any, name: str) -> None:
-    listed = system_table_loader.load(name, theirs())._build_arrow_table().to_pylist()
+def test_rows_are_theirs(table: Table, theirs: Callable[..., Any], name: str) -> None:
+    listed = theirs("system_rows", name=name).to_pylist()
     differs = DIFFERS.get(name, set())
     assert _comparable(rows_of(table, name), differs) == _comparable(listed, differs)
     assert listed or name in ("tags", "branches", "consumers")
@@ -162,9 +162,8 @@ def test_files_are_a_little_older_than_their_snapshot(table: Table) -> None:
     assert datetime.timedelta() <= last - written < datetime.timedelta(minutes=1)
 
 
-def test_tags_branches_and_consumers(table: Table, theirs: Any) -> None:
-    theirs().create_tag("v1", 2)
-    theirs().branch_manager().create_branch("b", "v1")
+def test_tags_branches_and_consumers(table: Table, theirs: Callable[..., Any]) -> None:
+    theirs("tag", name="v1", snapshot=2, branch="b")
     folder = Path(table.layout.location)
     (folder / "consumer").mkdir()
     (folder / "consumer" / "consumer-c").write_text('{"nextSnapshot": 3}')
@@ -172,7 +171,7 @@ def test_tags_branches_and_consumers(table: Table, theirs: Any) -> None:
     timed = tag | {"tagCreateTime": [2024, 1, 2, 3, 4, 5], "tagTimeRetained": 93784.5}
     (folder / "tag" / "tag-v2").write_text(json.dumps(timed))
     for name in ("tags", "branches", "consumers"):
-        listed = system_table_loader.load(name, theirs())._build_arrow_table().to_pylist()
+        listed = theirs("system_rows", name=name).to_pylist()
         assert rows_of(table, name) == listed
         assert listed
 

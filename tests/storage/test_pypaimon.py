@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pypaimon
 import pytest
 
 from keyfold.storage.catalogs.catalog import open_catalog
@@ -14,6 +13,7 @@ from keyfold.storage.commits import commit
 from keyfold.storage.schema.definition import NewTable
 from keyfold.storage.table import Table
 from keyfold.write.writer import write
+from tests import readers
 from tests.storage import tables
 from tests.storage.tables import column
 
@@ -55,13 +55,8 @@ def insert(found: Table, rows: list[dict[str, Any]], sequence: int) -> None:
     commit.append(found, spec, write(spec, iter([batch])))
 
 
-def theirs(folder: Path) -> Any:
-    return pypaimon.CatalogFactory.create({"warehouse": str(folder)}).get_table("default.t")
-
-
-def read_theirs(table: Any, *keys: str) -> list[dict[str, Any]]:
-    builder = table.new_read_builder()
-    rows = builder.new_read().to_arrow(builder.new_scan().plan().splits()).to_pylist()
+def read_theirs(folder: Path, *keys: str) -> list[dict[str, Any]]:
+    rows = readers.read(folder, "default.t").to_pylist()
     return sorted(rows, key=lambda found: [found[key] for key in keys])
 
 
@@ -80,7 +75,7 @@ def written(tmp_path: Path) -> tuple[Table, dict[tuple[str, int], dict[str, Any]
 
 def test_rows(tmp_path: Path, written: Any) -> None:
     _, expected = written
-    rows = read_theirs(theirs(tmp_path), "p", "k")
+    rows = read_theirs(tmp_path, "p", "k")
     assert rows == [expected[key] for key in sorted(expected)]
 
 
@@ -92,10 +87,7 @@ def test_their_pruning_by_our_statistics(
     tmp_path: Path, written: Any, method: str, name: str, value: Any
 ) -> None:
     _, expected = written
-    builder = theirs(tmp_path).new_read_builder()
-    predicate = getattr(builder.new_predicate_builder(), method)(name, value)
-    builder = builder.with_filter(predicate)
-    rows = builder.new_read().to_arrow(builder.new_scan().plan().splits()).to_pylist()
+    rows = readers.read(tmp_path, "default.t", [method, name, value]).to_pylist()
     tests = {"equal": lambda v: v == value, "greater_than": lambda v: v > value}
     passes = tests.get(method, lambda v: v < value)
     wanted = {key for key, r in expected.items() if passes(r[name])}
@@ -105,19 +97,15 @@ def test_their_pruning_by_our_statistics(
 
 def test_their_manifests(tmp_path: Path, written: Any) -> None:
     found, _ = written
-    entries = [
-        entry
-        for split in theirs(tmp_path).new_read_builder().new_scan().plan().splits()
-        for entry in split.files
-    ]
+    entries = readers.files(tmp_path, "default.t")
     ours = {file.name: file for file in found.live_files()}
-    assert {entry.file_name for entry in entries} == set(ours)
+    assert {entry["name"] for entry in entries} == set(ours)
     for entry in entries:
-        file = ours[entry.file_name]
-        assert tuple(entry.min_key.values) == file.min_key
-        assert tuple(entry.max_key.values) == file.max_key
-        assert entry.row_count == file.rows
-        assert entry.creation_time is not None
+        file = ours[entry["name"]]
+        assert tuple(entry["min_key"]) == file.min_key
+        assert tuple(entry["max_key"]) == file.max_key
+        assert entry["rows"] == file.rows
+        assert entry["is_dated"]
 
 
 def test_statistics_are_cut_and_dense(written: Any) -> None:
@@ -131,19 +119,12 @@ def test_statistics_are_cut_and_dense(written: Any) -> None:
 
 
 def test_we_read_their_tables(tmp_path: Path) -> None:
-    catalog = pypaimon.CatalogFactory.create({"warehouse": str(tmp_path)})
-    catalog.create_database("default", True)
     schema = pa.schema([pa.field("k", pa.int64(), False), ("s", pa.string()), ("d", pa.date32())])
-    theirs = pypaimon.Schema.from_pyarrow_schema(schema, ["d"], ["k", "d"], {"bucket": "2"})
-    catalog.create_table("default.t", theirs, False)
-    builder = catalog.get_table("default.t").new_batch_write_builder()
+    columns = {"k": "BIGINT NOT NULL", "s": "STRING", "d": "DATE"}
+    readers.create(tmp_path, "default.t", columns, key=["k", "d"], by=["d"], bucket="2")
     day = datetime.date(2024, 1, 2)
     rows = [{"k": k, "s": f"text number {k:010}", "d": day} for k in range(50)]
-    writer, committer = builder.new_write(), builder.new_commit()
-    writer.write_arrow(pa.Table.from_pylist(rows, schema))
-    committer.commit(writer.prepare_commit())
-    writer.close()
-    committer.close()
+    readers.write(tmp_path, "default.t", pa.Table.from_pylist(rows, schema))
 
     found = open_catalog("c", {"warehouse": str(tmp_path)}).load_table(["default"], "t")
     found.check_writable()
@@ -171,8 +152,7 @@ def test_they_read_nulls_in_keys(tmp_path: Path) -> None:
         ]
         insert(found, rows, 100 + version)
         expected |= {(row["p"], row["k"], row["d"]): row for row in rows}
-    builder = theirs(tmp_path).new_read_builder()
-    rows = builder.new_read().to_arrow(builder.new_scan().plan().splits()).to_pylist()
+    rows = readers.read(tmp_path, "default.t").to_pylist()
     assert sorted(rows, key=str) == sorted(expected.values(), key=str)
 
 
@@ -183,5 +163,5 @@ def test_they_read_thin_files_and_ours_beside_them(tmp_path: Path) -> None:
     change = {"change": "set_property", "key": "data-file.thin-mode", "value": "true"}
     catalog.alter_table(["default"], "t", [change])
     insert(tables.reload(found), [{"k": k, "v": 1} for k in range(10, 30)], 101)
-    rows = read_theirs(theirs(tmp_path), "k")
+    rows = read_theirs(tmp_path, "k")
     assert rows == [{"k": k, "v": int(k >= 10)} for k in range(30)]

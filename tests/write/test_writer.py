@@ -7,7 +7,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pypaimon
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,6 +21,7 @@ from keyfold.write import buffer
 from keyfold.write.renumber import renumber
 from keyfold.write.split import split
 from keyfold.write.writer import abandon, write
+from tests import readers
 from tests.read import harness
 from tests.storage import tables
 
@@ -67,15 +67,7 @@ def test_pypaimon_reads_the_same_rows(tmp_path: Path) -> None:
         harness.upsert(table, rows)
     ours = sorted(harness.rows(table), key=str)
     assert ours
-    assert ours == sorted(paimon_rows(tmp_path), key=str)
-
-
-def paimon_rows(warehouse: Path) -> list[dict[str, Any]]:
-    """All rows of default.t as pypaimon reads them."""
-    catalog = pypaimon.CatalogFactory.create({"warehouse": str(warehouse)})
-    builder = catalog.get_table("default.t").new_read_builder()
-    found: pa.Table = builder.new_read().to_arrow(builder.new_scan().plan().splits())
-    return list(found.to_pylist())
+    assert ours == sorted(readers.read(tmp_path, "default.t").to_pylist(), key=str)
 
 
 def test_later_rows_of_a_job_win(tmp_path: Path) -> None:

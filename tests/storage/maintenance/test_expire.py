@@ -5,7 +5,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import pypaimon
 import pytest
 
 from keyfold.errors import (
@@ -20,6 +19,7 @@ from keyfold.storage.maintenance.expire import Retention, check_expirable
 from keyfold.storage.maintenance.retained import metadata, pins
 from keyfold.storage.table import Table
 from keyfold.stores.local import LocalFiles
+from tests import readers
 from tests.storage import tables
 from tests.storage.snapshots import (
     append,
@@ -270,10 +270,9 @@ def test_pypaimon_reads_and_tags_what_is_left(tmp_path: Path) -> None:
     found = make(tmp_path)
     for _ in range(4):
         append(found, tables.message(found))
-    theirs = pypaimon.CatalogFactory.create({"warehouse": str(tmp_path)}).get_table("default.t")
-    theirs.create_tag("mine", 2)
+    warehouse = readers.options(tmp_path)
+    readers.ask("tag", catalog=warehouse, table="default.t", name="mine", snapshot=2)
     expired(found)
     (kept,) = pins(found.files, found.layout.location).tags
     assert kept.id == 2
-    plan = theirs.new_read_builder().new_scan().plan()
-    assert {file.file_name for split in plan.splits() for file in split.files} == live(found, 4)
+    assert {file["name"] for file in readers.files(tmp_path, "default.t")} == live(found, 4)

@@ -4,21 +4,18 @@ import datetime
 from decimal import Decimal
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pypaimon.schema.data_types import AtomicType, DataField
-from pypaimon.table.row.generic_row import (
-    GenericRow,
-    GenericRowDeserializer,
-    GenericRowSerializer,
-)
 
 from keyfold.errors import CorruptDataError
 from keyfold.storage.metadata.entries import ordered
 from keyfold.storage.metadata.rows import EMPTY, RowCodec
+from keyfold.types.arrow import to_arrow
 from keyfold.types.logical import Atomic
 from keyfold.types.paimon import from_paimon
+from tests import readers
 
 EPOCH = datetime.datetime(1970, 1, 1)
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
@@ -77,10 +74,13 @@ def test_same_bytes_as_pypaimon(row: tuple[list[str], list[Any]]) -> None:
     codec = RowCodec(tuple(atomic(kind) for kind in kinds))
     data = codec.encode(values)
     assert codec.decode(data) == tuple(values)
-    fields = [DataField(n, str(n), AtomicType(kind)) for n, kind in enumerate(kinds)]
     theirs = [as_pypaimon(kind, value) for kind, value in zip(kinds, values, strict=True)]
-    assert GenericRowDeserializer.from_bytes(data, fields).values == theirs
-    written = GenericRowSerializer.to_bytes(GenericRow(theirs, fields))
+    cells, parsed = [data, *theirs], [pa.binary(), *(to_arrow(atomic(kind)) for kind in kinds)]
+    columns = [pa.array([cell], kind) for cell, kind in zip(cells, parsed, strict=True)]
+    told = pa.Table.from_arrays(columns, [str(number) for number in range(len(columns))])
+    answer = readers.ask("binary_row", told, types=kinds)
+    written, *read = (column[0].as_py() for column in answer.columns)
+    assert read == theirs
     assert codec.decode(written) == tuple(values)
 
 

@@ -1,0 +1,107 @@
+"""What engines and functions other readers merge as we do: pypaimon and pypaimon-rust."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from keyfold.storage.schema.definition import NewTable
+from tests import readers
+from tests.read import harness
+from tests.storage import tables
+from tests.storage.tables import column, new_table
+
+Row = dict[str, Any]
+NUMBERS = [
+    [{"k": k, "v": k} for k in range(10)],
+    [{"k": k, "v": 100 + k if k % 2 else None} for k in range(5, 15)],
+]
+FIRST, SECOND = {"k": 1, "v": 1, "s": 5}, {"k": 1, "v": 2, "s": 3}
+ENGINES = ("deduplicate", "partial-update")
+OF_NUMBERS = ("sum", "product", "max", "min", "last_value", "last_non_null_value", "first_value")
+OF_NUMBERS += ("first_non_null_value",)
+INTEGERS = {"type": "array", "elementType": "integer", "containsNull": True}
+
+
+def aggregated(function: str, kind: Any = "long") -> NewTable:
+    """A table whose `v` a function merges."""
+    options = {"merge_engine": "aggregation", "fields__v__aggregate_function": function}
+    return new_table(column("k"), column("v", kind), **options)
+
+
+def jobs(*values: Any) -> list[list[Row]]:
+    """Two jobs, the second of which has one key of the first."""
+    first, second, third, fourth = values
+    return [
+        [{"k": 1, "v": first}, {"k": 2, "v": second}],
+        [{"k": 1, "v": third}, {"k": 3, "v": fourth}],
+    ]
+
+
+WITH_S = (column("k"), column("v"), column("s"))
+SAME: dict[str, tuple[NewTable, list[list[Row]]]] = {
+    **{engine: (new_table(merge_engine=engine), NUMBERS) for engine in ENGINES},
+    **{function: (aggregated(function), NUMBERS) for function in OF_NUMBERS},
+    "listagg": (aggregated("listagg", "string"), jobs("a", "b", "c", None)),
+    "max of text": (aggregated("max", "string"), jobs("a", "b", "c", None)),
+    "bool_or": (aggregated("bool_or", "boolean"), jobs(True, False, False, None)),
+    "bool_and": (aggregated("bool_and", "boolean"), jobs(True, False, False, None)),
+    "collect": (aggregated("collect", INTEGERS), jobs([1, 2], [3], [2], None)),
+    "sequence.field": (new_table(*WITH_S, sequence__field="s"), [[FIRST], [SECOND]]),
+    "rowkind.field": (
+        new_table(column("k"), column("v"), column("op", "string"), rowkind__field="op"),
+        [[{"k": 1, "v": 1, "op": "+I"}, {"k": 2, "v": 1, "op": "+I"}], [{"k": 1, "op": "-D"}]],
+    ),
+    "NULL in a key": (
+        new_table(primary_key__nullable="true"),
+        [[{"k": None, "v": 1}, {"k": 1, "v": 1}], [{"k": None, "v": 2}]],
+    ),
+    "partitions": (
+        new_table(column("p", "string"), column("k"), column("v"), key="p,k", by="p"),
+        [[{"p": p, "k": 1, "v": 1} for p in "ab"], [{"p": "a", "k": 1, "v": 2}]],
+    ),
+}
+GROUP = {"merge_engine": "partial-update", "fields__s__sequence_group": "v"}
+GROUPS = {
+    "sequence group": new_table(*WITH_S, **GROUP),
+    "sum in a sequence group": new_table(*WITH_S, **GROUP, fields__v__aggregate_function="sum"),
+}
+
+
+def read(reader: str, folder: Path, new: NewTable, written: list[list[Row]]) -> None:
+    """Write jobs; the reader has the rows that we read."""
+    found = tables.table(folder, new)
+    for rows in written:
+        harness.upsert(tables.reload(found), rows)
+    ours = sorted(harness.rows(tables.reload(found)), key=str)
+    assert ours
+    theirs = readers.READERS[reader](folder, "default.t")
+    assert sorted(theirs.to_pylist(), key=str) == ours
+
+
+@pytest.mark.parametrize("reader", readers.READERS)
+@pytest.mark.parametrize("case", SAME)
+def test_they_read_the_same(tmp_path: Path, reader: str, case: str) -> None:
+    read(reader, tmp_path, *SAME[case])
+
+
+@pytest.mark.parametrize("case", GROUPS)
+def test_only_rust_reads_sequence_groups(tmp_path: Path, case: str) -> None:
+    read("pypaimon-rust", tmp_path, GROUPS[case], [[FIRST], [SECOND]])
+    with pytest.raises(readers.Refused, match=r"fields\.s\.sequence-group"):
+        readers.read(tmp_path, "default.t")
+
+
+@pytest.mark.parametrize("reader", readers.READERS)
+def test_they_refuse_functions_that_paimon_lacks(tmp_path: Path, reader: str) -> None:
+    with pytest.raises(readers.Refused, match=r"'count'|aggregate-function"):
+        read(reader, tmp_path, aggregated("count"), NUMBERS)
+
+
+@pytest.mark.parametrize("reader", readers.READERS)
+def test_they_hide_what_is_not_compacted_of_first_row_tables(tmp_path: Path, reader: str) -> None:
+    found = tables.table(tmp_path, new_table(merge_engine="first-row"))
+    harness.upsert(found, NUMBERS[0])
+    assert len(readers.READERS[reader](tmp_path, "default.t")) == 0
