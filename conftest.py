@@ -9,6 +9,9 @@ from collections import Counter
 import pytest
 from hypothesis import HealthCheck, settings
 
+# As all processes of keyfold have it: the other allocators of Arrow reserve memory by the gigabyte.
+os.environ["ARROW_DEFAULT_MEMORY_POOL"] = "system"
+
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
 settings.register_profile("ci", deadline=None, print_blob=True, suppress_health_check=SLOW)
 settings.register_profile("thorough", settings.get_profile("ci"), max_examples=2000)

@@ -38,7 +38,9 @@ STORAGE = (
 STORAGE_RANK = {part: row for row, parts in enumerate(STORAGE) for part in parts}
 DEFERRED = {"session.py", "running_jvm.py"}  # name pyspark for the type checker only
 FOREIGN = {
+    "fastavro": {"storage"},
     "obstore": {"stores"},
+    "requests": {"storage"},
     "numba": {"kernels", "authored"},  # users' functions are compiled too
     "llvmlite": {"kernels"},
 }
@@ -118,7 +120,7 @@ def test_workers_load_no_driver_library() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     ).stdout.split()
     assert "numba" in loaded
-    assert not {"pypaimon", "pandas", "pyspark", "grpc", "py4j"} & set(loaded)
+    assert not {"fastavro", "pandas", "pyspark", "grpc", "py4j", "requests"} & set(loaded)
 
 
 def test_importing_the_package_is_cheap() -> None:
@@ -126,4 +128,4 @@ def test_importing_the_package_is_cheap() -> None:
     loaded = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     ).stdout.split()
-    assert not {"numba", "numpy", "pyarrow", "pypaimon", "pyspark"} & set(loaded)
+    assert not {"numba", "numpy", "pyarrow", "fastavro", "pyspark"} & set(loaded)

@@ -1,7 +1,7 @@
 """The life of an executor's worker: one connection, the questions `read`, `write` and `compact`.
 
 Importing this module loads all that such a worker needs, so the fork server imports it once, before
-its first fork. pypaimon, pandas and pyspark are never among it.
+its first fork. pandas and pyspark are never among it, nor what only the driver needs.
 """
 
 import os

@@ -2,7 +2,7 @@
 
 For clusters whose machines have Python of this version and nothing else. The archive holds packages
 as they are installed here, and `bin/python`, which runs the machine's own Python with them. Workers
-need neither pypaimon, what it brings, nor obstore; a driver does, where it runs on the cluster.
+need no package of OF_DRIVER, nor what only these bring; a driver on the cluster does.
 """
 
 import io
@@ -17,7 +17,7 @@ from pathlib import Path
 from keyfold.errors import EnvironmentMismatchError
 from keyfold.wire.version import package_version
 
-OF_DRIVER = frozenset({"obstore", "pypaimon"})
+OF_DRIVER = frozenset({"backports-zstd", "fastavro", "requests"})
 ENDINGS = (".tar.gz", ".tgz")
 LIBRARIES = "lib"
 LAUNCHER = """#!/bin/sh

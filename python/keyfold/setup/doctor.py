@@ -15,7 +15,7 @@ from keyfold.errors import KeyfoldError
 from keyfold.setup.session import jar_path
 from keyfold.wire.version import package_version
 
-PACKAGES = ("pypaimon", "obstore", "pyarrow", "numba", "numpy", "pyroaring", "datasketches")
+PACKAGES = ("pyarrow", "numba", "numpy", "pyroaring", "datasketches", "obstore", "fastavro")
 JAVA = 17
 
 
