@@ -37,14 +37,16 @@ class Page(NamedTuple):
 
 
 def checked(source: pa.NativeFile, path: str) -> pa.NativeFile:
-    """The file, for a reader that reads each column chunk at once: a page of a chunk that is not
-    what its checksum says is a CorruptDataError.
+    """The file, for a reader that reads each column chunk at once. Reading a chunk raises
+    CorruptDataError if a page of it does not have its checksum.
     """
     return pa.PythonFile(_Checked(source, path), mode="r")
 
 
 def pages(chunk: bytes) -> Iterator[Page]:
-    """The pages of a column chunk, up to what is no page: that is the decoder's to say."""
+    """The pages of a column chunk, up to the first bytes that are not a page header; the decoder
+    then reports them.
+    """
     start = 0
     while start < len(chunk):
         try:
@@ -82,7 +84,7 @@ class _Checked(Positioned):
 
 
 def _page(data: bytes, at: int) -> Page:
-    """The page whose header begins at `at`; IndexError or ValueError if none does."""
+    """The page whose header begins at `at`; raises IndexError or ValueError if it is not one."""
     number = size = 0
     crc: int | None = None
     while head := data[at]:

@@ -58,15 +58,26 @@ class Files(Protocol):
     def read(self, path: str) -> bytes:
         """The content; raises FileNotFoundError if the file is missing."""
 
+    def open(self, path: str) -> pa.NativeFile:
+        """A file that is read at any place; raises FileNotFoundError if it is missing. A store
+        that answers `tail` and `ranges` itself has no open files.
+        """
+        raise NotSupportedError(f"{path} is not opened: its store is asked for ranges")
+
     def tail(self, path: str, most: int) -> tuple[pa.Buffer, int]:
         """The last `most` bytes of a file, or all it has, and its size; raises FileNotFoundError if
         the file is missing.
         """
+        with self.open(path) as file:
+            size = file.size()
+            return pa.py_buffer(file.read_at(min(most, size), max(size - most, 0))), size
 
     def ranges(self, path: str, spans: Sequence[Span]) -> list[pa.Buffer]:
         """These bytes of a file, in as few requests as that takes; raises FileNotFoundError if the
         file is missing.
         """
+        with self.open(path) as file:
+            return [pa.py_buffer(file.read_at(stop - start, start)) for start, stop in spans]
 
     def exists(self, path: str) -> bool:
         """Whether a file is there."""
@@ -74,11 +85,17 @@ class Files(Protocol):
     def is_folder(self, path: str) -> bool:
         """Whether a folder is there."""
 
+    def entries(self, path: str) -> list[Entry]:
+        """What is in a folder; empty if it is missing."""
+
     def names(self, path: str) -> list[str]:
         """Names of everything in a folder; empty if it is missing."""
+        return [entry.name for entry in self.entries(path)]
 
     def folders(self, path: str) -> list[str]:
         """Sorted names of the folders in a folder, hidden ones left out; empty if it is missing."""
+        names = (entry.name for entry in self.entries(path) if entry.is_folder)
+        return sorted(name for name in names if not name.startswith("."))
 
     def stamp(self, path: str) -> str:
         """A word that changes when the file is replaced; raises FileNotFoundError if the file is
@@ -105,10 +122,6 @@ class Files(Protocol):
         """Create the file exclusively; when, in ns by the store's clock, or 0 if it exists. Raises
         UnsettledError if that is not known.
         """
-        raise self.refused(path)
-
-    def entries(self, path: str) -> list[Entry]:
-        """What is in a folder; empty if it is missing."""
         raise self.refused(path)
 
     def held(self, path: str) -> AbstractContextManager[str]:

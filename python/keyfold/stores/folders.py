@@ -2,7 +2,7 @@
 
 `renameat2` does both atomically on Linux. A folder being removed is first moved to a hidden name,
 so that nobody sees half a table. What was replaced stays under its hidden name for the queries
-that still read it; it and other leftovers go a day later, when the next table is made.
+that still read it. It and other leftovers are removed a day later, when the next table is made.
 """
 
 import contextlib
@@ -67,9 +67,9 @@ def _move_plainly(source: str, target: str) -> bool:
 
 
 def exchange(source: str, target: str) -> None:
-    """Swap two folders, in one step where possible; FileNotFoundError if one is missing.
+    """Swap two folders, in one step where possible; raises FileNotFoundError if one is missing.
 
-    What stood at `target` counts as touched just now, so that it is a day until it is stale.
+    What was at `target` counts as touched just now, so that it is a day until it is stale.
     """
     os.utime(target)
     try:
@@ -95,8 +95,8 @@ def _rename(source: str, target: str, flags: int) -> None:
 
 
 def remove(files: Files, path: str) -> bool:
-    """Take a folder away, in one step where it can be renamed, then delete it; False if there was
-    none. Of a link the link alone goes: what it leads to may be another's.
+    """Take a folder away, in one step if it can be renamed, then delete it; False if it was
+    missing. A link is removed alone: what it leads to may be another's.
     """
     if not files.is_local:
         return files.remove_folder(path)
@@ -127,8 +127,8 @@ def clear_stale(folder: str) -> None:
 
 
 def stale(folder: str) -> list[str]:
-    """Staging and dropped folders that nothing has written to for a day; what somebody else calls
-    alike stays: beside a table at a path lies the user's own.
+    """Staging and dropped folders that nothing has written to for a day; what has
+    another name stays: the folder above a table at a path is the user's own.
     """
     oldest = time.time() - STALE_SECONDS
     ours = [c for c in Path(folder).glob(".*") if _STALE.fullmatch(c.name)]

@@ -5,7 +5,7 @@ A keytab of the catalog's options logs in, in each process, into the ticket cach
 
 import os
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from urllib.parse import urlsplit
@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from keyfold.stores.files import MOST_BYTES, Files, Span, check_size
+from keyfold.stores.files import MOST_BYTES, Entry, Files, check_size
 
 
 @dataclass(frozen=True)
@@ -41,14 +41,8 @@ class HadoopFiles(Files):
             check_size(path, len(data))
             return data
 
-    def tail(self, path: str, most: int) -> tuple[pa.Buffer, int]:
-        with self.client.open_input_file(_inside(path)) as file:
-            size = file.size()
-            return pa.py_buffer(file.read_at(min(most, size), max(size - most, 0))), size
-
-    def ranges(self, path: str, spans: Sequence[Span]) -> list[pa.Buffer]:
-        with self.client.open_input_file(_inside(path)) as file:
-            return [pa.py_buffer(file.read_at(stop - start, start)) for start, stop in spans]
+    def open(self, path: str) -> pa.NativeFile:
+        return self.client.open_input_file(_inside(path))
 
     def exists(self, path: str) -> bool:
         return bool(self._found(path).type == pafs.FileType.File)
@@ -56,12 +50,12 @@ class HadoopFiles(Files):
     def is_folder(self, path: str) -> bool:
         return bool(self._found(path).type == pafs.FileType.Directory)
 
-    def folders(self, path: str) -> list[str]:
-        found = [each.base_name for each in self._listed(path) if not each.is_file]
-        return sorted(name for name in found if not name.startswith("."))
-
-    def names(self, path: str) -> list[str]:
-        return [each.base_name for each in self._listed(path)]
+    def entries(self, path: str) -> list[Entry]:
+        listed = self.client.get_file_info(pafs.FileSelector(_inside(path), allow_not_found=True))
+        return [
+            Entry(each.base_name, not each.is_file, each.size or 0, each.mtime_ns or 0)
+            for each in listed
+        ]
 
     def stamp(self, path: str) -> str:
         found = self._found(path)
@@ -71,11 +65,6 @@ class HadoopFiles(Files):
 
     def _found(self, path: str) -> pafs.FileInfo:
         return self.client.get_file_info(_inside(path))
-
-    def _listed(self, path: str) -> list[pafs.FileInfo]:
-        return list(
-            self.client.get_file_info(pafs.FileSelector(_inside(path), allow_not_found=True))
-        )
 
 
 def _said(*command: str) -> str:

@@ -11,7 +11,7 @@ import re
 import shutil
 import uuid
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -21,7 +21,7 @@ from urllib.parse import unquote, urlparse
 import pyarrow as pa
 
 from keyfold.stores import full_disk, no_links
-from keyfold.stores.files import Entry, Files, Span, check_size
+from keyfold.stores.files import Entry, Files, check_size
 from keyfold.wire.layout import STAGING
 
 _BUFFER = 1 << 16  # of small pieces of a data file, such as pages of a few rows
@@ -79,15 +79,6 @@ class LocalFiles(Files):
     def _opened(self, path: str) -> pa.NativeFile:
         with self._at(path) as there, no_links.opened(there, path) as descriptor:
             return pa.OSFile(f"/proc/self/fd/{descriptor}")
-
-    def tail(self, path: str, most: int) -> tuple[pa.Buffer, int]:
-        with self.open(path) as file:
-            size = file.size()
-            return pa.py_buffer(file.read_at(min(most, size), max(size - most, 0))), size
-
-    def ranges(self, path: str, spans: Sequence[Span]) -> list[pa.Buffer]:
-        with self.open(path) as file:
-            return [pa.py_buffer(file.read_at(stop - start, start)) for start, stop in spans]
 
     def create(self, path: str) -> pa.NativeFile:
         if self.root:

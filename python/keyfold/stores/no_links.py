@@ -24,9 +24,9 @@ _KINDS = {
 
 @contextlib.contextmanager
 def reached(root: str, path: str, *, make: bool = False) -> Iterator[str]:
-    """Another path to `path`, which lies below `root`, by a folder that stays the same whatever is
-    moved meanwhile; CorruptDataError if a link is on the way. Without a root it is the folder that
-    the file is in. `make` makes folders that are missing.
+    """Another path to `path`, which is below `root`, by a folder that stays the same whatever is
+    moved meanwhile. Raises CorruptDataError if a link is on the way. Without a root it is the
+    folder that the file is in. `make` makes folders that are missing.
     """
     top = root or os.path.dirname(path)  # noqa: PTH120 - as text, like `path`
     folders, name = _parts(top, path)
@@ -49,7 +49,7 @@ def _parts(root: str, path: str) -> tuple[list[str], str]:
     above, _, name = path.rpartition("/")
     folders = [part for part in above[len(root) :].split("/") if part]
     if not path.startswith(f"{root.rstrip('/')}/") or ".." in (*folders, name):
-        raise odd_place(path, f"it does not lie below {root}")
+        raise odd_place(path, f"it is not below {root}")
     return folders, name
 
 
@@ -70,7 +70,7 @@ def _kind(found: os.stat_result) -> str:
 
 @contextlib.contextmanager
 def opened(reached_by: str, path: str) -> Iterator[int]:
-    """A descriptor of a plain file, to be read; CorruptDataError if it is anything else."""
+    """A descriptor of a plain file, to be read; raises CorruptDataError if it is anything else."""
     try:
         descriptor = os.open(reached_by, _PLAIN)
     except OSError as error:

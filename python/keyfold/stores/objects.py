@@ -133,14 +133,6 @@ class ObjectFiles(Files):
     def is_folder(self, path: str) -> bool:
         return self._asked("listing", path, lambda key: any(True for _ in self._below(key)))
 
-    def folders(self, path: str) -> list[str]:
-        _, found = self._listed(path)
-        return sorted(name for name in found if not name.startswith("."))
-
-    def names(self, path: str) -> list[str]:
-        files, found = self._listed(path)
-        return [name for name, _ in files] + found
-
     def stamp(self, path: str) -> str:
         found = self._there(path)
         return f"{found['e_tag']}-{found['last_modified'].timestamp()}"
@@ -150,9 +142,19 @@ class ObjectFiles(Files):
         return _modified(self._there(path))
 
     def entries(self, path: str) -> list[Entry]:
-        files, found = self._listed(path)
-        listed = [Entry(name, False, meta["size"], _modified(meta)) for name, meta in files]
-        return listed + [Entry(name, True, 0, 0) for name in found]
+        found = self._asked(
+            "listing",
+            path,
+            lambda key: self.client.list_with_delimiter(f"{key}/" if key else None),
+        )
+        own = settings.key_of(path)
+        files = [
+            Entry(meta["path"].rsplit("/", 1)[-1], False, meta["size"], _modified(meta))
+            for meta in found["objects"]
+            if meta["path"].rstrip("/") != own
+        ]
+        names = (prefix.rstrip("/").rsplit("/", 1)[-1] for prefix in found["common_prefixes"])
+        return files + [Entry(name, True, 0, 0) for name in names]
 
     @contextlib.contextmanager
     def held(self, path: str) -> Iterator[str]:
@@ -246,21 +248,6 @@ class ObjectFiles(Files):
         """Descriptions of everything below a folder, its own mark too."""
         for page in self.client.list(f"{key}/" if key else None):
             yield from page
-
-    def _listed(self, path: str) -> tuple[list[tuple[str, Any]], list[str]]:
-        """Names and descriptions of the files in a folder, and names of the folders."""
-        found = self._asked(
-            "listing",
-            path,
-            lambda key: self.client.list_with_delimiter(f"{key}/" if key else None),
-        )
-        own = settings.key_of(path)
-        files = [
-            (meta["path"].rsplit("/", 1)[-1], meta)
-            for meta in found["objects"]
-            if meta["path"].rstrip("/") != own
-        ]
-        return files, [prefix.rstrip("/").rsplit("/", 1)[-1] for prefix in found["common_prefixes"]]
 
     def _there(self, path: str) -> Any:
         return self._asked("looking for", path, lambda key: self.client.head(key))
