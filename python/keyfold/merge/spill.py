@@ -1,6 +1,6 @@
 """Sorted runs on local disk: Arrow streams, mostly compressed, in files without a name.
 
-So nothing is left behind however the process ends. What the batches have for columns may change on
+So nothing is left behind however the process ends. The columns of the batches may change on
 the way (some have kinds or marks): then another stream begins in the same file.
 """
 

@@ -30,7 +30,7 @@ T = TypeVar("T")
 DEFAULT_BUCKETS = 4
 TAG_PREFIX = "keyfold.tag."
 DEFAULT_PREFIX = "keyfold.default."
-# What rows stored before the column was added have in it: the wire's literal, as JSON.
+# The value that rows stored before the column was added have in it: the wire's literal, as JSON.
 INITIAL_PREFIX = "keyfold.initial-default."
 
 

@@ -28,7 +28,7 @@ _SPARKS_OWN = {
     "provider",
     "table_type",
 }
-# What a table is made with and its options don't hold.
+# Properties that a table is made with and that its options don't hold.
 _FIXED = ("primary-key", "partition", "location", "provider", fluss.ENGINE)
 FIELD = re.compile(r"^fields\.(.+)\.([^.]+)$")
 _FIELD_ALIAS = re.compile(

@@ -103,7 +103,7 @@ write.use-v2-write zorder.var-length-contribution
 """
 PAIMON_OPTIONS = frozenset(_OPTIONS.split())
 
-# What may follow `fields.<column>.` in Paimon.
+# The suffixes of `fields.<column>.…` in Paimon.
 _FIELD_OPTIONS = """
 aggregate-function count-limit default-value distinct ignore-retract list-agg-delimiter
 map-storage-layout merge-map-delimiter nested-key nested-key-null-strategy nested-sequence-field

@@ -1,4 +1,4 @@
-"""The marks of a job's rows: which columns they name, which they replace, and what a -D does."""
+"""The marks of a job's rows: the columns they name and replace, and the effect of a -D."""
 
 from __future__ import annotations
 
@@ -22,15 +22,16 @@ from keyfold.wire.specs import KIND, WriteSpec
 from keyfold.write.targets import OVERWRITE
 
 _Flags = npt.NDArray[np.bool_]
+_Texts = tuple[str | None, str | None]
 
 
 @dataclass(frozen=True)
 class Marking:
     """How the rows of one job are marked, all batches alike.
 
-    `named` and `overwritten` are the texts of its +I and +U rows, `named_by_deletes` and
-    `overwritten_by_deletes` those of its -D rows. `has_marks` says whether there can be any,
-    `clears` whether what a -D holds is put to NULL, which is all that Fluss' deletes leave.
+    `named` and `overwritten` are the texts of its +I and +U rows, and of its -D rows. `has_marks`
+    says whether there can be any, `clears` whether the values of a -D are put to NULL, as Fluss'
+    deletes leave them.
     """
 
     table: str
@@ -38,10 +39,8 @@ class Marking:
     has_marks: bool
     clears: bool
     is_overwriting: bool
-    named: str | None = None
-    overwritten: str | None = None
-    named_by_deletes: str | None = None
-    overwritten_by_deletes: str | None = None
+    named: _Texts = (None, None)
+    overwritten: _Texts = (None, None)
 
     @staticmethod
     def of(spec: WriteSpec, options: TableOptions) -> Marking | None:
@@ -64,27 +63,26 @@ class Marking:
             declared.passes_nulls(layout, options, name) for name in left
         )
         everything = EVERYTHING if named is None else named
-        is_partial = named is not None
-        clears = removes and (is_partial or is_overwriting or declared.deletes_clear(options))
+        is_partial, clears_all = named is not None, declared.deletes_clear(options)
+        deletes_named = is_partial and removes
         return Marking(
             table=layout.name,
             options=options,
             has_marks=(is_partial and (needs_names or may_delete))
             or is_overwriting
-            or (may_delete and declared.deletes_clear(options) and not declared.keeps_records),
-            clears=clears,
+            or (may_delete and clears_all and not declared.keeps_records),
+            clears=removes and (is_partial or is_overwriting or clears_all),
             is_overwriting=is_overwriting,
-            named=named if needs_names else None,
-            overwritten=everything if is_overwriting else None,
-            named_by_deletes="" if is_partial and removes else named,
-            overwritten_by_deletes=everything
-            if is_overwriting or (is_partial and removes)
-            else None,
+            named=(named if needs_names else None, "" if deletes_named else named),
+            overwritten=(
+                everything if is_overwriting else None,
+                everything if is_overwriting or deletes_named else None,
+            ),
         )
 
     def apply(self, batch: pa.RecordBatch, layout: TableLayout) -> pa.RecordBatch:
-        """The batch with its marks, without rows the table does not take; TableError for a -D
-        where they are disabled.
+        """The batch with its marks, without rows the table does not take; raises TableError if
+        there is a -D and deletes are disabled.
         """
         kinds = _kinds(batch)
         if kinds is not None and is_retract(kinds).any():
@@ -93,10 +91,7 @@ class Marking:
         if not self.has_marks:
             return batch
         deletes = None if kinds is None or not is_retract(kinds).any() else is_retract(kinds)
-        texts = (
-            (self.named, self.named_by_deletes),
-            (self.overwritten, self.overwritten_by_deletes),
-        )
+        texts = (self.named, self.overwritten)
         arrays = [_texts(batch.num_rows, deletes, *pair) for pair in texts]
         schema = pa.schema([*batch.schema, *FIELDS])
         return pa.RecordBatch.from_arrays([*batch.columns, *arrays], schema=schema)

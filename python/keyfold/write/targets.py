@@ -20,8 +20,8 @@ def named_columns(layout: TableLayout, text: str | None, mode: str) -> tuple[str
     """The columns `target-columns` names, in table order; None for all.
 
     `text` joins names by commas, in backticks where they hold one; letter case counts only where
-    columns differ in nothing else. TableError where the table takes no partial writes, a name is
-    unknown, the key is not whole or, as a partial write may make a row that lacks it, another
+    columns differ in nothing else. Raises TableError if the table takes no partial writes, a name
+    is unknown, the key is not whole or, as a partial write may make a row that lacks it, another
     column is NOT NULL. An INSERT OVERWRITE (`mode`) may name NOT NULL columns: it makes whole rows.
     """
     if text is None:
@@ -47,9 +47,11 @@ def named_columns(layout: TableLayout, text: str | None, mode: str) -> tuple[str
 
 
 def merge_mode(layout: TableLayout, text: str | None, named: Sequence[str] | None = None) -> str:
-    """What `merge_mode` says of a job that names these columns; TableError for another word, or to
-    overwrite where nothing merges, or some columns without the sequence that orders them: all of
-    them where that is a `sequence.field`, a part of the columns of a sequence group.
+    """The `merge_mode` of a job that names these columns.
+
+    Raises TableError if it is another word, if nothing merges that could be overwritten, or if the
+    job overwrites some columns without the sequence that orders them: any, where there is a
+    `sequence.field`, or a part of a sequence group.
     """
     mode = (text or DEFAULT).strip().lower()
     if mode not in (DEFAULT, OVERWRITE):
@@ -69,8 +71,8 @@ def merge_mode(layout: TableLayout, text: str | None, named: Sequence[str] | Non
 
 
 def _check_sequences(layout: TableLayout, options: TableOptions, named: Sequence[str]) -> None:
-    """TableError where it would depend on the stored sequence, which a job does not know, what the
-    overwritten columns do with later records.
+    """Raises TableError if the result of later records in the overwritten columns depended on the
+    stored sequence, which a job does not know.
     """
     where = f"table {layout.name}, option merge_mode: some columns [{', '.join(named)}] can't be"
     if options.sequence_fields:

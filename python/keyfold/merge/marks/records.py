@@ -4,7 +4,7 @@ A record of such a write has two more system columns, texts that join field ids 
 the primary key by commas. `_NAMED`: the columns it holds a value of, null = all of them; the others
 are passed over. `_OVERWRITTEN`: the columns whose value replaces what came before in place of being
 folded with it, null = none, `*` = all, today's and later ones; one that is not named has no value
-from then on. What came before a record that overwrites all does not matter, whatever the engine.
+from then on. Records before one that overwrites all don't matter, whatever the engine.
 
 A -D that has an `_OVERWRITTEN` (Fluss' delete of a partial write) leaves the row only where some
 column outside the key is not NULL; one with `*` removes it. In memory marks are bits: bit 0 says
