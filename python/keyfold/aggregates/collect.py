@@ -10,7 +10,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from pyarrow import types
 
@@ -24,12 +23,10 @@ from keyfold.aggregates.declare import (
     Records,
     Settings,
 )
-from keyfold.aggregates.nested import Elements, elements_of, table_of
-from keyfold.kernels.buffers import Rows, ones
-from keyfold.kernels.codes import codes
-from keyfold.kernels.keys import Keys, encode_nullable
-from keyfold.kernels.lists import code_in_groups, collect_values, concatenate, hash_bytes
+from keyfold.aggregates.nested import column_of
+from keyfold.kernels.elements import NO_LIMIT, Rules, collected
 from keyfold.kernels.ops import ADD, RESET, RETRACT, SKIP
+from keyfold.kernels.records import lists_of
 from keyfold.options.values import boolean
 from keyfold.types.arrow import to_arrow
 from keyfold.types.logical import DataType
@@ -43,54 +40,9 @@ def _collapses(element: pa.DataType) -> bool:
 
 
 def _fold(distinct: bool, inputs: Inputs) -> FoldResult:
-    kind, values = inputs.column.type, inputs.column.values
-    elements = elements_of(inputs)
-    out, bounds, valid = elements.results
-    if distinct or (inputs.ops == RETRACT).any():
-        most = _most_elements(elements)
-        found = _codes(values, elements, most)
-        counts, taken = np.zeros(most, dtype=np.int64), np.zeros(most, dtype=np.int64)
-        flags = (distinct, _collapses(kind.value_type))
-        collect_values(*elements.rows, found, counts, taken, *flags, out, bounds, valid)
-    else:
-        concatenate(*elements.rows, out, bounds, valid)
-    return FoldResult(table_of(kind, bounds, valid, values.take(pa.array(out[: bounds[-1]]))))
-
-
-def _most_elements(elements: Elements) -> int:
-    """The elements of the largest group."""
-    sizes = np.diff(elements.offsets)[elements.order]
-    sums = np.concatenate(([0], np.cumsum(sizes)))[elements.starts]
-    return int(np.diff(sums).max(initial=0))
-
-
-def _codes(values: pa.Array, elements: Elements, most: int) -> Rows:
-    """A code for each element, the same for equal elements of a group."""
-    if types.is_nested(values.type):
-        keys, has_value = Keys(codes([values])[0].view(np.uint64)), ones(len(values))
-    else:
-        keys, has_value = encode_nullable(values)
-    words = keys.words
-    if keys.is_wide:
-        words = np.empty(len(values), dtype=np.uint64)
-        hash_bytes(keys.offsets, keys.data, words)
-    size = 1 << (2 * most).bit_length()
-    found = np.empty(len(values), dtype=np.int64)
-    code_in_groups(
-        elements.order,
-        elements.starts,
-        elements.offsets,
-        elements.valid,
-        words,
-        has_value,
-        keys.offsets,
-        keys.data,
-        keys.is_wide,
-        np.full(size, -1, dtype=np.int64),
-        np.empty(size, dtype=np.int64),
-        found,
-    )
-    return found
+    values = inputs.column.values
+    rules = Rules(distinct, _collapses(values.type), False, NO_LIMIT)
+    return column_of(inputs, collected(inputs.records, lists_of(inputs.column), values, rules))
 
 
 def definition(distinct: bool, collapses: bool, records: Records) -> Any:

@@ -15,6 +15,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from keyfold.kernels.buffers import Rows
+from keyfold.kernels.records import Groups
 from keyfold.types.logical import DataType
 
 Ops = npt.NDArray[np.int8]
@@ -37,6 +38,11 @@ class Inputs:
     def groups(self) -> int:
         """The number of groups."""
         return len(self.starts) - 1
+
+    @property
+    def records(self) -> Groups:
+        """The groups as kernels take them."""
+        return Groups(self.ops, self.order, self.starts)
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,14 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types
 
-from keyfold.aggregates.declare import Accepts, BadRecord, Inputs, Ops, Parameter, Settings
+from keyfold.aggregates.declare import Accepts, BadRecord, FoldResult, Inputs, Parameter, Settings
 from keyfold.kernels.buffers import Mask, Rows, pack, validity
-from keyfold.kernels.codes import codes, ranks
+from keyfold.kernels.codes import ranks
 from keyfold.kernels.ops import RETRACT, SKIP
+from keyfold.kernels.records import Gathered
 from keyfold.options.values import names, one_of
 from keyfold.types.logical import Array, DataType, Row
 
-NO_LIMIT = int(np.iinfo(np.int64).max)
 NULL_KEYS = "Nested key contains null values. Primary key fields must not be null."
 IS_TABLE = Accepts(
     "'Array<Row>'", lambda kind: types.is_list(kind) and types.is_struct(kind.value_type)
@@ -36,43 +36,16 @@ NULL_STRATEGY = Parameter(
 )
 
 
-@dataclass(frozen=True)
-class Elements:
-    """The flat elements of a list or map column: row r holds offsets[r] to offsets[r + 1]."""
-
-    offsets: Rows
-    valid: Mask
-    ops: Ops
-    order: Rows
-    starts: Rows
-
-    @property
-    def rows(self) -> tuple[Ops, Rows, Rows, Rows, Mask]:
-        """The arguments every kernel of `keyfold.kernels.entries` begins with."""
-        return self.ops, self.order, self.starts, self.offsets, self.valid
-
-    @property
-    def results(self) -> tuple[Rows, Rows, Mask]:
-        """Room for the elements that stay, the groups' bounds in them and the groups' validity."""
-        groups = len(self.starts) - 1
-        most = int(np.diff(self.offsets)[self.order].sum()) if len(self.order) else 0
-        return (
-            np.empty(most, dtype=np.int64),
-            np.empty(groups + 1, dtype=np.int64),
-            np.empty(groups, dtype=np.uint8),
-        )
+def column_of(inputs: Inputs, kept: Gathered) -> FoldResult:
+    """A list or map column with the elements that stay."""
+    column, end = inputs.column, kept.bounds[-1]
+    return table_of(column.type, kept, column.values.take(pa.array(kept.elements[:end])))
 
 
-def elements_of(inputs: Inputs) -> Elements:
-    """Where the elements of a list or map column lie in its children, which are taken whole."""
-    offsets = inputs.column.offsets.to_numpy().astype(np.int64)
-    return Elements(offsets, validity(inputs.column), inputs.ops, inputs.order, inputs.starts)
-
-
-def table_of(kind: pa.DataType, bounds: Rows, out_valid: Mask, children: pa.Array) -> pa.Array:
-    """A list or map column of this type, from its elements, their bounds and its validity."""
-    buffers = [pack(out_valid), pa.py_buffer(bounds.astype(np.int32))]
-    return pa.Array.from_buffers(kind, len(out_valid), buffers, children=[children])
+def table_of(kind: pa.DataType, kept: Gathered, children: pa.Array) -> FoldResult:
+    """A list or map column of this type with these elements."""
+    buffers = [pack(kept.valid), pa.py_buffer(kept.bounds.astype(np.int32))]
+    return FoldResult(pa.Array.from_buffers(kind, len(kept.valid), buffers, children=[children]))
 
 
 @dataclass(frozen=True)
@@ -82,20 +55,22 @@ class NestedKey:
     fields: tuple[str, ...]
     null_strategy: str
 
-    def elements(self, inputs: Inputs, rows: pa.StructArray) -> tuple[Rows, int, Mask]:
-        """Codes of the nested rows by their key, how many, and which of the rows are used.
-
-        BadRecord where a NULL in a key is an error.
-        """
-        columns = [rows.field(name) for name in self.fields]
-        found, count = codes(columns)
-        used = validity(rows)
+    def used(self, inputs: Inputs) -> Mask:
+        """Which nested rows count; BadRecord if a NULL in a key is an error and there is one."""
+        rows = inputs.column.values
+        columns = self.columns(inputs)
+        used: Mask = validity(rows)
         if self.null_strategy == "merge" or not any(column.null_count for column in columns):
-            return found, count, used
+            return used
         whole = np.logical_and.reduce([validity(column) for column in columns])
         if self.null_strategy == "error":
             self._refuse(inputs, (used == 1) & ~whole)
-        return found, count, (used & whole).astype(np.uint8)
+        used = (used & whole).astype(np.uint8)
+        return used
+
+    def columns(self, inputs: Inputs) -> list[pa.Array]:
+        """The fields of the nested rows that are their key."""
+        return [inputs.column.values.field(name) for name in self.fields]
 
     def _refuse(self, inputs: Inputs, broken: Any) -> None:
         sums = np.concatenate(([0], np.cumsum(broken)))

@@ -16,39 +16,38 @@ from keyfold.aggregates.nested import (
     NULL_STRATEGY,
     NestedKey,
     check_fields,
-    elements_of,
     nested_key,
     table_of,
 )
-from keyfold.kernels.buffers import Rows, validity
-from keyfold.kernels.entries import last_valid_in_slot, places, slots_by_key
+from keyfold.kernels.buffers import Mask, validity
+from keyfold.kernels.codes import codes
+from keyfold.kernels.elements import (
+    Keyed,
+    kept_by_key,
+    last_valid_in_place,
+)
 from keyfold.kernels.ops import ADD, RESET
+from keyfold.kernels.records import lists_of
 from keyfold.types.logical import DataType
 
 
 def _fold(key: NestedKey, inputs: Inputs) -> FoldResult:
-    rows, elements = inputs.column.values, elements_of(inputs)
-    found, count, used = key.elements(inputs, rows)
-    _, bounds, valid = elements.results
-    slots = np.full(len(rows), -1, dtype=np.int64)
-    slots_by_key(*elements.rows, found, *places(count), slots, bounds, valid, used)
-    merged = _merged(rows, inputs.order, elements.offsets, slots, int(bounds[-1]))
-    return FoldResult(table_of(inputs.column.type, bounds, valid, merged))
+    rows, groups, lists = inputs.column.values, inputs.records, lists_of(inputs.column)
+    found, count = codes(key.columns(inputs))
+    ranks, places = np.zeros(len(rows), dtype=np.int64), np.full(len(rows), -1, dtype=np.int64)
+    keyed = Keyed(found, ranks, key.used(inputs).view(np.int8))
+    kept = kept_by_key(groups, lists, keyed, count, places)
 
-
-def _merged(rows: pa.StructArray, order: Rows, offsets: Rows, slots: Rows, count: int) -> pa.Array:
-    """One row a slot: of each field the last value that is not NULL."""
-
-    def picked(valid: Any) -> pa.Array:
-        picks = np.full(count, -1, dtype=np.int64)
-        last_valid_in_slot(order, offsets, slots, valid, picks)
+    def picked(valid: Mask) -> pa.Array:
+        picks = np.full(kept.bounds[-1], -1, dtype=np.int64)
+        last_valid_in_place(groups.order, lists.offsets, places, valid, picks)
         return pa.array(picks, mask=picks < 0)
 
-    fields = list(rows.type)
-    parts = [rows.field(place) for place in range(len(fields))]
-    arrays = [part.take(picked(validity(part) & validity(rows))) for part in parts]
-    missing = picked(validity(rows)).is_null()
-    return pa.StructArray.from_arrays(arrays, fields=fields, mask=missing)
+    fields, is_row = list(rows.type), validity(rows)
+    parts = [rows.field(at) for at in range(len(fields))]
+    arrays = [part.take(picked(validity(part) & is_row)) for part in parts]
+    merged = pa.StructArray.from_arrays(arrays, fields=fields, mask=picked(is_row).is_null())
+    return table_of(inputs.column.type, kept, merged)
 
 
 def definition(key: NestedKey, records: Records) -> Any:

@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from keyfold.aggregates.declare import (
     Aggregate,
@@ -25,20 +24,19 @@ from keyfold.aggregates.declare import (
 from keyfold.aggregates.nested import (
     IS_TABLE,
     NESTED_KEY,
-    NO_LIMIT,
     NULL_STRATEGY,
     NestedKey,
     check_fields,
-    elements_of,
+    column_of,
     nested_key,
     order_of,
-    table_of,
 )
 from keyfold.kernels.buffers import validity
 from keyfold.kernels.codes import codes
-from keyfold.kernels.entries import appended, latest_by_key, places
+from keyfold.kernels.elements import NO_LIMIT, Keyed, Rules, collected, kept_by_key
 from keyfold.kernels.extremes import rank
 from keyfold.kernels.ops import RESET, RETRACT, SKIP
+from keyfold.kernels.records import lists_of
 from keyfold.options.values import names, whole
 from keyfold.types.logical import DataType
 
@@ -63,20 +61,14 @@ class _Table:
 
 
 def _fold(table: _Table, inputs: Inputs) -> FoldResult:
-    rows, elements = inputs.column.values, elements_of(inputs)
-    out, bounds, valid = elements.results
+    rows, groups, lists = inputs.column.values, inputs.records, lists_of(inputs.column)
     if table.key is None:
-        is_retracting = bool((inputs.ops == RETRACT).any())
-        found = codes([rows])[0] if is_retracting else np.zeros(len(rows), dtype=np.int64)
-        appended(*elements.rows, found, validity(rows), table.limit, out, bounds, valid)
-    else:
-        found, count, used = table.key.elements(inputs, rows)
-        ranks = order_of(rows, table.sequence)
-        latest_by_key(
-            *elements.rows, found, ranks, used, table.limit, *places(count), out, bounds, valid
-        )
-    kept = rows.take(pa.array(out[: bounds[-1]]))
-    return FoldResult(table_of(inputs.column.type, bounds, valid, kept))
+        rules = Rules(False, False, True, table.limit)
+        return column_of(inputs, collected(groups, lists, rows, rules, validity(rows)))
+    uses = table.key.used(inputs).view(np.int8)
+    found, count = codes(table.key.columns(inputs))
+    keyed = Keyed(found, order_of(rows, table.sequence), uses, limit=table.limit)
+    return column_of(inputs, kept_by_key(groups, lists, keyed, count))
 
 
 def definition(table: _Table, records: Records) -> Any:

@@ -30,7 +30,7 @@ from keyfold.aggregates.declare import (
 )
 from keyfold.kernels.buffers import column_of, dtype_of, validity, values
 from keyfold.kernels.ops import ADD, RESET, RETRACT, SKIP
-from keyfold.kernels.products import multiply_decimals, multiply_floats, multiply_integers
+from keyfold.kernels.products import Scale, multiply_decimals, multiply_floats, multiply_integers
 from keyfold.kernels.words import values_of_decimal
 from keyfold.types.arrow import to_arrow
 from keyfold.types.logical import DataType
@@ -48,7 +48,7 @@ def _fold(inputs: Inputs) -> FoldResult:
     numbers = values(inputs.column, dtype_of(kind))
     out = np.empty(inputs.groups, dtype=numbers.dtype)
     valid, out_valid = validity(inputs.column), np.empty(inputs.groups, dtype=np.uint8)
-    multiply_floats(numbers, valid, inputs.ops, inputs.order, inputs.starts, out, out_valid)
+    multiply_floats(numbers, valid, inputs.records, out, out_valid)
     return FoldResult(column_of(kind, out, out_valid))
 
 
@@ -57,19 +57,8 @@ def _integers(inputs: Inputs) -> FoldResult:
     numbers = values(inputs.column, own).astype(np.int64, copy=False)
     out, failed = np.empty(inputs.groups, dtype=np.int64), np.empty(2, dtype=np.int64)
     valid, out_valid = validity(inputs.column), np.empty(inputs.groups, dtype=np.uint8)
-    limits = np.iinfo(own)
-    multiply_integers(
-        numbers,
-        valid,
-        inputs.ops,
-        inputs.order,
-        inputs.starts,
-        int(limits.min),
-        int(limits.max),
-        out,
-        out_valid,
-        failed,
-    )
+    edges = int(np.iinfo(own).min), int(np.iinfo(own).max)
+    multiply_integers(numbers, valid, inputs.records, *edges, out, out_valid, failed)
     if failed[1] >= 0:
         raise BadRecord(int(failed[1]), "a retraction can't divide the product: / by zero")
     array = column_of(inputs.column.type, out.astype(own, copy=False), out_valid)
@@ -80,19 +69,8 @@ def _decimals(inputs: Inputs) -> FoldResult:
     kind = inputs.column.type
     out = np.empty((inputs.groups, 2), dtype=np.uint64)
     valid, out_valid = validity(inputs.column), np.empty(inputs.groups, dtype=np.uint8)
-    limit = 10**kind.precision
-    overflowed = multiply_decimals(
-        values_of_decimal(inputs.column),
-        valid,
-        inputs.ops,
-        inputs.order,
-        inputs.starts,
-        kind.scale,
-        np.uint64(limit % 2**64),
-        np.uint64(limit >> 64),
-        out,
-        out_valid,
-    )
+    numbers, limits = values_of_decimal(inputs.column), Scale.of(kind.precision, kind.scale)
+    overflowed = multiply_decimals(numbers, valid, inputs.records, limits, out, out_valid)
     result = FoldResult(column_of(kind, out, out_valid), overflowed)
     return _with_quotients(inputs, result) if (inputs.ops == RETRACT).any() else result
 

@@ -14,19 +14,18 @@ import numpy.typing as npt
 from pyarrow import types
 
 from keyfold.aggregates.declare import NUMERIC, Fold, FoldResult, Inputs, Records
-from keyfold.kernels.buffers import Floats, Mask, Rows, Signs, column_of, dtype_of, validity, values
-from keyfold.kernels.decimals import beyond, sum_decimals
+from keyfold.kernels.buffers import Floats, Mask, Rows, column_of, dtype_of, validity, values
+from keyfold.kernels.decimals import beyond, halves, sum_decimals
 from keyfold.kernels.jit import kernel
 from keyfold.kernels.ops import ADD, RESET, RETRACT, SKIP
+from keyfold.kernels.records import Groups
 from keyfold.kernels.words import values_of_decimal
 
 
-@kernel("int64(int64[::1], uint8[::1], int8[::1], int64[::1], int64[::1], int64[::1], uint8[::1])")
-def sum_integers(
-    values: Rows, valid: Mask, ops: Signs, order: Rows, starts: Rows, out: Rows, out_valid: Mask
-) -> int:
+@kernel("int64(int64[::1], uint8[::1], Groups, int64[::1], uint8[::1])")
+def sum_integers(values: Rows, valid: Mask, groups: Groups, out: Rows, out_valid: Mask) -> int:
     """out[g] is the sum of group g; returns the first group whose sum leaves 64 bits, or -1."""
-    overflowed = -1
+    (ops, order, starts), overflowed = groups, -1
     for g in range(len(out)):
         total, wraps, is_found = np.int64(0), 0, False
         for at in range(starts[g], starts[g + 1]):
@@ -46,13 +45,12 @@ def sum_integers(
 
 
 @kernel(
-    "void(float32[::1], uint8[::1], int8[::1], int64[::1], int64[::1], float32[::1], uint8[::1])",
-    "void(float64[::1], uint8[::1], int8[::1], int64[::1], int64[::1], float64[::1], uint8[::1])",
+    "void(float32[::1], uint8[::1], Groups, float32[::1], uint8[::1])",
+    "void(float64[::1], uint8[::1], Groups, float64[::1], uint8[::1])",
 )
-def sum_floats(
-    values: Floats, valid: Mask, ops: Signs, order: Rows, starts: Rows, out: Floats, out_valid: Mask
-) -> None:
+def sum_floats(values: Floats, valid: Mask, groups: Groups, out: Floats, out_valid: Mask) -> None:
     """out[g] is the sum of group g, each step rounded to the width of `out`."""
+    ops, order, starts = groups
     for g in range(len(out)):
         out[g], out_valid[g] = 0, 0
         for at in range(starts[g], starts[g + 1]):
@@ -73,7 +71,7 @@ def _fold(inputs: Inputs) -> FoldResult:
     if types.is_floating(kind):
         numbers = values(inputs.column, dtype_of(kind))
         out: npt.NDArray[Any] = np.empty(inputs.groups, dtype=numbers.dtype)
-        sum_floats(numbers, valid, inputs.ops, inputs.order, inputs.starts, out, out_valid)
+        sum_floats(numbers, valid, inputs.records, out, out_valid)
         return FoldResult(column_of(kind, out, out_valid))
     return _integers(inputs, valid, out_valid)
 
@@ -82,9 +80,7 @@ def _integers(inputs: Inputs, valid: Mask, out_valid: Mask) -> FoldResult:
     own = dtype_of(inputs.column.type)
     numbers = values(inputs.column, own).astype(np.int64, copy=False)
     out = np.empty(inputs.groups, dtype=np.int64)
-    overflowed = sum_integers(
-        numbers, valid, inputs.ops, inputs.order, inputs.starts, out, out_valid
-    )
+    overflowed = sum_integers(numbers, valid, inputs.records, out, out_valid)
     if overflowed < 0 and own != np.int64:
         limits = np.iinfo(own)
         outside = np.flatnonzero((out < limits.min) | (out > limits.max))
@@ -97,12 +93,9 @@ def _integers(inputs: Inputs, valid: Mask, out_valid: Mask) -> FoldResult:
 def _decimals(inputs: Inputs, valid: Mask, out_valid: Mask) -> FoldResult:
     out = np.empty((inputs.groups, 2), dtype=np.uint64)
     doubled = values_of_decimal(inputs.column)
-    overflowed = sum_decimals(
-        doubled, valid, inputs.ops, inputs.order, inputs.starts, out, out_valid
-    )
+    overflowed = sum_decimals(doubled, valid, inputs.records, out, out_valid)
     if overflowed < 0:
-        limit = 10**inputs.column.type.precision
-        overflowed = beyond(out, np.uint64(limit % 2**64), np.uint64(limit >> 64))
+        overflowed = beyond(out, *halves(10**inputs.column.type.precision))
     return FoldResult(column_of(inputs.column.type, out, out_valid), overflowed)
 
 

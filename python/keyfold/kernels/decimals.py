@@ -2,22 +2,21 @@
 
 import numpy as np
 
-from keyfold.kernels.buffers import Mask, Rows, Signs, Words
+from keyfold.kernels.buffers import Mask, Words
 from keyfold.kernels.jit import kernel
 from keyfold.kernels.ops import RESET, RETRACT, SKIP
+from keyfold.kernels.records import Groups
 
 
-@kernel(
-    "int64(uint64[:, ::1], uint8[::1], int8[::1], int64[::1], int64[::1], "
-    "uint64[:, ::1], uint8[::1])"
-)
-def sum_decimals(
-    values: Words, valid: Mask, ops: Signs, order: Rows, starts: Rows, out: Words, out_valid: Mask
-) -> int:
-    """out[g] is the sum of group g (RETRACT subtracts); returns the first group
-    beyond 128 bits, or -1.
-    """
-    overflowed = -1
+def halves(number: int) -> tuple[np.uint64, np.uint64]:
+    """The low and the high word of a number of 128 bits."""
+    return np.uint64(number % 2**64), np.uint64(number >> 64)
+
+
+@kernel("int64(uint64[:, ::1], uint8[::1], Groups, uint64[:, ::1], uint8[::1])")
+def sum_decimals(values: Words, valid: Mask, groups: Groups, out: Words, out_valid: Mask) -> int:
+    """out[g] is the sum of group g; returns the first group beyond 128 bits, or -1."""
+    (ops, order, starts), overflowed = groups, -1
     one, zero, ones = np.uint64(1), np.uint64(0), np.uint64(2**64 - 1)
     for g in range(len(out)):
         low, high, top, is_found = zero, zero, zero, False

@@ -28,10 +28,12 @@ from keyfold.kernels.sealed import SealedFiles
 from keyfold.resources import private_folders
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T", bound=type[tuple[Any, ...]])
 
 CACHE_VARIABLE = "KEYFOLD_CACHE_DIR"
 _SOURCES = ("kernels", "aggregates", "merge")
 _DECLARED: list[tuple[Any, tuple[str, ...]]] = []
+_NAMES = dict(vars(numba.types))  # what a signature may name
 _MOST_PROCESSES = 4  # each takes some 200 MB
 _LEAST_SHARE = 16  # signatures for which a process, a second of imports, pays
 _FILLER = "from keyfold.kernels import jit; jit.warm()"
@@ -170,9 +172,9 @@ def _marker() -> Path:
     return CACHE_DIRECTORY / "complete"
 
 
-def dispatcher(function: Callable[..., Any]) -> Any:
+def dispatcher(function: Callable[..., Any], **options: bool) -> Any:
     """The compiled form of a function, kept on disk where it has a source file."""
-    compiled = numba.njit(nogil=True)(function)
+    compiled = numba.njit(nogil=True, **options)(function)
     if CACHE_DIRECTORY is not None:
         before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(CACHE_DIRECTORY)
         try:
@@ -195,16 +197,31 @@ def kernel(*declared: str) -> Callable[[F], F]: ...
 def kernel(*declared: Any) -> Any:
     """Compile a function for the named signatures, at `warm()` or at its first call.
 
-    Bare, `@kernel` compiles for whatever it is called with, at that call. The plain Python function
-    is `.py_func` of the result.
+    Bare, `@kernel` compiles for whatever it is called with, at that call, and becomes a part of the
+    kernels that call it. The plain Python function is `.py_func` of the result. A kernel allocates
+    nothing, so references are not counted: numba would count one whenever a loop takes an array out
+    of a tuple, which makes it up to ten times as slow.
     """
     if len(declared) == 1 and callable(declared[0]):
-        return dispatcher(declared[0])
+        return dispatcher(declared[0], _nrt=False, forceinline=True)
 
     def declare(function: F) -> F:
-        compiled = dispatcher(function)
+        compiled = dispatcher(function, _nrt=False)
         _DECLARED.append((compiled, declared))
         return cast("F", compiled)
+
+    return declare
+
+
+def structure(*fields: str) -> Callable[[T], T]:
+    """Let signatures name a NamedTuple whose fields have these types: a kernel takes few arguments
+    where some always go together.
+    """
+
+    def declare(named: T) -> T:
+        kinds = [eval(field, {}, _NAMES) for field in fields]
+        _NAMES[named.__name__] = numba.types.BaseTuple.from_types(kinds, named)
+        return named
 
     return declare
 
@@ -293,5 +310,5 @@ def _compile_declared(share: int = 0, shares: int = 1) -> int:
         counts[place] += len(pairs)
         if place == share:
             for compiled, signature in pairs:
-                compiled.compile(signature)
+                compiled.compile(eval(signature, {}, _NAMES))
     return sum(counts)

@@ -4,14 +4,39 @@ A step that leaves the type makes the group overflow, whatever follows it, but f
 multiplies, RETRACT divides; dividing nothing leaves nothing.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from keyfold.kernels.buffers import Floats, Mask, Rows, Signs, Words
-from keyfold.kernels.jit import kernel
+from keyfold.kernels.buffers import Floats, Mask, Rows, Words
+from keyfold.kernels.decimals import halves
+from keyfold.kernels.jit import kernel, structure
 from keyfold.kernels.ops import ADD, RESET, RETRACT, SKIP
+from keyfold.kernels.records import Groups
 
 _LIMBS, _LOW = 8, np.uint64(0xFFFFFFFF)
+_SHORT = 18  # digits, the most of a number of 64 bits
 _CHUNK = 9  # decimal digits that a limb takes as a divisor
+
+
+@structure("int64", "uint64", "uint64", "uint64", "uint64[::1]")
+class Scale(NamedTuple):
+    """Digits behind the point, 10^(digits - 1) where that fits, the least magnitude that has too
+    many digits, and room for a long product.
+    """
+
+    digits: int
+    divisor: np.uint64
+    most_low: np.uint64
+    most_high: np.uint64
+    limbs: Words
+
+    @staticmethod
+    def of(precision: int, scale: int) -> "Scale":
+        """That of a decimal type."""
+        divisor = np.uint64(10 ** max(scale - 1, 0) if scale <= _SHORT else 1)
+        limbs = np.zeros(_LIMBS, dtype=np.uint64)
+        return Scale(scale, divisor, *halves(10**precision), limbs)
 
 
 @kernel
@@ -27,16 +52,21 @@ def _exceeds(left: int, right: int) -> bool:
     return bool(size > most // other)
 
 
-@kernel(
-    "void(int64[::1], uint8[::1], int8[::1], int64[::1], int64[::1], int64, int64, int64[::1], "
-    "uint8[::1], int64[::1])"
-)
+@kernel
+def _divided(total: int, value: int) -> int:
+    """An integer divided towards zero, as Java does it; what overflows stays as it is."""
+    if value == -1:
+        return -total
+    quotient = total // value
+    is_below = (total < 0) != (value < 0) and quotient * value != total
+    return quotient + 1 if is_below else quotient
+
+
+@kernel("void(int64[::1], uint8[::1], Groups, int64, int64, int64[::1], uint8[::1], int64[::1])")
 def multiply_integers(
     values: Rows,
     valid: Mask,
-    ops: Signs,
-    order: Rows,
-    starts: Rows,
+    groups: Groups,
     least: int,
     most: int,
     out: Rows,
@@ -46,29 +76,22 @@ def multiply_integers(
     """out[g] is the product of group g. failed[0] is the first group with a step beyond `least` to
     `most`, failed[1] the first that divides by zero, else -1.
     """
-    failed[:] = -1
+    (ops, order, starts), failed[:] = groups, -1
     for g in range(len(out)):
         total, is_found, is_beyond = 1, False, False
         for at in range(starts[g], starts[g + 1]):
-            row, op = order[at], ops[at]
+            value, op = values[order[at]], ops[at]
             if op == RESET:
                 total, is_found, is_beyond = 1, False, False
-            if op == SKIP or not valid[row] or is_beyond or (op == RETRACT and not is_found):
+            if op == SKIP or not valid[order[at]] or is_beyond or (op == RETRACT and not is_found):
                 continue
-            value = values[row]
             if op != RETRACT:
-                is_beyond = _exceeds(total, value)
-                total, is_found = total * value, True
+                is_beyond, is_found, total = _exceeds(total, value), True, total * value
             elif value == 0:
                 failed[1] = g if failed[1] < 0 else failed[1]
-            elif value == -1:
-                is_beyond = total == np.int64(-(2**63))
-                total = -total
             else:
-                quotient = total // value
-                # towards zero, as Java divides
-                is_below = (total < 0) != (value < 0) and quotient * value != total
-                total = quotient + 1 if is_below else quotient
+                is_beyond = value == -1 and total == np.int64(-(2**63))
+                total = _divided(total, value)
             is_beyond = is_beyond or total < least or total > most
         out[g], out_valid[g] = total, is_found
         if is_beyond and failed[0] < 0:
@@ -76,13 +99,14 @@ def multiply_integers(
 
 
 @kernel(
-    "void(float32[::1], uint8[::1], int8[::1], int64[::1], int64[::1], float32[::1], uint8[::1])",
-    "void(float64[::1], uint8[::1], int8[::1], int64[::1], int64[::1], float64[::1], uint8[::1])",
+    "void(float32[::1], uint8[::1], Groups, float32[::1], uint8[::1])",
+    "void(float64[::1], uint8[::1], Groups, float64[::1], uint8[::1])",
 )
 def multiply_floats(
-    values: Floats, valid: Mask, ops: Signs, order: Rows, starts: Rows, out: Floats, out_valid: Mask
+    values: Floats, valid: Mask, groups: Groups, out: Floats, out_valid: Mask
 ) -> None:
     """out[g] is the product of group g, each step rounded to the width of `out`."""
+    ops, order, starts = groups
     for g in range(len(out)):
         out[g], out_valid[g] = 1, 0
         for at in range(starts[g], starts[g + 1]):
@@ -146,21 +170,9 @@ def _multiply_long(
     _rescale(limbs, scale)
 
 
-@kernel(
-    "int64(uint64[:, ::1], uint8[::1], int8[::1], int64[::1], int64[::1], int64, uint64, uint64, "
-    "uint64[:, ::1], uint8[::1])"
-)
+@kernel("int64(uint64[:, ::1], uint8[::1], Groups, Scale, uint64[:, ::1], uint8[::1])")
 def multiply_decimals(
-    values: Words,
-    valid: Mask,
-    ops: Signs,
-    order: Rows,
-    starts: Rows,
-    scale: int,
-    limit_low: np.uint64,
-    limit_high: np.uint64,
-    out: Words,
-    out_valid: Mask,
+    values: Words, valid: Mask, groups: Groups, scale: Scale, out: Words, out_valid: Mask
 ) -> int:
     """out[g] is the product of group g at this scale, each step rounded half up; no divisions.
 
@@ -168,9 +180,8 @@ def multiply_decimals(
     bits, nearly all there are, take one multiplication and one division.
     """
     overflowed, one, zero = -1, np.uint64(1), np.uint64(0)
-    limbs = np.zeros(_LIMBS, dtype=np.uint64)
-    is_short = scale <= 18
-    divisor = np.uint64(10 ** max(scale - 1, 0)) if is_short else one
+    (ops, order, starts), (digits, divisor, most_low, most_high, limbs) = groups, scale
+    is_short = digits <= _SHORT
     for g in range(len(out)):
         low, high, is_found, is_negative, is_beyond = zero, zero, False, False, False
         for at in range(starts[g], starts[g + 1]):
@@ -189,14 +200,14 @@ def multiply_decimals(
             is_negative ^= is_flipping
             if is_short and (high | by_high) == zero and float(low) * float(by_low) < 1.8e19:
                 low *= by_low
-                if scale:
+                if digits:
                     low = (low // divisor + np.uint64(5)) // np.uint64(10)
             else:
-                _multiply_long(low, high, by_low, by_high, scale, limbs)
+                _multiply_long(low, high, by_low, by_high, digits, limbs)
                 low = (limbs[1] << np.uint64(32)) | limbs[0]
                 high = (limbs[3] << np.uint64(32)) | limbs[2]
                 is_beyond = bool((limbs[4] | limbs[5] | limbs[6] | limbs[7]) != zero)
-            if high > limit_high or (high == limit_high and low >= limit_low):
+            if high > most_high or (high == most_high and low >= most_low):
                 is_beyond = True
         if is_negative and is_found:
             low, high = ~low + one, ~high + np.uint64(low == zero)

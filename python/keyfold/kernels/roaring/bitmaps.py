@@ -102,7 +102,7 @@ def to_java(column: pa.Array) -> pa.Array:
     """
     offsets, data = text(column)
     plans = np.empty(len(column), dtype=np.int64)
-    _plan64(data, offsets, plans)
+    _plan64(data, offsets, plans, _NOTHING)
     if (plans >= 0).any():
         column = _rewritten(column, offsets, data, plans)
     return _replaced(column, np.flatnonzero(plans == _UNDECIDED), _wide)
@@ -262,12 +262,11 @@ def _plan32(data: Mask, offsets: Table, plans: Table) -> None:
         plans[row] = _VERBATIM if is_plain else _UNDECIDED
 
 
-@kernel("void(uint8[::1], int64[::1], int64[::1])")
-def _plan64(data: Mask, offsets: Table, plans: Table) -> None:
+@kernel("void(uint8[::1], int64[::1], int64[::1], int64[:, ::1])")
+def _plan64(data: Mask, offsets: Table, plans: Table, nothing: Table) -> None:
     """For each row the number of containers of a portable 32-bit bitmap, or whether it stays, or
     is to be looked at more closely.
     """
-    nothing = np.empty((0, 4), dtype=np.int64)
     for row in range(len(plans)):
         part = data[offsets[row] : offsets[row + 1]]
         plans[row] = _VERBATIM

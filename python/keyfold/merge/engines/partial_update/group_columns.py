@@ -25,6 +25,7 @@ from keyfold.merge.engines.partial_update.group_events import (
     RESTARTS,
     Events,
     Masks,
+    Sequences,
     decide,
     decide_adds,
     last_present,
@@ -102,8 +103,9 @@ class Grouped:
         kinds = np.zeros(self._present.shape[1], np.int8) if step.kinds is None else step.kinds
         events = np.empty((len(self._bounds) + 1, len(step.order)), dtype=np.int8)
         out = np.empty(len(step.starts) - 1, dtype=np.int8)
-        inputs = self._words, self._present, self._bounds, kinds
-        decide(*inputs, step.order, step.starts, events, out)
+        newest = np.empty(len(self._bounds), dtype=np.int64)
+        sequences = Sequences(self._words, self._present, self._bounds, newest)
+        decide(sequences, kinds, step.order, step.starts, events, out)
         return events, out
 
     @property

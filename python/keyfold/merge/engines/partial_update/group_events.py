@@ -3,11 +3,13 @@
 Events are the operations of aggregates, LATE_RETRACT and SEED (`keyfold.kernels.ops`).
 """
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
 from keyfold.kernels.buffers import Mask, Rows, Signs, Words
-from keyfold.kernels.jit import kernel
+from keyfold.kernels.jit import kernel, structure
 from keyfold.kernels.ops import (
     ADD,
     DELETE,
@@ -20,6 +22,7 @@ from keyfold.kernels.ops import (
     SEED,
     SKIP,
 )
+from keyfold.kernels.records import Groups
 
 # Whether a row has a sequence in a group, and whether it begins the group's sequence anew, as rows
 # do that overwrite its sequence fields: from there on records are compared with that row alone.
@@ -29,6 +32,19 @@ UNRELATED, NEWER, OLDER = 0, 1, -1
 
 Masks = npt.NDArray[np.uint8]
 Events = npt.NDArray[np.int8]
+
+
+@structure("uint64[:, ::1]", "uint8[:, ::1]", "int64[:, ::1]", "int64[::1]")
+class Sequences(NamedTuple):
+    """The sequence groups of some rows: words[:, row] compare as their fields do, present[s, row]
+    has the flags above, spans[s] = (first word, end of words, does a -D remove the row), and
+    newest has room for the newest row of each.
+    """
+
+    words: Words
+    present: Masks
+    spans: Rows
+    newest: Rows
 
 
 @kernel("boolean(uint64[:, ::1], int64, int64, int64, int64)")
@@ -107,63 +123,48 @@ def decide_adds(
             out[starts[g]] = ADD
 
 
-@kernel(
-    "int64(uint64[:, ::1], uint8[:, ::1], int64[:, ::1], int64[::1], int64, int64, int8[:, ::1])"
-)
-def relate(
-    words: Words, present: Masks, groups: Rows, stored: Rows, row: int, at: int, out: Events
-) -> int:
+@kernel
+def relate(sequences: Sequences, row: int, at: int, out: Events) -> int:
     """Write into out[s, at] whether a row is NEWER (or as new), OLDER or without a sequence in each
     group; returns how many groups it would remove the row by.
     """
+    words, present, spans, newest = sequences
     removals = 0
-    for s in range(len(groups)):
+    for s in range(len(spans)):
         out[s, at] = UNRELATED
         if present[s, row] & HAS_SEQUENCE:
-            first, stop, is_removing = groups[s]
-            is_compared = stored[s] >= 0 and not present[s, row] & RESTARTS
-            is_late = is_compared and is_older(words, first, stop, row, stored[s])
+            first, stop, is_removing = spans[s]
+            is_compared = newest[s] >= 0 and not present[s, row] & RESTARTS
+            is_late = is_compared and is_older(words, first, stop, row, newest[s])
             out[s, at] = OLDER if is_late else NEWER
             removals += is_removing and not is_late
     return removals
 
 
-@kernel(
-    "void(uint64[:, ::1], uint8[:, ::1], int64[:, ::1], int8[::1], int64[::1], int64[::1],"
-    " int8[:, ::1], int8[::1])"
-)
+@kernel("void(Sequences, int8[::1], int64[::1], int64[::1], int8[:, ::1], int8[::1])")
 def decide(
-    words: Words,
-    present: Masks,
-    groups: Rows,
-    kinds: Signs,
-    order: Rows,
-    starts: Rows,
-    out: Events,
-    out_kinds: Signs,
+    sequences: Sequences, kinds: Signs, order: Rows, starts: Rows, out: Events, out_kinds: Signs
 ) -> None:
     """Write the event of each record for each group, and in the last row of `out` for the columns
-    of no group; a record that is alone is added, whatever it is. groups[s] = (first word, end of
-    words, does a -D remove the row).
+    of no group; a record that is alone is added, whatever it is.
     """
-    count = len(groups)
-    stored = np.empty(count, dtype=np.int64)
+    _, present, _, newest = sequences
     for g in range(len(starts) - 1):
         is_met, is_removed, start, stop = False, False, starts[g], starts[g + 1]
         if stop - start == 1:
             out[:, start] = ADD
             out_kinds[g] = kinds[order[start]]
             continue
-        stored[:] = -1
+        newest[:] = -1
         for at in range(start, stop):
             row, is_retract = order[at], kinds[order[at]] in RETRACTIONS
-            removals = relate(words, present, groups, stored, row, at, out)
+            removals = relate(sequences, row, at, out)
             is_removed = kinds[row] == DELETE and removals > 0
             is_fresh = is_removed or (at == start and is_retract)
-            out[count, at] = RESET if is_fresh else SKIP if is_retract else ADD
-            for s in range(count):
+            out[len(newest), at] = RESET if is_fresh else SKIP if is_retract else ADD
+            for s in range(len(newest)):
                 if is_fresh or out[s, at] == NEWER or present[s, row] & RESTARTS:
-                    stored[s] = row if present[s, row] & HAS_SEQUENCE else -1
+                    newest[s] = row if present[s, row] & HAS_SEQUENCE else -1
                 out[s, at] = event(out[s, at], is_retract, is_fresh, is_removed)
             is_met = is_met or not is_retract
         out_kinds[g] = DELETE if is_removed or not is_met else INSERT
@@ -196,19 +197,12 @@ def settle(events: Signs, order: Rows, starts: Rows, sequence: Rows, protected: 
                 break
 
 
-@kernel("void(int8[::1], int64[::1], int64[::1], boolean, int64[::1], int8[::1], int64[::1])")
-def arrange(
-    events: Signs,
-    order: Rows,
-    starts: Rows,
-    is_front: bool,
-    out_order: Rows,
-    out_ops: Signs,
-    out_starts: Rows,
-) -> None:
-    """Ops and rows as an aggregate takes them: a seed twice, reset and retracted; older records,
-    where `is_front`, before all that is there, which ends at the last reset.
+@kernel("void(Groups, boolean, Groups)")
+def arrange(groups: Groups, is_front: bool, out: Groups) -> None:
+    """Events as operations that an aggregate takes: a seed twice, reset and retracted; older
+    records, where `is_front`, before all that is there, which ends at the last reset.
     """
+    (events, _, starts), (_, _, out_starts) = groups, out
     w, out_starts[0] = 0, 0
     for g in range(len(starts) - 1):
         first = starts[g]
@@ -217,25 +211,17 @@ def arrange(
             while stop < starts[g + 1] and events[stop] != RESET and events[stop] != SEED:
                 late += is_front and events[stop] == REVERSED
                 stop += 1
-            w = place(events, order, first, stop, late, w, out_order, out_ops)
+            w = place(groups, first, stop, late, w, out)
             first = stop
         out_starts[g + 1] = w
 
 
-@kernel("int64(int8[::1], int64[::1], int64, int64, int64, int64, int64[::1], int8[::1])")
-def place(
-    events: Signs,
-    order: Rows,
-    first: int,
-    stop: int,
-    late: int,
-    w: int,
-    out_order: Rows,
-    out_ops: Signs,
-) -> int:
+@kernel
+def place(groups: Groups, first: int, stop: int, late: int, w: int, out: Groups) -> int:
     """Write records first:stop, between two resets, from place w on, the `late` older ones first;
     returns the place behind them.
     """
+    (events, order, _), (out_ops, out_order, _) = groups, out
     front, begin = w + late - 1, w
     w += late
     for at in range(first, stop):

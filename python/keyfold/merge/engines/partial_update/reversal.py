@@ -13,6 +13,7 @@ from keyfold.aggregates.declare import Inputs
 from keyfold.kernels.buffers import Rows, Signs
 from keyfold.kernels.jit import kernel
 from keyfold.kernels.ops import ADD, LATE_RETRACT, RETRACT, REVERSED, SEED
+from keyfold.kernels.records import Groups
 from keyfold.merge.engines.partial_update.group_events import arrange
 
 # One folded value a group.
@@ -41,7 +42,7 @@ def arranged(inputs: Inputs, is_front: bool) -> Inputs:
         return Inputs(inputs.column, ops, inputs.order, inputs.starts)
     order = np.empty(len(inputs.order) + seeds, dtype=np.int64)
     ops, starts = np.empty(len(order), dtype=np.int8), np.empty_like(inputs.starts)
-    arrange(events, inputs.order, inputs.starts, is_front, order, ops, starts)
+    arrange(inputs.records, is_front, Groups(ops, order, starts))
     return Inputs(inputs.column, ops, order, starts)
 
 

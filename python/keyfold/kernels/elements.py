@@ -1,0 +1,413 @@
+"""Elements of a group's lists, maps and nested tables: which stay, and in what order.
+
+A list's elements have codes, below a count, one for all equal elements (or elements of one key) of
+a group. A group of one row stays as it is; all else begins at the last RESET. All write the
+elements that stay, those of a group behind one another.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import types
+
+from keyfold.kernels.buffers import Mask, Rows, Signs, Words, ones
+from keyfold.kernels.codes import codes
+from keyfold.kernels.jit import kernel, structure
+from keyfold.kernels.keys import Keys, encode_nullable
+from keyfold.kernels.ops import ADD, RESET, RETRACT, SKIP
+from keyfold.kernels.order import compare_bytes
+from keyfold.kernels.records import Gathered, Groups, Lists, room_for
+
+NO_LIMIT = int(np.iinfo(np.int64).max)
+_NO_PLACES: Rows = np.empty(0, dtype=np.int64)
+
+
+@structure("uint64[::1]", "uint8[::1]", "int64[::1]", "uint8[::1]", "boolean")
+class Values(NamedTuple):
+    """What elements are compared by: equal words, and where `is_wide` equal bytes."""
+
+    words: Words
+    valid: Mask
+    offsets: Rows
+    data: Mask
+    is_wide: bool
+
+
+@structure("int64[::1]", "int64[::1]")
+class Table(NamedTuple):
+    """A hash table: place i is taken where stamps[i] is the group, by element firsts[i]."""
+
+    stamps: Rows
+    firsts: Rows
+
+
+@kernel("void(int64[::1], uint8[::1], uint64[::1])")
+def hash_bytes(offsets: Rows, data: Mask, out: Words) -> None:
+    """A hash of each byte string."""
+    for row in range(len(out)):
+        hashed = np.uint64(0xCBF29CE484222325)
+        for at in range(offsets[row], offsets[row + 1]):
+            hashed = (hashed ^ np.uint64(data[at])) * np.uint64(0x100000001B3)
+        out[row] = hashed
+
+
+@kernel
+def _place(values: Values, table: Table, element: int, g: int) -> int:
+    """The place of the element's equal in the table, or the free one it belongs in."""
+    words, valid, offsets, data, is_wide = values
+    stamps, firsts = table
+    word, mask = words[element], np.uint64(len(stamps) - 1)
+    place = word * np.uint64(0x9E3779B97F4A7C15)
+    place = (place ^ (place >> np.uint64(32))) & mask
+    while stamps[place] == g:
+        first = firsts[place]
+        is_like = words[first] == word and valid[first] == valid[element]
+        if is_like and not (is_wide and compare_bytes(offsets, data, first, element, 0)):
+            break
+        place = (place + np.uint64(1)) & mask
+    return int(place)
+
+
+@kernel("void(Groups, Lists, Values, Table, int64[::1])")
+def code_in_groups(groups: Groups, lists: Lists, values: Values, table: Table, codes: Rows) -> None:
+    """codes[element] counts up from 0 in each group, one code for all equal elements of a group.
+
+    The table has room for twice the elements of a group, a power of two.
+    """
+    _, order, starts = groups
+    offsets, valid = lists
+    stamps, firsts = table
+    for g in range(len(starts) - 1):
+        count = 0
+        for at in range(starts[g], starts[g + 1]):
+            row = order[at]
+            if not valid[row]:
+                continue
+            for element in range(offsets[row], offsets[row + 1]):
+                place = _place(values, table, element, g)
+                if stamps[place] == g:
+                    codes[element] = codes[firsts[place]]
+                else:
+                    stamps[place], firsts[place], codes[element] = g, element, count
+                    count += 1
+
+
+def code_elements(groups: Groups, lists: Lists, values: pa.Array) -> tuple[Rows, int]:
+    """A code for each element, the same for equal values of a group, and how many codes a group may
+    have.
+    """
+    if types.is_nested(values.type):
+        keys, valid = Keys(codes([values])[0].view(np.uint64)), ones(len(values))
+    else:
+        keys, valid = encode_nullable(values)
+    words = keys.words
+    if keys.is_wide:
+        words = np.empty(len(valid), dtype=np.uint64)
+        hash_bytes(keys.offsets, keys.data, words)
+    sizes = np.diff(lists.offsets)[groups.order]
+    sums = np.concatenate(([0], np.cumsum(sizes)))[groups.starts]
+    most = int(np.diff(sums).max(initial=0))
+    size = 1 << (2 * most).bit_length()
+    table = Table(np.full(size, -1, dtype=np.int64), np.empty(size, dtype=np.int64))
+    found = np.empty(len(valid), dtype=np.int64)
+    compared = Values(words, valid, keys.offsets, keys.data, keys.is_wide)
+    code_in_groups(groups, lists, compared, table, found)
+    return found, most
+
+
+@kernel
+def _append(lists: Lists, row: int, out: Rows, end: int) -> int:
+    """All elements of a row's list behind out[:end]; the new end."""
+    offsets, valid = lists
+    if valid[row]:
+        for element in range(offsets[row], offsets[row + 1]):
+            out[end] = element
+            end += 1
+    return end
+
+
+@kernel
+def _closed(elements: Rows, start: int, stop: int) -> int:
+    """Close the gaps (-1) in elements[start:stop]; the new end."""
+    end = start
+    for at in range(start, stop):
+        if elements[at] >= 0:
+            elements[end] = elements[at]
+            end += 1
+    return end
+
+
+@kernel("void(Groups, Lists, Gathered)")
+def concatenate(groups: Groups, lists: Lists, out: Gathered) -> None:
+    """All elements in order; there are no retractions."""
+    ops, order, starts = groups
+    valid = lists.valid
+    elements, bounds, found = out
+    end, bounds[0] = 0, 0
+    for g in range(len(found)):
+        begin, is_found = end, False
+        for at in range(starts[g], starts[g + 1]):
+            if ops[at] == RESET:
+                end, is_found = begin, False
+            if ops[at] != SKIP and valid[order[at]]:
+                end, is_found = _append(lists, order[at], elements, end), True
+        bounds[g + 1], found[g] = end, is_found
+
+
+@kernel
+def _span(groups: Groups, g: int) -> tuple[int, int]:
+    """Where the folding of a group begins, at its last RESET, and ends."""
+    ops, _, starts = groups
+    start, stop = starts[g], starts[g + 1]
+    for at in range(stop - 1, start - 1, -1):
+        if ops[at] == RESET:
+            return at, stop
+    return start, stop
+
+
+@structure("int64[::1]", "int64[::1]", "int8[::1]", "boolean", "int64")
+class Keyed(NamedTuple):
+    """The code of each element's key, its rank among those of one key, of which the greatest stays,
+    and what it does: ADD, SKIP or RETRACT. Of equal ranks the last stays, or else the first, and
+    then the first list is taken as it is. A group has at most `limit` elements.
+    """
+
+    codes: Rows
+    ranks: Rows
+    uses: Signs
+    prefers_first: bool = False
+    limit: int = NO_LIMIT
+
+
+@structure("int64[::1]", "int64[::1]")
+class Slots(NamedTuple):
+    """Where the element of a code is in the result, if the stamp is the group."""
+
+    stamps: Rows
+    places: Rows
+
+
+@kernel
+def _enter(
+    keyed: Keyed, slots: Slots, out: Rows, element: int, use: int, g: int, end: int, is_full: bool
+) -> int:
+    """What one element does to its key; how many elements there are more than before."""
+    codes, ranks, _, prefers_first, _ = keyed
+    stamps, places = slots
+    code = codes[element]
+    if stamps[code] == g:
+        place = places[code]
+        if use == RETRACT:
+            out[place], stamps[code] = -1, -1
+            return -1
+        if ranks[element] >= ranks[out[place]] + prefers_first:
+            out[place] = element
+    elif use == ADD and not is_full:
+        stamps[code], places[code], out[end] = g, end, element
+        return 1
+    return 0
+
+
+@kernel("void(Groups, Lists, Keyed, Slots, Gathered, int64[::1])")
+def latest_by_key(
+    groups: Groups, lists: Lists, keyed: Keyed, slots: Slots, out: Gathered, found: Rows
+) -> None:
+    """One element a key, where the key was first seen; a retraction removes its keys. `found`, if
+    not empty, gets the place in `out` of each element's key.
+    """
+    (ops, order, starts), (offsets, valid), (kept, bounds, is_there) = groups, lists, out
+    codes, uses, places, end = keyed.codes, keyed.uses, slots.places, 0
+    prefers_first, limit, bounds[0] = keyed.prefers_first, keyed.limit, 0
+    for g in range(len(is_there)):
+        base, alive, is_there[g] = end, 0, 0
+        start, stop = _span(groups, g)
+        if starts[g + 1] - starts[g] == 1:
+            is_there[g] = valid[order[start]]
+            end, start = _append(lists, order[start], kept, end), stop
+            for place in range(base, end if len(found) else base):
+                found[kept[place]] = place
+        for at in range(start, stop):
+            row, sign = order[at], -1 if ops[at] == RETRACT else 1
+            if ops[at] == SKIP or not valid[row] or (sign < 0 and not is_there[g]):
+                continue
+            is_whole, is_there[g] = prefers_first and not is_there[g], 1
+            for element in range(offsets[row], offsets[row + 1]):
+                use = ADD if is_whole else uses[element] * sign
+                if use != SKIP:
+                    more = _enter(keyed, slots, kept, element, use, g, end, alive >= limit)
+                    alive, end = alive + more, end + max(more, 0)
+                    if len(found):
+                        found[element] = places[codes[element]]
+        end = _closed(kept, base, end)
+        bounds[g + 1] = end
+
+
+@structure("int64[::1]", "uint8[::1]")
+class Coded(NamedTuple):
+    """The code of each element, and whether it counts at all."""
+
+    codes: Rows
+    used: Mask
+
+
+@structure("boolean", "boolean", "boolean", "int64")
+class Rules(NamedTuple):
+    """Whether each value comes once, and if so whether the next list that is added ends what a
+    reset left twice; whether a retraction removes all equal elements or one; the most elements.
+    """
+
+    is_distinct: bool
+    collapses: bool
+    removes_all: bool
+    limit: int
+
+
+@structure("int64[::1]", "int64[::1]")
+class Tally(NamedTuple):
+    """How often a code is in the result, and how often it is to be removed; zeros before and after
+    each group.
+    """
+
+    counts: Rows
+    taken: Rows
+
+
+@kernel
+def _forget(codes: Rows, counts: Rows, elements: Rows, begin: int, end: int) -> None:
+    """No element of elements[begin:end] counts any more."""
+    for at in range(begin, end):
+        counts[codes[elements[at]]] = 0
+
+
+@kernel
+def _keep_first(codes: Rows, counts: Rows, elements: Rows, begin: int, end: int) -> int:
+    """Drop elements whose code came before; the new end."""
+    _forget(codes, counts, elements, begin, end)
+    kept = begin
+    for at in range(begin, end):
+        code = codes[elements[at]]
+        if counts[code] == 0:
+            counts[code], elements[kept] = 1, elements[at]
+            kept += 1
+    return kept
+
+
+@kernel
+def _remove(
+    lists: Lists,
+    row: int,
+    coded: Coded,
+    tally: Tally,
+    every: bool,
+    out: Rows,
+    start: int,
+    end: int,
+) -> int:
+    """Drop the first element, or all, of out[start:end] for each of the row's that is equal; the
+    new end.
+    """
+    offsets, (codes, used), (counts, taken), kept = lists.offsets, coded, tally, start
+    for element in range(offsets[row], offsets[row + 1]):
+        taken[codes[element]] += used[element]
+    for at in range(start, end):
+        code = codes[out[at]]
+        if taken[code] > 0:
+            taken[code] -= not every
+            counts[code] -= 1
+        else:
+            out[kept] = out[at]
+            kept += 1
+    for element in range(offsets[row], offsets[row + 1]):
+        taken[codes[element]] = 0
+    return kept
+
+
+@kernel
+def _add(
+    lists: Lists,
+    row: int,
+    coded: Coded,
+    counts: Rows,
+    is_distinct: bool,
+    out: Rows,
+    end: int,
+    most: int,
+) -> int:
+    """Add a row's elements to out[:end], none beyond `most`; the new end."""
+    offsets, (codes, used) = lists.offsets, coded
+    for element in range(offsets[row], offsets[row + 1]):
+        code = codes[element]
+        if used[element] and end < most and not (is_distinct and counts[code]):
+            counts[code] += 1
+            out[end] = element
+            end += 1
+    return end
+
+
+@kernel("void(Groups, Lists, Coded, Rules, Tally, Gathered)")
+def collect_values(
+    groups: Groups, lists: Lists, coded: Coded, rules: Rules, tally: Tally, out: Gathered
+) -> None:
+    """The elements in order, by rules; one retraction may remove several."""
+    (ops, order, starts), valid, codes = groups, lists.valid, coded.codes
+    (kept, bounds, is_there), counts, end = out, tally.counts, 0
+    (is_distinct, collapses, removes_all, limit), bounds[0] = rules, 0
+    for g in range(len(is_there)):
+        begin, is_raw, is_there[g] = end, False, 0
+        most = begin + min(limit, len(kept))
+        start, stop = _span(groups, g)
+        if starts[g + 1] - starts[g] == 1 and ops[start] != SKIP:
+            is_there[g] = valid[order[start]]
+            end, start = _append(lists, order[start], kept, end), stop
+        for at in range(start, stop):
+            row, op = order[at], ops[at]
+            if op == SKIP or not valid[row] or (op == RETRACT and not is_there[g]):
+                continue
+            if op == RETRACT:
+                end = _remove(lists, row, coded, tally, removes_all, kept, begin, end)
+                continue
+            is_once = is_distinct and op == ADD
+            if is_once and collapses and is_raw:
+                end = _keep_first(codes, counts, kept, begin, end)
+            is_raw, is_there[g] = op == RESET, 1
+            end = _add(lists, row, coded, counts, is_once, kept, end, most)
+        _forget(codes, counts, kept, begin, end)
+        bounds[g + 1] = end
+
+
+def kept_by_key(
+    groups: Groups, lists: Lists, keyed: Keyed, count: int, found: Rows = _NO_PLACES
+) -> Gathered:
+    """`latest_by_key` of elements with so many codes."""
+    slots = Slots(np.full(count, -1, dtype=np.int64), np.empty(count, dtype=np.int64))
+    out = room_for(lists, groups)
+    latest_by_key(groups, lists, keyed, slots, out, found)
+    return out
+
+
+def collected(
+    groups: Groups, lists: Lists, values: pa.Array, rules: Rules, used: Mask | None = None
+) -> Gathered:
+    """`collect_values` of the elements' values that are `used`, all without it."""
+    out, count = room_for(lists, groups), len(values)
+    is_plain = not rules.is_distinct and not (groups.ops == RETRACT).any()
+    if is_plain and rules.limit == NO_LIMIT and (used is None or used.all()):
+        concatenate(groups, lists, out)
+        return out
+    found, most = np.zeros(count, np.int64), 1
+    if not is_plain:
+        found, most = code_elements(groups, lists, values)
+    tally = Tally(np.zeros(most, np.int64), np.zeros(most, np.int64))
+    coded = Coded(found, ones(count) if used is None else used)
+    collect_values(groups, lists, coded, rules, tally, out)
+    return out
+
+
+@kernel("void(int64[::1], int64[::1], int64[::1], uint8[::1], int64[::1])")
+def last_valid_in_place(order: Rows, offsets: Rows, places: Rows, valid: Mask, out: Rows) -> None:
+    """out[place] is the last valid element of that place, in the order of the rows."""
+    for at in range(len(order)):
+        for element in range(offsets[order[at]], offsets[order[at] + 1]):
+            if places[element] >= 0 and valid[element]:
+                out[places[element]] = element

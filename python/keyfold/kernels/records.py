@@ -1,0 +1,66 @@
+"""The arrays that most kernels take together, as tuples: rows in groups, texts, lists."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from keyfold.kernels.buffers import Mask, Rows, Signs, text, validity
+from keyfold.kernels.jit import structure
+
+
+@structure("int8[::1]", "int64[::1]", "int64[::1]")
+class Groups(NamedTuple):
+    """Rows in merge order: group g is rows order[starts[g]:starts[g + 1]]; ops[i] says what row
+    order[i] does.
+    """
+
+    ops: Signs
+    order: Rows
+    starts: Rows
+
+
+@structure("int64[::1]", "uint8[::1]", "uint8[::1]")
+class Texts(NamedTuple):
+    """Text i is data[offsets[i]:offsets[i + 1]], NULL where valid[i] is 0."""
+
+    offsets: Rows
+    data: Mask
+    valid: Mask
+
+
+@structure("int64[::1]", "uint8[::1]")
+class Lists(NamedTuple):
+    """List i has the elements offsets[i] to offsets[i + 1], is NULL where valid[i] is 0."""
+
+    offsets: Rows
+    valid: Mask
+
+
+@structure("int64[::1]", "int64[::1]", "uint8[::1]")
+class Gathered(NamedTuple):
+    """The list of group g is elements[bounds[g]:bounds[g + 1]], NULL where valid[g] is 0."""
+
+    elements: Rows
+    bounds: Rows
+    valid: Mask
+
+
+def texts_of(column: pa.Array) -> Texts:
+    """A text or binary column."""
+    return Texts(*text(column), validity(column))
+
+
+def lists_of(column: pa.Array) -> Lists:
+    """A list or map column; its children are taken whole."""
+    return Lists(column.offsets.to_numpy().astype(np.int64), validity(column))
+
+
+def room_for(lists: Lists, groups: Groups) -> Gathered:
+    """Room for all elements of the groups."""
+    count = len(groups.starts) - 1
+    return Gathered(
+        np.empty(int(np.diff(lists.offsets)[groups.order].sum()), dtype=np.int64),
+        np.empty(count + 1, dtype=np.int64),
+        np.empty(count, dtype=np.uint8),
+    )
