@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 
 from integration import TOP
 from keyfold.aggregates import quantile_union
-from keyfold.aggregates.hll_sketch import opened
+from keyfold.aggregates.sketches import opened_hll
 from keyfold.kernels.roaring import bitmaps
 
 VECTORS = TOP / "tests" / "vectors"
@@ -162,7 +162,7 @@ def test_hll_both_ways(spark: SparkSession) -> None:
                 f"SELECT keyfold.hll_union(hll_hash(id)) FROM range({first}, {first + count}, 1, 3)"
             )
             made = bytes(spark.sql(sql).collect()[0][0])
-            assert opened(made).get_estimate() == pytest.approx(vector["estimate"], rel=0.05)
+            assert opened_hll(made).get_estimate() == pytest.approx(vector["estimate"], rel=0.05)
             assert (made == vector["bytes"]) or count > 20
 
 

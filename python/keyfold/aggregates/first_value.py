@@ -1,5 +1,8 @@
 """first_value: the first input, null too (Paimon FieldFirstValueAgg; Fluss' document, not its
-code).
+code). first_non_null_value: the first non-null input (Paimon FieldFirstNonNullValueAgg).
+
+In a sequence group an older record takes over even with NULL, as in Paimon (FieldAggregator's
+aggReversed: the function is asked with the older value as what is there).
 """
 
 from typing import Any
@@ -7,16 +10,18 @@ from typing import Any
 import numpy as np
 
 from keyfold.aggregates.declare import ANY, Inputs, Pick, Records
-from keyfold.kernels.buffers import Mask, Rows, Signs, ones
+from keyfold.kernels.buffers import Mask, Rows, ones, validity
 from keyfold.kernels.jit import kernel
 from keyfold.kernels.ops import ADD, RESET, REVERSED
+from keyfold.kernels.records import Groups
 
 
-@kernel("void(uint8[::1], int8[::1], int64[::1], int64[::1], int64[::1])")
-def first_valid(valid: Mask, ops: Signs, order: Rows, starts: Rows, out: Rows) -> None:
+@kernel("void(uint8[::1], Groups, int64[::1])")
+def first_valid(valid: Mask, groups: Groups, out: Rows) -> None:
     """out[g] is the first valid added row of group g, else -1; a reset row replaces it and is
     itself no first. An older row takes over, valid or not, once there was a first.
     """
+    ops, order, starts = groups
     for g in range(len(out)):
         pick, is_found = -1, False
         for at in range(starts[g], starts[g + 1]):
@@ -33,10 +38,18 @@ def first_valid(valid: Mask, ops: Signs, order: Rows, starts: Rows, out: Rows) -
         out[g] = pick
 
 
-def _pick(inputs: Inputs) -> Rows:
+def _picked(valid: Mask, inputs: Inputs) -> Rows:
     picks = np.empty(inputs.groups, dtype=np.int64)
-    first_valid(ones(len(inputs.column)), inputs.ops, inputs.order, inputs.starts, picks)
+    first_valid(valid, inputs.records, picks)
     return picks
+
+
+def _pick(inputs: Inputs) -> Rows:
+    return _picked(ones(len(inputs.column)), inputs)
+
+
+def _pick_non_null(inputs: Inputs) -> Rows:
+    return _picked(validity(inputs.column), inputs)
 
 
 def definition(records: Records) -> Any:
@@ -53,6 +66,21 @@ def definition(records: Records) -> Any:
     return result
 
 
+def definition_non_null(records: Records) -> Any:
+    """The first value that is not None."""
+    result, is_found = None, False
+    for op, value in records:
+        if op == RESET:
+            result = value
+        elif op == ADD and not is_found and value is not None:
+            result, is_found = value, True
+        elif op == REVERSED and not is_found and result is not None:
+            is_found = True
+        elif op == REVERSED:
+            result = value
+    return result
+
+
 FIRST_VALUE = Pick(
     "first_value",
     ANY,
@@ -63,5 +91,17 @@ FIRST_VALUE = Pick(
     pick=_pick,
     summary="the first record's value",
     nulls="a first NULL stays",
+    retraction="refused",
+)
+
+FIRST_NON_NULL_VALUE = Pick(
+    "first_non_null_value",
+    ANY,
+    definition_non_null,
+    aliases=("first_not_null_value", "first_value_ignore_nulls"),
+    reversal="own",
+    pick=_pick_non_null,
+    summary="the first value that is not NULL",
+    nulls="ignored",
     retraction="refused",
 )

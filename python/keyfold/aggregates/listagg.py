@@ -26,9 +26,10 @@ from keyfold.aggregates.declare import (
     Records,
     Settings,
 )
-from keyfold.kernels.buffers import Mask, Rows, pack, text, validity
+from keyfold.kernels.buffers import Mask, Rows, pack
 from keyfold.kernels.ops import ADD, RESET, SKIP
-from keyfold.kernels.texts import join_distinct, join_texts
+from keyfold.kernels.records import Texts, texts_of
+from keyfold.kernels.texts import Joint, Parts, join_distinct, join_texts
 from keyfold.options.values import boolean
 from keyfold.types.logical import DataType, describe
 
@@ -51,22 +52,20 @@ def _bytes(letters: str) -> Mask:
 
 
 def _fold(delimiter: str, distinct: bool, skips_blank: bool, inputs: Inputs) -> FoldResult:
-    offsets, data = text(inputs.column)
-    rows = (offsets, data, validity(inputs.column), inputs.ops, inputs.order, inputs.starts)
-    joint = _bytes(delimiter)
-    lengths = np.diff(offsets)[inputs.order]
-    out_offsets = np.empty(inputs.groups + 1, dtype=np.int64)
-    out = np.empty(int(lengths.sum()) + len(joint) * len(lengths), dtype=np.uint8)
-    out_valid = np.empty(inputs.groups, dtype=np.uint8)
+    texts, groups = texts_of(inputs.column), inputs.records
+    separator = _bytes(_separator(delimiter))
+    splits_again = not delimiter or _may_overlap(delimiter)
+    joint = Joint(_bytes(delimiter), separator, splits_again, skips_blank)
+    lengths = np.diff(texts.offsets)[inputs.order]
+    room = int(lengths.sum()) + len(joint.delimiter) * len(lengths)
+    offsets, valid = np.empty(inputs.groups + 1, np.int64), np.empty(inputs.groups, np.uint8)
+    out = Texts(offsets, np.empty(room, dtype=np.uint8), valid)
     if distinct:
-        separator = _bytes(_separator(delimiter))
-        stamps, parts = _table(lengths // len(separator) + 1, inputs.starts)
-        splits_again = len(joint) == 0 or _may_overlap(delimiter)
-        settings = (joint, separator, splits_again, skips_blank, stamps, parts)
-        join_distinct(*rows, *settings, out_offsets, out, out_valid)
+        parts = _table(lengths // len(separator) + 1, inputs.starts)
+        join_distinct(texts, groups, joint, parts, out)
     else:
-        join_texts(*rows, joint, skips_blank, out_offsets, out, out_valid)
-    return FoldResult(_array(inputs.column.type, out_offsets, out, out_valid))
+        join_texts(texts, groups, joint, out)
+    return FoldResult(_array(inputs.column.type, *out))
 
 
 def _separator(delimiter: str) -> str:
@@ -79,11 +78,11 @@ def _may_overlap(delimiter: str) -> bool:
     return any(delimiter.endswith(delimiter[:size]) for size in range(1, len(delimiter)))
 
 
-def _table(most: Rows, starts: Rows) -> tuple[Rows, Rows]:
+def _table(most: Rows, starts: Rows) -> Parts:
     """An empty hash table with room for the parts of any group."""
     sums = np.concatenate(([0], np.cumsum(most)))[starts]
     size = 1 << int(2 * np.diff(sums).max(initial=1)).bit_length()
-    return np.full(size, -1, dtype=np.int64), np.empty(2 * size, dtype=np.int64)
+    return Parts(np.full(size, -1, dtype=np.int64), np.empty(2 * size, dtype=np.int64))
 
 
 def _array(kind: pa.DataType, offsets: Rows, data: Mask, valid: Mask) -> pa.Array:

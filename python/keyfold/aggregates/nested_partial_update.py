@@ -21,11 +21,7 @@ from keyfold.aggregates.nested import (
 )
 from keyfold.kernels.buffers import Mask, validity
 from keyfold.kernels.codes import codes
-from keyfold.kernels.elements import (
-    Keyed,
-    kept_by_key,
-    last_valid_in_place,
-)
+from keyfold.kernels.keyed import Keyed, kept_by_key, last_valid_in_place
 from keyfold.kernels.ops import ADD, RESET
 from keyfold.kernels.records import lists_of
 from keyfold.types.logical import DataType

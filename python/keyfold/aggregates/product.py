@@ -57,8 +57,8 @@ def _integers(inputs: Inputs) -> FoldResult:
     numbers = values(inputs.column, own).astype(np.int64, copy=False)
     out, failed = np.empty(inputs.groups, dtype=np.int64), np.empty(2, dtype=np.int64)
     valid, out_valid = validity(inputs.column), np.empty(inputs.groups, dtype=np.uint8)
-    edges = int(np.iinfo(own).min), int(np.iinfo(own).max)
-    multiply_integers(numbers, valid, inputs.records, *edges, out, out_valid, failed)
+    edges = np.array([np.iinfo(own).min, np.iinfo(own).max], dtype=np.int64)
+    multiply_integers(numbers, valid, inputs.records, edges, out, out_valid, failed)
     if failed[1] >= 0:
         raise BadRecord(int(failed[1]), "a retraction can't divide the product: / by zero")
     array = column_of(inputs.column.type, out.astype(own, copy=False), out_valid)

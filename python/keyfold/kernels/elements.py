@@ -1,4 +1,4 @@
-"""Elements of a group's lists, maps and nested tables: which stay, and in what order.
+"""Elements of a group's lists in one list: all of them, or each value once, less what is retracted.
 
 A list's elements have codes, below a count, one for all equal elements (or elements of one key) of
 a group. A group of one row stays as it is; all else begins at the last RESET. All write the
@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types
 
-from keyfold.kernels.buffers import Mask, Rows, Signs, Words, ones
+from keyfold.kernels.buffers import Mask, Rows, Words, ones
 from keyfold.kernels.codes import codes
 from keyfold.kernels.jit import kernel, structure
 from keyfold.kernels.keys import Keys, encode_nullable
@@ -20,7 +20,6 @@ from keyfold.kernels.order import compare_bytes
 from keyfold.kernels.records import Gathered, Groups, Lists, room_for
 
 NO_LIMIT = int(np.iinfo(np.int64).max)
-_NO_PLACES: Rows = np.empty(0, dtype=np.int64)
 
 
 @structure("uint64[::1]", "uint8[::1]", "int64[::1]", "uint8[::1]", "boolean")
@@ -117,23 +116,12 @@ def code_elements(groups: Groups, lists: Lists, values: pa.Array) -> tuple[Rows,
 
 
 @kernel
-def _append(lists: Lists, row: int, out: Rows, end: int) -> int:
+def append(lists: Lists, row: int, out: Rows, end: int) -> int:
     """All elements of a row's list behind out[:end]; the new end."""
     offsets, valid = lists
     if valid[row]:
         for element in range(offsets[row], offsets[row + 1]):
             out[end] = element
-            end += 1
-    return end
-
-
-@kernel
-def _closed(elements: Rows, start: int, stop: int) -> int:
-    """Close the gaps (-1) in elements[start:stop]; the new end."""
-    end = start
-    for at in range(start, stop):
-        if elements[at] >= 0:
-            elements[end] = elements[at]
             end += 1
     return end
 
@@ -151,12 +139,12 @@ def concatenate(groups: Groups, lists: Lists, out: Gathered) -> None:
             if ops[at] == RESET:
                 end, is_found = begin, False
             if ops[at] != SKIP and valid[order[at]]:
-                end, is_found = _append(lists, order[at], elements, end), True
+                end, is_found = append(lists, order[at], elements, end), True
         bounds[g + 1], found[g] = end, is_found
 
 
 @kernel
-def _span(groups: Groups, g: int) -> tuple[int, int]:
+def span(groups: Groups, g: int) -> tuple[int, int]:
     """Where the folding of a group begins, at its last RESET, and ends."""
     ops, _, starts = groups
     start, stop = starts[g], starts[g + 1]
@@ -164,83 +152,6 @@ def _span(groups: Groups, g: int) -> tuple[int, int]:
         if ops[at] == RESET:
             return at, stop
     return start, stop
-
-
-@structure("int64[::1]", "int64[::1]", "int8[::1]", "boolean", "int64")
-class Keyed(NamedTuple):
-    """The code of each element's key, its rank among those of one key, of which the greatest stays,
-    and what it does: ADD, SKIP or RETRACT. Of equal ranks the last stays, or else the first, and
-    then the first list is taken as it is. A group has at most `limit` elements.
-    """
-
-    codes: Rows
-    ranks: Rows
-    uses: Signs
-    prefers_first: bool = False
-    limit: int = NO_LIMIT
-
-
-@structure("int64[::1]", "int64[::1]")
-class Slots(NamedTuple):
-    """Where the element of a code is in the result, if the stamp is the group."""
-
-    stamps: Rows
-    places: Rows
-
-
-@kernel
-def _enter(
-    keyed: Keyed, slots: Slots, out: Rows, element: int, use: int, g: int, end: int, is_full: bool
-) -> int:
-    """What one element does to its key; how many elements there are more than before."""
-    codes, ranks, _, prefers_first, _ = keyed
-    stamps, places = slots
-    code = codes[element]
-    if stamps[code] == g:
-        place = places[code]
-        if use == RETRACT:
-            out[place], stamps[code] = -1, -1
-            return -1
-        if ranks[element] >= ranks[out[place]] + prefers_first:
-            out[place] = element
-    elif use == ADD and not is_full:
-        stamps[code], places[code], out[end] = g, end, element
-        return 1
-    return 0
-
-
-@kernel("void(Groups, Lists, Keyed, Slots, Gathered, int64[::1])")
-def latest_by_key(
-    groups: Groups, lists: Lists, keyed: Keyed, slots: Slots, out: Gathered, found: Rows
-) -> None:
-    """One element a key, where the key was first seen; a retraction removes its keys. `found`, if
-    not empty, gets the place in `out` of each element's key.
-    """
-    (ops, order, starts), (offsets, valid), (kept, bounds, is_there) = groups, lists, out
-    codes, uses, places, end = keyed.codes, keyed.uses, slots.places, 0
-    prefers_first, limit, bounds[0] = keyed.prefers_first, keyed.limit, 0
-    for g in range(len(is_there)):
-        base, alive, is_there[g] = end, 0, 0
-        start, stop = _span(groups, g)
-        if starts[g + 1] - starts[g] == 1:
-            is_there[g] = valid[order[start]]
-            end, start = _append(lists, order[start], kept, end), stop
-            for place in range(base, end if len(found) else base):
-                found[kept[place]] = place
-        for at in range(start, stop):
-            row, sign = order[at], -1 if ops[at] == RETRACT else 1
-            if ops[at] == SKIP or not valid[row] or (sign < 0 and not is_there[g]):
-                continue
-            is_whole, is_there[g] = prefers_first and not is_there[g], 1
-            for element in range(offsets[row], offsets[row + 1]):
-                use = ADD if is_whole else uses[element] * sign
-                if use != SKIP:
-                    more = _enter(keyed, slots, kept, element, use, g, end, alive >= limit)
-                    alive, end = alive + more, end + max(more, 0)
-                    if len(found):
-                        found[element] = places[codes[element]]
-        end = _closed(kept, base, end)
-        bounds[g + 1] = end
 
 
 @structure("int64[::1]", "uint8[::1]")
@@ -356,10 +267,10 @@ def collect_values(
     for g in range(len(is_there)):
         begin, is_raw, is_there[g] = end, False, 0
         most = begin + min(limit, len(kept))
-        start, stop = _span(groups, g)
+        start, stop = span(groups, g)
         if starts[g + 1] - starts[g] == 1 and ops[start] != SKIP:
             is_there[g] = valid[order[start]]
-            end, start = _append(lists, order[start], kept, end), stop
+            end, start = append(lists, order[start], kept, end), stop
         for at in range(start, stop):
             row, op = order[at], ops[at]
             if op == SKIP or not valid[row] or (op == RETRACT and not is_there[g]):
@@ -374,16 +285,6 @@ def collect_values(
             end = _add(lists, row, coded, counts, is_once, kept, end, most)
         _forget(codes, counts, kept, begin, end)
         bounds[g + 1] = end
-
-
-def kept_by_key(
-    groups: Groups, lists: Lists, keyed: Keyed, count: int, found: Rows = _NO_PLACES
-) -> Gathered:
-    """`latest_by_key` of elements with so many codes."""
-    slots = Slots(np.full(count, -1, dtype=np.int64), np.empty(count, dtype=np.int64))
-    out = room_for(lists, groups)
-    latest_by_key(groups, lists, keyed, slots, out, found)
-    return out
 
 
 def collected(
@@ -402,12 +303,3 @@ def collected(
     coded = Coded(found, ones(count) if used is None else used)
     collect_values(groups, lists, coded, rules, tally, out)
     return out
-
-
-@kernel("void(int64[::1], int64[::1], int64[::1], uint8[::1], int64[::1])")
-def last_valid_in_place(order: Rows, offsets: Rows, places: Rows, valid: Mask, out: Rows) -> None:
-    """out[place] is the last valid element of that place, in the order of the rows."""
-    for at in range(len(order)):
-        for element in range(offsets[order[at]], offsets[order[at] + 1]):
-            if places[element] >= 0 and valid[element]:
-                out[places[element]] = element

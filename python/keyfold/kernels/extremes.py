@@ -6,29 +6,22 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from keyfold.kernels.buffers import Mask, Rows, Signs, Words
+from keyfold.kernels.buffers import Mask, Rows, Words
 from keyfold.kernels.jit import kernel
 from keyfold.kernels.keys import encode_nullable
 from keyfold.kernels.ops import ADD, RESET
 from keyfold.kernels.order import compare_bytes
+from keyfold.kernels.records import Groups, Texts
 
 
-@kernel("void(uint64[::1], uint64, uint8[::1], int8[::1], int64[::1], int64[::1], int64[::1])")
-def greatest_word(
-    words: Words,
-    flip: np.uint64,
-    valid: Mask,
-    ops: Signs,
-    order: Rows,
-    starts: Rows,
-    out: Rows,
-) -> None:
+@kernel("void(uint64[::1], uint64, uint8[::1], Groups, int64[::1])")
+def greatest_word(words: Words, flip: np.uint64, valid: Mask, groups: Groups, out: Rows) -> None:
     """out[g] is the row of the greatest valid added word ^ flip of group g, -1 for none; RESET
     starts again from its row.
     """
+    ops, order, starts = groups
     for g in range(len(out)):
         pick = -1
         for at in range(starts[g], starts[g + 1]):
@@ -40,20 +33,10 @@ def greatest_word(
         out[g] = pick
 
 
-@kernel(
-    "void(int64[::1], uint8[::1], uint8[::1], int8[::1], int64[::1], int64[::1], int64, int64[::1])"
-)
-def extreme_bytes(
-    offsets: Rows,
-    data: Mask,
-    valid: Mask,
-    ops: Signs,
-    order: Rows,
-    starts: Rows,
-    sign: int,
-    out: Rows,
-) -> None:
+@kernel("void(Texts, Groups, int64, int64[::1])")
+def extreme_bytes(texts: Texts, groups: Groups, sign: int, out: Rows) -> None:
     """`greatest_word` over byte strings; the least with sign -1."""
+    (offsets, data, valid), (ops, order, starts) = texts, groups
     for g in range(len(out)):
         pick = -1
         for at in range(starts[g], starts[g + 1]):
@@ -65,18 +48,16 @@ def extreme_bytes(
         out[g] = pick
 
 
-def pick_extremes(
-    column: pa.Array, ops: npt.NDArray[np.int8], order: Rows, starts: Rows, *, is_least: bool
-) -> Rows:
+def pick_extremes(column: pa.Array, groups: Groups, *, is_least: bool) -> Rows:
     """The picked row of each group, -1 where no value is valid."""
     keys, valid = encode_nullable(column)
-    out = np.empty(len(starts) - 1, dtype=np.int64)
+    out = np.empty(len(groups.starts) - 1, dtype=np.int64)
     if keys.is_wide:
         sign = -1 if is_least else 1
-        extreme_bytes(keys.offsets, keys.data, valid, ops, order, starts, sign, out)
+        extreme_bytes(Texts(keys.offsets, keys.data, valid), groups, sign, out)
     else:
         flip = np.uint64(2**64 - 1 if is_least else 0)
-        greatest_word(keys.words, flip, valid, ops, order, starts, out)
+        greatest_word(keys.words, flip, valid, groups, out)
     return out
 
 

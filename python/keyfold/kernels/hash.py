@@ -80,9 +80,7 @@ def put_decimal(
         sign = np.uint64(255) if high >> np.uint64(63) else np.uint64(0)
         length = 16
         while length > 1:
-            word, under = (high, high) if length > 9 else (low, low)
-            if length == 9:
-                word, under = high, low
+            word, under = high if length > 8 else low, high if length > 9 else low
             top = word >> np.uint64(8 * ((length - 1) % 8)) & np.uint64(255)
             following = under >> np.uint64(8 * ((length - 2) % 8)) & np.uint64(255)
             if top != sign or (following >> np.uint64(7)) != (sign >> np.uint64(7)):

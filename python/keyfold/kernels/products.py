@@ -62,19 +62,12 @@ def _divided(total: int, value: int) -> int:
     return quotient + 1 if is_below else quotient
 
 
-@kernel("void(int64[::1], uint8[::1], Groups, int64, int64, int64[::1], uint8[::1], int64[::1])")
+@kernel("void(int64[::1], uint8[::1], Groups, int64[::1], int64[::1], uint8[::1], int64[::1])")
 def multiply_integers(
-    values: Rows,
-    valid: Mask,
-    groups: Groups,
-    least: int,
-    most: int,
-    out: Rows,
-    out_valid: Mask,
-    failed: Rows,
+    values: Rows, valid: Mask, groups: Groups, edges: Rows, out: Rows, out_valid: Mask, failed: Rows
 ) -> None:
-    """out[g] is the product of group g. failed[0] is the first group with a step beyond `least` to
-    `most`, failed[1] the first that divides by zero, else -1.
+    """out[g] is the product of group g. failed[0] is the first group with a step beyond the two
+    edges, failed[1] the first that divides by zero, else -1.
     """
     (ops, order, starts), failed[:] = groups, -1
     for g in range(len(out)):
@@ -92,7 +85,7 @@ def multiply_integers(
             else:
                 is_beyond = value == -1 and total == np.int64(-(2**63))
                 total = _divided(total, value)
-            is_beyond = is_beyond or total < least or total > most
+            is_beyond = is_beyond or total < edges[0] or total > edges[1]
         out[g], out_valid[g] = total, is_found
         if is_beyond and failed[0] < 0:
             failed[0] = g

@@ -5,14 +5,37 @@ are 64 bits wide. Blank is what Java's Character.isWhitespace says of every lett
 is blank too.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from keyfold.kernels.buffers import Mask, Rows, Signs
-from keyfold.kernels.jit import kernel
+from keyfold.kernels.buffers import Mask, Rows
+from keyfold.kernels.jit import kernel, structure
 from keyfold.kernels.ops import ADD, RESET, RETRACT, SKIP
+from keyfold.kernels.records import Groups, Texts
 
-_INPUTS = "int64[::1], uint8[::1], uint8[::1], int8[::1], int64[::1], int64[::1]"
-_OUTPUTS = "int64[::1], uint8[::1], uint8[::1]"
+
+@structure("uint8[::1]", "uint8[::1]", "boolean", "boolean")
+class Joint(NamedTuple):
+    """What is put between two texts, and what they are split by; whether what was joined may split
+    into other parts than went in, so that it has to be split before each row; whether blank texts
+    leave no trace.
+    """
+
+    delimiter: Mask
+    separator: Mask
+    splits_again: bool
+    skips_blank: bool
+
+
+@structure("int64[::1]", "int64[::1]")
+class Parts(NamedTuple):
+    """A hash table of parts of the text that is made: place i is taken where stamps[i] is the
+    present stamp, by the bytes bounds[2 * i] to bounds[2 * i + 1].
+    """
+
+    stamps: Rows
+    bounds: Rows
 
 
 @kernel
@@ -49,25 +72,13 @@ def _copy(source: Mask, start: int, stop: int, out: Mask, at: int) -> int:
     return at + stop - start
 
 
-@kernel(f"void({_INPUTS}, uint8[::1], boolean, {_OUTPUTS})")
-def join_texts(
-    offsets: Rows,
-    data: Mask,
-    valid: Mask,
-    ops: Signs,
-    order: Rows,
-    starts: Rows,
-    delimiter: Mask,
-    skips_blank: bool,
-    out_offsets: Rows,
-    out: Mask,
-    out_valid: Mask,
-) -> None:
-    """Text g is the texts of group g, the delimiter between two; blank ones leave no trace where
-    they are skipped.
-    """
+@kernel("void(Texts, Groups, Joint, Texts)")
+def join_texts(texts: Texts, groups: Groups, joint: Joint, out: Texts) -> None:
+    """Text g is the texts of group g, the delimiter between two."""
+    (offsets, data, valid), (ops, order, starts) = texts, groups
+    (out_offsets, joined, out_valid), (delimiter, _, _, skips_blank) = out, joint
     end, out_offsets[0] = 0, 0
-    for g in range(len(starts) - 1):
+    for g in range(len(out_valid)):
         begin, is_found, is_open = end, False, True
         is_lone = starts[g + 1] - starts[g] == 1
         for at in range(starts[g], starts[g + 1]):
@@ -75,15 +86,15 @@ def join_texts(
             if op == RESET or (is_lone and op != SKIP):
                 end, is_found = begin, valid[row] == 1
                 if is_found:
-                    end = _copy(data, offsets[row], offsets[row + 1], out, begin)
-                is_open = not is_found or (skips_blank and is_blank(out, begin, end))
+                    end = _copy(data, offsets[row], offsets[row + 1], joined, begin)
+                is_open = not is_found or (skips_blank and is_blank(joined, begin, end))
                 continue
             if op != ADD or not valid[row]:
                 continue
             if skips_blank and is_blank(data, offsets[row], offsets[row + 1]):
                 continue
-            end = begin if is_open else _copy(delimiter, 0, len(delimiter), out, end)
-            end = _copy(data, offsets[row], offsets[row + 1], out, end)
+            end = begin if is_open else _copy(delimiter, 0, len(delimiter), joined, end)
+            end = _copy(data, offsets[row], offsets[row + 1], joined, end)
             is_found, is_open = True, False
         out_offsets[g + 1], out_valid[g] = end, is_found
 
@@ -102,20 +113,16 @@ def _part(data: Mask, start: int, stop: int, separator: Mask) -> int:
 
 
 @kernel
-def _slot(
-    source: Mask, start: int, stop: int, out: Mask, stamp: int, stamps: Rows, parts: Rows
-) -> int:
-    """The place of the part source[start:stop] in the table, or the free one it belongs in.
-
-    Place i is taken where stamps[i] is the stamp, by out[parts[2 * i]:parts[2 * i + 1]].
-    """
+def _slot(source: Mask, start: int, stop: int, out: Mask, stamp: int, parts: Parts) -> int:
+    """The place of the part source[start:stop] in the table, or the free one it belongs in."""
+    stamps, bounds = parts
     hashed = np.uint64(0xCBF29CE484222325)
     for i in range(start, stop):
         hashed = (hashed ^ np.uint64(source[i])) * np.uint64(0x100000001B3)
     mask = len(stamps) - 1
     place = int(hashed ^ (hashed >> np.uint64(32))) & mask
     while stamps[place] == stamp:
-        own, length = parts[2 * place], parts[2 * place + 1] - parts[2 * place]
+        own, length = bounds[2 * place], bounds[2 * place + 1] - bounds[2 * place]
         same = 0 if length == stop - start else -1
         while 0 <= same < length and out[own + same] == source[start + same]:
             same += 1
@@ -126,75 +133,59 @@ def _slot(
 
 
 @kernel
-def _remember(
-    out: Mask, start: int, stop: int, separator: Mask, stamp: int, stamps: Rows, parts: Rows
-) -> None:
+def _remember(out: Mask, start: int, stop: int, separator: Mask, stamp: int, parts: Parts) -> None:
     """Put all parts of out[start:stop] into the table."""
+    stamps, bounds = parts
     at = start
     while at <= stop:
         end = _part(out, at, stop, separator)
-        place = _slot(out, at, end, out, stamp, stamps, parts)
-        stamps[place], parts[2 * place], parts[2 * place + 1] = stamp, at, end
+        place = _slot(out, at, end, out, stamp, parts)
+        stamps[place], bounds[2 * place], bounds[2 * place + 1] = stamp, at, end
         at = end + len(separator) if end < stop else stop + 1
 
 
-@kernel(
-    f"void({_INPUTS}, uint8[::1], uint8[::1], boolean, boolean, int64[::1], int64[::1], {_OUTPUTS})"
-)
-def join_distinct(
-    offsets: Rows,
-    data: Mask,
-    valid: Mask,
-    ops: Signs,
-    order: Rows,
-    starts: Rows,
-    delimiter: Mask,
-    separator: Mask,
-    splits_again: bool,
-    skips_blank: bool,
-    stamps: Rows,
-    parts: Rows,
-    out_offsets: Rows,
-    out: Mask,
-    out_valid: Mask,
-) -> None:
-    """`join_texts` without parts that are blank or there already; the first text stays as it is.
+@kernel
+def _add_new(
+    data: Mask, start: int, stop: int, joint: Joint, stamp: int, parts: Parts, out: Mask, end: int
+) -> int:
+    """Add the parts of data[start:stop] that are not blank and not in the table; the new end."""
+    (delimiter, separator, _, _), (stamps, bounds) = joint, parts
+    while start <= stop:
+        part = _part(data, start, stop, separator)
+        place = _slot(data, start, part, out, stamp, parts)
+        if stamps[place] != stamp and not is_blank(data, start, part):
+            own = _copy(delimiter, 0, len(delimiter), out, end)
+            end = _copy(data, start, part, out, own)
+            stamps[place], bounds[2 * place], bounds[2 * place + 1] = stamp, own, end
+        start = part + len(separator) if part < stop else stop + 1
+    return end
 
-    Texts are split by the separator. `splits_again` says that what was joined may split into other
-    parts than went in, so that it has to be split before each row. `stamps` (-1) and `parts` have
-    room for twice the parts of a group, a power of two.
+
+@kernel("void(Texts, Groups, Joint, Parts, Texts)")
+def join_distinct(texts: Texts, groups: Groups, joint: Joint, parts: Parts, out: Texts) -> None:
+    """`join_texts` without parts that are blank or there already; the first text stays as it is.
+    The table has room for twice the parts of a group, a power of two.
     """
-    end, stamp, out_offsets[0] = 0, 0, 0
-    for g in range(len(starts) - 1):
+    (offsets, data, valid), (ops, order, starts), stamp = texts, groups, 0
+    (out_offsets, joined, out_valid), (_, separator, splits_again, skips_blank) = out, joint
+    end, out_offsets[0] = 0, 0
+    for g in range(len(out_valid)):
         begin, is_found, is_open, is_split = end, False, True, False
         is_lone = starts[g + 1] - starts[g] == 1
         for at in range(starts[g], starts[g + 1]):
             row, op = order[at], ops[at]
+            start, stop, is_new = offsets[row], offsets[row + 1], op == RESET or is_lone
             if op in (SKIP, RETRACT) or (op == ADD and not valid[row]):
                 continue
-            start, stop = offsets[row], offsets[row + 1]
-            if op == RESET or is_lone:
-                is_found = valid[row] == 1
-                end = _copy(data, start, stop, out, begin) if is_found else begin
-                is_open, is_split = (
-                    not is_found or (skips_blank and is_blank(out, begin, end)),
-                    False,
-                )
-                continue
-            if skips_blank and is_blank(data, start, stop):
-                continue
-            if is_open:
-                end, is_found, is_open = _copy(data, start, stop, out, begin), True, False
-                continue
-            if splits_again or not is_split:
-                stamp, is_split = stamp + 1, True
-                _remember(out, begin, end, separator, stamp, stamps, parts)
-            while start <= stop:
-                part = _part(data, start, stop, separator)
-                place = _slot(data, start, part, out, stamp, stamps, parts)
-                if stamps[place] != stamp and not is_blank(data, start, part):
-                    own = _copy(delimiter, 0, len(delimiter), out, end)
-                    end = _copy(data, start, part, out, own)
-                    stamps[place], parts[2 * place], parts[2 * place + 1] = stamp, own, end
-                start = part + len(separator) if part < stop else stop + 1
+            if is_new:
+                is_found, is_split = valid[row] == 1, False
+                end = _copy(data, start, stop if is_found else start, joined, begin)
+                is_open = not is_found or (skips_blank and is_blank(joined, begin, end))
+            elif is_open and not (skips_blank and is_blank(data, start, stop)):
+                end, is_found, is_open = _copy(data, start, stop, joined, begin), True, False
+            elif not (skips_blank and is_blank(data, start, stop)):
+                if splits_again or not is_split:
+                    stamp, is_split = stamp + 1, True
+                    _remember(joined, begin, end, separator, stamp, parts)
+                end = _add_new(data, start, stop, joint, stamp, parts, joined, end)
         out_offsets[g + 1], out_valid[g] = end, is_found

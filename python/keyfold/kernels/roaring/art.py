@@ -80,8 +80,7 @@ def parse_tree(data: Mask, table: Table) -> int:
             return bad(at, ORDER)
         before = key
         table[row, 0], table[row, 3] = key, number(data, at + KEY_BYTES, 8)
-        row += 1
-        at += 14
+        row, at = row + 1, at + 14
     return at if row == len(table) else bad(at, COUNT)
 
 

@@ -1,0 +1,48 @@
+"""min, max, bool_and, bool_or: the least or the greatest non-null input, of any comparable type
+(Paimon FieldMinAgg, FieldMaxAgg, FieldBoolAndAgg, FieldBoolOrAgg; Fluss and Doris MIN, MAX). Of
+booleans the least is whether all are true, the greatest whether any is.
+"""
+
+from functools import partial
+from typing import Any
+
+from keyfold.aggregates.declare import BOOLEAN, COMPARABLE, Accepts, Inputs, Pick, Records
+from keyfold.kernels.buffers import Rows
+from keyfold.kernels.extremes import pick_extremes, rank
+from keyfold.kernels.ops import ADD, RESET
+
+
+def _pick(is_least: bool, inputs: Inputs) -> Rows:
+    return pick_extremes(inputs.column, inputs.records, is_least=is_least)
+
+
+def definition(is_least: bool, records: Records) -> Any:
+    """The least or greatest value that is not None; NaN is greater than any number."""
+    result = None
+    for op, value in records:
+        if op == RESET or (op == ADD and result is None):
+            result = value
+        elif op == ADD and value is not None:
+            is_less = rank(value) < rank(result)
+            result = value if is_less == is_least else result
+    return result
+
+
+def _declared(name: str, accepts: Accepts, is_least: bool, summary: str) -> Pick:
+    return Pick(
+        name,
+        accepts,
+        partial(definition, is_least),
+        reversal="append",
+        pick=partial(_pick, is_least),
+        summary=summary,
+        nulls="ignored",
+        retraction="refused",
+    )
+
+
+_ORDER = "; NaN is greater than any number, text and bytes compare as bytes"
+MIN = _declared("min", COMPARABLE, True, f"the least value{_ORDER}")
+MAX = _declared("max", COMPARABLE, False, f"the greatest value{_ORDER}")
+BOOL_AND = _declared("bool_and", BOOLEAN, True, "false if any value is")
+BOOL_OR = _declared("bool_or", BOOLEAN, False, "true if any value is")

@@ -1,0 +1,75 @@
+"""hll_sketch, Doris' HLL_UNION, and theta_sketch: the unions of DataSketches sketches, as Spark's
+hll_* and theta_* functions and Paimon read and write them.
+"""
+
+from datasketches import HLL_4, compact_theta_sketch, hll_sketch, hll_union, theta_union
+
+from keyfold.aggregates.declare import Combine
+from keyfold.aggregates.states import BYTES, NULLS, RETRACTION, in_turn, not_fixed, united
+
+LG_NOMINAL = 12  # Paimon's union keeps 4096 entries
+_SHORTEST = 8
+
+
+def opened_hll(state: bytes) -> hll_sketch:
+    """A sketch from its bytes, compact or not; ValueError for bytes that are none."""
+    if len(state) < _SHORTEST:
+        raise ValueError(f"Unable to deserialize hll sketch: {len(state)} bytes are too few")
+    try:
+        return hll_sketch.deserialize(state)
+    except (ValueError, IndexError, RuntimeError, MemoryError) as error:
+        raise ValueError(f"Unable to deserialize hll sketch: {error}") from error
+
+
+def hll_union_of(states: list[bytes]) -> bytes:
+    """The compact HLL_4 bytes of the union, as fine as the finest of the sketches (Paimon's and
+    Spark's have 2^12 slots) unless a coarser one has outgrown its list.
+    """
+    sketches = [opened_hll(state) for state in states]
+    result = hll_union(max(sketch.lg_config_k for sketch in sketches))
+    for sketch in sketches:
+        result.update(sketch)
+    return bytes(result.get_result(HLL_4).serialize_compact())
+
+
+HLL_SKETCH = Combine(
+    name="hll_sketch",
+    accepts=BYTES,
+    definition=in_turn(hll_union_of),
+    aliases=("HLL_UNION",),
+    refuses=not_fixed("hll sketch"),
+    reversal="append",
+    summary="union of DataSketches HLL sketches",
+    nulls=NULLS,
+    retraction=RETRACTION,
+    combine=united(hll_union_of),
+)
+
+
+def opened_theta(state: bytes) -> compact_theta_sketch:
+    """A sketch from its compact bytes; ValueError for bytes that are none."""
+    try:
+        return compact_theta_sketch.deserialize(state)
+    except (ValueError, IndexError, RuntimeError, MemoryError) as error:
+        raise ValueError(f"Unable to deserialize theta sketch: {error}") from error
+
+
+def theta_union_of(states: list[bytes]) -> bytes:
+    """The compact ordered bytes of the union; exact below 4096 entries."""
+    result = theta_union(LG_NOMINAL)
+    for state in states:
+        result.update(opened_theta(state))
+    return bytes(result.get_result(True).serialize())
+
+
+THETA_SKETCH = Combine(
+    name="theta_sketch",
+    accepts=BYTES,
+    definition=in_turn(theta_union_of),
+    refuses=not_fixed("theta sketch"),
+    reversal="append",
+    summary="union of DataSketches theta sketches",
+    nulls=NULLS,
+    retraction=RETRACTION,
+    combine=united(theta_union_of),
+)
