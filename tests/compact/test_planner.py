@@ -85,7 +85,7 @@ def test_a_condition_takes_partitions(tmp_path: Path) -> None:
         ({"partitions": "x=1"}, "of the partition columns \\(p, d\\), found 'x=1'"),
         ({"partitions": "p"}, "such as `a=1,b=2;a=3`"),
         ({"partitions": "p=one"}, "partition column p is of another type than 'one'"),
-        ({"strategy": "most"}, "compact_strategy is full or minor, found 'most'"),
+        ({"strategy": "most"}, "compact_strategy is 'most'; expected 'full' or 'minor'"),
         ({"options": {"compaction.size-ration": "1"}}, "did you mean compaction.size-ratio"),
         ({"options": {"num-levels": "one"}}, "expected a whole number from 2 to 100"),
         ({"options": {"merge-engine": "first-row"}}, "merge-engine .* can't be given for one"),

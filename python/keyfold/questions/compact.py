@@ -86,7 +86,8 @@ def _skipped(reason: str) -> dict[str, Any]:
 def _strategy(layout: TableLayout, text: str) -> str:
     if text.lower() not in planner.STRATEGIES:
         raise TableError(
-            f"compaction of table {layout.name}: compact_strategy is full or minor, found '{text}'"
+            f"compaction of table {layout.name}: compact_strategy is '{text}'; "
+            "expected 'full' or 'minor'"
         )
     return text.lower()
 

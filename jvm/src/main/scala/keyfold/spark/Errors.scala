@@ -17,7 +17,7 @@ object Errors {
   private val FateWaitMillis = 1000L
   private val Signalled = 128 // what Java adds to the number of a signal
 
-  /** The last whole lines of the file; "" if there is none. */
+  /** The last whole lines of the file; "" without a file. */
   def tail(file: Path): String = if (!Files.exists(file)) "" else {
     val opened = new RandomAccessFile(file.toFile, "r")
     try {

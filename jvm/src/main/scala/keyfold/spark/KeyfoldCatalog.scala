@@ -45,7 +45,7 @@ final class KeyfoldCatalog extends StagingTableCatalog with KeyfoldNamespaces wi
   /** Whether a path is that of something in the warehouse. */
   def holds(path: String): Boolean = TablePath.isBelow(warehouse, path)
 
-  /** What the table at a path is called here. */
+  /** The name of the table at a path, here. */
   def identifierOf(path: String): Identifier = TablePath.identifier(warehouse, path)
 
   private def named(ident: Identifier): Identifier =

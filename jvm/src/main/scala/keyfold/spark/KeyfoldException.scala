@@ -20,7 +20,7 @@ object KeyfoldException {
     case _ => false
   }
 
-  /** What `{"error": …}` says: our message first, then the cause; Python's traceback below. */
+  /** The failure in `{"error": …}`: our message first, then the cause; Python's traceback below. */
   def fromAnswer(error: JsonNode): KeyfoldException =
     new KeyfoldException(error.path("kind").asText("KeyfoldError"), error.path("message").asText,
       details = details(error))

@@ -28,7 +28,7 @@ object Settings {
     session.map(_.sparkContext).map(context => Math.max(context.defaultParallelism, mostCores(context.getConf)))
   ).getOrElse(1)
 
-  /** What executors that are allocated dynamically have at most; 0 where there is no such number. */
+  /** The most cores of executors that are allocated dynamically; 0 where their number has no limit. */
   def mostCores(conf: SparkConf): Int =
     if (!conf.getBoolean("spark.dynamicAllocation.enabled", false)) 0
     else conf.getInt("spark.dynamicAllocation.maxExecutors", 0) * conf.getInt("spark.executor.cores", 1) /
@@ -51,7 +51,7 @@ object Settings {
     .foreach(name => throw new KeyfoldException(Kinds.Table,
       s"setting $name of the session is unknown; expected one of ${ForUsers.mkString(", ")}"))
 
-  /** What the session says of users' own functions: the modules that hold them, and those that
+  /** The users' own functions of this session: the modules that hold them, and those that
     * `keyfold.register` put into its settings.
     */
   def functions: Map[String, Any] = {

@@ -55,8 +55,8 @@ final class Worker(channel: SocketChannel, val pid: Long, errors: Path, val repe
 
   val out: WritableByteChannel = channel
 
-  /** What the worker sends, the byte that `hasAnswered` took included. Its end is an EOFException: a stream that
-    * is read from it ends before, and Arrow does not look how much of a length it got.
+  /** The bytes that the worker sends, the one that `hasAnswered` took included. Their end is an EOFException: a
+    * stream that is read from them ends before, and Arrow does not look how much of a length it got.
     */
   val in: ReadableByteChannel = new ReadableByteChannel {
     override def read(target: ByteBuffer): Int =

@@ -9,7 +9,7 @@ import org.apache.spark.unsafe.Platform
 import org.apache.spark.unsafe.types.UTF8String
 
 /** Both sides: one field of Paimon's BinaryRow: eight bytes in the fixed part, which for a value that
-  * does not fit say where in the variable part it stands.
+  * does not fit give its place in the variable part.
   */
 sealed abstract class BinaryField(val at: Int) extends Serializable {
   /** The eight bytes of a value that is not null; `offset` is where its variable part would begin. */

@@ -31,8 +31,8 @@ object SlotFunction {
   private val ofKeys = new SlotFunction(Name, mayHoldNull = false)
   private val ofNullableKeys = new SlotFunction("keyfold_slot_nullable", mayHoldNull = true)
 
-  /** The name of the function for a table whose bucket key may hold NULL, or not. What a query says of
-    * its columns won't do: that of a CREATE TABLE AS may always be NULL.
+  /** The name of the function for a table whose bucket key may hold NULL, or not. The columns of a query
+    * won't do: those of a CREATE TABLE AS may always be NULL.
     */
   def nameFor(isNullable: Boolean): String = (if (isNullable) ofNullableKeys else ofKeys).name
 

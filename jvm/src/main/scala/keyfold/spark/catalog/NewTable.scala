@@ -20,11 +20,11 @@ object NewTable {
     TableCatalog.PROP_COMMENT, TableCatalog.PROP_EXTERNAL, TableCatalog.PROP_IS_MANAGED_LOCATION,
     TableCatalog.PROP_TABLE_TYPE)
 
-  /** Where a table is, and its key, which is a constraint too. */
+  /** The place of a table, and its key, which is a constraint too. */
   private val OfOneTable = Set(TableCatalog.PROP_LOCATION, TableCatalog.PROP_IS_MANAGED_LOCATION, "primary-key")
 
-  /** What Spark takes of another table, and, where that is ours, its options and comment, without which its
-    * rows would fold otherwise; the statement's own come first.
+  /** The columns and partitions that Spark takes of another table, and, if that is ours, its options and comment,
+    * without which its rows would fold otherwise; the statement's own come first.
     */
   def like(info: TableInfo, other: Table): TableInfo = {
     val taken = other match {

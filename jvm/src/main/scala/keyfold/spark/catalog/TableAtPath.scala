@@ -38,7 +38,7 @@ object TableAtPath {
   val Path = "path"
   private val Paths = "paths"
 
-  /** Where a table is: a path, and how the catalog calls it that can open it. */
+  /** The place of a table: a path, the catalog that can open it, and its name there. */
   final case class Place(catalog: KeyfoldCatalog, ident: Identifier, path: String) {
     def load(): Table with SupportsRead = catalog.loadTable(ident) match {
       case found: SupportsRead => found

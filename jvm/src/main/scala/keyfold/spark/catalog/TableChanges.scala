@@ -21,7 +21,7 @@ object TableChanges {
   }
 
   private def refused(change: TableChange): Refusal = change match {
-    case _: ClusterBy => Refusal("ALTER TABLE: CLUSTER BY is not supported: rows lie by bucket and key")
+    case _: ClusterBy => Refusal("ALTER TABLE: CLUSTER BY is not supported: rows are kept by bucket and key")
     case _ => Refusal(s"ALTER TABLE: the change ${change.getClass.getSimpleName} is not supported")
   }
 

@@ -99,7 +99,7 @@ final class Bitmap private (private var narrow: RoaringBitmap, private var wide:
 object Bitmap {
   private val Mask = 0xffffffffL
 
-  /** Of these numbers, if all are some. */
+  /** The set of these numbers, None if one is. */
   def of(numbers: Seq[Option[Long]]): Option[Bitmap] =
     if (numbers.exists(_.isEmpty)) None
     else {

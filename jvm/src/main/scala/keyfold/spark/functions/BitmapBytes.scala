@@ -19,7 +19,7 @@ object BitmapBytes {
   private val Wide: Form = "the portable 64-bit form" -> (cursor => wide(Portable.read64(cursor)))
   private val ShownBytes = 16
 
-  /** What every function of a NULL bitmap and of one with bad bytes does is in its own declaration. */
+  /** The bitmap; a CorruptDataError that names the function if the bytes hold none of the forms. */
   def read(bytes: Array[Byte], function: String): Bitmap = {
     val forms = if (bytes.length < 2) Seq(Java)
     else if ((bytes(0) == 0x3a || bytes(0) == 0x3b) && bytes(1) == 0x30) Seq(Narrow, Wide)

@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.catalog.functions.{AggregateFunction, BoundFunction, ScalarFunction, UnboundFunction}
 import org.apache.spark.sql.types.{DataType, StructType}
 
-/** What a function says of itself; DESCRIBE FUNCTION shows it, docs/functions.md is held to it.
+/** Both sides: the description of a function; DESCRIBE FUNCTION shows it, docs/functions.md is held to it.
   * `names` are its name and its aliases, `call` its arguments and result as `(bitmap, BIGINT) BOOLEAN`.
   */
 final case class About(names: String, call: String, nulls: String, text: String) {
@@ -24,7 +24,7 @@ trait Declared extends UnboundFunction {
   override def description(): String = lines.mkString(". ")
   def isAggregate: Boolean = false
 
-  /** What DESCRIBE FUNCTION prints. */
+  /** The lines that DESCRIBE FUNCTION prints. */
   def lines: Seq[String] = Seq(
     s"Usage: ${about.name}${about.arguments} -> ${about.result}",
     s"Kind: ${if (isAggregate) "aggregate" else "scalar"}",
@@ -41,7 +41,7 @@ trait Declared extends UnboundFunction {
     bound
   }
 
-  /** What Spark shows as FUNCTION_CANNOT_PROCESS_INPUT. */
+  /** The error that Spark shows as FUNCTION_CANNOT_PROCESS_INPUT. */
   def wrong(found: String): Throwable =
     new UnsupportedOperationException(s"${about.name} takes ${about.arguments}, $found")
 }

@@ -33,7 +33,7 @@ final class BitmapStates(val states: Array[BitmapState]) extends Live {
   override def parts: Array[Array[Byte]] = states.map(_.bytes)
 }
 
-/** Executor side: for a column of this type, and so many values. */
+/** Executor side: for a column of this type, and this number of values. */
 final class IntersectedValues(declared: Intersected, column: DataType, values: Int)
     extends Aggregation[BitmapStates, Any](declared.about, declared.result,
       BinaryType +: Seq.fill(values + 1)(column): _*) {

@@ -5,8 +5,8 @@ import java.io.{ByteArrayInputStream, DataInputStream}
 import org.roaringbitmap.RoaringBitmap
 import org.roaringbitmap.longlong.Roaring64Bitmap
 
-/** Executor side: the portable forms of the RoaringFormatSpec, as the library reads and validates them. Of bytes
-  * that announce more containers than follow it takes memory for 65536 pointers at most.
+/** Executor side: the portable forms of the RoaringFormatSpec, as the library reads and validates them. For
+  * bytes that announce more containers than follow it takes memory for 65536 pointers at most.
   */
 object Portable {
   private val MostBuffered = 8192

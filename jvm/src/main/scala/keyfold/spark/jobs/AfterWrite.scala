@@ -7,9 +7,9 @@ import com.fasterxml.jackson.databind.JsonNode
 import keyfold.spark.table.KeyfoldTable
 import org.slf4j.LoggerFactory
 
-/** Driver side: the compaction that a write runs after its commit, in the buckets it touched. Whatever
-  * becomes of it, the write has succeeded. Of the writes of one table that end at once one compacts and the
-  * others leave their buckets to the next: two would rewrite the same files, one of them in vain.
+/** Driver side: the compaction that a write runs after its commit, in the buckets it touched. The
+  * write has succeeded even if it fails. If writes of one table end at once, one compacts and the others leave
+  * their buckets to the next: two would rewrite the same files, and one of them would lose.
   */
 object AfterWrite {
   private val log = LoggerFactory.getLogger("keyfold.spark.AfterWrite")

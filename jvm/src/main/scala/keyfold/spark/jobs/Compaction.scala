@@ -11,7 +11,7 @@ import org.apache.spark.sql.SparkSession
 import org.slf4j.LoggerFactory
 
 /** Driver side: the compaction of one table: Python plans it and which of its steps are committed together,
-  * tasks rewrite. What is done stays done: when a job ends early, the steps that it finished are committed.
+  * tasks rewrite. Finished steps are kept: they are committed when a job ends early.
   */
 final class Compaction(table: KeyfoldTable) {
   private type Done = (PlannedStep, Seq[TaskAnswer])
@@ -39,7 +39,7 @@ final class Compaction(table: KeyfoldTable) {
     settling.outcomes.values.toSeq
   }
 
-  /** What becomes of steps: those of one commit wait for its last. */
+  /** Commits or gives up steps that ended: those of one commit wait for its last. */
   private final class Settling(plan: CompactionPlan) extends Jobs.Steps {
     val outcomes = mutable.SortedMap.empty[Int, StepOutcome]
     private val waiting = mutable.SortedMap.empty[Int, Seq[TaskAnswer]]

@@ -94,11 +94,11 @@ object Jobs {
   }
 }
 
-/** Both sides: what stands under "ok", or why a task has no answer; as text, which travels. */
+/** Both sides: the "ok" of an answer, or why a task has none; as text, which travels. */
 final case class TaskAnswer(ok: Option[String], failure: Option[String])
 
-/** Executor side: asks a worker about one task. What another try may heal is thrown while Spark has tries
-  * left; any other failure is an answer, so that it ends its own step and no other.
+/** Executor side: asks a worker about one task. A failure that another try may heal is thrown while
+  * Spark has tries left; any other is an answer, so that it ends its own step and no other.
   */
 final class PythonTask(question: String, attempts: Int) extends (Iterator[String] => TaskAnswer) with Serializable {
   override def apply(tasks: Iterator[String]): TaskAnswer = {
@@ -119,7 +119,7 @@ final class PythonTask(question: String, attempts: Int) extends (Iterator[String
     ok
   }
 
-  /** A dead worker, or a machine without room, is no verdict about the task; what Python reports is. */
+  /** A dead worker, or a machine without room, says nothing about the task; an error that Python reports does. */
   private def isRetried(failure: Throwable, context: TaskContext): Boolean = {
     val isVerdict = failure.isInstanceOf[KeyfoldException] && !KeyfoldException.isDeath(failure)
     !isVerdict && context.attemptNumber() + 1 < attempts

@@ -1,7 +1,5 @@
 package keyfold.spark.procedures
 
-import java.util.Locale
-
 import com.fasterxml.jackson.databind.JsonNode
 import keyfold.spark.{Json, KeyfoldCatalog}
 import keyfold.spark.jobs.{Compaction, CompactionPlan, StepOutcome}
@@ -52,23 +50,17 @@ final class CompactProcedure(catalog: KeyfoldCatalog)
 
   private def skipped(reason: String): JsonNode = Json.obj("status" -> "skipped", "message" -> reason)
 
-  private def strategy(arguments: Arguments): String =
-    arguments.text("compact_strategy").map(_.toLowerCase(Locale.ROOT)).getOrElse(Strategies.head)
-
-  private def check(table: KeyfoldTable, arguments: Arguments): Unit = {
-    if (!Strategies.contains(strategy(arguments)))
-      throw Refusal(s"compact: compact_strategy is '${strategy(arguments)}'; expected "
-        + Strategies.mkString("'", "' or '", "'"))
+  private def check(table: KeyfoldTable, arguments: Arguments): Unit =
     if (arguments.text("order_strategy").exists(_ != "none") || arguments.text("order_by").isDefined)
       throw Refusal(s"compact: order_strategy and order_by are for tables without a primary key; the files of "
         + s"${table.name()} are ordered by their key. Leave both out")
-  }
 
   private def fields(arguments: Arguments, where: Seq[JsonNode]): Seq[(String, Any)] =
-    Seq("strategy" -> strategy(arguments), "partitions" -> arguments.text("partitions"), "where" -> where,
-      "options" -> arguments.options, "max_bytes" -> arguments.long("max_bytes"), "touched" -> None)
+    Seq("strategy" -> arguments.text("compact_strategy").getOrElse("full"), "where" -> where, "touched" -> None,
+      "partitions" -> arguments.text("partitions"), "options" -> arguments.options,
+      "max_bytes" -> arguments.long("max_bytes"))
 
-  /** What became of the steps; of those in conflict the newest attempt. */
+  /** The outcomes of the steps; for those in conflict the newest attempt's. */
   private def rounds(compaction: Compaction, plan: CompactionPlan, asked: Seq[(String, Any)]): Seq[StepOutcome] = {
     var outcomes = compaction.run(plan, "compact")
     for (_ <- 1 until MostRounds if outcomes.exists(_.isConflict)) {
@@ -81,6 +73,5 @@ final class CompactProcedure(catalog: KeyfoldCatalog)
 }
 
 object CompactProcedure {
-  private val Strategies = Seq("full", "minor")
   private val MostRounds = 5
 }

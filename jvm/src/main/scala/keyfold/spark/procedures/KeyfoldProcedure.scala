@@ -21,7 +21,7 @@ import org.apache.spark.unsafe.types.UTF8String
 abstract class KeyfoldProcedure(override val name: String, purpose: String, catalog: KeyfoldCatalog)
     extends UnboundProcedure {
 
-  /** What follows `table`; all may be left out. */
+  /** The parameters after `table`; all may be left out. */
   protected def optional: Seq[(String, DataType, String)]
   protected def result: StructType
   protected def call(table: KeyfoldTable, arguments: Arguments): Seq[JsonNode]
@@ -62,7 +62,7 @@ abstract class KeyfoldProcedure(override val name: String, purpose: String, cata
 
   private def table(named: String): KeyfoldTable = catalog.loadTable(Ours.identifier(catalog, named)) match {
     case table: KeyfoldTable => table
-    case other => throw Refusal(s"$name: ${other.name()} is no table with files of its own")
+    case other => throw Refusal(s"$name: ${other.name()} is not a table with files of its own")
   }
 }
 

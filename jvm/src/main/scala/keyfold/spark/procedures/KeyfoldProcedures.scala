@@ -18,7 +18,7 @@ trait KeyfoldProcedures extends ProcedureCatalog { this: KeyfoldCatalog =>
     if (isSystem(namespace)) procedures.map(one => Identifier.of(KeyfoldProcedures.System, one.name)).toArray
     else Array.empty
 
-  /** Spark would hide the reason why there is none, but not what its binding says. */
+  /** Spark hides the reason why a procedure is missing, but not the error of its binding. */
   override def loadProcedure(ident: Identifier): UnboundProcedure =
     procedures.find(one => isSystem(ident.namespace) && one.name.equalsIgnoreCase(ident.name))
       .getOrElse(new NoProcedure(Names.shown(name() +: ident.namespace.toSeq :+ ident.name),

@@ -54,7 +54,7 @@ final class RescaleProcedure(catalog: KeyfoldCatalog)
 object RescaleProcedure {
   private val log = LoggerFactory.getLogger(classOf[RescaleProcedure])
 
-  /** Driver side: all tasks are one step. What it wrote is deleted where it is not committed. */
+  /** Driver side: all tasks are one step. The files of one that is not committed are deleted. */
   private final class Rescaling(table: KeyfoldTable, planned: JsonNode) extends Jobs.Steps {
     var committed: JsonNode = _
 

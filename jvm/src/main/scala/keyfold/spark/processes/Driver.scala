@@ -9,7 +9,7 @@ import keyfold.spark.{Json, KeyfoldException, Worker}
 object Driver {
   private val pool = new WorkerPool("driver")
 
-  /** Where the process dies, the next one is asked the same, unless the first may have changed something. */
+  /** If the process dies, the next one is asked the same, unless the first may have changed something. */
   def ask(question: JsonNode): JsonNode = {
     var isOpen = false
     try exchange { worker =>

@@ -31,14 +31,14 @@ object Interpreter {
   private def setting(name: String): Option[Interpreter] =
     Settings.get(name).filter(_.nonEmpty).map(Interpreter(_, name))
 
-  /** With the path of this machine. What has no slash is looked up in the PATH when it is started. */
+  /** With the path of this machine. A name without a slash is looked up in the PATH when it is started. */
   private def found(named: Interpreter): Option[Interpreter] =
     if (Path.of(named.command).isAbsolute || !named.command.contains("/")) Some(named)
     else places.map(_.resolve(named.command).normalize).find(Files.isRegularFile(_))
       .map(path => named.copy(command = path.toString))
 
-  /** Where a relative path is looked up: where Spark unpacks `--archives` on this machine (on YARN that is
-    * the working directory), then the working directory.
+  /** The folders in which a relative path is looked up: the one into which Spark unpacks `--archives` on this
+    * machine (on YARN the working directory), then the working directory.
     */
   private def places: Seq[Path] = {
     val unpacked = Option(SparkEnv.get).map(_ => SparkFiles.getRootDirectory())

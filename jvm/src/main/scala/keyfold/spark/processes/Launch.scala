@@ -45,7 +45,7 @@ object Launch {
     }
   }
 
-  /** Where Spark puts what `--py-files` and `addPyFile` name, on this machine. */
+  /** The folder into which Spark puts the files of `--py-files` and `addPyFile`, on this machine. */
   private def shippedFiles: Option[String] =
     Option(SparkEnv.get).map(_ => new File(SparkFiles.getRootDirectory()).getAbsolutePath)
 
@@ -87,7 +87,7 @@ object Launch {
     } catch { case _: IOException | _: TimeoutException => None }
   }
 
-  /** Python has compared versions too; this is for what is no keyfold at all, or one that did not. */
+  /** Python has compared versions too; this is for a program that is not keyfold, or a keyfold that did not. */
   private def check(answer: JsonNode, python: Interpreter): Unit = {
     val theirs = answer.path("version").asText("unknown")
     if (theirs != version || answer.path("protocol").asInt != Protocol)

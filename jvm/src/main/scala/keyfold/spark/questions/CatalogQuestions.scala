@@ -30,47 +30,42 @@ final class CatalogQuestions(val name: String, options: Map[String, String]) ext
     catch { case failure: KeyfoldException => throw Refusal.of(failure) }
 
   def askOfTable(ident: Identifier, question: String, fields: (String, Any)*): JsonNode =
-    inNamespace(ident.namespace)(asked(ident, ident, question, fields: _*))
+    askAbout(ident.namespace, ident, ident, question, ("ident" -> json(ident)) +: fields)
 
-  /** What is missing is then the new namespace, what exists the new name. */
+  /** An error about a namespace is then about the new one, TableExistsError about the new name. */
   def rename(from: Identifier, to: Identifier): Unit =
-    inNamespace(to.namespace)(asked(from, to, "rename_table", "to" -> json(to))): Unit
+    askAbout(to.namespace, from, to, "rename_table", Seq("ident" -> json(from), "to" -> json(to))): Unit
 
-  private def asked(ident: Identifier, made: Identifier, question: String, fields: (String, Any)*): JsonNode =
-    try ask(question, ("ident" -> json(ident)) +: fields: _*)
-    catch {
-      case failure: KeyfoldException => throw (failure.kind match {
-          case "NoSuchTableError" => new NoSuchTableException(ident)
-          case "TableExistsError" => new TableAlreadyExistsException(made)
-          case _ => failure
-        })
-    }
+  def askOfNamespace(namespace: Array[String], question: String, fields: (String, Any)*): JsonNode = {
+    val none = Identifier.of(namespace, "")
+    askAbout(namespace, none, none, question, ("namespace" -> namespace) +: fields)
+  }
 
-  def askOfNamespace(namespace: Array[String], question: String, fields: (String, Any)*): JsonNode =
-    inNamespace(namespace)(ask(question, ("namespace" -> namespace) +: fields: _*))
-
-  def json(ident: Identifier): JsonNode = Json.obj("namespace" -> ident.namespace, "table" -> ident.name)
+  private def json(ident: Identifier): JsonNode = Json.obj("namespace" -> ident.namespace, "table" -> ident.name)
 
   /** The default namespace is made when it is first missed. */
-  private def inNamespace(namespace: Array[String])(asked: => JsonNode): JsonNode =
-    try mapped(namespace)(asked)
+  private def askAbout(namespace: Array[String], table: Identifier, made: Identifier, question: String,
+      fields: Seq[(String, Any)]): JsonNode = {
+    def asked(): JsonNode =
+      try ask(question, fields: _*)
+      catch {
+        case failure: KeyfoldException => throw (failure.kind match {
+            case "NoSuchTableError" => new NoSuchTableException(table)
+            case "TableExistsError" => new TableAlreadyExistsException(made)
+            case "NoSuchNamespaceError" => new NoSuchNamespaceException(namespace)
+            case "NamespaceExistsError" => new NamespaceAlreadyExistsException(namespace)
+            case "NamespaceNotEmptyError" => new NonEmptyNamespaceException(namespace)
+            case _ => failure
+          })
+      }
+    try asked()
     catch {
       case missing: NoSuchNamespaceException if namespace.sameElements(CatalogQuestions.Default) =>
         try ask("create_namespace", "namespace" -> namespace, "properties" -> Map.empty): Unit
         catch { case raced: KeyfoldException if raced.kind == "NamespaceExistsError" => missing.getMessage: Unit }
-        mapped(namespace)(asked)
+        asked()
     }
-
-  private def mapped(namespace: Array[String])(asked: => JsonNode): JsonNode =
-    try asked
-    catch {
-      case failure: KeyfoldException => throw (failure.kind match {
-          case "NoSuchNamespaceError" => new NoSuchNamespaceException(namespace)
-          case "NamespaceExistsError" => new NamespaceAlreadyExistsException(namespace)
-          case "NamespaceNotEmptyError" => new NonEmptyNamespaceException(namespace)
-          case _ => failure
-        })
-    }
+  }
 }
 
 object CatalogQuestions {

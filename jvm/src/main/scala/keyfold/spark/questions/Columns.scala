@@ -42,7 +42,7 @@ object Columns {
     column.build()
   }
 
-  /** What another engine stored is SQL, as Paimon's connector takes it, or else the text of a value. */
+  /** Another engine stored SQL, as Paimon's connector takes it, or else the text of a value. */
   private def default(name: String, dataType: DataType, sql: String, text: Option[String]): ColumnDefaultValue =
     try new ColumnDefaultValue(sql, SqlTypes.constant(name, dataType, sql))
     catch { case _: AnalysisException if text.isDefined => default(name, dataType, text.get, None) }

@@ -18,7 +18,7 @@ final case class Description(json: JsonNode) {
   val buckets: Int = json.path("bucketing").path("buckets").asInt(1)
   val foldsColumns: Boolean = json.path("folds_columns").asBoolean(false)
 
-  /** What a name with a `$` shows of its table: "metadata" or "read-optimized"; None for the table. */
+  /** The view that a name with a `$` gives of its table: "metadata" or "read-optimized"; None for the table. */
   val view: Option[String] = Json.optional(json, "view")
   val metadata: String = json.path("metadata").asText
   val bucketKeys: Seq[String] = Json.strings(json.path("bucketing").get("keys"))

@@ -12,7 +12,7 @@ import org.apache.spark.unsafe.types.UTF8String
 /** Driver side: Spark's predicates on the wire, under Spark's own names; None for what has no form. */
 object Predicates {
   private val LargestExact = 1L << 53
-  /** What takes conditions and makes one of them. */
+  /** Operators that make one condition of others. */
   val Connectives: Set[String] = Set("AND", "OR", "NOT")
 
   def toJson(predicate: Predicate): Option[JsonNode] = expression(predicate)

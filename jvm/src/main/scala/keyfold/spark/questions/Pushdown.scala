@@ -31,7 +31,7 @@ final case class Pushdown(columns: Set[String], operators: Set[String], extremes
     case _ => false
   }
 
-  /** What is asked of Python, and the columns that come back; None where Spark has to do it. */
+  /** The question to Python, and the columns that come back; None where Spark has to do it. */
   def summary(asked: Aggregation, table: StructType, partitioning: Seq[String]): Option[Summary] = {
     val by = asked.groupByExpressions.toSeq.map(Pushdown.named(_).filter(partitioning.contains))
     val functions = asked.aggregateExpressions.toSeq.map(function(_, table))
@@ -56,7 +56,7 @@ object Pushdown {
     Pushdown(names("columns"), names("operators"), names("extremes"))
   }
 
-  /** The name of a column that is no field of a struct. */
+  /** The name of a column, None of a struct's field. */
   def named(expression: Expression): Option[String] = expression match {
     case column: NamedReference if column.fieldNames.length == 1 => column.fieldNames.headOption
     case _ => None

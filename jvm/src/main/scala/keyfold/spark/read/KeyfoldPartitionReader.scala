@@ -31,7 +31,7 @@ final class KeyfoldPartitionReader(scan: String, splits: String) extends Partiti
 
   override def get(): ColumnarBatch = batches.current
 
-  /** Until the worker has told its figures, which it does last, the rows: LIMIT does not read to the end. */
+  /** The worker's figures, which it sends last; until then the rows: LIMIT does not read to the end. */
   override def currentMetricsValues(): Array[CustomTaskMetric] =
     if (metrics.nonEmpty) metrics else Array(ScanMetrics.rows(rows))
 

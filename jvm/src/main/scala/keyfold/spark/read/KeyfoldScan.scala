@@ -43,8 +43,8 @@ final case class KeyfoldScan(
 
   override def description(): String = s"keyfold: ${plan.path("description").asText}"
 
-  /** Of what Spark gets, as it estimates its own file scans: the bytes of the files by the share of their
-    * columns that is read, at most so many rows as LIMIT or an aggregate leaves. Rows are counted before the merge.
+  /** The size of the result, as Spark estimates its own file scans: the bytes of the files by the share of their
+    * columns that is read, and no more rows than LIMIT or an aggregate leaves. Rows are counted before the merge.
     */
   override def estimateStatistics(): Statistics = new Statistics {
     private val stored = plan.path("rows").asLong

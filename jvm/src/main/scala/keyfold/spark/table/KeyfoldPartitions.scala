@@ -43,7 +43,7 @@ trait KeyfoldPartitions extends SupportsAtomicPartitionManagement { this: Keyfol
     questions.ask("drop_partitions", "table" -> description.handle, "partitions" -> idents.toSeq.map(whole))
       .asBoolean
 
-  /** There is no trash to pass by: the files go with the last snapshot that names them. */
+  /** PURGE passes nothing by: the files go with the last snapshot that names them. */
   override def purgePartitions(idents: Array[InternalRow]): Boolean = dropPartitions(idents)
   override def purgePartition(ident: InternalRow): Boolean = dropPartitions(Array(ident))
 

@@ -23,12 +23,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
   * Spark load it once more for each query, so all of a query's scans read one snapshot, the newest.
   */
 class KeyfoldTable(val questions: CatalogQuestions, val description: Description)
-    extends SupportsRead with SupportsWrite with SupportsDeleteV2 with KeyfoldPartitions {
+    extends DescribedTable with SupportsWrite with SupportsDeleteV2 with KeyfoldPartitions {
 
-  override def name(): String = description.name
-  override def id(): String = description.id
-  override def version(): String = description.version
-  override def columns(): Array[Column] = description.columns
   override def properties(): JavaMap[String, String] = description.properties.asJava
 
   override def capabilities(): JavaSet[TableCapability] =
@@ -71,9 +67,39 @@ class KeyfoldTable(val questions: CatalogQuestions, val description: Description
     case _ => false
   }
   override def hashCode(): Int = identity.hashCode
-  override def toString: String = name()
 
   private def identity = (questions.name, name(), id(), version())
+}
+
+/** Driver side: a table that can be read, by Python's description. */
+trait DescribedTable extends SupportsRead {
+  def description: Description
+
+  override def name(): String = description.name
+  override def id(): String = description.id
+  override def version(): String = description.version
+  override def columns(): Array[Column] = description.columns
+  override def capabilities(): JavaSet[TableCapability] = JavaSet.of(BATCH_READ)
+  override def toString: String = name()
+}
+
+/** Driver side: `t$ro`, the files of the highest level alone: nothing to merge, and as old as the last
+  * full compaction. Everything a scan of the table can do, it can do here.
+  */
+final case class ReadOptimizedTable(table: KeyfoldTable) extends DescribedTable {
+  override def description: Description = table.description
+  override def partitioning(): Array[Transform] = table.partitioning()
+  override def properties(): JavaMap[String, String] = table.properties()
+  override def toString: String = name()
+
+  override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = {
+    val all = options.asCaseSensitiveMap.asScala.toMap + (ReadOptimizedTable.Option -> "true")
+    table.newScanBuilder(new CaseInsensitiveStringMap(all.asJava))
+  }
+}
+
+object ReadOptimizedTable {
+  val Option = "read-optimized"
 }
 
 /** Driver side: a table that is being created or replaced, seen by others only once it is committed. */

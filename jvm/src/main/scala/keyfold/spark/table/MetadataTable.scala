@@ -1,13 +1,9 @@
 package keyfold.spark.table
 
-import java.util.{Set => JavaSet}
-
 import scala.jdk.CollectionConverters._
 
 import keyfold.spark.questions.{CatalogQuestions, Description}
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.connector.catalog.{Column, SupportsRead, Table, TableCapability}
-import org.apache.spark.sql.connector.catalog.TableCapability.BATCH_READ
 import org.apache.spark.sql.connector.read.{LocalScan, Scan, ScanBuilder, SupportsPushDownRequiredColumns}
 import org.apache.spark.sql.keyfold.{MetadataRows, SqlTypes}
 import org.apache.spark.sql.types.StructType
@@ -16,12 +12,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 /** Driver side: `t$files` and its kin, read only: rows that Python's driver process makes of what the
   * table says of itself.
   */
-final case class MetadataTable(questions: CatalogQuestions, description: Description) extends Table with SupportsRead {
-  override def name(): String = description.name
-  override def id(): String = description.id
-  override def version(): String = description.version
-  override def columns(): Array[Column] = description.columns
-  override def capabilities(): JavaSet[TableCapability] = JavaSet.of(BATCH_READ)
+final case class MetadataTable(questions: CatalogQuestions, description: Description) extends DescribedTable {
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = new MetadataScanBuilder(this, options)
   override def toString: String = name()
 }

@@ -24,8 +24,8 @@ final class KeyfoldBatchWrite(write: KeyfoldWrite, schema: StructType) extends B
         case failure: Exception if KeyfoldException.isDeath(failure) =>
           Uninterrupted(finish("commit_write", messages, "again" -> true))
       }
-    val told = messages.toSeq.collect { case KeyfoldCommitMessage(_, metrics) => Json.parse(metrics) }
-    write.figures = WriteMetrics.ofJob(told)
+    val reported = messages.toSeq.collect { case KeyfoldCommitMessage(_, metrics) => Json.parse(metrics) }
+    write.figures = WriteMetrics.ofJob(reported)
     AfterWrite.compact(write.table, Json.items(committed.get("touched")))
   }
 
@@ -33,8 +33,8 @@ final class KeyfoldBatchWrite(write: KeyfoldWrite, schema: StructType) extends B
     Uninterrupted(finish("abort_write", messages)): Unit
 
   private def finish(question: String, messages: Array[WriterCommitMessage], more: (String, Any)*): JsonNode = {
-    val told = messages.toSeq.collect { case KeyfoldCommitMessage(json, _) => Json.parse(json) }
-    write.table.questions.ask(question, Seq("write" -> Json.parse(planned), "messages" -> told) ++ more: _*)
+    val reported = messages.toSeq.collect { case KeyfoldCommitMessage(json, _) => Json.parse(json) }
+    write.table.questions.ask(question, Seq("write" -> Json.parse(planned), "messages" -> reported) ++ more: _*)
   }
 }
 

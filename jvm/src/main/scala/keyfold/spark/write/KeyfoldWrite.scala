@@ -19,7 +19,7 @@ final case class KeyfoldWrite(table: KeyfoldTable, info: LogicalWriteInfo, mode:
 
   private val described = table.description
 
-  /** What the tasks reported, once they are committed. */
+  /** The figures that the tasks reported, once they are committed. */
   @volatile private[spark] var figures: Array[CustomTaskMetric] = Array.empty
 
   override def supportedCustomMetrics(): Array[CustomMetric] = WriteMetrics.declared

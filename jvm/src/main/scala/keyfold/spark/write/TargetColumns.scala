@@ -9,7 +9,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
   * Python; the user's options go beside them.
   */
 object TargetColumns {
-  /** What the session extension adds to every write of ours that it has seen. */
+  /** The option that the session extension adds to every write of ours that it has seen. */
   val Mark = "keyfold.named-columns"
   private val Everything = "*"
 

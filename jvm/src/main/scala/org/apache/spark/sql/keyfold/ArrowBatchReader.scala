@@ -10,8 +10,8 @@ import org.apache.spark.sql.util.ArrowUtils
 import org.apache.spark.sql.vectorized.{ArrowColumnVector, ColumnVector, ColumnarBatch}
 
 /** Executor side: one Arrow IPC stream as Spark's columnar batches; a batch is good until the next.
-  * Reads the channel up to the end of the stream and not a byte further, and leaves it open. What lengths and
-  * offsets say is believed: the worker at the other end is ours, and of this version.
+  * Reads the channel up to the end of the stream and not a byte further, and leaves it open. Lengths
+  * and offsets are believed: the worker at the other end is ours, and of this version.
   */
 final class ArrowBatchReader(channel: ReadableByteChannel) extends AutoCloseable {
   private val allocator = ArrowUtils.rootAllocator.newChildAllocator("keyfold read", 0, Long.MaxValue)

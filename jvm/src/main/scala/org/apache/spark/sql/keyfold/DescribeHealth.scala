@@ -16,9 +16,9 @@ import org.apache.spark.unsafe.types.UTF8String
 object DescribeHealth extends SparkStrategy {
   override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
     case describe: DescribeRelation if describe.isExtended => describe.relation match {
-        case resolved: ResolvedTable => Ours.unapply(resolved).map { table =>
-            DescribeHealthExec(describe.output, DescribeTableExec(describe.output, resolved.catalog.name, resolved.identifier,
-              table, isExtended = true), table)
+        case found: ResolvedTable => Ours.unapply(found).map { table =>
+            DescribeHealthExec(describe.output,
+              DescribeTableExec(describe.output, found.catalog.name, found.identifier, table, isExtended = true), table)
           }.toSeq
         case _ => Nil
       }
@@ -33,7 +33,7 @@ final case class DescribeHealthExec(output: Seq[Attribute], described: DescribeT
   override protected def run(): Seq[InternalRow] =
     described.executeCollect().toSeq ++ (row("", "") +: row("# Health", "") +: lines)
 
-  /** A table whose health can't be told can still be described. */
+  /** A table can be described though its health is not known. */
   private def lines: Seq[InternalRow] =
     try Json.items(table.questions.ask("health_lines", "table" -> table.description.handle))
       .map(line => row(line.get(0).asText, line.get(1).asText))

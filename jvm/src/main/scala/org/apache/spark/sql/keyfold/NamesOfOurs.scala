@@ -36,7 +36,8 @@ final case class NamesOfOurs(session: SparkSession) extends Rule[LogicalPlan] {
     case function: UnresolvedFunctionName =>
       val name = function.multipartIdentifier
       val isPlaced = name.length == 2 || name.length == 3 && name(1) == "sys"
-      Option.when(isPlaced && Ours.catalog(session, name.head).isDefined)(name.last).flatMap(Functions.find).map { found =>
+      val isOurs = isPlaced && Ours.catalog(session, name.head).isDefined
+      Option.when(isOurs)(name.last).flatMap(Functions.find).map { found =>
         val lines = s"Function: ${name.mkString(".")}" +: found.lines
         val output = AttributeReference("function_desc", StringType, nullable = false)()
         LocalRelation.fromExternalRows(Seq(output), lines.map(Row(_)))

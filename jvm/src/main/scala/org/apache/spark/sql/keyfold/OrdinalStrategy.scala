@@ -17,7 +17,8 @@ object OrdinalStrategy extends SparkStrategy {
     case append: AppendData =>
       placed(append.query, append.write).map { case (query, write) => append.copy(query = query, write = write) }
     case overwrite: OverwriteByExpression =>
-      placed(overwrite.query, overwrite.write).map { case (query, write) => overwrite.copy(query = query, write = write) }
+      placed(overwrite.query, overwrite.write)
+        .map { case (query, write) => overwrite.copy(query = query, write = write) }
     case dynamic: OverwritePartitionsDynamic =>
       placed(dynamic.query, dynamic.write).map { case (query, write) => dynamic.copy(query = query, write = write) }
     case _ => None

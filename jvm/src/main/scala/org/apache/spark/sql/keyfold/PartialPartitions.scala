@@ -34,7 +34,8 @@ final case class DropsOfPartitions(session: SparkSession) extends Rule[LogicalPl
 /** Driver side: gives it back to Spark, each partition named in full. */
 object PartitionsInFull extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan match {
-    case drop: DropPartialPartitions if drop.table.resolved && drop.parts.forall(_.isInstanceOf[ResolvedPartitionSpec]) =>
+    case drop: DropPartialPartitions
+        if drop.table.resolved && drop.parts.forall(_.isInstanceOf[ResolvedPartitionSpec]) =>
       val all = drop.parts.collect { case spec: ResolvedPartitionSpec =>
         Ours.unapply(drop.table).fold(Seq(spec))(inFull(_, spec, drop.ifExists))
       }
@@ -42,7 +43,8 @@ object PartitionsInFull extends Rule[LogicalPlan] {
     case _ => plan
   }
 
-  private def inFull(table: KeyfoldTable, spec: ResolvedPartitionSpec, ifExists: Boolean): Seq[ResolvedPartitionSpec] = {
+  private def inFull(
+      table: KeyfoldTable, spec: ResolvedPartitionSpec, ifExists: Boolean): Seq[ResolvedPartitionSpec] = {
     val schema = table.partitionSchema()
     if (spec.names.length == schema.length) Seq(spec)
     else {

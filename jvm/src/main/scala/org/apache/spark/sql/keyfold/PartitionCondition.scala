@@ -32,7 +32,7 @@ object PartitionCondition extends PredicateHelper {
           DataSourceV2Strategy.translateFilterV2(part).flatMap(Predicates.toJson)
             .getOrElse(refuse(table, text, s"${part.sql} can't be decided from a partition's values"))
         })
-      case _ => refuse(table, text, "it is no condition that a partition's values decide")
+      case _ => refuse(table, text, "a partition's values do not decide it")
     }
   }
 

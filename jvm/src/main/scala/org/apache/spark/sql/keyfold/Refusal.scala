@@ -16,7 +16,7 @@ object Refusal {
   private val SparkHas = Set("NoSuchTableError", "TableExistsError", "NoSuchNamespaceError",
     "NamespaceExistsError", "NamespaceNotEmptyError")
 
-  /** What the user changes in the statement: one sentence says it, the rest stays in the cause. */
+  /** Failures that a change of the statement heals: one sentence names it, the rest is in the cause. */
   private val Plain = Set("TableError", "NotSupportedError")
 
   def apply(message: String): Refusal = new Refusal(Kinds.Table, message, null)

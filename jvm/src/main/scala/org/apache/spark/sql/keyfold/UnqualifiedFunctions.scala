@@ -39,7 +39,7 @@ object UnqualifiedFunctions {
     temporary.orElse(permanent)
   }
 
-  /** What Spark's analyzer makes of a catalog's function. */
+  /** The expression that Spark's analyzer makes of a catalog's function. */
   private def call(function: Declared, arguments: Seq[Expression]): Expression = {
     val types = arguments.map(argument => StructField("argument", argument.dataType, argument.nullable))
     val bound = try function.bind(StructType(types))
