@@ -15,14 +15,12 @@ from keyfold.read.reader import read
 from keyfold.storage.commits import commit
 from keyfold.storage.schema.definition import NewTable
 from keyfold.storage.table import Table
-from keyfold.stores.opened import store_of
 from keyfold.testing.tables import Record, batch, records
 from keyfold.types import spark as spark_types
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import CommitMessage, FileMeta, WriteSpec
 from keyfold.write.parquet import Target, write_files
 from keyfold.write.renumber import renumber
-from keyfold.write.writer import file_names
 from tests.merge.random_tables import random_records
 from tests.random_values import value
 from tests.read import harness
@@ -46,7 +44,7 @@ def written(
     layout = found.layout
     batches = fold_unsorted(plan(layout, layout.arrow_schema.names), [batch(layout, rows)])
     directory = bucket_path(layout, None, 0)
-    target = Target(layout, found.options, store_of(directory), file_names())
+    target = Target(layout, found.options)
     files: list[FileMeta] = write_files(target, directory, batches, sequence)
     spec = WriteSpec(
         layout,

@@ -45,7 +45,7 @@ def file(low: int, high: int, level: int = 0, size: int = 100 * MIB, **more: Any
         "_FILE_SOURCE": 0,
     }
     whole = {"_BUCKET": more.get("bucket", 0), "_TOTAL_BUCKETS": 2, "_FILE": record}
-    return LiveFile(whole, (), SHAPES)
+    return LiveFile.of(whole, (), SHAPES)
 
 
 def health(*files: LiveFile, **options: str) -> list[Health]:

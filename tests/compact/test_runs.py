@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from keyfold.compact.groups import Group, _Sorter, work
 from keyfold.compact.pick import Rules, unit
 from keyfold.compact.runs import BucketRun, Intervals, bucket_runs, whole
-from keyfold.files.sections import KeyedFile
-from keyfold.wire.specs import DataFile
+from tests.files.keyed import KeyedFile
 
 RULES = Rules(5, 8, 4, 1, 200)
 SMALL = 50
@@ -33,8 +32,9 @@ def keyed(draw: st.DrawFn, level: int, first: int, last: int) -> KeyedFile:
     suffix = draw(st.sampled_from([".parquet", ".parquet", ".keyfold"]))
     name = f"data-{draw(st.integers(0, 1 << 60))}{suffix}"
     deletes = draw(st.sampled_from([0, 0, 3, None]))
-    file = DataFile(name, draw(st.integers(1, 100)), 10, deletes, low, high, 0, level)
-    return KeyedFile(file, (first,), (last,), (first,))
+    return KeyedFile(
+        name, draw(st.integers(1, 100)), 10, deletes, low, high, 0, level, (first,), (last,)
+    )
 
 
 def touches(left: KeyedFile, right: KeyedFile) -> bool:
@@ -48,14 +48,11 @@ def of(runs: Sequence[BucketRun]) -> list[KeyedFile]:
 @given(files())
 def test_runs_hold_all_files_newest_first(found: list[KeyedFile]) -> None:
     runs = bucket_runs(found)
-    assert sorted(f.file.name for f in of(runs)) == sorted(f.file.name for f in found)
+    assert sorted(f.name for f in of(runs)) == sorted(f.name for f in found)
     for run in runs:
         assert all(a.last < b.first for a, b in pairwise(run.files))
-        assert {f.file.level for f in run.files} == {run.level}
-        assert (
-            run.level > 0
-            or len({(f.file.min_sequence, f.file.max_sequence) for f in run.files}) == 1
-        )
+        assert {f.level for f in run.files} == {run.level}
+        assert run.level > 0 or len({(f.min_sequence, f.max_sequence) for f in run.files}) == 1
     order = [(run.level, -run.sequence[1] if run.level == 0 else 0) for run in runs]
     assert order == sorted(order)
 
@@ -71,7 +68,7 @@ def test_a_whole_pick_is_the_least_that_is_newer_than_what_stays(
 
     def is_whole(count: int) -> bool:
         return all(
-            new.file.min_sequence > old.file.max_sequence
+            new.min_sequence > old.max_sequence
             for new in of(runs[:count])
             for old in of(runs[count:])
             if touches(new, old)
@@ -96,21 +93,19 @@ def test_each_file_of_a_pick_is_merged_moved_or_left(
     moved = list(todo.upgraded)
     left = [f for f in of(picked) if f not in merged and f not in moved]
     assert len(merged) + len(moved) + len(left) == len(of(picked))
-    assert all(f.file.level == chosen.level for f in left)
-    assert all(f.file.level != chosen.level for f in moved)
+    assert all(f.level == chosen.level for f in left)
+    assert all(f.level != chosen.level for f in moved)
     for one, other in combinations(of(picked), 2):
         if touches(one, other):
             assert one in merged
             assert other in merged
     for alone in moved + left:
         is_oldest = not any(touches(alone, old) for old in of(stays))
-        assert not (is_oldest and (alone.file.delete_rows != 0 or alone.file.is_marked))
+        assert not (is_oldest and (alone.delete_rows != 0 or alone.is_marked))
     for group in todo.groups:
         check_group(group, of(stays), chosen.level)
         low, high = (min(f.first for f in group.files), max(f.last for f in group.files))
-        assert not any(
-            f.first <= high and low <= f.last for f in moved + left if f.file.size >= SMALL
-        )
+        assert not any(f.first <= high and low <= f.last for f in moved + left if f.size >= SMALL)
 
 
 def check_group(group: Group, stays: Sequence[KeyedFile], level: int) -> None:

@@ -5,19 +5,29 @@ from itertools import combinations, pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfold.files.sections import KeyedFile, needs_sequence, runs, sections
-from keyfold.wire.specs import DataFile
+from keyfold.files.sections import needs_sequence, runs, sections
+from tests.files.keyed import KeyedFile
 
 
 def keyed(first: int, width: int, low: int, span: int, level: int = 0) -> KeyedFile:
-    file = DataFile(f"{first}+{width}:{low}+{span}", 1, 1, 0, low, low + span, 0, level)
-    return KeyedFile(file, (first,), (first + width,))
+    return KeyedFile(
+        f"{first}+{width}:{low}+{span}",
+        1,
+        1,
+        0,
+        low,
+        low + span,
+        0,
+        level,
+        (first,),
+        (first + width,),
+    )
 
 
 files = st.lists(
     st.builds(keyed, st.integers(0, 30), st.integers(0, 6), st.integers(0, 9), st.integers(0, 2)),
     max_size=12,
-    unique_by=lambda f: f.file.name,
+    unique_by=lambda f: f.name,
 )
 
 
@@ -28,7 +38,7 @@ def overlap(a: KeyedFile, b: KeyedFile) -> bool:
 @given(files)
 def test_sections_are_the_connected_parts(found: list[KeyedFile]) -> None:
     parts = sections(found)
-    assert sorted(f.file.name for part in parts for f in part) == sorted(f.file.name for f in found)
+    assert sorted(f.name for part in parts for f in part) == sorted(f.name for f in found)
     for one, other in combinations(parts, 2):
         assert not any(overlap(a, b) for a in one for b in other)
     for part in parts:
@@ -42,7 +52,7 @@ def test_sections_are_the_connected_parts(found: list[KeyedFile]) -> None:
 
 @given(files)
 def test_runs_hold_each_key_once_and_their_order_decides(found: list[KeyedFile]) -> None:
-    by_name = {f.file.name: f for f in found}
+    by_name = {f.name: f for f in found}
     for part in sections(found):
         section = runs(part)
         assert sum(map(len, section)) == len(part)

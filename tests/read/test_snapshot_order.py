@@ -87,7 +87,8 @@ def test_an_overwrite_is_stamped_too(tmp_path: Path) -> None:
 def changed(file: LiveFile, low: int, high: int, source: int | None) -> LiveFile:
     record = stamped(file.record, low)
     numbers = {"_MAX_SEQUENCE_NUMBER": high, "_FILE_SOURCE": source}
-    return replace(file, record={**record, "_FILE": {**record["_FILE"], **numbers}})
+    found = {**record, "_FILE": {**record["_FILE"], **numbers}}
+    return LiveFile.of(found, file.partition, file.shapes)
 
 
 def test_compacted_files_keep_the_numbers_of_their_rows(tmp_path: Path) -> None:
@@ -96,9 +97,9 @@ def test_compacted_files_keep_the_numbers_of_their_rows(tmp_path: Path) -> None:
     (file,) = tables.reload(table).live_files()
     compacted, appended = changed(file, 3, 9, COMPACT_SOURCE), changed(file, 3, 9, 0)
     for found, highest in ((compacted, 9), (appended, 3)):
-        data = found.data_file(is_ordered_by_snapshot=True)
+        data = found.as_read(table.options)
         assert (data.min_sequence, data.max_sequence) == (3, highest)
-    assert appended.data_file(is_ordered_by_snapshot=False).max_sequence == 9
+    assert appended.as_read(replace(table.options, snapshot_ordering=False)).max_sequence == 9
 
 
 def test_a_file_that_does_not_say_where_it_comes_from_is_refused(tmp_path: Path) -> None:

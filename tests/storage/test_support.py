@@ -94,7 +94,7 @@ def test_files_decide(tmp_path: Path, part: str, value: str, message: str) -> No
     commit.append(found, tables.spec(found), [tables.message(found)])
     (file,) = tables.reload(found).live_files()
     record: dict[str, Any] = {**file.record, "_FILE": {**file.file, part: value}}
-    odd = LiveFile(record, file.partition, file.shapes)
+    odd = LiveFile.of(record, file.partition, file.shapes)
     with pytest.raises(NotSupportedError, match=message):
         check_files(found.layout, [odd])
     tables.reload(found).check_readable()

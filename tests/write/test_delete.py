@@ -33,7 +33,7 @@ def made(folder: Path, **options: str) -> Table:
 
 def delete(table: Table, *filters: Any) -> int | None:
     found = delete_rows(tables.reload(table), filters)
-    return commit.rewrite(tables.reload(table), "job", found.removed, found.messages)
+    return commit.rewrite(tables.reload(table), "job", found.removed, found.job.messages)
 
 
 @pytest.fixture(autouse=True)
@@ -107,8 +107,8 @@ def test_a_file_that_went_meanwhile_is_a_conflict(tmp_path: Path) -> None:
     found = delete_rows(tables.reload(table), [where("=", "k", 1)])
     commit.truncate(tables.reload(table))
     with pytest.raises(ConflictError, match="run the statement again"):
-        commit.rewrite(tables.reload(table), "job", found.removed, found.messages)
-    found.abandon()
+        commit.rewrite(tables.reload(table), "job", found.removed, found.job.messages)
+    found.job.remove()
     assert not any(Path(table.layout.location).glob("bucket-0/*-1.parquet"))
 
 
@@ -117,7 +117,7 @@ def test_a_row_that_came_meanwhile_stays(tmp_path: Path) -> None:
     harness.upsert(table, [{"k": 1, "v": 1}, {"k": 2, "v": 2}])
     found = delete_rows(tables.reload(table), [where("=", "k", 1)])
     harness.upsert(table, [{"k": 1, "v": 5}])
-    commit.rewrite(tables.reload(table), "job", found.removed, found.messages)
+    commit.rewrite(tables.reload(table), "job", found.removed, found.job.messages)
     assert harness.rows(table) == [{"k": 1, "v": 5}, {"k": 2, "v": 2}]
 
 

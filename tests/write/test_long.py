@@ -14,7 +14,6 @@ from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import DataFile, FileMeta, ScanSpec
 from keyfold.write.long import LONG, long_columns
 from keyfold.write.parquet import Target, write_files
-from keyfold.write.writer import file_names
 from tests.read import harness
 
 VERY = "v" * LONG
@@ -24,7 +23,7 @@ MAP = {"type": "MAP", "key": "STRING NOT NULL", "value": "BYTES"}
 
 
 def written(found: TableLayout, folder: Path, *chunks: list[dict[str, Any]]) -> list[FileMeta]:
-    target = Target(found, parse(found), LocalFiles(), file_names())
+    target = Target(found, parse(found))
     batches = [batch for rows in chunks for batch in harness.batches(found, rows)]
     return write_files(target, str(folder), batches, 5)
 

@@ -17,7 +17,6 @@ from keyfold.stores.local import LocalFiles
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import DataFile, FileMeta, ScanSpec
 from keyfold.write.parquet import Target, write_files
-from keyfold.write.writer import file_names
 from tests.read import harness
 
 UTC = datetime.timezone.utc
@@ -82,7 +81,7 @@ OTHERS = (
 
 
 def target(found: TableLayout) -> Target:
-    return Target(found, parse(found), LocalFiles(), file_names())
+    return Target(found, parse(found))
 
 
 def stored(file: FileMeta) -> DataFile:

@@ -18,9 +18,10 @@ from keyfold.options import parse
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import ORDINAL, CommitMessage
 from keyfold.write import buffer
+from keyfold.write.job import Job
 from keyfold.write.renumber import renumber
 from keyfold.write.split import split
-from keyfold.write.writer import abandon, write
+from keyfold.write.writer import write
 from tests import readers
 from tests.read import harness
 from tests.storage import tables
@@ -123,7 +124,7 @@ def test_abandoned_files_are_gone(tmp_path: Path) -> None:
     spec = harness.job(found)
     messages = write(spec, harness.batches(found, [{"k": i} for i in range(50)]))
     assert len(list(tmp_path.rglob("*.parquet"))) == len(messages) == 4
-    abandon(spec, messages)
+    Job(spec.layout, messages).remove()
     assert not list(tmp_path.rglob("*.parquet"))
 
 

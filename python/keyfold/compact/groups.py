@@ -11,9 +11,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from keyfold.compact.runs import BucketRun, Intervals
-from keyfold.files.sections import KeyedFile, runs, sections
+from keyfold.files.sections import runs, sections
+from keyfold.storage.metadata.entries import LiveFile
 
-Files = tuple[KeyedFile, ...]
+Files = tuple[LiveFile, ...]
 
 
 @dataclass(frozen=True)
@@ -27,11 +28,11 @@ class Group:
 
     @property
     def files(self) -> Files:
-        return tuple(keyed for section in self.sections for keyed in section)
+        return tuple(file for section in self.sections for file in section)
 
     @property
     def bytes(self) -> int:
-        return sum(keyed.file.size for keyed in self.files)
+        return sum(file.size for file in self.files)
 
 
 @dataclass(frozen=True)
@@ -60,15 +61,15 @@ def work(
     `keeps_oldest` a file is written again without the keys of what stays below; files of the
     schemas `lacking` are in any case.
     """
-    below = Intervals([keyed for run in stays for keyed in run.files])
+    below = Intervals([file for run in stays for file in run.files])
     sorter = _Sorter(level, small, below, keeps_oldest, lacking)
-    for section in sections(keyed for run in picked for keyed in run.files):
+    for section in sections(file for run in picked for file in run.files):
         found = runs(section)
         if len(found) > 1:
             sorter.merge(section)
         else:
-            for keyed in section:
-                sorter.alone(keyed)
+            for file in section:
+                sorter.alone(file)
     sorter.flush()
     return Work(tuple(sorter.groups), tuple(sorter.upgraded))
 
@@ -88,19 +89,19 @@ class _Sorter:
         self._keeps_oldest, self._lacking = keeps_oldest, lacking
         self._held: list[Files] = []
         self.groups: list[Group] = []
-        self.upgraded: list[KeyedFile] = []
+        self.upgraded: list[LiveFile] = []
 
     def merge(self, section: Files) -> None:
         """Files that overlap."""
         self._held.append(section)
 
-    def alone(self, keyed: KeyedFile) -> None:
+    def alone(self, file: LiveFile) -> None:
         """A file that overlaps none of the pick."""
-        if keyed.file.size < self._small or self._ends_here(keyed):
-            self._held.append((keyed,))
+        if file.size < self._small or self._ends_here(file):
+            self._held.append((file,))
             return
         self.flush()
-        self._upgrade(keyed)
+        self._upgrade(file)
 
     def flush(self) -> None:
         """Close the group, as far as there is anything to merge in it."""
@@ -111,27 +112,27 @@ class _Sorter:
         elif any(map(self._has_reason, held)):
             self.groups.append(Group(tuple(held), tuple(map(self._is_oldest, held))))
 
-    def _upgrade(self, keyed: KeyedFile) -> None:
-        if keyed.file.level != self._level:
-            self.upgraded.append(keyed)
+    def _upgrade(self, file: LiveFile) -> None:
+        if file.level != self._level:
+            self.upgraded.append(file)
 
     def _has_reason(self, section: Files) -> bool:
         """Whether a section is more than one more small file that is at its level already: those
         are joined only where they adjoin what is written anyhow.
         """
-        keyed = section[0]
-        return len(section) > 1 or keyed.file.level != self._level or self._ends_here(keyed)
+        file = section[0]
+        return len(section) > 1 or file.level != self._level or self._ends_here(file)
 
     def _is_oldest(self, section: Files) -> bool:
-        return not self._below.touch(section[0].first, max(keyed.last for keyed in section))
+        return not self._below.touch(section[0].first, max(file.last for file in section))
 
-    def _ends_here(self, keyed: KeyedFile) -> bool:
+    def _ends_here(self, file: LiveFile) -> bool:
         """Whether rewriting the file alone takes something out of it: deletes, marks, keys; or
         puts something into it that it lacks.
         """
-        if keyed.file.schema_id in self._lacking:
+        if file.schema_id in self._lacking:
             return True
-        has_any = keyed.file.delete_rows != 0 or keyed.file.is_marked
-        if self._is_oldest((keyed,)):
+        has_any = file.delete_rows != 0 or file.is_marked
+        if self._is_oldest((file,)):
             return has_any
-        return self._keeps_oldest and keyed.file.level == 0
+        return self._keeps_oldest and file.level == 0

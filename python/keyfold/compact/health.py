@@ -14,10 +14,9 @@ from typing import Any
 
 from keyfold.compact.pick import Rules
 from keyfold.compact.runs import BucketRun, bucket_runs
-from keyfold.files.sections import KeyedFile, runs, sections
+from keyfold.files.sections import runs, sections
 from keyfold.options import TableOptions
-from keyfold.read.planner import keyed
-from keyfold.storage.metadata.entries import LiveFile
+from keyfold.storage.metadata.entries import LiveFile, Place, by_place
 
 SMALL_FILES = 16  # so many files above level 0 are not worth a word, however small
 SMALL = 10  # a file is small below a tenth of target-file-size
@@ -53,11 +52,9 @@ def table_health(files: Sequence[LiveFile], options: TableOptions, call: str) ->
     """Every bucket that has files, in order of partition and bucket. `call` begins the statement
     that compacts the table, behind which other arguments follow.
     """
-    by_place: dict[tuple[tuple[Any, ...], int], list[LiveFile]] = {}
-    for file in files:
-        by_place.setdefault((file.partition, file.bucket), []).append(file)
-    whole = _Whole.of(by_place, options, call)
-    ordered = sorted(by_place.items(), key=lambda item: (repr(item[0][0]), item[0][1]))
+    places = by_place(files)
+    whole = _Whole.of(places, options, call)
+    ordered = sorted(places.items(), key=lambda item: (repr(item[0][0]), item[0][1]))
     return [_health(place, found, whole) for place, found in ordered]
 
 
@@ -72,7 +69,7 @@ class _Whole:
     mean_bytes: float
 
     @staticmethod
-    def of(places: dict[Any, list[LiveFile]], options: TableOptions, call: str) -> _Whole:
+    def of(places: dict[Place, list[LiveFile]], options: TableOptions, call: str) -> _Whole:
         total = sum(file.size for files in places.values() for file in files)
         mean = total / max(len(places), 1)
         return _Whole(options, Rules.of(options), call, len(places), mean)
@@ -82,8 +79,8 @@ class _Whole:
         return f"{self.call}, compact_strategy => '{strategy}')"
 
 
-def _health(place: tuple[Any, int], files: Sequence[LiveFile], whole: _Whole) -> Health:
-    found = [keyed(file, whole.options) for file in files]
+def _health(place: Place, files: Sequence[LiveFile], whole: _Whole) -> Health:
+    found = [file.as_read(whole.options) for file in files]
     of_bucket = bucket_runs(found)
     deletes = sum(file.delete_rows or 0 for file in files)
     advice = "; ".join(_advice(files, of_bucket, deletes, whole))
@@ -101,11 +98,11 @@ def _health(place: tuple[Any, int], files: Sequence[LiveFile], whole: _Whole) ->
     )
 
 
-def amplification(files: Sequence[KeyedFile]) -> float:
+def amplification(files: Sequence[LiveFile]) -> float:
     """The number of runs a key may lie in, averaged over bytes; 1.0 without files."""
     weighted = total = 0
     for section in sections(files):
-        size = sum(keyed.file.size for keyed in section)
+        size = sum(file.size for file in section)
         weighted += size * len(runs(section))
         total += size
     return weighted / total if total else 1.0
@@ -132,7 +129,7 @@ def _advice(
 
 
 def _on_files(found: Sequence[BucketRun], whole: _Whole) -> Iterator[str]:
-    compacted = [keyed.file.size for run in found if run.level for keyed in run.files]
+    compacted = [file.size for run in found if run.level for file in run.files]
     target = whole.options.target_file_size
     small = sum(1 for size in compacted if size * SMALL < target)
     if small > SMALL_FILES:

@@ -9,22 +9,26 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any
-
-import pyarrow as pa
 
 from keyfold.compact.groups import Group, Work, work
 from keyfold.compact.pick import Pick, Rules, pick, pick_level_0, unit
 from keyfold.compact.runs import BucketRun, Intervals, bucket_runs, whole
 from keyfold.files.paths import bucket_path
-from keyfold.files.sections import KeyedFile, runs
+from keyfold.files.sections import packed, runs
 from keyfold.options import TableOptions
-from keyfold.read.cuts import cuts
-from keyfold.read.planner import keyed, schemas_of
-from keyfold.storage.metadata.entries import LiveFile, created_millis, partition_batch
+from keyfold.read.cuts import by_key
+from keyfold.read.planner import schemas_of
+from keyfold.storage.metadata.entries import (
+    LiveFile,
+    Place,
+    by_place,
+    created_millis,
+    partition_batch,
+)
 from keyfold.storage.table import Table
-from keyfold.stores.opened import store_of
-from keyfold.wire.specs import CompactionSpec, FileAtLevel, Merged, Split, Step, Task
+from keyfold.wire.specs import CompactionSpec, FileAtLevel, Merged, Split, Step, Task, totals
 
 STEP_BYTES = 1 << 30
 LEAST_PIECE = 16 << 20
@@ -32,7 +36,6 @@ AUTO, MINOR, FULL = "auto", "minor", "full"
 STRATEGIES = (AUTO, MINOR, FULL)
 
 Values = tuple[Any, ...]
-Place = tuple[Values, int]
 
 
 @dataclass(frozen=True)
@@ -81,12 +84,9 @@ def plan(table: Table, asked: Asked) -> tuple[CompactionSpec, list[PlannedStep]]
     files = table.live_files(partition_filter=asked.partitions)
     if asked.strategy == FULL:
         asked = replace(asked, lacking=_lacking(table, files))
-    by_place: dict[Place, list[LiveFile]] = {}
-    for file in files:
-        place = (file.partition, file.bucket)
-        if asked.touched is None or place in asked.touched:
-            by_place.setdefault(place, []).append(file)
-    chosen = list(_chosen(options, asked, by_place))
+    touched = asked.touched
+    found = {at: of for at, of in by_place(files).items() if touched is None or at in touched}
+    chosen = list(_chosen(options, asked, found))
     chunks = [(one, chunk) for one in chosen for chunk in _chunks(one.work)]
     if asked.strategy == FULL and asked.max_bytes is not None:
         chunks = _within(chunks, asked.max_bytes)
@@ -124,18 +124,18 @@ def _lacking(table: Table, files: Iterable[LiveFile]) -> frozenset[int]:
 
 
 def _chosen(
-    options: TableOptions, asked: Asked, by_place: dict[Place, list[LiveFile]]
+    options: TableOptions, asked: Asked, places: dict[Place, list[LiveFile]]
 ) -> Iterator[_Chosen]:
     """The picks, buckets of most runs first, within the bytes that are allowed."""
     declared = Rules.of(options)
     small = options.compaction_small_file_ratio * options.target_file_size
     left = _allowed(options, asked)
     buckets = {
-        place: bucket_runs([keyed(file, options) for file in files])
-        for place, files in by_place.items()
+        place: bucket_runs([file.as_read(options) for file in files])
+        for place, files in places.items()
     }
     for place, found in sorted(buckets.items(), key=lambda item: -len(item[1])):
-        files = by_place[place]
+        files = places[place]
         # Levels that were in use before num-levels was lowered stay (as in Paimon).
         rules = replace(declared, levels=max(declared.levels, found[-1].level + 1))
         due = _is_due(files, rules, options)
@@ -215,27 +215,22 @@ def _is_due(files: Sequence[LiveFile], rules: Rules, options: TableOptions) -> b
 
 def _chunks(todo: Work) -> Iterator[Work]:
     """The work cut into commits; what only changes its level goes with the first."""
-    upgraded, held, size = todo.upgraded, list[Group](), 0
-    for group in (part for whole_group in todo.groups for part in _cut(whole_group, STEP_BYTES)):
-        if held and size + group.bytes > STEP_BYTES:
-            yield Work(tuple(held), upgraded)
-            upgraded, held, size = (), [], 0
-        held.append(group)
-        size += group.bytes
-    if held or upgraded:
-        yield Work(tuple(held), upgraded)
+    parts = (part for group in todo.groups for part in _cut(group, STEP_BYTES))
+    chunks = list(packed(parts, attrgetter("bytes"), STEP_BYTES))
+    if not chunks and todo.upgraded:
+        yield todo
+    for place, held in enumerate(chunks):
+        yield Work(tuple(held), () if place else todo.upgraded)
 
 
 def _cut(group: Group, most: float) -> Iterator[Group]:
     """The group as groups of neighbouring sections of at most `most` bytes, or one section."""
-    start, size = 0, 0
-    for place, section in enumerate(group.sections):
-        weight = sum(one.file.size for one in section)
-        if place > start and size + weight > most:
-            yield Group(group.sections[start:place], group.oldest[start:place])
-            start, size = place, 0
-        size += weight
-    yield Group(group.sections[start:], group.oldest[start:])
+    for part in packed(zip(group.sections, group.oldest, strict=True), _section_bytes, most):
+        yield Group(*zip(*part, strict=True))
+
+
+def _section_bytes(section: tuple[Sequence[LiveFile], bool]) -> int:
+    return sum(file.size for file in section[0])
 
 
 def _within(chunks: Sequence[tuple[_Chosen, Work]], most: int) -> list[tuple[_Chosen, Work]]:
@@ -276,14 +271,12 @@ def _step(
             _names(chunk.upgraded),
         ),
         tuple(tasks) or (Task(base, one.level, ()),),
-        len(files),
-        sum(f.file.size for f in files),
-        sum(f.file.rows for f in files),
+        **totals(files),
     )
 
 
-def _names(files: Iterable[KeyedFile]) -> tuple[FileAtLevel, ...]:
-    return tuple((one.file.name, one.file.level) for one in files)
+def _names(files: Iterable[LiveFile]) -> tuple[FileAtLevel, ...]:
+    return tuple((one.name, one.level) for one in files)
 
 
 def _tasks(
@@ -295,13 +288,8 @@ def _tasks(
         group = Group((group.files,), (False,))
     split = replace(base, sections=tuple(runs(section) for section in group.sections))
     pieces = math.ceil(group.bytes / piece) if len(group.sections) == 1 else 1
-    ends: list[pa.RecordBatch] = []
-    if pieces > 1:
-        store = store_of(table.layout.location, table.layout.store)
-        ends = cuts(table.layout, store, base.path, group.sections[0], pieces)
-    for after, until in zip([None, *ends], [*ends, None], strict=True):
-        cut = replace(split, after=after, until=until)
-        under = None if below is None else replace(below, after=after, until=until)
+    for cut in by_key(table.layout, split, group.sections[0], pieces):
+        under = None if below is None else replace(below, after=cut.after, until=cut.until)
         yield Task(cut, one.level, group.oldest, under)
 
 
@@ -313,6 +301,6 @@ def _below(base: Split, one: _Chosen, group: Group) -> Split | None:
     files = [
         stays for run in one.stays for stays in run.files if range_of.touch(stays.first, stays.last)
     ]
-    if not files or any(keyed.file.is_marked for keyed in group.files):
+    if not files or any(file.is_marked for file in group.files):
         return None
     return replace(base, sections=(runs(files),))

@@ -16,17 +16,14 @@ from dataclasses import dataclass, replace
 from keyfold.compact.pick import Rules
 from keyfold.compact.planner import LEAST_PIECE
 from keyfold.files.paths import bucket_path
-from keyfold.files.sections import KeyedFile, runs, sections
+from keyfold.files.sections import packed, runs, sections
 from keyfold.options import TableOptions, parse
-from keyfold.read.cuts import cuts
-from keyfold.read.planner import keyed, schemas_of
+from keyfold.read.cuts import by_key
+from keyfold.read.planner import schemas_of
 from keyfold.storage.metadata.entries import LiveFile, partition_batch
 from keyfold.storage.table import Table
-from keyfold.stores.opened import store_of
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import CompactionSpec, Split, Task
-
-Section = tuple[KeyedFile, ...]
 
 
 @dataclass(frozen=True)
@@ -83,37 +80,22 @@ def _tasks(layout: TableLayout, files: Sequence[LiveFile], piece: int) -> Iterat
                 yield Task(replace(split, bucket=bucket), level, oldest, None, options.bucket)
 
 
-def _in_partition(file: LiveFile, options: TableOptions) -> KeyedFile:
+def _in_partition(file: LiveFile, options: TableOptions) -> LiveFile:
     """The file as seen from the folder of its partition. Buckets share no keys, so the files of all
     of them merge as those of one.
     """
-    found = keyed(file, options)
-    return replace(found, file=replace(found.file, name=f"bucket-{file.bucket}/{file.name}"))
+    return replace(file.as_read(options), name=f"bucket-{file.bucket}/{file.name}")
 
 
 def _splits(
-    layout: TableLayout, base: Split, files: Sequence[KeyedFile], most: int
+    layout: TableLayout, base: Split, files: Sequence[LiveFile], most: int
 ) -> Iterator[Split]:
     """Neighbouring sections of at most about `most` bytes together, a larger one cut by key."""
-    held: list[Section] = []
-    size = 0
-    for section in sections(files):
-        weight = sum(one.file.size for one in section)
-        if held and size + weight > most:
-            yield from _cut(layout, base, held, most)
-            held, size = [], 0
-        held.append(section)
-        size += weight
-    yield from _cut(layout, base, held, most)
+    for held in packed(sections(files), _bytes, most):
+        whole = replace(base, sections=tuple(runs(section) for section in held))
+        pieces = math.ceil(_bytes(held[0]) / most) if len(held) == 1 else 1
+        yield from by_key(layout, whole, held[0], pieces)
 
 
-def _cut(layout: TableLayout, base: Split, held: Sequence[Section], most: int) -> Iterator[Split]:
-    whole = replace(base, sections=tuple(runs(section) for section in held))
-    size = sum(one.file.size for section in held for one in section)
-    pieces = math.ceil(size / most) if len(held) == 1 else 1
-    ends = []
-    if pieces > 1:
-        store = store_of(layout.location, layout.store)
-        ends = cuts(layout, store, base.path, held[0], pieces)
-    for after, until in zip([None, *ends], [*ends, None], strict=True):
-        yield replace(whole, after=after, until=until)
+def _bytes(files: Sequence[LiveFile]) -> int:
+    return sum(file.size for file in files)

@@ -38,7 +38,6 @@ from keyfold.wire.specs import (
 )
 from keyfold.write.parquet import Target, write_files
 from keyfold.write.split import buckets_of
-from keyfold.write.writer import file_names
 
 OLDER = -1  # no record has this number
 
@@ -52,8 +51,7 @@ def rewrite(
     """
     layout, split = spec.layout, task.split
     options = parse(layout)
-    store = store_of(layout.location, layout.store)
-    target = Target(layout, options, store, file_names(), task.level)
+    target = Target(layout, options, task.level)
     batches = _asking(_Merging(spec, task).batches(), go_on)
     try:
         files: list[FileMeta] = write_files(target, task.directory, batches)

@@ -9,7 +9,8 @@ from functools import cached_property
 from itertools import accumulate
 
 from keyfold.compact.pick import Pick, Rules, unit
-from keyfold.files.sections import Key, KeyedFile, disjoint
+from keyfold.files.sections import Key, disjoint, sequence_range
+from keyfold.storage.metadata.entries import LiveFile
 
 
 @dataclass(frozen=True)
@@ -17,26 +18,24 @@ class BucketRun:
     """Files with disjoint keys: of one level above 0, or of one job on level 0; in key order."""
 
     level: int
-    files: tuple[KeyedFile, ...]
+    files: tuple[LiveFile, ...]
 
     @cached_property
     def bytes(self) -> int:
-        return sum(keyed.file.size for keyed in self.files)
+        return sum(file.size for file in self.files)
 
     @cached_property
     def sequence(self) -> tuple[int, int]:
         """The least and the greatest sequence number."""
-        files = [keyed.file for keyed in self.files]
-        return min(f.min_sequence for f in files), max(f.max_sequence for f in files)
+        return sequence_range(self.files)
 
 
-def bucket_runs(files: Sequence[KeyedFile]) -> list[BucketRun]:
+def bucket_runs(files: Sequence[LiveFile]) -> list[BucketRun]:
     """Newest first: level 0 by greatest sequence number, then the levels above, ascending."""
-    by_origin: dict[tuple[int, int, int], list[KeyedFile]] = {}
-    for keyed in files:
-        file = keyed.file
+    by_origin: dict[tuple[int, int, int], list[LiveFile]] = {}
+    for file in files:
         numbers = (0, 0) if file.level else (file.max_sequence, file.min_sequence)
-        by_origin.setdefault((file.level, -numbers[0], -numbers[1]), []).append(keyed)
+        by_origin.setdefault((file.level, -numbers[0], -numbers[1]), []).append(file)
     return [
         BucketRun(origin[0], run)
         for origin in sorted(by_origin)
@@ -64,12 +63,12 @@ def _torn(runs: Sequence[BucketRun], count: int) -> int | None:
 
 
 def _is_torn(picked: Sequence[BucketRun], stays: BucketRun) -> bool:
-    ends = [keyed.last for keyed in stays.files]
-    for keyed in (keyed for run in picked for keyed in run.files):
-        for other in stays.files[bisect_left(ends, keyed.first) :]:
-            if other.first > keyed.last:
+    ends = [file.last for file in stays.files]
+    for file in (file for run in picked for file in run.files):
+        for other in stays.files[bisect_left(ends, file.first) :]:
+            if other.first > file.last:
                 break
-            if keyed.file.min_sequence <= other.file.max_sequence:
+            if file.min_sequence <= other.max_sequence:
                 return True
     return False
 
@@ -77,8 +76,8 @@ def _is_torn(picked: Sequence[BucketRun], stays: BucketRun) -> bool:
 class Intervals:
     """Key ranges of files, to ask whether any touches another range."""
 
-    def __init__(self, files: Sequence[KeyedFile]) -> None:
-        ordered = sorted((keyed.first, keyed.last) for keyed in files)
+    def __init__(self, files: Sequence[LiveFile]) -> None:
+        ordered = sorted((file.first, file.last) for file in files)
         self._firsts = [first for first, _ in ordered]
         self._reach = list(accumulate((last for _, last in ordered), max))
 

@@ -1,50 +1,48 @@
 """Files of a bucket cut into sections of overlapping keys, and sections into sorted runs.
 
-Sections don't share keys, so each is read by itself. Within a run every key stands once: the files
+Sections don't share keys, so each is read by itself. A run holds every key once: the files
 of one level above 0, or those one job wrote; neighbours in sequence order are joined where their
 keys don't touch, so runs stay few and their sequence ranges apart wherever they were.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
-from keyfold.wire.specs import DataFile, Section
+from keyfold.wire.specs import Section
 
 Key = tuple[Any, ...]
 
 
-@dataclass(frozen=True)
-class KeyedFile:
-    """A file with its first and last key, as tuples that compare in key order; `last_key` as
-    stored.
-    """
-
-    file: DataFile
-    first: Key
-    last: Key
-    last_key: Key = ()
-
-
-@dataclass(frozen=True)
-class _Piece:
-    """Files with disjoint keys in key order."""
-
-    files: tuple[KeyedFile, ...]
+class Keyed(Protocol):
+    """A data file with its first and last key, as tuples that compare in key order."""
 
     @property
-    def sequence(self) -> tuple[int, int]:
-        numbers = [file.file for file in self.files]
-        return min(n.min_sequence for n in numbers), max(n.max_sequence for n in numbers)
+    def level(self) -> int: ...
+
+    @property
+    def min_sequence(self) -> int: ...
+
+    @property
+    def max_sequence(self) -> int: ...
+
+    @property
+    def first(self) -> Key: ...
+
+    @property
+    def last(self) -> Key: ...
 
 
-def sections(files: Iterable[KeyedFile]) -> list[tuple[KeyedFile, ...]]:
+File = TypeVar("File", bound=Keyed)
+Item = TypeVar("Item")
+
+
+def sections(files: Iterable[File]) -> list[tuple[File, ...]]:
     """Groups of files whose key ranges overlap, in key order."""
     ordered = sorted(files, key=lambda f: (f.first, f.last))
-    groups: list[list[KeyedFile]] = []
+    groups: list[list[File]] = []
     reach: Key = ()
     for file in ordered:
         if groups and file.first <= reach:
@@ -56,17 +54,38 @@ def sections(files: Iterable[KeyedFile]) -> list[tuple[KeyedFile, ...]]:
     return [tuple(group) for group in groups]
 
 
-def runs(files: Sequence[KeyedFile]) -> Section:
+def runs(files: Sequence[File]) -> tuple[tuple[File, ...], ...]:
     """The sorted runs of one section, ordered by their greatest sequence number."""
-    pieces = sorted(_pieces(files), key=lambda p: (p.sequence[1], p.sequence[0]))
-    joined: list[_Piece] = []
-    for piece in pieces:
+    joined: list[tuple[File, ...]] = []
+    for piece in sorted(_pieces(files), key=lambda piece: sequence_range(piece)[::-1]):
         together = _join(joined[-1], piece) if joined else None
         if together is None:
             joined.append(piece)
         else:
             joined[-1] = together
-    return tuple(tuple(file.file for file in piece.files) for piece in joined)
+    return tuple(joined)
+
+
+def sequence_range(files: Sequence[Keyed]) -> tuple[int, int]:
+    """The least and the greatest sequence number."""
+    return min(f.min_sequence for f in files), max(f.max_sequence for f in files)
+
+
+def packed(
+    items: Iterable[Item], weight: Callable[[Item], float], most: float
+) -> Iterator[list[Item]]:
+    """Neighbours together that weigh at most `most`, an item that weighs more by itself."""
+    held: list[Item] = []
+    total = 0.0
+    for item in items:
+        size = weight(item)
+        if held and total + size > most:
+            yield held
+            held, total = [], 0.0
+        held.append(item)
+        total += size
+    if held:
+        yield held
 
 
 def needs_sequence(section: Section) -> bool:
@@ -79,24 +98,23 @@ def needs_sequence(section: Section) -> bool:
     return False
 
 
-def _pieces(files: Sequence[KeyedFile]) -> Iterator[_Piece]:
+def _pieces(files: Sequence[File]) -> Iterator[tuple[File, ...]]:
     """Runs given by level above 0, or by equal sequence ranges on level 0, taken apart if keys
     touch.
     """
-    by_origin: dict[tuple[int, int, int], list[KeyedFile]] = {}
-    for keyed in files:
-        file = keyed.file
+    by_origin: dict[tuple[int, int, int], list[File]] = {}
+    for file in files:
         numbers = (0, 0) if file.level else (file.min_sequence, file.max_sequence)
-        by_origin.setdefault((file.level, *numbers), []).append(keyed)
+        by_origin.setdefault((file.level, *numbers), []).append(file)
     for group in by_origin.values():
-        yield from map(_Piece, disjoint(group))
+        yield from disjoint(group)
 
 
-def disjoint(files: Sequence[KeyedFile]) -> list[tuple[KeyedFile, ...]]:
+def disjoint(files: Sequence[File]) -> list[tuple[File, ...]]:
     """The files of one origin, in key order, as few pieces as have no touching keys: one, if the
     origin is sound.
     """
-    pieces: list[list[KeyedFile]] = []
+    pieces: list[list[File]] = []
     for file in sorted(files, key=lambda f: f.first):
         for piece in pieces:
             if piece[-1].last < file.first:
@@ -107,8 +125,8 @@ def disjoint(files: Sequence[KeyedFile]) -> list[tuple[KeyedFile, ...]]:
     return [tuple(piece) for piece in pieces]
 
 
-def _join(older: _Piece, newer: _Piece) -> _Piece | None:
-    """Both as one piece if no keys touch."""
-    files = sorted((*older.files, *newer.files), key=lambda f: f.first)
+def _join(older: tuple[File, ...], newer: tuple[File, ...]) -> tuple[File, ...] | None:
+    """Both as one run if no keys touch."""
+    files = sorted((*older, *newer), key=lambda f: f.first)
     touches = any(a.last >= b.first for a, b in pairwise(files))
-    return None if touches else _Piece(tuple(files))
+    return None if touches else tuple(files)

@@ -24,8 +24,8 @@ from keyfold.storage.commits.outcomes import OUTCOMES, is_abandonable, snapshot_
 from keyfold.storage.table import Table, open_handle, open_newest
 from keyfold.stores.opened import store_of
 from keyfold.wire.specs import CommitMessage, Json, WriteSpec
-from keyfold.write import writer
 from keyfold.write.delete import delete_rows
+from keyfold.write.job import Job
 from keyfold.write.renumber import renumber
 from keyfold.write.targets import folds_columns, merge_mode, named_columns
 
@@ -128,7 +128,7 @@ def commit_write(question: Frame) -> dict[str, Any]:
     except BaseException:
         # abort_write will name the files of before, not these.
         if OUTCOMES.give_up(spec.job):
-            writer.abandon(spec, rewritten)
+            Job(spec.layout, rewritten).remove()
         raise
     write_only = table.options.write_only
     buckets = [] if write_only else touched(question["messages"])
@@ -164,7 +164,7 @@ def abort_write(question: Frame) -> None:
     except ConflictError:
         return  # they went with the table
     if is_abandonable(table, spec.job, spec.snapshot):
-        writer.abandon(spec, messages)
+        Job(spec.layout, messages).remove()
 
 
 def check_kept(spec: WriteSpec, messages: Sequence[CommitMessage]) -> None:
@@ -195,10 +195,10 @@ def delete_where(question: Frame) -> dict[str, Any]:
     table.check_rewritable()
     found, job = delete_rows(table, question["filters"]), str(uuid.uuid4())
     try:
-        published = commit.rewrite(table, job, found.removed, found.messages)
+        published = commit.rewrite(table, job, found.removed, found.job.messages)
     except BaseException:
         if OUTCOMES.give_up(job):
-            found.abandon()
+            found.job.remove()
         raise
     return answered(table, published)
 

@@ -14,7 +14,6 @@ from keyfold.compact import planner
 from keyfold.compact.partitions import chosen
 from keyfold.compact.planner import Asked, PlannedStep
 from keyfold.errors import ConflictError, TableError
-from keyfold.files.paths import bucket_path
 from keyfold.files.value_text import partition_text
 from keyfold.merge.plan import plan
 from keyfold.questions import maintenance, session_functions
@@ -23,13 +22,12 @@ from keyfold.questions.retry import replanned
 from keyfold.storage.commits import commit
 from keyfold.storage.commits.compaction import Compaction
 from keyfold.storage.commits.outcomes import OUTCOMES, is_abandonable
-from keyfold.storage.metadata.entries import partition_values
+from keyfold.storage.metadata.entries import Place, partition_values
 from keyfold.storage.table import open_handle, open_newest
-from keyfold.stores.opened import store_of
 from keyfold.wire.codec import batch_from_text
 from keyfold.wire.layout import TableLayout
-from keyfold.wire.specs import CommitMessage, CompactionSpec, Step
-from keyfold.write.parquet import delete_files
+from keyfold.wire.specs import CommitMessage, CompactionSpec, Step, totals
+from keyfold.write.job import Job
 
 
 @replanned
@@ -92,7 +90,7 @@ def _strategy(layout: TableLayout, text: str) -> str:
     return text.lower()
 
 
-def _place(partition: str | None, bucket: int) -> planner.Place:
+def _place(partition: str | None, bucket: int) -> Place:
     return partition_values(None if partition is None else batch_from_text(partition)), bucket
 
 
@@ -131,7 +129,7 @@ def commit_compaction(question: Frame) -> list[dict[str, Any]]:
     except BaseException as error:
         if OUTCOMES.give_up(steps[0].job):
             for messages in results:
-                _abandon(spec, messages)
+                Job(spec.layout, messages).remove()
         if isinstance(error, ConflictError):
             return [_outcome("conflict", (), message=str(error))] * len(steps)
         raise
@@ -162,7 +160,7 @@ def _settled(
     lost: ConflictError | None,
 ) -> dict[str, Any]:
     if lost is not None:
-        _abandon(spec, messages)
+        Job(spec.layout, messages).remove()
         return _outcome("conflict", (), message=str(lost))
     return _outcome("nothing" if snapshot is None else "committed", messages, snapshot)
 
@@ -173,15 +171,8 @@ def _outcome(
     snapshot: int | None = None,
     message: str | None = None,
 ) -> dict[str, Any]:
-    files = [file for one in messages for file in one.files]
-    return {
-        "outcome": outcome,
-        "message": message,
-        "snapshot": snapshot,
-        "files": len(files),
-        "bytes": sum(file.size for file in files),
-        "rows": sum(file.rows for file in files),
-    }
+    files = (file for one in messages for file in one.files)
+    return {"outcome": outcome, "message": message, "snapshot": snapshot} | totals(files)
 
 
 def abandon_compaction(question: Frame) -> None:
@@ -198,19 +189,12 @@ def abandon_compaction(question: Frame) -> None:
         if not is_abandonable(table, step["job"], handle["snapshot_id"]):
             return
     spec = CompactionSpec.from_json(question["compaction"])
-    _abandon(spec, messages_of(question["results"]))
+    Job(spec.layout, messages_of(question["results"])).remove()
 
 
 def messages_of(results: Sequence[Any]) -> list[CommitMessage]:
     """What the tasks of a step wrote."""
     return [CommitMessage.from_json(result) for result in results if result is not None]
-
-
-def _abandon(spec: CompactionSpec, messages: Sequence[CommitMessage]) -> None:
-    store = store_of(spec.layout.location, spec.layout.store)
-    for message in messages:
-        directory = bucket_path(spec.layout, message.partition, message.bucket)
-        delete_files(store, directory, message.files)
 
 
 QUESTIONS: Mapping[str, Callable[[Frame], Any]] = {

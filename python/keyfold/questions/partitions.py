@@ -18,6 +18,7 @@ from keyfold.storage.commits import commit
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.table import Table, open_handle
 from keyfold.types.literals import arrow_array
+from keyfold.wire.specs import totals
 
 FIGURES = ("record_count", "file_size_in_bytes", "file_count")
 
@@ -52,8 +53,9 @@ def partitions(table: Table, takes: Callable[[tuple[Any, ...]], bool]) -> pa.Rec
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
 
-def _figures(files: list[LiveFile]) -> tuple[int, int, int]:
-    return sum(file.rows for file in files), sum(file.size for file in files), len(files)
+def _figures(files: list[LiveFile]) -> list[int]:
+    found = totals(files)
+    return [found[name] for name in ("rows", "bytes", "files")]
 
 
 def drop_partitions(question: Frame) -> bool:

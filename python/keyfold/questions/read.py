@@ -15,7 +15,7 @@ from keyfold.bridge.prefetch import ahead
 from keyfold.questions import session_functions
 from keyfold.read.task import read_task, schema_of
 from keyfold.resources.metering import Meter, metering
-from keyfold.wire.specs import ScanSpec, Split
+from keyfold.wire.specs import ScanSpec, Split, totals
 
 
 def answer(channel: Channel, question: frames.Frame) -> None:
@@ -66,6 +66,6 @@ def rows_sent(
 def metrics(splits: Sequence[Split], traffic: Traffic, meter: Meter) -> dict[str, int]:
     """What went in (rows, files and their bytes) and what came out, by the names Spark's UI has."""
     # A bucket that is cut by key range is opened by each piece: that is what its files cost.
-    files = [file for split in splits for file in split.files]
-    stored = {"files": len(files), "bytes": sum(file.size for file in files)}
+    stored = totals(file for split in splits for file in split.files)
+    del stored["rows"]
     return traffic.metrics() | stored | meter.figures() | {"rows_out": traffic.rows}

@@ -16,6 +16,7 @@ from keyfold.questions.retry import replanned
 from keyfold.storage.commits import rescale as storage
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.table import Table, open_handle, open_newest
+from keyfold.wire.specs import totals
 
 
 @replanned
@@ -36,7 +37,7 @@ def plan_rescale(question: Frame) -> dict[str, Any]:
         "step": {"job": found.job, "buckets": buckets},
         "tasks": [task.to_json() for task in found.tasks],
         "buckets": max(before),
-    } | _figures(found.files)
+    } | totals(found.files)
 
 
 def commit_rescale(question: Frame) -> dict[str, Any]:
@@ -56,13 +57,7 @@ def commit_rescale(question: Frame) -> dict[str, Any]:
         raise
     if snapshot is not None:
         maintenance.after_commit(table)
-    files = [file for one in messages for file in one.files]
-    return {
-        "snapshot": snapshot,
-        "files": len(files),
-        "bytes": sum(file.size for file in files),
-        "rows": sum(file.rows for file in files),
-    }
+    return {"snapshot": snapshot} | totals(file for one in messages for file in one.files)
 
 
 def _planned(question: Frame, buckets: int) -> tuple[LiveFile, ...]:
@@ -76,14 +71,6 @@ def _planned(question: Frame, buckets: int) -> tuple[LiveFile, ...]:
             f"table {table.layout.name} was not rescaled: other jobs committed meanwhile, and the "
             f"snapshot it was planned on, {table.snapshot_id}, has expired; run it again"
         ) from error
-
-
-def _figures(files: tuple[LiveFile, ...]) -> dict[str, int]:
-    return {
-        "files": len(files),
-        "bytes": sum(file.size for file in files),
-        "rows": sum(file.rows for file in files),
-    }
 
 
 QUESTIONS: Mapping[str, Callable[[Frame], Any]] = {

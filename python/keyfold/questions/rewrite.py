@@ -13,9 +13,8 @@ from keyfold.bridge.channel import Channel, Disconnected
 from keyfold.compact.rewrite import rewrite
 from keyfold.questions import session_functions
 from keyfold.resources.metering import metering
-from keyfold.stores.opened import store_of
-from keyfold.wire.specs import CommitMessage, CompactionSpec, Task
-from keyfold.write.parquet import delete_files
+from keyfold.wire.specs import CommitMessage, CompactionSpec, Task, totals
+from keyfold.write.job import Job
 
 
 def answer(channel: Channel, question: frames.Frame) -> None:
@@ -47,18 +46,13 @@ def compact(question: frames.Frame, go_on: Callable[[], None] = lambda: None) ->
         raise
     except Exception as e:
         raise memory.explained(e) from e
-    written = {
-        "rows_in": sum(file.rows for file in task.split.files),
-        "rows_out": sum(file.rows for file in message.files),
-        "bytes_in": sum(file.size for file in task.split.files),
-        "bytes_out": sum(file.size for file in message.files),
-    }
+    read, made = totals(task.split.files), totals(message.files)
+    written = {f"{name}_in": read[name] for name in ("rows", "bytes")}
+    written |= {f"{name}_out": made[name] for name in ("rows", "bytes")}
     return {"files": message.to_json(), "metrics": figures | written}
 
 
 def abandon(question: frames.Frame, done: dict[str, Any]) -> None:
     """Delete the files of a task that nobody hears of."""
     spec = CompactionSpec.from_json(question["compaction"])
-    path = Task.from_json(question["task"]).directory
-    files = CommitMessage.from_json(done["files"]).files
-    delete_files(store_of(spec.layout.location, spec.layout.store), path, files)
+    Job(spec.layout, [CommitMessage.from_json(done["files"])]).remove()

@@ -15,9 +15,10 @@ from keyfold.bridge.prefetch import ahead
 from keyfold.questions import session_functions
 from keyfold.resources import budget
 from keyfold.resources.metering import Meter, metering
-from keyfold.wire.specs import CommitMessage, WriteSpec
+from keyfold.wire.specs import CommitMessage, WriteSpec, totals
 from keyfold.write import writer
 from keyfold.write.buffer import AHEAD_FROM
+from keyfold.write.job import Job
 
 
 def answer(channel: Channel, question: frames.Frame) -> None:
@@ -84,26 +85,21 @@ def deliver(
     """Hand the files over if the JVM says commit, else delete them."""
     try:
         if not verdict(channel):
-            writer.abandon(spec, messages)
+            Job(spec.layout, messages).remove()
             channel.send({"ok": {"message": [], "metrics": metrics}})
             return
         message = [message.to_json() for message in messages]
         channel.send({"ok": {"message": message, "metrics": metrics}})
     except BaseException:
-        writer.abandon(spec, messages)
+        Job(spec.layout, messages).remove()
         raise
 
 
 def metrics(messages: Sequence[CommitMessage], traffic: Traffic, meter: Meter) -> dict[str, int]:
     """What came in and the files it became, by the names Spark's UI has."""
-    files = [file for message in messages for file in message.files]
-    written = {
-        "rows_in": traffic.rows,
-        "rows_out": sum(file.rows for file in files),
-        "files": len(files),
-        "bytes": sum(file.size for file in files),
-    }
-    return traffic.metrics() | meter.figures() | written
+    files = totals(file for message in messages for file in message.files)
+    written = {"rows_in": traffic.rows, "rows_out": files.pop("rows")}
+    return traffic.metrics() | meter.figures() | written | files
 
 
 def drain(rows: Iterator[pa.RecordBatch]) -> None:

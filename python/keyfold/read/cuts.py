@@ -8,7 +8,7 @@ a leading part of one, that closes a piece of about as many bytes as the others.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -18,13 +18,15 @@ from keyfold.files import damage
 from keyfold.files.column_mapping import Source
 from keyfold.files.fetch import fetch_footers
 from keyfold.files.footers import Footer, footer_of
-from keyfold.files.sections import KeyedFile
 from keyfold.predicates.ranges import Range, Ranges
 from keyfold.predicates.statistics import leaf_positions, ranges_of
+from keyfold.storage.metadata.entries import LiveFile
 from keyfold.stores.files import Files
+from keyfold.stores.opened import store_of
 from keyfold.types.literals import FLOATING, arrow_array
 from keyfold.types.logical import Atomic
 from keyfold.wire.layout import TableLayout
+from keyfold.wire.specs import Split
 
 ENDS_PER_PIECE = 4
 MOST_FOOTERS = 64  # of one section: where more files matter, their ends are cuts enough
@@ -42,66 +44,68 @@ class Stretch:
     bytes: int
 
 
-def cuts(
+def by_key(
     layout: TableLayout,
-    store: Files,
-    directory: str,
-    section: Sequence[KeyedFile],
+    split: Split,
+    section: Sequence[LiveFile],
     pieces: int,
     stretches: Sequence[Stretch] | None = None,
-) -> list[pa.RecordBatch]:
-    """At most `pieces - 1` one-row batches of leading key columns, ascending; [] if none can be
-    found. `stretches` are those of the section where the caller has them.
+) -> list[Split]:
+    """The split, whose only section this is, as one of each key range: at most `pieces`, fewer
+    where no key to cut at is found. `stretches` are those of the section if the caller has them.
     """
-    if stretches is None:
-        stretches = stretches_of(layout, store, directory, section, pieces)
-    return [_batch(layout, end) for end in _quantiles(stretches, pieces)]
+    if pieces > 1 and stretches is None:
+        store = store_of(layout.location, layout.store)
+        stretches = stretches_of(layout, store, split.path, section, pieces)
+    ends = [_batch(layout, end) for end in _quantiles(stretches or (), pieces)]
+    ranges = zip([None, *ends], [*ends, None], strict=True)
+    return [replace(split, after=after, until=until) for after, until in ranges]
 
 
 def stretches_of(
     layout: TableLayout,
     store: Files,
     directory: str,
-    section: Sequence[KeyedFile],
+    section: Sequence[LiveFile],
     pieces: int,
     keep: Keep | None = None,
 ) -> list[Stretch]:
     """The stretches of a section, in key order: its files, or, where a file is large beside a
     piece or only a part of it passes `keep`, its row groups.
     """
-    most = sum(keyed.file.size for keyed in section) // max(pieces * ENDS_PER_PIECE, 1)
-    by_size = sorted(section, key=lambda keyed: keyed.file.size, reverse=True)
-    large = [keyed for keyed in by_size[:MOST_FOOTERS] if keyed.file.size > most]
+    most = sum(file.size for file in section) // max(pieces * ENDS_PER_PIECE, 1)
+    by_size = sorted(section, key=lambda file: file.size, reverse=True)
+    large = [file for file in by_size[:MOST_FOOTERS] if file.size > most]
     if not store.is_local:
-        fetch_footers(store, {f"{directory}/{keyed.file.name}": keyed.file.size for keyed in large})
+        fetch_footers(store, {f"{directory}/{file.name}": file.size for file in large})
     found: list[Stretch] = []
-    for place, keyed in enumerate(by_size):
+    for place, file in enumerate(by_size):
         groups = None
         if place < len(large):
-            groups = _of_groups(layout, store, f"{directory}/{keyed.file.name}", keyed, keep)
-        found += [_of_file(layout, keyed)] if groups is None else groups
+            groups = _of_groups(layout, store, f"{directory}/{file.name}", file, keep)
+        found += [_of_file(layout, file)] if groups is None else groups
     return sorted(found, key=lambda stretch: stretch.order)
 
 
-def _of_file(layout: TableLayout, keyed: KeyedFile) -> Stretch:
-    return Stretch(keyed.last_key, _order(keyed.last), keyed.file.size)
+def _of_file(layout: TableLayout, file: LiveFile) -> Stretch:
+    return Stretch(file.max_key, _order(file.last), file.size)
 
 
 def _of_groups(
-    layout: TableLayout, store: Files, path: str, keyed: KeyedFile, keep: Keep | None
+    layout: TableLayout, store: Files, path: str, file: LiveFile, keep: Keep | None
 ) -> list[Stretch] | None:
     """The row groups of a file that pass; None where their ends are not known."""
     names = layout.key
-    if keyed.file.schema_id != layout.schema_id:
+    if file.schema_id != layout.schema_id:
         return None
     if not all(isinstance(layout.column(name).type, Atomic) for name in names):
         return None
-    footer = footer_of(store, path, keyed.file.size)
+    footer = footer_of(store, path, file.size)
     columns = [layout.column(name) for name in names]
     with damage.decoding(path):
         known = group_ranges(footer, tuple(Source(c, c.name, c.type) for c in columns))
     sizes = [footer.metadata.row_group(at).total_byte_size for at in range(len(known))]
-    share = keyed.file.size / max(sum(sizes), 1)
+    share = file.size / max(sum(sizes), 1)
     found = []
     for ranges, size in zip(known, sizes, strict=True):
         end = highest(ranges, names)
@@ -155,7 +159,7 @@ def _is_floating(found: Range) -> bool:
 
 
 def _wrapped(layout: TableLayout, values: Sequence[Any]) -> tuple[Any, ...]:
-    """Values of leading key columns in the form of `KeyedFile.first`."""
+    """Values of leading key columns in the form of `LiveFile.first`."""
     columns = [layout.column(name) for name in layout.key]
     return tuple(
         ((value,) if value is not None else ()) if column.type.nullable else value

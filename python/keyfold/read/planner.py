@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 
 from keyfold.errors import TableError
 from keyfold.files.column_mapping import bounds, check_types
-from keyfold.files.sections import KeyedFile, sections
+from keyfold.files.sections import sections
 from keyfold.options import TableOptions, parse
 from keyfold.options.calls import OF_READS, READ_OPTIMIZED
 from keyfold.options.values import boolean
 from keyfold.predicates.condition import undecided
 from keyfold.predicates.prune import Pruning, pruning
-from keyfold.read.splits import KeyedSection, Place, Splitting, Task, task_size, tasks
-from keyfold.storage.metadata.entries import LiveFile
+from keyfold.read.splits import KeyedSection, Splitting, Task, task_size, tasks
+from keyfold.storage.metadata.entries import LiveFile, Place, by_place
 from keyfold.storage.table import Table
 from keyfold.types import paimon as paimon_types
 from keyfold.wire.layout import TableLayout
@@ -67,7 +67,7 @@ def plan(
         top = (settings.levels or settings.compaction_trigger + 1) - 1
         files = [file for file in files if file.level >= top]
     places = list(_sections(table, settings, chosen, files))
-    read = [keyed for _, found in places for section in found for keyed in section]
+    read = [file for _, found in places for section in found for file in section]
     how = Splitting(layout, settings, task_size(settings, read, cores), chosen.by_key)
     if aggregate is not None or not layout.key:
         how = replace(how, may_cut=_is_merged)
@@ -85,8 +85,8 @@ def plan(
         verify=settings.verify_files,
     )
     report = ScanReport(
-        rows=sum(keyed.file.rows for keyed in read),
-        bytes=sum(keyed.file.size for keyed in read),
+        rows=sum(file.rows for file in read),
+        bytes=sum(file.size for file in read),
         pushed=chosen.pushed,
         files_total=len(total),
         files_read=len(read),
@@ -143,41 +143,27 @@ def _sections(
     table: Table, settings: TableOptions, chosen: Pruning, files: Iterable[LiveFile]
 ) -> Iterator[tuple[Place, list[KeyedSection]]]:
     """Of each bucket the sections that may hold rows of interest."""
-    by_place: dict[Place, list[LiveFile]] = {}
-    for file in files:
-        by_place.setdefault((file.partition, file.bucket), []).append(file)
-    for place, found in sorted(by_place.items(), key=lambda item: str(item[0][0])):
-        lone = _lone_filter(table, chosen, found)
-        files_found = [keyed(file, settings) for file in found]
+    lone = _lone_filter(table, chosen)
+    for place, found in sorted(by_place(files).items(), key=lambda item: str(item[0][0])):
+        as_read = [file.as_read(settings) for file in found]
         # Without a key nothing overlaps: every row of every file is a result.
-        everything = sections(files_found) if table.layout.key else [(f,) for f in files_found]
+        everything = sections(as_read) if table.layout.key else [(f,) for f in as_read]
         kept = [section for section in everything if len(section) > 1 or lone(section[0])]
         if kept:
             yield place, kept
 
 
-def _lone_filter(
-    table: Table, chosen: Pruning, files: Sequence[LiveFile]
-) -> Callable[[KeyedFile], bool]:
+def _lone_filter(table: Table, chosen: Pruning) -> Callable[[LiveFile], bool]:
     """Whether a file that no other overlaps may hold rows that pass the value filters: its rows
     are results.
     """
     if not chosen.by_value:
         return lambda _: True
-    layout = table.layout
-    by_name = {file.name: file for file in files}
 
-    def keeps(keyed: KeyedFile) -> bool:
-        file = by_name[keyed.file.name]
-        if keyed.file.is_marked:
+    def keeps(file: LiveFile) -> bool:
+        if file.is_marked:
             return True
         stored = table.schema(file.schema_id)
-        return chosen.keeps_values(bounds(layout, stored, file.value_stats(stored)))
+        return chosen.keeps_values(bounds(table.layout, stored, file.value_stats(stored)))
 
     return keeps
-
-
-def keyed(file: LiveFile, settings: TableOptions) -> KeyedFile:
-    """The file as sections see it."""
-    stored = file.data_file(is_ordered_by_snapshot=settings.snapshot_ordering)
-    return KeyedFile(stored, file.first, file.last, file.max_key)

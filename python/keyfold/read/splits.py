@@ -11,21 +11,20 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from operator import attrgetter
 
 from keyfold.files.paths import bucket_path
-from keyfold.files.sections import KeyedFile, runs
+from keyfold.files.sections import packed, runs
 from keyfold.options import TableOptions
 from keyfold.predicates.ranges import Ranges, may_be_true
-from keyfold.read.cuts import cuts, stretches_of
-from keyfold.storage.metadata.entries import partition_batch
+from keyfold.read.cuts import by_key, stretches_of
+from keyfold.storage.metadata.entries import LiveFile, Place, partition_batch
 from keyfold.stores.opened import store_of
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import Json, Split
 
 Task = tuple[Split, ...]
-Place = tuple[tuple[Any, ...], int]
-KeyedSection = tuple[KeyedFile, ...]
+KeyedSection = tuple[LiveFile, ...]
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ class _Unit:
     weight: int
 
 
-def task_size(settings: TableOptions, files: Iterable[KeyedFile], cores: int) -> int:
+def task_size(settings: TableOptions, files: Iterable[LiveFile], cores: int) -> int:
     """Bytes a task reads at most: a core's share of all, but no less than a file costs to open and
     no more than `source.split.target-size`.
     """
@@ -58,15 +57,10 @@ def task_size(settings: TableOptions, files: Iterable[KeyedFile], cores: int) ->
 def tasks(how: Splitting, places: Iterable[tuple[Place, Sequence[KeyedSection]]]) -> Iterator[Task]:
     """The tasks for the sections of buckets, which are in key order."""
     units = (unit for place, sections in places for unit in _units(how, place, sections))
-    held: list[Split] = []
-    size = 0
-    for unit in units:
-        if held and size + unit.weight > how.target:
-            yield tuple(held)
-            held, size = [], 0
-        _add(held, unit.split)
-        size += unit.weight
-    if held:
+    for together in packed(units, attrgetter("weight"), how.target):
+        held: list[Split] = []
+        for unit in together:
+            _add(held, unit.split)
         yield tuple(held)
 
 
@@ -91,31 +85,29 @@ def _units(how: Splitting, place: Place, sections: Sequence[KeyedSection]) -> It
     for section in sections:
         split = replace(whole, sections=(runs(section),))
         # Every piece opens every run: what opening costs is no reason to cut, only bytes are.
-        size = sum(keyed.file.size for keyed in section)
+        size = sum(file.size for file in section)
         if size <= how.target or not how.may_cut(section):
-            yield _Unit(split, sum(_weight(keyed, how.settings) for keyed in section))
+            yield _Unit(split, sum(_weight(file, how.settings) for file in section))
         else:
             yield from _pieces(how, split, section, size)
 
 
 def _pieces(how: Splitting, split: Split, section: KeyedSection, size: int) -> Iterator[_Unit]:
     store = store_of(how.layout.location, how.layout.store)
-    place = how.layout, store, split.path, section
     pieces = math.ceil(size / how.target)
     keep = partial(_may_pass, how.by_key) if how.by_key else None
-    found = stretches_of(*place, pieces, keep)
+    found = stretches_of(how.layout, store, split.path, section, pieces, keep)
     if not found:
         return  # no row group passes
     size = sum(stretch.bytes for stretch in found)
     pieces = math.ceil(size / how.target)
-    ends = cuts(*place, pieces, found)
-    for after, until in zip([None, *ends], [*ends, None], strict=True):
-        yield _Unit(replace(split, after=after, until=until), size // (len(ends) + 1))
+    splits = by_key(how.layout, split, section, pieces, found)
+    yield from (_Unit(one, size // len(splits)) for one in splits)
 
 
 def _may_pass(predicates: Sequence[Json], ranges: Ranges) -> bool:
     return all(may_be_true(predicate, ranges) for predicate in predicates)
 
 
-def _weight(keyed: KeyedFile, settings: TableOptions) -> int:
-    return max(keyed.file.size, settings.split_open_file_cost)
+def _weight(file: LiveFile, settings: TableOptions) -> int:
+    return max(file.size, settings.split_open_file_cost)

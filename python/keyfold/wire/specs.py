@@ -7,7 +7,7 @@ Tasks. A partition of an unpartitioned table is None.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,6 +80,13 @@ class CommitMessage(Wire):
     bucket: int
     total_buckets: int
     files: tuple[FileMeta, ...]
+
+
+def totals(files: Iterable[DataFile]) -> dict[str, int]:
+    """How many files, their bytes and rows."""
+    sizes = [(file.size, file.rows) for file in files]
+    size, rows = (sum(numbers) for numbers in zip(*sizes, strict=True)) if sizes else (0, 0)
+    return {"files": len(sizes), "bytes": size, "rows": rows}
 
 
 Run = tuple[DataFile, ...]

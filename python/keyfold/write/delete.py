@@ -23,28 +23,19 @@ from keyfold.read.parquet import Wanted, read_file
 from keyfold.read.planner import files_to_read, schemas_of
 from keyfold.storage.metadata.entries import LiveFile, partition_batch
 from keyfold.storage.table import Table
-from keyfold.stores.opened import store_of
 from keyfold.wire.layout import TableLayout
-from keyfold.wire.specs import FILE_SUFFIX, CommitMessage, Json, ScanSpec
-from keyfold.write.parquet import Target, delete_files, write_files
-from keyfold.write.writer import file_names
+from keyfold.wire.specs import CommitMessage, Json, ScanSpec
+from keyfold.write.job import Job
+from keyfold.write.parquet import Target, write_files
 
 
 @dataclass
 class Deletion:
-    """Files that go, and the files with what is left of them."""
+    """Files that go, and the job of the files with what is left of them."""
 
     table: Table
+    job: Job
     removed: list[LiveFile] = field(default_factory=list)
-    messages: list[CommitMessage] = field(default_factory=list)
-
-    def abandon(self) -> None:
-        """Remove the files that were written."""
-        layout = self.table.layout
-        store = store_of(layout.location, layout.store)
-        for message in self.messages:
-            directory = bucket_path(layout, message.partition, message.bucket)
-            delete_files(store, directory, message.files)
 
 
 def delete_rows(table: Table, filters: Sequence[Json]) -> Deletion:
@@ -56,13 +47,10 @@ def delete_rows(table: Table, filters: Sequence[Json]) -> Deletion:
     _check_decided(layout, predicates)
     files = files_to_read(table, pruning(layout, table.options, predicates))
     scan = ScanSpec(layout, tuple(layout.arrow_schema.names), schemas_of(table, files))
-    found = Deletion(table)
-    try:
+    with Job(layout) as job:
+        found = Deletion(table, job)
         for file in files:
             _delete_in(found, scan, predicates, file)
-    except BaseException:
-        found.abandon()
-        raise
     return found
 
 
@@ -85,17 +73,17 @@ def _check_decided(layout: TableLayout, predicates: Sequence[Json]) -> None:
 
 def _delete_in(found: Deletion, scan: ScanSpec, predicates: Sequence[Json], file: LiveFile) -> None:
     layout, options = found.table.layout, found.table.options
-    if not file.name.endswith(FILE_SUFFIX):
+    if file.is_marked:
         raise NotSupportedError(
             f"DELETE FROM {layout.name}: data file {file.name} holds partial rows; "
             "rows that were written to named columns can't be deleted before a compaction"
         )
     partition = partition_batch(layout, file.partition)
     directory = bucket_path(layout, partition, file.bucket)
-    store = store_of(layout.location, layout.store)
-    stored = file.data_file(is_ordered_by_snapshot=options.snapshot_ordering)
+    target = Target(layout, options, file.level)
+    stored = file.as_read(options)
     hits = 0
-    for batch in read_file(scan, store, directory, stored, Wanted(layout.primary_key)):
+    for batch in read_file(scan, target.store, directory, stored, Wanted(layout.primary_key)):
         hits += pc.sum(satisfies(layout, predicates, batch)).as_py() or 0
     if not hits:
         return
@@ -104,9 +92,8 @@ def _delete_in(found: Deletion, scan: ScanSpec, predicates: Sequence[Json], file
         return
 
     def rest() -> Iterator[pa.RecordBatch]:
-        for batch in read_file(scan, store, directory, stored, Wanted(scan.columns, True)):
+        for batch in read_file(scan, target.store, directory, stored, Wanted(scan.columns, True)):
             yield batch.filter(pc.invert(satisfies(layout, predicates, batch)))
 
-    target = Target(layout, options, store, file_names(), file.level)
     files = tuple(write_files(target, directory, rest()))
-    found.messages.append(CommitMessage(partition, file.bucket, file.total_buckets, files))
+    found.job.messages.append(CommitMessage(partition, file.bucket, file.total_buckets, files))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -26,12 +26,14 @@ from keyfold.options import TableOptions
 from keyfold.resources.metering import metered
 from keyfold.stores import full_disk
 from keyfold.stores.files import Files
+from keyfold.stores.opened import store_of
 from keyfold.types.logical import is_atomic
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import FILE_SUFFIX, KIND, MARKED_SUFFIX, SEQUENCE, FileMeta
 from keyfold.write.durable import Flush, Flushes
 from keyfold.write.encoding import writer_settings
 from keyfold.write.groups import regrouped
+from keyfold.write.job import delete_files, file_names
 from keyfold.write.long import long_columns
 from keyfold.write.schema import KEY_PREFIX, file_schema
 from keyfold.write.stats import as_batch, collect
@@ -44,9 +46,13 @@ class Target:
 
     layout: TableLayout
     options: TableOptions
-    store: Files
-    names: Iterator[str]
     level: int = 0
+    names: Iterator[str] = field(default_factory=file_names)
+
+    @cached_property
+    def store(self) -> Files:
+        """What holds the table."""
+        return store_of(self.layout.location, self.layout.store)
 
     @cached_property
     def schemas(self) -> list[pa.Schema]:
@@ -119,12 +125,6 @@ def _written(
         if file is not None:
             file.discard()
         raise
-
-
-def delete_files(store: Files, directory: str, files: Iterable[FileMeta]) -> None:
-    """Remove data files that no snapshot names."""
-    for file in files:
-        store.remove(f"{directory}/{file.name}")
 
 
 class _OpenFile:

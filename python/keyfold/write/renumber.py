@@ -14,10 +14,9 @@ import pyarrow as pa
 from keyfold.files.paths import bucket_path
 from keyfold.options import parse
 from keyfold.read.parquet import Wanted, read_file
-from keyfold.stores.opened import store_of
-from keyfold.wire.specs import CommitMessage, DataFile, FileMeta, ScanSpec, WriteSpec
-from keyfold.write.parquet import Target, delete_files, write_files
-from keyfold.write.writer import abandon, file_names
+from keyfold.wire.specs import CommitMessage, ScanSpec, WriteSpec
+from keyfold.write.job import Job, delete_files
+from keyfold.write.parquet import Target, write_files
 
 
 def renumber(
@@ -26,41 +25,22 @@ def renumber(
     """The same rows in new files whose rows carry `sequence`; the old files, in no snapshot, are
     removed. On an error so are the new ones.
     """
-    made: list[CommitMessage] = []
-    try:
+    with Job(spec.layout) as made:
         for message in messages:
-            made.append(_renumbered(spec, message, sequence))
-    except BaseException:
-        abandon(spec, made)
-        raise
-    return made
+            made.messages.append(_renumbered(spec, message, sequence))
+    return made.messages
 
 
 def _renumbered(spec: WriteSpec, message: CommitMessage, sequence: int) -> CommitMessage:
-    store = store_of(spec.layout.location, spec.layout.store)
     directory = bucket_path(spec.layout, message.partition, message.bucket)
-    target = Target(spec.layout, parse(spec.layout), store, file_names())
+    target = Target(spec.layout, parse(spec.layout))
     scan = ScanSpec(spec.layout, tuple(spec.layout.arrow_schema.names), {})
-    files_before = [_stored(file) for file in message.files]
-    wanted = Wanted(scan.columns, marks=any(file.is_marked for file in files_before))
+    wanted = Wanted(scan.columns, marks=any(file.is_marked for file in message.files))
 
     def rows() -> Iterator[pa.RecordBatch]:
-        for file in files_before:
-            yield from read_file(scan, store, directory, file, wanted)
+        for file in message.files:
+            yield from read_file(scan, target.store, directory, file, wanted)
 
     files = tuple(write_files(target, directory, rows(), sequence))
-    delete_files(store, directory, message.files)
+    delete_files(target.store, directory, message.files)
     return CommitMessage(message.partition, message.bucket, message.total_buckets, files)
-
-
-def _stored(file: FileMeta) -> DataFile:
-    return DataFile(
-        file.name,
-        file.size,
-        file.rows,
-        file.delete_rows,
-        file.min_sequence,
-        file.max_sequence,
-        file.schema_id,
-        file.level,
-    )

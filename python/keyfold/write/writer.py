@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 
 import pyarrow as pa
 
@@ -12,13 +10,13 @@ from keyfold.files.paths import bucket_path
 from keyfold.merge.plan import MergePlan, plan
 from keyfold.options import TableOptions, parse
 from keyfold.storage.metadata.entries import partition_batch
-from keyfold.stores.opened import store_of
 from keyfold.wire.specs import CommitMessage, WriteSpec
 from keyfold.write.buffer import WriteBuffer, allowance
 from keyfold.write.durable import Flushes
 from keyfold.write.incoming import conform
+from keyfold.write.job import Job
 from keyfold.write.marking import Marking
-from keyfold.write.parquet import Target, delete_files, write_files
+from keyfold.write.parquet import Target, write_files
 from keyfold.write.split import split
 from keyfold.write.targets import OVERWRITE
 
@@ -52,34 +50,14 @@ def prepared(
     return rows if marking is None else marking.apply(rows, spec.layout)
 
 
-def abandon(spec: WriteSpec, messages: Sequence[CommitMessage]) -> None:
-    """Delete the files of messages that will not be committed."""
-    store = store_of(spec.layout.location, spec.layout.store)
-    for message in messages:
-        directory = bucket_path(spec.layout, message.partition, message.bucket)
-        delete_files(store, directory, message.files)
-
-
-def file_names() -> Iterator[str]:
-    """`data-<uuid>-<n>`, one uuid an iterator."""
-    writer = uuid.uuid4()
-    return (f"data-{writer}-{number}" for number in itertools.count())
-
-
 def _written(spec: WriteSpec, options: TableOptions, buffer: WriteBuffer) -> list[CommitMessage]:
-    store = store_of(spec.layout.location, spec.layout.store)
-    target = Target(spec.layout, options, store, file_names())
-    messages: list[CommitMessage] = []
-    try:
-        with Flushes() as flushes:
-            for place in buffer.places:
-                partition = partition_batch(spec.layout, place.partition)
-                directory = bucket_path(spec.layout, partition, place.bucket)
-                rows = buffer.finish(place)
-                files = tuple(write_files(target, directory, rows, spec.sequence, flushes))
-                if files:
-                    messages.append(CommitMessage(partition, place.bucket, options.bucket, files))
-    except BaseException:
-        abandon(spec, messages)
-        raise
-    return messages
+    target = Target(spec.layout, options)
+    with Job(spec.layout) as job, Flushes() as flushes:
+        for place in buffer.places:
+            partition = partition_batch(spec.layout, place.partition)
+            directory = bucket_path(spec.layout, partition, place.bucket)
+            rows = buffer.finish(place)
+            files = tuple(write_files(target, directory, rows, spec.sequence, flushes))
+            if files:
+                job.messages.append(CommitMessage(partition, place.bucket, options.bucket, files))
+    return job.messages

@@ -13,13 +13,11 @@ from typing import Any
 
 from keyfold.errors import ConflictError
 from keyfold.storage.commits.conflicts import (
-    Place,
     check_buckets,
     check_levels,
-    is_marked,
     is_more,
 )
-from keyfold.storage.metadata.entries import LiveFile, Record, added, at_level, rewritten
+from keyfold.storage.metadata.entries import LiveFile, Place, Record, added, at_level, rewritten
 from keyfold.storage.table import Table
 from keyfold.wire.specs import CommitMessage, FileAtLevel, Merged
 
@@ -111,7 +109,8 @@ def check_compaction(table: Table, found: Compaction, bucket: Sequence[LiveFile]
     for one in found.merged:
         files = [by_name[file] for file in one.files]
         needs_order = not table.options.engine.keeps_records or any(map(is_more, files))
-        _check_order(table, one, files, others if needs_order else filter(is_marked, others))
+        newer = others if needs_order else [file for file in others if file.is_marked]
+        _check_order(table, one, files, newer)
 
 
 def _check_order(

@@ -13,16 +13,14 @@ from typing import Any
 
 from keyfold.errors import ConflictError, CorruptDataError, TableError
 from keyfold.options import known, parse
-from keyfold.storage.metadata.entries import LiveFile, Record, identifier, partition_values
+from keyfold.storage.metadata.entries import LiveFile, Place, Record, identifier, partition_values
 from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.schema.schemas import Schemas
 from keyfold.storage.table import Table
 from keyfold.wire.layout import TableLayout
-from keyfold.wire.specs import MARKED_SUFFIX, CommitMessage, FileMeta
+from keyfold.wire.specs import CommitMessage
 
 COMPACT = "COMPACT"
-
-Place = tuple[tuple[Any, ...], int]
 
 
 def check_rewritten(
@@ -66,7 +64,7 @@ def check_meanwhile(table: Table, messages: Sequence[CommitMessage]) -> None:
     now = table.schema(newest)
     changed = [what for what, fact in _facts(table.layout).items() if fact != _facts(now)[what]]
     changed += _stricter(table.layout, now)
-    if any(is_marked(file) for message in messages for file in message.files):
+    if any(file.is_marked for message in messages for file in message.files):
         changed += _given_to_stored(table.layout, now)
     if changed:
         raise ConflictError(
@@ -170,12 +168,7 @@ def is_more(file: LiveFile) -> bool:
     """Whether the file's rows are more than whole records that go by their numbers: a delete or a
     row that was merged from marked ones does not stand for what it was merged from.
     """
-    return file.delete_rows != 0 or is_marked(file)
-
-
-def is_marked(file: LiveFile | FileMeta) -> bool:
-    """Whether rows of the file are marked as partial."""
-    return file.name.endswith(MARKED_SUFFIX)
+    return file.delete_rows != 0 or file.is_marked
 
 
 def number_to_pass(
@@ -197,7 +190,7 @@ def number_to_pass(
             ours[place] = min(lowest, ours.get(place, lowest))
     if not ours:
         return 0
-    has_marks = any(is_marked(file) for message in messages for file in message.files)
+    has_marks = any(file.is_marked for message in messages for file in message.files)
     keeps, passed = table.options.engine.keeps_records and not has_marks, 0
     for snapshot_id in range((planned or 0) + 1, base.id + 1):
         snapshot = table.snapshots.find(snapshot_id)
@@ -223,7 +216,7 @@ def _taken_away(table: Table, snapshot: Snapshot, *, keeps: bool) -> Mapping[Pla
     found: dict[Place, int] = {}
     for deleted, moved in _changes(table, snapshot):
         for record in deleted:
-            file = LiveFile(
+            file = LiveFile.of(
                 record, table.shapes.partition.decode(record["_PARTITION"]), table.shapes
             )
             if file.name in moved or (keeps and not is_more(file)):

@@ -160,7 +160,7 @@ def _data_files(
         tag = keeping.nearest_tag(number)
         if tag is not None and tag.id not in tagged:
             tagged[tag.id] = frozenset(f.name for f in live_of_snapshot(manifests, tag))
-        file = LiveFile(record, manifests.partition(record), manifests.shapes)
+        file = LiveFile.of(record, manifests.partition(record), manifests.shapes)
         is_tagged = tag is not None and file.name in tagged[tag.id]
         if not is_tagged and file.name not in elsewhere and file.external_path is None:
             folder = directory(file.partition, file.bucket)

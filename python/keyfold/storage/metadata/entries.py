@@ -4,17 +4,20 @@ Records are Avro dictionaries with Paimon's field names and pass through untouch
 engine stored in them survives our merging of manifests.
 """
 
+from __future__ import annotations
+
 import datetime
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 
 from keyfold.files import damage
+from keyfold.options import TableOptions
 from keyfold.storage.metadata.bounds import KEY_LENGTH, VALUE_LENGTH, cut_high, cut_low
 from keyfold.storage.metadata.rows import EMPTY, RowCodec
 from keyfold.types import logical
@@ -28,6 +31,7 @@ COMPACT_SOURCE = 1
 _LAST_SEQUENCE = (1 << 63) - (1 << 32)  # jobs count on from the highest
 
 Record = Mapping[str, Any]
+Place = tuple[tuple[Any, ...], int]  # values of a partition, and a bucket
 Bounds = tuple[Any, Any, int | None]
 
 
@@ -39,7 +43,7 @@ class RowShapes:
     key: RowCodec
 
     @staticmethod
-    def of(layout: TableLayout) -> "RowShapes":
+    def of(layout: TableLayout) -> RowShapes:
         """From the layout's partition and key columns."""
         partition = [layout.column(name).type for name in layout.partition_keys]
         return RowShapes(
@@ -48,7 +52,7 @@ class RowShapes:
 
 
 @dataclass(frozen=True, eq=False)
-class LiveFile:
+class LiveFile(DataFile):
     """One data file that a snapshot holds.
 
     Values are Python's: DATE is int days, TIMESTAMP int microseconds, DECIMAL Decimal, text str,
@@ -59,7 +63,25 @@ class LiveFile:
     partition: tuple[Any, ...]
     shapes: RowShapes
 
-    @cached_property
+    @staticmethod
+    def of(record: Record, partition: tuple[Any, ...], shapes: RowShapes) -> LiveFile:
+        """The file of an entry, whose partition is decoded."""
+        file = record["_FILE"]
+        return LiveFile(
+            file["_FILE_NAME"],
+            file["_FILE_SIZE"],
+            file["_ROW_COUNT"],
+            file["_DELETE_ROW_COUNT"],
+            file["_MIN_SEQUENCE_NUMBER"],
+            file["_MAX_SEQUENCE_NUMBER"],
+            file["_SCHEMA_ID"],
+            file["_LEVEL"],
+            record,
+            partition,
+            shapes,
+        )
+
+    @property
     def file(self) -> Record:
         """The `_FILE` part of the record."""
         found: Record = self.record["_FILE"]
@@ -74,44 +96,10 @@ class LiveFile:
         return int(self.record["_TOTAL_BUCKETS"])
 
     @property
-    def name(self) -> str:
-        return str(self.file["_FILE_NAME"])
-
-    @property
-    def size(self) -> int:
-        return int(self.file["_FILE_SIZE"])
-
-    @property
-    def rows(self) -> int:
-        return int(self.file["_ROW_COUNT"])
-
-    @property
-    def delete_rows(self) -> int | None:
-        """Rows of kind -U or -D; None where the writer did not count them."""
-        found: int | None = self.file["_DELETE_ROW_COUNT"]
-        return found
-
-    @property
-    def min_sequence(self) -> int:
-        return int(self.file["_MIN_SEQUENCE_NUMBER"])
-
-    @property
-    def max_sequence(self) -> int:
-        return int(self.file["_MAX_SEQUENCE_NUMBER"])
-
-    @property
     def source(self) -> int | None:
         """APPEND_SOURCE, COMPACT_SOURCE, or None from a writer that did not say."""
         found: int | None = self.file.get("_FILE_SOURCE")
         return found
-
-    @property
-    def schema_id(self) -> int:
-        return int(self.file["_SCHEMA_ID"])
-
-    @property
-    def level(self) -> int:
-        return int(self.file["_LEVEL"])
 
     @property
     def extra_files(self) -> tuple[str, ...]:
@@ -158,21 +146,12 @@ class LiveFile:
         bounds = _bounds(codec, self.file["_VALUE_STATS"])
         return {column.name: bound for column, bound in zip(columns, bounds, strict=True)}
 
-    def data_file(self, *, is_ordered_by_snapshot: bool) -> DataFile:
-        """What a reader has to know of it. Ordered by snapshot, all rows of an appended file have
-        the number of its snapshot, which is its least, whatever the file holds.
+    def as_read(self, options: TableOptions) -> LiveFile:
+        """The file as readers see it. Ordered by snapshot, all rows of an appended file have the
+        number of its snapshot, which is its least, whatever the file holds.
         """
-        is_stamped = is_ordered_by_snapshot and self.source == APPEND_SOURCE
-        return DataFile(
-            self.name,
-            self.size,
-            self.rows,
-            self.delete_rows,
-            self.min_sequence,
-            self.min_sequence if is_stamped else self.max_sequence,
-            self.schema_id,
-            self.level,
-        )
+        is_stamped = options.snapshot_ordering and self.source == APPEND_SOURCE
+        return replace(self, max_sequence=self.min_sequence) if is_stamped else self
 
     def deleted(self) -> Record:
         """The record that takes this file out of the table."""
@@ -186,6 +165,14 @@ def _bounds(codec: RowCodec, stats: Record) -> tuple[Bounds, ...]:
         raise damage.entry(f"_NULL_COUNTS has {len(nulls)} numbers, expected {count}")
     lows, highs = (codec.decode(stats[name]) for name in ("_MIN_VALUES", "_MAX_VALUES"))
     return tuple(zip(lows, highs, nulls, strict=True))
+
+
+def by_place(files: Iterable[LiveFile]) -> dict[Place, list[LiveFile]]:
+    """The files of each bucket of a partition."""
+    found: dict[Place, list[LiveFile]] = {}
+    for file in files:
+        found.setdefault((file.partition, file.bucket), []).append(file)
+    return found
 
 
 def highest_sequence(files: Iterable[LiveFile]) -> int:

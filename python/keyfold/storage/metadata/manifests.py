@@ -137,7 +137,7 @@ class Manifests:
             raw = record["_PARTITION"]
             if raw not in partitions:
                 partitions[raw] = self.partition(record)
-            added[identifier(record)] = LiveFile(record, partitions[raw], self.shapes)
+            added[identifier(record)] = LiveFile.of(record, partitions[raw], self.shapes)
         return Decoded(added, deleted)
 
     def partition(self, record: Record) -> tuple[Any, ...]:

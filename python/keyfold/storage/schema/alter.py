@@ -11,7 +11,6 @@ from keyfold.storage.schema.alter_columns import Change, Stored, change_column
 from keyfold.storage.schema.definition import Check, check_altered, with_schema_id
 from keyfold.storage.schema.schemas import Schemas, StoredSchema
 from keyfold.wire.layout import TableLayout, sql_name
-from keyfold.wire.specs import MARKED_SUFFIX
 
 _TRIES = 20
 
@@ -26,7 +25,7 @@ def alter(
     """Apply all changes or none; another ALTER that comes in between is built upon."""
 
     def has_partial_rows() -> bool:
-        return any(file.name.endswith(MARKED_SUFFIX) for file in live_files())
+        return any(file.is_marked for file in live_files())
 
     for _ in range(_TRIES):
         schema_id = schemas.latest_id()

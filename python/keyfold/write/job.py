@@ -1,0 +1,55 @@
+"""The files that one job writes: their names, and their removal where no commit takes them over."""
+
+from __future__ import annotations
+
+import itertools
+import uuid
+from collections.abc import Iterable, Iterator
+from types import TracebackType
+
+from keyfold.files.paths import bucket_path
+from keyfold.stores.files import Files
+from keyfold.stores.opened import store_of
+from keyfold.wire.layout import TableLayout
+from keyfold.wire.specs import CommitMessage, DataFile
+
+
+class Job:
+    """Files that were written and that no snapshot names yet; a block that ends with an error
+    removes them.
+    """
+
+    def __init__(self, layout: TableLayout, messages: Iterable[CommitMessage] = ()) -> None:
+        self.layout = layout
+        self.messages = list(messages)
+
+    def __enter__(self) -> Job:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        if error is not None:
+            self.remove()
+
+    def remove(self) -> None:
+        """Delete the files: they will not be committed."""
+        store = store_of(self.layout.location, self.layout.store)
+        for message in self.messages:
+            directory = bucket_path(self.layout, message.partition, message.bucket)
+            delete_files(store, directory, message.files)
+
+
+def delete_files(store: Files, directory: str, files: Iterable[DataFile]) -> None:
+    """Remove data files that no snapshot names."""
+    for file in files:
+        store.remove(f"{directory}/{file.name}")
+
+
+def file_names() -> Iterator[str]:
+    """`data-<uuid>-<n>`, one uuid an iterator."""
+    writer = uuid.uuid4()
+    return (f"data-{writer}-{number}" for number in itertools.count())
