@@ -31,7 +31,7 @@ import pyarrow as pa
 
 from keyfold.bridge import frames, handshake, memory
 from keyfold.bridge.channel import Channel, Disconnected
-from keyfold.bridge.greeting import Arrival
+from keyfold.bridge.handshake import Arrival
 from keyfold.errors import EnvironmentMismatchError, KeyfoldError
 from keyfold.questions import executor
 from keyfold.questions.serve import Answer, plain, serve

@@ -12,7 +12,7 @@ from keyfold.read.parquet import Wanted, read_file
 from keyfold.stores.local import LocalFiles
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import DataFile, FileMeta, ScanSpec
-from keyfold.write.long import LONG, long_columns
+from keyfold.write.encoding import LONG, long_columns
 from keyfold.write.parquet import Target, write_files
 from tests.read import harness
 

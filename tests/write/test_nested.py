@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from keyfold.storage.commits import commit
-from keyfold.write.nested import settled
+from keyfold.write.incoming import settled
 from keyfold.write.renumber import renumber
 from keyfold.write.writer import write
 from tests.read.harness import job, rows

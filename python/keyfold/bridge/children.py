@@ -1,8 +1,11 @@
-"""The processes of a fork server: started, watched while their peer is there, reaped, ended.
+"""The processes of a fork server: started, watched while their peer is there, reaped, ended. How
+one ended is the last line of its log, which the JVM shows.
 
 The server keeps a duplicate of each connection. So a peer that hangs up is noticed even while the
 worker computes, and the JVM sees the connection of a dead worker end only after its log says why.
 """
+
+from __future__ import annotations
 
 import os
 import signal
@@ -11,9 +14,10 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from keyfold.bridge import child, exit_reason
+from keyfold.bridge import child
 from keyfold.bridge.directory import PrivateDirectory
 from keyfold.bridge.loop import HANG_UP_ONLY, Loop
+from keyfold.bridge.memory import OPTION
 
 GRACE_SECONDS = 10.0
 FAREWELL_SECONDS = 1.0
@@ -81,7 +85,7 @@ class Children:
         if keep:
             with self.directory.log(dead.pid).open("a") as log:
                 capped = not dead.outlives_peers
-                log.write(exit_reason.sentence(dead.pid, status, is_capped=capped) + "\n")
+                log.write(how_it_ended(dead.pid, status, is_capped=capped) + "\n")
         self.directory.forget(dead.pid, keep_log=keep)
         for connection in tuple(dead.connections):
             self._detach(dead, connection)
@@ -117,3 +121,28 @@ def hang_up(connection: socket.socket) -> None:
         connection.shutdown(socket.SHUT_RDWR)
     except OSError:
         return
+
+
+# C++ that meets its cap where it can't say so (std::bad_alloc in a thread, a null pointer) ends so.
+_OUT_OF_MEMORY = (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS)
+
+
+def how_it_ended(pid: int, status: int, *, is_capped: bool = False) -> str:
+    """For a wait status: "worker 12 ended: killed by signal 9 (SIGKILL)"; of one with a cap on its
+    memory also the option to raise, where that may be why.
+    """
+    code = os.waitstatus_to_exitcode(status)
+    if code >= 0:
+        return f"worker {pid} ended: exit code {code}"
+    said = f"worker {pid} ended: killed by signal {-code} ({signal_name(-code)})"
+    if is_capped and -code in _OUT_OF_MEMORY:
+        return f"{said}, as libraries do that get no more memory: if so, raise {OPTION}"
+    return said
+
+
+def signal_name(number: int) -> str:
+    """SIGKILL for 9; a number without a name stays one."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return str(number)

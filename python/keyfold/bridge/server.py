@@ -15,7 +15,7 @@ from collections.abc import Callable
 from keyfold.bridge import frames
 from keyfold.bridge.children import Child, Children
 from keyfold.bridge.directory import PrivateDirectory
-from keyfold.bridge.greeting import Arrival, Greeting
+from keyfold.bridge.handshake import Arrival, Greeting
 from keyfold.bridge.loop import Loop
 from keyfold.errors import KeyfoldError
 

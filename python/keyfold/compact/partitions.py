@@ -7,11 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from keyfold.errors import NotSupportedError, TableError
+from keyfold.errors import TableError
 from keyfold.files.paths import DEFAULT_PARTITION
-from keyfold.predicates.prune import partition_ranges
-from keyfold.predicates.ranges import Ranges, columns_of, conjuncts, decided
-from keyfold.predicates.sql_text import describe
+from keyfold.predicates.prune import on_partitions
 from keyfold.storage.metadata.entries import values_of
 from keyfold.types.arrow import to_arrow
 from keyfold.wire.layout import TableLayout
@@ -25,47 +23,20 @@ def chosen(
 ) -> Callable[[Values], bool] | None:
     """Whether a partition (values as manifests have them) is taken; None if all are.
 
-    TableError for a text that does not fit the table, NotSupportedError for a condition that is
-    not about partitions as a whole.
+    Raises TableError if the text does not fit the table, NotSupportedError if a condition is not
+    about partitions as a whole.
     """
     named = [] if text is None or not text.strip() else _named(layout, text)
-    predicates = list(conjuncts(where))
-    for predicate in predicates:
-        _check(layout, predicate)
-    if not named and not predicates:
+    if not named and not where:
         return None
+    satisfies = on_partitions(layout, where, f"compaction of table {layout.name}")
 
     def takes(values: Values) -> bool:
         by_name = dict(zip(layout.partition_keys, values, strict=True))
-        ranges = partition_ranges(layout, values)
-        is_named = not named or any(
-            all(by_name[name] == value for name, value in one.items()) for one in named
-        )
-        held = [_holds(layout, one, ranges) for one in predicates]  # each, for its error
-        return is_named and all(held)
+        is_named = not named or any(one.items() <= by_name.items() for one in named)
+        return satisfies(values) and is_named
 
     return takes
-
-
-def _holds(layout: TableLayout, predicate: Json, ranges: Ranges) -> bool:
-    """Whether a condition is true of one partition, whose values are all known."""
-    holds = decided(predicate, ranges)
-    if holds is None:
-        raise NotSupportedError(
-            f"compaction of table {layout.name}: compare partition columns with constants of their "
-            f"type; found {describe(predicate)}"
-        )
-    return holds
-
-
-def _check(layout: TableLayout, predicate: Json) -> None:
-    others = columns_of(predicate) - set(layout.partition_keys)
-    if others or not columns_of(predicate):
-        keys = ", ".join(layout.partition_keys) or "there is none"
-        raise NotSupportedError(
-            f"compaction of table {layout.name}: a condition takes partition columns ({keys}); "
-            f"found {describe(predicate)}"
-        )
 
 
 def _named(layout: TableLayout, text: str) -> list[Mapping[str, Any]]:

@@ -15,9 +15,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from keyfold.errors import NotSupportedError
 from keyfold.files.paimon_values import hashes
 from keyfold.options import TableOptions
-from keyfold.predicates.ranges import Range, columns_of, conjuncts, may_be_true
+from keyfold.predicates.ranges import Range, Ranges, columns_of, conjuncts, decided, may_be_true
 from keyfold.predicates.sql_text import describe
 from keyfold.types.literals import FLOATING, NAN_TOP, Unknown, arrow_array, comparable, value_of
 from keyfold.types.logical import Atomic
@@ -109,6 +110,38 @@ def partition_ranges(layout: TableLayout, values: Sequence[Any]) -> dict[str, Ra
         name: _exact(layout.column(name).type, value)
         for name, value in zip(layout.partition_keys, values, strict=True)
     }
+
+
+def on_partitions(
+    layout: TableLayout, filters: Sequence[Json], what: str
+) -> Callable[[Sequence[Any]], bool]:
+    """Whether a partition (manifest values) satisfies all filters, each of which must decide about
+    a partition as a whole. Raises NotSupportedError, on behalf of `what`, for a filter over other
+    columns, and later for one that a partition's values do not decide: nothing is guessed.
+    """
+    predicates, keys = list(conjuncts(filters)), layout.partition_keys
+    for predicate in predicates:
+        if columns_of(predicate) - set(keys):
+            raise NotSupportedError(
+                f"{what}: a condition takes partition columns ({', '.join(keys) or 'there is none'}"
+                f"); found {describe(predicate)}"
+            )
+
+    def holds(predicate: Json, ranges: Ranges) -> bool:
+        found = decided(predicate, ranges)
+        if found is None:
+            raise NotSupportedError(
+                f"{what}: whether a partition is meant can't be decided; compare partition columns "
+                f"with constants of their type; found {describe(predicate)}"
+            )
+        return found
+
+    def takes(values: Sequence[Any]) -> bool:
+        ranges = partition_ranges(layout, values)
+        held = [holds(predicate, ranges) for predicate in predicates]  # each, for its error
+        return all(held)
+
+    return takes
 
 
 def _stored_range(layout: TableLayout, name: str, low: Any, high: Any, nulls: int | None) -> Range:

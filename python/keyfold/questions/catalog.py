@@ -4,14 +4,15 @@ All carry the catalog's name and options; an `ident` is {"namespace": […], "ta
 answered with its description, whose `handle` names it in later questions.
 """
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
+from keyfold import dialects
 from keyfold.bridge.frames import Frame
 from keyfold.merge.plan import check
 from keyfold.options.calls import WRITE, split
 from keyfold.predicates.condition import OPERATORS, is_exact
 from keyfold.questions import metadata
+from keyfold.questions.serve import Questions
 from keyfold.storage.catalogs.catalog import Catalog, open_catalog
 from keyfold.storage.catalogs.places import NAMELESS, is_path, open_place
 from keyfold.storage.catalogs.rest import RestCatalog
@@ -20,6 +21,8 @@ from keyfold.storage.schema import save_as_table
 from keyfold.storage.schema.definition import NewTable
 from keyfold.storage.table import open_handle
 from keyfold.wire.layout import TableLayout
+
+QUESTIONS = Questions()
 
 
 def catalog_of(question: Frame) -> Catalog | RestCatalog:
@@ -49,41 +52,49 @@ def holder_of(question: Frame) -> tuple[Catalog | RestCatalog, Staged]:
     return (placed(question, staged.table) if is_placed else catalog_of(question)), staged
 
 
+@QUESTIONS.look
 def warm(_: Frame) -> None:
     """Nothing: whoever answers this has loaded everything."""
 
 
+@QUESTIONS.look
 def list_namespaces(question: Frame) -> list[list[str]]:
     """All namespaces."""
     return catalog_of(question).list_namespaces()
 
 
+@QUESTIONS.look
 def load_namespace(question: Frame) -> dict[str, str]:
     """Its properties."""
     return catalog_of(question).load_namespace(question["namespace"])
 
 
+@QUESTIONS.plain
 def create_namespace(question: Frame) -> None:
     """Make it, with properties."""
     catalog_of(question).create_namespace(question["namespace"], question["properties"])
 
 
+@QUESTIONS.plain
 def alter_namespace(question: Frame) -> None:
     """Set and unset properties."""
     catalog = catalog_of(question)
     catalog.alter_namespace(question["namespace"], question["set"], question["unset"])
 
 
+@QUESTIONS.plain
 def drop_namespace(question: Frame) -> bool:
     """Remove it; false if there is none."""
     return catalog_of(question).drop_namespace(question["namespace"], question["cascade"])
 
 
+@QUESTIONS.look
 def list_tables(question: Frame) -> list[str]:
     """Names of a namespace's tables."""
     return catalog_of(question).list_tables(question["namespace"])
 
 
+@QUESTIONS.look
 def load_table(question: Frame) -> dict[str, Any]:
     """The table at its newest schema and snapshot, or what a name with a `$` shows of one."""
     table, view = metadata.find(*table_of(question))
@@ -102,42 +113,49 @@ def pushdown(layout: TableLayout) -> dict[str, Any]:
     }
 
 
+@QUESTIONS.plain
 def create_table(question: Frame) -> dict[str, Any]:
     """Make an empty table."""
     catalog, namespace, name = table_of(question)
     return catalog.create_table(namespace, name, NewTable.from_json(question)).describe()
 
 
+@QUESTIONS.plain
 def alter_table(question: Frame) -> dict[str, Any]:
     """Apply all changes or none."""
     catalog, namespace, name = table_of(question)
     return catalog.alter_table(namespace, name, question["changes"]).describe()
 
 
+@QUESTIONS.look
 def table_options(question: Frame) -> dict[str, str]:
     """Of a writer's options those that define the table."""
     given = question["options"]
     return split(WRITE, question["table"], given, given.get("merge-engine"))[1]
 
 
+@QUESTIONS.look
 def check_given(question: Frame) -> None:
     """Refuse a writer's key, partitioning or options where the table has others."""
     table = open_handle(question["table"], question["catalog"]["options"], latest=True)
     save_as_table.check_given(table.layout, question["properties"], question["partitioning"], check)
 
 
+@QUESTIONS.plain
 def drop_table(question: Frame) -> bool:
     """Remove it; false if there is none."""
     catalog, namespace, name = table_of(question)
     return catalog.drop_table(namespace, name)
 
 
+@QUESTIONS.plain
 def rename_table(question: Frame) -> None:
     """Give it another name."""
     catalog, namespace, name = table_of(question)
     catalog.rename_table(namespace, name, question["to"]["namespace"], question["to"]["table"])
 
 
+@QUESTIONS.plain
 def stage_table(question: Frame) -> dict[str, Any]:
     """Make an empty table aside, which takes its place once it is committed."""
     catalog, namespace, name = table_of(question)
@@ -145,37 +163,26 @@ def stage_table(question: Frame) -> dict[str, Any]:
     return catalog.staged_table(staged).describe() | {"staged": staged.to_json()}
 
 
+@QUESTIONS.plain
 def commit_staged(question: Frame) -> None:
     """Put a staged table in its place."""
     catalog, staged = holder_of(question)
     catalog.commit_staged(staged)
 
 
+@QUESTIONS.plain
 def abort_staged(question: Frame) -> None:
     """Remove a staged table."""
     catalog, staged = holder_of(question)
     catalog.abort_staged(staged)
 
 
-QUESTIONS: Mapping[str, Callable[[Frame], Any]] = {
-    function.__name__: function
-    for function in (
-        warm,
-        list_namespaces,
-        load_namespace,
-        create_namespace,
-        alter_namespace,
-        drop_namespace,
-        list_tables,
-        load_table,
-        create_table,
-        alter_table,
-        table_options,
-        check_given,
-        drop_table,
-        rename_table,
-        stage_table,
-        commit_staged,
-        abort_staged,
-    )
-}
+@QUESTIONS.look
+def translate(question: Frame) -> dict[str, Any] | None:
+    """A statement of another system, which Spark's own parser has refused, in Spark's words:
+    {"table", "sql"} or {"table", "refused"}; None for what is not a CREATE TABLE known here.
+    """
+    found = dialects.translate(question["sql"])
+    if found is None:
+        return None
+    return {"table": list(found.table), "sql": found.sql, "refused": found.refused}

@@ -11,27 +11,32 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from keyfold.bridge.frames import Frame
-from keyfold.errors import ConflictError, TableError
+from keyfold.errors import ConflictError, NotSupportedError, TableError
 from keyfold.files.paths import bucket_path
+from keyfold.files.value_text import partition_text
 from keyfold.merge.plan import plan
 from keyfold.options.calls import MERGE_MODE, TARGET_COLUMNS, WRITE
-from keyfold.questions import maintenance, session_functions
+from keyfold.predicates.prune import on_partitions
+from keyfold.questions import maintenance
 from keyfold.questions.call_options import call_options
-from keyfold.questions.overwrite import Replaces, check_whole, replaced_by
-from keyfold.questions.retry import replanned
+from keyfold.questions.serve import Questions, functions_for, replanned
 from keyfold.storage.commits import commit
 from keyfold.storage.commits.outcomes import OUTCOMES, is_abandonable, snapshot_of
+from keyfold.storage.metadata.entries import partition_values
 from keyfold.storage.table import Table, open_handle, open_newest
 from keyfold.stores.opened import store_of
+from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import CommitMessage, Json, WriteSpec
 from keyfold.write.delete import delete_rows
 from keyfold.write.job import Job
 from keyfold.write.renumber import renumber
-from keyfold.write.targets import folds_columns, merge_mode, named_columns
+from keyfold.write.targets import DEFAULT, folds_columns, merge_mode, named_columns
 
 RANDOM_NUMBERS = 1 << 20
+QUESTIONS = Questions()
 
 
+@QUESTIONS.look
 @replanned
 def plan_write(question: Frame) -> dict[str, Any]:
     """The write of a new job, planned on the newest snapshot."""
@@ -54,7 +59,7 @@ def plan_write(question: Frame) -> dict[str, Any]:
     if spec.mode == "overwrite":
         table.live_files(partition_filter=replaced_by(table.layout, spec.filters))
     plan(spec.layout, spec.layout.arrow_schema.names)  # refuses here what this session lacks
-    own = {"handle": question["table"], **session_functions.needed(question, spec.layout)}
+    own = {"handle": question["table"], **functions_for(question, spec.layout)}
     return {"write": spec.to_json() | own}
 
 
@@ -67,6 +72,7 @@ def targets(table: Table, asked: Mapping[str, str], question: Frame) -> str | No
     return asked.get(TARGET_COLUMNS) if is_told else seen
 
 
+@QUESTIONS.look
 def check_write(question: Frame) -> None:
     """Refuse options that are unknown, and a write of which nobody knows the columns it named."""
     table = open_handle(question["table"], question["catalog"]["options"], latest=True)
@@ -81,6 +87,7 @@ def check_write(question: Frame) -> None:
         )
 
 
+@QUESTIONS.look
 def check_targets(question: Frame) -> None:
     """Refuse an INSERT that names columns which can't be written alone."""
     table = open_handle(question["table"], question["catalog"]["options"], latest=True)
@@ -97,6 +104,7 @@ def sequence_of_job(highest: int) -> int:
     return max(highest + 1, start) + random.SystemRandom().randrange(RANDOM_NUMBERS)
 
 
+@QUESTIONS.plain
 def commit_write(question: Frame) -> dict[str, Any]:
     """Publish the job's files as one snapshot; its id, null where nothing changed, and the buckets
     that compaction may look at now: those with new files, none in a write-only table.
@@ -121,7 +129,7 @@ def commit_write(question: Frame) -> dict[str, Any]:
         if spec.mode == "append":
             published = commit.append(table, spec, messages, again)
         else:
-            takes = replaced(table, spec)
+            takes = replaced(table.layout, spec)
             if callable(takes):
                 check_whole(spec, messages, takes)
             published = commit.overwrite(table, spec, messages, takes, again)
@@ -148,13 +156,40 @@ def answered(table: Table, published: int | None) -> dict[str, Any]:
     return {"snapshot": published}
 
 
-def replaced(table: Table, spec: WriteSpec) -> Literal["all", "dynamic"] | Replaces:
+def replaced(
+    layout: TableLayout, spec: WriteSpec
+) -> Literal["all", "dynamic"] | Callable[[tuple[Any, ...]], bool]:
     """What an overwrite replaces, in the words of `storage.commits.commit`."""
     if spec.mode == "overwrite_dynamic":
         return "dynamic"
-    return replaced_by(table.layout, spec.filters) if spec.filters else "all"
+    return replaced_by(layout, spec.filters) if spec.filters else "all"
 
 
+def replaced_by(layout: TableLayout, filters: Sequence[Json]) -> Callable[[tuple[Any, ...]], bool]:
+    """Whether an overwrite by these filters replaces a partition."""
+    return on_partitions(layout, filters, f"overwrite of partitions of table {layout.name}")
+
+
+def check_whole(
+    spec: WriteSpec, messages: Sequence[CommitMessage], replaces: Callable[[tuple[Any, ...]], bool]
+) -> None:
+    """NotSupportedError where rows that name some columns, or overwrite, come to a partition that
+    is not replaced: an overwrite writes whole rows, which would fold with stored ones otherwise.
+    """
+    if spec.named is None and spec.merge_mode == DEFAULT:
+        return
+    for values in (partition_values(message.partition) for message in messages):
+        if not replaces(values):
+            where = partition_text(spec.layout, values) or "(all rows)"
+            option = "merge_mode" if spec.named is None else "target-columns"
+            raise NotSupportedError(
+                f"table {spec.layout.name}: the overwrite's condition does not take partition "
+                f"{where}, to which it brings rows, and {option} says what becomes of rows stored "
+                f"there: INSERT those rows, or leave {option} out"
+            )
+
+
+@QUESTIONS.plain
 def abort_write(question: Frame) -> None:
     """Delete the job's files, unless they are, or may be, part of a snapshot."""
     spec, messages = told(question)
@@ -188,6 +223,7 @@ def told(question: Frame) -> tuple[WriteSpec, Sequence[CommitMessage]]:
     return spec, [CommitMessage.from_json(message) for task in tasks for message in task]
 
 
+@QUESTIONS.plain
 @replanned
 def delete_where(question: Frame) -> dict[str, Any]:
     """Remove the rows that satisfy all filters, predicates over key columns."""
@@ -203,22 +239,9 @@ def delete_where(question: Frame) -> dict[str, Any]:
     return answered(table, published)
 
 
+@QUESTIONS.plain
 def truncate_table(question: Frame) -> dict[str, Any]:
     """Remove all rows."""
     table = open_handle(question["table"], question["catalog"]["options"], latest=True)
     table.check_writable()
     return answered(table, commit.truncate(table))
-
-
-QUESTIONS: Mapping[str, Callable[[Frame], Any]] = {
-    function.__name__: function
-    for function in (
-        check_targets,
-        check_write,
-        plan_write,
-        commit_write,
-        abort_write,
-        delete_where,
-        truncate_table,
-    )
-}

@@ -5,7 +5,7 @@ and the session's functions; a step's `results` are the CommitMessages of its ta
 """
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,9 +16,9 @@ from keyfold.compact.planner import Asked, PlannedStep
 from keyfold.errors import ConflictError, TableError
 from keyfold.files.value_text import partition_text
 from keyfold.merge.plan import plan
-from keyfold.questions import maintenance, session_functions
+from keyfold.questions import maintenance
 from keyfold.questions.call_options import with_options
-from keyfold.questions.retry import replanned
+from keyfold.questions.serve import Questions, functions_for, replanned
 from keyfold.storage.commits import commit
 from keyfold.storage.commits.compaction import Compaction
 from keyfold.storage.commits.outcomes import OUTCOMES, is_abandonable
@@ -29,7 +29,10 @@ from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import CommitMessage, CompactionSpec, Step, totals
 from keyfold.write.job import Job
 
+QUESTIONS = Questions()
 
+
+@QUESTIONS.look
 @replanned
 def plan_compaction(question: Frame) -> dict[str, Any]:
     """The steps of a compaction, each with its tasks; `skipped` says why there are none. Steps of
@@ -69,7 +72,7 @@ def plan_compaction(question: Frame) -> dict[str, Any]:
     if not steps:
         within = "" if most is None else f" within {most} bytes"
         return _skipped(f"no bucket needs merging{within}")
-    own = {"handle": handle, **session_functions.needed(question, table.layout)}
+    own = {"handle": handle, **functions_for(question, table.layout)}
     described = [
         _described(table.layout, step) | {"commit": number}
         for step, number in zip(steps, planner.commits(steps), strict=True)
@@ -112,6 +115,7 @@ def _described(layout: TableLayout, planned: PlannedStep) -> dict[str, Any]:
     }
 
 
+@QUESTIONS.plain
 def commit_compaction(question: Frame) -> list[dict[str, Any]]:
     """Put what the tasks of `steps` wrote, `results` of each, in the place of what they read: one
     snapshot, whose job is that of the first step. An answer for each step.
@@ -175,6 +179,7 @@ def _outcome(
     return {"outcome": outcome, "message": message, "snapshot": snapshot} | totals(files)
 
 
+@QUESTIONS.plain
 def abandon_compaction(question: Frame) -> None:
     """Delete the files of tasks whose steps are not, and will not be, committed.
 
@@ -195,9 +200,3 @@ def abandon_compaction(question: Frame) -> None:
 def messages_of(results: Sequence[Any]) -> list[CommitMessage]:
     """What the tasks of a step wrote."""
     return [CommitMessage.from_json(result) for result in results if result is not None]
-
-
-QUESTIONS: Mapping[str, Callable[[Frame], Any]] = {
-    function.__name__: function
-    for function in (plan_compaction, commit_compaction, abandon_compaction)
-}

@@ -19,32 +19,14 @@ from keyfold.questions import (
     partitions,
     rescale,
     scan,
-    translate,
 )
-from keyfold.questions.serve import Answer, plain, serve
+from keyfold.questions.serve import Answer, serve
 
+FAMILIES = (catalog, scan, commit, compact, rescale, maintenance, metadata, partitions)
 ANSWERS: Mapping[str, Answer] = {
-    name: plain(function)
-    for family in (
-        catalog.QUESTIONS,
-        scan.QUESTIONS,
-        commit.QUESTIONS,
-        compact.QUESTIONS,
-        maintenance.QUESTIONS,
-        metadata.QUESTIONS,
-        partitions.QUESTIONS,
-        rescale.QUESTIONS,
-        translate.QUESTIONS,
-    )
-    for name, function in family.items()
-} | {"read_metadata": metadata.answer, "read_partitions": partitions.answer}
-
-# Questions that change nothing: where this process dies, the JVM asks the next one the same.
-REPEATABLE = (
-    *("warm", "translate", "list_namespaces", "load_namespace", "list_tables", "load_table"),
-    *("table_options", "check_given", "check_targets", "check_write", "table_health"),
-    *("health_lines", "plan_scan", "plan_write", "plan_compaction", "plan_rescale"),
-)
+    name: answer for family in FAMILIES for name, answer in family.QUESTIONS.items()
+}
+REPEATABLE = [name for family in FAMILIES for name in family.QUESTIONS.looks]
 
 
 def live(passing: socket.socket, log: str) -> None:

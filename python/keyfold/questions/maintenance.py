@@ -7,13 +7,13 @@ leaves undone when the process ends, the next commit finds.
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
 from typing import Any
 
 from keyfold.bridge.frames import Frame
 from keyfold.files.paths import bucket_path
 from keyfold.options import TableOptions, normalize
 from keyfold.questions.call_options import with_options
+from keyfold.questions.serve import Questions
 from keyfold.storage.maintenance.expire import Directory, Retention, check_expirable, expire
 from keyfold.storage.maintenance.orphans import remove_orphans
 from keyfold.storage.metadata.entries import partition_batch
@@ -21,6 +21,7 @@ from keyfold.storage.table import Table, open_handle
 
 FAREWELL_SECONDS = 0.8
 ROUND = 500  # snapshots: what they dropped is held, and progress is told, a round
+QUESTIONS = Questions()
 
 
 class Expiry:
@@ -87,6 +88,7 @@ def directory_of(table: Table) -> Directory:
     return lambda values, bucket: bucket_path(layout, partition_batch(layout, values), bucket)
 
 
+@QUESTIONS.plain
 def expire_snapshots(question: Frame) -> dict[str, Any]:
     """A round of an expiry by the table's options or the question's: how many snapshots it deleted,
     and whether to ask for another one, with how many the rounds before `deleted`.
@@ -112,6 +114,7 @@ def expire_snapshots(question: Frame) -> dict[str, Any]:
     return {"deleted": deleted, "more": deleted > 0 and deleted != left}
 
 
+@QUESTIONS.plain
 def remove_orphan_files(question: Frame) -> dict[str, Any]:
     """Remove what nothing refers to, or list it: paths, their number, bytes."""
     table = open_handle(question["table"], question["catalog"]["options"], latest=True)
@@ -124,8 +127,3 @@ def remove_orphan_files(question: Frame) -> dict[str, Any]:
         "count": len(orphans),
         "bytes": sum(orphan.bytes for orphan in orphans),
     }
-
-
-QUESTIONS: Mapping[str, Callable[[Frame], Any]] = {
-    function.__name__: function for function in (expire_snapshots, remove_orphan_files)
-}

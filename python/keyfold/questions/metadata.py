@@ -4,18 +4,19 @@ These tables are loaded by the question `load_table`, as any table; `read_metada
 ok frame, an Arrow IPC stream, and a trailer frame.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
 
 from keyfold.bridge import frames
 from keyfold.bridge.channel import Channel, Disconnected
-from keyfold.compact.health import Health, summary, table_health
+from keyfold.compact import health
 from keyfold.errors import NoSuchTableError, NotSupportedError
 from keyfold.files.value_text import partition_text
 from keyfold.options.calls import READ_METADATA
 from keyfold.questions.call_options import call_options
+from keyfold.questions.serve import Questions
 from keyfold.read import metadata
 from keyfold.storage.catalogs.catalog import Catalog
 from keyfold.storage.catalogs.rest import RestCatalog
@@ -23,6 +24,7 @@ from keyfold.storage.table import Table, open_handle
 from keyfold.wire.layout import sql_name
 
 MARK = "$"
+QUESTIONS = Questions()
 
 
 def find(
@@ -66,7 +68,8 @@ def _view(table: Table, name: str, suffix: str) -> dict[str, Any]:
     }
 
 
-def answer(channel: Channel, question: frames.Frame) -> None:
+@QUESTIONS.streamed
+def read_metadata(channel: Channel, question: frames.Frame) -> None:
     """Send the rows of question["metadata"] with question["columns"]; points in time are shown as
     the clocks of question["zone"] show them.
     """
@@ -102,7 +105,7 @@ def send_rows(
     channel.send({"ok": {}})
 
 
-def buckets(question: frames.Frame, table: Table) -> list[Health]:
+def buckets(question: frames.Frame, table: Table) -> list[health.Health]:
     """How the buckets stand at the snapshot of the handle; what helps can be run as it stands.
     Nothing of tables without a key: there is nothing to merge, and nothing of ours compacts them.
     """
@@ -110,10 +113,11 @@ def buckets(question: frames.Frame, table: Table) -> list[Health]:
         return []
     name = sql_name(table.namespace, table.table).replace("'", "''")
     call = f"CALL {sql_name(question['catalog']['name'])}.sys.compact(table => '{name}'"
-    return table_health(table.live_files(), table.options, call)
+    return health.table_health(table.live_files(), table.options, call)
 
 
-def health(question: frames.Frame) -> list[dict[str, Any]]:
+@QUESTIONS.look
+def table_health(question: frames.Frame) -> list[dict[str, Any]]:
     """`CALL sys.table_health`: an object a bucket."""
     table = open_handle(question["table"], question["catalog"]["options"])
     layout = table.layout
@@ -123,13 +127,8 @@ def health(question: frames.Frame) -> list[dict[str, Any]]:
     ]
 
 
+@QUESTIONS.look
 def health_lines(question: frames.Frame) -> list[list[str]]:
     """What DESCRIBE EXTENDED says of it: name and text of each line."""
     table = open_handle(question["table"], question["catalog"]["options"])
-    return [list(line) for line in summary(buckets(question, table))]
-
-
-QUESTIONS: Mapping[str, Callable[[frames.Frame], Any]] = {
-    "table_health": health,
-    "health_lines": health_lines,
-}
+    return [list(line) for line in health.summary(buckets(question, table))]

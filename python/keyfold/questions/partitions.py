@@ -4,16 +4,17 @@ A partition is there as long as it has files. Those asked for are named by predi
 about a partition as a whole, as those of an overwrite do.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
 
 from keyfold.bridge.channel import Channel
 from keyfold.bridge.frames import Frame
+from keyfold.predicates.prune import on_partitions
 from keyfold.questions.commit import answered
 from keyfold.questions.metadata import send_rows
-from keyfold.questions.overwrite import replaced_by
+from keyfold.questions.serve import Questions
 from keyfold.storage.commits import commit
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.table import Table, open_handle
@@ -21,16 +22,19 @@ from keyfold.types.literals import arrow_array
 from keyfold.wire.specs import totals
 
 FIGURES = ("record_count", "file_size_in_bytes", "file_count")
+QUESTIONS = Questions()
 
 
-def answer(channel: Channel, question: Frame) -> None:
+@QUESTIONS.streamed
+def read_partitions(channel: Channel, question: Frame) -> None:
     """Send the partitions that satisfy question["filters"], in the snapshot of the handle: their
     values, then the records of their files, bytes and number of files.
     """
 
     def rows() -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         table = open_handle(question["table"], question["catalog"]["options"])
-        batch = partitions(table, replaced_by(table.layout, question["filters"]))
+        what = f"partitions of table {table.layout.name}"
+        batch = partitions(table, on_partitions(table.layout, question["filters"], what))
         return batch.schema, iter((batch,))
 
     send_rows(channel, "listing partitions", rows)
@@ -58,15 +62,14 @@ def _figures(files: list[LiveFile]) -> list[int]:
     return [found[name] for name in ("rows", "bytes", "files")]
 
 
+@QUESTIONS.plain
 def drop_partitions(question: Frame) -> bool:
     """Remove the files of all partitions that satisfy one of question["partitions"], each a list
     of predicates, in one commit: those there are by then. Whether there were any.
     """
     table = open_handle(question["table"], question["catalog"]["options"], latest=True)
-    named = [replaced_by(table.layout, filters) for filters in question["partitions"]]
+    what = f"partitions of table {table.layout.name}"
+    named = [on_partitions(table.layout, filters, what) for filters in question["partitions"]]
     published = commit.truncate(table, lambda values: any(takes(values) for takes in named))
     answered(table, published)
     return published is not None
-
-
-QUESTIONS: Mapping[str, Callable[[Frame], Any]] = {"drop_partitions": drop_partitions}

@@ -12,7 +12,7 @@ import pyarrow as pa
 from keyfold.bridge import frames, memory
 from keyfold.bridge.channel import Channel, Disconnected, Traffic
 from keyfold.bridge.prefetch import ahead
-from keyfold.questions import session_functions
+from keyfold.questions.serve import functions_of
 from keyfold.read.task import read_task, schema_of
 from keyfold.resources.metering import Meter, metering
 from keyfold.wire.specs import ScanSpec, Split, totals
@@ -30,7 +30,7 @@ def _answer(channel: Channel, question: frames.Frame, meter: Meter) -> None:
         scan = ScanSpec.from_json(question["scan"])
         doing = f"reading table {scan.layout.name}"
         splits = [Split.from_json(split) for split in question["splits"]]
-        with session_functions.used_by(question["scan"]):
+        with functions_of(question["scan"]):
             batches = opened(read_task(scan, splits))
     except Exception as e:
         channel.send(frames.failure(memory.explained(e), doing))

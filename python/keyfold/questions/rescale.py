@@ -2,7 +2,6 @@
 compaction, which is also given up as one (`abandon_compaction`).
 """
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
 from keyfold.bridge.frames import Frame
@@ -10,15 +9,18 @@ from keyfold.compact import rescale
 from keyfold.errors import ConflictError, SnapshotExpiredError
 from keyfold.merge.plan import plan
 from keyfold.options import check_option, parse
-from keyfold.questions import maintenance, session_functions
+from keyfold.questions import maintenance
 from keyfold.questions.compact import abandon_compaction, messages_of
-from keyfold.questions.retry import replanned
+from keyfold.questions.serve import Questions, functions_for, replanned
 from keyfold.storage.commits import rescale as storage
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.table import Table, open_handle, open_newest
 from keyfold.wire.specs import totals
 
+QUESTIONS = Questions()
 
+
+@QUESTIONS.look
 @replanned
 def plan_rescale(question: Frame) -> dict[str, Any]:
     """What gives the table `buckets` buckets, in tasks for `parallelism` at a time."""
@@ -30,7 +32,7 @@ def plan_rescale(question: Frame) -> dict[str, Any]:
     plan(layout, layout.arrow_schema.names)  # refuses here what this session lacks
     storage.check_rescalable(table)
     found = rescale.plan(table, buckets, question["parallelism"])
-    own = {"handle": table.handle, **session_functions.needed(question, layout)}
+    own = {"handle": table.handle, **functions_for(question, layout)}
     before = {file.total_buckets for file in found.files} or {parse(layout).bucket}
     return {
         "compaction": found.spec.to_json() | own,
@@ -40,6 +42,7 @@ def plan_rescale(question: Frame) -> dict[str, Any]:
     } | totals(found.files)
 
 
+@QUESTIONS.plain
 def commit_rescale(question: Frame) -> dict[str, Any]:
     """Put the files of all tasks in the place of those they were made of, and the number of buckets
     in the schema. ConflictError, after which nothing has changed and the files are removed, where
@@ -71,8 +74,3 @@ def _planned(question: Frame, buckets: int) -> tuple[LiveFile, ...]:
             f"table {table.layout.name} was not rescaled: other jobs committed meanwhile, and the "
             f"snapshot it was planned on, {table.snapshot_id}, has expired; run it again"
         ) from error
-
-
-QUESTIONS: Mapping[str, Callable[[Frame], Any]] = {
-    function.__name__: function for function in (plan_rescale, commit_rescale)
-}

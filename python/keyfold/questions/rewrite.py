@@ -11,7 +11,7 @@ from typing import Any
 from keyfold.bridge import frames, memory
 from keyfold.bridge.channel import Channel, Disconnected
 from keyfold.compact.rewrite import rewrite
-from keyfold.questions import session_functions
+from keyfold.questions.serve import functions_of
 from keyfold.resources.metering import metering
 from keyfold.wire.specs import CommitMessage, CompactionSpec, Task, totals
 from keyfold.write.job import Job
@@ -38,7 +38,7 @@ def compact(question: frames.Frame, go_on: Callable[[], None] = lambda: None) ->
     spec = CompactionSpec.from_json(question["compaction"])
     task = Task.from_json(question["task"])
     try:
-        with metering() as meter, session_functions.used_by(question["compaction"]):
+        with metering() as meter, functions_of(question["compaction"]):
             with meter.timed("work"):
                 message = rewrite(spec, task, go_on)
             figures = meter.figures()

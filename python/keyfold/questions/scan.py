@@ -1,20 +1,22 @@
 """The question `plan_scan` (driver side): asked once a scan; tasks and an estimate."""
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
 from keyfold.bridge.frames import Frame
 from keyfold.merge.plan import plan
 from keyfold.options.calls import READ
-from keyfold.questions import session_functions
 from keyfold.questions.call_options import call_options
+from keyfold.questions.serve import Questions, functions_for
 from keyfold.read import planner
 from keyfold.read.planner import ScanReport
 from keyfold.storage.support import check_asked
 from keyfold.storage.table import Table, open_handle
 from keyfold.wire.specs import Aggregate, ScanSpec
 
+QUESTIONS = Questions()
 
+
+@QUESTIONS.look
 def plan_scan(question: Frame) -> dict[str, Any]:
     """The scan, its tasks, the rows and bytes they hold before merging, and a line for EXPLAIN."""
     table = open_handle(question["table"], question["catalog"]["options"])
@@ -35,7 +37,7 @@ def plan_scan(question: Frame) -> dict[str, Any]:
     )
     plan(scan.layout, scan.columns)  # refuses here, not in a task, what this session lacks
     return {
-        "scan": scan.to_json() | session_functions.needed(question, scan.layout),
+        "scan": scan.to_json() | functions_for(question, scan.layout),
         "tasks": [[split.to_json() for split in task] for task in tasks],
         "rows": report.rows,
         "bytes": report.bytes,
@@ -67,6 +69,3 @@ def description(table: Table, report: ScanReport, scan: ScanSpec) -> str:
     if scan.limit is not None:
         parts.append(f"limit {scan.limit}")
     return ", ".join(parts)
-
-
-QUESTIONS: Mapping[str, Callable[[Frame], Any]] = {"plan_scan": plan_scan}

@@ -1,18 +1,81 @@
-"""The loop of one connection: read a question, find who answers it, until the peer closes.
+"""The loop of one connection, reading a question and finding its answer until the peer closes, and
+what families of questions are declared with.
 
-A question that has one plain answer is a function from the question to JSON (`plain`); `read` and
-`write` carry rows and talk to the channel themselves.
+A question that has one plain answer is a function from the question to JSON; others carry rows and
+talk to the channel themselves.
 """
 
+import functools
 from collections.abc import Callable, Mapping
-from typing import Any
+from contextlib import AbstractContextManager
+from typing import Any, TypeVar
 
+from keyfold.authored.sources import Sources
 from keyfold.bridge import frames
 from keyfold.bridge.channel import Channel, Disconnected
-from keyfold.errors import EnvironmentMismatchError
-from keyfold.questions import session_functions
+from keyfold.errors import EnvironmentMismatchError, SnapshotExpiredError
+from keyfold.options import provided
+from keyfold.wire.layout import TableLayout
+
+CODE = "code"  # users' functions of the session that asks
+_TIMES = 10
 
 Answer = Callable[[Channel, frames.Frame], None]
+Plain = Callable[[frames.Frame], Any]
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class Questions(dict[str, Answer]):
+    """The questions of one family, by the names of the functions that answer them."""
+
+    def __init__(self) -> None:
+        self.looks: list[str] = []
+
+    def look(self, function: Function) -> Function:
+        """Declare a question with one plain answer that changes nothing: where the process dies,
+        the JVM asks the next one the same.
+        """
+        self.looks.append(function.__name__)
+        return self.plain(function)
+
+    def plain(self, function: Function) -> Function:
+        """Declare a question with one plain answer."""
+        self[function.__name__] = plain(function)
+        return function
+
+    def streamed(self, function: Function) -> Function:
+        """Declare a question whose answer carries rows."""
+        self[function.__name__] = function
+        return function
+
+
+def functions_of(said: Mapping[str, Any]) -> AbstractContextManager[None]:
+    """For a time, users' functions that a question, a scan or a write brings are found by name."""
+    return provided.by(Sources.from_json(said.get(CODE)))
+
+
+def functions_for(question: frames.Frame, layout: TableLayout) -> dict[str, Any]:
+    """What a scan or write of a table brings to the executors of the functions that the session
+    has, which come with every question of the driver.
+    """
+    return {CODE: Sources.from_json(question.get(CODE)).for_options(layout.options)}
+
+
+def replanned(answer: Plain) -> Plain:
+    """The same question, which plans a job on the newest snapshot, asked again where many others
+    followed that one while it was read and it expired.
+    """
+
+    @functools.wraps(answer)
+    def again(question: frames.Frame) -> Any:
+        for _ in range(_TIMES):
+            try:
+                return answer(question)
+            except SnapshotExpiredError:
+                continue
+        return answer(question)
+
+    return again
 
 
 def serve(channel: Channel, answers: Mapping[str, Answer]) -> None:
@@ -30,7 +93,7 @@ def serve(channel: Channel, answers: Mapping[str, Answer]) -> None:
 
 
 def named(question: frames.Frame, answers: Mapping[str, Answer]) -> Answer:
-    """Who answers this question; for an unknown one, somebody who says so."""
+    """The answer to this question, or one that raises "unknown question"."""
     return answers.get(str(question.get("question")), unknown)
 
 
@@ -43,12 +106,12 @@ def unknown(channel: Channel, question: frames.Frame) -> None:
     channel.send(frames.failure(error, "finding an answer"))
 
 
-def plain(function: Callable[[frames.Frame], Any]) -> Answer:
+def plain(function: Plain) -> Answer:
     """An Answer that sends what `function` returns, or the error it raises."""
 
     def answer(channel: Channel, question: frames.Frame) -> None:
         try:
-            with session_functions.used_by(question):
+            with functions_of(question):
                 reply: dict[str, Any] = {"ok": function(question)}
         except Exception as e:
             reply = frames.failure(e, str(question["question"]))

@@ -12,7 +12,7 @@ import pyarrow as pa
 from keyfold.bridge import frames, memory
 from keyfold.bridge.channel import Channel, Disconnected, Traffic
 from keyfold.bridge.prefetch import ahead
-from keyfold.questions import session_functions
+from keyfold.questions.serve import functions_of
 from keyfold.resources import budget
 from keyfold.resources.metering import Meter, metering
 from keyfold.wire.specs import CommitMessage, WriteSpec, totals
@@ -36,7 +36,7 @@ def _answer(channel: Channel, question: frames.Frame, meter: Meter) -> None:
     channel.send({"ok": {}})
     traffic = Traffic()
     rows = traffic.counted(received(channel))
-    with session_functions.used_by(question["write"]):
+    with functions_of(question["write"]):
         messages = written(channel, spec, rows)
     if messages is None:
         refuse(channel, rows)

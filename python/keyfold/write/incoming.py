@@ -1,17 +1,21 @@
 """Incoming batches in the form the merge takes: all table columns, kinds, and the ordinal if there
 is one.
+
+Spark makes arrays, as Parquet files do, that have NULLs in a NOT NULL field wherever the STRUCT
+around it is NULL. Arrow's own casts and its Parquet writer take them for errors. Here they become
+values, which nobody sees below a NULL.
 """
 
 from __future__ import annotations
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow import types
 
 from keyfold.errors import TableError
 from keyfold.merge.kinds import from_text
 from keyfold.options import TableOptions
 from keyfold.wire.specs import KIND, ORDINAL, WriteSpec
-from keyfold.write.nested import settled
 
 
 def conform(spec: WriteSpec, options: TableOptions, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -55,3 +59,36 @@ def _check_not_null(spec: WriteSpec, arrays: list[pa.Array], fields: list[pa.Fie
             raise TableError(
                 f"Cannot write null to non-null column({own.name}) of table {spec.layout.name}"
             )
+
+
+def settled(array: pa.Array) -> pa.Array:
+    """The same values, without NULLs in NOT NULL fields of structs at any depth."""
+    return _settled(array, True) if _has_required(array.type) else array
+
+
+def _has_required(kind: pa.DataType) -> bool:
+    if types.is_struct(kind):
+        fields = [kind.field(place) for place in range(kind.num_fields)]
+        return any(not field.nullable or _has_required(field.type) for field in fields)
+    if types.is_map(kind):
+        return _has_required(kind.key_type) or _has_required(kind.item_type)
+    return types.is_list(kind) and _has_required(kind.value_type)
+
+
+def _settled(array: pa.Array, nullable: bool) -> pa.Array:
+    kind = array.type
+    if types.is_struct(kind):
+        mask = array.is_null() if nullable and array.null_count else None
+        fields = [kind.field(place) for place in range(kind.num_fields)]
+        parts = [_settled(array.field(place), f.nullable) for place, f in enumerate(fields)]
+        return pa.StructArray.from_arrays(parts, fields=fields, mask=mask)
+    buffers, children = array.buffers(), None
+    if types.is_list(kind):
+        buffers, children = buffers[:2], [_settled(array.values, kind.value_field.nullable)]
+    elif types.is_map(kind):
+        entries = [_settled(array.keys, False), _settled(array.items, kind.item_field.nullable)]
+        fields = [kind.key_field, kind.item_field]
+        buffers, children = buffers[:2], [pa.StructArray.from_arrays(entries, fields=fields)]
+    if not nullable:
+        buffers = [None, *buffers[1:]]
+    return pa.Array.from_buffers(kind, len(array), buffers, offset=array.offset, children=children)

@@ -31,10 +31,8 @@ from keyfold.types.logical import is_atomic
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import FILE_SUFFIX, KIND, MARKED_SUFFIX, SEQUENCE, FileMeta
 from keyfold.write.durable import Flush, Flushes
-from keyfold.write.encoding import writer_settings
-from keyfold.write.groups import regrouped
+from keyfold.write.encoding import long_columns, regrouped, writer_settings
 from keyfold.write.job import delete_files, file_names
-from keyfold.write.long import long_columns
 from keyfold.write.schema import KEY_PREFIX, file_schema
 from keyfold.write.stats import as_batch, collect
 
