@@ -43,9 +43,7 @@ def ruined(good: bytes) -> dict[str, bytes]:
 
 def forget() -> None:
     """What this process keeps of files that never change: another process would have to read."""
-    manifests.CACHE.kept.clear()
-    manifests.CACHE.entries = 0
-    table._live.clear()
-    table._schemas.clear()
-    footers._kept.footers.clear()
-    footers._kept.bytes = 0
+    manifests.CACHE.clear()
+    table.LIVE.clear()
+    table.SCHEMAS.clear()
+    footers.KEPT.clear()

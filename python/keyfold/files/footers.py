@@ -4,8 +4,6 @@ columns costs more to parse than a row costs to read.
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from keyfold.files import damage
+from keyfold.resources.cache import Cache
 from keyfold.stores.files import Files
 
 KEPT_BYTES = 3 << 20  # as stored; parsed they take eleven times as much
@@ -41,55 +40,25 @@ class Footer:
         return self.derived[name]
 
 
-@dataclass
-class _Kept:
-    footers: OrderedDict[str, Footer] = field(default_factory=OrderedDict)
-    bytes: int = 0
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def get(self, path: str) -> Footer | None:
-        with self.lock:
-            found = self.footers.get(path)
-            if found is not None:
-                self.footers.move_to_end(path)
-            return found
-
-    def put(self, path: str, footer: Footer) -> None:
-        with self.lock:
-            if path in self.footers:
-                return
-            self.footers[path] = footer
-            self.bytes += footer.weight
-            while self.bytes > KEPT_BYTES and len(self.footers) > 1:
-                _, oldest = self.footers.popitem(last=False)
-                self.bytes -= oldest.weight
-
-    def drop(self, path: str) -> None:
-        with self.lock:
-            found = self.footers.pop(path, None)
-            if found is not None:
-                self.bytes -= found.weight
-
-
-_kept = _Kept()
+KEPT: Cache[Footer] = Cache(KEPT_BYTES, lambda footer: footer.weight)
 
 
 def is_known(path: str) -> bool:
     """Whether the footer of a file need not be read."""
-    return _kept.get(path) is not None
+    return KEPT.get(path) is not None
 
 
 def forget(paths: Iterable[str]) -> None:
     """Keep the footers of these files no longer: they will hardly be read again."""
     for path in paths:
-        _kept.drop(path)
+        KEPT.drop(path)
 
 
 def footer_of(store: Files, path: str, size: int) -> Footer:
     """The footer of a data file; raises CorruptDataError if the file is not as long as the manifest
     says, or is not Parquet.
     """
-    found = _kept.get(path)
+    found = KEPT.get(path)
     if found is None:
         with damage.present(path):
             tail, found_size = store.tail(path, _TAIL)
@@ -100,5 +69,5 @@ def footer_of(store: Files, path: str, size: int) -> Footer:
                 (tail,) = store.ranges(path, [(size - length, size)])
         with damage.decoding(path):
             found = Footer(pq.read_metadata(pa.BufferReader(tail)))
-        _kept.put(path, found)
+        KEPT.put(path, found)
     return found

@@ -5,8 +5,6 @@ snapshot it was loaded at, so that all scans of one query read one snapshot.
 """
 
 import contextlib
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -19,6 +17,7 @@ from keyfold.errors import (
     NotSupportedError,
     SnapshotExpiredError,
 )
+from keyfold.resources.cache import Cache
 from keyfold.storage.metadata.entries import LiveFile, RowShapes, highest_sequence
 from keyfold.storage.metadata.manifests import Manifests
 from keyfold.storage.metadata.records import INDEXED
@@ -35,9 +34,8 @@ from keyfold.wire.layout import Column, TableLayout, sql_name
 
 _KEPT = 256
 _LIVE_KEPT = 8
-_lock = threading.Lock()
-_schemas: OrderedDict[tuple[str, int, str], StoredSchema] = OrderedDict()
-_live: OrderedDict[tuple[str, str], tuple[LiveFile, ...]] = OrderedDict()
+SCHEMAS: Cache[StoredSchema] = Cache(_KEPT)
+LIVE: Cache[tuple[LiveFile, ...]] = Cache(_LIVE_KEPT)
 
 
 @dataclass(frozen=True)
@@ -233,15 +231,10 @@ def _passes(
 def live_of_snapshot(manifests: Manifests, snapshot: Snapshot) -> tuple[LiveFile, ...]:
     """The files of a snapshot; the lists of the last few snapshots are kept."""
     key = (manifests.location, f"{snapshot.base_manifest_list} {snapshot.delta_manifest_list}")
-    with _lock:
-        if key in _live:
-            _live.move_to_end(key)
-            return _live[key]
-    found = tuple(manifests.live(snapshot))
-    with _lock:
-        _live[key] = found
-        while len(_live) > _LIVE_KEPT:
-            _live.popitem(last=False)
+    found = LIVE.get(key)
+    if found is None:
+        found = tuple(manifests.live(snapshot))
+        LIVE.put(key, found)
     return found
 
 
@@ -340,15 +333,11 @@ def _read_schema(schemas: Schemas, schema_id: int) -> StoredSchema:
     identity = _stamp(schemas, schema_id)
     where = f"{schemas.location} {schemas.name} {sorted(schemas.files.options.items())}"
     key = (where, schema_id, identity)
-    with _lock:
-        if key in _schemas:
-            _schemas.move_to_end(key)
-            return _schemas[key]
+    found = SCHEMAS.get(key)
+    if found is not None:
+        return found
     read = schemas.read(schema_id)
     layout = replace(read.layout, identity=identity, store=schemas.files.options)
     found = replace(read, layout=layout)
-    with _lock:
-        _schemas[key] = found
-        while len(_schemas) > _KEPT:
-            _schemas.popitem(last=False)
+    SCHEMAS.put(key, found)
     return found

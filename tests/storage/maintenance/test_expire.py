@@ -178,7 +178,7 @@ def test_a_reader_in_the_middle_of_an_expiry_is_told(tmp_path: Path) -> None:
     overwrite(found, tables.message(found))
     expired(found)
     Path(found.snapshots.path(1)).write_text(snapshot)  # its manifests are gone already
-    storage_table._live.clear()
+    storage_table.LIVE.clear()
     with pytest.raises(SnapshotExpiredError, match=r"snapshot 1 .* has expired"):
         tables.reload(found).live_files(1)
 

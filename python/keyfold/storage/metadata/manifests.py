@@ -6,16 +6,15 @@ a commit added, not what the table holds. Without merging, planning grows by eac
 
 import contextlib
 import io
-import threading
 import uuid
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import fastavro
 
 from keyfold.files import damage
+from keyfold.resources.cache import Cache
 from keyfold.storage.metadata.avro import decode
 from keyfold.storage.metadata.entries import ADD, DELETE, LiveFile, Record, RowShapes, identifier
 from keyfold.storage.metadata.records import (
@@ -47,42 +46,11 @@ class Decoded:
     deleted: Mapping[Identifier, Record]
 
 
-@dataclass
-class ManifestCache:
-    """The most recently used decoded manifests, shared by all tables and threads of the process."""
-
-    kept: OrderedDict[str, Decoded] = field(default_factory=OrderedDict)
-    entries: int = 0
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def get(self, path: str) -> Decoded | None:
-        """The manifest at `path`, if it is kept."""
-        with self.lock:
-            found = self.kept.get(path)
-            if found is not None:
-                self.kept.move_to_end(path)
-            return found
-
-    def put(self, path: str, decoded: Decoded) -> None:
-        """Keep one more, dropping the least recently used beyond the bound."""
-        with self.lock:
-            if path in self.kept:
-                return
-            self.kept[path] = decoded
-            self.entries += _weight(decoded)
-            while self._is_over and len(self.kept) > 1:
-                self.entries -= _weight(self.kept.popitem(last=False)[1])
-
-    @property
-    def _is_over(self) -> bool:
-        return self.entries > ENTRIES_KEPT or len(self.kept) > MANIFESTS_KEPT
-
-
 def _weight(decoded: Decoded) -> int:
-    return len(decoded.added) + len(decoded.deleted)
+    return max(len(decoded.added) + len(decoded.deleted), ENTRIES_KEPT // MANIFESTS_KEPT)
 
 
-CACHE = ManifestCache()
+CACHE: Cache[Decoded] = Cache(ENTRIES_KEPT, _weight)
 
 
 @dataclass(frozen=True)

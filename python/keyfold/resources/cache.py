@@ -1,0 +1,50 @@
+"""A bounded cache for all threads of a process."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Any, Generic, TypeVar
+
+Kept = TypeVar("Kept")
+
+
+class Cache(Generic[Kept]):
+    """What was used last, `most` of it by `weight` together; at least one thing, however heavy."""
+
+    def __init__(self, most: int, weight: Callable[[Any], int] = lambda _: 1) -> None:
+        self._most, self._weight = most, weight
+        self._kept: OrderedDict[Hashable, Kept] = OrderedDict()
+        self._total = 0
+        self._lock = threading.Lock()
+
+    def get(self, key: Hashable) -> Kept | None:
+        """What is kept under the key."""
+        with self._lock:
+            found = self._kept.get(key)
+            if found is not None:
+                self._kept.move_to_end(key)
+            return found
+
+    def put(self, key: Hashable, value: Kept) -> None:
+        """Keep one more; what was used least recently goes beyond the bound."""
+        with self._lock:
+            if key in self._kept:
+                return
+            self._kept[key] = value
+            self._total += self._weight(value)
+            while self._total > self._most and len(self._kept) > 1:
+                self._total -= self._weight(self._kept.popitem(last=False)[1])
+
+    def drop(self, key: Hashable) -> None:
+        """Keep it no longer."""
+        with self._lock:
+            if key in self._kept:
+                self._total -= self._weight(self._kept.pop(key))
+
+    def clear(self) -> None:
+        """Keep nothing."""
+        with self._lock:
+            self._kept.clear()
+            self._total = 0
