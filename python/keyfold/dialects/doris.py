@@ -48,8 +48,8 @@ class _Clauses:
 def speaks(tokens: Sequence[Token]) -> bool:
     """Whether the statement has a clause or a type that only Doris has."""
     pairs = list(pairwise(tokens))
-    has_model = any(a.is_word(m) and b.is_word("KEY") for a, b in pairs for m in _MODELS[:2])
-    has_model |= any(a.is_word("DUPLICATE") and b.is_word("KEY") for a, b in pairs)
+    models = (a for a, b in pairs if b.is_word("KEY"))
+    has_model = any(a.is_word(m) for a in models for m in ("AGGREGATE", "UNIQUE", "DUPLICATE"))
     is_distributed = any(a.is_word("DISTRIBUTED") and b.is_word("BY") for a, b in pairs)
     is_spark = any(token.is_word(word) for token in tokens for word in ("USING", "TBLPROPERTIES"))
     has_word = any(token.is_word(word) for token in tokens for word in _WORDS)

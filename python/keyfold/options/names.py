@@ -19,15 +19,9 @@ from keyfold.options.declared import (
 )
 from keyfold.options.paimon import PAIMON_OPTIONS
 
-_SPARKS_OWN = {
-    "comment",
-    "external",
-    "is_managed_location",
-    "location",
-    "owner",
-    "provider",
-    "table_type",
-}
+_SPARKS_OWN = frozenset(
+    ["comment", "external", "is_managed_location", "location", "owner", "provider", "table_type"]
+)
 # Properties that a table is made with and that its options don't hold.
 _FIXED = ("primary-key", "partition", "location", "provider", fluss.ENGINE)
 FIELD = re.compile(r"^fields\.(.+)\.([^.]+)$")

@@ -1,10 +1,13 @@
-"""Parsers of option values: text to a typed value, ValueError saying what was expected.
+"""Parsers of option values: text to a typed value; they raise ValueError saying what was expected.
 
 Sizes are counted in units of 1024 and durations in seconds, as Paimon spells them.
 """
 
 import re
 from collections.abc import Callable
+from typing import TypeVar
+
+Number = TypeVar("Number", int, float)
 
 
 def boolean(text: str) -> bool:
@@ -32,18 +35,21 @@ def ratio(text: str) -> float:
     return float(text)
 
 
-_BYTES = {
-    "": 0,
-    "b": 0,
-    "bytes": 0,
-    "k": 10,
-    "kb": 10,
-    "kibibytes": 10,
-    "m": 20,
-    "mb": 20,
-    "mebibytes": 20,
-}
-_BYTES |= {"g": 30, "gb": 30, "gibibytes": 30, "t": 40, "tb": 40, "tebibytes": 40}
+def _by_unit(table: dict[str, Number]) -> dict[str, Number]:
+    """The counts by unit; a key holds several units with blanks between them."""
+    return {unit: count for units, count in table.items() for unit in units.split(" ")}
+
+
+# A number without a unit is one of bytes.
+_BYTES = _by_unit(
+    {
+        " b bytes": 0,
+        "k kb kibibytes": 10,
+        "m mb mebibytes": 20,
+        "g gb gibibytes": 30,
+        "t tb tebibytes": 40,
+    }
+)
 
 
 def byte_size(text: str) -> int:
@@ -54,25 +60,16 @@ def byte_size(text: str) -> int:
     return int(match[1]) << _BYTES[match[2]]
 
 
-_SECONDS = {
-    "ms": 0.001,
-    "milli": 0.001,
-    "millis": 0.001,
-    "s": 1.0,
-    "sec": 1.0,
-    "second": 1.0,
-    "seconds": 1.0,
-}
-_SECONDS |= {
-    "min": 60.0,
-    "m": 60.0,
-    "minute": 60.0,
-    "minutes": 60.0,
-    "h": 3600.0,
-    "hour": 3600.0,
-    "hours": 3600.0,
-}
-_SECONDS |= {"": 0.001, "d": 86400.0, "day": 86400.0, "days": 86400.0}
+# A number without a unit is one of milliseconds.
+_SECONDS = _by_unit(
+    {
+        " ms milli millis": 0.001,
+        "s sec second seconds": 1.0,
+        "min m minute minutes": 60.0,
+        "h hour hours": 3600.0,
+        "d day days": 86400.0,
+    }
+)
 
 
 def duration(text: str) -> float:
