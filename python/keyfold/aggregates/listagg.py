@@ -33,7 +33,7 @@ from keyfold.kernels.texts import Joint, Parts, join_distinct, join_texts
 from keyfold.options.values import boolean
 from keyfold.types.logical import DataType, describe
 
-DELIMITER = Parameter("list-agg-delimiter", str, ",", "What listagg puts between two texts.")
+DELIMITER = Parameter("list-agg-delimiter", str, ",", "The text between two joined texts.")
 SKIPS_BLANK = Parameter(
     "list-agg-skip-blank",
     boolean,

@@ -31,7 +31,7 @@ NULL_STRATEGY = Parameter(
     "nested-key-null-strategy",
     one_of("merge", "ignore", "error"),
     None,
-    "What a NULL in the nested key means: a key like others (`merge`, when not named), a row to "
+    "A NULL in the nested key is: a key like others (`merge`, when not named), a row to "
     "drop (`ignore`), an error (`error`).",
 )
 
