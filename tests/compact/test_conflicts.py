@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from keyfold.errors import ConflictError, FoldOverflowError, UnknownOutcomeError
-from keyfold.storage.commits import commit
+from keyfold.storage.commits import attempts, commit
 from keyfold.storage.commits.compaction import Compaction
 from keyfold.storage.table import Table
 from keyfold.stores.local import LocalFiles
@@ -136,7 +136,7 @@ def test_an_attempt_that_lost_a_race_looks_at_what_won_it(
 ) -> None:
     found = made(tmp_path, FIRST, "+I 1 7")
     job = written(found, parse(FIRST, "+I 1 1 | +I 2 2"), 50)
-    publish, raced = commit._publish, []
+    publish, raced = attempts.publish, []
 
     def lose_once(*args: Any) -> bool:
         if not raced:
@@ -145,7 +145,7 @@ def test_an_attempt_that_lost_a_race_looks_at_what_won_it(
             assert compaction.compact(found)[0]["outcome"] == "committed"
         return publish(*args)
 
-    monkeypatch.setattr(commit, "_publish", lose_once)
+    monkeypatch.setattr(attempts, "publish", lose_once)
     committed(found, *job)
     assert (told(found), len(numbers(found))) == ("+I 1 7 | +I 2 2", 2)
     assert data_files(found) >= live(found)

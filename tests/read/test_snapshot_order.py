@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from keyfold.errors import NotSupportedError
-from keyfold.storage.commits import commit
+from keyfold.storage.commits import attempts, commit
 from keyfold.storage.metadata.entries import COMPACT_SOURCE, LiveFile, stamped
 from keyfold.storage.support import check_files
 from keyfold.storage.table import Table
@@ -49,7 +49,7 @@ def test_a_lost_race_is_stamped_with_the_snapshot_it_becomes(
 ) -> None:
     table = made(tmp_path, commit__min_retry_wait="1 ms")
     first, second = (job(table, 5, {"k": 1, "v": v}) for v in (1, 2))
-    publish, raced = commit._publish, []
+    publish, raced = attempts.publish, []
 
     def lose_once(*args: Any) -> bool:
         if not raced:
@@ -57,7 +57,7 @@ def test_a_lost_race_is_stamped_with_the_snapshot_it_becomes(
             assert commit.append(table, *second) == 1
         return publish(*args)
 
-    monkeypatch.setattr(commit, "_publish", lose_once)
+    monkeypatch.setattr(attempts, "publish", lose_once)
     assert commit.append(table, *first) == 2
     assert {f.min_sequence for f in tables.reload(table).live_files()} == {1, 2}
     assert harness.rows(table) == [{"k": 1, "v": 1}]

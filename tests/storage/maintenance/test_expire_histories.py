@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keyfold.storage.commits import commit
+from keyfold.storage.commits import attempts, commit
 from keyfold.storage.commits.outcomes import OUTCOMES
 from keyfold.storage.maintenance.retained import metadata, pins
 from keyfold.storage.table import Table
@@ -87,9 +87,9 @@ def upgrade(found: Table, number: int) -> None:
     file = files[number % len(files)]
     record = dict(file.record)
     record["_FILE"] = {**record["_FILE"], "_LEVEL": record["_FILE"]["_LEVEL"] + 1}
-    change = commit.Change("job", commit.APPEND, ())
+    by = attempts.By("job", commit.APPEND)
     with found.held() as location:
-        commit._attempt(found, change, base, [file.deleted(), record], location)
+        attempts.attempt(found, by, base, [file.deleted(), record], location)
     OUTCOMES.forget("job")
 
 

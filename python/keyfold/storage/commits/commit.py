@@ -1,8 +1,7 @@
-"""Commits: a job's files become one snapshot, published exclusively, retried when the race is lost.
+"""Commits: a job's files become one snapshot, published exclusively; a lost race is tried again.
 
 The commit user is the job, which commits once: a loser never takes the winner's snapshot for its
-own. What a failed attempt wrote of manifests is removed only where the snapshot is known not to
-exist.
+own. `attempts` makes one try, `outcomes` remembers what became of each job.
 """
 
 import contextlib
@@ -16,8 +15,8 @@ from typing import Any
 from keyfold.errors import (
     ConflictError,
     SnapshotExpiredError,
-    UnknownOutcomeError,
 )
+from keyfold.storage.commits.attempts import By, attempt
 from keyfold.storage.commits.compaction import Compaction, fitting
 from keyfold.storage.commits.conflicts import (
     COMPACT,
@@ -40,10 +39,8 @@ from keyfold.storage.metadata.entries import (
     rewritten,
     stamped,
 )
-from keyfold.storage.metadata.manifest_merge import merge
-from keyfold.storage.metadata.snapshots import BATCH_COMMIT_IDENTIFIER, Snapshot, Snapshots
+from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.table import Table, live_of_snapshot
-from keyfold.stores.files import UnsettledError
 from keyfold.wire.specs import CommitMessage, WriteSpec
 
 APPEND = "APPEND"
@@ -170,7 +167,8 @@ def _tried(table: Table, change: Change, renumber: Renumber | None) -> int | Non
                 change, records = _plan(table, change, base, renumber)
                 if not records:
                     return None
-                published = _attempt(table, change, base, records, location)
+                by = By(change.job, change.kind)
+                published = attempt(table, by, base, records, location)
             if published is not None:
                 return published
     raise AssertionError("attempts end by an error")
@@ -200,17 +198,15 @@ def _plan(
 def _attempts(table: Table) -> Iterator[int]:
     """Yield until a retry would be one too many; then ConflictError. Waits longer each time."""
     options, started = table.options, time.monotonic()
-    for attempt in range(options.commit_max_retries + 1):
-        if attempt:
-            longest = min(
-                options.commit_min_retry_wait * 2.0**attempt, options.commit_max_retry_wait
-            )
+    for lost in range(options.commit_max_retries + 1):
+        if lost:
+            longest = min(options.commit_min_retry_wait * 2.0**lost, options.commit_max_retry_wait)
             time.sleep(random.uniform(options.commit_min_retry_wait / 2, longest))
-        yield attempt
+        yield lost
         if time.monotonic() - started > options.commit_timeout:
             break
     raise ConflictError(
-        f"commit to table {table.layout.name}: other jobs published first {attempt + 1} times in "
+        f"commit to table {table.layout.name}: other jobs published first {lost + 1} times in "
         f"{time.monotonic() - started:.1f} s; run the job again, or raise commit.max-retries "
         f"({options.commit_max_retries}) or commit.timeout ({options.commit_timeout:.0f} s)"
     )
@@ -262,134 +258,3 @@ def _records(
     elif table.options.snapshot_ordering:
         ours = [stamped(record, snapshot_id) for record in ours]
     return deleted, ours
-
-
-# ---- one attempt ----
-
-
-def _attempt(
-    table: Table, change: Change, base: Snapshot | None, records: Sequence[Record], location: str
-) -> int | None:
-    """Write manifests and publish in the folder `location`; None if another commit took the
-    snapshot id.
-    """
-    written: list[str] = []
-    try:
-        snapshot = _prepare(table, change, base, records, written)
-    except BaseException:
-        table.manifests.remove(written)
-        raise
-    try:
-        is_published = _publish(table, snapshot, change.job, location)
-    except OSError:
-        table.manifests.remove(written)
-        raise
-    if not is_published:
-        table.manifests.remove(written)
-    return int(snapshot.id) if is_published else None
-
-
-def _prepare(
-    table: Table,
-    change: Change,
-    base: Snapshot | None,
-    records: Sequence[Record],
-    written: list[str],
-) -> Snapshot:
-    """The snapshot to publish; names of the files it needs are added to `written` beforehand."""
-    manifests, schema_id = table.manifests, table.layout.schema_id
-    unique = uuid.uuid4()
-    base_list, delta_list = f"manifest-list-{unique}-0", f"manifest-list-{unique}-1"
-    written += [base_list, delta_list]
-    delta = manifests.write(records, schema_id)
-    written += [record["_FILE_NAME"] for record in delta]
-    listed = [] if base is None else manifests.listed(base)
-    kept, fresh = merge(manifests, listed, table.options, schema_id)
-    written += fresh
-    base_size = manifests.write_list(base_list, kept)
-    delta_size = manifests.write_list(delta_list, delta)
-    rows = sum(_signed_rows(record) for record in records)
-    return Snapshot(
-        version=3,
-        id=1 if base is None else base.id + 1,
-        schema_id=schema_id,
-        base_manifest_list=base_list,
-        base_manifest_list_size=base_size,
-        delta_manifest_list=delta_list,
-        delta_manifest_list_size=delta_size,
-        total_record_count=rows + (0 if base is None else base.total_record_count or 0),
-        delta_record_count=rows,
-        commit_user=change.job,
-        commit_identifier=BATCH_COMMIT_IDENTIFIER,
-        commit_kind=change.kind,
-        time_millis=int(time.time() * 1000),
-        index_manifest=None if base is None else base.index_manifest,
-        watermark=None if base is None else base.watermark,
-        statistics=None if base is None else base.statistics,
-        next_row_id=None if base is None else base.next_row_id,
-    )
-
-
-def _signed_rows(record: Record) -> int:
-    rows = int(record["_FILE"]["_ROW_COUNT"])
-    return -rows if record["_KIND"] else rows
-
-
-def _publish(table: Table, snapshot: Snapshot, job: str, location: str) -> bool:
-    """Publish; from here on the job's files may be live, until the snapshot is known not to be.
-
-    `location` stays the table's own: a table that takes its name and place gets no snapshot of it.
-    """
-    OUTCOMES.remember(job, None)
-    snapshots = replace(table.snapshots, location=location)
-    try:
-        # Whoever sends a request twice, or the last one of a dead process late, is told that
-        # another commit was first: it may be the job's own.
-        is_published = snapshots.publish(snapshot) or _happened(table, snapshots, snapshot)
-    except OSError as error:
-        is_published = _happened(table, snapshots, snapshot, error)
-        if not is_published:
-            OUTCOMES.forget(job)
-            raise
-    if is_published and not table.files.is_local:
-        _withdraw_ifreplaced_by(table, snapshot, job)
-    if is_published:
-        OUTCOMES.remember(job, snapshot.id)
-    else:
-        OUTCOMES.forget(job)
-    return is_published
-
-
-def _unknown(table: Table, snapshot: Snapshot, failed: str, found: str) -> UnknownOutcomeError:
-    return UnknownOutcomeError(
-        f"commit of snapshot {snapshot.id} to table {table.layout.name} failed ({failed}) and "
-        f"whether it took place can't be read ({found}); its data files were kept: look for commit "
-        f"user {snapshot.commit_user} in {table.snapshots.path(snapshot.id)} before running the "
-        "job again"
-    )
-
-
-def _withdraw_ifreplaced_by(table: Table, snapshot: Snapshot, job: str) -> None:
-    """Where no folder can be held, a table of the same name may have got our snapshot: remove it.
-    ConflictError if so.
-    """
-    try:
-        table.check_unchanged()
-    except ConflictError:
-        table.files.remove(table.snapshots.path(snapshot.id))
-        OUTCOMES.forget(job)
-        raise
-
-
-def _happened(
-    table: Table, snapshots: Snapshots, snapshot: Snapshot, error: OSError | None = None
-) -> bool:
-    """Whether a publishing call that failed, or said no, published all the same."""
-    failed = "another commit has its number" if error is None else f"{error}"
-    try:
-        found = snapshots.find(snapshot.id)
-    except Exception as unreadable:
-        raise _unknown(table, snapshot, failed, f"{unreadable}") from error or unreadable
-    if found is None and isinstance(error, UnsettledError):
-        raise _unknown(table, snapshot, failed, "it is not there yet") from error
-    return found is not None and found.commit_user == snapshot.commit_user

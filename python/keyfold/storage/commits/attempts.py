@@ -1,0 +1,150 @@
+"""One attempt of a commit: manifests are written, and the snapshot that names them is published.
+
+The manifests are removed only where the snapshot is known not to exist.
+"""
+
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from keyfold.errors import ConflictError, UnknownOutcomeError
+from keyfold.storage.commits.outcomes import OUTCOMES
+from keyfold.storage.metadata.entries import Record
+from keyfold.storage.metadata.manifest_merge import merge
+from keyfold.storage.metadata.snapshots import BATCH_COMMIT_IDENTIFIER, Snapshot, Snapshots
+from keyfold.storage.table import Table
+from keyfold.stores.files import UnsettledError
+
+
+@dataclass(frozen=True)
+class By:
+    """The job of a commit, and the commit's kind."""
+
+    job: str
+    kind: str
+
+
+def attempt(
+    table: Table, by: By, base: Snapshot | None, records: Sequence[Record], location: str
+) -> int | None:
+    """Write manifests and publish in the folder `location`; None if another commit took the
+    snapshot id.
+    """
+    written: list[str] = []
+    try:
+        snapshot = _prepare(table, by, base, records, written)
+    except BaseException:
+        table.manifests.remove(written)
+        raise
+    try:
+        is_published = publish(table, snapshot, location)
+    except OSError:
+        table.manifests.remove(written)
+        raise
+    if not is_published:
+        table.manifests.remove(written)
+    return int(snapshot.id) if is_published else None
+
+
+def _prepare(
+    table: Table, by: By, base: Snapshot | None, records: Sequence[Record], written: list[str]
+) -> Snapshot:
+    """The snapshot to publish; names of the files it needs are added to `written` beforehand."""
+    manifests, schema_id = table.manifests, table.layout.schema_id
+    unique = uuid.uuid4()
+    base_list, delta_list = f"manifest-list-{unique}-0", f"manifest-list-{unique}-1"
+    written += [base_list, delta_list]
+    delta = manifests.write(records, schema_id)
+    written += [record["_FILE_NAME"] for record in delta]
+    listed = [] if base is None else manifests.listed(base)
+    kept, fresh = merge(manifests, listed, table.options, schema_id)
+    written += fresh
+    base_size = manifests.write_list(base_list, kept)
+    delta_size = manifests.write_list(delta_list, delta)
+    rows = sum(_signed_rows(record) for record in records)
+    return Snapshot(
+        version=3,
+        id=1 if base is None else base.id + 1,
+        schema_id=schema_id,
+        base_manifest_list=base_list,
+        base_manifest_list_size=base_size,
+        delta_manifest_list=delta_list,
+        delta_manifest_list_size=delta_size,
+        total_record_count=rows + (0 if base is None else base.total_record_count or 0),
+        delta_record_count=rows,
+        commit_user=by.job,
+        commit_identifier=BATCH_COMMIT_IDENTIFIER,
+        commit_kind=by.kind,
+        time_millis=int(time.time() * 1000),
+        index_manifest=None if base is None else base.index_manifest,
+        watermark=None if base is None else base.watermark,
+        statistics=None if base is None else base.statistics,
+        next_row_id=None if base is None else base.next_row_id,
+    )
+
+
+def _signed_rows(record: Record) -> int:
+    rows = int(record["_FILE"]["_ROW_COUNT"])
+    return -rows if record["_KIND"] else rows
+
+
+def publish(table: Table, snapshot: Snapshot, location: str) -> bool:
+    """Publish. From here on the job's files may be live, until the snapshot is known not to be.
+
+    `location` stays the table's own: a table that takes its name and place gets no snapshot of it.
+    """
+    job = snapshot.commit_user
+    OUTCOMES.remember(job, None)
+    snapshots = replace(table.snapshots, location=location)
+    try:
+        # The answer to a request that is sent twice, or late, is that another commit was first:
+        # that commit may be the job's own.
+        is_published = snapshots.publish(snapshot) or _happened(table, snapshots, snapshot)
+    except OSError as error:
+        is_published = _happened(table, snapshots, snapshot, error)
+        if not is_published:
+            OUTCOMES.forget(job)
+            raise
+    if is_published and not table.files.is_local:
+        _withdraw_if_table_is_another(table, snapshot)
+    if is_published:
+        OUTCOMES.remember(job, snapshot.id)
+    else:
+        OUTCOMES.forget(job)
+    return is_published
+
+
+def _unknown(table: Table, snapshot: Snapshot, failed: str, found: str) -> UnknownOutcomeError:
+    return UnknownOutcomeError(
+        f"commit of snapshot {snapshot.id} to table {table.layout.name} failed ({failed}) and "
+        f"whether it took place can't be read ({found}); its data files were kept: look for commit "
+        f"user {snapshot.commit_user} in {table.snapshots.path(snapshot.id)} before running the "
+        "job again"
+    )
+
+
+def _withdraw_if_table_is_another(table: Table, snapshot: Snapshot) -> None:
+    """Where no folder can be held, a table of the same name may have got our snapshot: remove it.
+    ConflictError if so.
+    """
+    try:
+        table.check_unchanged()
+    except ConflictError:
+        table.files.remove(table.snapshots.path(snapshot.id))
+        OUTCOMES.forget(snapshot.commit_user)
+        raise
+
+
+def _happened(
+    table: Table, snapshots: Snapshots, snapshot: Snapshot, error: OSError | None = None
+) -> bool:
+    """Whether a publishing call that failed, or said no, published all the same."""
+    failed = "another commit has its number" if error is None else f"{error}"
+    try:
+        found = snapshots.find(snapshot.id)
+    except Exception as unreadable:
+        raise _unknown(table, snapshot, failed, f"{unreadable}") from error or unreadable
+    if found is None and isinstance(error, UnsettledError):
+        raise _unknown(table, snapshot, failed, "it is not there yet") from error
+    return found is not None and found.commit_user == snapshot.commit_user
