@@ -6,7 +6,8 @@ from typing import Any
 
 from keyfold.merge.plan import check
 from keyfold.questions import commit, compact, rewrite
-from keyfold.storage.catalogs.catalog import Catalog, open_catalog
+from keyfold.storage.catalogs.catalog import open_catalog
+from keyfold.storage.catalogs.interface import Catalog
 from keyfold.storage.table import Table
 from keyfold.wire.specs import WriteSpec
 from keyfold.write.writer import write

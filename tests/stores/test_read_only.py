@@ -10,7 +10,7 @@ import pytest
 from keyfold.errors import NotSupportedError
 from keyfold.merge.plan import check
 from keyfold.read import reader
-from keyfold.storage.catalogs.catalog import Catalog, open_catalog
+from keyfold.storage.catalogs.catalog import WarehouseCatalog, open_catalog
 from keyfold.storage.catalogs.namespaces import Namespaces
 from keyfold.stores.files import Files
 from keyfold.stores.hadoop import HadoopFiles
@@ -22,7 +22,7 @@ from tests.stores import jobs
 ROWS = [{"k": k, "v": -k} for k in range(1000)]
 
 
-def is_read_only(catalog: Catalog) -> None:
+def is_read_only(catalog: WarehouseCatalog) -> None:
     """Its one table has our rows, and takes no others."""
     assert catalog.list_namespaces() == [["default"]]
     assert catalog.list_tables(["default"]) == ["t"]
@@ -76,4 +76,4 @@ def test_hadoop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         return files
 
     monkeypatch.setattr(reader, "store_of", store_of)
-    is_read_only(Catalog("lake", files, Namespaces(files, root), check))
+    is_read_only(WarehouseCatalog("lake", files, Namespaces(files, root), check))

@@ -13,10 +13,9 @@ from keyfold.options.calls import WRITE, split
 from keyfold.predicates.condition import OPERATORS, is_exact
 from keyfold.questions import metadata
 from keyfold.questions.serve import Questions
-from keyfold.storage.catalogs.catalog import Catalog, open_catalog
+from keyfold.storage.catalogs.catalog import open_catalog
+from keyfold.storage.catalogs.interface import Catalog, Staged
 from keyfold.storage.catalogs.places import NAMELESS, is_path, open_place
-from keyfold.storage.catalogs.rest import RestCatalog
-from keyfold.storage.catalogs.staged import Staged
 from keyfold.storage.schema import save_as_table
 from keyfold.storage.schema.definition import NewTable
 from keyfold.storage.table import open_handle
@@ -25,13 +24,13 @@ from keyfold.wire.layout import TableLayout
 QUESTIONS = Questions()
 
 
-def catalog_of(question: Frame) -> Catalog | RestCatalog:
+def catalog_of(question: Frame) -> Catalog:
     """The catalog a question is about."""
     named = question["catalog"]
     return open_catalog(named["name"], named["options"], check)
 
 
-def table_of(question: Frame) -> tuple[Catalog | RestCatalog, list[str], str]:
+def table_of(question: Frame) -> tuple[Catalog, list[str], str]:
     """What holds the table that a question is about, the table's namespace there, and its name."""
     namespace, name = question["ident"]["namespace"], question["ident"]["table"]
     if is_path(namespace, name):
@@ -45,7 +44,7 @@ def placed(question: Frame, path: str) -> Catalog:
     return open_place(named["name"], path, named["options"], check)
 
 
-def holder_of(question: Frame) -> tuple[Catalog | RestCatalog, Staged]:
+def holder_of(question: Frame) -> tuple[Catalog, Staged]:
     """A staged table, and what it is to be part of."""
     staged = Staged.from_json(question["staged"])
     is_placed = staged.namespace == NAMELESS

@@ -18,8 +18,7 @@ from keyfold.options.calls import READ_METADATA
 from keyfold.questions.call_options import call_options
 from keyfold.questions.serve import Questions
 from keyfold.read import metadata
-from keyfold.storage.catalogs.catalog import Catalog
-from keyfold.storage.catalogs.rest import RestCatalog
+from keyfold.storage.catalogs.interface import Catalog
 from keyfold.storage.table import Table, open_handle
 from keyfold.wire.layout import sql_name
 
@@ -27,9 +26,7 @@ MARK = "$"
 QUESTIONS = Questions()
 
 
-def find(
-    catalog: Catalog | RestCatalog, namespace: list[str], name: str
-) -> tuple[Table, dict[str, Any]]:
+def find(catalog: Catalog, namespace: list[str], name: str) -> tuple[Table, dict[str, Any]]:
     """A table, and what a name with a `$` shows of it: fields of its description that replace
     those of the table.
     """

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from keyfold.errors import ConflictError, NoSuchTableError, TableExistsError
-from keyfold.storage.catalogs.staged import Staged
+from keyfold.storage.catalogs.interface import Staged
 from keyfold.storage.commits import commit
 from keyfold.storage.table import Table, open_handle
 from keyfold.stores import folders

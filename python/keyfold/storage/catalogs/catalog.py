@@ -19,10 +19,10 @@ from keyfold.errors import (
 )
 from keyfold.storage import table
 from keyfold.storage.catalogs import in_place
+from keyfold.storage.catalogs.interface import Catalog, Staged
 from keyfold.storage.catalogs.namespaces import Namespace, Namespaces, check_name, single
 from keyfold.storage.catalogs.rest import RestCatalog
 from keyfold.storage.catalogs.settings import check_settings
-from keyfold.storage.catalogs.staged import Staged
 from keyfold.storage.metadata.snapshots import Snapshots
 from keyfold.storage.rest_client import is_rest
 from keyfold.storage.schema.alter import alter
@@ -40,7 +40,7 @@ from keyfold.wire.layout import STAGING, TableLayout, sql_name
 MODES = ("create", "replace", "create_or_replace")
 _FILESYSTEM = ("filesystem", "paimon")
 
-_catalogs: dict[str, "Catalog | RestCatalog"] = {}
+_catalogs: dict[str, Catalog] = {}
 _lock = threading.Lock()
 
 
@@ -49,9 +49,7 @@ def _accept(layout: TableLayout, _: TableLayout | None) -> TableLayout:
     return layout
 
 
-def open_catalog(
-    name: str, options: Mapping[str, str], check_engine: Check = _accept
-) -> "Catalog | RestCatalog":
+def open_catalog(name: str, options: Mapping[str, str], check_engine: Check = _accept) -> Catalog:
     """The catalog of these options (`warehouse`, and what its file system needs), kept open.
 
     `check_engine` refuses a new or altered layout its merge engine can't serve
@@ -64,7 +62,7 @@ def open_catalog(
         return _catalogs[key]
 
 
-def _open(name: str, options: Mapping[str, str], check_engine: Check) -> "Catalog | RestCatalog":
+def _open(name: str, options: Mapping[str, str], check_engine: Check) -> Catalog:
     check_settings(name, options, is_rest=is_rest(options))
     if is_rest(options):
         return RestCatalog(name, dict(options), check_engine)
@@ -79,12 +77,12 @@ def _open(name: str, options: Mapping[str, str], check_engine: Check) -> "Catalo
             f"catalog {name} has no warehouse: set spark.sql.catalog.{name}.warehouse to a folder"
         )
     files, root = open_files(warehouse, options)
-    return Catalog(name, files, Namespaces(files, root.rstrip("/")), check_engine)
+    return WarehouseCatalog(name, files, Namespaces(files, root.rstrip("/")), check_engine)
 
 
 @dataclass(frozen=True)
-class Catalog:
-    """One open catalog; every answer is read anew, nothing of it is kept."""
+class WarehouseCatalog:
+    """The catalog of the folders below a warehouse."""
 
     name: str
     files: Files
@@ -94,38 +92,31 @@ class Catalog:
     # ---- namespaces ----
 
     def list_namespaces(self) -> list[list[str]]:
-        """All namespaces; there is one level."""
         return [[name] for name in self.namespaces.names()]
 
     def load_namespace(self, namespace: Namespace) -> dict[str, str]:
-        """Properties; NoSuchNamespaceError."""
         return self.namespaces.load(namespace)
 
     def create_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
-        """NamespaceExistsError if it is there."""
         self._check_writable()
         self.namespaces.create(namespace, properties)
 
     def alter_namespace(
         self, namespace: Namespace, changed: Mapping[str, str], unset: Sequence[str]
     ) -> None:
-        """Set and unset properties."""
         self._check_writable()
         self.namespaces.alter(namespace, changed, unset)
 
     def drop_namespace(self, namespace: Namespace, cascade: bool) -> bool:
-        """False if there is none; NamespaceNotEmptyError without `cascade`."""
         self._check_writable()
         return self.namespaces.drop(namespace, cascade)
 
     # ---- tables ----
 
     def list_tables(self, namespace: Namespace) -> list[str]:
-        """Names of the tables, sorted."""
         return self.files.folders(self.namespaces.path(self.namespaces.require(namespace)))
 
     def load_table(self, namespace: Namespace, name: str) -> Table:
-        """The table at its newest schema and snapshot; NoSuchTableError."""
         found = self._find(namespace, name)
         if found is None:
             raise NoSuchTableError(f"table {sql_name(self.name, *namespace, name)} does not exist")
@@ -149,7 +140,6 @@ class Catalog:
     def create_table(
         self, namespace: Namespace, name: str, new: NewTable, *, if_not_exists: bool = False
     ) -> Table:
-        """Make an empty table; TableExistsError unless `if_not_exists`."""
         existing = self._find(namespace, name)
         if existing is not None and if_not_exists:
             return existing
@@ -175,7 +165,6 @@ class Catalog:
     def rename_table(
         self, namespace: Namespace, name: str, to_namespace: Namespace, to_name: str
     ) -> None:
-        """Move a table, into another namespace too."""
         self._check_writable()
         if not self.namespaces.owns_folders:
             raise NotSupportedError(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from keyfold.errors import TableError
-from keyfold.storage.catalogs.catalog import Catalog
+from keyfold.storage.catalogs.catalog import WarehouseCatalog
 from keyfold.storage.catalogs.namespaces import Namespace, Namespaces, check_name
 from keyfold.storage.schema.definition import Check
 from keyfold.stores.opened import open_files
@@ -23,13 +23,15 @@ def is_path(namespace: Namespace, name: str) -> bool:
     return not namespace and "/" in name
 
 
-def open_place(name: str, path: str, options: Mapping[str, str], check_engine: Check) -> Catalog:
+def open_place(
+    name: str, path: str, options: Mapping[str, str], check_engine: Check
+) -> WarehouseCatalog:
     """What holds the table at a path; `name` and `options` are those of the catalog it is asked of.
 
     Its tables are in the namespace `NAMELESS`, under their whole paths.
     """
     files, folder = open_files(path.rpartition("/")[0] or "/", options)
-    return Catalog(name, files, Folder(files, folder), check_engine)
+    return WarehouseCatalog(name, files, Folder(files, folder), check_engine)
 
 
 @dataclass(frozen=True)

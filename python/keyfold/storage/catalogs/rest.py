@@ -20,8 +20,8 @@ from keyfold.errors import (
     TableExistsError,
 )
 from keyfold.storage import table
+from keyfold.storage.catalogs.interface import Staged
 from keyfold.storage.catalogs.namespaces import Namespace, check_name, single
-from keyfold.storage.catalogs.staged import Staged
 from keyfold.storage.rest_client import (
     MissingError,
     RestClient,
@@ -40,7 +40,7 @@ _OWNER = ("owner", "createdAt", "createdBy", "updatedAt", "updatedBy")
 
 @dataclass(frozen=True)
 class RestCatalog:
-    """One open catalog, with the questions of `storage.catalogs.catalog.Catalog`."""
+    """The catalog that a server keeps."""
 
     name: str
     options: Mapping[str, str] = field(repr=False)
@@ -53,11 +53,9 @@ class RestCatalog:
     # ---- namespaces ----
 
     def list_namespaces(self) -> list[list[str]]:
-        """All namespaces; there is one level."""
         return [[name] for name in sorted(self._client.namespaces())]
 
     def load_namespace(self, namespace: Namespace) -> dict[str, str]:
-        """Properties; NoSuchNamespaceError."""
         name = single(namespace)
         with _of_namespace(name):
             found = self._client.namespace(name)
@@ -65,7 +63,6 @@ class RestCatalog:
         return own | ({"location": found["location"]} if found.get("location") else {})
 
     def create_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
-        """NamespaceExistsError if it is there."""
         name = single(namespace)
         check_name("namespace", name)
         with _of_namespace(name):
@@ -74,13 +71,11 @@ class RestCatalog:
     def alter_namespace(
         self, namespace: Namespace, changed: Mapping[str, str], unset: Sequence[str]
     ) -> None:
-        """Set and unset properties."""
         name = single(namespace)
         with _of_namespace(name):
             self._client.alter_namespace(name, changed, unset)
 
     def drop_namespace(self, namespace: Namespace, cascade: bool) -> bool:
-        """False if there is none; NamespaceNotEmptyError without `cascade`."""
         name = single(namespace)
         try:
             if self.list_tables(namespace) and not cascade:
@@ -96,13 +91,11 @@ class RestCatalog:
     # ---- tables ----
 
     def list_tables(self, namespace: Namespace) -> list[str]:
-        """Names of the tables, sorted."""
         name = single(namespace)
         with _of_namespace(name):
             return sorted(self._client.tables(name))
 
     def load_table(self, namespace: Namespace, name: str) -> Table:
-        """The table at its newest schema and snapshot; NoSuchTableError."""
         found = self._find(namespace, name)
         if found is None:
             raise NoSuchTableError(f"table {sql_name(self.name, *namespace, name)} does not exist")
@@ -129,7 +122,6 @@ class RestCatalog:
     def create_table(
         self, namespace: Namespace, name: str, new: NewTable, *, if_not_exists: bool = False
     ) -> Table:
-        """Make an empty table; TableExistsError unless `if_not_exists`."""
         with contextlib.ExitStack() as passing:
             if if_not_exists:
                 passing.enter_context(contextlib.suppress(TableExistsError))
@@ -148,7 +140,6 @@ class RestCatalog:
     def rename_table(
         self, namespace: Namespace, name: str, to_namespace: Namespace, to_name: str
     ) -> None:
-        """Give it another name, in another namespace too."""
         check_name("table", to_name)
         source, target = (single(namespace), name), (single(to_namespace), to_name)
         try:
