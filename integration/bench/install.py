@@ -88,7 +88,6 @@ def memory(pid: int) -> tuple[float, float]:
 def session(python: Path, folder: Path) -> None:
     """The first statements of a session, and what its processes take after them."""
     timed([str(python), "-m", "keyfold", "warmup"])
-    os.environ.pop("PYTHONPATH", None)
     spark = sessions.start(folder, spark__keyfold__python=str(python))
     spark.range(1000).selectExpr("count(*)").collect()
     for label, statement in STATEMENTS.items():
@@ -110,6 +109,7 @@ def main() -> None:
     parser.add_argument("--python", default=sys.executable, help="what makes the environment")
     parser.add_argument("--wheel", type=Path, help="a wheel that is there")
     said = parser.parse_args()
+    os.environ.pop("PYTHONPATH", None)  # the wheel is measured, not this checkout
     with tempfile.TemporaryDirectory(prefix="keyfold-install-") as scratch:
         folder = Path(scratch)
         wheel = said.wheel or wheels.build(folder)

@@ -34,11 +34,11 @@ Json = dict[str, Any]
 
 
 class MissingError(Exception):
-    """What was named does not exist."""
+    """The server does not know a name."""
 
 
 class ThereError(Exception):
-    """What was named exists already."""
+    """The server has a thing of that name already."""
 
 
 class RestClient:
@@ -76,7 +76,7 @@ class RestClient:
         return self._pages("databases", "databases")
 
     def namespace(self, name: str) -> Json:
-        """What the server says of one."""
+        """The server's description of a namespace."""
         return self._ask("GET", "databases", name)
 
     def create_namespace(self, name: str, properties: Mapping[str, str]) -> None:
@@ -97,7 +97,7 @@ class RestClient:
         return self._pages("tables", "databases", namespace, "tables")
 
     def table(self, namespace: str, name: str) -> Json:
-        """What the server says of a table."""
+        """The server's description of a table."""
         return self._ask("GET", "databases", namespace, "tables", name)
 
     def create_table(self, namespace: str, name: str, schema: Mapping[str, Any]) -> None:
@@ -157,7 +157,7 @@ class RestClient:
 
 
 def _session(options: Mapping[str, str]) -> Any:
-    """What keeps connections open, and asks again where that is safe."""
+    """A session that keeps connections open, and asks again where that is safe."""
     requests = importlib.import_module("requests")
     made = requests.Session()
     retries = importlib.import_module("urllib3.util").Retry(**_RETRIED)
@@ -223,8 +223,8 @@ def _client(options: frozenset[tuple[str, str]]) -> RestClient:
 def publisher(
     options: Mapping[str, str], namespace: str, name: str, uuid: str
 ) -> Callable[[Snapshot], bool]:
-    """How snapshots of a table are published: False where another commit was first, UnsettledError
-    where the server did not say, ConflictError where the table is gone.
+    """How snapshots of a table are published: False if another commit was first. Raises
+    UnsettledError if the server did not say, ConflictError if the table is gone.
     """
 
     def publish(snapshot: Snapshot) -> bool:

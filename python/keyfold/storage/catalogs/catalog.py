@@ -134,7 +134,7 @@ class WarehouseCatalog:
         return sql_name(self.name, namespace, name)
 
     def location(self, namespace: str, name: str) -> str:
-        """Where a table lies."""
+        """The folder of a table."""
         return self.namespaces.table_path(namespace, name)
 
     def create_table(

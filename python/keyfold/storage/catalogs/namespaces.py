@@ -56,7 +56,7 @@ def single(namespace: Namespace) -> str:
 class Namespaces:
     """The namespaces of a warehouse; `default` exists without being made."""
 
-    owns_folders: ClassVar[bool] = True  # what lies where a table would be is a table, or broken
+    owns_folders: ClassVar[bool] = True  # what is where a table would be is a table, or broken
 
     files: Files
     warehouse: str
@@ -80,7 +80,7 @@ class Namespaces:
         return len(table.encode()) <= _FOLDER_LONGEST and self.exists(namespace[0])
 
     def check_free(self, table: str) -> None:
-        """TableError where something else lies in the way of a new table: nothing does here."""
+        """Raises TableError if something else is in the way of a new table: nothing is here."""
 
     def names(self) -> list[str]:
         """All of them, sorted."""
@@ -108,7 +108,7 @@ class Namespaces:
         return path
 
     def load(self, namespace: Namespace) -> dict[str, str]:
-        """Its properties; `location` is where it lies."""
+        """Its properties; `location` is its folder."""
         name = self.require(namespace)
         stored: dict[str, str] = {}
         with contextlib.suppress(FileNotFoundError):

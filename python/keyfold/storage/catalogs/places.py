@@ -1,4 +1,4 @@
-"""Tables named by their path alone: the folder above one stands in for a warehouse and a namespace.
+"""Tables named by their path alone: the folder above one serves as warehouse and namespace.
 
 Such a folder is the user's own. So a table is made only where there is nothing or an empty folder,
 and only what is a table is dropped.

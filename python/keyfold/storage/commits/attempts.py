@@ -125,8 +125,8 @@ def _unknown(table: Table, snapshot: Snapshot, failed: str, found: str) -> Unkno
 
 
 def _withdraw_if_table_is_another(table: Table, snapshot: Snapshot) -> None:
-    """Where no folder can be held, a table of the same name may have got our snapshot: remove it.
-    ConflictError if so.
+    """Remove our snapshot if another table has taken the name and the folder, as may happen where
+    no folder can be held. Raises ConflictError if so.
     """
     try:
         table.check_unchanged()

@@ -1,4 +1,5 @@
-"""What became of a job's commit: its files are deleted only where no snapshot has them or will.
+"""Outcomes of commits: the files of a failed job are deleted only if no snapshot refers to them and
+none ever can.
 
 This process remembers its own jobs. Of a job that a process committed which has died since, the
 snapshots tell: each names the job that made it as its commit user.
@@ -28,8 +29,8 @@ class Outcomes:
     def committing(self, table: Table, job: str) -> Iterator[int | None]:
         """Around the commit of a job: the snapshot that it has made already, None if there is none.
 
-        UnknownOutcomeError where there may be one, ConflictError for a job that was given up. Waits
-        for a commit of it that is under way, asked by who lost sight of it.
+        Raises UnknownOutcomeError if there may be one, ConflictError if the job was given up. Waits
+        for a commit of the job that is under way.
         """
         with self.changed:
             self.changed.wait_for(lambda: job not in self.running)

@@ -7,7 +7,7 @@ _DEPTH = 200  # a type in a type takes three
 
 
 def document(data: bytes) -> Any:
-    """What the bytes say; ValueError where they are no JSON, or nested without measure."""
+    """The JSON value. Raises ValueError if the bytes are not JSON, or nested too deep."""
     try:
         found = json.loads(data)
     except RecursionError:

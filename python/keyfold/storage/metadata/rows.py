@@ -45,7 +45,7 @@ class RowCodec:
         """A codec for these types; NotSupportedError for one with parts."""
         atomic = tuple(t for t in types if isinstance(t, Atomic))
         if len(atomic) != len(types):
-            raise NotSupportedError("only columns of atomic types stand in keys and statistics")
+            raise NotSupportedError("only columns of atomic types are in keys and statistics")
         return RowCodec(atomic)
 
     def encode(self, values: Sequence[Any]) -> bytes:

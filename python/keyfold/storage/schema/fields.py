@@ -17,7 +17,7 @@ Path = Sequence[str]
 
 
 def changed(root: DataType, path: Path, change: Callable[[DataType], DataType]) -> DataType:
-    """`root` with what lies at the path changed; TableError where the path leads nowhere."""
+    """`root` with the field at the path changed. Raises TableError if the path leads nowhere."""
     if not path:
         return change(root)
     step, rest = path[0], path[1:]
@@ -61,7 +61,7 @@ def _check(fields: Fields) -> None:
 
 
 def position(fields: Fields, name: str) -> int:
-    """Where the field of exactly that name is; TableError naming all of them if it is not."""
+    """The place of the field of that name. Raises TableError, which lists all names."""
     names = [field.name for field in fields]
     if name not in names:
         raise TableError(f"there is no {sql_name(name)}; there are {', '.join(names)}")
@@ -104,7 +104,7 @@ def _named(field: Field, name: str) -> Field:
 
 
 def type_at(root: DataType, path: Path) -> DataType:
-    """What lies at the path."""
+    """The field at the path."""
     found: list[DataType] = []
 
     def look(kind: DataType) -> DataType:
