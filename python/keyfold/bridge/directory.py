@@ -17,7 +17,7 @@ KEPT_LOGS = 20
 
 @dataclass(frozen=True)
 class PrivateDirectory:
-    """Where things are; `lock` is an open descriptor whose lock says that the server lives.
+    """Where things are; `lock` is an open descriptor whose lock is held while the server lives.
 
     `kept` are the logs of workers that ended badly, the newest last; at most KEPT_LOGS of them.
     """

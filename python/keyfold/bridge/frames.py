@@ -36,7 +36,7 @@ def encode(frame: Frame) -> bytes:
 
 
 def body_size(prefix: bytes, limit: int = FRAME_LIMIT) -> int:
-    """The number of bytes after the prefix; MalformedFrameError if no frame is that large."""
+    """The number of bytes after the prefix; raises MalformedFrameError if it is above `limit`."""
     size: int = PREFIX.unpack(prefix)[0]
     if size > limit:
         raise MalformedFrameError(
@@ -47,7 +47,7 @@ def body_size(prefix: bytes, limit: int = FRAME_LIMIT) -> int:
 
 
 def decode(body: bytes) -> dict[str, Any]:
-    """The JSON object in a frame's body; MalformedFrameError for anything else."""
+    """The JSON object in a frame's body; raises MalformedFrameError if it is anything else."""
     try:
         frame = json.loads(body)
     except (ValueError, RecursionError) as e:

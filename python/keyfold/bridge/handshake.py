@@ -37,7 +37,7 @@ class Hello:
 
 
 def receive(line: str) -> Hello:
-    """Parse the JVM's line; EnvironmentMismatchError if it is not one."""
+    """Parse the JVM's line; raises EnvironmentMismatchError if it is not one."""
     try:
         said: Mapping[str, Any] = json.loads(line)
         directory, files = Path(said["directory"]), said.get("files")
@@ -103,7 +103,7 @@ class Arrival:
         connection.setblocking(False)
 
     def receive(self) -> bool:
-        """Take what has arrived; True once the greeting is whole. EOFError if the peer is gone."""
+        """Take what has arrived; True once that is all. Raises EOFError if the peer is gone."""
         while wanted := self._wanted():
             try:
                 data = self.connection.recv(wanted)

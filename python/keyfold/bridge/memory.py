@@ -31,7 +31,7 @@ _KEPT_PART = 8  # of the cap is free memory that malloc keeps; pieces of an eigh
 
 
 def tune_allocator(allowed: int) -> None:
-    """Set malloc up for a process of so many bytes; nothing where libc has no such settings."""
+    """Set malloc up for a process of so many bytes; nothing if libc lacks these settings."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
         kept = min(_MOST_KEPT, allowed // _KEPT_PART)
@@ -57,7 +57,7 @@ def explained(error: Exception) -> Exception:
     if not _is_of_memory(error):
         return error
     limit, most = resource.getrlimit(resource.RLIMIT_DATA)
-    resource.setrlimit(resource.RLIMIT_DATA, (most, most))  # what failed is held until it is told
+    resource.setrlimit(resource.RLIMIT_DATA, (most, most))  # what failed is held until then
     capped = "has no cap of its own" if limit == resource.RLIM_INFINITY else "reached its cap"
     ours = KeyfoldError(
         f"worker {os.getpid()} could not get more memory and {capped} ({OPTION}, on top of what it "

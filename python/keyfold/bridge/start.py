@@ -1,6 +1,6 @@
 """From the JVM's first line to a warm server: check versions, warm up, say ready.
 
-No thread may exist before a fork: libraries that would start one are told not to by environment.
+No thread may exist before a fork: environment variables keep libraries from starting one.
 The driver's process is forked from the warm server too and imports what only it needs.
 """
 

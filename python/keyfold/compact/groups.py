@@ -2,7 +2,7 @@
 
 Sections of overlapping files are merged, and so are small neighbours; a large file that overlaps
 nothing only changes its level (Paimon's MergeTreeCompactTask), unless there is something in it that
-ends here: deletes, and marks of partial rows, below which nothing older lies.
+ends here: deletes, and marks of partial rows, below which there is nothing older.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Files = tuple[LiveFile, ...]
 @dataclass(frozen=True)
 class Group:
     """Neighbouring sections whose rows go to the same files; `oldest` says of each whether nothing
-    older lies below it.
+    older is below it.
     """
 
     sections: tuple[Files, ...]

@@ -1,7 +1,7 @@
 """How the buckets of a table stand: runs, files, what a read costs, and what helps.
 
 A pure function of the live files and the options: nothing is read. Read amplification is the number
-of runs a key may lie in, averaged over the stored bytes: 1 where nothing overlaps, N where N runs
+of runs a key may be in, averaged over the stored bytes: 1 where nothing overlaps, N where N runs
 hold the same keys. A point look-up opens as many files, a merge reads as many rows for each row it
 returns, at worst.
 """
@@ -18,11 +18,11 @@ from keyfold.files.sections import runs, sections
 from keyfold.options import TableOptions
 from keyfold.storage.metadata.entries import LiveFile, Place, by_place
 
-SMALL_FILES = 16  # so many files above level 0 are not worth a word, however small
+SMALL_FILES = 16  # this many files above level 0 need no advice, however small
 SMALL = 10  # a file is small below a tenth of target-file-size
 LARGE_BUCKET = 16 << 30
 FEW_BYTES = 8 << 20  # buckets this small on average are too many …
-MANY_BUCKETS = 16  # … when there are at least so many of them
+MANY_BUCKETS = 16  # … when there are at least this many
 DELETES = 5  # a fifth of the rows is worth a full compaction
 SKEW = 4
 
@@ -99,7 +99,7 @@ def _health(place: Place, files: Sequence[LiveFile], whole: _Whole) -> Health:
 
 
 def amplification(files: Sequence[LiveFile]) -> float:
-    """The number of runs a key may lie in, averaged over bytes; 1.0 without files."""
+    """The number of runs a key may be in, averaged over bytes; 1.0 without files."""
     weighted = total = 0
     for section in sections(files):
         size = sum(file.size for file in section)

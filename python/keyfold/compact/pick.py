@@ -1,7 +1,7 @@
 """Which runs of a bucket to merge: Paimon's universal compaction, a pure function of their sizes.
 
-Runs stand newest first: those of level 0 by their sequence numbers, then one of each level above.
-A pick is the newest so many of them and the level they go to (semantics/paimon.md c.5).
+Runs are ordered newest first: those of level 0 by their sequence numbers, then one of each level
+above. A pick is a number of the newest ones and the level they go to (semantics/paimon.md c.5).
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def pick(runs: Sequence[Sized], rules: Rules, *, is_due: bool = False) -> Pick |
 
 
 def pick_level_0(runs: Sequence[Sized], rules: Rules) -> Pick | None:
-    """All runs of level 0 and what the size ratio adds to them; None if there are none."""
+    """All runs of level 0 and what the size ratio adds to them; None without any."""
     count = sum(run.level == 0 for run in runs)
     return _by_ratio(runs, rules, count, is_forced=True) if count else None
 

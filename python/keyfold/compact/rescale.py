@@ -1,9 +1,9 @@
 """The tasks that write a table's files anew for another number of buckets (driver side).
 
-Of two numbers of buckets with greatest common divisor d, the rows of bucket b lie, in the other, in
-the buckets that are like b modulo d: the remainder by d is that of the hash. So each new bucket
-merges what may hold its rows, as a full compaction would, and leaves out the rows of others. Twice
-as many buckets read everything twice, half as many once.
+Let d be the greatest common divisor of two numbers of buckets. The rows of bucket b of the one are,
+in the other, in the buckets congruent to b modulo d: the remainder by d is that of the hash. So
+each new bucket merges what may hold its rows, as a full compaction would, and leaves out the rows
+of others. Twice as many buckets read everything twice, half as many once.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def files_to_rescale(table: Table, buckets: int) -> tuple[LiveFile, ...]:
 
 
 def plan(table: Table, buckets: int, parallelism: int) -> Rescale:
-    """What gives the table's snapshot so many buckets."""
+    """The tasks that give the table's snapshot this number of buckets."""
     options = {**table.layout.options, "bucket": str(buckets)}
     layout = replace(table.layout, options=options)
     files = files_to_rescale(table, buckets)

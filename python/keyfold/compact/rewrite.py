@@ -82,9 +82,9 @@ class _Merging:
         self._range = KeyRange.of(task.split, spec.layout)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Of all sections, in key order, with system columns and marks."""
+        """The rows of all sections, in key order, with system columns and marks."""
         for section, oldest in zip(self._task.split.sections, self._task.oldest, strict=True):
-            # Sections that older records lie below keep marks, the others have none.
+            # Sections with older records below keep their marks; the others have no marks.
             yield from map(with_marks, self._merged(section, oldest))
 
     def _merged(self, section: Section, oldest: bool) -> Iterator[pa.RecordBatch]:

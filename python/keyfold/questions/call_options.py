@@ -1,4 +1,4 @@
-"""Options that a question gives for its own time: those of the table, and those of the call."""
+"""Options that apply to a single call: those of the table, and those of the call itself."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,8 +14,8 @@ from keyfold.storage.table import Table
 def with_options(table: Table, given: Mapping[str, str] | None) -> Table:
     """The table as if it had these options, which are checked; what is stored does not change.
 
-    TableError for options that decide what the rows are, unless the table has them so: what is
-    merged by other rules stays merged so.
+    Raises TableError if an option decides what the rows are and the table has another value: what
+    is merged by other rules stays merged so.
     """
     layout, stored = table.layout, options.normalize(given or {})
     for name, text in stored.items():
@@ -30,8 +30,8 @@ def with_options(table: Table, given: Mapping[str, str] | None) -> Table:
 
 
 def call_options(call: Call, table: Table, given: Mapping[str, str] | None) -> dict[str, str]:
-    """What is given for one read or write, by the names in `options.calls`; TableError for an
-    option that is unknown, or of the table's with another value than it has.
+    """What is given for one read or write, by the names in `options.calls`; raises TableError if an
+    option is unknown, or is one of the table's and has another value there.
     """
     own, of_table = split(
         call, table.layout.name, given or {}, table.layout.options.get("merge-engine")

@@ -53,7 +53,7 @@ def holder_of(question: Frame) -> tuple[Catalog, Staged]:
 
 @QUESTIONS.look
 def warm(_: Frame) -> None:
-    """Nothing: whoever answers this has loaded everything."""
+    """Nothing: the process that answers has loaded everything."""
 
 
 @QUESTIONS.look
@@ -83,7 +83,7 @@ def alter_namespace(question: Frame) -> None:
 
 @QUESTIONS.plain
 def drop_namespace(question: Frame) -> bool:
-    """Remove it; false if there is none."""
+    """Remove it; false if it is not there."""
     return catalog_of(question).drop_namespace(question["namespace"], question["cascade"])
 
 
@@ -128,7 +128,7 @@ def alter_table(question: Frame) -> dict[str, Any]:
 
 @QUESTIONS.look
 def table_options(question: Frame) -> dict[str, str]:
-    """Of a writer's options those that define the table."""
+    """Those options of a writer that define the table."""
     given = question["options"]
     return split(WRITE, question["table"], given, given.get("merge-engine"))[1]
 
@@ -142,7 +142,7 @@ def check_given(question: Frame) -> None:
 
 @QUESTIONS.plain
 def drop_table(question: Frame) -> bool:
-    """Remove it; false if there is none."""
+    """Remove it; false if it is not there."""
     catalog, namespace, name = table_of(question)
     return catalog.drop_table(namespace, name)
 

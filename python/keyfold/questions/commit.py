@@ -64,7 +64,7 @@ def plan_write(question: Frame) -> dict[str, Any]:
 
 
 def targets(table: Table, asked: Mapping[str, str], question: Frame) -> str | None:
-    """The columns the write names: the user's option says them, else, for tables that fold column
+    """The columns the write names: those of the user's option, else, for tables that fold column
     by column, what the session extension has seen in the statement, `*` for all; None for all.
     """
     seen = question.get("named")
@@ -74,7 +74,7 @@ def targets(table: Table, asked: Mapping[str, str], question: Frame) -> str | No
 
 @QUESTIONS.look
 def check_write(question: Frame) -> None:
-    """Refuse options that are unknown, and a write of which nobody knows the columns it named."""
+    """Refuse options that are unknown, and a write whose named columns are not known."""
     table = open_handle(question["table"], question["catalog"]["options"], latest=True)
     asked = call_options(WRITE, table, question["options"])
     is_known = question["new"] or TARGET_COLUMNS in asked or question["named"] is not None
@@ -111,7 +111,7 @@ def commit_write(question: Frame) -> dict[str, Any]:
 
     `again`: the process that was asked before has died, and may have published.
     """
-    spec, messages = told(question)
+    spec, messages = job_of(question)
     handle = question["write"]["handle"]
     table = open_handle(handle, question["catalog"]["options"], latest=True)
     if question.get("again"):
@@ -173,8 +173,8 @@ def replaced_by(layout: TableLayout, filters: Sequence[Json]) -> Callable[[tuple
 def check_whole(
     spec: WriteSpec, messages: Sequence[CommitMessage], replaces: Callable[[tuple[Any, ...]], bool]
 ) -> None:
-    """NotSupportedError where rows that name some columns, or overwrite, come to a partition that
-    is not replaced: an overwrite writes whole rows, which would fold with stored ones otherwise.
+    """Raises NotSupportedError if rows that name some columns, or overwrite, come to a partition
+    that is not replaced: an overwrite writes whole rows, which otherwise fold with stored ones.
     """
     if spec.named is None and spec.merge_mode == DEFAULT:
         return
@@ -192,7 +192,7 @@ def check_whole(
 @QUESTIONS.plain
 def abort_write(question: Frame) -> None:
     """Delete the job's files, unless they are, or may be, part of a snapshot."""
-    spec, messages = told(question)
+    spec, messages = job_of(question)
     handle = question["write"]["handle"]
     try:
         table = open_handle(handle, question["catalog"]["options"], latest=True)
@@ -203,7 +203,7 @@ def abort_write(question: Frame) -> None:
 
 
 def check_kept(spec: WriteSpec, messages: Sequence[CommitMessage]) -> None:
-    """ConflictError where a file of the job is gone: a commit that had to number them anew died."""
+    """Raises ConflictError if a file of the job is gone: a commit that renumbered its rows died."""
     store = store_of(spec.layout.location, spec.layout.store)
     for message in messages:
         directory = bucket_path(spec.layout, message.partition, message.bucket)
@@ -216,7 +216,7 @@ def check_kept(spec: WriteSpec, messages: Sequence[CommitMessage]) -> None:
                 )
 
 
-def told(question: Frame) -> tuple[WriteSpec, Sequence[CommitMessage]]:
+def job_of(question: Frame) -> tuple[WriteSpec, Sequence[CommitMessage]]:
     """The job of a question and what all its tasks wrote."""
     spec = WriteSpec.from_json(question["write"])
     tasks = question["messages"]

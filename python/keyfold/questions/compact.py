@@ -125,9 +125,10 @@ def commit_compaction(question: Frame) -> list[dict[str, Any]]:
     """
     steps = [Step.from_json(step) for step in question["steps"]]
     results = [messages_of(of_step) for of_step in question["results"]]
-    told = question["compaction"]
-    spec = CompactionSpec.from_json(told)
-    table = open_handle(told["handle"], question["catalog"]["options"], latest=True)
+    spec = CompactionSpec.from_json(question["compaction"])
+    table = open_handle(
+        question["compaction"]["handle"], question["catalog"]["options"], latest=True
+    )
     try:
         snapshot, lost = commit.compact(table, list(map(_compaction, steps, results)))
     except BaseException as error:

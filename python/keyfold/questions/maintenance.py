@@ -20,7 +20,7 @@ from keyfold.storage.metadata.entries import partition_batch
 from keyfold.storage.table import Table, open_handle
 
 FAREWELL_SECONDS = 0.8
-ROUND = 500  # snapshots: what they dropped is held, and progress is told, a round
+ROUND = 500  # snapshots: in a round, whose dropped files are held in memory
 QUESTIONS = Questions()
 
 
@@ -83,7 +83,7 @@ def expire_quietly(table: Table) -> None:
 
 
 def directory_of(table: Table) -> Directory:
-    """Where the files of a partition's bucket lie."""
+    """The folder of the files of a partition's bucket."""
     layout = table.layout
     return lambda values, bucket: bucket_path(layout, partition_batch(layout, values), bucket)
 

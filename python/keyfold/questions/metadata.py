@@ -1,4 +1,4 @@
-"""Looking at a table (driver side): `t$files` and its kin, `t$ro`, and how its buckets stand.
+"""Looking at a table (driver side): `t$files` and its kin, `t$ro`, and the health of its buckets.
 
 These tables are loaded by the question `load_table`, as any table; `read_metadata` answers with an
 ok frame, an Arrow IPC stream, and a trailer frame.
@@ -85,7 +85,7 @@ def read_metadata(channel: Channel, question: frames.Frame) -> None:
 def send_rows(
     channel: Channel, doing: str, rows: Callable[[], tuple[pa.Schema, Iterator[pa.RecordBatch]]]
 ) -> None:
-    """An ok frame, the rows, a trailer frame; or why there are none."""
+    """Send an ok frame, the rows and a trailer frame, or an error."""
     try:
         schema, batches = rows()
     except Exception as e:
@@ -103,8 +103,8 @@ def send_rows(
 
 
 def buckets(question: frames.Frame, table: Table) -> list[health.Health]:
-    """How the buckets stand at the snapshot of the handle; what helps can be run as it stands.
-    Nothing of tables without a key: there is nothing to merge, and nothing of ours compacts them.
+    """The health of the buckets at the snapshot of the handle; the statement that is advised can
+    be run as it is. Tables without a key have none: there is nothing to merge in them.
     """
     if not table.layout.primary_key:
         return []
@@ -126,6 +126,6 @@ def table_health(question: frames.Frame) -> list[dict[str, Any]]:
 
 @QUESTIONS.look
 def health_lines(question: frames.Frame) -> list[list[str]]:
-    """What DESCRIBE EXTENDED says of it: name and text of each line."""
+    """What DESCRIBE EXTENDED shows of it: name and text of each line."""
     table = open_handle(question["table"], question["catalog"]["options"])
     return [list(line) for line in health.summary(buckets(question, table))]

@@ -48,10 +48,10 @@ def commit_rescale(question: Frame) -> dict[str, Any]:
     in the schema. ConflictError, after which nothing has changed and the files are removed, where
     another job committed to the table meanwhile.
     """
-    step, told = question["step"], question["compaction"]
+    step, planned = question["step"], question["compaction"]
     messages = messages_of(question["results"])
     try:
-        table = open_handle(told["handle"], question["catalog"]["options"], latest=True)
+        table = open_handle(planned["handle"], question["catalog"]["options"], latest=True)
         snapshot = storage.rescale(
             table, step["job"], step["buckets"], _planned(question, step["buckets"]), messages
         )

@@ -49,9 +49,9 @@ class Questions(dict[str, Answer]):
         return function
 
 
-def functions_of(said: Mapping[str, Any]) -> AbstractContextManager[None]:
+def functions_of(bringing: Mapping[str, Any]) -> AbstractContextManager[None]:
     """For a time, users' functions that a question, a scan or a write brings are found by name."""
-    return provided.by(Sources.from_json(said.get(CODE)))
+    return provided.by(Sources.from_json(bringing.get(CODE)))
 
 
 def functions_for(question: frames.Frame, layout: TableLayout) -> dict[str, Any]:

@@ -54,7 +54,7 @@ def received(channel: Channel) -> Iterator[pa.RecordBatch]:
 def written(
     channel: Channel, spec: WriteSpec, rows: Iterator[pa.RecordBatch]
 ) -> Sequence[CommitMessage] | None:
-    """The files of the rows; None where it failed and the JVM was told why."""
+    """The files of the rows; None if it failed, which the JVM then knows."""
     try:
         return writer.write(spec, rows)
     except Disconnected:
@@ -108,7 +108,7 @@ def drain(rows: Iterator[pa.RecordBatch]) -> None:
 
 
 def verdict(channel: Channel) -> bool:
-    """What the JVM says after its rows: whether the task may commit."""
+    """Whether the task may commit: the frame that follows the rows."""
     frame = channel.receive()
     if frame is None:
         raise Disconnected("the JVM left without saying whether to commit")

@@ -88,7 +88,7 @@ class TableLayout(Wire):
         return {column.name: column for column in self.columns}
 
     def column(self, name: str) -> Column:
-        """The column of that name; TableError naming the table's columns if there is none."""
+        """The column of that name; raises TableError, which names the columns, if it is missing."""
         found = self._by_name.get(name)
         if found is None:
             raise TableError(

@@ -121,7 +121,7 @@ FileAtLevel = tuple[str, int]
 @dataclass(frozen=True)
 class Merged(Wire):
     """Files that a compaction merges with each other, by name and level; `oldest` says that
-    nothing older lies below them, so that deletes end there.
+    nothing older is below them, so that deletes end there.
     """
 
     is_list = True
@@ -201,7 +201,7 @@ class Task(Wire):
     """What one task merges: sections of one bucket, whole or cut by key range.
 
     `level` is that of the files it writes. `oldest` says of each section whether nothing older
-    lies below it, so that deletes end there. The files of `below` are not merged: under first-row
+    is below it, so that deletes end there. The files of `below` are not merged: under first-row
     rows whose key they hold are left out. With `rescaled` the split is of all buckets of a
     partition, whose folder its path is, and the files written are those of its bucket of so many.
     """

@@ -1,6 +1,6 @@
 """The version of the installed package, which jar and wheel compare at the first call.
 
-It stands once in the repository, in gradle.properties; the build writes it into the package's
+The repository has it once, in gradle.properties; the build writes it into the package's
 metadata and into the jar.
 """
 

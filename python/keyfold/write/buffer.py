@@ -33,7 +33,7 @@ _ALONE = 3  # where none is taken ahead: received, the one before, and split
 AHEAD_FROM = 16 * _BATCH_BYTES  # less memory than that is better used by the buffer
 _RAW_BYTES = 512 << 20  # a task's first spills are not compressed
 _ARRAY_BYTES = 512  # what an array takes beside its values: buckets may get few rows of a batch
-# How runs of one job are merged: the table's older runs lie below them.
+# How runs of one job are merged: the table's older runs are below them.
 _ABOVE_OTHERS: dict[str, Any] = {"system_columns": True, "drop_deletes": False, "has_oldest": False}
 
 Folded = tuple[list[pa.RecordBatch], tuple[int, int]]

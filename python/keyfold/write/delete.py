@@ -40,7 +40,7 @@ class Deletion:
 
 def delete_rows(table: Table, filters: Sequence[Json]) -> Deletion:
     """What a commit has to replace so that no row satisfies all of `filters`, predicates over key
-    columns; NotSupportedError for others. On an error nothing is left behind.
+    columns; raises NotSupportedError if a predicate is not. On an error nothing is left behind.
     """
     layout, predicates = table.layout, list(conjuncts(filters))
     _check_accepts(table)

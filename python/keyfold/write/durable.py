@@ -1,10 +1,10 @@
 """Data files reach the disk before a commit names them.
 
-The kernel is told to start with every part as it is written (Linux' sync_file_range), so that the
+The kernel is asked to begin with every part as it is written (Linux' sync_file_range), so that the
 flush at the end has little left to wait for: of 128 MiB, 3 ms instead of 46. Files of one task are
 waited for together, by several threads, so that the file system writes its journal once for many
 small ones. Each keeps its descriptor until then: only one that was open when a write failed is sure
-to be told of it.
+to learn of it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Flush:
         self._begun = position
 
     def end(self) -> None:
-        """Wait until all of it is on the disk; OSError where it can't be."""
+        """Wait until all of it is on the disk; raises OSError if it can't be."""
         with full_disk.writing(str(self.path)):
             os.fsync(self._descriptor)
 
@@ -76,7 +76,7 @@ class Flushes:
             self._release()
 
     def add(self, flush: Flush, size: int) -> None:
-        """Take a file of so many bytes; waits for those taken before if they are many."""
+        """Take a file of that size; waits for those taken before if they are many."""
         self._waiting.append(flush)
         flush.begin(size, least=1)
         if len(self._waiting) >= TOGETHER:

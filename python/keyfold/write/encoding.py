@@ -31,7 +31,7 @@ _FEW_BYTES = 1 << 11
 # Compression stays where it takes away an eighth; beside a dictionary, which may be given up later;
 # and where the sample says little, such as nulls.
 _LEAST_GAIN = 8
-_LEAST_SHORTER = 20  # lengths stand apart where that makes a text a twentieth smaller
+_LEAST_SHORTER = 20  # lengths are stored apart where that makes a text a twentieth smaller
 _INT64_DIGITS = 18
 # Of columns with values this long no Parquet statistics are kept and no dictionary is made. The
 # writer would copy such a value eight times to find the least and the greatest, and then leave them

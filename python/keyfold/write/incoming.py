@@ -20,7 +20,8 @@ from keyfold.wire.specs import KIND, ORDINAL, WriteSpec
 
 def conform(spec: WriteSpec, options: TableOptions, batch: pa.RecordBatch) -> pa.RecordBatch:
     """The batch with every table column in table order and type, `_VALUE_KIND` where the table has
-    a `rowkind.field`, `_ORDINAL` where the job has one; TableError for NULL in a NOT NULL column.
+    a `rowkind.field`, `_ORDINAL` where the job has one. Raises TableError if a NOT NULL column has
+    a NULL.
 
     Incoming columns are taken by position, as `spec.columns` names them; those the job does not
     name are NULL, whatever comes in. Where it does not name the `rowkind.field`, rows are +I.

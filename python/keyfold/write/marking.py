@@ -46,7 +46,7 @@ class Marking:
     def of(spec: WriteSpec, options: TableOptions) -> Marking | None:
         """The marking of a job; None where its rows stay as they are."""
         layout, declared = spec.layout, engine(options.merge_engine, spec.layout.name)
-        if spec.mode != "append":  # nothing lies below: rows are whole
+        if spec.mode != "append":  # nothing is below: rows are whole
             own = Marking(layout.name, options, False, False, False)
             return None if options.delete_behavior is None else own
         is_overwriting = spec.merge_mode == OVERWRITE

@@ -23,7 +23,7 @@ _SMALL = np.iinfo(np.uint16).max
 
 @dataclass(frozen=True)
 class Place:
-    """A bucket of a partition, whose values are as manifests hold them, () where there are none."""
+    """A bucket of a partition, whose values are as manifests hold them, () without partitions."""
 
     partition: tuple[Any, ...]
     bucket: int
@@ -32,7 +32,7 @@ class Place:
 def split(
     layout: TableLayout, options: TableOptions, batch: pa.RecordBatch
 ) -> Iterator[tuple[Place, pa.RecordBatch]]:
-    """The rows of each bucket, in their order; a batch that lies in one bucket is passed on as it
+    """The rows of each bucket, in their order; a batch of one bucket is passed on as it
     is.
     """
     buckets = buckets_of(layout, options, batch)
