@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from keyfold.errors import NotSupportedError
+from keyfold.options import parse
 from keyfold.storage.commits import attempts, commit
 from keyfold.storage.metadata.entries import COMPACT_SOURCE, LiveFile, stamped
 from keyfold.storage.support import check_files
@@ -99,7 +100,8 @@ def test_compacted_files_keep_the_numbers_of_their_rows(tmp_path: Path) -> None:
     for found, highest in ((compacted, 9), (appended, 3)):
         data = found.as_read(table.options)
         assert (data.min_sequence, data.max_sequence) == (3, highest)
-    assert appended.as_read(replace(table.options, snapshot_ordering=False)).max_sequence == 9
+    others = replace(table.layout, options={})
+    assert appended.as_read(parse(others)).max_sequence == 9
 
 
 def test_a_file_that_does_not_say_where_it_comes_from_is_refused(tmp_path: Path) -> None:
