@@ -47,7 +47,7 @@ def test_a_failed_commit_leaves_no_renumbered_file(
         seen.append({path.name for path in tmp_path.rglob("*.parquet")} - before)
         raise OSError("no space left")
 
-    monkeypatch.setattr(commit, "_attempt", fail)
+    monkeypatch.setattr(commit, "attempt", fail)
     with pytest.raises(OSError, match="no space left"):
         commit_write(tied)
     abort_write(tied)

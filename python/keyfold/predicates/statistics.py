@@ -7,9 +7,9 @@ floating numbers the upper one is unknown (NaN is left out), of other types boun
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
 
@@ -19,29 +19,30 @@ from keyfold.predicates.ranges import Range
 from keyfold.types.conversion import keeps_order
 from keyfold.types.literals import FLOATING, NAN_TOP, comparable, floating, manifest_value
 from keyfold.types.logical import Atomic
+from keyfold.wire.specs import KIND
 
 _INSERT, _UPDATE_AFTER = 0, 2
-_PHYSICAL = {
-    "BOOLEAN",
-    "INT32",
-    "INT64",
-    "INT96",
-    "FLOAT",
-    "DOUBLE",
-    "BYTE_ARRAY",
-    "FIXED_LEN_BYTE_ARRAY",
-}
 _MICROS = {"milliseconds": 1000, "microseconds": 1}
 
 
-def leaf_positions(metadata: pq.FileMetaData) -> dict[str, int]:
-    """Positions of top-level atomic columns; `a.b` is a column of that name, never a field."""
-    leaves = enumerate(metadata.schema.column(place) for place in range(len(metadata.schema)))
-    return {leaf.path: place for place, leaf in leaves if leaf.path == leaf.name}
+class Leaf(NamedTuple):
+    """A top-level atomic column of a file: its place, and its physical type by the schema."""
+
+    place: int
+    physical: str
+
+
+Leaves = Mapping[str, Leaf]
+
+
+def leaves_of(metadata: pq.FileMetaData) -> Leaves:
+    """The top-level atomic columns; `a.b` is a column of that name, never a field."""
+    found = enumerate(metadata.schema.column(place) for place in range(len(metadata.schema)))
+    return {leaf.path: Leaf(at, leaf.physical_type) for at, leaf in found if leaf.path == leaf.name}
 
 
 def ranges_of(
-    group: pq.RowGroupMetaData, leaves: Mapping[str, int], columns: Sequence[Source]
+    group: pq.RowGroupMetaData, leaves: Leaves, columns: Sequence[Source]
 ) -> dict[str, Range]:
     """Ranges of the columns of a row group that statistics give. What a column was widened from
     has values that compare as the wider type's do; of other types that it had nothing is known.
@@ -57,10 +58,10 @@ def ranges_of(
             continue
         if not keeps_order(stored, target):
             continue
-        chunk = group.column(leaves[column.name])
-        bounds = manifest_bounds(chunk, stored) or _floating_bounds(chunk, stored)
+        said = _statistics(group, leaves[column.name])
+        bounds = _bounds(said, stored) or _floating_bounds(said, stored)
         if bounds is not None:
-            may_hold_null = stored.nullable and _may_hold_null(chunk)
+            may_hold_null = stored.nullable and (not said.has_null_count or said.null_count > 0)
             found[column.target.name] = Range(target, *bounds, may_hold_null)
     return found
 
@@ -72,37 +73,32 @@ def _absent(column: Source) -> Range:
     return Range(kind, shown, shown, value is None, value is not None)
 
 
-def _of(chunk: pq.ColumnChunkMetaData) -> Any:
-    """Its statistics; ValueError where its type is none: Arrow would end the process."""
-    if chunk.physical_type not in _PHYSICAL:
-        raise ValueError(f"column {chunk.path_in_schema} has a type that Parquet does not have")
+def _statistics(group: pq.RowGroupMetaData, leaf: Leaf) -> Any:
+    """Those of a column chunk; raises ValueError if its type is not the schema's: Arrow would end
+    the process.
+    """
+    chunk = group.column(leaf.place)
+    if chunk.physical_type != leaf.physical:
+        raise ValueError(
+            f"a chunk of column {chunk.path_in_schema} is of type {chunk.physical_type}, "
+            f"the column of {leaf.physical}"
+        )
     return chunk.statistics
 
 
-def _floating_bounds(
-    chunk: pq.ColumnChunkMetaData, data_type: Atomic
-) -> tuple[object, object] | None:
+def _floating_bounds(said: Any, data_type: Atomic) -> tuple[object, object] | None:
     """Bounds in the order of predicates; statistics leave NaN, the greatest, out."""
-    statistics = _of(chunk)
-    if data_type.name not in FLOATING or statistics is None or not statistics.has_min_max:
+    if data_type.name not in FLOATING or said is None or not said.has_min_max:
         return None
-    return floating(statistics.min_raw), NAN_TOP
+    return floating(said.min_raw), NAN_TOP
 
 
-def _may_hold_null(chunk: pq.ColumnChunkMetaData) -> bool:
-    statistics = _of(chunk)
-    return not statistics.has_null_count or statistics.null_count > 0
-
-
-def manifest_bounds(
-    chunk: pq.ColumnChunkMetaData, data_type: Atomic
-) -> tuple[object, object] | None:
-    """Least and greatest value as manifests hold them; None where statistics don't say."""
-    statistics = _of(chunk)
-    if statistics is None or not statistics.has_min_max:
+def _bounds(said: Any, data_type: Atomic) -> tuple[object, object] | None:
+    """Least and greatest value as manifests hold them; None if statistics don't tell."""
+    if said is None or not said.has_min_max:
         return None
-    unit = _unit(chunk)
-    low, high = (_value(raw, data_type, unit) for raw in (statistics.min_raw, statistics.max_raw))
+    unit = _unit(said)
+    low, high = (_value(raw, data_type, unit) for raw in (said.min_raw, said.max_raw))
     return None if low is None or high is None else (low, high)
 
 
@@ -127,17 +123,22 @@ def _value(raw: Any, data_type: Atomic, unit: str) -> object:
     return None
 
 
-def _unit(chunk: pq.ColumnChunkMetaData) -> str:
+def _unit(said: Any) -> str:
     """The unit of a column of timestamps."""
-    logical = _of(chunk).logical_type
+    logical = said.logical_type
     found = json.loads(logical.to_json()) if logical.type == "TIMESTAMP" else {}
     return str(found.get("timeUnit", ""))
 
 
-def may_retract(chunk: pq.ColumnChunkMetaData) -> bool:
-    """Whether a chunk of `_VALUE_KIND` may hold -U or -D."""
-    statistics = _of(chunk)
-    if statistics is None or not statistics.has_min_max:
+def may_hold_deletes(metadata: pq.FileMetaData, leaves: Leaves, groups: Iterable[int]) -> bool:
+    """Whether row groups may hold -U or -D, by the statistics of their row kinds."""
+    leaf = leaves.get(KIND)
+    return leaf is not None and any(_may_retract(metadata.row_group(at), leaf) for at in groups)
+
+
+def _may_retract(group: pq.RowGroupMetaData, leaf: Leaf) -> bool:
+    said = _statistics(group, leaf)
+    if said is None or not said.has_min_max:
         return True
-    low, high = statistics.min_raw, statistics.max_raw
+    low, high = said.min_raw, said.max_raw
     return not (high == _INSERT or (low == _UPDATE_AFTER and high == _UPDATE_AFTER))

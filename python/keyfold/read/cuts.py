@@ -19,7 +19,7 @@ from keyfold.files.column_mapping import Source
 from keyfold.files.fetch import fetch_footers
 from keyfold.files.footers import Footer, footer_of
 from keyfold.predicates.ranges import Range, Ranges
-from keyfold.predicates.statistics import leaf_positions, ranges_of
+from keyfold.predicates.statistics import leaves_of, ranges_of
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.stores.files import Files
 from keyfold.stores.opened import store_of
@@ -121,7 +121,7 @@ def group_ranges(footer: Footer, sources: tuple[Source, ...]) -> list[dict[str, 
     metadata: pq.FileMetaData = footer.metadata
 
     def ranges() -> list[dict[str, Range]]:
-        leaves = leaf_positions(metadata)
+        leaves = leaves_of(metadata)
         groups = map(metadata.row_group, range(metadata.num_row_groups))
         return [ranges_of(group, leaves, sources) for group in groups]
 

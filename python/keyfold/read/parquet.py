@@ -9,7 +9,7 @@ which rows are needed, the others are decoded when a row of their row group is.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 
@@ -28,7 +28,7 @@ from keyfold.merge.deferred import Deferred
 from keyfold.merge.marks.records import FIELDS as MARKS
 from keyfold.merge.marks.records import with_marks
 from keyfold.predicates.ranges import Range, Ranges
-from keyfold.predicates.statistics import leaf_positions, may_retract, ranges_of
+from keyfold.predicates.statistics import Leaves, leaves_of, may_hold_deletes, ranges_of
 from keyfold.resources.metering import metered
 from keyfold.stores.files import Files
 from keyfold.stores.local import LocalFiles
@@ -76,9 +76,9 @@ def read_file(
     found = sources(scan, file.schema_id, wanted.columns)
     system = [SEQUENCE] if wanted.sequence else []
     with damage.decoding(path, is_remote=not store.is_local):
-        leaves = leaf_positions(footer.metadata)
+        leaves = leaves_of(footer.metadata)
         groups = _groups(footer, leaves, scan, file, wanted)
-        if _may_hold_deletes(footer.metadata, leaves, groups):
+        if may_hold_deletes(footer.metadata, leaves, groups):
             system.append(KIND)
         system += [field.name for field in MARKS] if file.is_marked else []
         names = {source.name for source in found} | set(system)
@@ -271,7 +271,7 @@ class _Later:
 
 def _groups(
     footer: Footer,
-    leaves: Mapping[str, int],
+    leaves: Leaves,
     scan: ScanSpec,
     file: DataFile,
     wanted: Wanted,
@@ -288,15 +288,6 @@ def _groups(
 
     known = footer.once(found, ranges)
     return [group for group in everything if keep(known[group])]
-
-
-def _may_hold_deletes(
-    metadata: pq.FileMetaData, leaves: Mapping[str, int], groups: Sequence[int]
-) -> bool:
-    place = leaves.get(KIND)
-    if place is None:
-        return False
-    return any(may_retract(metadata.row_group(group).column(place)) for group in groups)
 
 
 def _schema(found: Sequence[Source], system: Sequence[str]) -> pa.Schema:

@@ -16,15 +16,15 @@ import pyarrow.compute as pc
 
 from keyfold.files import damage
 from keyfold.files.column_mapping import sources
-from keyfold.files.footers import Footer, footer_of
-from keyfold.predicates.statistics import leaf_positions, may_retract
+from keyfold.files.footers import footer_of
+from keyfold.predicates.statistics import leaves_of, may_hold_deletes
 from keyfold.read import reader
 from keyfold.read.cuts import group_ranges
 from keyfold.stores.opened import store_of
 from keyfold.types.literals import arrow_array, manifest_value
 from keyfold.types.logical import Atomic
 from keyfold.wire.layout import TableLayout
-from keyfold.wire.specs import KIND, Aggregate, DataFile, Run, ScanSpec, Section, Split
+from keyfold.wire.specs import Aggregate, DataFile, Run, ScanSpec, Section, Split
 
 COUNT = "COUNT"
 _CHOOSE = {"MIN": min, "MAX": max}
@@ -130,20 +130,12 @@ def _add_file(
     footer = footer_of(store_of(layout.location, layout.store), path, file.size)
     with damage.decoding(path):
         groups = group_ranges(footer, sources(scan, file.schema_id, names)) if names else []
-        may_hold_deletes = _may_hold_deletes(footer)
-    if may_hold_deletes or any(name not in ranges for ranges in groups for name in names):
+        every = range(footer.metadata.num_row_groups)
+        has_deletes = may_hold_deletes(footer.metadata, leaves_of(footer.metadata), every)
+    if has_deletes or any(name not in ranges for ranges in groups for name in names):
         return False
     found.rows += footer.metadata.num_rows
     for ranges in groups:
         for name in names:
             found.add(name, ranges[name].low, ranges[name].high)
     return True
-
-
-def _may_hold_deletes(footer: Footer) -> bool:
-    metadata = footer.metadata
-    place = leaf_positions(metadata).get(KIND)
-    if place is None:
-        return False
-    groups = map(metadata.row_group, range(metadata.num_row_groups))
-    return any(may_retract(group.column(place)) for group in groups)
