@@ -116,6 +116,12 @@ def test_a_frame_too_large_to_be_one_is_refused() -> None:
         frames.body_size(b"GET ")
 
 
+def test_a_frame_of_the_limit_is_the_longest() -> None:
+    assert frames.body_size((100).to_bytes(4, "big"), 100) == 100
+    with pytest.raises(frames.MalformedFrameError, match=r"at most 100 bytes, found .* 101"):
+        frames.body_size((101).to_bytes(4, "big"), 100)
+
+
 def test_a_failure_says_ours_first() -> None:
     ours = KeyfoldError("could not write t")
     ours.__cause__ = OSError("disk full")
