@@ -37,6 +37,16 @@ def spark(folder: Path) -> Iterator[SparkSession]:
     session.stop()
 
 
+@pytest.fixture(autouse=True)
+def active(request: pytest.FixtureRequest) -> None:
+    """The shared session is the JVM's active one, which a test before may have changed."""
+    if "spark" in request.fixturenames:
+        session = request.getfixturevalue("spark")
+        session._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(
+            session._jsparkSession
+        )
+
+
 @pytest.fixture(scope="session")
 def paimon() -> Iterator[Paimon]:
     """Paimon's Java library, running."""
