@@ -102,7 +102,7 @@ def nested_key(settings: Settings) -> NestedKey | None:
 
 
 def check_fields(kind: DataType, parameter: str, found: Sequence[str]) -> None:
-    """ValueError where an option names a field that the ARRAY<ROW> column lacks."""
+    """Raises ValueError if an option names a field that the ARRAY<ROW> column lacks."""
     assert isinstance(kind, Array)
     assert isinstance(kind.element, Row)
     known = [field.name for field in kind.element.fields]

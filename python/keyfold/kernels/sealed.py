@@ -44,7 +44,7 @@ class SealedFiles(IndexDataCacheFile):  # type: ignore[misc]
 
 
 def _opened(path: str) -> Any:
-    """The content; DamagedError if it is not what was written."""
+    """The content; raises DamagedError if it is not what was written."""
     found = Path(path).read_bytes()
     body = found[_SIZE:]
     if hashlib.sha256(body).digest() != found[:_SIZE]:

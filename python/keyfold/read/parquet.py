@@ -213,8 +213,8 @@ class _Columns:
             yield batch
 
     def _decoded(self, groups: Sequence[int]) -> Iterator[pa.RecordBatch]:
-        """CorruptDataError where rows are missing: Arrow passes over a page of a kind it does not
-        know, which no checksum covers.
+        """Raises CorruptDataError if rows are missing: Arrow passes over a page of a kind it does
+        not know, which no checksum covers.
         """
         left = sum(map(self.rows, groups))
         for batch in self._file.iter_batches(

@@ -125,8 +125,8 @@ def _is_kept(chosen: Pruning, file: LiveFile) -> bool:
 
 
 def schemas_of(table: Table, files: Iterable[LiveFile]) -> dict[int, SchemaColumns]:
-    """The columns of each older schema that the files were written under; NotSupportedError if
-    their values can't be brought to the types of today.
+    """The columns of each older schema that the files were written under; raises NotSupportedError
+    if their values can't be brought to the types of today.
     """
     older = {file.schema_id for file in files} - {table.layout.schema_id}
     found = {number: table.schema(number) for number in sorted(older)}

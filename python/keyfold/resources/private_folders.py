@@ -12,8 +12,8 @@ _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 def folder(path: Path) -> Path:
-    """The folder, made if it is missing, by a path without links; PermissionError if others may
-    enter it, or may change it or a folder above it.
+    """The folder, made if it is missing, by a path without links; raises PermissionError if others
+    may enter it, or may change it or a folder above it.
     """
     real = path.parent.resolve() / path.name
     for each in (*reversed(real.parents), real):  # downwards: what is above can't change any more

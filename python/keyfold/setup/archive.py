@@ -33,8 +33,8 @@ PYTHONPATH="$top/lib${{PYTHONPATH:+:$PYTHONPATH}}" exec "$python" "$@"
 
 
 def folder_name(archive: Path) -> str:
-    """What the folder is called that Spark unpacks it into; EnvironmentMismatchError if Spark would
-    not unpack a file of this name.
+    """What the folder is called that Spark unpacks it into; raises EnvironmentMismatchError if
+    Spark would not unpack a file of this name.
     """
     ending = next((ending for ending in ENDINGS if archive.name.endswith(ending)), None)
     if ending is None or archive.name == ending:

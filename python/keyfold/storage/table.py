@@ -108,8 +108,8 @@ class Table:
 
     @contextlib.contextmanager
     def reading(self, snapshot: Snapshot | None) -> Iterator[None]:
-        """Where a manifest of the snapshot proves missing: SnapshotExpiredError if it expired,
-        ConflictError if the table was dropped.
+        """Where a manifest of the snapshot proves missing: raises SnapshotExpiredError if it
+        expired, ConflictError if the table was dropped.
         """
         try:
             yield
@@ -159,13 +159,15 @@ class Table:
         check_files(self.layout, self.live_files())
 
     def check_unchanged(self) -> None:
-        """ConflictError if the table was dropped, replaced or renamed since it was loaded."""
+        """Raises ConflictError if the table was dropped, replaced or renamed since it was
+        loaded.
+        """
         _check_identity(self.files, self.layout)
 
     @contextlib.contextmanager
     def held(self) -> Iterator[str]:
         """A path to the table's folder that stays its own if the table is renamed, dropped or
-        replaced from here on; ConflictError if it was before.
+        replaced from here on; raises ConflictError if it was before.
         """
         try:
             holding = self.files.held(self.layout.location)
@@ -280,7 +282,7 @@ def load(files: Files, location: str, catalog: str, namespace: str, table: str) 
 def open_handle(
     handle: Mapping[str, Any], catalog_options: Mapping[str, str], *, latest: bool = False
 ) -> Table:
-    """The table of a handle; ConflictError if it was dropped or replaced since.
+    """The table of a handle; raises ConflictError if it was dropped or replaced since.
 
     `latest` looks up the newest snapshot (a write is planned on it) instead of the handle's.
     """

@@ -45,7 +45,7 @@ def keeps_order(stored: DataType, target: DataType) -> bool:
 
 
 def check(stored: DataType, target: DataType) -> None:
-    """NotSupportedError if values of one type can't be converted to the other."""
+    """Raises NotSupportedError if values of one type can't be converted to the other."""
     match stored, target:
         case Array(inner), Array(element):
             check(inner, element)
@@ -86,7 +86,7 @@ def convert(array: pa.Array, stored: Atomic, target: Atomic) -> pa.Array:
 
 
 def conversion(stored: Atomic, target: Atomic) -> Conversion:
-    """What makes values of one type those of another; NotSupportedError if nothing does."""
+    """What makes values of one type those of another; raises NotSupportedError if nothing does."""
     if is_same(stored, target) or keeps_order(stored, target):
         return _cast(target)
     found = _to_text(stored, target) if target.name in _TEXT else _other(stored, target)

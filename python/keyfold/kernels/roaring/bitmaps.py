@@ -88,7 +88,7 @@ def write64(bitmap: BitMap64) -> bytes:
 
 def to_portable32(column: pa.Array) -> pa.Array:
     """A column of bytes with every recognised bitmap in the portable 32-bit form, the rest as it
-    is; BitmapError naming the row for values above 2^32 - 1.
+    is; raises BitmapError naming the row for values above 2^32 - 1.
     """
     offsets, data = text(column)
     plans = np.empty(len(column), dtype=np.int64)

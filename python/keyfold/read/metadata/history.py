@@ -43,8 +43,8 @@ def _named(table: Table, folder: str, prefix: str) -> list[str]:
 
 
 def _json(table: Table, path: str, check: Callable[[Any], None]) -> Json | None:
-    """A JSON file of the table, None if it is gone since it was listed; CorruptDataError where the
-    check of it fails.
+    """A JSON file of the table, None if it is gone since it was listed; raises CorruptDataError if
+    the check of it fails.
     """
     where = f"{table.layout.location}/{path}"
     try:

@@ -247,7 +247,9 @@ class WarehouseCatalog:
         return found
 
     def commit_staged(self, staged: Staged) -> None:
-        """Put it in place: TableExistsError if a create lost the race; an old one is set aside."""
+        """Put it in place: raises TableExistsError if a create lost the race; an old one is set
+        aside.
+        """
         target = self.location(staged.namespace, staged.table)
         if staged.location == target:
             return

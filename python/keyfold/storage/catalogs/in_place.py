@@ -11,8 +11,8 @@ from keyfold.stores.objects import ObjectFiles
 
 
 def make(files: ObjectFiles, schema: StoredSchema) -> str:
-    """Publish the first schema of a table, and remove what a table dropped there left; the stamp
-    of the schema. TableExistsError where another made it first.
+    """Publish the first schema of a table, and remove what a table dropped there left; the stamp of
+    the schema. Raises TableExistsError if another made it first.
     """
     schemas = Schemas(files, schema.layout.location, schema.layout.name)
     published = schemas.publish(schema)

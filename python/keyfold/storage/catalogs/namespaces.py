@@ -95,7 +95,7 @@ class Namespaces:
         return name == DEFAULT or (is_plain and self.files.is_folder(self.path(name)))
 
     def require(self, namespace: Namespace) -> str:
-        """Its name; NoSuchNamespaceError if there is none."""
+        """Its name; raises NoSuchNamespaceError if there is none."""
         name = single(namespace)
         if not self.exists(name):
             raise NoSuchNamespaceError(f"namespace {name} does not exist")
@@ -123,7 +123,7 @@ class Namespaces:
             raise CorruptDataError(f"namespace file {path} can't be read: {error}") from error
 
     def create(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
-        """Make it; NamespaceExistsError if it is there."""
+        """Make it; raises NamespaceExistsError if it is there."""
         if len(namespace) > 1:
             raise NotSupportedError(
                 f"namespace {'.'.join(namespace)} can't be made: namespaces have one level"

@@ -113,7 +113,7 @@ def rewrite(
     table: Table, job: str, removed: Sequence[LiveFile], messages: Sequence[CommitMessage]
 ) -> int | None:
     """Put files with rows of `removed` in their place, with their sequence numbers; None if there
-    is nothing to do. ConflictError where another commit took one of them away.
+    is nothing to do. Raises ConflictError if another commit took one of them away.
     """
     return _commit(table, _rewriting(job, removed, messages), None)
 

@@ -80,8 +80,8 @@ def fitting(
 def _placed(
     table: Table, one: Compaction, bucket: Sequence[LiveFile]
 ) -> tuple[list[LiveFile], list[LiveFile]]:
-    """The files that a compaction puts into its bucket, and those it leaves there; ConflictError
-    where it can't.
+    """The files that a compaction puts into its bucket, and those it leaves there; raises
+    ConflictError if it can't.
     """
     check_compaction(table, one, bucket)
     kept = [file for file in bucket if (file.name, file.level) not in one.taken]

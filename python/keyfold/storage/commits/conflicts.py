@@ -26,7 +26,7 @@ COMPACT = "COMPACT"
 def check_rewritten(
     table: Table, rewrites: frozenset[tuple[Any, ...]], live: Iterable[LiveFile]
 ) -> None:
-    """ConflictError where a file that was written again is gone."""
+    """Raises ConflictError if a file that was written again is gone."""
     if rewrites and not rewrites <= {identifier(file.record) for file in live}:
         raise ConflictError(
             f"commit to table {table.layout.name}: another job replaced a data file that this one "
@@ -37,7 +37,7 @@ def check_rewritten(
 def check_buckets(
     table: Table, messages: Sequence[CommitMessage], kept: Iterable[LiveFile]
 ) -> None:
-    """TableError where a partition would hold files of different bucket counts."""
+    """Raises TableError if a partition would hold files of different bucket counts."""
     totals = {file.partition: file.total_buckets for file in kept}
     for message in messages:
         found = totals.get(partition_values(message.partition), message.total_buckets)
@@ -50,7 +50,7 @@ def check_buckets(
 
 
 def check_meanwhile(table: Table, messages: Sequence[CommitMessage]) -> None:
-    """ConflictError where an ALTER TABLE or a rescale published since the job was planned says
+    """Raises ConflictError if an ALTER TABLE or a rescale published since the job was planned says
     otherwise of what its files go by.
     """
     schemas = Schemas(table.files, table.layout.location, table.layout.name)
@@ -113,8 +113,8 @@ def _given_to_stored(planned: TableLayout, now: TableLayout) -> list[str]:
 def check_rescaled(
     table: Table, buckets: int, rewrites: frozenset[tuple[Any, ...]], kept: Iterable[LiveFile]
 ) -> None:
-    """ConflictError where a file that stays is of another number of buckets, or of a partition that
-    was written anew.
+    """Raises ConflictError if a file that stays is of another number of buckets, or of a partition
+    that was written anew.
     """
     partitions = {identity[0] for identity in rewrites}
     for file in kept:
@@ -140,7 +140,7 @@ def is_tied(messages: Sequence[CommitMessage], kept: Iterable[LiveFile]) -> bool
 
 
 def check_levels(table: Table, added: Iterable[LiveFile], kept: Iterable[LiveFile]) -> None:
-    """ConflictError where a file above level 0 shares keys with another of its level."""
+    """Raises ConflictError if a file above level 0 shares keys with another of its level."""
     ours: dict[tuple[Place, int], list[LiveFile]] = {}
     for file in added:
         if file.level:

@@ -86,8 +86,8 @@ def _put(into: dict[str, int | None] | dict[str, None], job: str, value: int | N
 def snapshot_of(table: Table, job: str, planned: int | None) -> int | None:
     """The snapshot that a job has made, by whichever process; None if there is none.
 
-    `planned` is a snapshot from before the job's commit. UnknownOutcomeError where snapshots since
-    have expired: what made them can't be read any more.
+    `planned` is a snapshot from before the job's commit. Raises UnknownOutcomeError if snapshots
+    since have expired: what made them can't be read any more.
     """
     first = (planned or 0) + 1
     newer = sorted(number for number in table.snapshots.ids() if number >= first)

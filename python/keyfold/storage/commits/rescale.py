@@ -25,7 +25,7 @@ _TRIES = 20
 
 
 def check_rescalable(table: Table) -> None:
-    """NotSupportedError where schemas are another's to publish."""
+    """Raises NotSupportedError if schemas are another's to publish."""
     if table.publisher is not None:
         raise NotSupportedError(
             f"table {table.layout.name} can't be rescaled through a REST catalog: its schemas are "

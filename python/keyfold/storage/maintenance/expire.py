@@ -82,7 +82,9 @@ class Retention:
 
 
 def check_expirable(table: Table) -> None:
-    """NotSupportedError where files would be removed that only another engine keeps count of."""
+    """Raises NotSupportedError if files would be removed that only another engine keeps count
+    of.
+    """
     table.check_writable()
     found = next((name for name in _DECOUPLED if name in table.layout.options), None)
     if found is not None:
@@ -96,7 +98,7 @@ def expire(table: Table, retention: Retention, directory: Directory) -> int:
     """Remove what `retention` does not keep; how many snapshots went.
 
     `directory` is where the files of a partition's bucket lie. The newest snapshot always stays, as
-    do those a consumer has yet to read. ConflictError where the table was replaced.
+    do those a consumer has yet to read. Raises ConflictError if the table was replaced.
     """
     with table.held() as location:
         begin, end = _window(table, retention)

@@ -108,7 +108,7 @@ _CODECS: dict[str, Callable[[bytes, int], bytes]] = {
 
 
 def _depth(schema: Any, named: dict[str, int | None]) -> int:
-    """How deep values nest; ValueError where that has no end, and for values without bytes, of
+    """How deep values nest; raises ValueError if that has no end, and for values without bytes, of
     which any number fits anywhere. `named` has the types that are defined, None: not to the end.
     """
     if isinstance(schema, list):

@@ -176,7 +176,9 @@ def by_place(files: Iterable[LiveFile]) -> dict[Place, list[LiveFile]]:
 
 
 def highest_sequence(files: Iterable[LiveFile]) -> int:
-    """The greatest number of any row, -1 without rows; CorruptDataError where none can follow."""
+    """The greatest number of any row, -1 without rows; raises CorruptDataError if none can
+    follow.
+    """
     highest = max(files, key=lambda file: file.max_sequence, default=None)
     if highest is None:
         return -1

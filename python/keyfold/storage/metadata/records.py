@@ -262,7 +262,7 @@ _OF_SCHEMA = {
 
 
 def check_schema(found: Any) -> None:
-    """The same for a schema file; ValueError where its parts don't fit each other."""
+    """The same for a schema file; raises ValueError if its parts don't fit each other."""
     check_record(found, _SCHEMA, _OF_SCHEMA)
     highest = max((field["id"] for field in found["fields"]), default=0)
     if highest > found["highestFieldId"]:

@@ -61,8 +61,8 @@ class Snapshot:
 
     @staticmethod
     def from_json(stored: Mapping[str, Any]) -> "Snapshot":
-        """The snapshot of a file; KeyError or TypeError if a field is missing or of another type,
-        other fields are passed over.
+        """The snapshot of a file; raises KeyError or TypeError if a field is missing or of another
+        type, other fields are passed over.
         """
         found = {name: stored[key] for key, name in _NAMES.items() if key in stored}
         check_record(found, _FIELDS, _MAYBE)
@@ -158,7 +158,9 @@ class Snapshots:
         raise CorruptDataError(f"the snapshots of the table at {self.location} come and go")
 
     def read(self, snapshot_id: int) -> Snapshot:
-        """The snapshot of that id; SnapshotExpiredError if it is gone, or CorruptDataError."""
+        """The snapshot of that id; raises SnapshotExpiredError if it is gone, or
+        CorruptDataError.
+        """
         found = self.find(snapshot_id)
         if found is None:
             raise self.gone(snapshot_id)

@@ -36,7 +36,7 @@ class Stored:
 
 
 def change_column(schema: StoredSchema, change: Change, stored: Stored) -> StoredSchema:
-    """The schema after one change; KeyfoldError naming table and column."""
+    """The schema after one change; raises KeyfoldError naming table and column."""
     name = change["name"]
     path = (name,) if isinstance(name, str) else tuple(name)
     one = _Change(schema, change, path, stored)

@@ -22,7 +22,7 @@ _ANEW = "to define the table anew, use writeTo(…).tableProperty('primary-key',
 def redefine(old: TableLayout, new: NewTable, check_engine: Check) -> StoredSchema:
     """The first schema of the table that replaces one and keeps its key and options.
 
-    TableError or NotSupportedError where the new columns lack what key and options name.
+    Raises TableError or NotSupportedError if the new columns lack what key and options name.
     """
     given = dict(new.properties or {})
     named = listed(given.pop("primary-key", None)) or new.primary_key
@@ -54,7 +54,7 @@ def check_given(
     partitioning: Sequence[str],
     check_engine: Check,
 ) -> None:
-    """TableError where a writer names key, partitioning or an option that the table has not;
+    """Raises TableError if a writer names key, partitioning or an option that the table has not;
     what is no option is refused as at CREATE.
     """
     given = fluss.heeded(properties, {column.name.lower() for column in layout.columns})
