@@ -1,5 +1,5 @@
-"""The aggregates: every module of this folder that declares an `Aggregate` adds it, by name
-and alias; users' own are found where `provided` says.
+"""The aggregates. Every module of this folder that declares an `Aggregate` adds it, by name and
+alias. Users' own are found as `provided` says.
 """
 
 import pkgutil
@@ -12,8 +12,8 @@ from keyfold.options import provided
 
 
 def by_name(found: Iterable[tuple[str, Aggregate]]) -> dict[str, Aggregate]:
-    """Aggregates by name and alias; two that claim one name are refused, naming the module of the
-    second.
+    """Aggregates by name and alias. Two that claim one name are refused: the error names the
+    module of the second.
     """
     named: dict[str, Aggregate] = {}
     for module, aggregate in found:
@@ -24,7 +24,7 @@ def by_name(found: Iterable[tuple[str, Aggregate]]) -> dict[str, Aggregate]:
 
 
 def spelling(name: str) -> str:
-    """A function's name without regard to letter case, `-` for `_`, as Fluss looks it up."""
+    """A function's name as Fluss looks it up: letter case does not matter, `-` is `_`."""
     return name.strip().lower().replace("-", "_")
 
 
@@ -43,5 +43,5 @@ def aggregates() -> dict[str, Aggregate]:
 
 
 def find(name: str) -> Aggregate | None:
-    """The aggregate of that name or alias, keyfold's or the user's; None if there is none."""
+    """The aggregate of that name or alias, keyfold's or the user's; None if there is not one."""
     return aggregates().get(spelling(name)) or provided.find("aggregates", spelling(name))

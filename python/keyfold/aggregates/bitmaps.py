@@ -24,7 +24,7 @@ def union32(states: list[bytes]) -> bytes:
 
 
 def narrowed(column: pa.Array) -> pa.Array:
-    """64-bit bitmaps become the portable 32-bit form; BadRecord for numbers above 2^32 - 1."""
+    """64-bit bitmaps as portable 32-bit ones. Raises BadRecord if a number is above 2^32 - 1."""
     try:
         return bitmaps.to_portable32(column)
     except bitmaps.BitmapError as error:

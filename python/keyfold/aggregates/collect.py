@@ -1,8 +1,8 @@
 """collect: the elements of the arrays in one array (Paimon FieldCollectAgg).
 
-With `distinct` each value comes once, as Java's equals has it: NaN is NaN, -0.0 is not 0.0, there
-is one NULL, nested values are equal part by part. A retraction removes one equal element for each
-of its own, the first; retracting from nothing leaves nothing. Elements stay in merge order.
+With `distinct` each value comes once. Values are equal as by Java's equals: NaN is NaN, -0.0 is not
+0.0, there is one NULL, nested values are equal part by part. Each element of a retraction removes
+the first equal one. Retracting from nothing leaves nothing. Elements stay in merge order.
 """
 
 from collections import Counter
@@ -35,7 +35,7 @@ DISTINCT = Parameter("distinct", boolean, "false", "Whether each value is collec
 
 
 def _collapses(element: pa.DataType) -> bool:
-    """Whether a stored array's own duplicates go: not those of nested values and of bytes."""
+    """Whether duplicates in a stored array are removed; nested values and bytes keep theirs."""
     return not (types.is_nested(element) or types.is_binary(element))
 
 

@@ -1,9 +1,9 @@
-"""count: how many inputs were not null (keyfold's own: Paimon has none).
+"""count: the number of inputs that were not null (keyfold's own: Paimon has no such function).
 
-A column with this function holds a number of inputs. What a job writes to it is counted on the way
-in, 1 for any value and 0 for NULL, whatever the value is; from there on counts add up, so the
-result is the same for any split of the records into jobs, files and merges. A retraction takes
-back what its value counted for. A count that leaves the column's type is an overflow.
+A column with this function holds a number of inputs. Each value that a job writes is counted on
+the way in: any value as 1, NULL as 0. From there on counts add up, so the result is the same for
+any split of the records into jobs, files and merges. A retraction takes back the count of its
+value. A count that leaves the column's type is an overflow.
 """
 
 import numpy as np

@@ -1,8 +1,8 @@
-"""What an aggregate declares: its name, the types it takes, its kind of column result and its
+"""The declaration of an aggregate: its name, the types it takes, its kind of column result and its
 definition.
 
-Every kind is given one `Inputs` and answers for each group. `definition` is the slow obvious truth
-in plain Python: it folds the records of one key, (op, value) in merge order, to a value.
+Every kind is given one `Inputs` and has a result for each group. `definition` is the slow, obvious
+rule in plain Python: it folds the records of one key, (op, value) in merge order, to a value.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,8 +25,8 @@ Settings = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Inputs:
-    """One column of some keys: group g is rows order[starts[g]:starts[g + 1]], ops[i] belongs to
-    order[i].
+    """One column of some keys. Group g is rows order[starts[g]:starts[g + 1]], and ops[i] belongs
+    to order[i].
     """
 
     column: pa.Array
@@ -47,7 +47,7 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Accepts:
-    """A class of Arrow types, with the words an error names it by."""
+    """A class of Arrow types, with the words by which an error names it."""
 
     words: str
     test: Callable[[pa.DataType], bool]
@@ -63,8 +63,8 @@ BOOLEAN = Accepts("'BooleanType'", types.is_boolean)
 
 
 class BadRecord(Exception):
-    """A record an aggregate can't fold: the group it is in, and what is wrong in words that end the
-    sentence "table t, column c, key (k = 1): …".
+    """An aggregate can't fold a record of this group. The message ends the sentence "table t,
+    column c, key (k = 1): …".
     """
 
     def __init__(self, group: int, message: str) -> None:
@@ -74,9 +74,9 @@ class BadRecord(Exception):
 
 @dataclass(frozen=True)
 class Parameter:
-    """An option `fields.<column>.<name>` of an aggregate; `parse` raises ValueError with what it
-    expected, a default of None parses to None. With `names_fields` the value is a list of fields
-    inside of the column, which are renamed there too.
+    """An option `fields.<column>.<name>` of an aggregate. `parse` raises ValueError with what it
+    expected. A default of None parses to None. With `names_fields` the value is a list of fields
+    inside the column: renaming a field renames it there too.
     """
 
     name: str
@@ -88,19 +88,19 @@ class Parameter:
 
 @dataclass(frozen=True)
 class _Declaration:
-    """What every aggregate says of itself.
+    """The properties that every aggregate declares.
 
-    `passes_nulls` says that adding a NULL never changes a result: rows of a partial write need no
-    mark for such a column that they don't name. `retains_null` says that a NULL that is added first
-    stays.
-    `aliases` are other systems' spellings, in any letter case, `-` for `_` or not. `bind` makes the
-    aggregate of one column from its settings, which are by parameter name, and the column's type.
-    `refuses` gives the words of what is wrong with a type that `accepts` takes. `reversal` says
-    what an older record of a partial-update sequence group does: it is added in front of all others
-    ("front"), behind them as if it came last ("append": all functions that don't mind the order),
-    or it comes where it came, with the op REVERSED, which only the kernels of "own" see.
-    `normalize` rewrites incoming columns before anything else sees them, with `normalizes_states`
-    also those that overwrite what is stored.
+    `passes_nulls` means that adding a NULL never changes a result: rows of a partial write need no
+    mark for such a column that they don't name. `retains_null` means that a NULL that is added
+    first stays.
+    `aliases` are other systems' spellings, in any letter case, with `-` or `_`. `bind` makes the
+    aggregate of one column from its settings, by parameter name, and the column's type. `refuses`
+    says in words why a type that `accepts` takes is wrong. `reversal` is the treatment of an older
+    record of a partial-update sequence group. It is added in front of all others ("front"); behind
+    them as if it came last ("append": all functions that don't depend on the order); or at its own
+    place with the op REVERSED ("own": only the kernels of these see that op).
+    `normalize` rewrites incoming columns before anything else sees them; with `normalizes_states`
+    also those that overwrite stored values.
     `summary`, `nulls` and `retraction` are the words of the documentation's table.
     """
 
@@ -125,15 +125,15 @@ class _Declaration:
 
 @dataclass(frozen=True)
 class Pick(_Declaration):
-    """The value is that of one row: `pick` gives a row number for each group, -1 for null."""
+    """The value is that of one row: `pick` returns a row number for each group, -1 for null."""
 
     pick: Callable[[Inputs], Rows] = lambda inputs: inputs.order
 
 
 @dataclass(frozen=True)
 class FoldResult:
-    """A column with one value a group; `overflowed` is the first group whose value has no place in
-    the type, or -1.
+    """A column with one value for each group. `overflowed` is the first group whose value does not
+    fit the type, or -1.
     """
 
     array: pa.Array
@@ -142,17 +142,17 @@ class FoldResult:
 
 @dataclass(frozen=True)
 class Fold(_Declaration):
-    """The value is computed from fixed-width numbers: `fold` gives the column."""
+    """The value is computed from fixed-width numbers: `fold` returns the column."""
 
     fold: Callable[[Inputs], FoldResult] = lambda inputs: FoldResult(inputs.column)
 
 
 @dataclass(frozen=True)
 class Gather(_Declaration):
-    """The value is made of several rows: `gather` gives row numbers and the groups' offsets into
+    """The value is made of several rows: `gather` returns row numbers and the groups' offsets into
     them.
 
-    `finish` gets the gathered values, taken once, those offsets and the column's type, and gives
+    `finish` gets the gathered values, taken once, those offsets and the column's type. It returns
     the column: a list, a text.
     """
 
@@ -162,7 +162,7 @@ class Gather(_Declaration):
 
 @dataclass(frozen=True)
 class Combine(_Declaration):
-    """The value is an opaque state: `combine` folds the records of one key; the one slow kind."""
+    """The value is an opaque state: `combine` folds the records of one key. Only this is slow."""
 
     combine: Callable[[Records], bytes | None] = lambda records: None
 

@@ -2,7 +2,7 @@
 code). first_non_null_value: the first non-null input (Paimon FieldFirstNonNullValueAgg).
 
 In a sequence group an older record takes over even with NULL, as in Paimon (FieldAggregator's
-aggReversed: the function is asked with the older value as what is there).
+aggReversed passes the older value to the function as the accumulator).
 """
 
 from typing import Any
@@ -18,8 +18,8 @@ from keyfold.kernels.records import Groups
 
 @kernel("void(uint8[::1], Groups, int64[::1])")
 def first_valid(valid: Mask, groups: Groups, out: Rows) -> None:
-    """out[g] is the first valid added row of group g, else -1; a reset row replaces it and is
-    itself no first. An older row takes over, valid or not, once there was a first.
+    """out[g] is the first valid added row of group g, else -1. A reset row replaces it, but does
+    not count as a first. An older row takes over, valid or not, once there was a first.
     """
     ops, order, starts = groups
     for g in range(len(out)):

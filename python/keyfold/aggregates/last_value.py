@@ -16,8 +16,8 @@ from keyfold.kernels.records import Groups
 
 @kernel("void(Groups, int64[::1])")
 def last(groups: Groups, out: Rows) -> None:
-    """out[g] is the last row of group g that does anything, -1 if that is a retraction or there is
-    none.
+    """out[g] is the last row of group g that is not skipped, -1 if that is a retraction or if there
+    is no such row.
     """
     ops, order, starts = groups
     for g in range(len(out)):
@@ -30,7 +30,7 @@ def last(groups: Groups, out: Rows) -> None:
 @kernel("void(uint8[::1], Groups, int64[::1])")
 def last_valid(valid: Mask, groups: Groups, out: Rows) -> None:
     """out[g] is the last valid added row of group g, -1 if a valid retraction follows it or there
-    is none; where it would be null, the first valid older row behind that.
+    is no such row. If it would be null, out[g] is the first valid older row behind that.
     """
     ops, order, starts = groups
     for g in range(len(out)):

@@ -1,9 +1,9 @@
 """listagg: the non-null texts in merge order, a delimiter between two (Paimon FieldListaggAgg;
 Fluss LISTAGG and STRING_AGG).
 
-Blank texts (nothing but whitespace) leave no trace, and a blank start is replaced: Paimon's rule.
-Fluss keeps them; `list-agg-skip-blank` says which. With `distinct` the first text stays as it is;
-of later ones only the parts between delimiters that are new and not blank are added.
+Blank texts (nothing but whitespace) are left out, and a blank start is replaced: Paimon's rule.
+Fluss keeps them; `list-agg-skip-blank` chooses the rule. With `distinct` the first text stays as it
+is. Later texts add only those parts between delimiters that are new and not blank.
 """
 
 from collections.abc import Callable
@@ -69,12 +69,12 @@ def _fold(delimiter: str, distinct: bool, skips_blank: bool, inputs: Inputs) -> 
 
 
 def _separator(delimiter: str) -> str:
-    """What texts are split by: Paimon splits by a space where the delimiter is empty."""
+    """The text by which texts are split: the delimiter, or as in Paimon a space if it is empty."""
     return delimiter or " "
 
 
 def _may_overlap(delimiter: str) -> bool:
-    """Whether the delimiter begins as it ends, so that it may be found across its own edge."""
+    """Whether the delimiter begins as it ends, so that it may be found across its edge."""
     return any(delimiter.endswith(delimiter[:size]) for size in range(1, len(delimiter)))
 
 
@@ -86,7 +86,7 @@ def _table(most: Rows, starts: Rows) -> Parts:
 
 
 def _array(kind: pa.DataType, offsets: Rows, data: Mask, valid: Mask) -> pa.Array:
-    """The texts; beyond what 32-bit offsets reach they get 64-bit ones."""
+    """The array of the texts. It has 64-bit offsets if 32-bit ones do not reach far enough."""
     total = int(offsets[-1])
     if types.is_string(kind) and total > _MOST_BYTES:
         kind = pa.large_string()

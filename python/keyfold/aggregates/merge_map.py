@@ -1,10 +1,10 @@
-"""merge_map: maps united, the later entry of a key wins (Paimon FieldMergeMapAgg); a retraction
+"""merge_map: maps united; the later entry of a key wins (Paimon FieldMergeMapAgg). A retraction
 removes its keys, whatever their values.
 
-merge_map_with_keytime: of one key the entry with the greatest time stays (Paimon
+merge_map_with_keytime: the entry of a key with the greatest time stays (Paimon
 FieldMergeMapWithKeyTimeAgg). The time is a STRING field of the map's ROW value, compared by its
-bytes. The first map is taken as it is; later a NULL value removes its key and an entry without a
-time changes nothing.
+bytes. The first map is taken as it is. In later maps a NULL value removes its key, and an entry
+without a time changes nothing.
 """
 
 from dataclasses import replace

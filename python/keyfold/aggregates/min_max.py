@@ -1,6 +1,6 @@
 """min, max, bool_and, bool_or: the least or the greatest non-null input, of any comparable type
-(Paimon FieldMinAgg, FieldMaxAgg, FieldBoolAndAgg, FieldBoolOrAgg; Fluss and Doris MIN, MAX). Of
-booleans the least is whether all are true, the greatest whether any is.
+(Paimon FieldMinAgg, FieldMaxAgg, FieldBoolAndAgg, FieldBoolOrAgg; Fluss and Doris MIN, MAX). The
+least boolean is true if all are true, the greatest if any is true.
 """
 
 from functools import partial

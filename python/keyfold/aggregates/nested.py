@@ -1,4 +1,4 @@
-"""What the aggregates over ARRAY<ROW> and MAP columns share: elements, options, results, truths."""
+"""Common to the aggregates over ARRAY<ROW> and MAP columns: elements, options, results, rules."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -56,7 +56,7 @@ class NestedKey:
     null_strategy: str
 
     def used(self, inputs: Inputs) -> Mask:
-        """Which nested rows count; BadRecord if a NULL in a key is an error and there is one."""
+        """The nested rows that count. Raises BadRecord if a key has a NULL and that is an error."""
         rows = inputs.column.values
         columns = self.columns(inputs)
         used: Mask = validity(rows)
@@ -69,7 +69,7 @@ class NestedKey:
         return used
 
     def columns(self, inputs: Inputs) -> list[pa.Array]:
-        """The fields of the nested rows that are their key."""
+        """The key fields of the nested rows."""
         return [inputs.column.values.field(name) for name in self.fields]
 
     def _refuse(self, inputs: Inputs, broken: Any) -> None:
@@ -84,7 +84,7 @@ class NestedKey:
             raise BadRecord(group, NULL_KEYS)
 
     def of(self, row: dict[str, Any]) -> tuple[Any, ...] | None:
-        """The key of one nested row in plain Python; None for a row to drop."""
+        """The key of one nested row in plain Python; None if the row is to be dropped."""
         key = tuple(row[name] for name in self.fields)
         if None not in key or self.null_strategy == "merge":
             return key
@@ -94,7 +94,7 @@ class NestedKey:
 
 
 def nested_key(settings: Settings) -> NestedKey | None:
-    """The key the options name, None without one."""
+    """The key that the options name; None if they name no key."""
     fields = settings[NESTED_KEY.name]
     if fields is None:
         return None
@@ -114,7 +114,7 @@ def check_fields(kind: DataType, parameter: str, found: Sequence[str]) -> None:
 
 
 def order_of(rows: pa.StructArray, fields: Sequence[str]) -> Rows:
-    """Numbers that order nested rows by these fields, NULL first; all one without fields."""
+    """Numbers that order nested rows by these fields, NULL first. Without fields all are equal."""
     if not fields:
         return np.zeros(len(rows), dtype=np.int64)
     return ranks([rows.field(name) for name in fields])

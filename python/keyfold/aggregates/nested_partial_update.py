@@ -1,4 +1,4 @@
-"""nested_partial_update: rows of a nested table with one key are merged field by field, the last
+"""nested_partial_update: rows of a nested table with one key are merged field by field. The last
 value that is not NULL stays (Paimon FieldNestedPartialUpdateAgg).
 """
 

@@ -1,8 +1,8 @@
 """nested_update: a nested table, ARRAY<ROW>, whose rows are added, or replaced by their own key
 (Paimon FieldNestedUpdateAgg).
 
-With `nested-sequence-field` a row gives way only to one that is not older, NULL first. A retraction
-removes the rows with its keys, or without a key all rows equal to its own.
+With `nested-sequence-field` a row is replaced only by one that is not older; NULL is the oldest. A
+retraction removes the rows with its keys; without a key it removes all rows equal to its own.
 """
 
 from collections.abc import Mapping

@@ -1,9 +1,9 @@
 """product: the product of the non-null inputs, in the column's own type (Paimon FieldProductAgg;
 Fluss PRODUCT).
 
-Integers are exact; a decimal is rounded half up to the column's scale at each step; FLOAT
+Integers are exact. A decimal is rounded half up to the column's scale at each step. FLOAT
 multiplies in 32 bit, DOUBLE in 64. A step beyond the type's range or digits is an overflow, which
-stays one. A retraction divides: integers towards zero, decimals exactly or not at all; retracting
+stays one. A retraction divides: integers towards zero, decimals exactly or not at all. Retracting
 from nothing leaves nothing.
 """
 
@@ -76,7 +76,7 @@ def _decimals(inputs: Inputs) -> FoldResult:
 
 
 def _with_quotients(inputs: Inputs, products: FoldResult) -> FoldResult:
-    """The groups with retractions by Python's exact numbers: quotients of decimals are rare."""
+    """The products; those with retractions by Python's exact numbers, as quotients are rare."""
     kind, starts = inputs.column.type, inputs.starts
     retracts = np.flatnonzero(inputs.ops == RETRACT)
     groups = np.unique(np.searchsorted(starts, retracts, side="right") - 1).tolist()
@@ -103,7 +103,7 @@ def _quotient_of(inputs: Inputs, group: int) -> Any:
 
 
 def is_beyond(item: Any, kind: pa.DataType | None) -> bool:
-    """Whether a value has no place in the type; floats have one for everything."""
+    """Whether a value does not fit the type; every value fits a float."""
     if item is None or kind is None or types.is_floating(kind):
         return False
     if types.is_decimal(kind):
@@ -113,8 +113,8 @@ def is_beyond(item: Any, kind: pa.DataType | None) -> bool:
 
 
 def definition(records: Records, kind: pa.DataType | None = None) -> Any:
-    """The plain product; once beyond the type it stays as it is. ArithmeticError for a quotient
-    that there is not.
+    """The plain product; once beyond the type it stays as it is. Raises ArithmeticError if there
+    is no quotient.
     """
     result: Any = None
     for op, value in records:
@@ -148,8 +148,8 @@ def _quotient(left: Any, right: Any) -> Any:
 
 
 def _decimal_quotient(left: Decimal, right: Decimal) -> Decimal:
-    """Rounded half up to the scale of `right`, if the exact quotient has an end, as Java's
-    BigDecimal divides.
+    """The quotient as Java's BigDecimal divides, rounded half up to the scale of `right`. The exact
+    quotient must have finitely many digits.
     """
     if not right:
         raise ZeroDivisionError("Division by zero" if left else "Division undefined")

@@ -26,7 +26,7 @@ _HEAD = struct.Struct("<BHB")
 
 @dataclass(frozen=True)
 class Quantiles:
-    """An opened state: the values it holds one by one, or else a digest."""
+    """An opened state: its single values, or else a digest."""
 
     compression: int
     values: npt.NDArray[np.float64]
@@ -34,7 +34,7 @@ class Quantiles:
 
 
 def opened(state: bytes) -> Quantiles:
-    """A state from its bytes; ValueError for bytes that are none."""
+    """A state from its bytes. Raises ValueError if the bytes are not a state."""
     if len(state) < _HEAD.size:
         raise _bad(f"{len(state)} bytes are too few")
     version, compression, form = _HEAD.unpack_from(state)
@@ -53,13 +53,13 @@ def opened(state: bytes) -> Quantiles:
 
 
 def allowed(compression: int) -> int:
-    """A compression as Doris takes it: one out of bounds is the default, 2048."""
+    """A compression as Doris takes it: 2048, the default, replaces one out of bounds."""
     is_allowed = LEAST_COMPRESSION <= compression <= MOST_COMPRESSION
     return compression if is_allowed else LEAST_COMPRESSION
 
 
 def written(compression: int, values: npt.NDArray[np.float64]) -> bytes:
-    """The state of some values, exact up to 2048 of them; NaN has no place among numbers."""
+    """The state of some values, exact up to 2048 of them. NaN is left out: it has no rank."""
     values = values[~np.isnan(values)]
     if len(values) > MOST_EXACT:
         return _digested(compression, [Quantiles(compression, values)])
@@ -68,8 +68,8 @@ def written(compression: int, values: npt.NDArray[np.float64]) -> bytes:
 
 
 def percent(state: bytes, q: float) -> float:
-    """The quantile of rank q, 0 to 1: between the two values nearest to place (n - 1) * q in
-    proportion, as Doris' quantile_percent, while the state is exact; NaN if it is empty.
+    """The quantile of rank q, 0 to 1; NaN if the state is empty. While the state is exact, it is
+    between the two values nearest to place (n - 1) * q, in proportion, as Doris' quantile_percent.
     """
     quantiles = opened(state)
     if quantiles.digest is not None:
@@ -86,8 +86,8 @@ def percent(state: bytes, q: float) -> float:
 
 
 def union(states: list[bytes]) -> bytes:
-    """All values of the states, exact if each state is and there are at most 2048, with the
-    largest compression of any.
+    """The state of all values of the states, with the largest compression of any. It is exact if
+    each state is and there are at most 2048 values.
     """
     parts = [opened(state) for state in states]
     compression = max(part.compression for part in parts)

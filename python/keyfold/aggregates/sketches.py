@@ -12,7 +12,7 @@ _SHORTEST = 8
 
 
 def opened_hll(state: bytes) -> hll_sketch:
-    """A sketch from its bytes, compact or not; ValueError for bytes that are none."""
+    """A sketch from its bytes, compact or not. Raises ValueError if they are not a sketch."""
     if len(state) < _SHORTEST:
         raise ValueError(f"Unable to deserialize hll sketch: {len(state)} bytes are too few")
     try:
@@ -22,8 +22,8 @@ def opened_hll(state: bytes) -> hll_sketch:
 
 
 def hll_union_of(states: list[bytes]) -> bytes:
-    """The compact HLL_4 bytes of the union, as fine as the finest of the sketches (Paimon's and
-    Spark's have 2^12 slots) unless a coarser one has outgrown its list.
+    """The compact HLL_4 bytes of the union. It is as fine as the finest of the sketches (Paimon's
+    and Spark's have 2^12 slots) unless a coarser one has outgrown its list.
     """
     sketches = [opened_hll(state) for state in states]
     result = hll_union(max(sketch.lg_config_k for sketch in sketches))
@@ -47,7 +47,7 @@ HLL_SKETCH = Combine(
 
 
 def opened_theta(state: bytes) -> compact_theta_sketch:
-    """A sketch from its compact bytes; ValueError for bytes that are none."""
+    """A sketch from its compact bytes. Raises ValueError if they are not a sketch."""
     try:
         return compact_theta_sketch.deserialize(state)
     except (ValueError, IndexError, RuntimeError, MemoryError) as error:

@@ -1,4 +1,4 @@
-"""What the aggregates of opaque states share: which of a key's states count, and their type."""
+"""Common to the aggregates of opaque states: their type, and the states of a key that count."""
 
 from collections.abc import Callable
 
@@ -16,7 +16,7 @@ RETRACTION = "refused"
 
 
 def not_fixed(words: str) -> Callable[[DataType], str | None]:
-    """Refuses BINARY(n), which pads what is shorter; `words` name the column as Paimon does."""
+    """A check that refuses BINARY(n), which pads values; `words` name the column as in Paimon."""
 
     def refuses(kind: DataType) -> str | None:
         if isinstance(kind, Atomic) and kind.name == "BINARY":
@@ -29,7 +29,7 @@ def not_fixed(words: str) -> Callable[[DataType], str | None]:
 
 
 def live(records: Records) -> list[bytes]:
-    """The states since the last reset, without NULL and what is skipped."""
+    """The states since the last reset, without NULL and those that are skipped."""
     states: list[bytes] = []
     for op, state in records:
         if op == RESET:
@@ -42,7 +42,7 @@ def live(records: Records) -> list[bytes]:
 def united(
     union: Callable[[list[bytes]], bytes],
 ) -> Callable[[Records], bytes | None]:
-    """A `combine`: the union of the states that count; a state that is alone is not opened.
+    """A `combine`: the union of the states that count. A single state is not opened.
 
     A ValueError of `union` becomes a BadRecord of the one key.
     """
@@ -60,9 +60,7 @@ def united(
 
 
 def in_turn(union: Callable[[list[bytes]], bytes]) -> Callable[[Records], bytes | None]:
-    """A definition: one state after the other into the union of those before; the first is kept
-    as it is.
-    """
+    """A definition: each state joins the union of those before it. The first is kept as it is."""
 
     def definition(records: Records) -> bytes | None:
         result: bytes | None = None

@@ -1,8 +1,8 @@
 """sum: the sum of the non-null inputs, in the column's own type (Paimon FieldSumAgg; Fluss SUM;
 Doris SUM).
 
-Integers and decimals are exact; a result beyond the type's range or digits is an overflow,
-whatever the sums on the way were. FLOAT adds in 32 bit, DOUBLE in 64; infinities and NaN
+Integers and decimals are exact. A result beyond the type's range or digits is an overflow,
+whatever the intermediate sums were. FLOAT adds in 32 bit, DOUBLE in 64; infinities and NaN
 propagate. A retraction subtracts.
 """
 

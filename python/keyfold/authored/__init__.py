@@ -1,3 +1,3 @@
-"""Aggregates and engines that users write: the decorators, what they compile to, and where a
-cluster finds them.
+"""Aggregates and engines that users write: the decorators, the compiled code, and the places where
+a cluster finds them.
 """

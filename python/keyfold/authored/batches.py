@@ -33,8 +33,8 @@ def _combine(own: Function, kind: pa.DataType, records: Records) -> Any:
 
 
 def combined(own: Function, kind: pa.DataType, records: Records) -> Any:
-    """The function of the values since the last reset; a retraction takes its value back from what
-    the values before it make.
+    """The function of the values since the last reset. A retraction takes its value back from the
+    result of the values before it.
     """
     values: list[Any] = []
     for op, value in records:
@@ -70,7 +70,7 @@ def bound_gather(own: Function, settings: Settings, kind: logical.DataType) -> G
 
 
 def _rows(own: Function, inputs: Inputs) -> tuple[Rows, Rows]:
-    """The rows that count, those behind the last reset of their group, and where groups start."""
+    """The rows that count (after the last reset of their group), and the starts of groups."""
     keeps = inputs.ops > SKIP
     if not own.sees_nulls:
         keeps &= validity(inputs.column)[inputs.order] == 1

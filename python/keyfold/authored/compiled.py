@@ -1,13 +1,13 @@
 """Loops compiled with the user's function in them, and kept in the kernel cache.
 
-The code is kept under the digest of everything it is compiled from: one process of a machine
-compiles, under a lock, and the others load what it left.
+The code is kept under the digest of everything it is compiled from. One process of a machine
+compiles, under a lock; the others load the result.
 
-numba names machine code by module, function and a counter of the process, and resolves those names
-among all code a process has loaded. So of two versions of a function, one of them loaded, the wrong
-one could be called. Therefore a function and the compiled functions it calls are compiled as
-copies, with a name that no other code has, and as a part of this module, which numba can import
-anywhere.
+numba names machine code by module, function and a counter of the process. It resolves those names
+among all code that a process has loaded. So if there are two versions of a function and one is
+loaded, the wrong one could be called. Therefore a function and the compiled functions it calls are
+compiled as copies. Each copy has a name that no other code has, and is a part of this module, which
+numba can import anywhere.
 """
 
 import fcntl
@@ -39,8 +39,8 @@ _THIS = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
 def compiled(loop: Loop, whose: str) -> Any:
     """The loop, compiled or loaded.
 
-    Raises FunctionError, with file and line, if numba can't compile a function, or if it gives what
-    the loop can't take. Its text begins with `whose`.
+    Raises FunctionError, with file and line, if numba can't compile a function, or if the loop
+    can't take its result. The error's text begins with `whose`.
     """
     functions = list(loop.functions.values())
     known = fingerprint(*functions, *loop.constants.values())
@@ -53,7 +53,7 @@ def compiled(loop: Loop, whose: str) -> Any:
 
 
 def _compiled(loop: Loop, content: str | None, whose: str) -> Any:
-    """Compiled in memory only without a fingerprint: a loop that has no file is not kept."""
+    """The compiled loop; without a fingerprint (`content`) it is in memory only, not kept."""
     digest = hashlib.sha256(content.encode()).hexdigest()[:24] if content else uuid.uuid4().hex
     space = {"__name__": __name__, "np": np, "Row": row_class(loop.shape), **OPS, **loop.constants}
     exec(compile(loop.source, __file__ if content else "<keyfold's loop>", "exec"), space)
@@ -73,11 +73,11 @@ def _compiled(loop: Loop, content: str | None, whose: str) -> Any:
 
 
 def _check(loop: Loop, function: Callable[..., Any], clone: Any, whose: str) -> None:
-    """Raises FunctionError if the function does not compile, or gives another type."""
+    """Raises FunctionError if the function does not compile, or its result has a wrong type."""
     arguments = (loop.shape.numba_type, loop.shape.numba_type)
     try:
         clone.compile(arguments)
-    except Exception as error:  # numba has more than NumbaError for what it can't compile
+    except Exception as error:  # numba raises more than NumbaError if it can't compile
         raise FunctionError(f"{whose}: {_words(function, error)}") from error
     refused = loop.refused(loop.shape, clone.overloads[arguments].signature.return_type)
     if refused is not None:
@@ -97,8 +97,8 @@ def _words(function: Callable[..., Any], error: Any) -> str:
 
 
 def _clone(function: Callable[..., Any], suffix: str, known: dict[int, Any]) -> Any:
-    """The function, compiled on first use, with clones of the compiled functions it calls; unless
-    it comes with options of its own, an index beyond an array's end is an IndexError.
+    """The function, compiled on first use, with clones of the compiled functions it calls. An index
+    beyond an array's end is an IndexError, unless the function has options of its own.
     """
     if id(function) in known:
         return known[id(function)]

@@ -1,8 +1,8 @@
 """The decorators: `aggregate` (a fold), `aggregate.pick`, `.combine`, `.gather`, and `engine`.
 
 A stored value is itself an input of the next merge: rows of a key are folded when they are written,
-compacted and read, in any grouping. So a function must give the same whether it folds (a, b), then
-c, or a and what (b, c) gave; `keyfold.testing.check` tries that on random data.
+compacted and read, in any grouping. So a function must give the same if it folds (a, b), then c, as
+if it folds a and the result of (b, c); `keyfold.testing.check` tries that on random data.
 """
 
 import inspect
@@ -26,11 +26,11 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
 class AggregateDecorator:
-    """Makes an aggregate of a function: `@keyfold.aggregate("BIGINT")` a fold, and
-    `@keyfold.aggregate.pick()`, `.combine()` and `.gather()` the other forms. A table names it in
-    `fields.<column>.aggregate-function`; `keyfold.register` makes it known to a session.
+    """Makes an aggregate of a function: `@keyfold.aggregate("BIGINT")` makes a fold;
+    `@keyfold.aggregate.pick()`, `.combine()` and `.gather()` make the other forms. A table names it
+    in `fields.<column>.aggregate-function`; `keyfold.register` makes it known to a session.
 
-    The result is a `Function`, which is still called as the function it was. Any grouping of a
+    The result is a `Function`, which can still be called like the plain function. Any grouping of a
     key's values must fold to the same result: `keyfold.testing.check` tries that.
     """
 
@@ -46,10 +46,10 @@ class AggregateDecorator:
         """A fold: `function(accumulator, value)` gives the next accumulator; numba compiles it.
 
         The first value of a key is its first accumulator; both have the column's type. The function
-        sees TINYINT to BIGINT as int, FLOAT and DOUBLE as 64-bit float, BOOLEAN as bool, DATE as
-        int days and TIMESTAMP and TIMESTAMP_NTZ as int microseconds since 1970, a STRUCT as a named
-        tuple. Whole numbers wrap at 64 bits. A result beyond a smaller type of the column fails the
-        write or query with FoldOverflowError.
+        sees TINYINT to BIGINT as int, FLOAT and DOUBLE as 64-bit float, BOOLEAN as bool. DATE is
+        int days and TIMESTAMP and TIMESTAMP_NTZ are int microseconds since 1970; a STRUCT is a
+        named tuple. Whole numbers wrap at 64 bits. A result beyond the range of a smaller column
+        type fails the write or query with FoldOverflowError.
 
         Args:
             types: SQL names of the column types it takes (default: the numbers): one, several, or a
@@ -166,8 +166,8 @@ def engine(columns: Mapping[str, str], *, name: str | None = None) -> Decorator:
 
 
 def _parenthesised(form: str, *found: object, takes_types: bool = True) -> None:
-    """Raises FunctionError if the function itself is in the place of types, or if types are given
-    to a form that takes any.
+    """Raises FunctionError if the function itself is in the place of the types, or if a form that
+    takes any type is given types.
     """
     for one in found:
         if inspect.isfunction(one):
@@ -177,7 +177,7 @@ def _parenthesised(form: str, *found: object, takes_types: bool = True) -> None:
 
 
 def _named(what: str, function: Callable[..., Any], name: str | None) -> str:
-    """The name it gets. Raises FunctionError if it is not a function that returns its value."""
+    """Its name in tables. Raises FunctionError if it is not a function that returns its value."""
     inner = plain(function)
     if not inspect.isfunction(inner):
         raise FunctionError(

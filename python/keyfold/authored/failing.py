@@ -1,7 +1,7 @@
-"""The error of a user's function that raised: their file, line and message, and the values.
+"""The error of a user's function that raised: the user's file, line and message, and the values.
 
 Compiled code does not know at which row it raised. So the groups are run again in halves until one
-is left, and that one is folded in plain Python, value by value.
+is left. That one is folded in plain Python, value by value.
 """
 
 import traceback
@@ -23,7 +23,7 @@ class StepError(Exception):
 
 @contextmanager
 def at(own: Function, *arguments: Any) -> Iterator[None]:
-    """Raises StepError if the function raises inside."""
+    """Within its block, raises StepError if the function raises."""
     try:
         yield
     except StepError:
@@ -33,7 +33,7 @@ def at(own: Function, *arguments: Any) -> Iterator[None]:
 
 
 def raised(own: Function, error: BaseException) -> str:
-    """The user's own file and line, the error's type and text."""
+    """A message with the user's own file and line, the error's type and text."""
     file = plain(own.function).__code__.co_filename
     frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == file]
     place = f"{file}, line {frames[-1].lineno}" if frames else located(own.function)
@@ -55,8 +55,8 @@ def run(
     outs: Sequence[npt.NDArray[Any]],
     definition: Callable[[Records], object],
 ) -> None:
-    """Run a compiled loop over all groups. Raises BadRecord, which names the group, if the function
-    raises; `definition` folds the records of a group in plain Python.
+    """Run a compiled loop over all groups. `definition` folds a group's records in plain Python.
+    Raises BadRecord, which names the group, if the function raises.
     """
 
     def groups(first: int, stop: int) -> None:

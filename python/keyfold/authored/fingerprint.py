@@ -1,7 +1,7 @@
 """One digest of all that a compiled function depends on: its bytecode, constants and defaults, and
-every global and closed-over value that it uses, through the functions it calls.
+every global and closed-over value that it and the functions it calls use.
 
-Two functions of one digest compile to the same code, so it names a place in the kernel cache.
+Two functions with the same digest compile to the same code, so it is a key of the kernel cache.
 """
 
 import dis
@@ -18,7 +18,7 @@ _PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis))
 
 
 class OpaqueError(Exception):
-    """A value whose content is not known: code that uses it is not kept on disk."""
+    """A value has unknown content, so code that uses it is not kept on disk."""
 
 
 def fingerprint(*items: Any) -> str | None:
@@ -69,7 +69,7 @@ def _content(item: Any, seen: dict[int, Any]) -> Iterator[bytes]:
 
 
 def _named(item: Any) -> bytes:
-    """A thing of a library whose version determines its content."""
+    """The name of a library's object, whose content the library's version determines."""
     if isinstance(item, ModuleType):
         return f"module {item.__name__}".encode()
     if isinstance(item, np.dtype | numba.types.Type):
@@ -96,7 +96,7 @@ def _function(function: FunctionType, seen: dict[int, Any]) -> Iterator[bytes]:
 
 
 def _used_of(module: ModuleType, used: list[str], seen: dict[int, Any]) -> Iterator[bytes]:
-    """The parts of a module that may be used: its version, or attributes by the names in use."""
+    """The parts of a module that may be used: its version, or attributes with used names."""
     if module.__name__.partition(".")[0] in _VERSIONED:
         yield str(getattr(module, "__version__", "")).encode()
         return
@@ -107,7 +107,7 @@ def _used_of(module: ModuleType, used: list[str], seen: dict[int, Any]) -> Itera
 
 
 def _names(code: CodeType) -> tuple[set[str], set[str]]:
-    """The globals that a code object and those inside it look up, and all names: attributes too."""
+    """The globals a code object and those inside it look up, and all names, attributes too."""
     loaded = {i.argval for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL"}
     names = set(code.co_names)
     for inner in code.co_consts:

@@ -1,4 +1,4 @@
-"""A user's fold or pick as the aggregate of one column: compiled for its type, its definition."""
+"""A user's fold or pick as the aggregate of one column: its compiled form and definition."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +20,7 @@ from keyfold.types import logical
 
 @dataclass(frozen=True)
 class Compiled:
-    """A fold, pick or engine compiled for what it sees of a column, or of the rows of a table."""
+    """A fold, pick or engine compiled for the shape of a column, or of the rows of a table."""
 
     of: Function
     form: Shape
@@ -28,7 +28,7 @@ class Compiled:
 
 
 def compile_for(own: Function, form: Shape, where: str = "") -> Compiled:
-    """Raises FunctionError, with file and line, if it does not compile for that shape."""
+    """The compiled form. Raises FunctionError, with file and line, if it does not compile."""
     if own.form == "fold":
         functions = {"step": own.function, "retract": own.retract}
         called = {name: function for name, function in functions.items() if function is not None}
@@ -67,7 +67,7 @@ def _fold(made: Compiled, inputs: Inputs) -> FoldResult:
 
 
 def picks(made: Compiled, inputs: Inputs) -> Rows:
-    """The row of each group that no later one replaced, -1 if there is none."""
+    """The row of each group that no later one replaced; -1 if there is not one."""
     out = np.empty(inputs.groups, dtype=np.int64)
     arrays = shapes.inputs(made.form, inputs.column)
     failing.run(made.of, made.loop, arrays, inputs, [out], partial(picked, made.of, made.form))
@@ -75,7 +75,7 @@ def picks(made: Compiled, inputs: Inputs) -> Rows:
 
 
 def folded(made: Compiled, kind: pa.DataType, records: Records) -> Any:
-    """The plain Python function, called value by value."""
+    """The result of the plain Python function, called value by value."""
     own, form = made.of, made.form
     step, retract = plain(own.function), plain(own.retract or own.function)
     start = own.started(form)
@@ -97,7 +97,7 @@ def folded(made: Compiled, kind: pa.DataType, records: Records) -> Any:
 
 
 def picked(own: Function, form: Shape, records: Records) -> int | None:
-    """The place of the record that no later one replaced, by the plain Python function."""
+    """The index of the record that no later one replaced, by the plain Python function."""
     step, place, best = plain(own.function), None, None
     for at, (op, value) in enumerate(records):
         if op == RESET:

@@ -1,4 +1,4 @@
-"""A user's function as a decorator makes it; it is still called as the function it was."""
+"""A user's function as a decorator makes it; it can still be called like the plain function."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -14,8 +14,8 @@ Form = Literal["fold", "pick", "combine", "gather", "engine"]
 
 @dataclass(frozen=True, eq=False)
 class Function:
-    """An aggregate or merge engine of a user's, as `keyfold.aggregate` and `keyfold.engine` make
-    it. Calling it calls the function in plain Python.
+    """An aggregate or merge engine of a user, as `keyfold.aggregate` and `keyfold.engine` make it.
+    A call of it calls the function in plain Python.
 
     `types` are SQL names, or a STRUCT's fields; None is any type. An engine has `columns` instead.
     """
@@ -31,7 +31,7 @@ class Function:
     summary: str = ""
 
     def __call__(self, *arguments: Any) -> Any:
-        """The function, in plain Python."""
+        """The result of the function, in plain Python."""
         return self.function(*arguments)
 
     def __str__(self) -> str:
@@ -50,7 +50,7 @@ class Function:
     def declared(
         self, kind: Callable[..., Made], definition: Callable[[Records], Any], **of_kind: Any
     ) -> Made:
-        """The aggregate as every other is declared."""
+        """The aggregate, declared as every other."""
         test = shapes.accepts(self.types) if self.types is not None else ANY
         return kind(
             self.name,

@@ -1,9 +1,9 @@
 """The loop around a user's function: one template, filled in for a fold or a pick of some shape.
 
-The filled-in text calls the function as a global, so numba compiles both into one kernel. A loop
-that takes the function as an argument compiles in every process anew (numba keeps no code of it);
-one of compiled parts (start, add, put) takes twice the time to compile; function pointers cost a
-quarter of the speed and lose exceptions.
+The filled-in text calls the function as a global, so numba compiles both into one kernel. The
+alternatives are worse. A loop that takes the function as an argument compiles anew in every process
+(numba keeps no code of it). A loop of compiled parts (start, add, put) takes twice the time to
+compile. Function pointers cost a quarter of the speed and lose exceptions.
 """
 
 import re
@@ -45,8 +45,8 @@ OPS = {"SKIP": SKIP, "RETRACT": RETRACT, "RESET": RESET}
 @dataclass(frozen=True)
 class Loop:
     """A loop to compile: a source with one function `loop`, its numba signature, and the user's
-    functions and constants by the names it has for them. `refused` gives the words of what is wrong
-    with the numba type of a function's result, None if nothing is.
+    functions and constants by their names in the source. `refused` says in words why the numba type
+    of a function's result is wrong; None if it is not.
     """
 
     source: str
@@ -58,8 +58,8 @@ class Loop:
 
 
 def fold(shape: Shape, functions: Mapping[str, Any], identity: Sequence[Any] | None) -> Loop:
-    """A loop `loop(slots…, valid, ops, order, starts, outs…, out_valid)` over calls of `step` and,
-    if it is given, `retract`. A shape that sees NULLs has one slot.
+    """A loop `loop(slots…, valid, ops, order, starts, outs…, out_valid)` that calls `step` and, if
+    given, `retract`. A shape that sees NULLs has one slot.
     """
     sees_nulls = shape.slots[0].sees_nulls
     parts = _with_nulls(shape.slots[0]) if sees_nulls else _without_nulls(shape)
@@ -80,7 +80,7 @@ def fold(shape: Shape, functions: Mapping[str, Any], identity: Sequence[Any] | N
 
 def pick(shape: Shape, step: Any) -> Loop:
     """A loop `loop(slots…, valid, ops, order, starts, out)`: out[g] is the row that no later row
-    replaced, -1 if there is none.
+    replaced; -1 if there is not one.
     """
     parts = {
         "start": ["best = -1"],
@@ -113,7 +113,7 @@ def _without_nulls(shape: Shape) -> dict[str, list[str]]:
 
 
 def _with_nulls(slot: Slot) -> dict[str, list[str]]:
-    """The accumulator is in `out0` and `is_valid`: numba can't assign None to a number."""
+    """The parts with the accumulator in `out0` and `is_valid`: numba has no None in a number."""
     truth = " != 0" if slot.kind == "boolean" else ""
     arguments = f"(out0[g]{truth} if is_valid else None), {slot.value(0, 'row')}"
 
@@ -131,7 +131,7 @@ def _with_nulls(slot: Slot) -> dict[str, list[str]]:
 
 
 def _filled(shape: Shape, parts: Mapping[str, list[str]], counts: str, outs: Sequence[str]) -> str:
-    """The template's text; a part alone in its line takes as many lines as it has."""
+    """The filled-in template; a part alone on its line may become several lines."""
     inputs = [name for k, slot in enumerate(shape.slots) for name in slot.inputs(k)]
     words = {"inputs": ", ".join(inputs), "outputs": ", ".join(outs), "counts": counts}
     lines = []
@@ -142,14 +142,14 @@ def _filled(shape: Shape, parts: Mapping[str, list[str]], counts: str, outs: Seq
 
 
 def _refused_truth(shape: Shape, kind: Any) -> str | None:
-    """The words of what is wrong with the type of a pick's result; None counts as False."""
+    """The reason why the type of a pick's result is wrong, or None; a result None is False."""
     own = kind.type if isinstance(kind, numba.types.Optional) else kind
     is_truth = isinstance(own, numba.types.Boolean)
     return None if is_truth else f"it gives {_words_of(kind)}, expected True or False"
 
 
 def _refused_number(shape: Shape, kind: Any, slot: Slot | None = None) -> str | None:
-    """The words of what is wrong with the type of a fold's result."""
+    """The reason why the type of a fold's result is wrong; None if it is not."""
     slot = slot or shape.slots[0]
     own = kind.type if slot.sees_nulls and isinstance(kind, numba.types.Optional) else kind
     if isinstance(own, KINDS[slot.kind].results):
@@ -158,7 +158,7 @@ def _refused_number(shape: Shape, kind: Any, slot: Slot | None = None) -> str | 
 
 
 def _refused_tuple(shape: Shape, kind: Any) -> str | None:
-    """The words of what is wrong with the type of a STRUCT fold's result."""
+    """The reason why the type of a STRUCT fold's result is wrong; None if it is not."""
     if not isinstance(kind, numba.types.BaseTuple) or len(kind) != len(shape.slots):
         return f"it gives {_words_of(kind)}, expected a tuple ({', '.join(shape.names)})"
     for slot, part in zip(shape.slots, kind, strict=True):

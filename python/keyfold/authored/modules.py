@@ -1,7 +1,7 @@
-"""Python modules that hold users' functions: imported when one is asked for, never before.
+"""Python modules that hold users' functions, imported only when one is asked for.
 
-Besides what Python finds by itself, modules come from where Spark puts the files of `--py-files`
-and `addPyFile` on this machine, whose archives are looked into as Spark's own workers do.
+Modules are those Python finds by itself, and the files of `--py-files` and `addPyFile` that Spark
+puts on this machine. Archives among these are searched as in Spark's own workers.
 """
 
 import importlib
@@ -21,8 +21,8 @@ _ARCHIVES = {".zip", ".egg", ".whl"}
 
 
 class Process:
-    """State of this process: where Spark puts the files it ships, whether a user's module is being
-    imported, and the functions of installed packages, or why they can't be imported.
+    """State of this process: the folder of files that Spark ships, whether a user's module is being
+    imported, and the functions of installed packages or the reason why the import failed.
     """
 
     shipped: Path | None = None
@@ -31,17 +31,17 @@ class Process:
 
 
 def shipped_to(directory: Path | None) -> None:
-    """Set where Spark puts the files it ships."""
+    """Set the folder in which Spark puts the files it ships."""
     Process.shipped = directory
 
 
 def is_importing() -> bool:
-    """Whether a user's module is being imported: it may need what keyfold does without."""
+    """Whether a user's module is being imported: it may need modules keyfold does without."""
     return Process.is_importing
 
 
 def load(name: str) -> list[Any] | Exception:
-    """The functions a module declares, or the exception it could not be imported with."""
+    """The functions a module declares, or the exception that its import raised."""
     if name in sys.modules:
         return declared(vars(sys.modules[name]).values())
     _extend_path()
@@ -49,7 +49,7 @@ def load(name: str) -> list[Any] | Exception:
 
 
 def declared(things: Iterable[Any]) -> list[Any]:
-    """Those that are functions of users', each once."""
+    """The users' functions among `things`, each once."""
     kinds = (Function, Pick, Fold, Gather, Combine, Engine)
     return list({id(thing): thing for thing in things if isinstance(thing, kinds)}.values())
 
@@ -75,7 +75,7 @@ def _imported(load: Callable[[], Any]) -> list[Any] | Exception:
 
 
 def _extend_path() -> None:
-    """Shipped files come last: they hide nothing that is installed."""
+    """Append shipped files to the path: they come last, so they hide no installed module."""
     if Process.shipped is None or not Process.shipped.is_dir():
         return
     archives = [file for file in Process.shipped.iterdir() if file.suffix in _ARCHIVES]

@@ -1,7 +1,7 @@
 """A user's merge engine: a pick among the rows of a key, as if they were values of a STRUCT.
 
-It sees the columns it declares and keeps whole rows. It takes no -U and -D rows: no file knows any
-more which row, already replaced, a delete should bring back.
+It sees the columns it declares and keeps whole rows. It takes no -U and -D rows: no file still has
+the replaced row that a delete should bring back.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ from keyfold.wire.layout import TableLayout
 
 
 def engine(own: Function) -> Engine:
-    """The engine as every other is declared."""
+    """The engine, declared as every other."""
     return Engine(
         own.name,
         partial(_check, own),
@@ -118,4 +118,4 @@ def definition(
     return None if place is None else records[place]
 
 
-assert ADD == 1  # what the shared array of ones means as ops
+assert ADD == 1  # the meaning of the shared array of ones as ops

@@ -1,4 +1,4 @@
-"""SQL types that users declare, what their functions see of such values, and the way back.
+"""SQL types that users declare, the form in which functions see such values, and the way back.
 
 A function sees whole numbers, dates (days since 1970) and timestamps (microseconds since 1970) as
 int, FLOAT and DOUBLE as float, BOOLEAN as bool, STRING and BINARY as the numpy array of their
@@ -34,8 +34,8 @@ _MICRO = datetime.timedelta(microseconds=1)
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of value that a function sees: its numba type, the arrays that hold such values, and
-    for results and identities the words and types that are expected and the cast to a result.
+    """A kind of value that a function sees: its numba type and the arrays that hold such values.
+    For results and identities it has the expected words and types, and the cast to a result.
     """
 
     numba_type: Any
@@ -63,7 +63,7 @@ KINDS: dict[str, Kind] = {
 
 @dataclass(frozen=True)
 class Slot:
-    """One number or text that a function sees; `sees_nulls`: NULL is None, else it never comes."""
+    """One number or text that a function sees; NULL is None if `sees_nulls`, else never comes."""
 
     name: str
     kind: KindName
@@ -81,12 +81,12 @@ class Slot:
         return (*KINDS[self.kind].arrays, *((numba.uint8[::1],) if self.sees_nulls else ()))
 
     def inputs(self, k: int) -> tuple[str, ...]:
-        """The names of these arrays in the loop, of the slot of number k."""
+        """The names of the arrays of slot number `k` in the loop."""
         own = (f"offsets{k}", f"bytes{k}") if self.kind == "bytes" else (f"values{k}",)
         return (*own, f"mask{k}") if self.sees_nulls else own
 
     def value(self, k: int, row: str) -> str:
-        """The source of the value at a row."""
+        """The source code of the value at a row."""
         if self.kind == "bytes":
             found = f"bytes{k}[offsets{k}[{row}]:offsets{k}[{row} + 1]]"
         else:
@@ -94,7 +94,7 @@ class Slot:
         return f"({found} if mask{k}[{row}] else None)" if self.sees_nulls else found
 
     def read(self, column: pa.Array) -> tuple[npt.NDArray[Any], ...]:
-        """These arrays of a column."""
+        """The arrays of a column that the loop reads."""
         mask = (validity(column),) if self.sees_nulls else ()
         if self.kind == "bytes":
             return (*text(column), *mask)
@@ -124,22 +124,22 @@ class Shape:
 
     @property
     def numba_type(self) -> Any:
-        """The numba type of what the function sees."""
+        """The numba type of the value the function sees."""
         own = [slot.numba_type for slot in self.slots]
         return numba.types.NamedTuple(own, row_class(self)) if self.is_tuple else own[0]
 
     def value(self, row: str) -> str:
-        """The source of what the function sees at a row."""
+        """The source code of the value the function sees at a row."""
         return self.packed([slot.value(k, row) for k, slot in enumerate(self.slots)])
 
     def packed(self, items: Sequence[str]) -> str:
-        """The source of slots as what the function sees."""
+        """The source code that makes the value the function sees of its slots."""
         return f"Row({', '.join(items)})" if self.is_tuple else items[0]
 
 
 @dataclass(frozen=True)
 class Scalar:
-    """One SQL type: its name, what a function sees of it, and its Arrow type."""
+    """One SQL type: its name, the slot a function sees of it, and its Arrow type."""
 
     name: str
     kind: KindName
@@ -198,7 +198,7 @@ def checked(
 def check_identity(
     function: str, declared: tuple[str, ...] | dict[str, str], identity: Any
 ) -> None:
-    """Raises FunctionError if it is not a value of every type, as a function sees such values."""
+    """Raises FunctionError if it is not a value of every type, in the form a function sees."""
     if isinstance(declared, dict):
         if not isinstance(identity, tuple) or len(identity) != len(declared):
             words = f"identity needs a value for each of {', '.join(declared)}"
@@ -222,7 +222,7 @@ def of_column(declared: str) -> tuple[Scalar, bool]:
 
 
 def accepts(declared: tuple[str, ...] | dict[str, str]) -> Accepts:
-    """The test of a column's type, and the words an error names it by."""
+    """The test of a column's type, and the words for it in an error."""
     if isinstance(declared, dict):
         fields = declared
         words = "STRUCT<" + ", ".join(f"{n}: {t}" for n, t in fields.items()) + ">"
@@ -240,7 +240,7 @@ def _is_struct(kind: pa.DataType, fields: Mapping[str, str]) -> bool:
 
 
 def shape(declared: tuple[str, ...] | dict[str, str], kind: pa.DataType, sees_nulls: bool) -> Shape:
-    """The shape of what a function sees of a column; its Arrow type is an accepted one."""
+    """The shape in which a function sees a column; its Arrow type is an accepted one."""
     if isinstance(declared, dict):
         return Shape(tuple(Slot(n, SCALARS[t].kind) for n, t in declared.items()), True)
     found = next(SCALARS[name] for name in declared if SCALARS[name].test(kind))
@@ -248,8 +248,8 @@ def shape(declared: tuple[str, ...] | dict[str, str], kind: pa.DataType, sees_nu
 
 
 def inputs(form: Shape, column: pa.Array) -> list[npt.NDArray[Any]]:
-    """The arrays a loop reads a column from, and last where the value is there: a STRUCT is when
-    all its fields are that can't be None.
+    """The arrays a loop reads a column from; the last says which rows have a value. A STRUCT has
+    one if all its fields that can't be None have one.
     """
     if not form.is_tuple:
         valid = ones(len(column)) if form.slots[0].sees_nulls else validity(column)
@@ -262,7 +262,7 @@ def inputs(form: Shape, column: pa.Array) -> list[npt.NDArray[Any]]:
 
 
 def results(form: Shape, groups: int) -> list[npt.NDArray[Any]]:
-    """Arrays a fold writes to: the slots, and whether there is a value."""
+    """The arrays a fold writes to: the slots, and whether there is a value."""
     dtypes = {"integer": np.int64, "float": np.float64, "boolean": np.uint8}
     kinds = [*(dtypes[slot.kind] for slot in form.slots), np.uint8]
     return [np.empty(groups, dtype=kind) for kind in kinds]
@@ -328,7 +328,7 @@ def _seen(value: Any) -> Any:
 
 
 def given(form: Shape, kind: pa.DataType, result: Any) -> Any:
-    """The Python value of what a function gave."""
+    """The Python value of a function's result."""
     if result is None:
         return None
     if not form.is_tuple:

@@ -1,7 +1,7 @@
-"""A registered function as text: what travels in a session's settings and in scans and writes.
+"""A registered function as text, which travels in a session's settings and in scans and writes.
 
-Base64 of JSON: name and form, file and line, the Python it was made by, and its code, which the
-pickler that numba carries writes. Bytecode is that of one minor version of Python.
+The text is base64 of JSON: name and form, file and line, the Python it was made by, and its code,
+pickled by the pickler in numba. Bytecode fits one minor version of Python only.
 """
 
 import base64
@@ -37,11 +37,11 @@ def register(spark: Session, *functions: Function) -> None:
 
     The code travels with the session's settings and with the scans and writes of tables that name
     it, never with the tables. A later session registers it again, or finds it installed or in
-    `spark.keyfold.modules`. Registering another function of a name replaces the first one.
+    `spark.keyfold.modules`. A second function with the same name replaces the first one.
 
     Args:
         spark: The SparkSession, classic or of Spark Connect.
-        functions: What `keyfold.aggregate` and `keyfold.engine` made.
+        functions: Results of `keyfold.aggregate` and `keyfold.engine`.
 
     Raises:
         FunctionError: A function does not compile (the message has its file and line and numba's
@@ -95,7 +95,7 @@ def dumps(own: Function) -> str:
 
 
 def _pickled(own: Function) -> bytes:
-    """With the code of its functions and of whatever else their modules define."""
+    """The pickle, with the code of its functions and of all else their modules define."""
     named = {f.__module__ for f in (own.function, own.retract) if f is not None} & set(sys.modules)
     modules = [sys.modules[name] for name in named - {"__main__", "builtins"}]
     known = cloudpickle.list_registry_pickle_by_value()
@@ -112,8 +112,8 @@ def _pickled(own: Function) -> bytes:
 
 @lru_cache(maxsize=256)
 def loads(text: str) -> Function:
-    """The inverse. Raises EnvironmentMismatchError if another Python made it, FunctionError if it
-    needs what is not here.
+    """The inverse of `dumps`. Raises EnvironmentMismatchError if another Python made the text, and
+    FunctionError if it needs something that is missing here.
     """
     content = json.loads(base64.b64decode(text))
     words = f"function '{content['name']}' ({content['place']})"

@@ -1,6 +1,6 @@
 """A session's own functions: registered ones first, then those of modules, then installed ones.
 
-Nothing is loaded before a name is asked for that keyfold itself doesn't have.
+Nothing is loaded before the look-up of a name that keyfold itself doesn't have.
 """
 
 import sys
@@ -18,20 +18,20 @@ from keyfold.merge.declare import Engine
 from keyfold.options.provided import Kind
 
 MODULES = "spark.keyfold.modules"
-# A place in words, with the functions that are there or why it can't be imported.
+# A place in words, with its functions or the reason why it can't be imported.
 Places = list[tuple[str, list[Any] | Exception]]
 
 
 @cache
 def declaration(thing: Any) -> Any:
-    """The internal form of what a user declared."""
+    """The internal form of a user's declaration."""
     if isinstance(thing, Function):
         return engine_of(thing) if thing.form == "engine" else aggregate_of(thing)
     return thing
 
 
 def kind_of(thing: Any) -> Kind:
-    """Which of the two a user declared."""
+    """The kind of a user's declaration: aggregate or engine."""
     is_engine = isinstance(thing, Engine) or getattr(thing, "form", "") == "engine"
     return "engines" if is_engine else "aggregates"
 
@@ -45,7 +45,7 @@ class Sources:
 
     @staticmethod
     def from_json(json: Mapping[str, Any] | None) -> "Sources":
-        """The sources that the JVM, a scan or a write names; none if that is None."""
+        """The sources that the JVM, a scan or a write names; empty ones if `json` is None."""
         found = json or {}
         listed = [name.strip() for name in (found.get("modules") or "").split(",")]
         return Sources(tuple(filter(None, listed)), found.get("registered") or {})
@@ -57,7 +57,7 @@ class Sources:
         return {"modules": ",".join(self.modules), "registered": needed}
 
     def find(self, kind: Kind, name: str) -> Any:
-        """The declaration of that name. Raises FunctionError if two modules declare it."""
+        """The declaration of that name, or None. Raises FunctionError if two modules declare it."""
         for places in self._layers(name):
             fitting = [
                 (place, thing)
@@ -72,7 +72,7 @@ class Sources:
         return None
 
     def names(self, kind: Kind) -> list[str]:
-        """All names there are."""
+        """All names."""
         things = [thing for places in self._layers(None) for _, thing in _things(places)]
         return sorted({thing.name for thing in things if kind_of(thing) == kind})
 
@@ -94,7 +94,7 @@ class Sources:
         )
 
     def _layers(self, name: str | None) -> Iterator[Places]:
-        """The sources that count first come first; only registered functions of that name."""
+        """The sources, highest priority first; registered functions only of that name, if any."""
         registered = [
             shipping.loads(text)
             for own, text in (self.registered or {}).items()

@@ -1,8 +1,8 @@
 """One connection to the JVM: frames and Arrow IPC streams, both ways, over one Unix socket.
 
-Outgoing buffers are gathered and handed to `sendmsg` as they are, incoming ones are received into
-aligned Arrow memory: one copy each way, in the kernel. Losing the peer is `Disconnected`, never an
-OSError, so that it can't be mistaken for a failure of the storage below.
+Outgoing buffers are gathered and handed to `sendmsg` as they are. Incoming ones are received into
+aligned Arrow memory. So there is one copy each way, in the kernel. The loss of the peer raises
+`Disconnected`, never an OSError, so that it can't be mistaken for a failure of the storage below.
 """
 
 import socket
@@ -27,7 +27,7 @@ class Disconnected(Exception):
 
 @dataclass
 class Traffic:
-    """What one stream carried, and how long each side kept the other waiting."""
+    """The rows and bytes one stream carried, and how long each side kept the other waiting."""
 
     rows: int = 0
     arrow_bytes: int = 0
@@ -76,7 +76,7 @@ class Channel:
         send_pieces(self.connection, [frames.encode(frame)])
 
     def check_peer(self) -> None:
-        """Disconnected if the peer has closed the connection; what it has sent stays to be read."""
+        """Raises Disconnected if the peer closed the connection; what it sent can still be read."""
         try:
             if self.connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT):
                 return
@@ -87,7 +87,7 @@ class Channel:
         raise Disconnected("the peer closed the connection")
 
     def send_batches(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Traffic:
-        """Send an Arrow IPC stream; it is ended properly even where `batches` raises."""
+        """Send an Arrow IPC stream; it is ended properly even if `batches` raises."""
         traffic = Traffic()
         outlet = _Outlet()
         with pa.ipc.new_stream(pa.PythonFile(outlet, mode="w"), schema) as stream:
@@ -105,8 +105,8 @@ class Channel:
     def receive_batches(self) -> Iterator[pa.RecordBatch]:
         """The batches of an incoming Arrow IPC stream, up to its end marker and no byte further.
 
-        The JVM at the other end is ours and of this version: that a batch has the buffers its
-        columns need is checked, their values are believed.
+        The JVM at the other end is ours and of this version. A check ensures that a batch has the
+        buffers its columns need; their values are trusted.
         """
         with pa.ipc.open_stream(pa.PythonFile(_Inlet(self.connection), mode="r")) as stream:
             for batch in stream:
@@ -143,7 +143,7 @@ def timed(batches: Iterator[pa.RecordBatch], traffic: Traffic) -> Iterator[pa.Re
 
 
 def bounded(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Slices of the batch of at most BATCH_ROWS rows and, rows being alike, BATCH_BYTES bytes."""
+    """Slices of at most BATCH_ROWS rows and, if rows are of equal size, BATCH_BYTES bytes."""
     pieces = max(-(-batch.num_rows // BATCH_ROWS), -(-batch.nbytes // BATCH_BYTES), 1)
     rows = max(-(-batch.num_rows // pieces), 1)
     for start in range(0, batch.num_rows, rows):
@@ -151,7 +151,7 @@ def bounded(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 
 def send_pieces(connection: socket.socket, pieces: list[Any]) -> None:
-    """Send buffers back to back; Disconnected if the peer is gone."""
+    """Send buffers back to back; raises Disconnected if the peer is gone."""
     left = [memoryview(piece).cast("B") for piece in pieces]
     try:
         while left:
@@ -161,7 +161,7 @@ def send_pieces(connection: socket.socket, pieces: list[Any]) -> None:
 
 
 def _unsent(pieces: list[memoryview], sent: int) -> list[memoryview]:
-    """What is left of the pieces after their first `sent` bytes."""
+    """The rest of the pieces after their first `sent` bytes."""
     for position, piece in enumerate(pieces):
         if sent < len(piece):
             return [piece[sent:], *pieces[position + 1 :]]
@@ -170,7 +170,7 @@ def _unsent(pieces: list[memoryview], sent: int) -> list[memoryview]:
 
 
 def receive_exactly(connection: socket.socket, size: int) -> pa.Buffer:
-    """The next `size` bytes; Disconnected if the peer closes before them."""
+    """The next `size` bytes; raises Disconnected if the peer closes before them."""
     buffer = pa.allocate_buffer(size)
     view = memoryview(buffer)
     filled = 0

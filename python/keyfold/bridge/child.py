@@ -1,7 +1,7 @@
-"""The first moments of a forked process: what it must set before it answers anything.
+"""The first moments of a forked process: the settings it makes before it answers anything.
 
-It dies with the server (PR_SET_PDEATHSIG), writes stdout and stderr to its own log, has its own
-temporary directory, and ignores the terminal's Ctrl-C, which is the JVM's to handle.
+It dies with the server (PR_SET_PDEATHSIG), writes stdout and stderr to its own log and has its own
+temporary directory. It ignores the terminal's Ctrl-C, which the JVM handles.
 """
 
 import ctypes
@@ -31,7 +31,7 @@ def fork(
     inherited: Iterable[Closable],
     live: Callable[[], None],
 ) -> int:
-    """Fork a process that closes what it `inherited` and then does `live`; returns its pid."""
+    """Fork a process that closes `inherited` and then calls `live`; returns its pid."""
     server = os.getpid()
     pid = os.fork()
     if pid == 0:
@@ -68,7 +68,7 @@ def _own_files(directory: PrivateDirectory) -> None:
 
 
 def _end(live: Callable[[], None]) -> NoReturn:
-    """Do `live`, then leave without running anything the server registered for its own exit."""
+    """Call `live`, then exit without running anything the server registered for its own exit."""
     code = 1
     try:
         live()

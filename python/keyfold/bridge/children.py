@@ -1,7 +1,7 @@
-"""The processes of a fork server: started, watched while their peer is there, reaped, ended. How
-one ended is the last line of its log, which the JVM shows.
+"""The processes of a fork server: started, watched while their peer is there, reaped, ended. The
+last line of a process' log says how it ended; the JVM shows it.
 
-The server keeps a duplicate of each connection. So a peer that hangs up is noticed even while the
+The server keeps a duplicate of each connection. So it notices a peer that hangs up even while the
 worker computes, and the JVM sees the connection of a dead worker end only after its log says why.
 """
 
@@ -25,7 +25,7 @@ FAREWELL_SECONDS = 1.0
 
 @dataclass
 class Child:
-    """A running process; one whose only peer has left has until `deadline` (monotonic) to end."""
+    """A running process; if its only peer has left, it must end by `deadline` (monotonic)."""
 
     pid: int
     outlives_peers: bool
@@ -47,7 +47,7 @@ class Children:
         inherited: Iterable[child.Closable],
         outlives_peers: bool = False,
     ) -> Child:
-        """Fork a process that does `live`."""
+        """Fork a process that calls `live`."""
         siblings = [c for born in self.by_pid.values() for c in born.connections]
         pid = child.fork(self.directory, [*inherited, *siblings], live)
         born = self.by_pid[pid] = Child(pid, outlives_peers)
@@ -69,7 +69,7 @@ class Children:
         connection.close()
 
     def reap(self) -> None:
-        """Take note of every process that has ended."""
+        """Collect every process that has ended."""
         while self.by_pid:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -91,7 +91,7 @@ class Children:
             self._detach(dead, connection)
 
     def kill_overdue(self) -> float | None:
-        """Kill what has passed its deadline; the seconds to the next deadline, None without one."""
+        """Kill processes past their deadline; the seconds to the next one, None without one."""
         now = time.monotonic()
         left = [(c.deadline - now, c.pid) for c in self.by_pid.values() if c.deadline is not None]
         for seconds, pid in left:
@@ -100,7 +100,7 @@ class Children:
         return max(min(left)[0], 0.1) if left else None
 
     def end(self) -> None:
-        """Hang up on every process, give it a moment to delete its files, kill what is left."""
+        """Hang up on every process, give it a moment to delete its files, then kill the rest."""
         for born in self.by_pid.values():
             for connection in born.connections:
                 hang_up(connection)
@@ -123,13 +123,13 @@ def hang_up(connection: socket.socket) -> None:
         return
 
 
-# C++ that meets its cap where it can't say so (std::bad_alloc in a thread, a null pointer) ends so.
+# Signals that end C++ at a cap it can't report (std::bad_alloc in a thread, a null pointer).
 _OUT_OF_MEMORY = (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS)
 
 
 def how_it_ended(pid: int, status: int, *, is_capped: bool = False) -> str:
-    """For a wait status: "worker 12 ended: killed by signal 9 (SIGKILL)"; of one with a cap on its
-    memory also the option to raise, where that may be why.
+    """A wait status in words: "worker 12 ended: killed by signal 9 (SIGKILL)". If the process had a
+    cap on its memory and that may be the cause, they also name the option to raise.
     """
     code = os.waitstatus_to_exitcode(status)
     if code >= 0:
@@ -141,7 +141,7 @@ def how_it_ended(pid: int, status: int, *, is_capped: bool = False) -> str:
 
 
 def signal_name(number: int) -> str:
-    """SIGKILL for 9; a number without a name stays one."""
+    """SIGKILL for 9; the number itself if it has no name."""
     try:
         return signal.Signals(number).name
     except ValueError:

@@ -1,7 +1,7 @@
 """The private directory of one fork server: socket, lock, a log and a scratch folder per worker.
 
-The JVM makes it, the server removes it. A server that was killed could not: the next one to start
-beside it removes what nobody holds the lock of any more.
+The JVM makes it, the server removes it. A killed server can't: the next one that starts beside it
+removes directories whose lock is no longer held.
 """
 
 import fcntl
@@ -17,7 +17,7 @@ KEPT_LOGS = 20
 
 @dataclass(frozen=True)
 class PrivateDirectory:
-    """Where things are; `lock` is an open descriptor whose lock is held while the server lives.
+    """Paths of the files; `lock` is an open descriptor whose lock is held while the server lives.
 
     `kept` are the logs of workers that ended badly, the newest last; at most KEPT_LOGS of them.
     """
@@ -28,11 +28,11 @@ class PrivateDirectory:
 
     @property
     def socket(self) -> Path:
-        """Where the JVM connects."""
+        """The socket that the JVM connects to."""
         return self.path / "fork.sock"
 
     def log(self, pid: int) -> Path:
-        """What worker `pid` writes to stderr, and how it ended."""
+        """The file with the stderr of worker `pid` and, at its end, how it ended."""
         return self.path / f"worker-{pid}.log"
 
     def scratch(self, pid: int) -> Path:
@@ -40,7 +40,7 @@ class PrivateDirectory:
         return self.path / f"scratch-{pid}"
 
     def forget(self, pid: int, keep_log: bool) -> None:
-        """Remove what a worker that ended has left, except the log of one that ended badly."""
+        """Remove the files of a worker that ended, except its log if it ended badly."""
         shutil.rmtree(self.scratch(pid), ignore_errors=True)
         if keep_log:
             self.kept.append(self.log(pid))
@@ -55,7 +55,7 @@ class PrivateDirectory:
 
 
 def claim(path: Path) -> PrivateDirectory:
-    """Lock the directory the JVM made, and remove the ones beside it whose server is dead."""
+    """Lock the directory that the JVM made; remove those beside it whose server is dead."""
     path.chmod(0o700)
     lock = os.open(path / f"{LOCK}.new", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

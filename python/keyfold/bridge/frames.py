@@ -1,8 +1,8 @@
 """Frames: a 4-byte big-endian length, then that many bytes of UTF-8 JSON.
 
 An answer is {"ok": …} or {"error": {"kind", "message", "cause", "traceback"}}; our message comes
-first, the cause second, the Python traceback last. The traceback of an error that says what to do
-comes only where TRACEBACK is in the environment. Rows never travel in frames.
+first, the cause second, the Python traceback last. An error that says what to do has a traceback
+only if TRACEBACK is in the environment. Rows never travel in frames.
 """
 
 import json
@@ -23,12 +23,12 @@ Frame = Mapping[str, Any]
 
 
 class MalformedFrameError(EnvironmentMismatchError):
-    """What arrived is not a frame of this protocol."""
+    """The bytes that arrived are not a frame of this protocol."""
 
 
 def encode(frame: Frame) -> bytes:
-    """The frame's bytes, prefix included; half a surrogate pair, as a name that is no UTF-8 has, is
-    sent as JSON's escape of it.
+    """The frame's bytes, prefix included. Half a surrogate pair, which a name that is not UTF-8
+    has, is sent as its JSON escape.
     """
     text = json.dumps(frame, separators=(",", ":"), ensure_ascii=False)
     body = text.encode("utf-8", "backslashreplace")
@@ -75,7 +75,7 @@ def failure(error: BaseException, doing: str) -> dict[str, Any]:
 
 
 def told(error: BaseException) -> str:
-    """The traceback, with those of what caused the exception."""
+    """The traceback, with those of the exceptions that caused it."""
     return "".join(traceback.format_exception(error))
 
 

@@ -1,10 +1,10 @@
 """How the JVM meets a new fork server, and how each of its connections says who it is.
 
-They meet with one line of JSON each way, over stdin and stdout: the JVM says its protocol, version,
-token and private directory; the server answers `ready`, or an error where jar and package don't fit
-together. After that line stdout means nothing any more. The first frame of a connection is
+They meet with one line of JSON each way, over stdin and stdout. The JVM sends its protocol,
+version, token and private directory. The server answers `ready`, or an error if jar and package
+don't fit together. After that line stdout has no meaning. The first frame of a connection is
 {"token": …, "role": "worker" | "driver", "memory": bytes | null}, collected without blocking the
-server's loop. Exactly the frame is read: what follows it is for the worker.
+server's loop. Exactly the frame is read: the bytes after it are for the worker.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from keyfold.wire.version import PROTOCOL, package_version
 
 @dataclass(frozen=True)
 class Hello:
-    """What the JVM says first; `files` is where Spark puts the files it ships."""
+    """The JVM's first line; `files` is the folder in which Spark puts the files it ships."""
 
     protocol: int
     version: str
@@ -88,7 +88,7 @@ ROLES = ("worker", "driver")
 
 @dataclass(frozen=True)
 class Greeting:
-    """Who connects, for what."""
+    """The role that a connection asks for, and its memory cap."""
 
     role: str
     memory: int | None
@@ -103,7 +103,7 @@ class Arrival:
         connection.setblocking(False)
 
     def receive(self) -> bool:
-        """Take what has arrived; True once that is all. Raises EOFError if the peer is gone."""
+        """Take arrived bytes; True if these are all. Raises EOFError if the peer is gone."""
         while wanted := self._wanted():
             try:
                 data = self.connection.recv(wanted)
@@ -115,7 +115,7 @@ class Arrival:
         return True
 
     def greeting(self, token: str) -> Greeting | None:
-        """The greeting, or None if its token is not the server's."""
+        """The greeting; None if its token is not the server's."""
         frame = frames.decode(self.received[frames.PREFIX.size :])
         said = str(frame.get("token")).encode("utf-8", "backslashreplace")
         if not hmac.compare_digest(said, token.encode()):

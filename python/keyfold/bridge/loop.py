@@ -1,6 +1,6 @@
-"""What the fork server waits for: descriptors and signals, one thread, one callback each.
+"""The fork server's event loop: descriptors and signals, one thread, one callback each.
 
-poll(2) and not `selectors`: watching for nothing but a hang-up needs an empty event mask.
+It uses poll(2), not `selectors`: to watch for nothing but a hang-up needs an empty event mask.
 """
 
 import select
@@ -30,7 +30,7 @@ class Loop:
         self.poll.register(descriptor, mask)
 
     def forget(self, descriptor: int) -> None:
-        """Stop watching; nothing happens if it was not watched."""
+        """Stop watching the descriptor; does nothing if it was not watched."""
         if self.callbacks.pop(descriptor, None) is not None:
             self.poll.unregister(descriptor)
 
@@ -44,7 +44,7 @@ class Loop:
         self.watch(self.alarm.fileno(), drained)
 
     def turn(self, seconds: float | None) -> None:
-        """Wait for events, at most that long, and call back for each."""
+        """Wait for events, at most `seconds`, and call back for each."""
         for descriptor, _ in self.poll.poll(None if seconds is None else seconds * 1000):
             callback = self.callbacks.get(descriptor)
             if callback is not None:

@@ -1,7 +1,7 @@
 """A worker's memory: its cap (spark.keyfold.worker.memory), its allocator, and the error that names
 the cap.
 
-The limit counts what a worker allocates on top of what it shares with the fork server, so that the
+The cap counts only memory a worker allocates beyond what it shares with the fork server. So the
 number means the same whichever libraries are loaded.
 """
 
@@ -16,12 +16,12 @@ from keyfold.resources import budget
 
 OPTION = "spark.keyfold.worker.memory"
 LEAST = 96 << 20
-# What says that memory ran out without being a MemoryError: Python's threads, C++, zstd.
+# Words of errors that mean memory ran out but are not MemoryError: Python's threads, C++, zstd.
 _OTHER_WORDS = ("can't start new thread", "bad_alloc", "not enough memory")
-_LAST_WORDS = 8 << 20  # on top of the cap, to tell that it was reached
+_LAST_WORDS = 8 << 20  # on top of the cap, to report that it was reached
 
-# Arrow takes its memory from malloc: mimalloc and jemalloc never give address space back, so that
-# under a limit on it they run out with half of it unused. One arena that keeps what is free is also
+# Arrow takes its memory from malloc: mimalloc and jemalloc never give address space back, so under
+# a limit on it they run out with half of it unused. One arena that keeps its free memory is also
 # the fastest (a core merges 4 and 50 runs at 14.5 and 10.2 M rows/s; with mimalloc at 13.8 and 8.2,
 # with jemalloc at 12.3 and 6.4).
 ALLOCATOR = {"ARROW_DEFAULT_MEMORY_POOL": "system"}
@@ -31,7 +31,7 @@ _KEPT_PART = 8  # of the cap is free memory that malloc keeps; pieces of an eigh
 
 
 def tune_allocator(allowed: int) -> None:
-    """Set malloc up for a process of so many bytes; nothing if libc lacks these settings."""
+    """Set malloc up for a process of `allowed` bytes; nothing if libc lacks these settings."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
         kept = min(_MOST_KEPT, allowed // _KEPT_PART)
@@ -41,7 +41,7 @@ def tune_allocator(allowed: int) -> None:
 
 
 def cap(allowed: int | None) -> None:
-    """Let this process allocate at most `allowed` more bytes, at least LEAST; None: the default."""
+    """Cap this process at `allowed` more bytes, at least LEAST; None means the default."""
     allowed = budget.DEFAULT if allowed is None else allowed
     if allowed < LEAST:
         raise KeyfoldError(
@@ -53,11 +53,11 @@ def cap(allowed: int | None) -> None:
 
 
 def explained(error: Exception) -> Exception:
-    """The error as it is, or, where memory ran out, one of ours that says which option to raise."""
+    """The error; if memory ran out, one of ours instead that says which option to raise."""
     if not _is_of_memory(error):
         return error
     limit, most = resource.getrlimit(resource.RLIMIT_DATA)
-    resource.setrlimit(resource.RLIMIT_DATA, (most, most))  # what failed is held until then
+    resource.setrlimit(resource.RLIMIT_DATA, (most, most))  # the failed call's memory is still held
     capped = "has no cap of its own" if limit == resource.RLIM_INFINITY else "reached its cap"
     ours = KeyfoldError(
         f"worker {os.getpid()} could not get more memory and {capped} ({OPTION}, on top of what it "

@@ -1,7 +1,7 @@
 """Work ahead: an iterator's next items are made in a thread while the current one is used.
 
-The reader decodes while the JVM takes what is sent, the writer merges while the JVM sends more.
-numba kernels, Arrow and sockets all let go of the interpreter lock.
+The reader decodes while the JVM takes sent batches. The writer merges while the JVM sends more.
+numba kernels, Arrow and sockets all release the interpreter lock.
 """
 
 import queue
@@ -17,7 +17,7 @@ _END = object()
 def ahead(items: Iterator[Item], depth: int = 2) -> Iterator[Item]:
     """The same items, at most `depth` made before they are asked for, and the same exception.
 
-    The thread is a daemon: whoever stops early ends the process or takes the remaining items.
+    The thread is a daemon: a caller that stops early ends the process or takes the other items.
     """
     ready: queue.Queue[object] = queue.Queue(depth)
     run = copy_context().run  # the session's functions are found there too

@@ -1,7 +1,7 @@
 """The fork server: one per JVM, warm before it forks a worker, gone when the JVM is.
 
 One thread waits for connections, for the end of stdin (the JVM is gone), for signals and for its
-children. Each connection says who it is (greeting.py) and becomes a new worker, or goes to the one
+children. Each connection says who it is (handshake.py) and becomes a new worker, or goes to the one
 driver process.
 """
 
@@ -29,8 +29,8 @@ log = logging.getLogger(__name__)
 class ForkServer:
     """Owns the listening socket and, through `children`, every process.
 
-    `live_as_worker` gets a connection and its memory cap, `live_as_driver` a socket over which
-    connections are passed; each is the whole life of a forked process.
+    `live_as_worker` gets a connection and its memory cap. `live_as_driver` gets a socket over which
+    connections are passed. Each is the whole life of a forked process.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class ForkServer:
     def _accept(self) -> None:
         try:
             connection, _ = self.listener.accept()
-        except OSError:  # no descriptor left: the connection waits until one is
+        except OSError:  # no descriptor left: the connection waits for one
             log.exception("a connection can't be accepted")
             time.sleep(0.1)
             return
@@ -142,7 +142,7 @@ class ForkServer:
         born, passing = self._driver_process()
         try:
             socket.send_fds(passing, [b"+"], [connection.fileno()])
-        except BrokenPipeError:  # it was killed, and is a process until it is reaped
+        except BrokenPipeError:  # it was killed, but is not reaped yet
             os.waitid(os.P_PID, born.pid, os.WEXITED | os.WNOWAIT)
             self.children.reap()
             born, passing = self._driver_process()

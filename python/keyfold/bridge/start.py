@@ -1,7 +1,7 @@
 """From the JVM's first line to a warm server: check versions, warm up, say ready.
 
 No thread may exist before a fork: environment variables keep libraries from starting one.
-The driver's process is forked from the warm server too and imports what only it needs.
+The driver's process is forked from the warm server too, and imports the modules only it needs.
 """
 
 import gc
@@ -30,7 +30,7 @@ SINGLE_THREADED = {
 
 
 def main() -> int:
-    """Run a fork server on this process' stdin and stdout; its exit code."""
+    """Run a fork server on this process' stdin and stdout; returns its exit code."""
     logging.basicConfig(level=logging.WARNING)
     os.environ.update(SINGLE_THREADED | memory.ALLOCATOR)
     memory.tune_allocator(budget.DEFAULT)
@@ -46,7 +46,7 @@ def main() -> int:
 
 
 def own_stdout() -> TextIO:
-    """Stdout for the one line the JVM reads; whatever else prints goes to stderr."""
+    """Stdout for the one line the JVM reads; all other output goes to stderr."""
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     return out
@@ -71,7 +71,7 @@ def serve(hello: Hello, directory: PrivateDirectory, out: TextIO) -> int:
 
 
 def warm() -> None:
-    """Import what workers need and load their kernels; the garbage collector lets it all be."""
+    """Import workers' modules and load their kernels; the garbage collector never visits them."""
     try:
         loaded("executor")
         importlib.import_module("keyfold.kernels.jit").warm_from_cache()
@@ -100,5 +100,5 @@ def own_log() -> str:
 
 
 def loaded(name: str) -> ModuleType:
-    """A module of the questions, imported now: the fork server decides when, for what it shares."""
+    """A module of `questions`, imported now: the fork server decides when, for all to share."""
     return importlib.import_module(f"keyfold.questions.{name}")

@@ -1,1 +1,1 @@
-"""Compaction: which runs of a bucket to merge, the merge, and putting the result in their place."""
+"""Compaction: the choice of runs of a bucket, their merge, and the result in their place."""

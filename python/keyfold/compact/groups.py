@@ -1,8 +1,8 @@
-"""What becomes of the files of a pick: merged, moved to another level as they are, or left alone.
+"""The fate of each file of a pick: merged, moved to another level as it is, or left alone.
 
-Sections of overlapping files are merged, and so are small neighbours; a large file that overlaps
-nothing only changes its level (Paimon's MergeTreeCompactTask), unless there is something in it that
-ends here: deletes, and marks of partial rows, below which there is nothing older.
+Sections of overlapping files are merged, and so are small neighbours. A large file that overlaps
+nothing only changes its level (Paimon's MergeTreeCompactTask). It is written again if it holds
+deletes or marks of partial rows and nothing older is below them: they end here.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ Files = tuple[LiveFile, ...]
 
 @dataclass(frozen=True)
 class Group:
-    """Neighbouring sections whose rows go to the same files; `oldest` says of each whether nothing
-    older is below it.
+    """Neighbouring sections whose rows go to the same files. `oldest` has a flag for each section:
+    nothing older is below it.
     """
 
     sections: tuple[Files, ...]
@@ -37,14 +37,14 @@ class Group:
 
 @dataclass(frozen=True)
 class Work:
-    """What is to be done about a pick, in key order."""
+    """The work that a pick needs, in key order."""
 
     groups: tuple[Group, ...]
     upgraded: Files
 
     @property
     def bytes(self) -> int:
-        """Bytes of the files that are read and written again."""
+        """The bytes of the files that are read and written again."""
         return sum(group.bytes for group in self.groups)
 
 
@@ -57,9 +57,9 @@ def work(
     keeps_oldest: bool = False,
     lacking: Collection[int] = (),
 ) -> Work:
-    """What is to be done; files of less than `small` bytes are joined with their neighbours. With
-    `keeps_oldest` a file is written again without the keys of what stays below; files of the
-    schemas `lacking` are in any case.
+    """The work for a pick. Files of less than `small` bytes are joined with their neighbours. With
+    `keeps_oldest` a file is written again without the keys of the files that stay below. Files of
+    the schemas `lacking` are written again in any case.
     """
     below = Intervals([file for run in stays for file in run.files])
     sorter = _Sorter(level, small, below, keeps_oldest, lacking)
@@ -92,11 +92,11 @@ class _Sorter:
         self.upgraded: list[LiveFile] = []
 
     def merge(self, section: Files) -> None:
-        """Files that overlap."""
+        """Take files that overlap."""
         self._held.append(section)
 
     def alone(self, file: LiveFile) -> None:
-        """A file that overlaps none of the pick."""
+        """Take a file that overlaps no other file of the pick."""
         if file.size < self._small or self._ends_here(file):
             self._held.append((file,))
             return
@@ -104,7 +104,7 @@ class _Sorter:
         self._upgrade(file)
 
     def flush(self) -> None:
-        """Close the group, as far as there is anything to merge in it."""
+        """Close the group, which becomes work only if it holds something to merge."""
         held, self._held = self._held, []
         is_single = len(held) == 1 and len(held[0]) == 1
         if is_single and not self._ends_here(held[0][0]):
@@ -117,8 +117,8 @@ class _Sorter:
             self.upgraded.append(file)
 
     def _has_reason(self, section: Files) -> bool:
-        """Whether a section is more than one more small file that is at its level already: those
-        are joined only where they adjoin what is written anyhow.
+        """Whether a section is more than a small file that is already at its level. Such files are
+        joined only if they adjoin a section that is written anyhow.
         """
         file = section[0]
         return len(section) > 1 or file.level != self._level or self._ends_here(file)
@@ -127,8 +127,8 @@ class _Sorter:
         return not self._below.touch(section[0].first, max(file.last for file in section))
 
     def _ends_here(self, file: LiveFile) -> bool:
-        """Whether rewriting the file alone takes something out of it: deletes, marks, keys; or
-        puts something into it that it lacks.
+        """Whether a rewrite of the file alone takes something out of it (deletes, marks, keys) or
+        adds something that it lacks.
         """
         if file.schema_id in self._lacking:
             return True

@@ -1,9 +1,9 @@
-"""How the buckets of a table stand: runs, files, what a read costs, and what helps.
+"""The health of a table's buckets: runs, files, the cost of a read, and advice.
 
-A pure function of the live files and the options: nothing is read. Read amplification is the number
-of runs a key may be in, averaged over the stored bytes: 1 where nothing overlaps, N where N runs
-hold the same keys. A point look-up opens as many files, a merge reads as many rows for each row it
-returns, at worst.
+It is a pure function of the live files and the options: nothing is read. Read amplification is the
+number of runs a key may be in, averaged over the stored bytes. It is 1 if nothing overlaps, and N
+if N runs hold the same keys. At worst a point look-up opens that number of files, and a merge reads
+that number of rows for each row it returns.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SKEW = 4
 
 @dataclass(frozen=True)
 class Health:
-    """One bucket of one partition; `advice` is empty where there is nothing to do."""
+    """One bucket of one partition; `advice` is empty if there is nothing to do."""
 
     partition: tuple[Any, ...]
     bucket: int
@@ -44,13 +44,13 @@ class Health:
     advice: str
 
     def to_json(self, shown: Callable[[tuple[Any, ...]], str | None]) -> dict[str, Any]:
-        """By the names that `table_health` returns; `shown` writes a partition as text."""
+        """The fields by the names in `table_health`; `shown` writes a partition as text."""
         return {**self.__dict__, "partition": shown(self.partition)}
 
 
 def table_health(files: Sequence[LiveFile], options: TableOptions, call: str) -> list[Health]:
-    """Every bucket that has files, in order of partition and bucket. `call` begins the statement
-    that compacts the table, behind which other arguments follow.
+    """Every bucket that has files, in order of partition and bucket. `call` is the beginning of
+    the statement that compacts the table; other arguments follow it.
     """
     places = by_place(files)
     whole = _Whole.of(places, options, call)
@@ -60,7 +60,7 @@ def table_health(files: Sequence[LiveFile], options: TableOptions, call: str) ->
 
 @dataclass(frozen=True)
 class _Whole:
-    """What advice on a bucket needs to know of the table."""
+    """The facts about the table that advice on a bucket needs."""
 
     options: TableOptions
     rules: Rules
@@ -166,7 +166,7 @@ def _size(size: float) -> str:
 
 
 def summary(found: Sequence[Health]) -> list[tuple[str, str]]:
-    """Name and text of the lines that DESCRIBE EXTENDED shows; none for a table without data."""
+    """The lines of DESCRIBE EXTENDED, by name and text; a table without data has no lines."""
     if not found:
         return []
     size = sum(health.bytes for health in found)

@@ -1,4 +1,4 @@
-"""Which partitions a compaction takes: Paimon's text `pt=1,h=2;pt=2`, and conditions."""
+"""The partitions that a compaction takes: Paimon's text `pt=1,h=2;pt=2`, and conditions."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def chosen(
 ) -> Callable[[Values], bool] | None:
     """Whether a partition (values as manifests have them) is taken; None if all are.
 
-    Raises TableError if the text does not fit the table, NotSupportedError if a condition is not
-    about partitions as a whole.
+    Raises TableError if the text does not fit the table. Raises NotSupportedError if a condition
+    is not about partitions as a whole.
     """
     named = [] if text is None or not text.strip() else _named(layout, text)
     if not named and not where:

@@ -1,7 +1,7 @@
-"""Which runs of a bucket to merge: Paimon's universal compaction, a pure function of their sizes.
+"""The choice of runs to merge: Paimon's universal compaction, a pure function of their sizes.
 
 Runs are ordered newest first: those of level 0 by their sequence numbers, then one of each level
-above. A pick is a number of the newest ones and the level they go to (semantics/paimon.md c.5).
+above. A pick is a number of the newest runs and their new level (semantics/paimon.md c.5).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from keyfold.options import TableOptions
 
 
 class Sized(Protocol):
-    """What a pick looks at."""
+    """The properties of a run that decide about a pick."""
 
     @property
     def level(self) -> int: ...
@@ -33,7 +33,7 @@ class Pick:
 
 @dataclass(frozen=True)
 class Rules:
-    """The options of a pick; sizes are bytes, None where a rule is not set."""
+    """The options of a pick. Sizes are bytes, None if the rule is not set."""
 
     trigger: int
     stop: int
@@ -45,7 +45,7 @@ class Rules:
 
     @staticmethod
     def of(options: TableOptions) -> Rules:
-        """From the table's options; the stop trigger is never below the trigger."""
+        """The rules in the table's options. The stop trigger is never below the trigger."""
         trigger = options.compaction_trigger
         stop = options.compaction_stop_trigger
         return Rules(
@@ -65,8 +65,8 @@ class Rules:
 
 
 def pick(runs: Sequence[Sized], rules: Rules, *, is_due: bool = False) -> Pick | None:
-    """What needs merging, None for nothing. `is_due` says that the interval between full
-    compactions (`compaction.optimization-interval`) is over.
+    """The runs that need merging, None if nothing does. `is_due` means that the interval between
+    full compactions (`compaction.optimization-interval`) is over.
     """
     if _is_early(runs, rules, is_due=is_due):
         return Pick(len(runs), rules.top)
@@ -81,14 +81,14 @@ def pick(runs: Sequence[Sized], rules: Rules, *, is_due: bool = False) -> Pick |
 
 
 def pick_level_0(runs: Sequence[Sized], rules: Rules) -> Pick | None:
-    """All runs of level 0 and what the size ratio adds to them; None without any."""
+    """All runs of level 0 and those that the size ratio adds; None if level 0 is empty."""
     count = sum(run.level == 0 for run in runs)
     return _by_ratio(runs, rules, count, is_forced=True) if count else None
 
 
 def unit(runs: Sequence[Sized], rules: Rules, count: int) -> Pick:
-    """The `count` newest runs and the level below the next one; more runs where that would be
-    level 0, which nothing goes to.
+    """The `count` newest runs and the level below the next one. Nothing goes to level 0: if that
+    would be the level, more runs are taken.
     """
     level = rules.top if count == len(runs) else max(0, runs[count].level - 1)
     while level == 0 and count < len(runs):
@@ -110,8 +110,8 @@ def _is_early(runs: Sequence[Sized], rules: Rules, *, is_due: bool) -> bool:
 def _by_ratio(
     runs: Sequence[Sized], rules: Rules, count: int, *, is_forced: bool = False
 ) -> Pick | None:
-    """Runs are taken as long as the next is not much larger than all before it; with something
-    taken those of level 0 and 1 always are.
+    """The pick that takes runs as long as the next is not much larger than all before it. Once
+    one is taken, runs of level 0 and 1 always are. None if none is taken.
     """
     is_taken = is_forced or count > 1
     size = _size(runs[:count])

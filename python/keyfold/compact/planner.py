@@ -1,5 +1,5 @@
-"""From a table to the steps of a compaction (driver side): picks, what becomes of their files, and
-the tasks that cores share.
+"""The steps of a table's compaction (driver side): picks, the fate of their files, and the tasks
+that cores share.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ Values = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Asked:
-    """What is to be compacted: `auto` after a write, `minor` and `full` by hand.
+    """A request for a compaction: `auto` after a write, `minor` and `full` by hand.
 
-    `max_bytes` bounds what is read; `touched` are the buckets a write went to, None for all;
-    `parallelism` is the number of tasks that run at a time. Files of the schemas `lacking` are
-    written again even where nothing is merged.
+    `max_bytes` bounds the bytes that are read. `touched` are the buckets a write went to; None
+    means all. `parallelism` is the number of tasks that run at a time. Files of the schemas
+    `lacking` are written again even if nothing is merged.
     """
 
     strategy: str
@@ -57,7 +57,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class PlannedStep:
-    """A step, its tasks, and what they read."""
+    """A step, its tasks, and the amount they read."""
 
     step: Step
     tasks: tuple[Task, ...]
@@ -68,7 +68,7 @@ class PlannedStep:
 
 @dataclass(frozen=True)
 class _Chosen:
-    """A pick of one bucket, and what becomes of its files."""
+    """A pick of one bucket, and the fate of its files."""
 
     place: Place
     total_buckets: int
@@ -79,7 +79,7 @@ class _Chosen:
 
 
 def plan(table: Table, asked: Asked) -> tuple[CompactionSpec, list[PlannedStep]]:
-    """The steps of a compaction of the table's snapshot; none where nothing needs it."""
+    """The steps of a compaction of the table's snapshot; no steps if nothing needs it."""
     options = table.options
     files = table.live_files(partition_filter=asked.partitions)
     if asked.strategy == FULL:
@@ -97,7 +97,7 @@ def plan(table: Table, asked: Asked) -> tuple[CompactionSpec, list[PlannedStep]]
 
 
 def commits(steps: Iterable[PlannedStep]) -> Iterator[int]:
-    """The number of the commit that each step is part of: a commit takes steps, in their order,
+    """The number of the commit that each step is part of. A commit takes steps, in their order,
     until they read STEP_BYTES together.
     """
     number = size = 0
@@ -109,7 +109,7 @@ def commits(steps: Iterable[PlannedStep]) -> Iterator[int]:
 
 
 def _lacking(table: Table, files: Iterable[LiveFile]) -> frozenset[int]:
-    """Schemas of files that lack a column whose DEFAULT their rows have: other readers see NULL
+    """The schemas of files that lack a column whose DEFAULT their rows have. Other readers see NULL
     there until the files hold it.
     """
     added = {column.id for column in table.layout.columns if column.initial is not None}
@@ -126,7 +126,7 @@ def _lacking(table: Table, files: Iterable[LiveFile]) -> frozenset[int]:
 def _chosen(
     options: TableOptions, asked: Asked, places: dict[Place, list[LiveFile]]
 ) -> Iterator[_Chosen]:
-    """The picks, buckets of most runs first, within the bytes that are allowed."""
+    """The picks within the bytes that are allowed, the buckets with most runs first."""
     declared = Rules.of(options)
     small = options.compaction_small_file_ratio * options.target_file_size
     left = _allowed(options, asked)
@@ -176,7 +176,7 @@ def _fitting(
     wanted: Pick | None,
     left: float,
 ) -> tuple[int, int, Work] | None:
-    """The pick, or the newest runs of it that are within what is left; None for nothing."""
+    """The pick, or as many of its newest runs as the bytes left allow; None if no runs fit."""
     if wanted is None:
         return None
     todo = _work(options, asked, found, wanted, small)
@@ -214,7 +214,7 @@ def _is_due(files: Sequence[LiveFile], rules: Rules, options: TableOptions) -> b
 
 
 def _chunks(todo: Work) -> Iterator[Work]:
-    """The work cut into commits; what only changes its level goes with the first."""
+    """The work cut into commits; files that only change their level go with the first."""
     parts = (part for group in todo.groups for part in _cut(group, STEP_BYTES))
     chunks = list(packed(parts, attrgetter("bytes"), STEP_BYTES))
     if not chunks and todo.upgraded:
@@ -282,7 +282,7 @@ def _names(files: Iterable[LiveFile]) -> tuple[FileAtLevel, ...]:
 def _tasks(
     table: Table, options: TableOptions, one: _Chosen, base: Split, group: Group, piece: int
 ) -> Iterator[Task]:
-    """One task, or for a single large section one a key range."""
+    """One task, or, for a single large section, one task for each key range."""
     below = _below(base, one, group) if options.engine.keeps_oldest else None
     if below is not None:
         group = Group((group.files,), (False,))
@@ -294,8 +294,8 @@ def _tasks(
 
 
 def _below(base: Split, one: _Chosen, group: Group) -> Split | None:
-    """The files that stay and hold keys of the group's range, as the runs of one section; None
-    where a record that overwrites may win over them.
+    """The files that stay and hold keys of the group's range, as the runs of one section. None if
+    there are no such files, or if a record that overwrites may win over them.
     """
     range_of = Intervals(group.files)
     files = [

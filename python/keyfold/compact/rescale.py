@@ -1,9 +1,9 @@
 """The tasks that write a table's files anew for another number of buckets (driver side).
 
-Let d be the greatest common divisor of two numbers of buckets. The rows of bucket b of the one are,
-in the other, in the buckets congruent to b modulo d: the remainder by d is that of the hash. So
-each new bucket merges what may hold its rows, as a full compaction would, and leaves out the rows
-of others. Twice as many buckets read everything twice, half as many once.
+Let d be the greatest common divisor of the two numbers of buckets. The rows of an old bucket b go
+to the new buckets congruent to b modulo d, because bucket and hash have the same remainder by d.
+So each new bucket merges the files that may hold its rows, as a full compaction would, and leaves
+out the rows of others. Twice as many buckets read everything twice, half as many once.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ class Rescale:
 
 
 def files_to_rescale(table: Table, buckets: int) -> tuple[LiveFile, ...]:
-    """The files of partitions that hold any of another number of buckets, in the table's snapshot.
+    """All files, in the table's snapshot, of partitions with a file of another number of buckets.
 
-    All of them: a writer that put rows beside files of another number put keys into two buckets.
+    A writer that put rows beside files of another number put keys into two buckets.
     """
     live = table.live_files()
     due = {file.partition for file in live if file.total_buckets != buckets}
@@ -62,7 +62,7 @@ def plan(table: Table, buckets: int, parallelism: int) -> Rescale:
 
 
 def _tasks(layout: TableLayout, files: Sequence[LiveFile], piece: int) -> Iterator[Task]:
-    """Those of one partition."""
+    """The tasks of one partition."""
     options = parse(layout)
     level = max(Rules.of(options).levels - 1, *(file.level for file in files))
     common = math.gcd(options.bucket, *(file.total_buckets for file in files))
@@ -90,7 +90,7 @@ def _in_partition(file: LiveFile, options: TableOptions) -> LiveFile:
 def _splits(
     layout: TableLayout, base: Split, files: Sequence[LiveFile], most: int
 ) -> Iterator[Split]:
-    """Neighbouring sections of at most about `most` bytes together, a larger one cut by key."""
+    """Neighbouring sections of at most about `most` bytes together. A larger one is cut by key."""
     for held in packed(sections(files), _bytes, most):
         whole = replace(base, sections=tuple(runs(section) for section in held))
         pieces = math.ceil(_bytes(held[0]) / most) if len(held) == 1 else 1

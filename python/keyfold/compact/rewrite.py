@@ -1,5 +1,5 @@
-"""One task of a compaction: sections are merged, streaming, into files of another level (executor
-side).
+"""One task of a compaction, on an executor: sections are merged, streaming, into files of another
+level.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ OLDER = -1  # no record has this number
 def rewrite(
     spec: CompactionSpec, task: Task, go_on: Callable[[], None] = lambda: None
 ) -> CommitMessage:
-    """Merge and write; the message names the new files, which nothing refers to before a commit.
-    On an error they are removed, as on one that `go_on` raises, which is called for each batch.
-    Footers of the merged files, which are on their way out of the table, are not kept.
+    """Merge and write. The message names the new files: nothing refers to them before a commit.
+    `go_on` is called for each batch. The new files are removed on any error, also one of `go_on`.
+    Footers of the merged files are not kept, because these files are about to leave the table.
     """
     layout, split = spec.layout, task.split
     options = parse(layout)
@@ -97,8 +97,8 @@ class _Merging:
         )
 
     def _new_keys(self, runs: list[SortedRun], below: Section) -> Iterator[pa.RecordBatch]:
-        """First-row: the rows whose key no older file holds, as Paimon's readers take each file of
-        a level above 0 for rows of its own. Of the older files keys are read, no values.
+        """First-row: the rows whose key no older file holds. Paimon's readers take each file of a
+        level above 0 for rows of its own. Only the keys of older files are read, not their values.
         """
         merge = plan(_with_nullable_values(self._scan.layout), self._scan.columns)
         older = [SortedRun(self._keys(run), (OLDER, OLDER)) for run in below]
@@ -138,7 +138,7 @@ class _Merging:
                 yield rows if self._task.rescaled is None else self._of_bucket(rows)
 
     def _of_bucket(self, batch: Any) -> Any:
-        """The rows whose bucket is the task's, of a batch or of deferred rows."""
+        """The rows of a batch, or of deferred rows, whose bucket is the task's."""
         buckets = buckets_of(self._scan.layout, self._options, batch)
         return batch.filter(pa.array(buckets == self._task.split.bucket))
 

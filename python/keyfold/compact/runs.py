@@ -1,4 +1,4 @@
-"""The runs of a bucket in the order they are picked, and what a pick must not tear apart."""
+"""The runs of a bucket in the order of picking, and those that a pick must not tear apart."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from keyfold.storage.metadata.entries import LiveFile
 
 @dataclass(frozen=True)
 class BucketRun:
-    """Files with disjoint keys: of one level above 0, or of one job on level 0; in key order."""
+    """Files with disjoint keys, in key order: of one level above 0, or of one job on level 0."""
 
     level: int
     files: tuple[LiveFile, ...]
@@ -31,7 +31,7 @@ class BucketRun:
 
 
 def bucket_runs(files: Sequence[LiveFile]) -> list[BucketRun]:
-    """Newest first: level 0 by greatest sequence number, then the levels above, ascending."""
+    """The runs, newest first: level 0 by greatest sequence number, then the levels above."""
     by_origin: dict[tuple[int, int, int], list[LiveFile]] = {}
     for file in files:
         numbers = (0, 0) if file.level else (file.max_sequence, file.min_sequence)
@@ -44,8 +44,8 @@ def bucket_runs(files: Sequence[LiveFile]) -> list[BucketRun]:
 
 
 def whole(runs: Sequence[BucketRun], rules: Rules, found: Pick) -> Pick:
-    """The pick and the runs that can't be left behind: where keys touch, every picked file is
-    newer than every file that stays.
+    """The pick and the runs that can't be left behind. After it every picked file is newer than
+    each file that stays and touches its keys.
     """
     count = found.count
     while (torn := _torn(runs, count)) is not None:
@@ -74,7 +74,7 @@ def _is_torn(picked: Sequence[BucketRun], stays: BucketRun) -> bool:
 
 
 class Intervals:
-    """Key ranges of files, to ask whether any touches another range."""
+    """The key ranges of files, which tell whether any of them touches another range."""
 
     def __init__(self, files: Sequence[LiveFile]) -> None:
         ordered = sorted((file.first, file.last) for file in files)

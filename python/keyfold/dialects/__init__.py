@@ -14,7 +14,7 @@ from keyfold.errors import KeyfoldError
 
 @dataclass(frozen=True)
 class Translation:
-    """The table's name as written, and its statement for Spark, or why there is none."""
+    """The table's name as written, and its statement for Spark or the reason it is refused."""
 
     table: tuple[str, ...]
     sql: str | None = None
@@ -24,8 +24,8 @@ class Translation:
 def translate(sql: str) -> Translation | None:
     """The statement for Spark in place of `sql`; None if it is not a CREATE TABLE of these systems.
 
-    A statement that is recognised and can't be honoured is answered with the reason, which names
-    the clause, column or type.
+    If a recognised statement can't be honoured, the answer is the reason, which names the clause,
+    column or type.
     """
     try:
         read = tokens(sql, has_escapes=True)

@@ -9,11 +9,11 @@ Item = TypeVar("Item")
 
 
 class SyntaxMismatch(Exception):
-    """The statement goes on otherwise than the grammar says."""
+    """The statement does not follow the grammar."""
 
 
 class Cursor:
-    """A place in a list of tokens, which ends with an end."""
+    """A position in a list of tokens, the last of which is an end."""
 
     def __init__(self, tokens: Sequence[Token], at: int = 0) -> None:
         self._tokens = tokens
@@ -21,22 +21,22 @@ class Cursor:
 
     @property
     def next(self) -> Token:
-        """The token that comes, which stays."""
+        """The next token; the position stays."""
         return self._tokens[self.at]
 
     def take(self) -> Token:
-        """The token that comes."""
+        """The next token, which is passed."""
         token = self.next
         self.at = min(self.at + 1, len(self._tokens) - 1)
         return token
 
     def sees(self, *words: str) -> bool:
-        """Whether these words and signs come."""
+        """Whether these words and signs come next."""
         coming = self._tokens[self.at : self.at + len(words)]
         return len(coming) == len(words) and all(map(_is, coming, words))
 
     def accept(self, *words: str) -> bool:
-        """Whether these words and signs come, which are then passed."""
+        """Whether these words and signs come next; if so they are passed."""
         if not self.sees(*words):
             return False
         self.at += len(words)
@@ -49,7 +49,7 @@ class Cursor:
                 self.fail(word)
 
     def fail(self, expected: str) -> None:
-        """Say what was expected and what comes."""
+        """Raise SyntaxMismatch, which says what was expected and what was found."""
         found = self.next
         raise SyntaxMismatch(f"line {found.line}: expected {expected}, found {found.value}")
 

@@ -57,7 +57,7 @@ def speaks(tokens: Sequence[Token]) -> bool:
 
 
 def read(header: Header, cursor: Cursor, sql: str) -> Statement:
-    """The statement after its header; TableError and NotSupportedError name clause or column."""
+    """The rest of the statement; TableError and NotSupportedError name clause or column."""
     columns = _body(cursor)
     clauses = _clauses(cursor)
     columns = [_spelled_like(column, clauses) for column in columns]
@@ -141,14 +141,14 @@ def _distribution(cursor: Cursor, found: _Clauses) -> None:
 
 
 def _spelled_like(column: DorisColumn, clauses: _Clauses) -> DorisColumn:
-    """The column; the clauses' names of it get its letter case, since Doris ignores it."""
+    """The column; its name in the clauses gets its letter case, which Doris ignores."""
     for names in (clauses.key, clauses.partitioning, clauses.hashed):
         names[:] = [column.name if n.lower() == column.name.lower() else n for n in names]
     return column
 
 
 def _key(columns: Sequence[DorisColumn], clauses: _Clauses) -> list[str]:
-    """The key's columns: an ordered prefix of all; without a clause those with no aggregation."""
+    """The key's columns, an ordered prefix; without a clause those without aggregation."""
     if clauses.model == "DUPLICATE":
         raise NotSupportedError("DUPLICATE KEY keeps rows of equal key apart: such a table has no "
                                 "rows to fold, use another catalog")  # fmt: skip
@@ -204,7 +204,7 @@ def _engine(columns: Sequence[DorisColumn], clauses: _Clauses) -> dict[str, str]
 
 
 def _buckets(key: list[str], clauses: _Clauses) -> dict[str, str]:
-    """With RANDOM too a key has one bucket: rows of equal key are one row to any reader."""
+    """The bucket options. RANDOM too gives a key one bucket: its rows are one to any reader."""
     outside = [name for name in clauses.hashed if name not in key]
     if outside:
         raise TableError(f"DISTRIBUTED BY HASH names {outside[0]}, which is not in the key")

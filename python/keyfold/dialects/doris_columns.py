@@ -34,7 +34,7 @@ class DorisColumn:
 
 
 def read(cursor: Cursor) -> DorisColumn:
-    """One column; raises NotSupportedError naming what has no counterpart."""
+    """One column. Raises NotSupportedError if a part of it has no counterpart."""
     name = cursor.name()
     try:
         found = _read(cursor, name)
@@ -70,7 +70,7 @@ def _read(cursor: Cursor, name: str) -> DorisColumn:
 
 
 def _default(cursor: Cursor) -> Token:
-    """A literal or a function's name; a sign before a number is made part of it."""
+    """A literal or a function's name; a sign before a number becomes part of it."""
     token = cursor.take()
     if token.is_sign("-"):
         number = cursor.take()
@@ -81,7 +81,7 @@ def _default(cursor: Cursor) -> Token:
 
 
 def _check(column: DorisColumn) -> None:
-    """Doris' rules for one column, AggregateType and ColumnDefinition."""
+    """Check Doris' rules for one column, as AggregateType and ColumnDefinition do."""
     kind, root = column.aggregation, column.type.root
     if kind is not None and root not in TAKES.get(kind, {root}):
         raise TableError(

@@ -10,7 +10,7 @@ from keyfold.dialects.tokens import Token
 from keyfold.errors import NotSupportedError
 
 SYSTEM = "Flink"
-HAS_ESCAPES = False  # a backslash in a text is one
+HAS_ESCAPES = False  # a backslash in a text is a backslash
 OURS = ("paimon", "fluss", "table-store")  # connectors whose tables these are
 _WORDS = {"BYTES", "ROW", "MULTISET", "WATERMARK", "TIMESTAMP_LTZ", "METADATA"}
 _NOT_FLINK = {"PROPERTIES", "TBLPROPERTIES", "USING", "AGGREGATE", "ENGINE"}
@@ -27,7 +27,7 @@ def speaks(tokens: Sequence[Token]) -> bool:
 
 
 def read(header: Header, cursor: Cursor, sql: str) -> Statement:
-    """The statement after its header; raises NotSupportedError if a clause has no counterpart."""
+    """The rest of the statement. Raises NotSupportedError if a clause has no counterpart."""
     columns, key = _body(cursor) if cursor.sees("(") else ([], ())
     comment = cursor.text() if cursor.accept("COMMENT") else None
     properties = _distribution(cursor)
@@ -53,7 +53,7 @@ def _body(cursor: Cursor) -> tuple[list[Column], tuple[str, ...]]:
 
 
 def _item(cursor: Cursor) -> tuple[Column | None, tuple[str, ...]]:
-    """A column, and the key that it or a clause in its place declares."""
+    """A column or None for a clause in its place, and the key that either declares."""
     key = _key(cursor)
     if key:
         return None, key

@@ -28,7 +28,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Statement:
-    """A table; `query` is the text after AS."""
+    """A table to create; `query` is the text after AS."""
 
     header: Header
     columns: tuple[Column, ...] = ()

@@ -1,5 +1,5 @@
-"""Types of Doris, StarRocks and Flink as Spark spells them, and which of Doris' aggregations takes
-which.
+"""Types of Doris, StarRocks and Flink as Spark spells them, and the types that each of Doris'
+aggregations takes.
 
 Paimon and Fluss document their tables with Flink's types.
 """
@@ -20,7 +20,7 @@ NESTED = {"ARRAY", "MAP", "STRUCT"}
 NUMBERS = _WHOLE | _REAL | {"DECIMAL"}
 ORDERED = NUMBERS | _TIME | _TEXT
 NO_KEY = _REAL | NESTED | _STATES | {"STRING", "VARBINARY"}
-# The types an aggregation takes, all where it is not named. Doris: AggregateType.java.
+# The types an aggregation takes; all if it is not listed. Doris: AggregateType.java.
 TAKES = {
     "SUM": NUMBERS,
     "MAX": ORDERED,
@@ -33,7 +33,7 @@ TAKES = {
 AGGREGATIONS = {*TAKES, "REPLACE", "REPLACE_IF_NOT_NULL"}
 
 _PLAIN = {name: name for name in (*_WHOLE - {"LARGEINT"}, *_REAL, "BOOLEAN", "DATE", "STRING")}
-# Types without sizes that matter, in Spark's words.
+# Types without relevant sizes, in Spark's words.
 _DORIS = _PLAIN | dict.fromkeys(_STATES | {"VARBINARY"}, "BINARY")
 _DORIS |= {"LARGEINT": "DECIMAL(38,0)", "DATETIME": "TIMESTAMP_NTZ", "TIMESTAMPTZ": "TIMESTAMP"}
 _FLINK = _PLAIN | {"BYTES": "BINARY"}
@@ -71,7 +71,7 @@ def doris(cursor: Cursor) -> Type:
         if not sizes:
             raise NotSupportedError(f"type {word} needs its digits: {word}(precision, scale)")
         return Type(root, _decimal(sizes))
-    if root in ("CHAR", "VARCHAR"):  # CHAR is CHAR(1), VARCHAR is as long as can be
+    if root in ("CHAR", "VARCHAR"):  # CHAR is CHAR(1), VARCHAR has its greatest length
         sizes = sizes or ([1] if root == "CHAR" else [_UNLIMITED])
         return Type(root, _text(root, sizes[0]))
     if root in ("DATETIME", "TIMESTAMPTZ") and sizes and sizes[0] > _MICROS:
@@ -92,7 +92,7 @@ def _doris_field(cursor: Cursor) -> str:
 
 
 def flink(cursor: Cursor) -> str:
-    """One type of Flink, without a NOT NULL of its own; raises NotSupportedError if it has no
+    """One type of Flink, without a NOT NULL of its own. Raises NotSupportedError if it has no
     counterpart.
     """
     word = cursor.name().upper()
@@ -129,7 +129,7 @@ def _flink(cursor: Cursor, word: str, root: str) -> str:
 
 
 def _timestamp(cursor: Cursor, word: str, digits: int) -> str:
-    """Stored with microseconds whatever fewer digits are asked for."""
+    """The timestamp type; microseconds are stored even if fewer digits are asked for."""
     if digits > _MICROS:
         raise NotSupportedError(
             f"type {word}({digits}) is not supported, at most {word}({_MICROS})"
@@ -140,7 +140,7 @@ def _timestamp(cursor: Cursor, word: str, digits: int) -> str:
 
 
 def _flink_part(cursor: Cursor) -> str:
-    """An element, key or value: Spark's DDL has no NOT NULL for it."""
+    """An element, key or value; Spark's DDL has no NOT NULL for these."""
     made = flink(cursor)
     cursor.is_nullable()
     return made

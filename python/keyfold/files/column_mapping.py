@@ -1,9 +1,9 @@
 """From the columns of a file, written under some schema version, to the columns of the table
 today.
 
-Columns and nested fields are matched by field id: what was renamed is found, what was added reads
-NULL, or the constant its DEFAULT was then, what was dropped and added again under its old name
-reads NULL too, what was given another type is converted.
+Columns and nested fields are matched by field id. A renamed column is found. An added column reads
+NULL, or the constant its DEFAULT was then, even if it has the name of a column that was dropped.
+A column that was given another type is converted.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Bounds = tuple[Any, Any, int | None]
 
 @dataclass(frozen=True)
 class Source:
-    """Where a column of the table comes from in a file; `stored` None = the file has none."""
+    """The place of a table's column in a file; `stored` is None if the file lacks the column."""
 
     target: Column
     name: str
@@ -57,7 +57,7 @@ def _source(target: Column, found: tuple[int, str, Any] | None) -> Source:
 
 
 def check_types(layout: TableLayout, stored: TableLayout) -> None:
-    """NotSupportedError naming a column whose values of an older schema can't be converted."""
+    """Raises NotSupportedError if a column's values of an older schema can't be converted."""
     known = {column.id: column.type for column in stored.columns}
     for column in layout.columns:
         try:
@@ -71,8 +71,9 @@ def check_types(layout: TableLayout, stored: TableLayout) -> None:
 def bounds(
     layout: TableLayout, stored: TableLayout, stats: Mapping[str, Bounds]
 ) -> Mapping[str, Bounds]:
-    """What statistics of a file, by the names it was written under, say of today's columns: least
-    and greatest value, number of NULLs. Of values that are converted only the NULLs are known.
+    """The least and greatest value and the number of NULLs of today's columns. `stats` are those
+    of a file, by the names it was written under. If a conversion changes the order of values, only
+    the NULLs are known.
     """
     if stored.schema_id == layout.schema_id:
         return stats
@@ -91,7 +92,7 @@ def bounds(
 
 
 def missing(source: Source, rows: int) -> pa.Array:
-    """The column in so many rows of a file that lacks it."""
+    """The column, this many rows of it, for a file that lacks it."""
     if source.target.initial is None:
         return pa.nulls(rows, arrow_types.to_arrow(source.target.type))
     return pa.repeat(initial(source.target), rows)

@@ -1,8 +1,8 @@
-"""What reading a data file holds in memory, judged by its footer.
+"""The memory that reading a data file takes, judged by its footer.
 
-A reader holds, of every column, one decompressed page and what of the compressed chunk it has
-fetched. Pages are bounded by no number that a footer has: writers end one at 1 MiB or, Java's and
-with long values, after up to a hundred rows.
+For every column a reader holds one decompressed page and the part of the compressed chunk that it
+has fetched. No number in a footer bounds a page. Writers end a page at 1 MiB; Java's, with long
+values, end it after up to a hundred rows.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ _PAGE_ROWS = 100
 _CHUNKS_BYTES = 4 << 20
 _FETCHED_BYTES = 64 << 10
 _PARSED = 11  # times the stored size of a footer
-_COLUMN_BYTES = 12 << 10  # of a column that is read, whatever it holds
-_LEAST_ROW_BYTES = 8  # of a column: what hardly takes place encoded does once it is decoded
+_COLUMN_BYTES = 12 << 10  # for each column that is read, whatever it holds
+_LEAST_ROW_BYTES = 8  # for each column: decoded values take space even if encoded ones hardly do
 
 
 def row_bytes(metadata: pq.FileMetaData, group: int, names: Collection[str]) -> float:
-    """About what a row of a row group takes, decoded, in these columns; at least 1."""
+    """The bytes, roughly, of a decoded row of a row group in these columns; at least 1."""
     rows = max(metadata.row_group(group).num_rows, 1)
     chunks = _chunks(metadata, group, names)
     sizes = (max(c.total_uncompressed_size / rows, _LEAST_ROW_BYTES) for c in chunks)
@@ -31,7 +31,7 @@ def row_bytes(metadata: pq.FileMetaData, group: int, names: Collection[str]) -> 
 def buffer_size(
     metadata: pq.FileMetaData, groups: Sequence[int], names: Collection[str], batch_bytes: int
 ) -> int:
-    """How much of a column chunk to fetch at once; 0 = all of it, where a row group is no larger
+    """The bytes of a column chunk to fetch at once. 0 means all of it: the row group is no larger
     than the batches that are made of it.
     """
     most = max((_compressed(metadata, group, names) for group in groups), default=0)
@@ -39,13 +39,13 @@ def buffer_size(
 
 
 def chunk_bytes(metadata: pq.FileMetaData, group: int, names: Collection[str]) -> float:
-    """Bytes of a column chunk as stored, on average."""
+    """The average size of a column chunk as stored, in bytes."""
     sizes = [int(c.total_compressed_size) for c in _chunks(metadata, group, names)]
     return sum(sizes) / max(len(sizes), 1)
 
 
 def held_bytes(metadata: pq.FileMetaData, names: Collection[str], batch_bytes: int) -> int:
-    """Bytes held while a file's columns are read, beside the batches that come out."""
+    """The bytes held while a file's columns are read, besides the batches that come out."""
     groups = range(metadata.num_row_groups)
     largest = max(groups, key=lambda group: metadata.row_group(group).total_byte_size, default=None)
     footer = _PARSED * int(metadata.serialized_size)

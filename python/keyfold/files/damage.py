@@ -1,6 +1,7 @@
-"""Stored bytes that can't be right: what is said of them, and which failures mean them.
+"""Errors about stored bytes that can't be right, and the failures that mean such bytes.
 
-Names the file, what is wrong with it, and what can be done; docs/faults.md has the whole story.
+An error names the file, what is wrong with it and what can be done. docs/faults.md has the whole
+story.
 """
 
 import re
@@ -23,22 +24,22 @@ SCHEMA_ADVICE = (
     "restore the file from a backup; without its schema no file of the table can be read"
 )
 
-# How Parquet reads as broken through a file system that has failures of its own without number.
+# Words in Arrow's errors about broken Parquet. A store has failures of its own without a number.
 _BROKEN = re.compile(r"thrift|decompress|corrupt|unexpected end|CRC|page|Parquet", re.IGNORECASE)
 
 
 def data_file(path: str, found: object) -> CorruptDataError:
-    """A data file is not what was written."""
+    """The error: a data file is not what was written."""
     return CorruptDataError(f"data file {path} can't be read: {found}; {DATA_ADVICE}")
 
 
 def metadata_file(kind: str, path: str, found: object) -> CorruptDataError:
-    """A snapshot, manifest or manifest list is not what was written."""
+    """The error: a snapshot, manifest or manifest list is not what was written."""
     return CorruptDataError(f"{kind} {path} can't be read: {found}; {METADATA_ADVICE}")
 
 
 def entry(found: object) -> CorruptDataError:
-    """The key or a statistic of a file, in a manifest, is not what was written."""
+    """The error: the key or a statistic of a file, in a manifest, is not what was written."""
     return CorruptDataError(
         f"an entry of a manifest can't be read: {found!r}; the newest snapshot of the table lists "
         f"its manifests ($manifests); {METADATA_ADVICE}"
@@ -46,21 +47,21 @@ def entry(found: object) -> CorruptDataError:
 
 
 def schema_file(path: str, table: str, found: object) -> CorruptDataError:
-    """A schema is not what was written."""
+    """The error: a schema is not what was written."""
     return CorruptDataError(
         f"schema file {path} of table {table} can't be read: {found}; {SCHEMA_ADVICE}"
     )
 
 
 def of_size(found: int, expected: int) -> str:
-    """What is wrong with a file of another size."""
+    """Words for an error: a file has another size than expected."""
     how = "cut short" if found < expected else "longer than was written"
     return f"it is {how}: expected {expected} bytes, found {found}"
 
 
 @contextmanager
 def present(path: str) -> Iterator[None]:
-    """Around what opens or fetches a data file; raises SnapshotExpiredError if it is missing."""
+    """Surrounds opening or fetching a data file; raises SnapshotExpiredError if it is missing."""
     try:
         yield
     except FileNotFoundError as error:
@@ -74,14 +75,14 @@ def present(path: str) -> Iterator[None]:
 
 @contextmanager
 def decoding(path: str, *, is_remote: bool = False) -> Iterator[None]:
-    """Around what decodes a data file: failures that mean its bytes become CorruptDataError; of a
-    disk, a store or the memory they stay what they are.
+    """Surrounds the decoding of a data file. Raises CorruptDataError if its bytes are wrong.
+    Failures of a disk, a store or the memory stay what they are.
     """
     try:
         yield
     except (KeyfoldError, MemoryError, pa.ArrowCancelled):
         raise
-    except OSError as error:  # Arrow reports broken pages so, without a number
+    except OSError as error:  # Arrow's form, without a number, for broken pages
         if error.errno is not None or (is_remote and not _BROKEN.search(str(error))):
             raise
         raise data_file(path, f"{error}".strip()) from error

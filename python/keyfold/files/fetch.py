@@ -1,9 +1,9 @@
-"""Data files as a reader takes them: of stores that are not local, fetched before they are needed.
+"""Data files of stores that are not local, fetched before a reader needs them.
 
-A request to an object store takes as long as merging thousands of rows. So of each open file the
-column chunks of row groups are fetched together, the next ones while these are decoded; all runs of
-a merge begin at once, and the next file of a run, or the next section, begins while the one before
-it is read. What is fetched and not decoded yet is bounded by the caller's bytes.
+A request to an object store takes as long as merging thousands of rows. So the column chunks of an
+open file's row groups are fetched together, and the next ones while these are decoded. All runs of
+a merge begin at once. The next file of a run, or the next section, begins while the one before it
+is read. The caller's bytes bound what is fetched and not decoded yet.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ SECTION, RUN, FILE, BYTES = "section", "run", "file", "bytes"
 
 @cache
 def _pool(level: str) -> ThreadPoolExecutor:
-    """Threads that wait for stores; made by the process that needs them, never before a fork. What
-    runs in one level waits for lower ones only: SECTION, RUN, FILE, BYTES.
+    """Threads that wait for stores. The process that needs them makes them, never before a fork.
+    A thread of one level waits for lower levels only, in this order: SECTION, RUN, FILE, BYTES.
     """
     return ThreadPoolExecutor(_AT_ONCE, thread_name_prefix=f"fetch-{level}")
 
 
 def begun(items: Iterator[Item], level: str) -> Iterator[Item]:
-    """The same items; making the first begins now, in another thread."""
+    """The same items; another thread begins now to make the first."""
 
     def make() -> object:
         return next(items, _END)
@@ -66,7 +66,7 @@ def one_ahead(makers: Iterable[Iterator[Item]], level: str) -> Iterator[Item]:
 
 
 def fetch_footers(store: Files, sizes: Mapping[str, int]) -> None:
-    """Read the footers of files, of these sizes, that are not known yet, all at once."""
+    """Reads all footers that are not known yet at once; `sizes` has the size of each file."""
     unknown = [path for path in sizes if not is_known(path)]
     for done in [_pool(BYTES).submit(footer_of, store, path, sizes[path]) for path in unknown]:
         done.result()
@@ -81,7 +81,7 @@ def fetched(
     names: Collection[str],
     most_bytes: int,
 ) -> pa.NativeFile:
-    """A file whose column chunks are read one by one; those of the named columns in these row
+    """A file whose column chunks are read one by one. The chunks of the named columns in these row
     groups are fetched ahead, unless a row group has more than half of `most_bytes`.
     """
     chunks = [_chunks(metadata.row_group(group), names) for group in groups]
@@ -92,7 +92,7 @@ def fetched(
 
 
 def _chunks(group: pq.RowGroupMetaData, names: Collection[str]) -> list[Span]:
-    """Where the chunks of the named columns are."""
+    """The places of the chunks of the named columns."""
     found = (group.column(at) for at in range(group.num_columns))
     return [_span(chunk) for chunk in found if chunk.path_in_schema.split(".")[0] in names]
 
@@ -109,7 +109,7 @@ def _size(spans: Iterable[Span]) -> int:
 
 
 def _joined(groups: Iterable[list[Span]], most_bytes: int) -> list[list[Span]]:
-    """Row groups that are fetched together; the first alone, so that decoding begins soon."""
+    """Row groups that are fetched together; the first is alone, so that decoding begins soon."""
     joined: list[list[Span]] = []
     for chunks in groups:
         if len(joined) > 1 and _size(joined[-1]) + _size(chunks) <= most_bytes:
@@ -120,7 +120,7 @@ def _joined(groups: Iterable[list[Span]], most_bytes: int) -> list[list[Span]]:
 
 
 class _Fetched(Positioned):
-    """A file of which lists of spans are fetched in order; reading one begins the next list."""
+    """A file whose lists of spans are fetched in order; reading one begins the next list."""
 
     def __init__(
         self, store: Files, path: str, size: int, spans: list[list[Span]], most_bytes: int
@@ -137,7 +137,7 @@ class _Fetched(Positioned):
             self._begin(0)
 
     def _begin(self, which: int) -> Future[list[pa.Buffer]]:
-        """Fetch a list of spans, and let the oldest go beyond the bound."""
+        """Fetches a list of spans; drops the oldest ones while more than the bound is held."""
         if which not in self._fetched:
             self._fetched[which] = _pool(BYTES).submit(self._ranges, self._spans[which])
             while len(self._fetched) > 1 and self._held() > self._most:

@@ -1,4 +1,4 @@
-"""Footers of data files, kept by name: files never change, and a footer of many row groups and
+"""Footers of data files, kept by name. Files never change, and a footer of many row groups and
 columns costs more to parse than a row costs to read.
 """
 
@@ -15,26 +15,26 @@ from keyfold.files import damage
 from keyfold.resources.cache import Cache
 from keyfold.stores.files import Files
 
-KEPT_BYTES = 3 << 20  # as stored; parsed they take eleven times as much
-_OWN_BYTES = 1 << 10  # what the smallest take besides, in the same measure
+KEPT_BYTES = 3 << 20  # as stored; parsed footers take eleven times as much
+_OWN_BYTES = 1 << 10  # what even the smallest takes besides, in the same measure
 _TAIL = 1 << 16  # bytes at the end of a file, which hold most footers
 _END = 8  # bytes after a footer: its length, and a magic word
 
 
 @dataclass
 class Footer:
-    """The parsed footer of one file, and what was derived from it."""
+    """The parsed footer of one file, and the values derived from it."""
 
     metadata: pq.FileMetaData
     derived: dict[Hashable, Any] = field(default_factory=dict)
 
     @property
     def weight(self) -> int:
-        """What it counts for among those that are kept."""
+        """The bytes it counts for among the footers that are kept."""
         return int(self.metadata.serialized_size) + _OWN_BYTES
 
     def once(self, name: Hashable, make: Callable[[], Any]) -> Any:
-        """What `make` gave when it was first asked for under this name."""
+        """The value that `make` gave when it was first asked for under this name."""
         if name not in self.derived:
             self.derived[name] = make()
         return self.derived[name]
@@ -49,13 +49,13 @@ def is_known(path: str) -> bool:
 
 
 def forget(paths: Iterable[str]) -> None:
-    """Keep the footers of these files no longer: they will hardly be read again."""
+    """Drops the footers of these files, which will hardly be read again."""
     for path in paths:
         KEPT.drop(path)
 
 
 def footer_of(store: Files, path: str, size: int) -> Footer:
-    """The footer of a data file; raises CorruptDataError if the file is not as long as the manifest
+    """The footer of a data file. Raises CorruptDataError if the file is not as long as the manifest
     says, or is not Parquet.
     """
     found = KEPT.get(path)

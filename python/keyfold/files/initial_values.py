@@ -1,7 +1,7 @@
-"""What rows have in a column that was added after they were stored: Spark's EXISTS default.
+"""The value of rows in a column that was added after they were stored: Spark's EXISTS default.
 
-A leaf. It is the value the DEFAULT had when the column was added, kept with the column as a literal
-of the wire; a later ALTER COLUMN … SET DEFAULT does not change it.
+It is the value the DEFAULT had when the column was added, kept with the column as a literal of the
+wire. A later ALTER COLUMN … SET DEFAULT does not change it. This module is a leaf.
 """
 
 import base64
@@ -28,7 +28,7 @@ _PYTHON: dict[str, Callable[[Any], Any]] = {
 
 
 def initial(column: Column) -> pa.Scalar:
-    """The value, NULL if there is none, in the column's type of today, which may be another."""
+    """The value in the column's type of today, which may be another; NULL if there is no value."""
     if column.initial is None or not isinstance(column.type, logical.Atomic):
         return pa.scalar(None, arrow_types.to_arrow(column.type))
     found = json.loads(column.initial)

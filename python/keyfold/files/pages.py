@@ -1,6 +1,6 @@
 """Checksums of the pages of column chunks, checked as the chunks are read.
 
-pyarrow checks them by tables, 3 GB a second: half as long as it takes to decode numbers that are
+pyarrow checks them by tables, 3 GB a second. That takes half as long as decoding numbers that are
 stored as they are. A processor's own instructions are ten times as fast. Page headers are walked
 here as pyarrow walks them, so the pages it decodes are those whose checksums were compared.
 """
@@ -20,7 +20,7 @@ try:
 except ImportError:  # a processor that it is not made for
     from zlib import crc32
 
-# A chunk takes some 30 us here, whatever it holds; pyarrow checks so much in that time.
+# A chunk takes some 30 us here, whatever it holds; pyarrow checks this many bytes in that time.
 LEAST_CHUNK = 128 << 10
 
 _CRC, _COMPRESSED_SIZE = 4, 3  # fields of a PageHeader
@@ -29,7 +29,7 @@ _LONGEST = 63  # bits of a number
 
 
 class Page(NamedTuple):
-    """Where the bytes of a page are that follow its header; `crc` None if it has no checksum."""
+    """The place of a page's bytes after its header; `crc` is None if there is no checksum."""
 
     start: int
     stop: int
@@ -38,14 +38,14 @@ class Page(NamedTuple):
 
 def checked(source: pa.NativeFile, path: str) -> pa.NativeFile:
     """The file, for a reader that reads each column chunk at once. Reading a chunk raises
-    CorruptDataError if a page of it does not have its checksum.
+    CorruptDataError if one of its pages does not match its checksum.
     """
     return pa.PythonFile(_Checked(source, path), mode="r")
 
 
 def pages(chunk: bytes) -> Iterator[Page]:
-    """The pages of a column chunk, up to the first bytes that are not a page header; the decoder
-    then reports them.
+    """The pages of a column chunk, up to the first bytes that are not a page header. The decoder
+    then reports those bytes.
     """
     start = 0
     while start < len(chunk):
@@ -84,7 +84,7 @@ class _Checked(Positioned):
 
 
 def _page(data: bytes, at: int) -> Page:
-    """The page whose header begins at `at`; raises IndexError or ValueError if it is not one."""
+    """The page whose header begins at `at`; raises IndexError or ValueError if it is no header."""
     number = size = 0
     crc: int | None = None
     while head := data[at]:
@@ -103,7 +103,7 @@ def _page(data: bytes, at: int) -> Page:
 
 
 def _field(data: bytes, at: int, head: int, before: int) -> tuple[int, int]:
-    """The number of a field, and where its value begins."""
+    """The number of a field, and the place where its value begins."""
     if head >> 4:
         return before + (head >> 4), at + 1
     number, at = _varint(data, at + 1)
@@ -122,7 +122,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _after(data: bytes, at: int, kind: int) -> int:
-    """Where a value of a type ends; no page header has lists or maps."""
+    """The place where a value of a type ends; no page header has lists or maps."""
     if kind in _INTS:
         return _varint(data, at)[1]
     if kind in (_TRUE, _FALSE):

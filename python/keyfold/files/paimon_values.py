@@ -1,4 +1,4 @@
-"""Values as Paimon stores and hashes them, where that is not as they are in memory."""
+"""Values as Paimon stores and hashes them, if that differs from their form in memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MILLIS = 3
 
 
 def stored_type(data_type: DataType) -> pa.DataType:
-    """The Arrow type in a file: timestamps of up to 3 digits are milliseconds."""
+    """The Arrow type in a file; timestamps of up to 3 digits are in milliseconds."""
     arrow = to_arrow(data_type)
     if isinstance(data_type, Atomic) and pa.types.is_timestamp(arrow):
         is_short = (data_type.length or 0) <= MILLIS

@@ -1,7 +1,7 @@
 """Directories of buckets, spelled as Paimon's Java and Python spell them.
 
-Partition values are formatted by type, escaped as Hive does, NULL and blank text go to the default
-partition.
+Partition values are formatted by type and escaped as Hive does. NULL and blank text go to the
+default partition.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ _ESCAPED = frozenset("\"#%'*/:=?\\{}[]^\x7f") | {chr(code) for code in range(32)
 
 
 def bucket_path(layout: TableLayout, partition: pa.RecordBatch | None, bucket: int) -> str:
-    """The directory of a bucket; `partition` is a one-row batch, None in an unpartitioned table."""
+    """The directory of a bucket. `partition` is a batch of one row, or None if the table is
+    unpartitioned.
+    """
     parts = [layout.location.rstrip("/")]
     if partition is not None:
         values = (manifest_value(partition.column(name)[0]) for name in layout.partition_keys)
@@ -30,7 +32,7 @@ def bucket_path(layout: TableLayout, partition: pa.RecordBatch | None, bucket: i
 
 
 def partition_parts(layout: TableLayout, values: list[Any]) -> list[str]:
-    """`name=value` for each partition column, escaped; values are those of manifests."""
+    """`name=value` for each partition column, escaped; `values` have the form of manifests."""
     default = layout.options.get("partition.default-name", DEFAULT_PARTITION)
     is_legacy = layout.options.get("partition.legacy-name", "true").lower() != "false"
     parts = []
@@ -52,7 +54,7 @@ def _text(layout: TableLayout, name: str, value: Any, is_legacy: bool) -> str:
 
 
 def escape(text: str) -> str:
-    """Percent escapes of the characters Hive escapes; others, blanks too, stay."""
+    """The text with percent escapes for the characters Hive escapes; others, blanks too, stay."""
     return "".join(f"%{ord(c):02X}" if c in _ESCAPED else c for c in text)
 
 
@@ -91,14 +93,14 @@ def _timestamp(micros: int, data_type: Atomic, is_legacy: bool) -> str:
 
 
 def _in_range(text: str) -> str:
-    """The text; ValueError for a year of which Paimon would write four digits only."""
+    """The text; raises ValueError if Paimon would write only four digits of its year."""
     if text[0] in "+-":
         raise ValueError(text)
     return text
 
 
 def _iso(micros: int) -> str:
-    """LocalDateTime.toString: seconds and fraction only where they are not zero."""
+    """LocalDateTime.toString; seconds and fraction are left out if they are zero."""
     if micros % 1_000_000:
         return java_text.iso_time(micros, "microseconds" if micros % 1000 else "milliseconds")
     return java_text.iso_time(micros, "seconds" if micros % 60_000_000 else "minutes")

@@ -1,4 +1,4 @@
-"""A file whose bytes come from elsewhere, which pyarrow reads; a subclass gets the bytes."""
+"""A file that pyarrow reads and whose bytes come from elsewhere; a subclass gets the bytes."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 
 
 class Positioned(io.RawIOBase):
-    """What a file object has to know and to answer, but for its bytes."""
+    """Everything that a file object has to know and to answer, except its bytes."""
 
     def __init__(self, size: int) -> None:
         super().__init__()
         self._size, self._at = size, 0
 
     def piece(self, start: int, stop: int) -> Any:
-        """The bytes of this stretch, which is within the file, as a buffer."""
+        """The bytes from `start` up to `stop`, both within the file, as a buffer."""
         raise NotImplementedError
 
     def read(self, size: int = -1) -> Any:

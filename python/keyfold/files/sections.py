@@ -1,8 +1,8 @@
 """Files of a bucket cut into sections of overlapping keys, and sections into sorted runs.
 
-Sections don't share keys, so each is read by itself. A run holds every key once: the files
-of one level above 0, or those one job wrote; neighbours in sequence order are joined where their
-keys don't touch, so runs stay few and their sequence ranges apart wherever they were.
+Sections don't share keys, so each is read by itself. A run holds every key once: it has the files
+of one level above 0, or those one job wrote. Runs that are neighbours in sequence order are joined
+if their keys don't touch. So runs stay few, and sequence ranges that were apart stay apart.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def sequence_range(files: Sequence[Keyed]) -> tuple[int, int]:
 def packed(
     items: Iterable[Item], weight: Callable[[Item], float], most: float
 ) -> Iterator[list[Item]]:
-    """Neighbours together that weigh at most `most`, an item that weighs more by itself."""
+    """Groups of neighbours that weigh at most `most`; an item that weighs more is by itself."""
     held: list[Item] = []
     total = 0.0
     for item in items:
@@ -99,8 +99,8 @@ def needs_sequence(section: Section) -> bool:
 
 
 def _pieces(files: Sequence[File]) -> Iterator[tuple[File, ...]]:
-    """Runs given by level above 0, or by equal sequence ranges on level 0, taken apart if keys
-    touch.
+    """Runs by level above 0, and by equal sequence ranges on level 0; a run whose keys touch is
+    taken apart.
     """
     by_origin: dict[tuple[int, int, int], list[File]] = {}
     for file in files:
@@ -111,8 +111,8 @@ def _pieces(files: Sequence[File]) -> Iterator[tuple[File, ...]]:
 
 
 def disjoint(files: Sequence[File]) -> list[tuple[File, ...]]:
-    """The files of one origin, in key order, as few pieces as have no touching keys: one, if the
-    origin is sound.
+    """The files of one origin, in key order, in as few lists as possible without touching keys:
+    one list if the origin is sound.
     """
     pieces: list[list[File]] = []
     for file in sorted(files, key=lambda f: f.first):

@@ -15,8 +15,8 @@ from keyfold.wire.layout import TableLayout
 
 
 def shown(value: Any, kind: DataType) -> Any:
-    """A value as JSON holds it: DATE and TIMESTAMP in ISO form, DECIMAL as text, BYTES as the text
-    they are in UTF-8, else in hex; NaN and infinities as text.
+    """A value as JSON holds it. DATE and TIMESTAMP are in ISO form; DECIMAL, NaN and infinities are
+    text. BYTES are text if they are UTF-8, else hex.
     """
     if value is None or isinstance(value, bool):
         return value
@@ -40,7 +40,7 @@ def _text_of(value: bytes) -> str:
 
 
 def partition_text(layout: TableLayout, values: Sequence[Any]) -> str | None:
-    """`p=v/q=w`; None in an unpartitioned table; NULL is the default partition's name."""
+    """`p=v/q=w`, with the default partition's name for NULL; None in an unpartitioned table."""
     if not layout.partition_keys:
         return None
     default = layout.options.get("partition.default-name", DEFAULT_PARTITION)
@@ -56,7 +56,7 @@ def _plain(value: Any, default: str) -> str:
 
 
 def row_text(layout: TableLayout, values: Sequence[Any]) -> str:
-    """`{v, w}`: partition values as $manifests has them."""
+    """`{v, w}`: partition values as $manifests shows them."""
     kinds = [layout.column(name).type for name in layout.partition_keys]
     cells = [_plain(shown(v, k), "null") for v, k in zip(values, kinds, strict=True)]
     return "{" + ", ".join(cells) + "}"

@@ -1,3 +1,3 @@
-"""Kernels: numpy and numba over flat buffers; nothing here knows a table, an engine or an
+"""Kernels: numpy and numba over flat buffers. Nothing here knows a table, an engine or an
 aggregate.
 """

@@ -1,7 +1,7 @@
 """numpy views of Arrow buffers, in the few shapes kernels are compiled for.
 
 Views are C-contiguous and typed as writable (a read-only array would be one more compiled
-signature); nobody writes to them. Arrays without nulls share one array of ones as their validity.
+signature), but no code writes to them. Arrays without nulls share an array of ones as validity.
 """
 
 from typing import Any
@@ -24,7 +24,7 @@ class _Ones:
 
 
 def ones(length: int) -> Mask:
-    """uint8 ones of `length`; shared, not to be written."""
+    """`length` uint8 ones. The array is shared: do not write to it."""
     if length > len(_Ones.mask):
         _Ones.mask = np.ones(max(length, 2 * len(_Ones.mask)), dtype=np.uint8)
     return _Ones.mask[:length]
@@ -52,8 +52,8 @@ def view(buffer: pa.Buffer | None, dtype: Any, start: int, length: int) -> npt.N
 
 
 def values(array: pa.Array, dtype: Any) -> npt.NDArray[Any]:
-    """The fixed-width values of an array, seen as `dtype` of the same width; null slots hold
-    anything.
+    """The fixed-width values of an array, viewed as `dtype` of the same width. Null slots hold
+    any value.
     """
     return view(array.buffers()[1], dtype, array.offset, len(array))
 
@@ -66,21 +66,21 @@ def bits(buffer: pa.Buffer, start: int, length: int) -> Mask:
 
 
 def validity(array: pa.Array) -> Mask:
-    """uint8 1 where the array holds a value, 0 where null."""
+    """uint8 1 for each value of the array, 0 for each null."""
     if array.null_count == 0:
         return ones(len(array))
     return np.ascontiguousarray(bits(array.buffers()[0], array.offset, len(array)))
 
 
 def pack(mask: Mask) -> pa.Buffer | None:
-    """Arrow validity bitmap of a mask; None when nothing is null."""
+    """The Arrow validity bitmap of a mask; None if nothing is null."""
     if mask.all():
         return None
     return pa.py_buffer(np.packbits(mask, bitorder="little"))
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Whether values are strings of bytes."""
+    """Whether values of this type are strings of bytes."""
     return bool(
         pa.types.is_string(kind)
         or pa.types.is_binary(kind)
@@ -90,7 +90,7 @@ def is_text(kind: pa.DataType) -> bool:
 
 
 def text(array: pa.Array) -> tuple[Rows, Mask]:
-    """int64 offsets and the bytes of a string or binary array (32 or 64 bit offsets)."""
+    """int64 offsets and the bytes of a string or binary array, whose offsets have 32 or 64 bits."""
     is_large = pa.types.is_large_string(array.type) or pa.types.is_large_binary(array.type)
     buffers = array.buffers()
     kind = np.int64 if is_large else np.int32
@@ -102,7 +102,7 @@ def text(array: pa.Array) -> tuple[Rows, Mask]:
 
 
 def dtype_of(kind: pa.DataType) -> np.dtype[Any]:
-    """numpy's type for integers or floats; pyarrow's own way to ask would load pandas."""
+    """numpy's type for integers or floats; pyarrow's own function for this would load pandas."""
     return np.dtype(f"{'f' if pa.types.is_floating(kind) else 'i'}{kind.bit_width // 8}")
 
 

@@ -1,8 +1,8 @@
-"""Keys of rows that are compared with one another only: as narrow as these rows allow.
+"""Keys of rows that are compared only with one another, as narrow as these rows allow.
 
-A key whose columns, in these rows, differ in 64 bits together is one word: numbers by their range,
-texts by the few bytes behind the prefix that all share. What is left as bytes loses that prefix
-too, so that a word's seven bytes decide more.
+A key is one word if its columns, in these rows, differ in at most 64 bits together: numbers by
+their range, texts by the few bytes behind the prefix that all share. Keys that stay bytes lose
+that prefix too, so that the seven bytes of a word decide more.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from keyfold.kernels.words import ordered, values_of_decimal, width
 
 @kernel("int64(int64[::1], int64[::1], uint8[::1])")
 def common_prefix(starts: Rows, stops: Rows, data: Mask) -> int:
-    """How many leading bytes all of data[starts[i]:stops[i]] share."""
+    """The number of leading bytes that all of data[starts[i]:stops[i]] share."""
     first, shared = starts[0], stops[0] - starts[0]
     for row in range(1, len(starts)):
         start = starts[row]
@@ -47,7 +47,7 @@ def cut_prefix(offsets: Rows, data: Mask, size: int, out_offsets: Rows, out: Mas
 
 @kernel("void(int64[::1], uint8[::1], int64, uint64[::1])")
 def whole_words(starts: Rows, data: Mask, size: int, out: Words) -> None:
-    """out[i] is the number that the `size` bytes from starts[i] spell, at most eight."""
+    """out[i] is the number that the `size` bytes from starts[i] spell; `size` is at most 8."""
     for i in range(len(out)):
         word = np.uint64(0)
         for byte in range(size):
@@ -56,9 +56,9 @@ def whole_words(starts: Rows, data: Mask, size: int, out: Words) -> None:
 
 
 def encode_closed(columns: Sequence[pa.Array], lengths: Sequence[int] = ()) -> Keys:
-    """Keys of rows given by their key columns, in key order; they compare with one another as
-    `encode` of the same rows does, and with no other keys. NULL comes first. `lengths` are those
-    of the sorted runs that the rows are, if they are: what all share is seen at the runs' ends.
+    """Keys of rows given by their key columns, in key order. They compare with one another as the
+    keys of `encode` do, and with no other keys. NULL comes first. If the rows are sorted runs,
+    `lengths` are those of the runs: the ends of the runs then show what all rows share.
     """
     nullable = [column.null_count > 0 for column in columns]
     if any(nullable):
@@ -80,7 +80,7 @@ def _ends(lengths: Sequence[int]) -> Rows:
 
 
 def _shared(offsets: Rows, data: Mask, rows: Rows | None) -> int:
-    """How many leading bytes these texts share, all for None."""
+    """The number of leading bytes that these texts share; with None all texts are compared."""
     starts, stops = offsets[:-1], offsets[1:]
     if rows is not None:
         starts, stops = starts[rows], stops[rows]
@@ -88,8 +88,8 @@ def _shared(offsets: Rows, data: Mask, rows: Rows | None) -> int:
 
 
 def _packed(columns: Sequence[pa.Array], ends: Rows | None) -> Words | None:
-    """One word a row, if what differs between the rows fits; the first column is least and greatest
-    in some of the rows `ends`.
+    """One word for each row, if the bits in which the rows differ fit; else None. The first column
+    has its least and its greatest value among the rows `ends`.
     """
     total, used = np.zeros(len(columns[0]), dtype=np.uint64), 0
     for place, column in enumerate(columns):
@@ -111,8 +111,8 @@ def _packed(columns: Sequence[pa.Array], ends: Rows | None) -> Words | None:
 
 
 def _words(column: pa.Array, ends: Rows | None) -> Words | None:
-    """Ordered words that are all of a key column: of numbers, of wide decimals with equal high
-    words, of texts with few bytes behind a common prefix.
+    """Ordered words that hold all of a key column: of numbers, of wide decimals with equal high
+    words, of texts with few bytes behind a common prefix. None for other columns.
     """
     if width(column.type) is not None:
         return ordered(column)

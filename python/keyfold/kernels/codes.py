@@ -1,6 +1,6 @@
-"""Codes of values: equal values have one code, below the count; null is a value like others.
+"""Codes of values: equal values have one code, which is below the count. Null is a value too.
 
-Equality is that of Java's `equals`: NaN is NaN and -0.0 is not 0.0; structs and lists are equal
+Equality is that of Java's `equals`: NaN is NaN and -0.0 is not 0.0. Structs and lists are equal
 field by field and element by element.
 """
 
@@ -19,7 +19,7 @@ _MOST = 1 << 62
 
 
 def codes(columns: Sequence[pa.Array]) -> tuple[Rows, int]:
-    """int64 codes of the rows of these columns taken together, and how many there may be."""
+    """int64 codes of the rows of these columns taken together, and how many codes there may be."""
     found, count = _codes(columns[0])
     for column in columns[1:]:
         following, more = _codes(column)
@@ -56,7 +56,7 @@ def _bits(column: pa.Array) -> pa.Array:
 
 
 def _sequences(column: pa.Array) -> pa.Array:
-    """Lists as the bytes of their elements' codes; maps of their entries' codes, in one order."""
+    """Lists as the bytes of their elements' codes; maps likewise, their entries in one order."""
     offsets = column.offsets.to_numpy().astype(np.int64)
     first, last = int(offsets[0]), int(offsets[-1])
     if types.is_map(column.type):
@@ -75,8 +75,8 @@ def _sequences(column: pa.Array) -> pa.Array:
 def ranks(columns: Sequence[pa.Array]) -> Rows:
     """int64 numbers that order the rows by these columns, NULL first; equal rows have one number.
 
-    NULL of a single column is 0, and only that. Order is that of Paimon's comparators, as in
-    `keyfold.kernels.keys`.
+    In a single column NULL, and nothing else, is 0. The order is that of Paimon's comparators, as
+    in `keyfold.kernels.keys`.
     """
     found = _ranks(columns[0])
     for column in columns[1:]:
@@ -87,7 +87,7 @@ def ranks(columns: Sequence[pa.Array]) -> Rows:
 
 
 def _ranks(column: pa.Array) -> Rows:
-    """0 for null, else 1 and the place among the different values."""
+    """0 for null, else 1 plus the place among the distinct values."""
     keys, valid = encode_nullable(column)
     rows = np.flatnonzero(valid)
     words, order = sort_order(keys, rows)

@@ -15,7 +15,7 @@ def halves(number: int) -> tuple[np.uint64, np.uint64]:
 
 @kernel("int64(uint64[:, ::1], uint8[::1], Groups, uint64[:, ::1], uint8[::1])")
 def sum_decimals(values: Words, valid: Mask, groups: Groups, out: Words, out_valid: Mask) -> int:
-    """out[g] is the sum of group g; returns the first group beyond 128 bits, or -1."""
+    """out[g] is the sum of group g. Returns the first group whose sum leaves 128 bits, or -1."""
     (ops, order, starts), overflowed = groups, -1
     one, zero, ones = np.uint64(1), np.uint64(0), np.uint64(2**64 - 1)
     for g in range(len(out)):
@@ -45,7 +45,7 @@ def sum_decimals(values: Words, valid: Mask, groups: Groups, out: Words, out_val
 
 @kernel("int64(uint64[:, ::1], uint64, uint64)")
 def beyond(values: Words, limit_low: np.uint64, limit_high: np.uint64) -> int:
-    """The first value whose magnitude is the limit or more, or -1."""
+    """The place of the first value whose magnitude is the limit or more, or -1."""
     for i in range(len(values)):
         low, high = values[i, 0], values[i, 1]
         if high >> np.uint64(63):

@@ -1,8 +1,8 @@
-"""Elements of a group's lists in one list: all of them, or each value once, less what is retracted.
+"""Elements of a group's lists in one list: all, or each value once, without those retracted.
 
-A list's elements have codes, below a count, one for all equal elements (or elements of one key) of
-a group. A group of one row stays as it is; all else begins at the last RESET. All write the
-elements that stay, those of a group behind one another.
+Elements have codes below a count: equal elements of a group (or elements of one key) have one
+code. A group of one row stays as it is. The folding of any other group begins at its last RESET.
+Each kernel writes the elements that stay, those of a group behind one another.
 """
 
 from typing import NamedTuple
@@ -24,7 +24,7 @@ NO_LIMIT = int(np.iinfo(np.int64).max)
 
 @structure("uint64[::1]", "uint8[::1]", "int64[::1]", "uint8[::1]", "boolean")
 class Values(NamedTuple):
-    """What elements are compared by: equal words, and where `is_wide` equal bytes."""
+    """Elements as they are compared: equal ones have equal words, and if `is_wide` equal bytes."""
 
     words: Words
     valid: Mask
@@ -35,7 +35,7 @@ class Values(NamedTuple):
 
 @structure("int64[::1]", "int64[::1]")
 class Table(NamedTuple):
-    """A hash table: place i is taken where stamps[i] is the group, by element firsts[i]."""
+    """A hash table: if stamps[i] is the group, place i is taken, by element firsts[i]."""
 
     stamps: Rows
     firsts: Rows
@@ -53,7 +53,7 @@ def hash_bytes(offsets: Rows, data: Mask, out: Words) -> None:
 
 @kernel
 def _place(values: Values, table: Table, element: int, g: int) -> int:
-    """The place of the element's equal in the table, or the free one it belongs in."""
+    """The place of an equal element in the table, or else the free place for this one."""
     words, valid, offsets, data, is_wide = values
     stamps, firsts = table
     word, mask = words[element], np.uint64(len(stamps) - 1)
@@ -70,9 +70,9 @@ def _place(values: Values, table: Table, element: int, g: int) -> int:
 
 @kernel("void(Groups, Lists, Values, Table, int64[::1])")
 def code_in_groups(groups: Groups, lists: Lists, values: Values, table: Table, codes: Rows) -> None:
-    """codes[element] counts up from 0 in each group, one code for all equal elements of a group.
+    """codes[element] counts up from 0 in each group; equal elements of a group have one code.
 
-    The table has room for twice the elements of a group, a power of two.
+    The table has room for twice the elements of a group. Its size is a power of two.
     """
     _, order, starts = groups
     offsets, valid = lists
@@ -93,8 +93,8 @@ def code_in_groups(groups: Groups, lists: Lists, values: Values, table: Table, c
 
 
 def code_elements(groups: Groups, lists: Lists, values: pa.Array) -> tuple[Rows, int]:
-    """A code for each element, the same for equal values of a group, and how many codes a group may
-    have.
+    """A code for each element, and how many codes a group may have. Equal values of a group have
+    the same code.
     """
     if types.is_nested(values.type):
         keys, valid = Keys(codes([values])[0].view(np.uint64)), ones(len(values))
@@ -117,7 +117,7 @@ def code_elements(groups: Groups, lists: Lists, values: pa.Array) -> tuple[Rows,
 
 @kernel
 def append(lists: Lists, row: int, out: Rows, end: int) -> int:
-    """All elements of a row's list behind out[:end]; the new end."""
+    """Append all elements of a row's list to out[:end]; returns the new end."""
     offsets, valid = lists
     if valid[row]:
         for element in range(offsets[row], offsets[row + 1]):
@@ -128,7 +128,7 @@ def append(lists: Lists, row: int, out: Rows, end: int) -> int:
 
 @kernel("void(Groups, Lists, Gathered)")
 def concatenate(groups: Groups, lists: Lists, out: Gathered) -> None:
-    """All elements in order; there are no retractions."""
+    """Gather all elements in order. There must be no retractions."""
     ops, order, starts = groups
     valid = lists.valid
     elements, bounds, found = out
@@ -145,7 +145,7 @@ def concatenate(groups: Groups, lists: Lists, out: Gathered) -> None:
 
 @kernel
 def span(groups: Groups, g: int) -> tuple[int, int]:
-    """Where the folding of a group begins, at its last RESET, and ends."""
+    """The start of a group's folding, its last RESET if it has one, and its end."""
     ops, _, starts = groups
     start, stop = starts[g], starts[g + 1]
     for at in range(stop - 1, start - 1, -1):
@@ -156,7 +156,7 @@ def span(groups: Groups, g: int) -> tuple[int, int]:
 
 @structure("int64[::1]", "uint8[::1]")
 class Coded(NamedTuple):
-    """The code of each element, and whether it counts at all."""
+    """The code of each element, and whether the element counts at all."""
 
     codes: Rows
     used: Mask
@@ -164,8 +164,8 @@ class Coded(NamedTuple):
 
 @structure("boolean", "boolean", "boolean", "int64")
 class Rules(NamedTuple):
-    """Whether each value comes once, and if so whether the next list that is added ends what a
-    reset left twice; whether a retraction removes all equal elements or one; the most elements.
+    """Whether each value comes once; if so, whether the next added list also drops the duplicates
+    that a reset left; whether a retraction removes all equal elements or one; the most elements.
     """
 
     is_distinct: bool
@@ -176,8 +176,8 @@ class Rules(NamedTuple):
 
 @structure("int64[::1]", "int64[::1]")
 class Tally(NamedTuple):
-    """How often a code is in the result, and how often it is to be removed; zeros before and after
-    each group.
+    """How often a code is in the result, and how often it is to be removed. Both are zero before
+    and after each group.
     """
 
     counts: Rows
@@ -186,14 +186,14 @@ class Tally(NamedTuple):
 
 @kernel
 def _forget(codes: Rows, counts: Rows, elements: Rows, begin: int, end: int) -> None:
-    """No element of elements[begin:end] counts any more."""
+    """Set the counts of elements[begin:end] back to zero."""
     for at in range(begin, end):
         counts[codes[elements[at]]] = 0
 
 
 @kernel
 def _keep_first(codes: Rows, counts: Rows, elements: Rows, begin: int, end: int) -> int:
-    """Drop elements whose code came before; the new end."""
+    """Drop elements whose code came before; returns the new end."""
     _forget(codes, counts, elements, begin, end)
     kept = begin
     for at in range(begin, end):
@@ -215,8 +215,8 @@ def _remove(
     start: int,
     end: int,
 ) -> int:
-    """Drop the first element, or all, of out[start:end] for each of the row's that is equal; the
-    new end.
+    """For each element of the row, drop the first equal one of out[start:end], or if `every` all
+    equal ones; returns the new end.
     """
     offsets, (codes, used), (counts, taken), kept = lists.offsets, coded, tally, start
     for element in range(offsets[row], offsets[row + 1]):
@@ -245,7 +245,7 @@ def _add(
     end: int,
     most: int,
 ) -> int:
-    """Add a row's elements to out[:end], none beyond `most`; the new end."""
+    """Add a row's elements to out[:end], none beyond `most`; returns the new end."""
     offsets, (codes, used) = lists.offsets, coded
     for element in range(offsets[row], offsets[row + 1]):
         code = codes[element]
@@ -260,7 +260,7 @@ def _add(
 def collect_values(
     groups: Groups, lists: Lists, coded: Coded, rules: Rules, tally: Tally, out: Gathered
 ) -> None:
-    """The elements in order, by rules; one retraction may remove several."""
+    """Gather the elements in order, by the rules. One retraction may remove several."""
     (ops, order, starts), valid, codes = groups, lists.valid, coded.codes
     (kept, bounds, is_there), counts, end = out, tally.counts, 0
     (is_distinct, collapses, removes_all, limit), bounds[0] = rules, 0
@@ -290,7 +290,7 @@ def collect_values(
 def collected(
     groups: Groups, lists: Lists, values: pa.Array, rules: Rules, used: Mask | None = None
 ) -> Gathered:
-    """`collect_values` of the elements' values that are `used`, all without it."""
+    """The result of `collect_values` over the elements that are `used`, by default all."""
     out, count = room_for(lists, groups), len(values)
     is_plain = not rules.is_distinct and not (groups.ops == RETRACT).any()
     if is_plain and rules.limit == NO_LIMIT and (used is None or used.all()):

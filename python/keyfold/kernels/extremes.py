@@ -1,5 +1,5 @@
-"""The row with the greatest or least valid value of each group, over words or bytes that order as
-the values do.
+"""The row with the greatest or least valid value of each group. The values are words or bytes that
+order as they do.
 """
 
 import math
@@ -18,8 +18,8 @@ from keyfold.kernels.records import Groups, Texts
 
 @kernel("void(uint64[::1], uint64, uint8[::1], Groups, int64[::1])")
 def greatest_word(words: Words, flip: np.uint64, valid: Mask, groups: Groups, out: Rows) -> None:
-    """out[g] is the row of the greatest valid added word ^ flip of group g, -1 for none; RESET
-    starts again from its row.
+    """out[g] is the row of group g whose word ^ flip is the greatest of its valid added rows, or
+    -1. RESET starts again from its row.
     """
     ops, order, starts = groups
     for g in range(len(out)):
@@ -35,7 +35,7 @@ def greatest_word(words: Words, flip: np.uint64, valid: Mask, groups: Groups, ou
 
 @kernel("void(Texts, Groups, int64, int64[::1])")
 def extreme_bytes(texts: Texts, groups: Groups, sign: int, out: Rows) -> None:
-    """`greatest_word` over byte strings; the least with sign -1."""
+    """`greatest_word` over byte strings; with sign -1 the least."""
     (offsets, data, valid), (ops, order, starts) = texts, groups
     for g in range(len(out)):
         pick = -1
@@ -49,7 +49,7 @@ def extreme_bytes(texts: Texts, groups: Groups, sign: int, out: Rows) -> None:
 
 
 def pick_extremes(column: pa.Array, groups: Groups, *, is_least: bool) -> Rows:
-    """The picked row of each group, -1 where no value is valid."""
+    """The picked row of each group, or -1 if no value is valid."""
     keys, valid = encode_nullable(column)
     out = np.empty(len(groups.starts) - 1, dtype=np.int64)
     if keys.is_wide:
@@ -62,7 +62,7 @@ def pick_extremes(column: pa.Array, groups: Groups, *, is_least: bool) -> Rows:
 
 
 def rank(value: Any) -> Any:
-    """What Python compares in place of a value, so that the order is Paimon's; for definitions."""
+    """A stand-in for a value that Python compares in Paimon's order; for definitions."""
     if isinstance(value, str):
         return value.encode()
     if isinstance(value, float | np.floating):

@@ -15,7 +15,7 @@ from keyfold.kernels.order import compare_bytes, merge_flags
 
 @kernel("int64(uint64[::1], int64[::1])")
 def mark_words(words: Words, starts: Rows) -> int:
-    """Write where each group of equal sorted words starts, and the end; returns the groups."""
+    """Write the start of each group of equal sorted words, and the end; returns how many groups."""
     count = 0
     starts[0] = 0
     for i in range(len(words)):
@@ -39,7 +39,7 @@ def mark_bytes(words: Words, order: Rows, offsets: Rows, data: Mask, starts: Row
 
 
 def group_starts(keys: Keys, words: Words, order: Rows) -> Rows:
-    """Group offsets, one more than there are groups; words[i] is the word of row order[i]."""
+    """The groups' offsets, one more than there are groups; words[i] is the word of row order[i]."""
     starts = np.empty(len(words) + 1, dtype=np.int64)
     if keys.is_wide:
         count = mark_bytes(words, order, keys.offsets, keys.data, starts)
@@ -49,8 +49,8 @@ def group_starts(keys: Keys, words: Words, order: Rows) -> Rows:
 
 
 def merge_groups(keys: Keys, lengths: Sequence[int]) -> tuple[Rows, Rows]:
-    """Row numbers of concatenated sorted runs of these lengths, merged, earlier runs first on a
-    tie, and group offsets.
+    """The row numbers of concatenated sorted runs of these lengths, merged, and the groups'
+    offsets. On a tie the earlier run comes first.
     """
     words, order, is_first = merge_flags(keys, lengths)
     if is_first is None:
@@ -60,8 +60,8 @@ def merge_groups(keys: Keys, lengths: Sequence[int]) -> tuple[Rows, Rows]:
 
 @kernel("void(int64[::1], int64[::1], uint64[::1])")
 def sort_in_groups(order: Rows, starts: Rows, words: Words) -> None:
-    """Sort the rows of each group by words[row], in place and stable; groups are as small as there
-    are runs.
+    """Sort the rows of each group by words[row], in place and stable. Groups are small: they have
+    about as many rows as there are runs.
     """
     for g in range(len(starts) - 1):
         for i in range(starts[g] + 1, starts[g + 1]):

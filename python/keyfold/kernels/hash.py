@@ -1,7 +1,7 @@
 """Paimon's bucket hash: murmur3 over the BinaryRow of the bucket key.
 
-Rows are laid out in 8-byte words, as Paimon's BinaryRowWriter does: header with null bits, a word
-a field, then the parts of longer values. The same vectors test the Scala side.
+Rows are laid out in 8-byte words, as Paimon's BinaryRowWriter does: a header with null bits, one
+word for each field, then the parts of longer values. The same vectors test the Scala side.
 """
 
 from collections.abc import Sequence
@@ -43,8 +43,8 @@ def murmur(words: Words, starts: Rows, out: Hashes) -> None:
 def put_text(
     offsets: Rows, data: Mask, valid: Mask, field: int, starts: Rows, cursor: Rows, out: Words
 ) -> None:
-    """Lay out a text field: up to seven bytes in its word, longer ones at cursor[row], which
-    moves.
+    """Lay out a text field: up to seven bytes are in its word. Longer texts are put at cursor[row],
+    which moves.
     """
     for row in range(len(cursor)):
         length = offsets[row + 1] - offsets[row]
@@ -68,7 +68,7 @@ def put_decimal(
     numbers: Words, valid: Mask, field: int, starts: Rows, cursor: Rows, out: Words
 ) -> None:
     """Lay out a decimal of more than 18 digits: 16 bytes, big-endian, as short as two's complement
-    allows; a NULL keeps its place and the offset of it.
+    allows. A NULL keeps its 16 bytes and their offset.
     """
     for row in range(len(cursor)):
         at = cursor[row]
@@ -104,7 +104,7 @@ def _is_long_timestamp(kind: pa.DataType) -> bool:
 
 
 def _part_words(column: pa.Array) -> Rows | int:
-    """Words each row takes behind the fields."""
+    """The number of words that each row takes behind the fields."""
     if _is_text(column.type):
         lengths = np.diff(text(column)[0])
         return np.where((lengths > 7) & (validity(column) == 1), (lengths + 7) // 8, 0)
@@ -149,10 +149,10 @@ def _put_timestamp(
 
 
 def bucket_hash(columns: Sequence[pa.Array]) -> Hashes:
-    """int32 hash of each row of the bucket-key columns; the bucket is abs(hash % buckets), Java's
-    remainder.
+    """The int32 hash of each row of the bucket-key columns. The bucket is abs(hash % buckets), with
+    Java's remainder.
 
-    Columns are of the Arrow types of atomic columns; a TIMESTAMP of up to three digits comes as
+    Columns have the Arrow types of atomic columns. A TIMESTAMP of up to three digits must be
     timestamp[ms].
     """
     rows, header = len(columns[0]), (len(columns) + 8 + 63) // 64

@@ -1,8 +1,8 @@
 """All numba settings: the `kernel` decorator, where compiled code is kept, and the warm-up.
 
 The cache directory is keyed by a digest of every source that holds kernels, the package, numba,
-llvmlite and the processor; it is private to the user (`resources.private_folders`), one process at
-a time fills it, with a few helpers, and what can't be loaded is compiled again. A cache that
+llvmlite and the processor. It is private to the user (`resources.private_folders`). One process at
+a time fills it, with a few helpers. Code that can't be loaded is compiled again. A cache that
 can't be written costs time, nothing else. Kernels release the GIL; no fastmath, no parallel.
 """
 
@@ -48,7 +48,7 @@ def _package() -> Path:
 
 
 def source_digest(package: Path) -> str:
-    """Hex digest of what compiled code depends on: kernel sources, versions, processor."""
+    """The hex digest of all that compiled code depends on: kernel sources, versions, processor."""
     digest = hashlib.sha256()
     for folder in _SOURCES:
         for source in sorted((package / folder).rglob("*.py")):
@@ -77,8 +77,8 @@ def _roots() -> Iterator[Path]:
 
 
 def find_cache_directory(digest: str) -> tuple[Path | None, str]:
-    """The first private writable place for compiled code of `digest`, and why the ones before it
-    are not: None if all are not.
+    """The first private writable folder for compiled code of `digest`, and why those before it are
+    refused. The folder is None if all are refused.
     """
     refusals: list[str] = []
     for root in _roots():
@@ -95,8 +95,8 @@ CACHE_DIRECTORY, CACHE_REFUSAL = find_cache_directory(source_digest(_PACKAGE))
 
 @contextmanager
 def locked(name: str, how: int) -> Iterator[None]:
-    """Hold a lock file of the cache directory, which must exist; nothing if the file can't be made,
-    since no other can be made then either.
+    """Hold a lock file of the cache directory, which must exist. If the file can't be made nothing
+    is locked, since no other file can be made then either.
     """
     assert CACHE_DIRECTORY is not None
     try:
@@ -110,8 +110,8 @@ def locked(name: str, how: int) -> Iterator[None]:
 
 
 class _WhereverInstalled(UserProvidedCacheLocator):  # type: ignore[misc]
-    """The place of this package's own code: the directory's name has the digest of its content, and
-    a cluster unpacks the package somewhere else for each application.
+    """The place of compiled code, wherever the package is: the directory's name has the digest of
+    the sources, and a cluster unpacks the package somewhere else for each application.
     """
 
     @classmethod
@@ -133,7 +133,7 @@ class _Placed(CompileResultCacheImpl):  # type: ignore[misc]
 
 
 class _GuardedCache(FunctionCache):  # type: ignore[misc]
-    """numba's cache of one function: locked in use, wiped when it can't be loaded."""
+    """numba's cache of one function. It is locked in use, and wiped if it can't be loaded."""
 
     _impl_class = _Placed
 
@@ -173,7 +173,7 @@ def _marker() -> Path:
 
 
 def dispatcher(function: Callable[..., Any], **options: bool) -> Any:
-    """The compiled form of a function, kept on disk where it has a source file."""
+    """The compiled form of a function; it is kept on disk if the function has a source file."""
     compiled = numba.njit(nogil=True, **options)(function)
     if CACHE_DIRECTORY is not None:
         before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(CACHE_DIRECTORY)
@@ -197,10 +197,10 @@ def kernel(*declared: str) -> Callable[[F], F]: ...
 def kernel(*declared: Any) -> Any:
     """Compile a function for the named signatures, at `warm()` or at its first call.
 
-    Bare, `@kernel` compiles for whatever it is called with, at that call, and becomes a part of the
+    A bare `@kernel` is compiled at a call, for the types of that call, and becomes a part of the
     kernels that call it. The plain Python function is `.py_func` of the result. A kernel allocates
-    nothing, so references are not counted: numba would count one whenever a loop takes an array out
-    of a tuple, which makes it up to ten times as slow.
+    nothing, so references are not counted. numba would count one whenever a loop takes an array out
+    of a tuple, which makes the loop up to ten times as slow.
     """
     if len(declared) == 1 and callable(declared[0]):
         return dispatcher(declared[0], _nrt=False, forceinline=True)
@@ -214,8 +214,8 @@ def kernel(*declared: Any) -> Any:
 
 
 def structure(*fields: str) -> Callable[[T], T]:
-    """Let signatures name a NamedTuple whose fields have these types: a kernel takes few arguments
-    where some always go together.
+    """Let signatures name a NamedTuple whose fields have these types. A kernel then takes fewer
+    arguments, as those that belong together are one.
     """
 
     def declare(named: T) -> T:
@@ -227,13 +227,13 @@ def structure(*fields: str) -> Callable[[T], T]:
 
 
 def declared() -> list[tuple[Any, tuple[str, ...]]]:
-    """Every kernel that names its signatures, with them: the warm-up set."""
+    """Every kernel that names its signatures, and these: the set that `warm` compiles."""
     return list(_DECLARED)
 
 
 def load_sources() -> None:
-    """Import every module that may declare kernels; engines and aggregates are found by name
-    alone.
+    """Import every module that may declare kernels. No import statement reaches all of them:
+    engines and aggregates are found by name only.
     """
     for folder in _SOURCES:
         for source in sorted((_package() / folder).rglob("*.py")):
@@ -242,8 +242,8 @@ def load_sources() -> None:
 
 
 def warm() -> int:
-    """Load or compile every declared signature; one process compiles, with helpers where there are
-    processors for them, others wait for it. Returns how many.
+    """Load or compile every declared signature; returns their number. One process compiles, with
+    helpers if there are processors for them; others wait for it.
     """
     load_sources()
     if CACHE_DIRECTORY is None or _marker().exists():
@@ -258,8 +258,8 @@ def warm() -> int:
 
 
 def warm_from_cache() -> int:
-    """The same, where nothing is compiled by this process: compilers hold on to some 200 MB. A
-    child fills the cache; what it does not get done, or can't keep, is compiled here.
+    """`warm`, but a child process fills the cache, because a compiler keeps some 200 MB of memory.
+    This process compiles only the signatures that the child did not finish or could not keep.
     """
     if CACHE_DIRECTORY is not None and not _marker().exists():
         _started(_FILLER).wait()
@@ -277,8 +277,8 @@ def _started(program: str, *arguments: int) -> subprocess.Popen[bytes]:
 
 
 def _compile_together() -> None:
-    """Fill the cache with helpers, each a new process: a fork would take along the caller's threads
-    and pipes. What a helper does not get done is left to do.
+    """Fill the cache together with helpers. Each is a new process: a fork would take along the
+    caller's threads and pipes. Signatures that a helper does not finish are left to the caller.
     """
     count = sum(len(signatures) for _, signatures in _DECLARED)
     shares = min(len(os.sched_getaffinity(0)), _MOST_PROCESSES, count // _LEAST_SHARE)
@@ -293,13 +293,15 @@ def _compile_together() -> None:
 
 
 def compile_share(share: int, shares: int) -> None:
-    """What a helper does: compile one of so many shares of the signatures into the cache."""
+    """Compile one of `shares` shares of the signatures into the cache: the work of a helper."""
     load_sources()
     _compile_declared(share, shares)
 
 
 def _compile_declared(share: int = 0, shares: int = 1) -> int:
-    """Modules are not divided: what their kernels call in common is compiled once."""
+    """Compile a share of the signatures; returns the number of all. Modules are not divided, so
+    that functions their kernels call in common are compiled once.
+    """
     modules: dict[str, list[tuple[Any, str]]] = {}
     for compiled, signatures in _DECLARED:
         pairs = modules.setdefault(compiled.py_func.__module__, [])

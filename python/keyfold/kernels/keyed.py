@@ -1,4 +1,4 @@
-"""Elements of a group's maps and nested tables, of which one a key stays; see `elements`."""
+"""Elements of a group's maps and nested tables; one stays for each key. See `elements`."""
 
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ _NO_PLACES: Rows = np.empty(0, dtype=np.int64)
 
 @kernel
 def _closed(elements: Rows, start: int, stop: int) -> int:
-    """Close the gaps (-1) in elements[start:stop]; the new end."""
+    """Close the gaps (-1) in elements[start:stop]; returns the new end."""
     end = start
     for at in range(start, stop):
         if elements[at] >= 0:
@@ -26,9 +26,9 @@ def _closed(elements: Rows, start: int, stop: int) -> int:
 
 @structure("int64[::1]", "int64[::1]", "int8[::1]", "boolean", "int64")
 class Keyed(NamedTuple):
-    """The code of each element's key, its rank among those of one key, of which the greatest stays,
-    and what it does: ADD, SKIP or RETRACT. Of equal ranks the last stays, or else the first, and
-    then the first list is taken as it is. A group has at most `limit` elements.
+    """The code of each element's key, the element's rank, and its use: ADD, SKIP or RETRACT. The
+    greatest rank of a key stays, the last of equal ones. With `prefers_first` the first of equal
+    ones stays, and the first list is taken as it is. A group has at most `limit` elements.
     """
 
     codes: Rows
@@ -40,7 +40,7 @@ class Keyed(NamedTuple):
 
 @structure("int64[::1]", "int64[::1]")
 class Slots(NamedTuple):
-    """Where the element of a code is in the result, if the stamp is the group."""
+    """The place of a code's element in the result; it counts only if the stamp is the group."""
 
     stamps: Rows
     places: Rows
@@ -50,7 +50,7 @@ class Slots(NamedTuple):
 def _enter(
     keyed: Keyed, slots: Slots, out: Rows, element: int, use: int, g: int, end: int, is_full: bool
 ) -> int:
-    """What one element does to its key; how many elements there are more than before."""
+    """Apply one element to its key; returns the change of the number of elements: -1, 0 or 1."""
     codes, ranks, _, prefers_first, _ = keyed
     stamps, places = slots
     code = codes[element]
@@ -71,7 +71,7 @@ def _enter(
 def latest_by_key(
     groups: Groups, lists: Lists, keyed: Keyed, slots: Slots, out: Gathered, found: Rows
 ) -> None:
-    """One element a key, where it was first seen; `found`, if not empty, gets that of each key."""
+    """Gather one element a key, where first seen; `found`, unless empty, gets each key's place."""
     (ops, order, starts), (offsets, valid), (kept, bounds, is_there) = groups, lists, out
     codes, uses, places, end = keyed.codes, keyed.uses, slots.places, 0
     prefers_first, limit, bounds[0] = keyed.prefers_first, keyed.limit, 0
@@ -102,7 +102,7 @@ def latest_by_key(
 def kept_by_key(
     groups: Groups, lists: Lists, keyed: Keyed, count: int, found: Rows = _NO_PLACES
 ) -> Gathered:
-    """`latest_by_key` of elements with so many codes."""
+    """The result of `latest_by_key`; `count` is the number of codes."""
     slots = Slots(np.full(count, -1, dtype=np.int64), np.empty(count, dtype=np.int64))
     out = room_for(lists, groups)
     latest_by_key(groups, lists, keyed, slots, out, found)

@@ -1,10 +1,10 @@
-"""Keys in the one form every kernel compares: a uint64 word a row, and memcomparable bytes where a
-word is too short.
+"""Keys in the one form that every kernel compares: a uint64 word for each row, and memcomparable
+bytes if a word is too short.
 
-A key of fixed width up to 8 bytes is its word. Any other key is a byte string whose word holds its
-first seven bytes and, in the lowest byte, how many bytes the key has (8 = more than seven):
-unequal words decide, equal words below 8 mean equal keys, and only the rest needs the bytes. Order
-is that of Paimon's key comparator.
+A key of fixed width up to 8 bytes is its word. Any other key is a byte string. Its word holds the
+first seven bytes and, in the lowest byte, how many bytes the key has (8 = more than seven).
+Unequal words decide, equal words with a count below 8 mean equal keys, and only the rest needs the
+bytes. The order is that of Paimon's key comparator.
 """
 
 import math
@@ -27,7 +27,7 @@ MORE = 8
 
 @dataclass(frozen=True)
 class Keys:
-    """Keys of some rows; `offsets` and `data` hold the bytes where `is_wide`."""
+    """Keys of some rows. If `is_wide`, `offsets` and `data` hold their bytes."""
 
     words: Words
     offsets: Rows = field(default_factory=lambda: NO_OFFSETS)
@@ -38,13 +38,13 @@ class Keys:
         return len(self.words)
 
     def scalar(self, row: int) -> int | bytes:
-        """The key of one row as Python compares it: a number, or bytes where wide."""
+        """The key of one row as Python compares it: a number, or bytes if the keys are wide."""
         if not self.is_wide:
             return int(self.words[row])
         return self.data[self.offsets[row] : self.offsets[row + 1]].tobytes()
 
     def above(self, bound: int | bytes) -> int:
-        """How many leading rows of sorted keys are not above `bound`, a `scalar`."""
+        """The number of leading rows of sorted keys that are not above `bound`, a `scalar`."""
         if not self.is_wide:
             return int(np.searchsorted(self.words, np.uint64(bound), side="right"))
         return bisect_right(range(len(self)), bound, key=self.scalar)
@@ -65,7 +65,7 @@ def words_at(starts: Rows, stops: Rows, data: Mask, out: Words) -> None:
 
 @kernel("void(uint64[::1], int64, uint8[::1], int64[::1])")
 def put_words(words: Words, size: int, data: Mask, cursor: Rows) -> None:
-    """Write the low `size` bytes of each word, greatest first, at cursor[row]; move the cursor."""
+    """Write the low `size` bytes of each word, most significant first, at cursor[row]; move it."""
     for row in range(len(words)):
         for i in range(size):
             data[cursor[row] + i] = (words[row] >> np.uint64(8 * (size - 1 - i))) & np.uint64(255)
@@ -74,8 +74,8 @@ def put_words(words: Words, size: int, data: Mask, cursor: Rows) -> None:
 
 @kernel("void(int64[::1], uint8[::1], uint8[::1], int64[::1])")
 def put_escaped(offsets: Rows, source: Mask, data: Mask, cursor: Rows) -> None:
-    """Write each text with 0 as 0 255 and 0 0 behind it, so that a prefix sorts first; move the
-    cursor.
+    """Write each text with 0 as 0 255, and 0 0 behind the text, so that a prefix sorts first; move
+    the cursor.
     """
     for row in range(len(cursor)):
         at = cursor[row]
@@ -103,7 +103,7 @@ def put_raw(offsets: Rows, source: Mask, data: Mask, cursor: Rows) -> None:
 
 @kernel("void(int64[::1], uint8[::1], int64[::1])")
 def escaped_lengths(offsets: Rows, source: Mask, lengths: Rows) -> None:
-    """Add to lengths[row] what `put_escaped` writes."""
+    """Add the number of bytes that `put_escaped` writes to lengths[row]."""
     for row in range(len(lengths)):
         count = offsets[row + 1] - offsets[row] + 2
         for i in range(offsets[row], offsets[row + 1]):
@@ -112,7 +112,7 @@ def escaped_lengths(offsets: Rows, source: Mask, lengths: Rows) -> None:
 
 
 def is_wide(kinds: Sequence[pa.DataType]) -> bool:
-    """Whether keys of these Arrow types need bytes beside the word."""
+    """Whether keys of these Arrow types need bytes besides the word."""
     widths = [width(kind) for kind in kinds]
     return None in widths or sum(bits or 0 for bits in widths) > 64
 
@@ -121,8 +121,8 @@ def encode(columns: Sequence[pa.Array], nullable: Sequence[bool] = ()) -> Keys:
     """Keys of rows given by their key columns, in key order; NULL comes first.
 
     `nullable` says of each column whether it may hold NULL in any batch whose keys are compared
-    with these; without it none does, and null slots, where a caller masks them itself, give any
-    key.
+    with these. Without `nullable` no column may. The keys of null slots are then arbitrary: a
+    caller masks them itself.
     """
     if any(nullable):
         columns = without_nulls(columns, nullable)
@@ -145,10 +145,10 @@ def encode(columns: Sequence[pa.Array], nullable: Sequence[bool] = ()) -> Keys:
 def rows_up_to(
     columns: Sequence[pa.Array], bound: int | bytes, nullable: Sequence[bool] = ()
 ) -> int:
-    """How many leading rows of sorted key columns are not above `bound`, a `scalar`; `nullable` as
-    for `encode`.
+    """The number of leading rows of sorted key columns that are not above `bound`, a `scalar`;
+    `nullable` as for `encode`.
 
-    By the last row of each block, then inside one block, so that few keys are encoded.
+    The last row of each block decides first, then the rows of one block, so few keys are encoded.
     """
     rows = len(columns[0])
     step = max(math.isqrt(rows), 1)
@@ -159,7 +159,7 @@ def rows_up_to(
 
 
 def encode_nullable(column: pa.Array) -> tuple[Keys, Mask]:
-    """Keys of one column, equal for all its nulls, and its validity."""
+    """Keys of one column, equal for all its nulls, and the column's validity."""
     if column.null_count == 0 or not is_wide([column.type]):
         keys, valid = encode([column]), validity(column)
         return (Keys(keys.words * valid) if column.null_count else keys), valid

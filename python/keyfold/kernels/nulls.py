@@ -1,7 +1,7 @@
-"""Key columns that may be NULL, as columns that hold none; NULL sorts before every value.
+"""Key columns that may hold NULL, as columns without NULL; NULL sorts before every value.
 
-A nullable column counts as two: whether it holds a value, and the value, or one that stands for
-all NULLs. So keys have one encoding, with NULLs or without.
+A nullable column becomes two: whether it holds a value, and the value, or the same stand-in for
+every NULL. So keys have one encoding, with NULLs or without.
 """
 
 from collections.abc import Sequence
@@ -17,8 +17,8 @@ def without_nulls(
 ) -> list[pa.Array]:
     """The columns with each nullable one as two, in an order that compares as the rows do.
 
-    Rows that are compared with one another only (`is_closed`) have a value of their own column in
-    place of NULL, so that their range, and the prefix they share, is no wider for it.
+    If rows are compared only with one another (`is_closed`), a value of the same column is in place
+    of NULL. NULL then makes neither their range wider nor the prefix they share shorter.
     """
     found: list[pa.Array] = []
     for column, may_be_null in zip(columns, nullable, strict=True):
@@ -32,7 +32,7 @@ def without_nulls(
 
 
 def filled(column: pa.Array, stand_in: pa.Scalar | None = None) -> pa.Array:
-    """The column with `stand_in` for NULL, else the value of zero bytes: 0, false, empty text."""
+    """The column with `stand_in` in place of NULL; by default 0, false or the empty text."""
     if column.null_count == 0:
         return column
     return column.fill_null(_zero(column.type) if stand_in is None else stand_in)

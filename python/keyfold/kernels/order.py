@@ -1,5 +1,5 @@
-"""Order of rows by key: sorted runs merged pairwise without a branch per comparison, unsorted rows
-as packed words or by radix.
+"""The order of rows by key. Sorted runs are merged pairwise without a branch per comparison.
+Unsorted rows are sorted as packed words or by radix.
 
 An order is an int64 array of row numbers. It is stable: equal keys keep the order of runs, or of
 arrival.
@@ -20,17 +20,17 @@ from keyfold.kernels.pairwise import PairwiseMerge, merge_steps
 
 Flags = npt.NDArray[np.bool_]
 
-# Comparisons a row, for long keys that begin alike, after which they are sorted by all bytes.
+# Comparisons for each row, of long keys that begin alike, before they are sorted by all bytes.
 COMPARISONS = 8
 
 
 @kernel("int64(int64[::1], uint8[::1], int64, int64, int64)")
 def compare_bytes(offsets: Rows, data: Mask, left: int, right: int, skip: int) -> int:
-    """Below, at or above 0 as row `left` compares with row `right`, bytes from `skip` on."""
+    """A number below, at or above 0, as row `left` compares with `right` from byte `skip` on."""
     at, other = offsets[left] + skip, offsets[right] + skip
     length, other_length = offsets[left + 1] - at, offsets[right + 1] - other
     equal, shorter = 0, min(length, other_length)
-    while equal + 8 <= shorter:  # without a way out inside, so that it is one comparison
+    while equal + 8 <= shorter:  # no exit inside the loop, so that it is one comparison
         difference = np.uint8(0)
         for i in range(equal, equal + 8):
             difference |= data[at + i] ^ data[other + i]
@@ -47,8 +47,8 @@ def compare_bytes(offsets: Rows, data: Mask, left: int, right: int, skip: int) -
 def merge_words(
     words: Words, rows: Rows, start: int, middle: int, stop: int, out_words: Words, out_rows: Rows
 ) -> None:
-    """Merge sorted start:middle and middle:stop into the same place of out, from both ends; on a
-    tie the left goes first.
+    """Merge sorted start:middle and middle:stop into the same place of out, from both ends. On a
+    tie the left row goes first.
     """
     left, right, at = start, middle, start
     last_left, last_right, last = middle - 1, stop - 1, stop - 1
@@ -91,8 +91,8 @@ def sort_equal_words(
     words: Words, rows: Rows, offsets: Rows, data: Mask, budget: int, is_first: Flags
 ) -> bool:
     """Sort the rows of equal words of long keys by their bytes, in place and stable, and flag the
-    first of each key; false, with rows in any order inside equal words, if that takes more
-    comparisons than `budget`.
+    first row of each key. Returns false if that takes more comparisons than `budget`: rows of
+    equal words are then in any order.
     """
     start = 0
     is_first[0] = True
@@ -117,16 +117,16 @@ def sort_equal_words(
 
 
 def merge_order(keys: Keys, lengths: Sequence[int]) -> tuple[Words, Rows]:
-    """Words and row numbers of concatenated sorted runs of these lengths, merged; earlier runs
-    first on a tie.
+    """Words and row numbers of concatenated sorted runs of these lengths, merged. On a tie the
+    earlier run comes first.
     """
     words, order, _ = merge_flags(keys, lengths)
     return words, order
 
 
 def merge_flags(keys: Keys, lengths: Sequence[int]) -> tuple[Words, Rows, Flags | None]:
-    """`merge_order`, and of long keys, where that is known by then, which rows are the first of
-    their key.
+    """The result of `merge_order`, and flags of the rows that are the first of their key. The flags
+    are None unless the merge of long keys has found them anyway.
     """
     lengths = [length for length in lengths if length]
     rows = np.arange(len(keys), dtype=np.int64)
@@ -151,7 +151,7 @@ def merge_flags(keys: Keys, lengths: Sequence[int]) -> tuple[Words, Rows, Flags 
 
 @kernel("void(uint64[::1], int64[:, ::1])")
 def count_digits(words: Words, counts: Rows) -> None:
-    """counts[d, v] is how many words have the value v in their d-th lowest byte."""
+    """counts[d, v] is the number of words that have the value v in their d-th lowest byte."""
     for word in words:
         for digit in range(8):
             counts[digit, (word >> np.uint64(8 * digit)) & np.uint64(255)] += 1
@@ -161,7 +161,7 @@ def count_digits(words: Words, counts: Rows) -> None:
 def scatter_digit(
     words: Words, rows: Rows, digit: int, places: Rows, out_words: Words, out_rows: Rows
 ) -> None:
-    """One stable radix pass; places[v] is where the next row with byte v goes."""
+    """Do one stable radix pass; places[v] is the place of the next row with byte v."""
     for i in range(len(words)):
         value = (words[i] >> np.uint64(8 * digit)) & np.uint64(255)
         at = places[value]
@@ -180,8 +180,8 @@ def is_sorted(words: Words) -> bool:
 
 
 def radix(words: Words, rows: Rows) -> tuple[Words, Rows]:
-    """Words sorted ascending with the row numbers that came with them; stable. In one word where
-    both fit, else by radix, for which bytes all words share are skipped.
+    """Words sorted ascending, with the row numbers that belong to them; stable. If a word and its
+    row number fit in one word, these are sorted. Else a radix sort skips bytes all words share.
     """
     if is_sorted(words):
         return words, rows
@@ -202,7 +202,7 @@ def radix(words: Words, rows: Rows) -> tuple[Words, Rows]:
 
 
 def sort_order(keys: Keys, rows: Rows, *, is_descending: bool = False) -> tuple[Words, Rows]:
-    """Words and row numbers of `rows`, sorted by their keys; stable, also where descending."""
+    """Words and row numbers of `rows`, sorted by their keys; stable, also if descending."""
     flip = np.uint64(2**64 - 1) if is_descending else np.uint64(0)
     words, rows = radix(keys.words[rows] ^ flip, rows)
     if keys.is_wide:
@@ -227,8 +227,8 @@ def _sort_ties(keys: Keys, words: Words, rows: Rows, flip: np.uint64) -> None:
 
 
 def _ties(places: Rows, words: Words, tie: Words, flip: np.uint64) -> tuple[Rows, Words]:
-    """Places whose neighbour has the same tie and word and more bytes, and a number for each new
-    tie.
+    """Places that have the same tie and word as a neighbour, and more bytes, with the number of
+    the new tie of each.
     """
     is_new = np.ones(len(words) + 1, dtype=bool)
     is_new[1:-1] = (words[1:] != words[:-1]) | (tie[1:] != tie[:-1])

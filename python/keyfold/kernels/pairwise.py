@@ -1,7 +1,7 @@
-"""Sorted runs merged two at a time: which neighbours, in what turn, and where the rows stand.
+"""Sorted runs merged two at a time: the pairs, their order, and the arrays that hold the rows.
 
-The two neighbours that are smallest together go first, so that a large run is moved once, however
-many small ones lie beside it; neighbours, so that equal keys keep the order of runs.
+The two neighbours that are smallest together are merged first, so that a large run is moved once,
+however many small ones are beside it. Only neighbours are merged: equal keys keep the runs' order.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ Arrays = tuple[Any, ...]
 
 
 def merge_steps(lengths: Sequence[int]) -> list[Step]:
-    """start, middle and stop of each merge of two neighbours, in turn."""
+    """The start, middle and stop of each merge of two neighbours, in the order of the merges."""
     bounds = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64))).tolist()
     steps = []
     while len(bounds) > 2:
@@ -26,7 +26,7 @@ def merge_steps(lengths: Sequence[int]) -> list[Step]:
 
 
 class PairwiseMerge:
-    """Rows that move between two sets of arrays, of which each run is in one."""
+    """Rows that move between two sets of arrays; each run is in one of them."""
 
     def __init__(self, lengths: Sequence[int], given: Arrays, spare: Arrays) -> None:
         self._arrays = (given, spare)
@@ -34,7 +34,7 @@ class PairwiseMerge:
         self._place = dict.fromkeys(starts, 0)
 
     def step(self, start: int, middle: int, stop: int) -> tuple[Arrays, Arrays]:
-        """Where two neighbours are, both in the same arrays, and the arrays to merge them into."""
+        """The arrays that hold both neighbours, and the arrays to merge them into."""
         place = self._place[start]
         if self._place[middle] != place:
             is_left_shorter = middle - start < stop - middle
@@ -48,5 +48,5 @@ class PairwiseMerge:
 
     @property
     def result(self) -> Arrays:
-        """Where all rows are after the last step."""
+        """The arrays that hold all rows after the last step."""
         return self._arrays[self._place[0]]

@@ -1,7 +1,7 @@
 """Products of a group's numbers: exact for integers and decimals, with the first overflow found.
 
-A step that leaves the type makes the group overflow, whatever follows it, but for a reset. ADD
-multiplies, RETRACT divides; dividing nothing leaves nothing.
+A group overflows if a step leaves the type, whatever follows that step, unless it is a reset. ADD
+multiplies, RETRACT divides. Nothing divided stays nothing.
 """
 
 from typing import NamedTuple
@@ -15,14 +15,14 @@ from keyfold.kernels.ops import ADD, RESET, RETRACT, SKIP
 from keyfold.kernels.records import Groups
 
 _LIMBS, _LOW = 8, np.uint64(0xFFFFFFFF)
-_SHORT = 18  # digits, the most of a number of 64 bits
-_CHUNK = 9  # decimal digits that a limb takes as a divisor
+_SHORT = 18  # the most digits that always fit in 64 bits
+_CHUNK = 9  # decimal digits by which limbs are divided at once
 
 
 @structure("int64", "uint64", "uint64", "uint64", "uint64[::1]")
 class Scale(NamedTuple):
-    """Digits behind the point, 10^(digits - 1) where that fits, the least magnitude that has too
-    many digits, and room for a long product.
+    """The digits behind the point, 10^(digits - 1) if that fits, the least magnitude that has too
+    many digits (low and high word), and room for a long product.
     """
 
     digits: int
@@ -33,7 +33,7 @@ class Scale(NamedTuple):
 
     @staticmethod
     def of(precision: int, scale: int) -> "Scale":
-        """That of a decimal type."""
+        """The scale of a decimal type."""
         divisor = np.uint64(10 ** max(scale - 1, 0) if scale <= _SHORT else 1)
         limbs = np.zeros(_LIMBS, dtype=np.uint64)
         return Scale(scale, divisor, *halves(10**precision), limbs)
@@ -44,7 +44,7 @@ def _exceeds(left: int, right: int) -> bool:
     """Whether the product of two integers leaves 64 bits."""
     if abs(float(left) * float(right)) < 9.2e18:
         return False
-    # of unsigned numbers: a signed product that overflows may be compiled to anything
+    # unsigned numbers: a signed product that overflows may be compiled to anything
     zero = np.uint64(0)
     size = np.uint64(left) if left >= 0 else zero - np.uint64(left)
     other = np.uint64(right) if right >= 0 else zero - np.uint64(right)
@@ -54,7 +54,7 @@ def _exceeds(left: int, right: int) -> bool:
 
 @kernel
 def _divided(total: int, value: int) -> int:
-    """An integer divided towards zero, as Java does it; what overflows stays as it is."""
+    """An integer divided towards zero, as in Java. A quotient that overflows is `total` itself."""
     if value == -1:
         return -total
     quotient = total // value
@@ -67,7 +67,7 @@ def multiply_integers(
     values: Rows, valid: Mask, groups: Groups, edges: Rows, out: Rows, out_valid: Mask, failed: Rows
 ) -> None:
     """out[g] is the product of group g. failed[0] is the first group with a step beyond the two
-    edges, failed[1] the first that divides by zero, else -1.
+    edges, failed[1] the first that divides by zero; both are -1 if there is not one.
     """
     (ops, order, starts), failed[:] = groups, -1
     for g in range(len(out)):
@@ -117,7 +117,7 @@ def multiply_floats(
 
 @kernel
 def _divide(limbs: Words, divisor: np.uint64) -> np.uint64:
-    """Divide in place by a number of 32 bits; the remainder."""
+    """Divide in place by a number of 32 bits; returns the remainder."""
     rest = np.uint64(0)
     for i in range(_LIMBS - 1, -1, -1):
         part = (rest << np.uint64(32)) | limbs[i]
@@ -128,7 +128,7 @@ def _divide(limbs: Words, divisor: np.uint64) -> np.uint64:
 
 @kernel
 def _rescale(limbs: Words, scale: int) -> None:
-    """Divide in place by 10^scale, halves away from zero; only the first digit cut off decides."""
+    """Divide in place by 10^scale, halves away from zero: only the first dropped digit decides."""
     if scale == 0:
         return
     left = scale - 1
@@ -167,10 +167,11 @@ def _multiply_long(
 def multiply_decimals(
     values: Words, valid: Mask, groups: Groups, scale: Scale, out: Words, out_valid: Mask
 ) -> int:
-    """out[g] is the product of group g at this scale, each step rounded half up; no divisions.
+    """out[g] is the product of group g at this scale, each step rounded half up. Nothing is
+    divided: retractions are skipped.
 
-    Returns the first group with a step whose magnitude is the limit or more, or -1. Products of 64
-    bits, nearly all there are, take one multiplication and one division.
+    Returns the first group with a step whose magnitude is the limit or more, or -1. Nearly all
+    products have 64 bits: these take one multiplication and one division.
     """
     overflowed, one, zero = -1, np.uint64(1), np.uint64(0)
     (ops, order, starts), (digits, divisor, most_low, most_high, limbs) = groups, scale

@@ -11,8 +11,8 @@ from keyfold.kernels.jit import structure
 
 @structure("int8[::1]", "int64[::1]", "int64[::1]")
 class Groups(NamedTuple):
-    """Rows in merge order: group g is rows order[starts[g]:starts[g + 1]]; ops[i] says what row
-    order[i] does.
+    """Rows in merge order: group g is rows order[starts[g]:starts[g + 1]]; ops[i] is the operation
+    of row order[i].
     """
 
     ops: Signs
@@ -22,7 +22,7 @@ class Groups(NamedTuple):
 
 @structure("int64[::1]", "uint8[::1]", "uint8[::1]")
 class Texts(NamedTuple):
-    """Text i is data[offsets[i]:offsets[i + 1]], NULL where valid[i] is 0."""
+    """Text i is data[offsets[i]:offsets[i + 1]]; it is NULL if valid[i] is 0."""
 
     offsets: Rows
     data: Mask
@@ -31,7 +31,7 @@ class Texts(NamedTuple):
 
 @structure("int64[::1]", "uint8[::1]")
 class Lists(NamedTuple):
-    """List i has the elements offsets[i] to offsets[i + 1], is NULL where valid[i] is 0."""
+    """List i has the elements offsets[i] to offsets[i + 1]; it is NULL if valid[i] is 0."""
 
     offsets: Rows
     valid: Mask
@@ -39,7 +39,7 @@ class Lists(NamedTuple):
 
 @structure("int64[::1]", "int64[::1]", "uint8[::1]")
 class Gathered(NamedTuple):
-    """The list of group g is elements[bounds[g]:bounds[g + 1]], NULL where valid[g] is 0."""
+    """The list of group g is elements[bounds[g]:bounds[g + 1]]; it is NULL if valid[g] is 0."""
 
     elements: Rows
     bounds: Rows
@@ -47,17 +47,17 @@ class Gathered(NamedTuple):
 
 
 def texts_of(column: pa.Array) -> Texts:
-    """A text or binary column."""
+    """The texts of a text or binary column."""
     return Texts(*text(column), validity(column))
 
 
 def lists_of(column: pa.Array) -> Lists:
-    """A list or map column; its children are taken whole."""
+    """The lists of a list or map column. The offsets count from the first of all its children."""
     return Lists(column.offsets.to_numpy().astype(np.int64), validity(column))
 
 
 def room_for(lists: Lists, groups: Groups) -> Gathered:
-    """Room for all elements of the groups."""
+    """Empty lists with room for all elements of the groups."""
     count = len(groups.starts) - 1
     return Gathered(
         np.empty(int(np.diff(lists.offsets)[groups.order].sum()), dtype=np.int64),

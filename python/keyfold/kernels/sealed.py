@@ -1,7 +1,7 @@
-"""The files of numba's cache, each with the digest of its bytes before them.
+"""The files of numba's cache: the digest of the bytes, then the bytes.
 
-LLVM ends the process where machine code has a wrong bit, so nothing is unpickled or loaded before
-its digest has been compared.
+LLVM ends the process if machine code has a wrong bit, so nothing is unpickled or loaded before its
+digest has been compared.
 """
 
 import hashlib
@@ -15,11 +15,11 @@ _SIZE = hashlib.sha256().digest_size
 
 
 class DamagedError(Exception):
-    """A file is not what was written."""
+    """A file does not hold the bytes that were written."""
 
 
 class SealedFiles(IndexDataCacheFile):  # type: ignore[misc]
-    """Index and code of one function; the folder they are in holds one version of numba's."""
+    """The index and the code of one function. Their folder belongs to one version of numba."""
 
     def _load_index(self) -> Any:
         try:
@@ -44,7 +44,7 @@ class SealedFiles(IndexDataCacheFile):  # type: ignore[misc]
 
 
 def _opened(path: str) -> Any:
-    """The content; raises DamagedError if it is not what was written."""
+    """The content of a file. Raises DamagedError if the bytes are not those that were written."""
     found = Path(path).read_bytes()
     body = found[_SIZE:]
     if hashlib.sha256(body).digest() != found[:_SIZE]:

@@ -1,8 +1,7 @@
 """Texts of a group joined into one, their bytes copied once, with or without repeated parts.
 
 A group of one row stays as it is. `out` has room for every text with a delimiter, and all positions
-are 64 bits wide. Blank is what Java's Character.isWhitespace says of every letter; the empty text
-is blank too.
+are 64 bits wide. Texts are blank if Java's Character.isWhitespace holds for every letter, or empty.
 """
 
 from typing import NamedTuple
@@ -17,9 +16,9 @@ from keyfold.kernels.records import Groups, Texts
 
 @structure("uint8[::1]", "uint8[::1]", "boolean", "boolean")
 class Joint(NamedTuple):
-    """What is put between two texts, and what they are split by; whether what was joined may split
-    into other parts than went in, so that it has to be split before each row; whether blank texts
-    leave no trace.
+    """The bytes between two texts, and the bytes that split them into parts; whether a joined text
+    may split into other parts than were put in, so that it is split again before each row; whether
+    blank texts are left out.
     """
 
     delimiter: Mask
@@ -30,8 +29,8 @@ class Joint(NamedTuple):
 
 @structure("int64[::1]", "int64[::1]")
 class Parts(NamedTuple):
-    """A hash table of parts of the text that is made: place i is taken where stamps[i] is the
-    present stamp, by the bytes bounds[2 * i] to bounds[2 * i + 1].
+    """A hash table of parts of the text that is made. If stamps[i] is the present stamp, place i is
+    taken, by the bytes bounds[2 * i] to bounds[2 * i + 1].
     """
 
     stamps: Rows
@@ -40,7 +39,7 @@ class Parts(NamedTuple):
 
 @kernel
 def _space(data: Mask, at: int, stop: int) -> int:
-    """How many bytes of UTF-8 the whitespace at data[at] has; 0 where there is none."""
+    """The number of UTF-8 bytes of the whitespace at data[at]; 0 if another letter is there."""
     first = data[at]
     if first < 0x80:
         return 1 if 0x09 <= first <= 0x0D or 0x1C <= first <= 0x20 else 0
@@ -66,7 +65,7 @@ def is_blank(data: Mask, start: int, stop: int) -> bool:
 
 @kernel
 def _copy(source: Mask, start: int, stop: int, out: Mask, at: int) -> int:
-    """Copy source[start:stop] to out[at:]; where it ends there."""
+    """Copy source[start:stop] to out[at:]; returns the end of the copy."""
     for i in range(stop - start):
         out[at + i] = source[start + i]
     return at + stop - start
@@ -74,7 +73,7 @@ def _copy(source: Mask, start: int, stop: int, out: Mask, at: int) -> int:
 
 @kernel("void(Texts, Groups, Joint, Texts)")
 def join_texts(texts: Texts, groups: Groups, joint: Joint, out: Texts) -> None:
-    """Text g is the texts of group g, the delimiter between two."""
+    """Write text g: the texts of group g, with the delimiter between two."""
     (offsets, data, valid), (ops, order, starts) = texts, groups
     (out_offsets, joined, out_valid), (delimiter, _, _, skips_blank) = out, joint
     end, out_offsets[0] = 0, 0
@@ -101,7 +100,7 @@ def join_texts(texts: Texts, groups: Groups, joint: Joint, out: Texts) -> None:
 
 @kernel
 def _part(data: Mask, start: int, stop: int, separator: Mask) -> int:
-    """Where the part of data[start:stop] that begins at `start` ends: at a separator or `stop`."""
+    """The end of the part of data[start:stop] that begins at `start`: a separator or `stop`."""
     size = len(separator)
     for at in range(start, stop - size + 1):
         same = 0
@@ -114,7 +113,7 @@ def _part(data: Mask, start: int, stop: int, separator: Mask) -> int:
 
 @kernel
 def _slot(source: Mask, start: int, stop: int, out: Mask, stamp: int, parts: Parts) -> int:
-    """The place of the part source[start:stop] in the table, or the free one it belongs in."""
+    """The place of the part source[start:stop] in the table, or else the free place for it."""
     stamps, bounds = parts
     hashed = np.uint64(0xCBF29CE484222325)
     for i in range(start, stop):
@@ -148,7 +147,7 @@ def _remember(out: Mask, start: int, stop: int, separator: Mask, stamp: int, par
 def _add_new(
     data: Mask, start: int, stop: int, joint: Joint, stamp: int, parts: Parts, out: Mask, end: int
 ) -> int:
-    """Add the parts of data[start:stop] that are not blank and not in the table; the new end."""
+    """Add the parts of data[start:stop] that are not blank or in the table; returns the new end."""
     (delimiter, separator, _, _), (stamps, bounds) = joint, parts
     while start <= stop:
         part = _part(data, start, stop, separator)
@@ -163,8 +162,8 @@ def _add_new(
 
 @kernel("void(Texts, Groups, Joint, Parts, Texts)")
 def join_distinct(texts: Texts, groups: Groups, joint: Joint, parts: Parts, out: Texts) -> None:
-    """`join_texts` without parts that are blank or there already; the first text stays as it is.
-    The table has room for twice the parts of a group, a power of two.
+    """`join_texts` without parts that are blank or already there. The first text stays as it is.
+    The table has room for twice the parts of a group. Its size is a power of two.
     """
     (offsets, data, valid), (ops, order, starts), stamp = texts, groups, 0
     (out_offsets, joined, out_valid), (_, separator, splits_again, skips_blank) = out, joint

@@ -1,8 +1,8 @@
 """One unsigned word for each value of a fixed-width type, ordered as Paimon's comparators order
 the values.
 
-Integers, dates and timestamps by value, false < true, Float/Double.compare (-0.0 < 0.0, NaN
-greatest), decimals by value. Null slots get any word.
+Integers, dates, timestamps and decimals order by value, and false < true. Floats order as by
+Float/Double.compare: -0.0 < 0.0, NaN is greatest. Null slots get any word.
 """
 
 from typing import Any
@@ -20,8 +20,8 @@ _UNSIGNED = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
 
 
 def width(kind: pa.DataType) -> int | None:
-    """Bits of the ordered word of a type; None where values don't fit 64 bits (text, wide
-    decimals, nested).
+    """The bits of the ordered word of a type; None if values don't fit 64 bits (text, wide
+    decimals, nested types).
     """
     if types.is_boolean(kind):
         return 8
@@ -60,7 +60,7 @@ def _flipped(signed: npt.NDArray[Any], bit_width: int) -> Words:
 
 @kernel("void(uint64[::1], uint64[::1])")
 def order_doubles(bits: Words, out: Words) -> None:
-    """Words that order as the doubles of these bits do; every NaN has the greatest."""
+    """Write words that order as the doubles of these bits do; every NaN has the greatest word."""
     sign, infinity = np.uint64(1 << 63), np.uint64(0x7FF << 52)
     for i in range(len(out)):
         word = bits[i]

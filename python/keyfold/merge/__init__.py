@@ -1,3 +1,3 @@
-"""Merging: rows of one key fold by the table's merge engine; every engine is a plan over the same
+"""Merging: rows of one key fold by the table's merge engine. Every engine is a plan over the same
 steps: order, group, column results.
 """

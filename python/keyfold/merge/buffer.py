@@ -29,10 +29,10 @@ def fold_unsorted(
 ) -> list[pa.RecordBatch]:
     """Rows of a write, ascending by key, one row a key: `plan.output`, then `_VALUE_KIND` (int8).
 
-    Input batches hold `plan.reads`, `_VALUE_KIND` or not (all +I), marks or not. Rows of a key fold
-    in order of arrival, or of the int64 column `ordinal`; with it the output also has
-    `_SEQUENCE_NUMBER`, the ordinal of the last folded row, before the kind. Deletes stay, apart
-    from those `ignore-delete` and `ignore-update-before` drop here. Under a plan with `marks` the
+    Input batches hold `plan.reads`; `_VALUE_KIND` (all +I if absent) and marks are optional. Rows
+    of a key fold in order of arrival, or of the int64 column `ordinal`. With it the output has
+    `_SEQUENCE_NUMBER` before the kind: the ordinal of the last folded row. Deletes stay, except
+    those that `ignore-delete` and `ignore-update-before` drop here. Under a plan with `marks` the
     last columns are `_NAMED` and `_OVERWRITTEN`.
     """
     batches = [batch for batch in batches if batch.num_rows]
@@ -62,8 +62,8 @@ def fold_unsorted(
 
 
 def accepted(plan: MergePlan, kinds: Kinds | None, length: int, marks: Marks | None = None) -> Rows:
-    """Rows that stay, without those `ignore-delete` and `ignore-update-before` drop; raises
-    TableError if the table, or its engine, refuses a kind. A -D that overwrites is always taken.
+    """The rows that `ignore-delete` and `ignore-update-before` don't drop. Raises TableError if the
+    table, or its engine, refuses a kind. A -D that overwrites is always taken.
     """
     options = plan.options
     if kinds is None:

@@ -17,7 +17,7 @@ _BATCH_BYTES = 1 << 26
 
 
 def indices(picks: Rows) -> pa.Array:
-    """Arrow indices of picked rows; -1 is null."""
+    """The Arrow indices of picked rows; -1 is null."""
     return pa.Array.from_buffers(
         pa.int64(), len(picks), [pack((picks >= 0).view(np.uint8)), pa.py_buffer(picks)]
     )
@@ -34,7 +34,7 @@ def keep(column: pa.Array, flags: npt.NDArray[np.bool_]) -> pa.Array:
 
 
 def combine(parts: list[pa.Array]) -> pa.Array:
-    """One array of all rows; text beyond what 32-bit offsets reach gets 64-bit ones."""
+    """One array of all rows; text that is too long for 32-bit offsets gets 64-bit ones."""
     if len(parts) == 1:
         return parts[0]
     wide = _WIDE.get(parts[0].type)
@@ -44,8 +44,8 @@ def combine(parts: list[pa.Array]) -> pa.Array:
 
 
 class Columns(Mapping[str, pa.Array]):
-    """The columns of the rows of some batches, which follow one another. One array of a column is
-    made only if all of it is looked at; a batch of which no row is picked is not looked at.
+    """The columns of some batches whose rows follow one another. One array of a column is made only
+    if all of it is looked at. A batch without a picked row is not looked at.
     """
 
     def __init__(self, batches: Sequence[pa.RecordBatch | Deferred], names: Iterable[str]) -> None:
@@ -88,8 +88,8 @@ class Columns(Mapping[str, pa.Array]):
         ]
 
     def _span(self, name: str, start: int, stop: int) -> pa.Array:
-        """The rows from start to stop, at least one, of a column: copied if they are of several
-        batches.
+        """The rows of a column from start to stop, at least one. They are copied if they are of
+        several batches.
         """
         parts = []
         for batch, first in zip(self._batches, self._starts.tolist(), strict=True):
@@ -99,7 +99,7 @@ class Columns(Mapping[str, pa.Array]):
         return combine(parts)
 
     def _needed(self, picks: Rows) -> npt.NDArray[np.bool_]:
-        """Whether a row of each batch is picked."""
+        """For each batch, whether one of its rows is picked."""
         is_picked = np.zeros(int(self._lengths.sum()) + 1, dtype=np.bool_)
         is_picked[picks] = True
         is_needed = np.logical_or.reduceat(is_picked[:-1], self._starts)
@@ -115,15 +115,15 @@ class Columns(Mapping[str, pa.Array]):
 
 
 def _is_span(picks: Rows) -> bool:
-    """Whether these are all rows from one to another, as where rows arrive sorted by key."""
+    """Whether these are all rows from one to another, as when rows arrive sorted by key."""
     if not len(picks) or picks[0] < 0 or picks[-1] - picks[0] != len(picks) - 1:
         return False
     return bool((np.diff(picks) == 1).all())
 
 
 def sliced(arrays: list[pa.Array], schema: pa.Schema, most_rows: int) -> list[pa.RecordBatch]:
-    """Batches of the schema, whose text may come with 64-bit offsets; bounded in rows and, on
-    average, in bytes.
+    """Batches of the schema, bounded in rows and, on average, in bytes. The text of `arrays` may
+    have 64-bit offsets.
     """
     rows, size = len(arrays[0]), sum(array.nbytes for array in arrays)
     step = max(1, min(most_rows, rows * _BATCH_BYTES // max(size, 1)))

@@ -1,8 +1,8 @@
 """The declaration of a merge engine, its input and its result.
 
-An engine is one file with one `Engine`. It sees a `Step`: all rows of some keys, ordered and
-grouped, and gives one row a group. Groups of one row never reach it: such a row stays as it is,
-with its own kind.
+An engine is one file with one `Engine`. Its input is a `Step`: all rows of some keys, ordered and
+grouped. It gives one row a group. Groups of one row never reach it: such a row stays as it is, with
+its own kind.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -26,7 +26,7 @@ from keyfold.wire.layout import TableLayout
 @dataclass(frozen=True)
 class Step:
     """Rows of some keys: group g is rows order[starts[g]:starts[g + 1]] of the columns, in merge
-    order. `marks` say which columns a row names and replaces, None where all rows are ordinary;
+    order. `marks` tell which columns a row names and replaces, None if all rows are ordinary.
     `merge.marks.ops.column_ops` applies them.
     """
 
@@ -55,8 +55,8 @@ class Folded:
 
 
 def without(step: Step, flags: npt.NDArray[np.bool_]) -> Step:
-    """The step without the flagged rows (by row number) of keys that have another record; keys of
-    which nothing is left are left out.
+    """The step without the flagged rows (by row number) of keys that have another record. Keys
+    without any row left are left out.
     """
     sizes = np.diff(step.starts)
     stays = ~flags[step.order] | np.repeat(sizes == 1, sizes)
@@ -64,14 +64,14 @@ def without(step: Step, flags: npt.NDArray[np.bool_]) -> Step:
 
 
 def narrowed(step: Step, stays: npt.NDArray[np.bool_]) -> Step:
-    """The step with the flagged of its ordered rows; keys of which nothing is left are left out."""
+    """The step with only the flagged of its ordered rows; keys without a row are left out."""
     left = np.add.reduceat(stays.astype(np.int64), step.starts[:-1])
     starts = np.concatenate(([0], np.cumsum(left[left > 0])))
     return replace(step, order=step.order[stays], starts=starts.astype(np.int64))
 
 
 def picked(step: Step, output: Sequence[str], picks: Rows, drops_deletes: bool) -> Folded:
-    """Whole rows of a step and their kinds, without -U and -D if these are dropped."""
+    """Picked whole rows of a step and their kinds, without -U and -D if these are dropped."""
     kinds = None if step.kinds is None else step.kinds[picks]
     if drops_deletes and kinds is not None:
         is_added = ~is_retract(kinds)
@@ -106,21 +106,20 @@ def _never(layout: TableLayout, options: TableOptions, column: str) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Engine(Traits):
-    """A merge engine: its traits, and how it merges.
+    """A merge engine: its traits, and its way to merge.
 
-    `check` refuses a layout at CREATE; `prepare` makes the fold of a step for some output columns,
-    whose second argument says whether results of kind -U or -D are left out; `definition` folds
-    the rows of one key, (kind, values by column) in merge order, to (kind, values) or None, slowly
-    and obviously. `needs` names columns that the fold of some output columns looks at beside key,
-    output and `sequence.field`. `check_kinds` refuses kinds of incoming rows that the engine can't
-    ever fold, even where a row is the only one of its key.
-    `deletes_remove` says of a table whether a -D removes the row, `deletes_clear` whether nothing
-    of the -D itself stays either, so that later records start anew. `passes_nulls` says of a column
-    that adding a NULL never changes its result, so that what a partial write does not name needs no
-    mark, and `retains_nulls` that a NULL which comes first stays. `sequences` are the groups of
-    columns that have a sequence of their own, whose fields order records together: a record that
-    names one has NULL in those it does not name. `summary`, `nulls` and `retraction` are the words
-    of the documentation's table.
+    `check` refuses a layout at CREATE. `prepare` makes the fold of a step for some output columns;
+    the fold's second argument tells whether results of kind -U or -D are left out. `definition`
+    folds the rows of one key, (kind, values by column) in merge order, to (kind, values) or None,
+    slowly and obviously. `needs` names the columns that the fold of some output columns looks at
+    beside key, output and `sequence.field`. `check_kinds` refuses kinds of incoming rows that the
+    engine can't ever fold, even if a row is the only one of its key.
+    `deletes_remove`: a -D of the table removes the row. `deletes_clear`: nothing of the -D itself
+    stays either, so that later records start anew. `passes_nulls`: adding a NULL never changes the
+    column's result, so a column that a partial write does not name needs no mark. `retains_nulls`:
+    a NULL that comes first stays. `sequences` are the groups of columns with a sequence of their
+    own. The fields of a group order records together: a record that names one has NULL in those it
+    does not name. `summary`, `nulls` and `retraction` are texts of the documentation's table.
     """
 
     check: Callable[[TableLayout, TableOptions], None]

@@ -1,7 +1,7 @@
-"""Rows of which only the columns that decide are decoded so far.
+"""Rows with only those columns decoded that decide which rows win.
 
-They take the place of a record batch until it is known which rows win: they are cut, filtered and
-put in order by their keys. Row groups without a winner are never decoded any further.
+They take the place of a record batch until the winners are known: they are cut, filtered and put in
+order by their keys. Row groups without a winner are never decoded any further.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pyarrow as pa
 class Deferred:
     """Some rows of a batch. `decided` holds the columns that are decoded, for these rows. `rest`
     decodes the other columns of the whole batch. There these rows are those from `start` on, or
-    those at `places`. `row_bytes` is about what a row of the rest takes once it is decoded.
+    those at `places`. `row_bytes` is about the size of a decoded row of the rest.
     """
 
     def __init__(
@@ -35,17 +35,17 @@ class Deferred:
 
     @property
     def num_rows(self) -> int:
-        """How many rows these are."""
+        """The number of these rows."""
         return int(self._decided.num_rows)
 
     @property
     def nbytes(self) -> int:
-        """About how many bytes they take once all columns are decoded."""
+        """About the number of bytes they take once all columns are decoded."""
         return int(self._decided.nbytes + self._row_bytes * self.num_rows)
 
     @property
     def schema(self) -> pa.Schema:
-        """The fields that are decoded: every system column is among them."""
+        """The fields that are decoded, every system column among them."""
         return self._decided.schema
 
     def column(self, which: str | int) -> pa.Array:
@@ -61,7 +61,7 @@ class Deferred:
         return self._rows.column(which)
 
     def slice(self, start: int = 0, length: int | None = None) -> Deferred:
-        """Rows from `start` on, at most `length`."""
+        """The rows from `start` on, at most `length`."""
         places = None if self._places is None else self._places.slice(start, length)
         decided = self._decided.slice(start, length)
         return Deferred(decided, self._rest, self._row_bytes, self._start + start, places)

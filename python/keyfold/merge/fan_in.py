@@ -1,7 +1,7 @@
 """Merging more runs than fit: neighbours in sequence order become one run on disk first.
 
 Engines that keep whole records fold them on the way, which changes no result. All others get them
-in order and unfolded, so that a result never depends on how much memory there was.
+in order and unfolded, so that a result never depends on the amount of memory.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -21,7 +21,7 @@ from keyfold.merge.spill import BATCH_BYTES, BATCH_ROWS, SpillFile
 from keyfold.merge.window import rounds
 from keyfold.resources.merge_room import Room
 
-_OPEN_BYTES = 64 << 10  # of any run, even if nothing is known of it
+_OPEN_BYTES = 64 << 10  # of any run, even if nothing is known about it
 _SPILLED_BYTES = 2 * BATCH_BYTES
 
 
@@ -36,8 +36,8 @@ def reduced(
     numbers: bool,
     fold: Fold | None = None,
 ) -> list[SortedRun]:
-    """Runs, oldest first, few enough to be open at once; `numbers` says that sequence numbers are
-    needed of every row, `fold` merges runs where that is allowed.
+    """Runs, oldest first, few enough to be open at once. With `numbers` the sequence number of
+    every row is needed. `fold` merges runs if that is allowed.
     """
     runs = list(runs)
     while len(runs) > 1 and sum(map(_held, runs)) > room.readers:
@@ -54,8 +54,8 @@ def _held(run: SortedRun) -> int:
 
 
 def _cheapest(runs: Sequence[SortedRun], room: int) -> tuple[int, int]:
-    """The neighbours whose spilling costs least for the memory it saves: just enough of them, or as
-    many as can be open at once (two, however large they are).
+    """The neighbours whose spilling costs least for the memory it saves. They are just enough, or
+    as many as can be open at once (two, however large they are).
     """
     held = [_held(run) for run in runs]
     excess = sum(held) - room
@@ -113,7 +113,7 @@ def _in_order(
 
 
 def _whole_keys(starts: Rows, size: int) -> Iterator[tuple[int, int]]:
-    """Ranges of ordered rows, about as large as a spilled batch, that end where a key does."""
+    """Ranges of ordered rows that end with a key, about as large as a spilled batch."""
     rows = int(starts[-1])
     step = max(1, min(BATCH_ROWS, rows * BATCH_BYTES // max(size, 1)))
     start = 0

@@ -24,7 +24,7 @@ from keyfold.wire.layout import Column, TableLayout
 
 
 def parameters() -> dict[str, list[tuple[Aggregate, Parameter]]]:
-    """The options of single functions by suffix, with the functions that take them."""
+    """The options of single functions, by suffix, with the functions that take them."""
     found: dict[str, list[tuple[Aggregate, Parameter]]] = {}
     for aggregate in dict.fromkeys(aggregates().values()):
         for parameter in aggregate.parameters:
@@ -33,7 +33,7 @@ def parameters() -> dict[str, list[tuple[Aggregate, Parameter]]]:
 
 
 def stored_functions(layout: TableLayout) -> TableLayout:
-    """The layout with each function it names under Paimon's name; unknown ones stay as they are."""
+    """The layout with Paimon's names for its functions; unknown names stay as they are."""
     stored = {name: _stored(name, text) for name, text in layout.options.items()}
     return layout if stored == layout.options else replace(layout, options=stored)
 
@@ -70,7 +70,7 @@ def _check(layout: TableLayout, option: str, column: str, suffix: str, text: str
 def _check_parameter(
     layout: TableLayout, option: str, column: str, takers: list[Aggregate]
 ) -> None:
-    """The column's function must take the parameter, and the value must parse."""
+    """Check that the column's function takes the parameter and that the value parses."""
     options = table_options.parse(layout)
     function = options.field_options(column).get("aggregate-function", options.default_aggregate)
     aggregate = None if function is None else named(layout.name, option, function)
@@ -106,8 +106,8 @@ def _unknown(table: str, option: str, column: str, suffix: str) -> TableError | 
 # ---- columns that were added with a DEFAULT to a table that held data ----
 
 # Each record that was stored before has the constant. A key may have several such records, or one
-# that a compaction made of them: only a function that folds a constant with itself to itself gives
-# both the same result.
+# that a compaction made of them. Both have the same result only if the function folds a constant
+# with itself to itself.
 
 
 def check_initial(layout: TableLayout, options: TableOptions) -> None:

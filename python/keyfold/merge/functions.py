@@ -1,4 +1,4 @@
-"""Which aggregate folds a column, and the words for functions and sums that don't fit it."""
+"""The aggregate of a column, and the messages for functions and sums that don't fit it."""
 
 import difflib
 from collections.abc import Callable, Mapping
@@ -27,8 +27,8 @@ _WIDER = {
 
 
 def aggregate_of(layout: TableLayout, options: TableOptions, name: str) -> Aggregate | None:
-    """The aggregate of a column, None for a primary-key column; raises TableError if it is unknown
-    or of another type.
+    """The aggregate of a column, None for a primary-key column. Raises TableError if the aggregate
+    is unknown or of another type.
     """
     if name in layout.primary_key:
         return None
@@ -38,7 +38,7 @@ def aggregate_of(layout: TableLayout, options: TableOptions, name: str) -> Aggre
 
 
 def chosen_aggregate(layout: TableLayout, options: TableOptions, name: str) -> Aggregate | None:
-    """The aggregate that options name for a column, by itself or as the default."""
+    """The aggregate that options name for a column, for it alone or as the default."""
     option, function = (
         f"fields.{name}.aggregate-function",
         options.field_options(name).get("aggregate-function"),
@@ -66,8 +66,8 @@ def chosen_aggregate(layout: TableLayout, options: TableOptions, name: str) -> A
 def normalizers(
     layout: TableLayout, options: TableOptions, *, overwrites: bool
 ) -> dict[str, Normalize]:
-    """By column, what its function does to every value a job writes, before anything folds, or
-    before it replaces what is stored.
+    """By column, the change that its function makes to every value a job writes, before a value
+    folds or, with `overwrites`, before it replaces the stored one.
     """
     found = {}
     unfolded = {*layout.primary_key, *options.sequence_fields, *group_fields(options)}
@@ -91,7 +91,7 @@ def refused_retract(layout: TableLayout, name: str, aggregate: Aggregate) -> Tab
 
 
 def _refused(declared: Aggregate, column: Column) -> str | None:
-    """Why a function does not take a column, None if it does."""
+    """The reason why a function does not take a column, None if it takes it."""
     if not declared.accepts.test(arrow_types.to_arrow(column.type)):
         return (
             f"Data type for {declared.name} column '{column.name}' must be "
@@ -151,7 +151,7 @@ def check_functions(layout: TableLayout, options: TableOptions) -> None:
 
 
 def wider(table: str, column: Column) -> str:
-    """The end of an overflow's message: what the column holds, and the statement that widens it."""
+    """The end of an overflow's message: the column's type, and the statement that widens it."""
     own, target = logical.describe(column.type), _wider_type(column.type)
     lost = f"does not fit {own}; no stored row is lost: "
     if target is None:

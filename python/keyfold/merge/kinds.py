@@ -1,4 +1,4 @@
-"""Row kinds: +I 0, -U 1, +U 2, -D 3, the byte Paimon stores in `_VALUE_KIND`."""
+"""Row kinds: +I 0, -U 1, +U 2, -D 3, the byte that Paimon stores in `_VALUE_KIND`."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -27,13 +27,13 @@ def is_retract(kinds: Kinds) -> npt.NDArray[np.bool_]:
 
 
 def of(batch: pa.RecordBatch) -> Kinds | None:
-    """The `_VALUE_KIND` of a batch; None where the column is absent, all +I."""
+    """The `_VALUE_KIND` of a batch; None (all +I) if the column is absent."""
     place = batch.schema.get_field_index(VALUE_KIND)
     return None if place < 0 else values(batch.column(place), np.int8)
 
 
 def of_all(batches: Sequence[pa.RecordBatch]) -> Kinds | None:
-    """Kinds of all rows; None where no batch has the column."""
+    """The kinds of all rows; None if no batch has the column."""
     parts = [of(batch) for batch in batches]
     if all(part is None for part in parts):
         return None
@@ -45,7 +45,7 @@ def of_all(batches: Sequence[pa.RecordBatch]) -> Kinds | None:
 
 
 def from_text(column: pa.Array, table: str, name: str) -> pa.Array:
-    """int8 kinds of a `rowkind.field` column; raises TableError if one is null or another text."""
+    """The int8 kinds of a `rowkind.field` column; raises TableError if one is null or unknown."""
     where = f"table {table}, rowkind.field column {name}"
     if column.null_count:
         raise TableError(
@@ -62,6 +62,6 @@ def from_text(column: pa.Array, table: str, name: str) -> pa.Array:
 
 
 def to_array(kinds: Kinds | None, length: int) -> pa.Array:
-    """int8 column of kinds; all +I for None."""
+    """An int8 column of kinds, all +I if they are None."""
     filled: Any = np.zeros(length, dtype=np.int8) if kinds is None else kinds
     return pa.array(filled, pa.int8())

@@ -1,5 +1,5 @@
-"""The plan of a merge: the engine of a table and the columns it reads and emits; made once a scan
-or write.
+"""The plan of a merge: the engine of a table and the columns it reads and emits. It is made once a
+scan or write.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,12 +24,12 @@ from keyfold.wire.layout import TableLayout
 
 @dataclass(frozen=True)
 class MergePlan:
-    """How the rows of one table fold.
+    """The way in which the rows of one table fold.
 
-    `output` are the user columns that come out, `reads` those every input batch must hold (output,
-    key, sequence fields and what the engine needs, in table order); `key` is the key a bucket is
-    sorted by. With `marks` results that may have something older below them carry `_NAMED` and
-    `_OVERWRITTEN`.
+    `output` are the user columns that come out. `reads` are the columns every input batch must hold
+    (output, key, sequence fields and the columns the engine needs, in table order). `key` is the
+    key a bucket is sorted by. With `marks` results that may have something older below them carry
+    `_NAMED` and `_OVERWRITTEN`.
     """
 
     layout: TableLayout
@@ -46,10 +46,10 @@ class MergePlan:
     def normalized(
         self, batch: pa.RecordBatch, columns: Iterable[str], *, overwrites: bool
     ) -> pa.RecordBatch:
-        """Rows that a job writes, in the form their columns' functions fold: counts, encodings;
-        of the columns it names.
+        """The rows that a job writes. The `columns` that it names are in the form that their
+        functions fold: counts, encodings.
 
-        Raises TableError naming column and key if a value has no such form.
+        Raises TableError, with column and key, if a value has no such form.
         """
         if not self.engine.folds_columns:
             return batch
@@ -72,7 +72,7 @@ class MergePlan:
 
     @property
     def decide(self) -> tuple[str, ...]:
-        """The columns by which rows are ordered: with `keeps_records` they alone decide which of
+        """The columns by which rows are ordered. With `keeps_records` they alone decide which of
         the records of a key is its result.
         """
         names = {*self.key, *self.options.sequence_fields}
@@ -91,13 +91,13 @@ class MergePlan:
 
     @property
     def deletes_clear(self) -> bool:
-        """Whether a -D leaves nothing of what the row's columns have folded."""
+        """Whether a -D leaves nothing of the values that the row's columns have folded."""
         return self.engine.deletes_clear(self.options) and not self.keeps_records
 
 
 def plan(layout: TableLayout, output: Sequence[str], *, marks: bool = False) -> MergePlan:
-    """The plan that emits `output`; raises TableError if engine, aggregates and types don't fit
-    together. `marks` says that some rows may be partial, overwrite, or begin with a delete.
+    """The plan that emits `output`. With `marks` some rows may be partial, overwrite, or begin with
+    a delete. Raises TableError if engine, aggregates and types don't fit together.
     """
     options = table_options.parse(layout)
     declared = engine(options.merge_engine, layout.name)
@@ -120,8 +120,8 @@ def plan(layout: TableLayout, output: Sequence[str], *, marks: bool = False) -> 
 def check(layout: TableLayout, before: TableLayout | None = None) -> TableLayout:
     """The layout as it is stored: other systems' names of functions become Paimon's.
 
-    Refuses what the merge can't do: unknown engines, functions and field options, types they don't
-    take, conflicts. After an ALTER of `before`, options that it did not change are left alone.
+    The check refuses unknown engines, functions, field options, types they don't take, conflicts:
+    the merge can't do these. After an ALTER of `before`, unchanged options are left alone.
     """
     settled = stored_functions(layout)
     check_field_options(settled, {} if before is None else before.options)

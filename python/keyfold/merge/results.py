@@ -1,4 +1,4 @@
-"""The four kinds of column result: one array, a value a group, from what an aggregate declares."""
+"""The four kinds of column result, by the aggregate's declaration: an array, a value a group."""
 
 from collections.abc import Mapping
 from itertools import pairwise
@@ -32,8 +32,8 @@ def folded_column(
 ) -> pa.Array:
     """The folded column of one step; errors name table, column and key.
 
-    Raises FoldOverflowError if a value does not fit the type, TableError if the aggregate can't
-    fold a record. Groups of `inputs` are those of the step.
+    Raises FoldOverflowError if a value does not fit the type. Raises TableError if the aggregate
+    can't fold a record. The groups of `inputs` are those of the step.
     """
     try:
         result = column_result(aggregate, inputs)
@@ -59,8 +59,8 @@ def key_words(layout: TableLayout, columns: Mapping[str, pa.Array], row: int) ->
 
 
 def check_not_null(layout: TableLayout, schema: pa.Schema, step: Step, folded: Folded) -> None:
-    """Raises TableError naming column and key if a row that is not a delete has NULL in a NOT NULL
-    column, which a retraction left, or a record without a sequence.
+    """Raises TableError, with column and key, if a row that is not a delete has NULL in a NOT NULL
+    column. A retraction may leave that NULL, or a record without a sequence.
     """
     for array, field in zip(folded.arrays, schema, strict=True):
         if field.nullable or not array.null_count:
@@ -95,7 +95,7 @@ def column_result(aggregate: Aggregate, inputs: Inputs) -> FoldResult:
 
 
 def _combined(aggregate: Combine, inputs: Inputs) -> pa.Array:
-    """One call a group of several records; states that are alone don't become Python objects."""
+    """The column, by one call a group of several; lone states don't become Python objects."""
     sizes = np.diff(inputs.starts)
     several = np.flatnonzero(sizes > 1)
     first = inputs.starts[:-1]

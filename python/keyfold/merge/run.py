@@ -1,7 +1,7 @@
 """Merging sorted runs: streaming, round by round, in memory bounded by a few batches a run.
 
 A round whose rows come from one run, or hold no key twice, passes through: a key with one record
-keeps it as it is. Everything else goes, ordered and grouped, to the engine of the plan.
+keeps it as it is. All other rounds go, ordered and grouped, to the engine of the plan.
 """
 
 from __future__ import annotations
@@ -49,15 +49,15 @@ def merge_runs(
 ) -> Iterator[pa.RecordBatch]:
     """Batches of `plan.output`, ascending by key, one row a key; at most 128 Ki rows each.
 
-    Runs are taken in the order of their sequence ranges; where ranges overlap and the runs have
-    the column, `_SEQUENCE_NUMBER` decides inside a key. `system_columns` adds the number of the
-    last merged record (the greatest of its run where the column is absent) and the kind;
-    `drop_deletes` leaves out -U and -D results. Without `has_oldest` something older may be below
-    the runs, so marks stay (under a plan with `marks`). With it they are settled and stay only
-    where it matters that a column was never named (first_value); runs that hold deletes of some
-    columns (a -D with `_OVERWRITTEN`) then need all columns as output. Memory stays within `room`,
-    by default what there is: where more runs are given than can be open, some are merged on disk.
-    `round_rows` are merged at once: few where the caller may stop soon.
+    Runs are taken in the order of their sequence ranges. If ranges overlap and the runs have the
+    column, `_SEQUENCE_NUMBER` decides inside a key. `system_columns` adds the number of the last
+    merged record (the greatest of its run if the column is absent) and the kind. `drop_deletes`
+    leaves out -U and -D results. Without `has_oldest` something older may be below the runs, so
+    marks stay (under a plan with `marks`). With it they are settled, and stay only if it matters
+    that a column was never named (first_value). Runs with deletes of some columns (a -D with
+    `_OVERWRITTEN`) then need all columns as output. Memory stays within `room`, by default the free
+    memory: if more runs are given than can be open, some are merged on disk. `round_rows` are
+    merged at once: few if the caller may stop soon.
     """
     room = room or Room.now()
     overlap = sequences_overlap([run.sequence for run in runs])
@@ -69,7 +69,7 @@ def merge_runs(
 
 
 def _folding(whole: MergePlan, overlap: bool, room: Room) -> Fold | None:
-    """How some of the runs of a merge fold; None where only all of them together may."""
+    """The fold of some of the runs of a merge; None if only all runs may fold together."""
     if not whole.keeps_records:
         return None
     part = plan_of(whole.layout, whole.reads, marks=True)
@@ -89,7 +89,7 @@ def _merged(merge: _Merge, room: Room, round_rows: int | None = None) -> Iterato
 
 @dataclass(frozen=True)
 class _Merge:
-    """One merge: the plan, the runs, and what the caller asked for."""
+    """One merge: the plan, the runs, and the caller's choices."""
 
     plan: MergePlan
     runs: Sequence[SortedRun]
@@ -113,7 +113,7 @@ class _Merge:
             yield from self._fold(pieces)
 
     def _pass(self, batch: pa.RecordBatch, run: int) -> list[pa.RecordBatch]:
-        """Rows of one run, as they are; without retractions where those are dropped."""
+        """The rows of one run, as they are; without retractions if those are dropped."""
         kinds, marks = row_kinds.of(batch), marks_of(self.plan.bits, [batch])
         numbers = self._numbers([[batch] if at == run else [] for at in range(len(self.runs))])
         arrays = [batch.column(name) for name in self.plan.output]
@@ -147,7 +147,7 @@ class _Merge:
         return self._batches(folded, taken)
 
     def _numbers(self, batches: Sequence[list[pa.RecordBatch]]) -> pa.Array | None:
-        """Sequence numbers of all rows, run by run; None where they are not needed."""
+        """The sequence numbers of all rows, run by run; None if they are not needed."""
         if not self.system_columns and not self.ranges_overlap:
             return None
         return numbers_of(batches, [run.sequence[1] for run in self.runs])
@@ -169,8 +169,8 @@ class _Merge:
 
 
 def fold_step(plan: MergePlan, step: Step, *, drop_deletes: bool, has_oldest: bool) -> Folded:
-    """One row a group, by the engine, or as they are where no group has two. Rows are in merge
-    order, or in order of arrival where some replace everything.
+    """One row a group, by the engine; if no group has two rows, they stay as they are. Rows are in
+    merge order, or in order of arrival if some replace everything.
     """
     folded = _folded_step(plan, step, drop_deletes=drop_deletes, has_oldest=has_oldest)
     check_not_null(plan.layout, plan.schema, step, folded)

@@ -1,9 +1,9 @@
 """Merge order inside a key: `sequence.field` columns, then sequence numbers, then retractions
 before additions.
 
-NULL sequence values come first in both directions; a NULL version (Fluss' versioned engine) is the
-type's least value, whose word is 0 as that of NULL is. Every sort is stable, so where all of these
-tie the order of runs, or of arrival, stays.
+NULL sequence values come first in both directions. A NULL version (Fluss' versioned engine) is the
+type's least value, whose word is 0 like that of NULL. Every sort is stable: if all of these tie,
+the order of runs, or of arrival, stays.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,7 +25,7 @@ _ALL_BITS = np.uint64(2**64 - 1)
 def _fields(
     plan: MergePlan, columns: Mapping[str, pa.Array]
 ) -> Iterator[tuple[Keys, Words | None]]:
-    """Keys and, where there are nulls, validity words of the sequence fields, the last field
+    """The keys of the sequence fields and, if there are nulls, their validity words, the last field
     first.
     """
     for name in reversed(plan.options.sequence_fields):
@@ -37,8 +37,8 @@ def _fields(
 def sort_by_arrival(
     numbers: pa.Array | None, kinds: Kinds | None, order: Rows, starts: Rows
 ) -> None:
-    """Put the rows of each group into order of arrival, in place, where sequence numbers decide
-    that.
+    """Put the rows of each group into order of arrival, in place, if sequence numbers decide
+    about it.
     """
     if numbers is None or len(starts) == len(order) + 1:
         return
@@ -71,7 +71,7 @@ def sort_rows(
     *,
     by_fields: bool = True,
 ) -> Rows:
-    """`rows`, which are in order of arrival, sorted by ordinal and then by the sequence fields."""
+    """The `rows`, given in order of arrival, sorted by ordinal, then by the sequence fields."""
     if ordinals is not None:
         rows = radix(ordered(ordinals)[rows], rows)[1]
     if not by_fields:

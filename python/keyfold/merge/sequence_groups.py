@@ -1,7 +1,7 @@
 """Sequence groups of partial-update: `fields.<g1>[,<g2> …].sequence-group = <protected columns>`.
 
-The fields on the left order the group's records; the columns on the right change only with a record
-that is not older. Checks and their words are Paimon's.
+The fields on the left order the group's records. The columns on the right change only with a record
+that is not older. The checks and their messages are Paimon's.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,7 +33,7 @@ REMOVES_IN_GROUP = Option(
 
 @dataclass(frozen=True)
 class SequenceGroup:
-    """One group; `removes`: a -D that is not older takes the whole row away."""
+    """One group. If it `removes`, a -D that is not older takes the whole row away."""
 
     fields: tuple[str, ...]
     protected: tuple[str, ...]
@@ -46,12 +46,12 @@ class SequenceGroup:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Sequence fields and protected columns."""
+        """The sequence fields and protected columns."""
         return (*self.fields, *self.protected)
 
 
 def sequence_groups(options: TableOptions) -> tuple[SequenceGroup, ...]:
-    """The groups in the order of their options; a sequence field that its own group names as
+    """The groups in the order of their options. A sequence field that its own group names as
     protected stays a sequence field.
     """
     removing = options[REMOVES_IN_GROUP]

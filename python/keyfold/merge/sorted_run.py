@@ -1,4 +1,4 @@
-"""A sorted run as the merge takes it, with what is known of its size before it is read."""
+"""A sorted run as the merge takes it, with facts about its size known before it is read."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,10 +17,10 @@ class SortedRun:
     """Batches sorted by key, each key once, with the columns `plan.reads`; the system columns
     (number, kind, marks) are optional. They may be `Deferred`, with `plan.decide` decoded.
 
-    `sequence` is the least and greatest sequence number of the run, both inclusive. About how many
-    `rows` it has, its `stored` bytes and the bytes that are `held` while it is read, beside its
-    batches, may be known; else 0. A run that `repeats` has keys more than once, the oldest record
-    first, none of them in two batches.
+    `sequence` is the least and greatest sequence number of the run, both inclusive. Three estimates
+    are 0 if not known: its `rows`, its `stored` bytes, and the bytes that are `held` while it is
+    read, beside its batches. A run that `repeats` has keys more than once, the oldest record first,
+    no key in two batches.
     """
 
     batches: Iterator[pa.RecordBatch | Deferred]
@@ -47,7 +47,7 @@ def _age(bounds: tuple[int, int]) -> tuple[int, int]:
 
 
 def numbers_of(pieces: Sequence[list[pa.RecordBatch]], greatest: Sequence[int]) -> pa.Array:
-    """Sequence numbers of all rows; for a run that has no such column its greatest."""
+    """The sequence numbers of all rows; a run without that column has its greatest number."""
     parts = [
         _numbers(batch, number)
         for found, number in zip(pieces, greatest, strict=True)

@@ -1,7 +1,7 @@
 """Sorted runs on local disk: Arrow streams, mostly compressed, in files without a name.
 
-So nothing is left behind however the process ends. The columns of the batches may change on
-the way (some have kinds or marks): then another stream begins in the same file.
+So nothing is left behind, however the process ends. The columns of the batches may change on the
+way, as some have kinds or marks. Then another stream begins in the same file.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class SpillFile:
     """A file without a name that holds spilled runs; it is gone with the last of them.
 
     A write of 4 M rows that spills 136 of 190 MiB takes 1.3 s of a core, 1.1 s if these are not
-    compressed, 1.0 s without: worth it for as long as the system's page cache may hold them.
+    compressed, 1.0 s without spills. It is worth that while the system's page cache may hold them.
     """
 
     def __init__(self, *, is_compressed: bool = True) -> None:
@@ -48,7 +48,7 @@ class SpillFile:
     def append(
         self, batches: Iterable[pa.RecordBatch], sequence: tuple[int, int], *, repeats: bool = False
     ) -> Spilled:
-        """Write a sorted run. Batches are cut to 16 Ki rows and about 1 MiB, but not where keys
+        """Write a sorted run. Batches are cut to 16 Ki rows and about 1 MiB, but not if keys
         repeat.
         """
         start = os.fstat(self._descriptor).st_size
@@ -72,7 +72,7 @@ class Spilled:
     repeats: bool
 
     def open(self) -> SortedRun:
-        """The run as the merge reads it; once."""
+        """The run as the merge reads it; it can be opened once."""
         start, stop = self.place
         held = 2 * self.largest
         return SortedRun(
@@ -88,7 +88,7 @@ class Spilled:
 
 
 class _Sink:
-    """The end of a file: a stream for each schema in a row."""
+    """The end of a file: each change of the schema begins another stream."""
 
     def __init__(self, path: str, options: pa.ipc.IpcWriteOptions) -> None:
         self._file = pa.OSFile(path, "ab")

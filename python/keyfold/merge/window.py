@@ -1,8 +1,8 @@
-"""Cutting sorted runs by key: each round takes, from every run, the rows up to a key no later
+"""Cutting sorted runs by key: each round takes, from every run, the rows up to a key that no later
 batch can hold.
 
 A window holds the batches of one run that are read and not yet merged. All windows share the rows
-and bytes of one round, each by what its run gave to the rounds before, so that the windows of a
+and bytes of one round, each by the part that its run had in earlier rounds. So the windows of a
 large run and of many small ones end at about the same key, and few rounds are needed.
 """
 
@@ -64,7 +64,7 @@ class Window:
 
     @property
     def bound(self) -> int | bytes | None:
-        """The last key that can be merged knowing this window; None if the run ends inside it."""
+        """The last key that this window allows to merge; None if the run ends inside it."""
         if self.is_empty or (self._is_drained and self._rows <= self._wanted):
             return None
         last = min(self._wanted, self._rows) - 1
@@ -75,7 +75,7 @@ class Window:
         return self._key_of(batch, last)
 
     def cut(self, bound: int | bytes | None) -> list[Batch]:
-        """Take off the rows with keys up to `bound`, all for None."""
+        """Take off the rows with keys up to `bound`, all rows if it is None."""
         taken: list[Batch] = []
         while self._pieces and not self._is_above(bound):
             batch = self._pieces[0]
@@ -90,11 +90,11 @@ class Window:
         return taken
 
     def part(self, rows: int, size: int) -> float:
-        """The part of a round of this many rows and bytes that it would give."""
+        """The part that the window would give of a round of `rows` and `size` bytes."""
         return min(self._wanted, self._rows) * max(1 / rows, self._row_bytes / size)
 
     def reaches(self, bound: int | bytes | None) -> bool:
-        """Whether it holds rows with keys up to `bound`."""
+        """Whether the window holds rows with keys up to `bound`."""
         return bool(self._pieces) and not self._is_above(bound)
 
     def _is_above(self, bound: int | bytes | None) -> bool:
@@ -120,8 +120,8 @@ def rounds(
     most_bytes: int,
     most_rows: int | None = None,
 ) -> Iterator[list[list[Batch]]]:
-    """For each round the pieces of every run (in the runs' order, maybe none), ascending by key;
-    about `most_rows` (ROUND_ROWS if None) or `most_bytes`, whichever is less.
+    """For each round the parts of every run (in the runs' order, maybe empty), ascending by key. A
+    round has about `most_rows` (ROUND_ROWS if None) or `most_bytes`, whichever is less.
     """
     if not runs:
         return
@@ -144,9 +144,9 @@ def rounds(
 def _bound(
     windows: Sequence[Window], shares: Sequence[float], rows: int, most_bytes: int
 ) -> int | bytes | None:
-    """The key up to which a round goes; None for all there is. Runs whose keys begin above it give
-    nothing: while those below it would give less than half a round, the one that ends first is
-    read on.
+    """The key up to which a round goes, None if it takes all rows. Runs whose keys begin above the
+    key give nothing. While the others would give less than half a round, the window that ends first
+    is read on.
     """
     shares = list(shares)
     while True:
@@ -163,7 +163,7 @@ def _bound(
 
 
 def _evened(weights: Sequence[float]) -> list[float]:
-    """Shares that add up to 1, by weight; none is less than a part of an even share."""
+    """Shares by weight that add up to 1, each at least about an eighth of an even share."""
     total, least = sum(weights), 1 / (_LEAST_PART * len(weights))
     if not total:
         return [1 / len(weights)] * len(weights)

@@ -1,8 +1,8 @@
 """Table options: declared once, translated from other systems' spellings, parsed, checked.
 
-What other rooms use is named here. `normalize` translates Fluss' and older Paimon's names,
-`check_create` refuses what is unknown or not supported; `parse` passes over unknown names, for
-tables that other engines made.
+This file names the API for other rooms. `normalize` translates Fluss' and older Paimon's names.
+`check_create` refuses unknown and unsupported options. `parse` ignores unknown names, for tables
+that other engines made.
 """
 
 from keyfold.options.checks import check_change, check_create, check_option, check_ordered

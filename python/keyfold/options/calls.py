@@ -1,7 +1,7 @@
 """Options of one read or one write, for both languages.
 
-A name may also be an option of tables, which a writer's options define; what is neither is refused,
-unless Spark itself reads it or put it there.
+A name may also be an option of tables, which a writer's options define. A name that is neither is
+refused, unless Spark itself reads it or put it there.
 """
 
 import difflib
@@ -28,7 +28,7 @@ class Call:
 
 
 READ_OPTIMIZED = "read-optimized"
-# Options of tables that a read may have another value of.
+# Options of tables that a read may set to another value.
 OF_READS = tuple(option.name for option in declared() if option.per_call)
 READ = Call("reading", (READ_OPTIMIZED, *OF_READS, "scan.mode"))
 READ_METADATA = Call("reading", ())
@@ -36,7 +36,7 @@ TARGET_COLUMNS = "target-columns"
 MERGE_MODE = "merge_mode"
 WRITE = Call("writing", (TARGET_COLUMNS, MERGE_MODE), ("partitionOverwriteMode",))
 
-# The place of a table and the collation of its text, which Spark hands on as options too.
+# The place of a table and the collation of its text, which Spark also passes as options.
 _ELSEWHERE = ("path", "collation")
 _INTERNAL = "__"
 _REFUSED = {
@@ -48,7 +48,7 @@ _REFUSED = {
 def split(
     call: Call, table: str, given: Mapping[str, str], engine: str | None = None
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """The call's own options by their names here, and those of tables, of this engine; raises
+    """The call's own options by their names here, and those of tables of this engine. Raises
     TableError or NotSupportedError if one is neither.
     """
     known = {_plain(name): name for name in call.options}
@@ -92,7 +92,7 @@ def _unknown(
 
 
 def _nearest(name: str, known: list[str]) -> str | None:
-    """The known name that is most like it, without regard to what separates its words."""
+    """The known name most similar to `name`; the separators of its words do not count."""
     by_letters = {_letters(own): own for own in reversed(known)}
     found = difflib.get_close_matches(_letters(name), by_letters, 1, 0.6)
     return by_letters[found[0]] if found else None

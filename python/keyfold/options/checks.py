@@ -1,4 +1,4 @@
-"""Checks of table options at CREATE and ALTER: unknown and unsupported ones are refused, and
+"""Checks of table options at CREATE and ALTER: they refuse unknown and unsupported options, and
 columns that don't fit the option that names them.
 """
 
@@ -45,8 +45,8 @@ def check_create(layout: TableLayout) -> None:
 
 
 def _check_across_partitions(layout: TableLayout) -> None:
-    """Raises TableError, in Paimon's words, if an option does not go with such keys. It comes
-    before the options: Paimon's tables with such keys name no number of buckets, or -1.
+    """Raises TableError, in Paimon's words, if an option does not go with such keys. It runs
+    before the options' own checks: Paimon's tables with such keys name no number of buckets, or -1.
     """
     key, parts = layout.primary_key, layout.partition_keys
     if key and "sequence.field" in layout.options and not set(parts) <= set(key):
@@ -58,7 +58,7 @@ def _check_across_partitions(layout: TableLayout) -> None:
 
 
 def check_change(before: TableLayout, after: TableLayout) -> None:
-    """The same for what an ALTER changes; options another engine set before are left alone."""
+    """The same checks for an ALTER's changes; options set earlier by another engine are skipped."""
     for name, text in after.options.items():
         if before.options.get(name) != text:
             check_option(after, name, text)
@@ -104,7 +104,7 @@ def check_option(layout: TableLayout, name: str, text: str) -> None:
 
 
 def _check_field_option(layout: TableLayout, name: str) -> None:
-    """The columns must exist; the suffix is checked where the aggregates are known."""
+    """Refuse a missing column; the suffix is checked where the aggregates are known."""
     match = FIELD.match(name)
     if match is None:
         raise unknown_option(layout.name, name, layout.options.get("merge-engine"))
@@ -176,7 +176,7 @@ def _check_columns(layout: TableLayout, options: TableOptions) -> None:
 
 
 def _check_snapshot_ordering(layout: TableLayout, options: TableOptions) -> None:
-    """Paimon's SchemaValidation, in its words."""
+    """Check as Paimon's SchemaValidation does, in its words."""
     start = f"table {layout.name}: sequence.snapshot-ordering = true"
     if options.sequence_fields:
         raise TableError(
@@ -210,7 +210,7 @@ def check_ordered(layout: TableLayout, option: str, name: str) -> None:
 
 
 def _check_version(layout: TableLayout, name: str) -> None:
-    """The words are Fluss'."""
+    """Check the version column; the words are Fluss'."""
     where = f"table {layout.name}, option {fluss.VERSION}"
     if not layout.has_column(name):
         raise TableError(

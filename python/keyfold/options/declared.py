@@ -1,7 +1,7 @@
 """The options of a table: one declaration each, from which everything else follows.
 
-The names are Paimon's; an alias is another system's spelling that CREATE translates. Options of
-single engines are declared by their engine, those of single aggregates by their aggregate.
+The names are Paimon's; an alias is another system's spelling that CREATE translates. An engine
+declares its own options, and an aggregate its own.
 """
 
 import re
@@ -30,12 +30,12 @@ T = TypeVar("T")
 DEFAULT_BUCKETS = 4
 TAG_PREFIX = "keyfold.tag."
 DEFAULT_PREFIX = "keyfold.default."
-# The value that rows stored before the column was added have in it: the wire's literal, as JSON.
+# A column's value in rows stored before the column was added: the wire's literal, as JSON.
 INITIAL_PREFIX = "keyfold.initial-default."
 
 
 def _buckets(text: str) -> int:
-    """A number of buckets; -1 where another engine assigns the buckets of keys."""
+    """A number of buckets; -1 if another engine assigns the buckets of keys."""
     return -1 if re.fullmatch(r"-\d+", text) else whole(1, 32767)(text)
 
 
@@ -47,7 +47,7 @@ def _is_descending(text: str) -> bool:
 class TableOptions:
     """The options of one table, parsed; sizes are bytes, durations seconds.
 
-    Every attribute below `engine` declares an option and is its value; the value of an option that
+    Every attribute below `engine` declares an option and is its value. The value of an option that
     an engine declares is `options[OPTION]`.
     """
 
@@ -172,14 +172,14 @@ class TableOptions:
 
 
 def _fixed(name: str, value: str, doc: str, **traits: Any) -> Option[str]:
-    """An option that has one value: a table may name it, every other value is refused."""
+    """An option with one value: a table may name it; every other value is refused."""
     return Option(name, one_of(value.lower()), value, doc, has_one_value=True, **traits)
 
 
 # fmt: off
 KEY_NULLABLE = Option("primary-key.nullable", boolean, "false",
     "Key columns, all of them, may hold NULL, which is a value of its own.", changes="never")
-# Options that are checked and looked at as texts, if at all.
+# Options that are checked, and read only as texts, if at all.
 TEXTS: tuple[Option[Any], ...] = (
     KEY_NULLABLE,
     Option("table.changelog.image", one_of("full", "wal"), "full",
@@ -214,7 +214,7 @@ class FieldOption(NamedTuple):
     names_columns: bool = False
 
 
-# By suffix. Those of single aggregates are their parameters, checked where these are known.
+# By suffix. Parameters of single aggregates are checked where the aggregates are known.
 FIELD_OPTIONS: Mapping[str, FieldOption] = {
     "aggregate-function": FieldOption(
         "Aggregate of the column under merge-engine aggregation, or in a sequence group."
@@ -246,7 +246,7 @@ def _parsed() -> dict[str, Option[Any]]:
 
 
 def known(engine: str | None = None) -> dict[str, Option[Any]]:
-    """All options by name, with those that the engine of a table brings."""
+    """All options by name, with those that the engine of a table declares."""
     return parsed_with(engine) | {option.name: option for option in TEXTS}
 
 

@@ -1,7 +1,7 @@
 """Traits of merge engines: all that options, storage, writing and compaction know of one.
 
-An engine is a module below `keyfold.merge.engines`, which is found by looking into that folder, or
-a user's, which is found where `provided` says. Its name is in its own declaration only.
+An engine is a module below `keyfold.merge.engines`, found by listing that folder, or a user's,
+found where `provided` looks. Its name is in its own declaration only.
 """
 
 import pkgutil
@@ -28,13 +28,13 @@ class Traits:
     decides. `folds_columns`: columns fold by the aggregates that options name, and an INSERT of
     some columns leaves the others alone. `takes_partial_writes`: a write may name some columns by
     `target-columns`. `keeps_oldest`: a record gives way to any older one, so that a compacted file
-    has no key of the levels below. `hides_level_0`: Paimon's batch readers pass over level 0 of
-    such tables, so that compaction leaves nothing there.
+    has no key of the levels below. `hides_level_0`: Paimon's batch readers ignore level 0 of such
+    tables, so that compaction leaves nothing there.
     `elsewhere` are its names in other systems. `fluss_deletes` are the options by which Fluss'
-    deletes remove rows, None where it takes none. `options` are its own, known to every table if
-    the engine is keyfold's, to tables that name the engine if it is a user's; `aliases` are other
-    names of other options. `refuses` raises for options that don't go with the engine, before
-    those are looked at that are not supported anyway.
+    deletes remove rows, None if it takes no deletes. `options` are its own: every table knows those
+    of keyfold's engines, only tables that name the engine know those of a user's. `aliases` are
+    other names of other options. `refuses` raises if options don't go with the engine; it runs
+    before the check for unsupported options.
     """
 
     name: str
@@ -76,15 +76,15 @@ def engines() -> dict[str, Any]:
 
 
 def find(name: str) -> Any:
-    """The engine of that name, keyfold's or the user's; None if there is none."""
+    """The engine of that name, keyfold's or the user's; None if there is not one."""
     return engines().get(name) or provided.find("engines", name)
 
 
 def traits(name: str) -> Traits:
-    """The traits of an engine; those of an unknown one promise nothing."""
+    """The traits of an engine; an unknown one has those that promise nothing."""
     try:
         found: Traits | None = find(name)
-    except FunctionError:  # two modules of the user's declare it: merging says so
+    except FunctionError:  # two modules of the user's declare it: merging reports that
         found = None
     return found or Traits(name)
 

@@ -1,7 +1,8 @@
-"""Fluss' table options in Paimon's words: engines, the version column, what deletes do.
+"""Fluss' table options in Paimon's words: engines, the version column, the effect of deletes.
 
-What Paimon has no word for stays as an option it passes over: `table.delete.behavior` and
-`table.merge-engine.versioned.ver-column`. Translating stored options again changes nothing.
+Options that Paimon has no word for stay as they are, and Paimon ignores them:
+`table.delete.behavior` and `table.merge-engine.versioned.ver-column`. A second translation changes
+nothing.
 """
 
 import re
@@ -39,8 +40,8 @@ _FUNCTION = re.compile(r"fields\.(.+)\.agg|fields\.((.+)\.[\w-]+|.+)\.delimiter"
 
 
 def heeded(properties: Mapping[str, str], columns: Container[str]) -> dict[str, str]:
-    """The options without those Fluss passes over where `table.merge-engine` is given: functions
-    of columns that are not there, and all functions under an engine that folds no columns.
+    """The options without those Fluss ignores if `table.merge-engine` is given: functions of
+    missing columns, and all functions under an engine that folds no columns.
 
     `columns` are names in lower case. Source: FlinkAggFunctionParser, which asks for each column of
     an aggregation table whether it has a function.
@@ -81,7 +82,7 @@ def name_of(engine: Traits, version_column: str | None) -> str:
 
 
 def _engine(given: Mapping[str, str]) -> str | None:
-    """Fluss' name of the engine where one is given, or a version column."""
+    """Fluss' name of the engine; None if neither it nor a version column is given."""
     text = given.get(ENGINE)
     if text is None:
         version = given.get(VERSION)
@@ -118,8 +119,8 @@ def _stored_engine(given: Mapping[str, str]) -> Traits:
 
 
 def _deletes(engine: str | None, stored: Traits, behavior: str) -> dict[str, str]:
-    """The options for deletes; -U, which Fluss never stores, is dropped wherever rows don't simply
-    replace each other.
+    """The options for deletes. -U, which Fluss never stores, is dropped unless rows simply replace
+    each other.
     """
     if behavior == "ignore":
         return {"ignore-delete": "true"}

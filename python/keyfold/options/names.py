@@ -1,5 +1,5 @@
-"""Names of table options: their stored spelling, which is Paimon's, into which other systems' names
-are translated at CREATE and where stored options are parsed; and the columns they name.
+"""Names of table options, and the columns they name. The stored spelling is Paimon's; names of
+other systems are translated into it at CREATE and when stored options are parsed.
 """
 
 import difflib
@@ -22,7 +22,7 @@ from keyfold.options.paimon import PAIMON_OPTIONS
 _SPARKS_OWN = frozenset(
     ["comment", "external", "is_managed_location", "location", "owner", "provider", "table_type"]
 )
-# Properties that a table is made with and that its options don't hold.
+# Properties of CREATE that a table's options don't hold.
 _FIXED = ("primary-key", "partition", "location", "provider", fluss.ENGINE)
 FIELD = re.compile(r"^fields\.(.+)\.([^.]+)$")
 _FIELD_ALIAS = re.compile(
@@ -32,7 +32,7 @@ _FIELD_ALIAS = re.compile(
 
 
 def normalize(properties: Mapping[str, str]) -> dict[str, str]:
-    """Stored spelling of table properties: aliases translated, what Spark itself adds taken out."""
+    """Stored spelling of table properties: aliases translated, Spark's own additions removed."""
     stored: dict[str, str] = {}
     for name, text in properties.items():
         if name in _SPARKS_OWN or name.startswith("option."):
@@ -53,7 +53,7 @@ def _twice(name: str, first: str, second: str) -> TableError:
 
 
 def _check_fluss_delimiter(name: str, target: str, text: str) -> None:
-    """Fluss refuses an empty delimiter, Paimon joins without one: each name means its own."""
+    """Refuse an empty delimiter under Fluss' name, as Fluss does; Paimon joins without one."""
     if target != name and target.endswith(".list-agg-delimiter") and not text:
         raise TableError(
             f"option {name}: Parameter 'delimiter' for aggregation function 'listagg' must be a "
@@ -62,7 +62,7 @@ def _check_fluss_delimiter(name: str, target: str, text: str) -> None:
 
 
 def _keeping_blanks(properties: Mapping[str, str]) -> dict[str, str]:
-    """Fluss joins blank texts too: where its name for the function's option says listagg."""
+    """The options for listagg under Fluss' name of the function's option: blank texts join too."""
     found = {}
     for name, text in properties.items():
         match = _FIELD_ALIAS.match(name)
@@ -79,11 +79,11 @@ def _stored_name(name: str) -> str:
     return aliases().get(name, name)
 
 
-# ---- what a name is ----
+# ---- the meaning of a name ----
 
 
 def is_of_table(name: str, engine: str | None) -> bool:
-    """Whether an option of this name says something of a table, here or in another system."""
+    """Whether this is the name of a table's option, here or in another system."""
     return (
         _stored_name(name) in (*known(engine), "primary-key")
         or FIELD.match(name) is not None
@@ -93,7 +93,7 @@ def is_of_table(name: str, engine: str | None) -> bool:
 
 
 def is_fixed(name: str, engine: str | None, *, has_data: bool) -> bool:
-    """Whether ALTER TABLE can't set the option, of a table that holds data or not."""
+    """Whether ALTER TABLE can't set the option; `has_data`: the table holds data."""
     if name in _FIXED or name.startswith((DEFAULT_PREFIX, INITIAL_PREFIX)):
         return True
     option = known(engine).get(name)
@@ -111,7 +111,7 @@ def may_differ(name: str, text: str, options: Mapping[str, str]) -> bool:
 
 
 def unknown_option(table: str, name: str, engine: str | None) -> TableError | NotSupportedError:
-    """The error for a name we lack: known elsewhere, or unknown with the nearest known name."""
+    """The error for a name we lack: known elsewhere, or unknown, with the nearest known name."""
     for system, names in (("Paimon", PAIMON_OPTIONS), ("Fluss", fluss.OPTIONS)):
         if name in names:
             return NotSupportedError(

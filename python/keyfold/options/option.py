@@ -1,5 +1,5 @@
 """The declaration of a table option: all that parsing, checks, ALTER, calls and the documentation
-know of it.
+use of it.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ class Parsed(Protocol):
 class Option(Generic[T]):
     """One option of tables; as an attribute of `TableOptions` it gives its value there.
 
-    `parse` raises ValueError saying what was expected. `absent` is the value where the table names
+    `parse` raises ValueError, which says what was expected. `absent` is the value if the table has
     none and there is no default. `changes`: a call may have another value; or only ALTER TABLE
-    changes it, because it decides what the table's rows are; or that only while the table is empty;
-    or nothing does. A `per_call` option is one of single reads too. `names_columns`: its value is a
-    list of columns, which are renamed there too. `required_to`: tables of other engines with
-    another value can't be written, or neither read nor written. An option that `has_one_value` is
-    declared only so that a table may name what is so in any case.
+    changes it, because it decides what the table's rows are; or ALTER TABLE does while the table is
+    empty; or nothing does. A `per_call` option is one of single reads too. `names_columns`: its
+    value is a list of columns, which are renamed there too. `required_to`: tables of other engines
+    with another value can't be written, or neither read nor written. An option that `has_one_value`
+    is declared only so that a table may name the value that holds in any case.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Option(Generic[T]):
         return value
 
     def value(self, text: str | None) -> T:
-        """The value of a table that names this text, or none."""
+        """The value in a table that gives the option this text; None: it does not name it."""
         text = self.default if text is None else text
         value: T = self.absent if text is None else self.parse(text)
         return value

@@ -1,7 +1,7 @@
 """Names of table options that Apache Paimon knows: CREATE refuses those we lack as unsupported, and
 tables of other engines with some of them can't be read or written here.
 
-A list of words from Paimon's own option declarations; what we support is in `declared`.
+The lists are from Paimon's own option declarations; the options we support are in `declared`.
 """
 
 _OPTIONS = """
@@ -111,7 +111,7 @@ sequence-group stats-mode ts-field
 """
 PAIMON_FIELD_OPTIONS = frozenset(_FIELD_OPTIONS.split())
 
-# Those that say which rows of which snapshot a reader sees.
+# Options that decide which rows of which snapshot a reader sees.
 _OTHER_ROWS = """
 incremental-between incremental-between-timestamp incremental-to-auto-tag
 scan.creation-time-millis scan.fallback-branch scan.fallback-delta-branch
@@ -119,8 +119,8 @@ scan.fallback-snapshot-branch scan.file-creation-time-millis scan.primary-branch
 scan.tag-name scan.timestamp scan.timestamp-millis scan.version scan.watermark
 """
 OTHER_ROWS = frozenset(_OTHER_ROWS.split())
-# Options that we don't declare and that keep us from reading or writing tables which have them: the
-# one value under which we can, None where there is none.
+# Options that we don't declare and that keep us from reading or writing tables that have them: the
+# one value under which we can, None if there is not one.
 _EITHER: dict[str, str | None] = {
     "pk-clustering-override": "false",
     "chain-table.enabled": "false",

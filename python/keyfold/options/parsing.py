@@ -1,5 +1,5 @@
-"""The options of a table, parsed once into a frozen `TableOptions`; unknown names, which tables of
-other engines have, are passed over.
+"""The options of a table, parsed once into a frozen `TableOptions`. Unknown names, which tables of
+other engines have, are ignored.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
-"""Look-up of users' own aggregates and engines, in what the current question came with.
+"""Look-up of users' own aggregates and engines, in the functions the current question came with.
 
-One process answers for several sessions, each with its own functions; so the handler of a question
-sets, for as long as it runs, where to look. keyfold's own names are never looked up here.
+One process answers for several sessions, each with its own functions. So the handler of a question
+sets, while it runs, where to look. keyfold's own names are never looked up here.
 """
 
 from collections.abc import Iterator
@@ -16,10 +16,10 @@ class Finder(Protocol):
     """Knows the functions of one session; names are as `aggregates.spelling` makes them."""
 
     def find(self, kind: Kind, name: str) -> Any:
-        """The declaration of that name, None if there is none."""
+        """The declaration of that name; None if there is not one."""
 
     def names(self, kind: Kind) -> list[str]:
-        """All names there are."""
+        """All names."""
 
     def explain(self, kind: Kind) -> str:
         """The places that were searched, what failed there, and how to add a function."""
@@ -30,7 +30,7 @@ _CURRENT: ContextVar[Finder | None] = ContextVar("keyfold_functions", default=No
 
 @contextmanager
 def by(finder: Finder) -> Iterator[None]:
-    """Look there, until the end of the block and in this thread."""
+    """Look in `finder`, until the end of the block and in this thread."""
     before = _CURRENT.set(finder)
     try:
         yield
@@ -39,7 +39,7 @@ def by(finder: Finder) -> Iterator[None]:
 
 
 def find(kind: Kind, name: str) -> Any:
-    """A user's aggregate or merge engine, None if there is none."""
+    """A user's aggregate or merge engine; None if there is not one."""
     finder = _CURRENT.get()
     return None if finder is None else finder.find(kind, name)
 

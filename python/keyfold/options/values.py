@@ -1,6 +1,6 @@
-"""Parsers of option values: text to a typed value; they raise ValueError saying what was expected.
+"""Parsers of option values: text to a typed value. Their ValueError says what was expected.
 
-Sizes are counted in units of 1024 and durations in seconds, as Paimon spells them.
+Sizes have units of 1024, durations are in seconds; Paimon spells both so.
 """
 
 import re
@@ -53,7 +53,7 @@ _BYTES = _by_unit(
 
 
 def byte_size(text: str) -> int:
-    """'128 mb', '64KB', '1048576': units of 1024."""
+    """The bytes of '128 mb', '64KB', '1048576': units of 1024."""
     match = re.fullmatch(r"(\d+)\s*([a-z]*)", text.strip().lower())
     if match is None or match[2] not in _BYTES or int(match[1]) == 0:
         raise ValueError("a size such as 128 mb, 64kb or 1048576")
@@ -73,7 +73,7 @@ _SECONDS = _by_unit(
 
 
 def duration(text: str) -> float:
-    """'10 ms', '30 s', '5 min', '1 h' to seconds; a bare number is milliseconds."""
+    """The seconds of '10 ms', '30 s', '5 min', '1 h'; a bare number is milliseconds."""
     match = re.fullmatch(r"(\d+)\s*([a-z]*)", text.strip().lower())
     if match is None or match[2] not in _SECONDS:
         raise ValueError("a duration such as 10 ms, 30 s or 5 min")

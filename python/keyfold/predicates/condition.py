@@ -1,8 +1,7 @@
-"""Which rows of a batch satisfy a condition: Spark's predicates, exactly.
+"""Decides which rows of a batch satisfy a condition: Spark's predicates, exactly.
 
-Unlike pruning, which may answer "perhaps", this decides, in SQL's three-valued logic; what it can't
-decide is known before a row is read: refused where rows are deleted, left to Spark where they are
-read.
+Pruning may answer "perhaps"; this module decides, in SQL's three-valued logic. Conditions that it
+can't decide are known before a row is read: a delete refuses them, and a read leaves them to Spark.
 """
 
 from __future__ import annotations
@@ -33,13 +32,13 @@ _TEXTS: Mapping[str, Callable[..., Any]] = {
     "ENDS_WITH": pc.ends_with,
     "CONTAINS": pc.match_substring,
 }
-# What needs no look at a literal: with columns that `is_exact`, Spark need not check these again.
+# These need no look at a literal: with columns that `is_exact`, Spark need not check them again.
 OPERATORS = (*_COMPARISONS, "<=>", "IN", "IS_NULL", "IS_NOT_NULL", "AND", "OR", "NOT")
 
 
 def undecided(layout: TableLayout, predicates: Sequence[Json]) -> Json | None:
-    """A condition over other columns than the key's, or that has no form here; None if there is
-    none.
+    """The first condition over other columns than the key's, or without a form here; None if there
+    is no such condition.
     """
     every = conjuncts(predicates)
     return next((p for p in every if not is_decided(layout, p, layout.primary_key)), None)
@@ -66,8 +65,8 @@ def is_exact(layout: TableLayout, name: str) -> bool:
 def satisfies(
     layout: TableLayout, predicates: Sequence[Json], batch: pa.RecordBatch
 ) -> pa.BooleanArray:
-    """Whether all predicates, which are decided, are true for each row, never NULL; `batch` has
-    their columns.
+    """Whether all predicates are true, for each row; never NULL. The predicates are decided ones,
+    and `batch` has their columns.
     """
     everything = pa.array([True] * batch.num_rows, pa.bool_()) if not predicates else None
     found = [_truth(layout, predicate, batch) for predicate in predicates]
@@ -111,8 +110,8 @@ def _leaf(layout: TableLayout, predicate: Json, batch: pa.RecordBatch) -> pa.Boo
 
 
 def _among(column: pa.Array, values: pa.Array) -> pa.BooleanArray:
-    """`column IN (values)`: NULL for a NULL, and, beside a NULL in the list, for what is not in
-    it.
+    """`column IN (values)`. It is NULL for a NULL; if the list has a NULL, also for a value that is
+    not in the list.
     """
     found = pc.is_in(column, value_set=values.drop_null())
     unknown = pa.scalar(None, pa.bool_())

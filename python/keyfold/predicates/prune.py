@@ -1,9 +1,9 @@
-"""Which files a scan can leave out before merging: by partition, by bucket hash and by key
+"""The files a scan can leave out before merging: by partition, by bucket hash and by key
 statistics.
 
-A predicate over partition and key columns holds for all rows of a key or for none, so leaving out
-files (or row groups) that can't satisfy it never changes the merge of a key that does. Value
-columns are unknown here.
+A predicate over partition and key columns holds for all rows of a key or for no row of it. So
+leaving out files (or row groups) that can't satisfy it never changes the merge of a key that does.
+Value columns are unknown here.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Bounds = tuple[Any, Any, int | None]
 
 @dataclass(frozen=True)
 class Pruning:
-    """The predicates of a scan, sorted by what they can decide."""
+    """The predicates of a scan, grouped by what they can decide."""
 
     layout: TableLayout
     by_partition: tuple[Json, ...]
@@ -51,7 +51,7 @@ class Pruning:
 
     @property
     def bucket_filter(self) -> Callable[[int, int], bool] | None:
-        """Whether a bucket, of so many, may; None if all may."""
+        """Whether a bucket, given their number, may hold rows of the scan; None if all may."""
         hashes = self.bucket_hashes
         if hashes is None:
             return None
@@ -73,8 +73,8 @@ class Pruning:
         last: Sequence[Any],
         stats: Callable[[], Sequence[Bounds]],
     ) -> bool:
-        """Whether a file may hold rows of the scan; `stats` are per key column and asked for only
-        if used.
+        """Whether a file may hold rows of the scan. `stats` gives bounds for each key column and is
+        called only if they are used.
         """
         if not self.by_key:
             return True
@@ -83,13 +83,13 @@ class Pruning:
         return all(may_be_true(predicate, ranges) for predicate in self.by_key)
 
     def keeps_values(self, stats: Mapping[str, Bounds]) -> bool:
-        """Whether rows with these statistics by column, which are results, may pass."""
+        """Whether rows with these statistics by column may pass; the rows are results."""
         ranges = {name: _stored_range(self.layout, name, *stats[name]) for name in stats}
         return all(may_be_true(predicate, ranges) for predicate in self.by_value)
 
 
 def pruning(layout: TableLayout, options: TableOptions, filters: Sequence[Json]) -> Pruning:
-    """Sort the filters of a scan, all of which must hold."""
+    """Groups the filters of a scan, all of which must hold."""
     partition, key = set(layout.partition_keys), set(layout.key)
     by_partition, by_key, by_value = [], [], []
     for predicate in conjuncts(filters):
@@ -115,9 +115,9 @@ def partition_ranges(layout: TableLayout, values: Sequence[Any]) -> dict[str, Ra
 def on_partitions(
     layout: TableLayout, filters: Sequence[Json], what: str
 ) -> Callable[[Sequence[Any]], bool]:
-    """Whether a partition (manifest values) satisfies all filters, each of which must decide about
-    a partition as a whole. Raises NotSupportedError, on behalf of `what`, for a filter over other
-    columns, and later for one that a partition's values do not decide: nothing is guessed.
+    """Whether a partition (manifest values) satisfies all filters. Each filter must decide about a
+    partition as a whole. Raises NotSupportedError, on behalf of `what`, if a filter has other
+    columns, and later if a partition's values do not decide a filter: nothing is guessed.
     """
     predicates, keys = list(conjuncts(filters)), layout.partition_keys
     for predicate in predicates:
@@ -165,7 +165,7 @@ def key_ranges(
     last: Sequence[Any],
     stats: Callable[[], Sequence[Bounds]],
 ) -> dict[str, Range]:
-    """Ranges of the key columns of a file: the leading one by its first and last key, exactly."""
+    """Ranges of the key columns of a file; the leading one is exact, by the first and last key."""
     bounds = [_lead(first[0], last[0], stats), *_behind(layout, stats)]
     found = {}
     for place, (name, (low, high, nulls)) in enumerate(zip(layout.key, bounds, strict=True)):
@@ -181,7 +181,7 @@ def key_ranges(
 
 
 def _lead(first: Any, last: Any, stats: Callable[[], Sequence[Bounds]]) -> Bounds:
-    """Bounds of the leading key column, in whose order the file is: NULLs, then values."""
+    """Bounds of the leading key column. The file is in its order: NULLs, then values."""
     if first is not None:
         return first, last, 0
     return stats()[0] if last is not None else (None, None, None)
@@ -216,8 +216,8 @@ def _bucket_hashes(
 
 
 def _pinned(layout: TableLayout, name: str, predicates: Sequence[Json]) -> set[Any] | None:
-    """The values a column may have; None = any. Left alone are floating values, as 0.0 and NaN
-    have several bit patterns, and CHAR, which may be stored with or without its padding.
+    """The values a column may have; None means any. Floating values are left alone, as 0.0 and NaN
+    have several bit patterns. So is CHAR, which may be stored with or without its padding.
     """
     kind = layout.column(name).type
     if not isinstance(kind, Atomic) or kind.name in (*FLOATING, "CHAR"):
@@ -231,7 +231,7 @@ def _pinned(layout: TableLayout, name: str, predicates: Sequence[Json]) -> set[A
 
 
 def _equalities(predicate: Mapping[str, Any], name: str, kind: Atomic) -> set[Any] | None:
-    """The values, None for NULL, for which a predicate can be true; None if it may be any."""
+    """The values (NULL as None) for which a predicate can be true; None if any value may do."""
     column, *literals = predicate.get("args") or [{}]
     op = predicate["op"]
     if op not in ("=", "<=>", "IN", "IS_NULL") or column.get("column") != [name]:

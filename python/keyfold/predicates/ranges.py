@@ -1,8 +1,8 @@
 """Whether any row of a value range can satisfy a predicate: the question all pruning asks.
 
 A predicate is true, false or NULL for a row; a row is kept if it is true. Two mirror-image
-questions, "may it be true" and "may it be false", make NOT exact under NULLs. Whatever is not
-understood may be both.
+questions, "may it be true" and "may it be false", make NOT exact under NULLs. A predicate that is
+not understood may be both.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from keyfold.wire.specs import Json
 
 @dataclass(frozen=True)
 class Range:
-    """What is known of a column's values: bounds (None = unknown), and whether NULLs, or others,
-    occur.
+    """The known facts about a column's values: bounds (None = unknown), whether NULLs occur, and
+    whether other values do.
     """
 
     type: DataType
@@ -38,10 +38,10 @@ def may_be_true(predicate: Json, ranges: Ranges) -> bool:
 
 
 def decided(predicate: Json, ranges: Ranges) -> bool | None:
-    """Whether the predicate is true of a row, where each range is the one value the row has, as
-    those of a partition are; None if that does not tell.
+    """Whether the predicate is true for a row. Each range is the one value the row has, as the
+    ranges of a partition are. None if these values do not decide it.
 
-    What can't be false may be NULL: so may `c = 1 OR <not understood>` where c is NULL.
+    A predicate that can't be false may be NULL: `c = 1 OR <not understood>` may be if c is NULL.
     """
     if not _may(predicate, ranges, True):
         return False
@@ -49,7 +49,7 @@ def decided(predicate: Json, ranges: Ranges) -> bool | None:
 
 
 def conjuncts(predicates: Sequence[Json]) -> Iterator[Json]:
-    """The predicates that must all hold, with ANDs taken apart."""
+    """The predicates, which must all hold, with ANDs taken apart."""
     for predicate in predicates:
         if predicate["op"] == "AND":
             yield from conjuncts(predicate["args"])
@@ -67,7 +67,7 @@ def columns_of(expression: Any) -> set[str]:
 
 
 def _name(path: Sequence[str]) -> str:
-    """A column's own name; a nested field gets one that no column has, whatever dots it holds."""
+    """A column's own name. A nested field gets a name that no column has, even one with dots."""
     return path[0] if len(path) == 1 else "\0".join(["", *path])
 
 
@@ -90,7 +90,7 @@ def _may(predicate: Json, ranges: Ranges, outcome: bool) -> bool:
 
 
 def _must(predicate: Json, ranges: Ranges, outcome: bool) -> bool:
-    """Whether the row of one value each surely has that outcome, which a NULL has not."""
+    """Whether a row, with one value in each range, surely has that outcome; a NULL has neither."""
     op, args = predicate["op"], predicate.get("args", ())
     if op == "NOT":
         return _must(args[0], ranges, not outcome)
@@ -102,7 +102,7 @@ def _must(predicate: Json, ranges: Ranges, outcome: bool) -> bool:
 
 @dataclass(frozen=True)
 class _Literals:
-    """The arguments behind the column."""
+    """The arguments after the column."""
 
     args: Sequence[Json]
 

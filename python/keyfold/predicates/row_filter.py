@@ -1,7 +1,8 @@
-"""Rows that the filters of a scan let through, taken out of batches as they are read.
+"""Keeps the rows that the filters of a scan let through, batch by batch, as they are read.
 
-Predicates over partition and key columns hold for all records of a key or for none, so they apply
-to the rows of each run; others apply to merged rows. What `condition` can't decide passes.
+Predicates over partition and key columns hold for all records of a key or for no record of it, so
+they apply to the rows of each run. Others apply to merged rows. A row passes a predicate that
+`condition` can't decide.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from keyfold.wire.specs import Json
 
 @dataclass(frozen=True)
 class Sieve:
-    """Predicates that are decided on batches that hold `columns`; `constants` are those that
-    batches need not hold, partition columns.
+    """Predicates that are decided on batches that hold `columns`. `constants` are the values of
+    partition columns, which batches need not hold.
     """
 
     layout: TableLayout
@@ -35,8 +36,8 @@ class Sieve:
         names: Collection[str],
         partition: pa.RecordBatch | None = None,
     ) -> Sieve:
-        """Those predicates over the columns `names`, or those of the partition, that are
-        decided.
+        """The decided ones of those predicates that are over the columns `names` or those of the
+        partition.
         """
         fixed = (
             {} if partition is None else {n: partition.column(n)[0] for n in partition.schema.names}

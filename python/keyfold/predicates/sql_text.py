@@ -32,7 +32,7 @@ def describe(expression: Json) -> str:
 
 
 def _operand(expression: Json) -> str:
-    """In parentheses where it is a condition: `(k = 1) = (p = 1)`."""
+    """The text, in parentheses if it is a condition: `(k = 1) = (p = 1)`."""
     shown = describe(expression)
     is_bare = expression.get("op") not in (None, "AND", "OR")
     return f"({shown})" if is_bare else shown

@@ -1,7 +1,7 @@
-"""What the statistics of a row group say of its columns, as manifests and predicates hold values.
+"""Ranges of columns by the statistics of a row group, as manifests and predicates hold values.
 
-Only what is sure: a bound of text may be cut by other writers and is a bound all the same, of
-floating numbers the upper one is unknown (NaN is left out), of other types bounds are values.
+Only sure facts count. A bound of text may be cut by other writers and is a bound all the same. The
+upper bound of floating numbers is unknown (NaN is left out). Bounds of other types are values.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def leaves_of(metadata: pq.FileMetaData) -> Leaves:
 def ranges_of(
     group: pq.RowGroupMetaData, leaves: Leaves, columns: Sequence[Source]
 ) -> dict[str, Range]:
-    """Ranges of the columns of a row group that statistics give. What a column was widened from
-    has values that compare as the wider type's do; of other types that it had nothing is known.
+    """The ranges of a row group's columns that statistics give. If a column was widened, its stored
+    values compare as those of the wider type do. If it had any other type, nothing is known.
     """
     found = {}
     for column in columns:
@@ -67,15 +67,15 @@ def ranges_of(
 
 
 def _absent(column: Source) -> Range:
-    """Every row has the same in a column that the file lacks."""
+    """The range of a column that the file lacks: every row has the same value."""
     kind, value = column.target.type, manifest_value(initial(column.target))
     shown = comparable(value, kind)
     return Range(kind, shown, shown, value is None, value is not None)
 
 
 def _statistics(group: pq.RowGroupMetaData, leaf: Leaf) -> Any:
-    """Those of a column chunk; raises ValueError if its type is not the schema's: Arrow would end
-    the process.
+    """The statistics of a column chunk. Raises ValueError if its type is not the schema's: Arrow
+    would end the process.
     """
     chunk = group.column(leaf.place)
     if chunk.physical_type != leaf.physical:
@@ -87,14 +87,14 @@ def _statistics(group: pq.RowGroupMetaData, leaf: Leaf) -> Any:
 
 
 def _floating_bounds(said: Any, data_type: Atomic) -> tuple[object, object] | None:
-    """Bounds in the order of predicates; statistics leave NaN, the greatest, out."""
+    """Bounds in the order of predicates; statistics leave out NaN, the greatest value."""
     if data_type.name not in FLOATING or said is None or not said.has_min_max:
         return None
     return floating(said.min_raw), NAN_TOP
 
 
 def _bounds(said: Any, data_type: Atomic) -> tuple[object, object] | None:
-    """Least and greatest value as manifests hold them; None if statistics don't tell."""
+    """The least and greatest value as manifests hold them; None if statistics lack them."""
     if said is None or not said.has_min_max:
         return None
     unit = _unit(said)

@@ -1,1 +1,1 @@
-"""Questions that the JVM asks: one file for each family, and the two processes that answer them."""
+"""The JVM's questions: one file for each family, and the two processes that answer them."""

@@ -12,10 +12,10 @@ from keyfold.storage.table import Table
 
 
 def with_options(table: Table, given: Mapping[str, str] | None) -> Table:
-    """The table as if it had these options, which are checked; what is stored does not change.
+    """The table as if it had these options, which are checked; the stored table does not change.
 
-    Raises TableError if an option decides what the rows are and the table has another value: what
-    is merged by other rules stays merged so.
+    Raises TableError if an option decides what the rows are and the table has another value: rows
+    already merged by the table's rules stay so.
     """
     layout, stored = table.layout, options.normalize(given or {})
     for name, text in stored.items():
@@ -30,8 +30,8 @@ def with_options(table: Table, given: Mapping[str, str] | None) -> Table:
 
 
 def call_options(call: Call, table: Table, given: Mapping[str, str] | None) -> dict[str, str]:
-    """What is given for one read or write, by the names in `options.calls`; raises TableError if an
-    option is unknown, or is one of the table's and has another value there.
+    """The options given for one read or write, by their names in `options.calls`. Raises TableError
+    if an option is unknown, or is one of the table's and has another value there.
     """
     own, of_table = split(
         call, table.layout.name, given or {}, table.layout.options.get("merge-engine")

@@ -1,7 +1,7 @@
 """Questions about namespaces and tables (driver side); every answer is read anew from the storage.
 
-All carry the catalog's name and options; an `ident` is {"namespace": […], "table": …}. A table is
-answered with its description, whose `handle` names it in later questions.
+All carry the catalog's name and options; an `ident` is {"namespace": […], "table": …}. The answer
+about a table is its description, whose `handle` names it in later questions.
 """
 
 from typing import Any
@@ -31,7 +31,7 @@ def catalog_of(question: Frame) -> Catalog:
 
 
 def table_of(question: Frame) -> tuple[Catalog, list[str], str]:
-    """What holds the table that a question is about, the table's namespace there, and its name."""
+    """The catalog of the table a question is about, the table's namespace there, and its name."""
     namespace, name = question["ident"]["namespace"], question["ident"]["table"]
     if is_path(namespace, name):
         return placed(question, name), [NAMELESS], name
@@ -39,13 +39,13 @@ def table_of(question: Frame) -> tuple[Catalog, list[str], str]:
 
 
 def placed(question: Frame, path: str) -> Catalog:
-    """What holds the table at a path."""
+    """The catalog of the table at a path."""
     named = question["catalog"]
     return open_place(named["name"], path, named["options"], check)
 
 
 def holder_of(question: Frame) -> tuple[Catalog, Staged]:
-    """A staged table, and what it is to be part of."""
+    """The catalog that a staged table will be part of, and the staged table."""
     staged = Staged.from_json(question["staged"])
     is_placed = staged.namespace == NAMELESS
     return (placed(question, staged.table) if is_placed else catalog_of(question)), staged
@@ -53,7 +53,7 @@ def holder_of(question: Frame) -> tuple[Catalog, Staged]:
 
 @QUESTIONS.look
 def warm(_: Frame) -> None:
-    """Nothing: the process that answers has loaded everything."""
+    """Do nothing: the process that answers has loaded everything."""
 
 
 @QUESTIONS.look
@@ -95,14 +95,14 @@ def list_tables(question: Frame) -> list[str]:
 
 @QUESTIONS.look
 def load_table(question: Frame) -> dict[str, Any]:
-    """The table at its newest schema and snapshot, or what a name with a `$` shows of one."""
+    """The table at its newest schema and snapshot, or the view of one that a `$` name means."""
     table, view = metadata.find(*table_of(question))
     return table.describe() | {"pushdown": pushdown(table.layout)} | view
 
 
 def pushdown(layout: TableLayout) -> dict[str, Any]:
-    """What Spark may leave to scans: conditions of these operators over these columns, and MIN and
-    MAX of these.
+    """The work Spark may leave to scans: conditions of certain operators over certain columns, and
+    MIN and MAX of certain columns.
     """
     exact = [column.name for column in layout.columns if is_exact(layout, column.name)]
     return {
@@ -128,14 +128,14 @@ def alter_table(question: Frame) -> dict[str, Any]:
 
 @QUESTIONS.look
 def table_options(question: Frame) -> dict[str, str]:
-    """Those options of a writer that define the table."""
+    """The options of a writer that define the table."""
     given = question["options"]
     return split(WRITE, question["table"], given, given.get("merge-engine"))[1]
 
 
 @QUESTIONS.look
 def check_given(question: Frame) -> None:
-    """Refuse a writer's key, partitioning or options where the table has others."""
+    """Refuse a writer's key, partitioning or options if the table has others."""
     table = open_handle(question["table"], question["catalog"]["options"], latest=True)
     save_as_table.check_given(table.layout, question["properties"], question["partitioning"], check)
 
@@ -156,7 +156,7 @@ def rename_table(question: Frame) -> None:
 
 @QUESTIONS.plain
 def stage_table(question: Frame) -> dict[str, Any]:
-    """Make an empty table aside, which takes its place once it is committed."""
+    """Make an empty table aside; it takes its place when it is committed."""
     catalog, namespace, name = table_of(question)
     staged = catalog.stage(namespace, name, NewTable.from_json(question), question["mode"])
     return catalog.staged_table(staged).describe() | {"staged": staged.to_json()}
@@ -179,7 +179,7 @@ def abort_staged(question: Frame) -> None:
 @QUESTIONS.look
 def translate(question: Frame) -> dict[str, Any] | None:
     """A statement of another system, which Spark's own parser has refused, in Spark's words:
-    {"table", "sql"} or {"table", "refused"}; None for what is not a CREATE TABLE known here.
+    {"table", "sql"} or {"table", "refused"}; None if it is not a CREATE TABLE known here.
     """
     found = dialects.translate(question["sql"])
     if found is None:

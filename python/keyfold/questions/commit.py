@@ -1,7 +1,7 @@
 """Questions of a write job (driver side): plan it, then commit or abort it, once.
 
 The opaque `write` is the WriteSpec that the executors read, plus the handle of the table, which
-only this file looks at. `messages` are one list of CommitMessages per task.
+only this file reads. `messages` are one list of CommitMessages per task.
 """
 
 import random
@@ -64,8 +64,9 @@ def plan_write(question: Frame) -> dict[str, Any]:
 
 
 def targets(table: Table, asked: Mapping[str, str], question: Frame) -> str | None:
-    """The columns the write names: those of the user's option, else, for tables that fold column
-    by column, what the session extension has seen in the statement, `*` for all; None for all.
+    """The columns the write names; None for all. They are those of the user's option. Without it,
+    a table that folds column by column has those the session extension saw in the statement (`*`:
+    all).
     """
     seen = question.get("named")
     is_told = TARGET_COLUMNS in asked or seen in (None, "*") or not folds_columns(table.layout)
@@ -74,7 +75,7 @@ def targets(table: Table, asked: Mapping[str, str], question: Frame) -> str | No
 
 @QUESTIONS.look
 def check_write(question: Frame) -> None:
-    """Refuse options that are unknown, and a write whose named columns are not known."""
+    """Refuse unknown options, and a write whose named columns are not known."""
     table = open_handle(question["table"], question["catalog"]["options"], latest=True)
     asked = call_options(WRITE, table, question["options"])
     is_known = question["new"] or TARGET_COLUMNS in asked or question["named"] is not None
@@ -89,7 +90,7 @@ def check_write(question: Frame) -> None:
 
 @QUESTIONS.look
 def check_targets(question: Frame) -> None:
-    """Refuse an INSERT that names columns which can't be written alone."""
+    """Refuse an INSERT of named columns that can't be written alone."""
     table = open_handle(question["table"], question["catalog"]["options"], latest=True)
     asked = call_options(WRITE, table, question["options"])
     named_columns(table.layout, targets(table, asked, question), question["mode"])
@@ -98,7 +99,7 @@ def check_targets(question: Frame) -> None:
 def sequence_of_job(highest: int) -> int:
     """The sequence number of a job's rows: above every live one and in the order jobs start.
 
-    The start in ms, shifted, leaves 2^20 numbers a ms to draw from, so that jobs don't tie.
+    The start in ms is shifted, so that each ms has 2^20 numbers to draw from and jobs don't tie.
     """
     start = int(time.time() * 1000) << 20
     return max(highest + 1, start) + random.SystemRandom().randrange(RANDOM_NUMBERS)
@@ -106,8 +107,8 @@ def sequence_of_job(highest: int) -> int:
 
 @QUESTIONS.plain
 def commit_write(question: Frame) -> dict[str, Any]:
-    """Publish the job's files as one snapshot; its id, null where nothing changed, and the buckets
-    that compaction may look at now: those with new files, none in a write-only table.
+    """Publish the job's files as one snapshot. The answer is its id, null if nothing changed, and
+    the buckets to consider for compaction: those with new files, none in a write-only table.
 
     `again`: the process that was asked before has died, and may have published.
     """
@@ -134,7 +135,7 @@ def commit_write(question: Frame) -> dict[str, Any]:
                 check_whole(spec, messages, takes)
             published = commit.overwrite(table, spec, messages, takes, again)
     except BaseException:
-        # abort_write will name the files of before, not these.
+        # abort_write will name the earlier files, not these.
         if OUTCOMES.give_up(spec.job):
             Job(spec.layout, rewritten).remove()
         raise
@@ -150,7 +151,7 @@ def touched(messages: Sequence[Sequence[Json]]) -> list[list[Any]]:
 
 
 def answered(table: Table, published: int | None) -> dict[str, Any]:
-    """The answer to a commit; what follows a commit is begun."""
+    """The answer to a commit; also starts the work that follows a commit."""
     if published is not None:
         maintenance.after_commit(table)
     return {"snapshot": published}
@@ -159,22 +160,22 @@ def answered(table: Table, published: int | None) -> dict[str, Any]:
 def replaced(
     layout: TableLayout, spec: WriteSpec
 ) -> Literal["all", "dynamic"] | Callable[[tuple[Any, ...]], bool]:
-    """What an overwrite replaces, in the words of `storage.commits.commit`."""
+    """The partitions an overwrite replaces, in the form `storage.commits.commit` takes."""
     if spec.mode == "overwrite_dynamic":
         return "dynamic"
     return replaced_by(layout, spec.filters) if spec.filters else "all"
 
 
 def replaced_by(layout: TableLayout, filters: Sequence[Json]) -> Callable[[tuple[Any, ...]], bool]:
-    """Whether an overwrite by these filters replaces a partition."""
+    """The test of whether an overwrite by these filters replaces a partition."""
     return on_partitions(layout, filters, f"overwrite of partitions of table {layout.name}")
 
 
 def check_whole(
     spec: WriteSpec, messages: Sequence[CommitMessage], replaces: Callable[[tuple[Any, ...]], bool]
 ) -> None:
-    """Raises NotSupportedError if rows that name some columns, or overwrite, come to a partition
-    that is not replaced: an overwrite writes whole rows, which otherwise fold with stored ones.
+    """Raises NotSupportedError if rows that name some columns, or overwrite, go to a partition that
+    is not replaced: an overwrite writes whole rows, which would fold with stored ones there.
     """
     if spec.named is None and spec.merge_mode == DEFAULT:
         return
@@ -217,7 +218,7 @@ def check_kept(spec: WriteSpec, messages: Sequence[CommitMessage]) -> None:
 
 
 def job_of(question: Frame) -> tuple[WriteSpec, Sequence[CommitMessage]]:
-    """The job of a question and what all its tasks wrote."""
+    """The job of a question and the files all its tasks wrote."""
     spec = WriteSpec.from_json(question["write"])
     tasks = question["messages"]
     return spec, [CommitMessage.from_json(message) for task in tasks for message in task]

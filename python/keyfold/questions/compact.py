@@ -1,4 +1,4 @@
-"""Questions of a compaction (driver side): plan it, commit steps, or give them up.
+"""Questions of a compaction (driver side): plan it, commit steps, or abandon them.
 
 The opaque `compaction` is the CompactionSpec that the executors read, plus the handle of the table
 and the session's functions; a step's `results` are the CommitMessages of its tasks, in order.
@@ -35,12 +35,12 @@ QUESTIONS = Questions()
 @QUESTIONS.look
 @replanned
 def plan_compaction(question: Frame) -> dict[str, Any]:
-    """The steps of a compaction, each with its tasks; `skipped` says why there are none. Steps of
-    one number in `commit` are committed together.
+    """The steps of a compaction, each with its tasks; `skipped` is the reason if there
+    is no step. Steps with the same number in `commit` are committed together.
 
-    `compaction` asks: `strategy` auto (after a write), minor or full; `partitions`, `where`;
-    `options` of the table for this time; `max_bytes` to read; the buckets a write `touched`; and
-    `parallelism`, how many tasks run at a time.
+    `compaction` has: `strategy` auto (after a write), minor or full; `partitions`, `where`;
+    `options` of the table for this call; `max_bytes` to read; the buckets a write `touched`; and
+    `parallelism`, the number of tasks that run at a time.
     """
     asked = question["compaction"]
     table = open_newest(question["table"], question["catalog"]["options"])
@@ -117,11 +117,11 @@ def _described(layout: TableLayout, planned: PlannedStep) -> dict[str, Any]:
 
 @QUESTIONS.plain
 def commit_compaction(question: Frame) -> list[dict[str, Any]]:
-    """Put what the tasks of `steps` wrote, `results` of each, in the place of what they read: one
-    snapshot, whose job is that of the first step. An answer for each step.
+    """Put the files that the tasks of `steps` wrote (`results` of each) in the place of those they
+    read, in one snapshot, whose job is that of the first step. There is an answer for each step.
 
-    `outcome` is committed, nothing, or conflict, after which nothing has changed in its bucket and
-    the files are removed; `files`, `bytes` and `rows` are those of the files in place.
+    `outcome` is committed, nothing or conflict. After a conflict nothing has changed in its bucket
+    and the files are removed. `files`, `bytes` and `rows` are those of the files in place.
     """
     steps = [Step.from_json(step) for step in question["steps"]]
     results = [messages_of(of_step) for of_step in question["results"]]
@@ -184,7 +184,7 @@ def _outcome(
 def abandon_compaction(question: Frame) -> None:
     """Delete the files of tasks whose steps are not, and will not be, committed.
 
-    With `step`, nothing is deleted where its job's snapshot is, or may be, there.
+    With `step`, nothing is deleted if the snapshot of its job exists or may exist.
     """
     step, handle = question.get("step"), question["compaction"]["handle"]
     if step is not None:
@@ -199,5 +199,5 @@ def abandon_compaction(question: Frame) -> None:
 
 
 def messages_of(results: Sequence[Any]) -> list[CommitMessage]:
-    """What the tasks of a step wrote."""
+    """The messages of the tasks of a step."""
     return [CommitMessage.from_json(result) for result in results if result is not None]

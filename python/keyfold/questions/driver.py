@@ -1,7 +1,7 @@
 """The life of the driver's process: every driver connection of one JVM, each in a thread.
 
-Connections arrive as descriptors over a socket from the fork server; its end is the end of this
-process.
+Connections arrive as descriptors over a socket from the fork server. This process ends when that
+socket does.
 """
 
 import os
@@ -30,8 +30,8 @@ REPEATABLE = [name for family in FAMILIES for name in family.QUESTIONS.looks]
 
 
 def live(passing: socket.socket, log: str) -> None:
-    """Serve every connection that is passed, until the fork server closes `passing`; an expiry that
-    is under way gets a moment more.
+    """Serve every connection that is passed, until the fork server closes `passing`. An expiry that
+    is running then gets a moment more.
     """
     while descriptors := socket.recv_fds(passing, 1, 1)[1]:
         connection = socket.socket(fileno=descriptors[0])

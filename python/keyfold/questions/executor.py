@@ -1,7 +1,7 @@
 """The life of an executor's worker: one connection, the questions `read`, `write` and `compact`.
 
-Importing this module loads all that such a worker needs, so the fork server imports it once, before
-its first fork. pandas and pyspark are never among it, nor what only the driver needs.
+This module imports all that such a worker needs, so the fork server imports it once, before its
+first fork. It never imports pandas, pyspark or modules that only the driver needs.
 """
 
 import os
@@ -25,12 +25,12 @@ ANSWERS: Mapping[str, Answer] = {
 
 
 class WithoutPandas(MetaPathFinder):
-    """pyarrow imports pandas at the first list it is given: 0.4 s and 40 MB a worker, in vain. A
-    user's module may import it.
+    """Keeps pyarrow from importing pandas at the first list it gets, which costs each worker 0.4 s
+    and 40 MB for nothing. A user's module may import pandas.
     """
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> None:
-        """Nothing for other modules; ModuleNotFoundError, which pyarrow expects, for pandas."""
+        """None; raises ModuleNotFoundError, which pyarrow expects, if the module is pandas."""
         if fullname == "pandas" and not is_importing():
             raise ModuleNotFoundError("keyfold's workers do without pandas", name=fullname)
 

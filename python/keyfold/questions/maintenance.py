@@ -1,7 +1,7 @@
 """Expiry of snapshots and removal of orphan files (driver side): by question, and after commits.
 
-After a commit a thread of the process expires what is due, so that no job waits for it. What it
-leaves undone when the process ends, the next commit finds.
+After a commit a thread of the process expires due snapshots, so that no job waits for it. If the
+process ends before it is done, the next commit does the rest.
 """
 
 import sys
@@ -20,7 +20,7 @@ from keyfold.storage.metadata.entries import partition_batch
 from keyfold.storage.table import Table, open_handle
 
 FAREWELL_SECONDS = 0.8
-ROUND = 500  # snapshots: in a round, whose dropped files are held in memory
+ROUND = 500  # snapshots of one pass, whose dropped files are held in memory
 QUESTIONS = Questions()
 
 
@@ -33,7 +33,7 @@ class Expiry:
         self._is_running = False
 
     def begin(self, table: Table) -> None:
-        """Expire what is due in the table, soon."""
+        """Expire the table's due snapshots, soon."""
         with self._changed:
             self._waiting[table.layout.location] = table
             if not self._is_running:
@@ -41,7 +41,7 @@ class Expiry:
                 threading.Thread(target=self._run, name="expiry", daemon=True).start()
 
     def finish(self, seconds: float) -> bool:
-        """Wait until nothing is due any more, at most that long; whether it is so."""
+        """Wait until nothing is due, at most `seconds`; True if nothing is then."""
         with self._changed:
             return self._changed.wait_for(lambda: not self._is_running, seconds)
 
@@ -62,7 +62,7 @@ EXPIRY = Expiry()
 
 
 def after_commit(table: Table) -> None:
-    """What follows each commit unless the table is write-only: its old snapshots expire."""
+    """Begin the expiry of old snapshots, unless the table is write-only."""
     options = table.options
     if options.write_only:
         return
@@ -73,7 +73,7 @@ def after_commit(table: Table) -> None:
 
 
 def expire_quietly(table: Table) -> None:
-    """Expire what the table's options say; a failure is logged, as the next commit tries again."""
+    """Expire by the table's options; a failure is only logged, as the next commit tries again."""
     try:
         check_expirable(table)
         expire(table, Retention.of(table), directory_of(table))
@@ -90,10 +90,11 @@ def directory_of(table: Table) -> Directory:
 
 @QUESTIONS.plain
 def expire_snapshots(question: Frame) -> dict[str, Any]:
-    """A round of an expiry by the table's options or the question's: how many snapshots it deleted,
-    and whether to ask for another one, with how many the rounds before `deleted`.
+    """Do one pass of an expiry by the table's options or the question's. The answer is how many
+    snapshots it deleted and whether to ask for another pass. `deleted` counts those before.
 
-    All that may go does: `snapshot.expire.limit` counts if the question names it, or `max_deletes`.
+    Every snapshot that may go does, unless the question has `snapshot.expire.limit` or
+    `max_deletes`.
     """
     table = open_handle(question["table"], question["catalog"]["options"], latest=True)
     check_expirable(table)
@@ -116,7 +117,7 @@ def expire_snapshots(question: Frame) -> dict[str, Any]:
 
 @QUESTIONS.plain
 def remove_orphan_files(question: Frame) -> dict[str, Any]:
-    """Remove what nothing refers to, or list it: paths, their number, bytes."""
+    """Remove or list files that nothing refers to; returns paths, their number and bytes."""
     table = open_handle(question["table"], question["catalog"]["options"], latest=True)
     table.check_writable()
     older_than = question.get("older_than_millis")

@@ -1,7 +1,7 @@
 """Looking at a table (driver side): `t$files` and its kin, `t$ro`, and the health of its buckets.
 
-These tables are loaded by the question `load_table`, as any table; `read_metadata` answers with an
-ok frame, an Arrow IPC stream, and a trailer frame.
+The question `load_table` loads these tables, as any table. `read_metadata` answers with an ok
+frame, an Arrow IPC stream and a trailer frame.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,9 +27,7 @@ QUESTIONS = Questions()
 
 
 def find(catalog: Catalog, namespace: list[str], name: str) -> tuple[Table, dict[str, Any]]:
-    """A table, and what a name with a `$` shows of it: fields of its description that replace
-    those of the table.
-    """
+    """A table, and the fields of its description that a `$` in the name replaces."""
     try:
         return catalog.load_table(namespace, name), {}
     except NoSuchTableError:
@@ -67,8 +65,8 @@ def _view(table: Table, name: str, suffix: str) -> dict[str, Any]:
 
 @QUESTIONS.streamed
 def read_metadata(channel: Channel, question: frames.Frame) -> None:
-    """Send the rows of question["metadata"] with question["columns"]; points in time are shown as
-    the clocks of question["zone"] show them.
+    """Send the rows of question["metadata"] with question["columns"]; points in time are in the
+    local time of question["zone"].
     """
 
     def rows() -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
@@ -103,8 +101,8 @@ def send_rows(
 
 
 def buckets(question: frames.Frame, table: Table) -> list[health.Health]:
-    """The health of the buckets at the snapshot of the handle; the statement that is advised can
-    be run as it is. Tables without a key have none: there is nothing to merge in them.
+    """The health of the buckets at the snapshot of the handle; the advised statement can be run as
+    it is. The list is empty for tables without a key: there is nothing to merge in them.
     """
     if not table.layout.primary_key:
         return []
@@ -115,7 +113,7 @@ def buckets(question: frames.Frame, table: Table) -> list[health.Health]:
 
 @QUESTIONS.look
 def table_health(question: frames.Frame) -> list[dict[str, Any]]:
-    """`CALL sys.table_health`: an object a bucket."""
+    """The rows of `CALL sys.table_health`: one object per bucket."""
     table = open_handle(question["table"], question["catalog"]["options"])
     layout = table.layout
     return [
@@ -126,6 +124,6 @@ def table_health(question: frames.Frame) -> list[dict[str, Any]]:
 
 @QUESTIONS.look
 def health_lines(question: frames.Frame) -> list[list[str]]:
-    """What DESCRIBE EXTENDED shows of it: name and text of each line."""
+    """The lines DESCRIBE EXTENDED shows of the health: name and text of each."""
     table = open_handle(question["table"], question["catalog"]["options"])
     return [list(line) for line in health.summary(buckets(question, table))]

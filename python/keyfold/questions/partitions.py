@@ -1,6 +1,6 @@
-"""Questions about the partitions of a table (driver side): which there are, and dropping some.
+"""Questions about the partitions of a table (driver side): list them, drop some.
 
-A partition is there as long as it has files. Those asked for are named by predicates that decide
+A partition exists as long as it has files. A question names partitions by predicates that decide
 about a partition as a whole, as those of an overwrite do.
 """
 
@@ -28,7 +28,7 @@ QUESTIONS = Questions()
 @QUESTIONS.streamed
 def read_partitions(channel: Channel, question: Frame) -> None:
     """Send the partitions that satisfy question["filters"], in the snapshot of the handle: their
-    values, then the records of their files, bytes and number of files.
+    values, then the number of records in their files, the bytes and the number of files.
     """
 
     def rows() -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
@@ -41,7 +41,7 @@ def read_partitions(channel: Channel, question: Frame) -> None:
 
 
 def partitions(table: Table, takes: Callable[[tuple[Any, ...]], bool]) -> pa.RecordBatch:
-    """A row a partition that `takes`."""
+    """One row for each partition that `takes` accepts."""
     found: dict[tuple[Any, ...], list[LiveFile]] = {}
     for file in table.live_files(partition_filter=takes):
         found.setdefault(file.partition, []).append(file)
@@ -65,7 +65,7 @@ def _figures(files: list[LiveFile]) -> list[int]:
 @QUESTIONS.plain
 def drop_partitions(question: Frame) -> bool:
     """Remove the files of all partitions that satisfy one of question["partitions"], each a list
-    of predicates, in one commit: those there are by then. Whether there were any.
+    of predicates, in one commit: those that exist by then. True if there were any.
     """
     table = open_handle(question["table"], question["catalog"]["options"], latest=True)
     what = f"partitions of table {table.layout.name}"

@@ -53,7 +53,7 @@ def rows_sent(
     batches: Iterator[pa.RecordBatch],
     meter: Meter,
 ) -> frames.Frame:
-    """Send the stream; the trailer that belongs after it."""
+    """Send the stream; returns the trailer that belongs after it."""
     try:
         traffic = channel.send_batches(schema_of(scan), batches)
     except Disconnected:
@@ -64,8 +64,8 @@ def rows_sent(
 
 
 def metrics(splits: Sequence[Split], traffic: Traffic, meter: Meter) -> dict[str, int]:
-    """What went in (rows, files and their bytes) and what came out, by the names Spark's UI has."""
-    # A bucket that is cut by key range is opened by each piece: that is what its files cost.
+    """The input (rows, files and their bytes) and the output, by their names in Spark's UI."""
+    # Each piece of a bucket that is cut by key range opens its files, so they count each time.
     stored = totals(file for split in splits for file in split.files)
     del stored["rows"]
     return traffic.metrics() | stored | meter.figures() | {"rows_out": traffic.rows}

@@ -1,5 +1,5 @@
 """Questions of `CALL sys.rescale` (driver side): plan it, commit it. Its tasks are those of a
-compaction, which is also given up as one (`abandon_compaction`).
+compaction; it is also abandoned as one (`abandon_compaction`).
 """
 
 from typing import Any
@@ -23,7 +23,7 @@ QUESTIONS = Questions()
 @QUESTIONS.look
 @replanned
 def plan_rescale(question: Frame) -> dict[str, Any]:
-    """What gives the table `buckets` buckets, in tasks for `parallelism` at a time."""
+    """The plan that gives the table `buckets` buckets; `parallelism` tasks run at a time."""
     table = open_newest(question["table"], question["catalog"]["options"])
     table.check_readable()
     table.check_writable()
@@ -45,8 +45,8 @@ def plan_rescale(question: Frame) -> dict[str, Any]:
 @QUESTIONS.plain
 def commit_rescale(question: Frame) -> dict[str, Any]:
     """Put the files of all tasks in the place of those they were made of, and the number of buckets
-    in the schema. ConflictError, after which nothing has changed and the files are removed, where
-    another job committed to the table meanwhile.
+    in the schema. Raises ConflictError if another job committed to the table meanwhile. Then
+    nothing has changed and the files are removed.
     """
     step, planned = question["step"], question["compaction"]
     messages = messages_of(question["results"])

@@ -1,8 +1,8 @@
 """The question `compact`: one task of a compaction, answered with the files it wrote (executor
 side).
 
-The JVM says nothing meanwhile, so a task that was killed shows in its connection: the worker looks
-at it for each batch, and what it wrote is deleted.
+The JVM sends nothing meanwhile, so only the connection shows that a task was killed. The worker
+checks it for each batch, and deletes the files it wrote if the JVM is gone.
 """
 
 from collections.abc import Callable
@@ -34,7 +34,7 @@ def answer(channel: Channel, question: frames.Frame) -> None:
 
 
 def compact(question: frames.Frame, go_on: Callable[[], None] = lambda: None) -> dict[str, Any]:
-    """Merge what question["task"] names; nothing refers to the new files before a commit."""
+    """Merge the files of question["task"]; nothing refers to the new ones before a commit."""
     spec = CompactionSpec.from_json(question["compaction"])
     task = Task.from_json(question["task"])
     try:
@@ -53,6 +53,6 @@ def compact(question: frames.Frame, go_on: Callable[[], None] = lambda: None) ->
 
 
 def abandon(question: frames.Frame, done: dict[str, Any]) -> None:
-    """Delete the files of a task that nobody hears of."""
+    """Delete the files of a task whose answer did not arrive."""
     spec = CompactionSpec.from_json(question["compaction"])
     Job(spec.layout, [CommitMessage.from_json(done["files"])]).remove()

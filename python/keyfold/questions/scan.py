@@ -1,4 +1,4 @@
-"""The question `plan_scan` (driver side): asked once a scan; tasks and an estimate."""
+"""The question `plan_scan` (driver side), asked once per scan: its tasks and an estimate."""
 
 from typing import Any
 
@@ -47,7 +47,7 @@ def plan_scan(question: Frame) -> dict[str, Any]:
 
 
 def metrics(report: ScanReport) -> dict[str, int]:
-    """What the plan reads and leaves out, by the names Spark's UI has."""
+    """The files the plan reads and those it leaves out, by their names in Spark's UI."""
     return {
         "files": report.files_read,
         "files_skipped": report.files_total - report.files_read,
@@ -56,7 +56,7 @@ def metrics(report: ScanReport) -> dict[str, int]:
 
 
 def description(table: Table, report: ScanReport, scan: ScanSpec) -> str:
-    """What EXPLAIN shows behind the table: snapshot, files, and what was pushed down."""
+    """The text EXPLAIN shows behind the table: snapshot, files, and conditions pushed down."""
     parts = [
         "no snapshot" if report.snapshot is None else f"snapshot {report.snapshot}",
         f"{report.files_read} of {report.files_total} files",

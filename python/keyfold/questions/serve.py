@@ -1,8 +1,8 @@
-"""The loop of one connection, reading a question and finding its answer until the peer closes, and
-what families of questions are declared with.
+"""The loop of one connection, which reads and answers questions until the peer closes; and the
+decorators that declare families of questions.
 
-A question that has one plain answer is a function from the question to JSON; others carry rows and
-talk to the channel themselves.
+A question that has one plain answer is a function from the question to JSON. Others carry rows and
+use the channel themselves.
 """
 
 import functools
@@ -32,8 +32,8 @@ class Questions(dict[str, Answer]):
         self.looks: list[str] = []
 
     def look(self, function: Function) -> Function:
-        """Declare a question with one plain answer that changes nothing: where the process dies,
-        the JVM asks the next one the same.
+        """Declare a question with one plain answer that changes nothing: if the process dies, the
+        JVM asks the next process again.
         """
         self.looks.append(function.__name__)
         return self.plain(function)
@@ -50,20 +50,20 @@ class Questions(dict[str, Answer]):
 
 
 def functions_of(bringing: Mapping[str, Any]) -> AbstractContextManager[None]:
-    """For a time, users' functions that a question, a scan or a write brings are found by name."""
+    """Within its block, users' functions of a question, scan or write are found by name."""
     return provided.by(Sources.from_json(bringing.get(CODE)))
 
 
 def functions_for(question: frames.Frame, layout: TableLayout) -> dict[str, Any]:
-    """What a scan or write of a table brings to the executors of the functions that the session
-    has, which come with every question of the driver.
+    """The session's functions that a scan or write of a table brings to the executors. The session
+    sends all its functions with every question to the driver.
     """
     return {CODE: Sources.from_json(question.get(CODE)).for_options(layout.options)}
 
 
 def replanned(answer: Plain) -> Plain:
-    """The same question, which plans a job on the newest snapshot, asked again where many others
-    followed that one while it was read and it expired.
+    """The same question, which plans a job on the newest snapshot. It is asked again if that
+    snapshot expired while it was read because many others followed.
     """
 
     @functools.wraps(answer)
@@ -79,8 +79,8 @@ def replanned(answer: Plain) -> Plain:
 
 
 def serve(channel: Channel, answers: Mapping[str, Answer]) -> None:
-    """Answer until the peer closes. What is no frame, or fails where no answer expects it, is sent
-    and raised: nothing can follow.
+    """Answer until the peer closes. If the input is not a frame, or an answer fails unexpectedly,
+    the error is sent and raised: nothing can follow.
     """
     try:
         while (question := channel.receive()) is not None:

@@ -46,7 +46,7 @@ def _answer(channel: Channel, question: frames.Frame, meter: Meter) -> None:
 
 
 def received(channel: Channel) -> Iterator[pa.RecordBatch]:
-    """The incoming batches; the next ones are taken while one is used if there is room for them."""
+    """The incoming batches; if there is room, the next ones are taken while one is used."""
     batches = channel.receive_batches()
     return ahead(batches) if budget.bytes() >= AHEAD_FROM else batches
 
@@ -54,7 +54,7 @@ def received(channel: Channel) -> Iterator[pa.RecordBatch]:
 def written(
     channel: Channel, spec: WriteSpec, rows: Iterator[pa.RecordBatch]
 ) -> Sequence[CommitMessage] | None:
-    """The files of the rows; None if it failed, which the JVM then knows."""
+    """The files of the rows; None if the write failed, which the JVM then knows."""
     try:
         return writer.write(spec, rows)
     except Disconnected:
@@ -65,9 +65,9 @@ def written(
 
 
 def refuse(channel: Channel, rows: Iterator[pa.RecordBatch]) -> None:
-    """Take what the JVM still sends after an error; Disconnected where even that is impossible.
+    """Take the rows the JVM still sends after an error; raises Disconnected if that fails too.
 
-    Without memory, or with a stream that broke, nothing can follow on this connection.
+    Without memory, or with a broken stream, nothing can follow on this connection.
     """
     try:
         drain(rows)
@@ -96,14 +96,14 @@ def deliver(
 
 
 def metrics(messages: Sequence[CommitMessage], traffic: Traffic, meter: Meter) -> dict[str, int]:
-    """What came in and the files it became, by the names Spark's UI has."""
+    """The rows that came in and the files they became, by their names in Spark's UI."""
     files = totals(file for message in messages for file in message.files)
     written = {"rows_in": traffic.rows, "rows_out": files.pop("rows")}
     return traffic.metrics() | meter.figures() | written | files
 
 
 def drain(rows: Iterator[pa.RecordBatch]) -> None:
-    """Take what is left of the stream, so that the verdict is the next thing to arrive."""
+    """Take the rest of the stream, so that the verdict is the next thing to arrive."""
     deque(rows, maxlen=0)
 
 

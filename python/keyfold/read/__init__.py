@@ -1,1 +1,1 @@
-"""Reading: which files a scan needs, and the batches of one split."""
+"""Reading: the files that a scan needs, and the batches of one split."""

@@ -1,7 +1,7 @@
-"""Where a section too large for one read task is cut by key, without reading data.
+"""Cuts a section that is too large for one read task by key, without reading data.
 
-The ends of files, or, where those are too few, of row groups (footers are read where this runs, so
-only of the files that matter) say how rows spread over the keys of all runs; a cut is the key, or
+The ends of files, or of row groups if those are too few, show how rows spread over the keys of all
+runs. (Footers are read on the spot, so only those of the files that matter.) A cut is the key, or
 a leading part of one, that closes a piece of about as many bytes as the others.
 """
 
@@ -29,14 +29,14 @@ from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import Split
 
 ENDS_PER_PIECE = 4
-MOST_FOOTERS = 64  # of one section: where more files matter, their ends are cuts enough
+MOST_FOOTERS = 64  # of one section: if more files matter, their ends are cuts enough
 Keep = Callable[[Ranges], bool]
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """Some rows of one run: a file, or a row group. `end` are the values of leading key columns
-    that its last key has, as manifests hold them; `order` sorts ends.
+    """Some rows of one run: a file, or a row group. `end` has the values of leading key columns in
+    its last key, as manifests hold them. `order` sorts ends.
     """
 
     end: tuple[Any, ...]
@@ -51,8 +51,9 @@ def by_key(
     pieces: int,
     stretches: Sequence[Stretch] | None = None,
 ) -> list[Split]:
-    """The split, whose only section this is, as one of each key range: at most `pieces`, fewer
-    where no key to cut at is found. `stretches` are those of the section if the caller has them.
+    """The split, whose only section this is, as one split for each key range. There are at most
+    `pieces`, or fewer if there are too few keys to cut at. `stretches` are those of the section, if
+    the caller has them.
     """
     if pieces > 1 and stretches is None:
         store = store_of(layout.location, layout.store)
@@ -70,8 +71,8 @@ def stretches_of(
     pieces: int,
     keep: Keep | None = None,
 ) -> list[Stretch]:
-    """The stretches of a section, in key order: its files, or, where a file is large beside a
-    piece or only a part of it passes `keep`, its row groups.
+    """The stretches of a section, in key order. They are its files, or the row groups of a file
+    that is large compared with a piece; only row groups that pass `keep` count.
     """
     most = sum(file.size for file in section) // max(pieces * ENDS_PER_PIECE, 1)
     by_size = sorted(section, key=lambda file: file.size, reverse=True)
@@ -94,7 +95,7 @@ def _of_file(layout: TableLayout, file: LiveFile) -> Stretch:
 def _of_groups(
     layout: TableLayout, store: Files, path: str, file: LiveFile, keep: Keep | None
 ) -> list[Stretch] | None:
-    """The row groups of a file that pass; None where their ends are not known."""
+    """The row groups of a file that pass; None if their ends are not known."""
     names = layout.key
     if file.schema_id != layout.schema_id:
         return None
@@ -117,7 +118,7 @@ def _of_groups(
 
 
 def group_ranges(footer: Footer, sources: tuple[Source, ...]) -> list[dict[str, Range]]:
-    """For each row group of a file the ranges of some columns."""
+    """The ranges of some columns, for each row group of a file."""
     metadata: pq.FileMetaData = footer.metadata
 
     def ranges() -> list[dict[str, Range]]:
@@ -130,14 +131,14 @@ def group_ranges(footer: Footer, sources: tuple[Source, ...]) -> list[dict[str, 
 
 
 def highest(ranges: Ranges, names: Sequence[str]) -> tuple[Any, ...]:
-    """The leading values of the last key of sorted rows, as far as ranges tell: a column behind
-    one that is not the same in all rows can be anything.
+    """The leading values of the last key of sorted rows, as far as ranges show them. A column after
+    one that is not the same in all rows can have any value.
     """
     return tuple(_ends(ranges, names, is_last=True))
 
 
 def lowest(ranges: Ranges, names: Sequence[str]) -> tuple[Any, ...]:
-    """The same of the first key, in which NULL stands for a NULL."""
+    """The same for the first key; None means NULL."""
     return tuple(_ends(ranges, names, is_last=False))
 
 
@@ -168,7 +169,7 @@ def _wrapped(layout: TableLayout, values: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _order(values: Sequence[Any]) -> tuple[Any, ...]:
-    """A form in which a leading part sorts behind all keys that begin with it."""
+    """A form in which a leading part of a key sorts after all keys that begin with it."""
     return (*((0, value) for value in values), (1,))
 
 
@@ -177,7 +178,7 @@ def _quantiles(stretches: Sequence[Stretch], pieces: int) -> list[tuple[Any, ...
     found: list[Stretch] = []
     for stretch in stretches:
         if stretch.order == stretches[-1].order:
-            break  # nothing lies above it
+            break  # no key is above it
         seen += stretch.bytes
         is_due = seen * pieces >= total * (len(found) + 1)
         if is_due and len(found) < pieces - 1 and not (found and found[-1].order == stretch.order):

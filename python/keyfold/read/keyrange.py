@@ -1,4 +1,4 @@
-"""The key range a split is cut to, where one bucket is read by several Spark partitions.
+"""The key range a split is cut to if several Spark partitions read one bucket.
 
 Every run of a section is cut alike, so each key is merged whole in exactly one split.
 """
@@ -29,32 +29,32 @@ class _End:
     values: tuple[Any, ...]
 
     def reach(self, batch: pa.RecordBatch) -> int:
-        """How many leading rows of a sorted batch are not above this end."""
+        """The number of leading rows of a sorted batch that are not above this end."""
         return rows_up_to([batch.column(name) for name in self.names], self.bound, self.nullable)
 
 
 @dataclass(frozen=True)
 class KeyRange:
-    """Keys above `after` (that key itself not included) up to `until` (included); None is open."""
+    """Keys above `after` (itself left out), up to `until` (included); None is an open end."""
 
     after: _End | None
     until: _End | None
 
     @staticmethod
     def of(split: Split, layout: TableLayout) -> KeyRange | None:
-        """The range of a split, None if it has no bounds."""
+        """The range of a split; None if it has no bounds."""
         if split.after is None and split.until is None:
             return None
         return KeyRange(_end(split.after, layout), _end(split.until, layout))
 
     def cut(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows of a batch, sorted by key, that lie inside."""
+        """The rows of a batch, sorted by key, that are in the range."""
         start = 0 if self.after is None else self.after.reach(batch)
         stop = batch.num_rows if self.until is None else self.until.reach(batch)
         return batch.slice(start, max(stop - start, 0))
 
     def may_hold(self, ranges: Ranges, key: Sequence[str]) -> bool:
-        """False only if sorted rows with these ranges of `key` columns all lie outside."""
+        """False only if sorted rows with these ranges of `key` columns are all outside."""
         if self.after is not None:
             last = highest(ranges, key)
             side = _compared(last, self.after.values)
@@ -64,8 +64,8 @@ class KeyRange:
 
 
 def _compared(left: Sequence[Any], right: Sequence[Any]) -> int:
-    """-1, 0 or 1 as one leading part of a key sorts before, like or behind another, as far as
-    both go; NULL is least.
+    """-1, 0 or 1 if one leading part of a key sorts before, like or after another. Only columns
+    that both have are compared; NULL is least.
     """
     for one, other in zip(left, right, strict=False):
         if one != other:

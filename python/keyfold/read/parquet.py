@@ -1,9 +1,9 @@
 """One data file as record batches of table columns, decoded on the calling thread.
 
 The value column of a key is read, never its `_KEY_` copy, so thin files read alike. `_VALUE_KIND`
-is read only where its statistics allow a -U or -D (the delete count of a manifest can't be trusted
-for that), and row groups whose keys a filter excludes are not decoded. Where some columns decide
-which rows are needed, the others are decoded when a row of their row group is.
+is read only if its statistics allow a -U or -D (the delete count of a manifest can't be trusted
+for that). Row groups whose keys a filter excludes are not decoded. If some columns decide which
+rows are needed, the others are decoded once a row of their row group is needed.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ from keyfold.wire.specs import KIND, SEQUENCE, DataFile, ScanSpec
 
 BATCH_ROWS = 1 << 16
 BATCH_BYTES = 16 << 20
-MOST_AT_ONCE = 16  # row groups decoded whole before it is seen again whether that is needed
+MOST_AT_ONCE = 16  # row groups decoded whole until the need for that is checked again
 SYSTEM = (pa.field(SEQUENCE, pa.int64(), False), pa.field(KIND, pa.int8(), False), *MARKS)
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What to read of each file: table columns, and whether `_SEQUENCE_NUMBER` belongs to them, or
-    the marks of partial writes even where the file has none.
+    """The parts to read of each file: table columns, and whether `_SEQUENCE_NUMBER` belongs to
+    them, or the marks of partial writes even if the file lacks them.
 
-    `keep` says of the ranges of a row group, of key columns and of the columns `ranges`, whether
-    it may hold rows of interest. `decide` are the columns that say which rows are needed; None
-    where all rows are. Batches have at most about `batch_bytes`,
-    and at most `batch_rows`.
+    `keep` takes the ranges of a row group, of key columns and of the columns `ranges`, and says
+    whether it may hold rows of interest. `decide` are the columns that decide which rows are
+    needed; None if all rows are. Batches have at most about `batch_bytes`, and at most
+    `batch_rows`.
     """
 
     columns: tuple[str, ...]
@@ -66,7 +66,7 @@ def read_file(
 ) -> Iterator[pa.RecordBatch | Deferred]:
     """Batches of `wanted.columns` in table types, then `_SEQUENCE_NUMBER` if wanted, then
     `_VALUE_KIND` (int8) if the file may hold -U or -D, then `_NAMED` and `_OVERWRITTEN` if it has
-    them; of `wanted.decide` alone decoded, if that is given.
+    them. If `wanted.decide` is given, only its columns are decoded at first.
     """
     path = f"{directory}/{file.name}"
     footer = footer_of(store, path, file.size)
@@ -113,8 +113,8 @@ def read_file(
 
 @dataclass(frozen=True)
 class _Opened:
-    """An open file, and how many rows its batches have: one number for all who read it. pyarrow
-    keeps that number with the file, and a new one would count for what is being read already.
+    """An open file, and the number of rows of its batches, one for all who read it. pyarrow keeps
+    that number with the file, and a new one would change reads that have begun.
     """
 
     path: str
@@ -124,8 +124,8 @@ class _Opened:
 
 
 def _even(metadata: pq.FileMetaData, groups: Sequence[int], rows: int) -> int:
-    """Rows of a batch, about as many as asked for, that leave no small one at the end of a large
-    row group.
+    """The rows of a batch, about as many as asked for, such that no small batch is left at the end
+    of a large row group.
     """
     count = max((metadata.row_group(group).num_rows for group in groups), default=0)
     return max(1, -(-count // max(1, round(count / rows))))
@@ -139,8 +139,8 @@ def _has_large(footer: Footer, groups: Sequence[int], names: Collection[str]) ->
 def _opened(
     source: pa.NativeFile, metadata: pq.FileMetaData, buffered: int, *, by_arrow: bool
 ) -> pq.ParquetFile:
-    """The file, read by the chunk, or so many bytes at a time; `by_arrow` says that pyarrow checks
-    its pages.
+    """The file, read `buffered` bytes at a time, or by the chunk if that is 0. If `by_arrow`,
+    pyarrow checks its pages.
     """
     return pq.ParquetFile(
         source,
@@ -159,8 +159,8 @@ def _of(found: Sequence[Source], names: Collection[str], belongs: bool) -> tuple
 def _deferred(
     first: _Columns, rest: _Columns, whole: _Columns, groups: Sequence[int]
 ) -> Iterator[pa.RecordBatch | Deferred]:
-    """Row groups, deferred; but where the last two of these were needed after all, the next ones
-    are decoded whole, at once: each time this proves right, twice as many.
+    """Batches of row groups, deferred. If the last two deferred row groups were needed after all,
+    the next ones are decoded whole, at once; each time this proves right, twice as many.
     """
     needed = at_once = 0
     later: _Later | None = None
@@ -194,16 +194,16 @@ class _Columns:
         self._schema = _schema(found, system)
         names = [source.name for source in found if source.stored is not None]
         names += [name for name in system if name != SEQUENCE or number is None]
-        # A file that lacks every wanted column still says how many rows there are; those of
-        # tables without a key have no system columns.
+        # A file that lacks every wanted column still gives the number of rows. Files of tables
+        # without a key have no system columns.
         stored = [] if names else opened.file.schema_arrow.names
         self._names = names or ([SEQUENCE] if SEQUENCE in stored else stored[:1])
-        # Most files hold what the table has: wide rows feel a step for each column.
+        # Most files have the table's types, and in wide rows a step for each column costs time.
         same = all(source.stored == source.target.type for source in found)
         self._is_plain = same and len(names) == len(self._schema) > 0
 
     def batches(self, groups: Sequence[int]) -> Iterator[pa.RecordBatch]:
-        """The rows of some row groups, `batch_rows` a batch but for the last."""
+        """The rows of some row groups, `batch_rows` in each batch except the last."""
         decoded = self._decoded(groups)
         while True:
             with damage.decoding(self._path, is_remote=self._is_remote):
@@ -213,8 +213,8 @@ class _Columns:
             yield batch
 
     def _decoded(self, groups: Sequence[int]) -> Iterator[pa.RecordBatch]:
-        """Raises CorruptDataError if rows are missing: Arrow passes over a page of a kind it does
-        not know, which no checksum covers.
+        """Raises CorruptDataError if rows are missing. Arrow passes over a page whose kind it does
+        not know, and no checksum covers the kind.
         """
         left = sum(map(self.rows, groups))
         for batch in self._file.iter_batches(
@@ -230,15 +230,15 @@ class _Columns:
             raise self.lacking(left)
 
     def lacking(self, rows: int) -> CorruptDataError:
-        """The file's pages hold so many rows less than it says."""
+        """The error: the file's pages lack this number of its rows."""
         return damage.data_file(self._path, f"{rows} rows are missing in its pages")
 
     def rows(self, group: int) -> int:
-        """How many rows a row group has."""
+        """The number of rows of a row group."""
         return int(self._file.metadata.row_group(group).num_rows)
 
     def row_bytes(self, group: int) -> float:
-        """About what a row of a row group takes, decoded."""
+        """The bytes, roughly, of a decoded row of a row group."""
         return row_bytes(self._file.metadata, group, set(self._names))
 
 
@@ -253,7 +253,7 @@ class _Later:
         self.is_read = False
 
     def batch(self, place: int) -> pa.RecordBatch:
-        """The rows of the batch at this place; asked for in their order each is decoded once."""
+        """The rows of the batch at this place; each is decoded once if asked for in order."""
         self.is_read = True
         with metered("decode"):
             if place < self._next or not self._next:
@@ -263,7 +263,7 @@ class _Later:
             most = self._columns.batch_rows
             left = self._columns.rows(self._group) - place * most
             if left <= most:
-                self._batches = iter(())  # lets go of what the open row group holds
+                self._batches = iter(())  # frees the memory of the open row group
         if batch.num_rows != min(left, most):
             raise self._columns.lacking(min(left, most) - batch.num_rows)
         return batch
@@ -297,8 +297,8 @@ def _schema(found: Sequence[Source], system: Sequence[str]) -> pa.Schema:
 
 
 def _common_number(file: DataFile) -> int | None:
-    """The sequence number of every row, where the manifest gives one: it counts even if the file
-    says another (a file that was stamped with its snapshot).
+    """The sequence number of every row, if the manifest gives only one. It counts even if the file
+    has another (a file that was stamped with its snapshot).
     """
     return file.min_sequence if file.min_sequence == file.max_sequence else None
 

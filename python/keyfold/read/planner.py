@@ -1,6 +1,6 @@
 """From a table and the filters of a query to the splits Spark reads (driver side).
 
-Files are left out before anything is merged; what stays is cut, bucket by bucket, into sections of
+Files are left out before anything is merged. The others are cut, bucket by bucket, into sections of
 overlapping keys, which become tasks (splits.py).
 """
 
@@ -27,8 +27,8 @@ from keyfold.wire.specs import Aggregate, Json, ScanSpec, SchemaColumns, Split
 
 @dataclass(frozen=True)
 class ScanReport:
-    """What planning found: rows and bytes of the files to read (before merging), and what was
-    pushed.
+    """The findings of planning: rows and bytes of the files to read (before merging), and the
+    predicates that were pushed.
     """
 
     rows: int
@@ -50,11 +50,11 @@ def plan(
     enforced: Sequence[Json] = (),
     aggregate: Aggregate | None = None,
 ) -> tuple[ScanSpec, list[Task], ScanReport]:
-    """The scan of a table's snapshot, and what each of its tasks reads. All `filters` (predicate
-    JSON) must hold; rows need checking again, except for those `enforced`. `options` may override
-    the split sizes and whether checksums are compared; `cores` read at once. The option
-    `read-optimized` leaves out all but the highest level, as Paimon's `t$ro` does: nothing to
-    merge, as old as the last full compaction.
+    """The scan of a table's snapshot, and the splits of each of its tasks. All `filters` (predicate
+    JSON) must hold; Spark has to check them again, except those in `enforced`. `options` may
+    override the split sizes and whether checksums are compared; `cores` read at once. The option
+    `read-optimized` leaves out all but the highest level, as Paimon's `t$ro` does: then nothing is
+    merged, and rows are as old as the last full compaction.
     """
     layout = table.layout
     overridden = {name: options[name] for name in OF_READS if name in options}
@@ -73,7 +73,7 @@ def plan(
         how = replace(how, may_cut=_is_merged)
     found = list(tasks(how, places))
     if aggregate is not None and not aggregate.by and not found:
-        found = [(Split(None, 0, layout.location, ()),)]  # one row, of no rows
+        found = [(Split(None, 0, layout.location, ()),)]  # one row that sums up no rows
     scan = ScanSpec(
         layout=layout,
         columns=tuple(columns),
@@ -107,7 +107,7 @@ def _is_read_optimized(layout: TableLayout, options: Mapping[str, str]) -> bool:
 
 
 def _is_merged(section: KeyedSection) -> bool:
-    """Whether a section has to be read even where only a summary is asked for."""
+    """Whether a section has to be read even if only a summary is asked for."""
     return len(section) > 1
 
 
@@ -125,8 +125,8 @@ def _is_kept(chosen: Pruning, file: LiveFile) -> bool:
 
 
 def schemas_of(table: Table, files: Iterable[LiveFile]) -> dict[int, SchemaColumns]:
-    """The columns of each older schema that the files were written under; raises NotSupportedError
-    if their values can't be brought to the types of today.
+    """The columns of each older schema that the files were written under. Raises NotSupportedError
+    if their values can't be converted to the types of today.
     """
     older = {file.schema_id for file in files} - {table.layout.schema_id}
     found = {number: table.schema(number) for number in sorted(older)}
@@ -142,7 +142,7 @@ def _schema_columns(layout: TableLayout) -> SchemaColumns:
 def _sections(
     table: Table, settings: TableOptions, chosen: Pruning, files: Iterable[LiveFile]
 ) -> Iterator[tuple[Place, list[KeyedSection]]]:
-    """Of each bucket the sections that may hold rows of interest."""
+    """The sections of each bucket that may hold rows of interest."""
     lone = _lone_filter(table, chosen)
     for place, found in sorted(by_place(files).items(), key=lambda item: str(item[0][0])):
         as_read = [file.as_read(settings) for file in found]
@@ -154,8 +154,8 @@ def _sections(
 
 
 def _lone_filter(table: Table, chosen: Pruning) -> Callable[[LiveFile], bool]:
-    """Whether a file that no other overlaps may hold rows that pass the value filters: its rows
-    are results.
+    """Whether a file that no other overlaps may hold rows that pass the value filters. The rows of
+    such a file are results.
     """
     if not chosen.by_value:
         return lambda _: True

@@ -1,7 +1,7 @@
-"""The rows of one split, merged: what a Spark partition of a scan runs (executor side).
+"""The rows of one split, merged; a Spark partition of a scan runs this (executor side).
 
 Sections come one after another in key order. A section of one run is streamed as it is stored,
-without -U and -D; the others go through the merge, in memory bounded by a few batches a run.
+without -U and -D. The others go through the merge, whose memory a few batches a run bound.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from keyfold.stores.opened import store_of
 from keyfold.wire.specs import KIND, Json, Run, ScanSpec, Section, Split
 
 LEAST_ROWS = 1 << 12
-AHEAD = 16  # of the memory there is, the part that two sections may have as stored
+AHEAD = 16  # the largest section, as stored, times this must fit into the memory there is
 
 
 def read(scan: ScanSpec, split: Split, merge: MergePlan | None = None) -> Iterator[pa.RecordBatch]:
-    """Batches of `scan.columns` in table types, one row a key, ascending by key; at most
-    `scan.limit` rows. `merge` is the plan of the scan, if the caller has made it.
+    """Batches of `scan.columns` in table types, with one row for each key, in ascending key order,
+    and at most `scan.limit` rows. `merge` is the plan of the scan, if the caller has made it.
     """
     source = _Source(scan, split, merge or plan(scan.layout, scan.columns))
     found = (_lazily(source, section) for section in split.sections)
@@ -105,7 +105,7 @@ class _Source:
         )
 
     def _whole(self, section: Section) -> Iterator[pa.RecordBatch]:
-        """The same, where whether a row exists hangs on the values of all its columns."""
+        """The rows of a section if the values of all columns decide whether a row exists."""
         columns = self._scan.layout.arrow_schema.names
         for batch in self._merged(section, plan(self._scan.layout, columns)):
             yield self._values.kept(batch.select(list(self._scan.columns)))
@@ -159,14 +159,14 @@ def _size(section: Section) -> int:
 
 
 def _rows_for(limit: int) -> int:
-    """Rows of a batch where so many results are enough: some are deleted, or of one key."""
+    """The rows of a batch if `limit` results are enough; some rows are deleted, or of one key."""
     return min(max(2 * limit, LEAST_ROWS), BATCH_ROWS)
 
 
 def _may_matter(
     filters: Sequence[Json], key_range: KeyRange | None, key: Sequence[str], ranges: Ranges
 ) -> bool:
-    """Whether rows of a row group can pass the filters and lie in the split's key range."""
+    """Whether rows of a row group can pass the filters and be in the split's key range."""
     if key_range is not None and not key_range.may_hold(ranges, key):
         return False
     return all(may_be_true(predicate, ranges) for predicate in filters)
@@ -181,7 +181,7 @@ def _without_deletes(batch: pa.RecordBatch | Deferred) -> pa.RecordBatch | Defer
 
 
 def limited(batches: Iterator[pa.RecordBatch], limit: int) -> Iterator[pa.RecordBatch]:
-    """The first `limit` rows; no more batches are asked for than these take."""
+    """The first `limit` rows; no more batches are asked for than these need."""
     left = limit
     while left > 0:
         batch = next(batches, None)

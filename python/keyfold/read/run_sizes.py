@@ -1,5 +1,5 @@
-"""Stored runs as the merge takes them: how large they are, what reading them holds, and how many
-bytes a batch of each may have.
+"""Stored runs as the merge takes them: their size, the memory that reading them takes, and the
+bytes that a batch of each may have.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from keyfold.stores.files import Files
 from keyfold.wire.specs import DataFile, Run
 
 Batches = Iterator[pa.RecordBatch | Deferred]
-_LEAST_SHARE = 8  # a run's least share of a round, as a part of an even one
-_LEAST_BATCH = 8  # of what a reader holds: batches of a few rows cost more than their rows
-_FEW = 2  # runs that are read together whatever they hold
+_LEAST_SHARE = 8  # a run's least share of a round is an even share divided by this
+_LEAST_BATCH = 8  # least batch: the bytes a reader holds, divided by this; tiny ones cost too much
+_FEW = 2  # runs that are read together, whatever memory they take
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where the runs of one section lie and the columns that are read of them."""
+    """The place of the runs of one section, and the columns that are read of them."""
 
     store: Files
     directory: str
@@ -36,7 +36,7 @@ class Source:
 def sized_runs(
     source: Source, section: Sequence[Run], room: Room, batches: Callable[[Run, int], Batches]
 ) -> list[SortedRun]:
-    """The runs of a section; `batches` reads one in batches of about so many bytes."""
+    """The runs of a section; `batches` reads one in batches of about a given number of bytes."""
     rows = [sum(file.rows for file in run) for run in section]
     total, most = max(sum(rows), 1), len(section) * _LEAST_SHARE
     found = []
@@ -55,7 +55,9 @@ def sequence_of(run: Run) -> tuple[int, int]:
 
 
 def _held(source: Source, file: DataFile, size: int) -> int:
-    """By the first file of a run: it is opened anyway, and the others are like it."""
+    """The bytes that reading a run holds, judged by its first file: that is opened anyway, and the
+    others are like it.
+    """
     path = f"{source.directory}/{file.name}"
     footer = footer_of(source.store, path, file.size)
     with damage.decoding(path):

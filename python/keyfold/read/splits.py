@@ -1,8 +1,8 @@
-"""From the files of a scan to its tasks: what each Spark partition reads.
+"""From the files of a scan to its tasks; each Spark partition reads one task.
 
-A unit is a section of overlapping keys, or, where one is larger than a task should be, a key range
-of it; neighbouring units, of one bucket or of several, go into one task as long as they stay below
-the size that keeps every core busy. So tasks depend on bytes, not on the number of buckets.
+A unit is a section of overlapping keys, or a key range of a section that is larger than a task
+should be. Neighbouring units, of one bucket or of several, go into one task as long as they stay
+below the size that keeps every core busy. So tasks depend on bytes, not on the number of buckets.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ KeyedSection = tuple[LiveFile, ...]
 
 @dataclass(frozen=True)
 class Splitting:
-    """How a scan is split: `target` bytes a task; `by_key` are predicates over key columns, `cuts`
-    says which sections may be cut.
+    """The rules for splitting a scan. A task has `target` bytes, `by_key` are predicates over key
+    columns, and `cuts` says which sections may be cut.
     """
 
     layout: TableLayout
@@ -47,15 +47,15 @@ class _Unit:
 
 
 def task_size(settings: TableOptions, files: Iterable[LiveFile], cores: int) -> int:
-    """Bytes a task reads at most: a core's share of all, but no less than a file costs to open and
-    no more than `source.split.target-size`.
+    """The most bytes a task reads: a core's share of all bytes, but no less than a file costs to
+    open and no more than `source.split.target-size`.
     """
     share = math.ceil(sum(_weight(file, settings) for file in files) / max(cores, 1))
     return min(settings.split_target_size, max(share, settings.split_open_file_cost))
 
 
 def tasks(how: Splitting, places: Iterable[tuple[Place, Sequence[KeyedSection]]]) -> Iterator[Task]:
-    """The tasks for the sections of buckets, which are in key order."""
+    """The tasks for the sections of buckets; the sections are in key order."""
     units = (unit for place, sections in places for unit in _units(how, place, sections))
     for together in packed(units, attrgetter("weight"), how.target):
         held: list[Split] = []
@@ -65,7 +65,7 @@ def tasks(how: Splitting, places: Iterable[tuple[Place, Sequence[KeyedSection]]]
 
 
 def _add(held: list[Split], split: Split) -> None:
-    """One more split; whole sections of one bucket become one."""
+    """Adds a split; whole sections of one bucket become one split."""
     last = held[-1] if held else None
     whole = (None, None)
     if (
@@ -84,7 +84,7 @@ def _units(how: Splitting, place: Place, sections: Sequence[KeyedSection]) -> It
     whole = Split(partition, bucket, bucket_path(layout, partition, bucket), ())
     for section in sections:
         split = replace(whole, sections=(runs(section),))
-        # Every piece opens every run: what opening costs is no reason to cut, only bytes are.
+        # Every piece opens every run: the cost of opening is no reason to cut, only bytes are.
         size = sum(file.size for file in section)
         if size <= how.target or not how.may_cut(section):
             yield _Unit(split, sum(_weight(file, how.settings) for file in section))

@@ -1,8 +1,8 @@
-"""COUNT, MIN and MAX of a split: from footers where a file is its result, else from its rows.
+"""COUNT, MIN and MAX of a split: from the footer of a file that is a result, else from its rows.
 
-A file that no other overlaps and that holds no deletes is the result: how many rows it has, and the
-least and greatest value of a column whose statistics are exact, its footer says. What a manifest
-says of deletes can't be trusted for that. Spark puts the summaries of all splits together.
+A file that no other overlaps and that holds no deletes is a result. Its footer has the number of
+rows, and the least and greatest value of a column whose statistics are exact. A manifest's count of
+deletes can't be trusted for that. Spark puts the summaries of all splits together.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def schema_of(layout: TableLayout, aggregate: Aggregate) -> pa.Schema:
 
 
 def summarized(scan: ScanSpec, split: Split) -> Iterator[pa.RecordBatch]:
-    """One row for the split; none if it is grouped and there is nothing to group."""
+    """One row for the split; no row if it is grouped and there is nothing to group."""
     assert scan.aggregate is not None
     names = sorted({name for _, name in scan.aggregate.functions if name is not None})
     found = _Summary(scan.aggregate)
@@ -68,28 +68,28 @@ def summarized(scan: ScanSpec, split: Split) -> Iterator[pa.RecordBatch]:
 
 @dataclass
 class _Summary:
-    """What was found so far; values as manifests hold them."""
+    """The findings so far; values are as manifests hold them."""
 
     aggregate: Aggregate
     rows: int = 0
     extremes: dict[tuple[str, str], Any] = field(default_factory=dict)
 
     def add(self, name: str, low: Any, high: Any) -> None:
-        """Values of a column between `low` and `high`, both among them."""
+        """Adds values of a column between `low` and `high`; both are among them."""
         for op, value in (("MIN", low), ("MAX", high)):
             if value is not None:
                 known = self.extremes.get((op, name), value)
                 self.extremes[op, name] = _CHOOSE[op](known, value)
 
     def add_rows(self, batch: pa.RecordBatch) -> None:
-        """Rows that hold the columns of all functions."""
+        """Adds rows, which hold the columns of all functions."""
         self.rows += batch.num_rows
         for name in batch.schema.names:
             found = pc.min_max(batch.column(name))
             self.add(name, manifest_value(found["min"]), manifest_value(found["max"]))
 
     def batch(self, layout: TableLayout, split: Split) -> pa.RecordBatch:
-        """The row."""
+        """The summary's one row."""
         schema = schema_of(layout, self.aggregate)
         arrays = []
         if split.partition is not None:
@@ -106,7 +106,7 @@ class _Summary:
 def _from_footers(
     scan: ScanSpec, split: Split, section: Section, names: list[str], found: _Summary
 ) -> Iterator[Section]:
-    """Adds what footers say; yields what has to be read."""
+    """Adds the facts that footers have; yields the sections that have to be read."""
     is_cut = split.after is not None or split.until is not None
     if len(section) > 1 or scan.key_filter or is_cut:
         yield section
@@ -119,7 +119,7 @@ def _from_footers(
 def _add_file(
     scan: ScanSpec, split: Split, file: DataFile, names: list[str], found: _Summary
 ) -> bool:
-    """Whether the footer of a file said all, and was added."""
+    """Adds the footer of a file; False, and adds nothing, if the footer lacks a fact."""
     layout = scan.layout
     kinds = [layout.column(name).type for name in names]
     if any(not isinstance(kind, Atomic) or kind.name not in _EXACT for kind in kinds):

@@ -1,4 +1,4 @@
-"""What one Spark partition reads: its splits, one after another (executor side)."""
+"""Reads the splits of one Spark partition, one after another (executor side)."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from keyfold.merge.plan import plan
 from keyfold.read import reader, summary
 from keyfold.wire.specs import ScanSpec, Split
 
-# Of batches that are joined: each costs the JVM as much as a thousand rows.
+# Batches up to this size are joined: each costs the JVM as much as a thousand rows.
 MOST_ROWS = 1 << 12
 MOST_BYTES = 1 << 20
 
 
 def schema_of(scan: ScanSpec) -> pa.Schema:
-    """The Arrow schema of what a scan returns: its columns, in its order, or its summary."""
+    """The Arrow schema of a scan's results: its columns, in its order, or its summary."""
     if scan.aggregate is not None:
         return summary.schema_of(scan.layout, scan.aggregate)
     return pa.schema([scan.layout.column(name).arrow_field for name in scan.columns])
@@ -35,7 +35,7 @@ def read_task(scan: ScanSpec, splits: Sequence[Split]) -> Iterator[pa.RecordBatc
 
 
 def joined(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same rows; neighbours that are small become one batch of at most MOST_ROWS."""
+    """The same rows; neighbouring small batches become one batch of at most MOST_ROWS."""
     held: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:

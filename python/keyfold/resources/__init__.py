@@ -1,1 +1,1 @@
-"""What a process may use and what it used: memory, private folders, figures."""
+"""The resources of a process: its memory, private folders, and figures of their use."""

@@ -1,7 +1,7 @@
-"""How much memory this process may still take: the one place that sizes windows, buffers, spills.
+"""The memory this process may still take: the one place that sizes windows, buffers, spills.
 
-A worker's cap is RLIMIT_DATA, set by bridge/memory.py; what counts against it is private writable
-memory, mapped or touched.
+A worker's cap is RLIMIT_DATA, set by bridge/memory.py. Private writable memory counts against it,
+whether it is only mapped or touched.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ _RESERVED = 24 << 20  # stacks of threads, Python's own objects, pieces too smal
 
 
 def bytes() -> int:
-    """Bytes this process may still allocate, at least 0; of DEFAULT where nothing limits it.
+    """The bytes this process may still allocate, at least 0; of DEFAULT if it has no limit.
 
-    To be asked when a reader or writer starts, not while it holds what it asked for.
+    A reader or writer asks when it starts, not while it holds the memory it asked for.
     """
     limit, _ = resource.getrlimit(resource.RLIMIT_DATA)
     if limit == resource.RLIM_INFINITY:
@@ -27,7 +27,7 @@ def bytes() -> int:
 
 
 def taken() -> int:
-    """Bytes of private writable memory that are mapped: what RLIMIT_DATA limits."""
+    """The bytes of private writable memory that are mapped: RLIMIT_DATA limits them."""
     status = Path("/proc/self/status").read_text(encoding="ascii")
     lines = (line for line in status.splitlines() if line.startswith("VmData:"))
     return next((int(line.split()[1]) * 1024 for line in lines), 0)
@@ -40,7 +40,7 @@ class _Malloc(ctypes.Structure):
 
 
 def _idle() -> int:
-    """Bytes that malloc holds and nobody uses; 0 where libc does not say."""
+    """The bytes that malloc holds and nobody uses; 0 if libc does not tell."""
     mallinfo = getattr(ctypes.CDLL(None), "mallinfo2", None)
     if mallinfo is None:
         return 0

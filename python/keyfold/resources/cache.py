@@ -11,7 +11,7 @@ Kept = TypeVar("Kept")
 
 
 class Cache(Generic[Kept]):
-    """What was used last, `most` of it by `weight` together; at least one thing, however heavy."""
+    """The things used last, of a total `weight` of `most`; at least one thing, however heavy."""
 
     def __init__(self, most: int, weight: Callable[[Any], int] = lambda _: 1) -> None:
         self._most, self._weight = most, weight
@@ -20,7 +20,7 @@ class Cache(Generic[Kept]):
         self._lock = threading.Lock()
 
     def get(self, key: Hashable) -> Kept | None:
-        """What is kept under the key."""
+        """The value kept under the key, None if the key has no value."""
         with self._lock:
             found = self._kept.get(key)
             if found is not None:
@@ -28,7 +28,7 @@ class Cache(Generic[Kept]):
             return found
 
     def put(self, key: Hashable, value: Kept) -> None:
-        """Keep one more; what was used least recently goes beyond the bound."""
+        """Keep one more; beyond the bound the values used least recently are dropped."""
         with self._lock:
             if key in self._kept:
                 return

@@ -1,4 +1,4 @@
-"""How the memory of one merge is divided: among the open runs, and among the rows of one round."""
+"""The memory of one merge, divided among the open runs and the rows of one round."""
 
 from dataclasses import dataclass
 
@@ -10,11 +10,11 @@ _LEAST = 1 << 20
 
 @dataclass(frozen=True)
 class Room:
-    """Bytes that open runs may hold beside their batches, and bytes of the rows of one round.
+    """The bytes that open runs may hold beside their batches, and bytes of the rows of one round.
 
     A round's rows are held up to ten times over: decoded and waiting (twice), as one array a column
-    and in order, as results that wait to be sent (four batches). A sixth of what there is stays
-    free, for estimates that are wrong.
+    and in order, as results that wait to be sent (four batches). A sixth of the memory stays free,
+    for estimates that are wrong.
     """
 
     readers: int
@@ -22,7 +22,7 @@ class Room:
 
     @staticmethod
     def now() -> "Room":
-        """What this process may use for a merge that begins now."""
+        """The memory this process may use for a merge that begins now."""
         free = budget.bytes()
         most = min(_MOST_ROUND, free // 20)
         return Room(max(free // 3, _LEAST), max(most, _LEAST))

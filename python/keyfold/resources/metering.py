@@ -1,8 +1,8 @@
-"""What one question cost: rows, bytes, files and time by name, gathered where the work is done.
+"""The cost of one question: rows, bytes, files and time by name, gathered in the code that works.
 
-A worker opens a `Meter` for each question; the layers below add to the meter of the context they
-run in, or to nothing where there is none (tests, a library user). Threads that copy the context
-share the meter. A figure is added once a batch or once a file, never once a row.
+A worker opens a `Meter` for each question. The layers below add to the meter of their context, or
+to nothing if it has no meter (tests, a library user). Threads that copy the context share the
+meter. A figure is added once a batch or once a file, never once a row.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _PROCESS = Path("/proc/self")
 
 
 class Meter:
-    """The figures of one question. Times are exclusive: what an inner `metered` takes is not the
-    outer one's, so that decode, merge and encode add up to no more than the time that passed.
+    """The figures of one question. Times are exclusive: an outer `metered` does not count the time
+    of an inner one. So decode, merge and encode add up to no more than the time that passed.
 
-    `peak_bytes` is what the process held in RAM at most while the question was answered, memory
-    shared with the fork server included. Workers are used again and only the kernel sees every
-    byte, so it is exact where the question set a record of its process; below that record it is
-    the most that was held at the end of any timed block.
+    `peak_bytes` is the most RAM the process held during the question, with the memory it shares
+    with the fork server. Workers are used again, and only the kernel sees every byte. So the figure
+    is exact if the question set a record of its process. Below that record it is the most that was
+    held at the end of any timed block.
     """
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class Meter:
             self._figures[name] = max(self._figures.get(name, 0), value)
 
     def figures(self) -> dict[str, int]:
-        """Every figure by name, as an answer's `metrics` hold them, with `peak_bytes`."""
+        """Every figure by name, with `peak_bytes`, as in the `metrics` of an answer."""
         with self._lock:
             return {**self._figures, "peak_bytes": self._peak()}
 
@@ -78,7 +78,7 @@ _CURRENT: ContextVar[Meter | None] = ContextVar("meter", default=None)
 
 @contextmanager
 def metering() -> Iterator[Meter]:
-    """A meter for what is done in this block."""
+    """A meter for the work of this block."""
     meter = Meter()
     token = _CURRENT.set(meter)
     try:
@@ -103,8 +103,8 @@ def reach(name: str, value: int) -> None:
 
 @contextmanager
 def metered(name: str) -> Iterator[None]:
-    """Add the time of a block to `<name>_nanos` of the current question. No `yield` of a generator
-    belongs inside: its consumer's time would count, see `each`.
+    """Add the time of a block to `<name>_nanos` of the current question. The block must not
+    `yield`, as the time of the generator's consumer would count; see `each`.
     """
     meter = _CURRENT.get()
     if meter is None:
@@ -135,7 +135,7 @@ def record_bytes() -> int:
 
 
 def resident_bytes() -> int:
-    """The memory this process holds in RAM now; 0 where only Linux could tell."""
+    """The memory this process holds in RAM now; 0 on other systems than Linux."""
     with suppress(OSError):
         return int((_PROCESS / "statm").read_bytes().split()[1]) * resource.getpagesize()
     return 0

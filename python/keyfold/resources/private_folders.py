@@ -1,7 +1,7 @@
 """Folders that nobody but this user and root can change or lead elsewhere.
 
-What lies in them is executed or unpickled. So the folders above count too: who may write one of
-them can put another folder in the place of the one that was looked at.
+Their files are executed or unpickled. So the folders above count too: a user who may write one of
+them can replace the folder that was looked at by another.
 """
 
 import os
@@ -12,11 +12,11 @@ _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 def folder(path: Path) -> Path:
-    """The folder, made if it is missing, by a path without links; raises PermissionError if others
-    may enter it, or may change it or a folder above it.
+    """The folder by a path without links; it is made if it is missing. Raises PermissionError if
+    others may enter it, or may change it or a folder above it.
     """
     real = path.parent.resolve() / path.name
-    for each in (*reversed(real.parents), real):  # downwards: what is above can't change any more
+    for each in (*reversed(real.parents), real):  # downwards: folders above can't change any more
         if not each.exists():
             each.mkdir(mode=0o700, exist_ok=True)
         if refusal := may_others_change(each):
@@ -27,8 +27,8 @@ def folder(path: Path) -> Path:
 
 
 def may_others_change(path: Path) -> str | None:
-    """Why other users might put another thing in the place of what is in a folder; None if they
-    can't. A sticky bit keeps them from it.
+    """The reason why other users might replace things in a folder; None if they can't. A sticky bit
+    keeps them from it.
     """
     found = path.lstat()
     if not stat.S_ISDIR(found.st_mode):

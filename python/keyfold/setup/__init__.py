@@ -1,1 +1,1 @@
-"""What a user calls to set a job up: session, archive, doctor."""
+"""Functions a user calls to set a job up: session, archive, doctor."""

@@ -1,8 +1,8 @@
 """`python -m keyfold archive`: keyfold and what it needs as one file for Spark's `--archives`.
 
-For clusters whose machines have Python of this version and nothing else. The archive holds packages
-as they are installed here, and `bin/python`, which runs the machine's own Python with them. Workers
-need no package of OF_DRIVER, nor what only these bring; a driver on the cluster does.
+It is for clusters whose machines have only Python of this version. The archive holds packages as
+they are installed here, and `bin/python`, which runs the machine's own Python with them. Workers
+need no package of OF_DRIVER, nor what only those require; a driver on the cluster does.
 """
 
 import io
@@ -33,8 +33,8 @@ PYTHONPATH="$top/lib${{PYTHONPATH:+:$PYTHONPATH}}" exec "$python" "$@"
 
 
 def folder_name(archive: Path) -> str:
-    """What the folder is called that Spark unpacks it into; raises EnvironmentMismatchError if
-    Spark would not unpack a file of this name.
+    """The name of the folder that Spark unpacks it into. Raises EnvironmentMismatchError if Spark
+    would not unpack a file of this name.
     """
     ending = next((ending for ending in ENDINGS if archive.name.endswith(ending)), None)
     if ending is None or archive.name == ending:
@@ -50,7 +50,7 @@ def submit_arguments(archive: Path) -> str:
 
 
 def pack(archive: Path, *, for_driver: bool = False, also: Iterable[str] = ()) -> int:
-    """Write the archive; how many files it holds. `also` are further installed distributions."""
+    """Write the archive; returns its number of files. `also` are more installed distributions."""
     folder_name(archive)
     named = ["keyfold", *also]
     left_out = frozenset() if for_driver else OF_DRIVER
@@ -94,7 +94,7 @@ def _closure(named: Iterable[str], left_out: frozenset[str]) -> dict[str, metada
 
 
 def _required(distribution: metadata.Distribution) -> Iterator[tuple[str, str]]:
-    """Names and markers of what a distribution requires, its extras left out."""
+    """Names and markers of a distribution's requirements, without its extras."""
     for requirement in distribution.requires or ():
         wanted, _, marker = requirement.partition(";")
         name = re.match(r"\s*([\w.-]+)", wanted)
@@ -103,7 +103,7 @@ def _required(distribution: metadata.Distribution) -> Iterator[tuple[str, str]]:
 
 
 def _members(distributions: dict[str, metadata.Distribution]) -> Iterator[tuple[str, Path]]:
-    """Name below the archive's libraries and place of each file, each name once."""
+    """Each file's name below the archive's libraries and its path here, each name once."""
     seen: set[str] = set()
     for name, distribution in sorted(distributions.items()):
         files = _own() if name == "keyfold" else _recorded(name, distribution)
@@ -126,7 +126,7 @@ def _recorded(name: str, distribution: metadata.Distribution) -> Iterator[tuple[
 
 
 def _own() -> Iterator[tuple[str, Path]]:
-    """This package, a clone's too, and its metadata, which hold its version."""
+    """The files of this package (a clone too) and of its metadata, which hold its version."""
     package = Path(__file__).parents[1]
     for file in sorted(package.rglob("*")):
         if file.is_file() and "__pycache__" not in file.parts:

@@ -1,4 +1,4 @@
-"""`python -m keyfold doctor`: what this interpreter has, and what stops keyfold from working."""
+"""`python -m keyfold doctor`: this interpreter's state, and what stops keyfold from working."""
 
 import os
 import re
@@ -21,7 +21,7 @@ JAVA = 17
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing looked at: what was found, and what to do about it if it is wrong."""
+    """The result of one check: what was found, and what to do about it if it is wrong."""
 
     what: str
     found: str
@@ -29,7 +29,7 @@ class Finding:
 
 
 def report(out: TextIO) -> int:
-    """Print every finding; 1 if any of them is wrong."""
+    """Print every finding; returns 1 if any of them is wrong, else 0."""
     findings = list(examine())
     for finding in findings:
         out.write(
@@ -41,7 +41,7 @@ def report(out: TextIO) -> int:
 
 
 def examine() -> Iterator[Finding]:
-    """Everything that is looked at, in order."""
+    """The findings of all checks, in order."""
     yield attempt("keyfold", package_version)
     yield attempt("jar", lambda: str(jar_path()))
     yield python()
@@ -53,7 +53,7 @@ def examine() -> Iterator[Finding]:
 
 
 def attempt(what: str, look: Callable[[], str]) -> Finding:
-    """What `look` returns, or the error of ours it raises."""
+    """The result of `look`, or the error of ours that it raises, as a finding."""
     try:
         return Finding(what, look())
     except KeyfoldError as e:
@@ -61,14 +61,14 @@ def attempt(what: str, look: Callable[[], str]) -> Finding:
 
 
 def python() -> Finding:
-    """The interpreter's version and place."""
+    """The interpreter's version and path."""
     found = f"{sys.version.split()[0]} at {sys.executable}"
     old = sys.version_info < (3, 10)
     return Finding("python", found, "keyfold needs Python 3.10 or newer" if old else None)
 
 
 def package(name: str) -> Finding:
-    """A package keyfold needs: importable, and which version."""
+    """Whether a package that keyfold needs can be imported, and its version."""
     try:
         import_module(name)
         return Finding(name, metadata.version(name))
@@ -99,7 +99,7 @@ def java() -> Finding:
 
 
 def memory(cores: int, machine: int) -> Finding:
-    """Whether a worker for each core fits into the machine, whose bytes are given."""
+    """Whether a worker for each core fits into the memory of the machine (`machine` bytes)."""
     worker = import_module("keyfold.resources.budget").DEFAULT
     found = (
         f"{machine / (1 << 30):.1f} GiB, {cores} cores; a worker takes up to {worker >> 20} MiB "
@@ -111,7 +111,7 @@ def memory(cores: int, machine: int) -> Finding:
 
 
 def kernel_cache() -> Finding:
-    """Where compiled kernels are kept, whether all are there, and what other versions left."""
+    """The folder of compiled kernels, whether all are there, and those of other versions."""
     jit = import_module("keyfold.kernels.jit")
     directory: Path | None = jit.CACHE_DIRECTORY
     if directory is None:

@@ -1,7 +1,7 @@
 """The JVM that already runs: under spark-submit, in a notebook, behind Spark Connect.
 
-Neither a jar nor, once there is a session, a session extension can be added to it; so it is asked
-whether it has them. pyspark is looked at only where the caller has imported it.
+No jar can be added to it and, once there is a session, no session extension. So it is asked whether
+it has them. pyspark is used only if the caller has imported it.
 """
 
 import os
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunningJvm:
-    """What started it, whether it has a session, and whether it has a session extension's class.
+    """A JVM: what started it, whether it has a session, whether it has a session extension's class.
 
-    `extensions` are those that its next session would get; `remedy` is what else a user can do. On
+    `extensions` are those that its next session would get. `remedy` is what else a user can do. On
     another machine (`is_remote`) this program's Python means nothing.
     """
 
@@ -60,7 +60,7 @@ def find(builder: "SparkSession.Builder") -> RunningJvm | None:
 
 
 def remedy() -> str:
-    """Where the program itself starts Spark, it can do so after `configure`."""
+    """Advice for a program that starts Spark itself: it can do so after `configure`."""
     if "PYSPARK_GATEWAY_PORT" in os.environ:
         return ""
     return "call keyfold.configure(builder) before the program's first getOrCreate(), or "
@@ -82,7 +82,7 @@ def has_class(jvm: Any, name: str) -> bool:
 
 
 def check(jvm: RunningJvm, extension: str, arguments: str) -> None:
-    """EnvironmentMismatchError, naming the arguments to start with, unless it has the extension."""
+    """Raises EnvironmentMismatchError, with the `arguments` to use, if it lacks the extension."""
     if not jvm.has_extension(extension):
         raise EnvironmentMismatchError(
             f"{jvm.described} already runs and was started without keyfold, whose jar and session "

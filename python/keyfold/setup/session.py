@@ -1,7 +1,7 @@
 """Spark sessions with keyfold in them: the one line from Python, and the same as plain confs.
 
-A conf the user has set is kept: lists get one more entry, single values stay as they are. The jar
-must be on the class path when the JVM starts, so a JVM that already runs is only checked.
+A conf the user has set is kept: lists get one more entry, single values stay. The jar must be on
+the class path when the JVM starts, so a JVM that already runs is only checked.
 """
 
 import shlex
@@ -31,9 +31,9 @@ SESSION_PYTHON = (
 def configure(
     builder: "SparkSession.Builder", catalog: str = "keyfold", warehouse: str | None = None
 ) -> "SparkSession.Builder":
-    """The builder, with keyfold's jar, session extension and a catalog added to what is set.
+    """The builder, with keyfold's jar, session extension and a catalog added to its settings.
 
-    What the user has set is kept. Failures of keyfold are raised as its own classes from now on
+    The user's own settings are kept. Failures of keyfold are raised as its own classes from now on
     (see `catch_errors`).
 
     Args:
@@ -94,8 +94,8 @@ def session_confs(catalog: str = "keyfold", warehouse: str | None = None) -> dic
 def with_shipped_python(
     confs: Mapping[str, str], folder: str, *, for_driver: bool
 ) -> dict[str, str]:
-    """The confs, with workers that run the Python of an archive unpacked into `folder`; the driver
-    runs it too, or this one.
+    """The confs, with workers that run the Python of an archive unpacked into `folder`. With
+    `for_driver` the driver runs it too, else the Python of this process.
     """
     kept = {name: value for name, value in confs.items() if name != SESSION_PYTHON}
     shipped = {"spark.keyfold.python": f"{folder}/bin/python"}
@@ -112,7 +112,7 @@ def catalog_confs(catalog: str, warehouse: str | None) -> dict[str, str]:
 
 
 def merged(options: Mapping[str, Any], wanted: Mapping[str, str]) -> dict[str, str]:
-    """What to set on a builder that has `options` so that it has `wanted` too."""
+    """The confs to set on a builder that has `options` so that it has `wanted` too."""
     confs = {name: str(options.get(name, value)) for name, value in wanted.items()}
     for name in {JARS, EXTENSIONS} & wanted.keys():
         confs[name] = with_entry(str(options.get(name) or ""), wanted[name])

@@ -1,8 +1,8 @@
-"""What Spark throws of a failure of ours, as the class that `keyfold` exports: `except
-keyfold.ConflictError` catches it, and so does `except pyspark.errors.AnalysisException`.
+"""Failures of ours that Spark throws, as the classes that `keyfold` exports: `except
+keyfold.ConflictError` catches one, and so does `except pyspark.errors.AnalysisException`.
 
-The JVM says the class as Spark's condition, KEYFOLD_CONFLICT of ConflictError. pyspark makes Python
-exceptions of the JVM's in one function a mode (classic, Spark Connect); what it makes is changed.
+The JVM names the class by Spark's condition: KEYFOLD_CONFLICT is ConflictError. pyspark turns the
+JVM's exceptions into Python's in one function per mode (classic, Spark Connect), wrapped here.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ _made: dict[tuple[type, type], type[Exception]] = {}
 def catch_errors() -> None:
     """Have PySpark raise keyfold's own error classes from now on, in this process.
 
-    `configure` does so; a job whose session is made by other means calls it once. What is raised is
+    `configure` does so. A job whose session is made by other means calls it once. The exception is
     an instance of PySpark's class too, so `except AnalysisException` still catches it.
     """
     for name in _MODES:
@@ -58,7 +58,7 @@ def as_ours(found: Exception) -> Exception:
 
 
 def _both(ours: type[KeyfoldError] | None, sparks: type[Exception]) -> type[Exception]:
-    """A class of both; Spark looks for the text of a condition in a list that lacks ours."""
+    """A subclass of both; Spark looks up a condition's text in a list that lacks ours."""
     assert ours is not None
     shown = {"getMessage": _message, "__module__": "keyfold"}
     return _made.setdefault((ours, sparks), type(ours.__name__, (ours, sparks), shown))

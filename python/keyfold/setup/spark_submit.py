@@ -1,5 +1,5 @@
-"""What a JVM that pyspark starts gets besides the builder's confs: PYSPARK_SUBMIT_ARGS, else
-spark-defaults.conf. A builder's conf replaces what they say, so lists are looked up here first.
+"""The settings that a JVM started by pyspark gets besides the builder's confs: PYSPARK_SUBMIT_ARGS,
+else spark-defaults.conf. A builder's conf replaces theirs, so lists are looked up here first.
 """
 
 import os
@@ -16,13 +16,13 @@ LINE = re.compile(r"^\s*([^\s=:#!]+)\s*[\s=:]\s*(.*?)\s*$")
 
 
 def setting(name: str) -> str:
-    """What is set for `name`; "" if nothing is."""
+    """The value set for `name`; "" if it is not set."""
     found = [value for key, value in (*defaults(), *arguments()) if key == name]
     return found[-1] if found else ""
 
 
 def add_jar(jar: str) -> None:
-    """Add the jar to `--jars` of PYSPARK_SUBMIT_ARGS, if there: it would hide spark.jars."""
+    """Add the jar to `--jars` of PYSPARK_SUBMIT_ARGS, if present: that would hide spark.jars."""
     words = shlex.split(os.environ.get(ARGUMENTS, ""))
     listed = [n for n, word in enumerate(words) if word.partition("=")[0] == "--jars"]
     if not listed:

@@ -1,6 +1,6 @@
 """Storage: Paimon tables as folders of files.
 
 It runs on the driver. Workers know a table by its `TableLayout` and never import this package.
-Imports go down: catalogs, commits and maintenance, which don't know each other; `table`, what all
-three ask; schema; `rest_client`; metadata; filesystem.
+Imports go down: catalogs, commits and maintenance, which don't import each other; `table`, which
+all three use; schema and `support`; `rest_client`; metadata.
 """

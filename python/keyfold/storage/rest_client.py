@@ -1,6 +1,6 @@
-"""A client of Paimon's REST protocol, and publishing snapshots through it.
+"""A client of Paimon's REST protocol, which publishes snapshots too.
 
-`requests` takes 0.1 s to import, which the first catalog of this kind does.
+Importing `requests` takes 0.1 s, so only the first REST catalog imports it.
 """
 
 import importlib
@@ -18,7 +18,7 @@ from keyfold.wire.version import package_version
 
 TYPE = "rest"
 _HEADER = "header."
-_ANSWER_SECONDS = 180.0  # of a server that has answered once: it may be compacting its own database
+_ANSWER_SECONDS = 180.0  # once a server has answered: it may be compacting its own database
 _RETRIED = {
     "total": 5,
     "connect": 0,  # the host is wrong, or down: waiting would only delay the error
@@ -42,7 +42,7 @@ class ThereError(Exception):
 
 
 class RestClient:
-    """The questions to a server about one warehouse; each raises MissingError, ThereError,
+    """The requests to a server about one warehouse. Each raises MissingError, ThereError,
     TableError if the server refuses, or UnsettledError. No message contains a credential.
     """
 
@@ -72,7 +72,7 @@ class RestClient:
         self._seconds = _ANSWER_SECONDS
 
     def namespaces(self) -> list[str]:
-        """Names of all."""
+        """Names of all namespaces."""
         return self._pages("databases", "databases")
 
     def namespace(self, name: str) -> Json:
@@ -80,7 +80,7 @@ class RestClient:
         return self._ask("GET", "databases", name)
 
     def create_namespace(self, name: str, properties: Mapping[str, str]) -> None:
-        """Make one."""
+        """Make a namespace."""
         self._ask("POST", "databases", body={"name": name, "options": dict(properties)})
 
     def alter_namespace(self, name: str, changed: Mapping[str, str], unset: Sequence[str]) -> None:
@@ -89,7 +89,7 @@ class RestClient:
         self._ask("POST", "databases", name, body=body)
 
     def drop_namespace(self, name: str) -> None:
-        """Remove one and all tables in it."""
+        """Remove a namespace and all tables in it."""
         self._ask("DELETE", "databases", name)
 
     def tables(self, namespace: str) -> list[str]:
@@ -114,7 +114,7 @@ class RestClient:
         self._ask("DELETE", "databases", namespace, "tables", name)
 
     def rename_table(self, source: tuple[str, str], target: tuple[str, str]) -> None:
-        """Give a table another name, in another namespace too."""
+        """Rename a table, possibly into another namespace."""
         body = {"source": _identifier(*source), "destination": _identifier(*target)}
         self._ask("POST", "tables", "rename", body=body)
 
@@ -144,7 +144,7 @@ class RestClient:
             if answer.ok:
                 return dict(answer.json()) if answer.content.strip() else {}
             code, text = _failure(answer)
-        except Exception as error:  # of the connection, or of bytes that are not an answer
+        except Exception as error:  # the connection's, or bytes that are not an answer
             code, text = 0, f"{type(error).__name__}: {error}"
         if code in (_MISSING, _THERE):
             raise MissingError if code == _MISSING else ThereError
@@ -157,7 +157,7 @@ class RestClient:
 
 
 def _session(options: Mapping[str, str]) -> Any:
-    """A session that keeps connections open, and asks again where that is safe."""
+    """A session that keeps connections open, and asks again if that is safe."""
     requests = importlib.import_module("requests")
     made = requests.Session()
     retries = importlib.import_module("urllib3.util").Retry(**_RETRIED)
@@ -181,7 +181,7 @@ def _headers(options: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _failure(answer: Any) -> tuple[int, str]:
-    """The status and the server's words: its own number counts, where it gives one."""
+    """The status and the server's message. If the message has a code, that is the status."""
     try:
         said = answer.json()
         code, text = int(said.get("code") or answer.status_code), str(said.get("message") or said)
@@ -223,8 +223,9 @@ def _client(options: frozenset[tuple[str, str]]) -> RestClient:
 def publisher(
     options: Mapping[str, str], namespace: str, name: str, uuid: str
 ) -> Callable[[Snapshot], bool]:
-    """How snapshots of a table are published: False if another commit was first. Raises
-    UnsettledError if the server did not say, ConflictError if the table is gone.
+    """A function that publishes a snapshot of a table. It returns False if another came first.
+
+    It raises UnsettledError if the outcome is not known, ConflictError if the table is gone.
     """
 
     def publish(snapshot: Snapshot) -> bool:

@@ -1,4 +1,7 @@
-"""What we can't honour of a table another engine made, refused by name before a row is touched."""
+"""Checks that refuse, before a row is touched, what we can't honour of another engine's table.
+
+The errors name it.
+"""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -16,10 +19,10 @@ _DYNAMIC = "-1"
 
 
 def check_readable(layout: TableLayout) -> None:
-    """NotSupportedError naming what keeps us from reading the table rightly.
+    """Raises NotSupportedError, naming the cause, if we can't read the table rightly.
 
-    Where another engine assigns the buckets of keys (`bucket` = -1, Paimon's default), each key is
-    in one bucket all the same, and its rows merge there.
+    Another engine may assign the buckets of keys (`bucket` = -1, Paimon's default). Each key is in
+    one bucket all the same, and its rows merge there.
     """
     _check(layout, NEEDED_TO_READ, "read")
     bucket = layout.options.get("bucket", _DYNAMIC).strip()
@@ -31,7 +34,9 @@ def check_readable(layout: TableLayout) -> None:
 
 
 def check_asked(layout: TableLayout, options: Mapping[str, str]) -> None:
-    """NotSupportedError naming an option of a reader that asks for other rows than the newest."""
+    """Raises NotSupportedError if an option of a reader asks for other rows than the newest. The
+    error names the option.
+    """
     for name, text in options.items():
         low = name.lower()
         if low in (*OTHER_ROWS, *_TRAVEL) or (low == "scan.mode" and text.lower() not in _LATEST):
@@ -42,7 +47,7 @@ def check_asked(layout: TableLayout, options: Mapping[str, str]) -> None:
 
 
 def check_writable(layout: TableLayout) -> None:
-    """NotSupportedError naming what keeps us from writing the table rightly."""
+    """Raises NotSupportedError, naming the cause, if we can't write the table rightly."""
     if not layout.primary_key:
         raise NotSupportedError(
             f"table {layout.name} has no primary key: append-only tables are read here, and "
@@ -61,7 +66,7 @@ def check_writable(layout: TableLayout) -> None:
 
 
 def _check(layout: TableLayout, elsewhere: dict[str, str | None], verb: str) -> None:
-    """The table has one value, or no value, of the options that decide whether we can."""
+    """Raises NotSupportedError if an option's value keeps us from reading or writing the table."""
     required = {
         option.name: option.default
         for option in known().values()
@@ -83,8 +88,8 @@ def _refused(
 
 
 def check_indexes(layout: TableLayout, entries: Iterable[Mapping[str, Any]]) -> None:
-    """The same for the entries of an index manifest: rows that bitmaps delete would be there again,
-    whether the table's option still says so or not.
+    """Raises NotSupportedError if an index manifest has deletion vectors: rows that those delete
+    would be there again. The table's option may not say so any more.
     """
     if any(entry.get("_INDEX_TYPE") == "DELETION_VECTORS" for entry in entries):
         raise NotSupportedError(
@@ -93,7 +98,9 @@ def check_indexes(layout: TableLayout, entries: Iterable[Mapping[str, Any]]) -> 
 
 
 def check_files(layout: TableLayout, live: Iterable[LiveFile]) -> None:
-    """The same for what only files show: formats, places."""
+    """Raises NotSupportedError if a file's format, source or place keeps us from reading it. Only
+    the files show these.
+    """
     is_ordered = parse(layout).snapshot_ordering
     for file in live:
         if not file.name.endswith((FILE_SUFFIX, MARKED_SUFFIX)):

@@ -1,4 +1,4 @@
-"""A table at one schema version: what planning and committing ask of it.
+"""A table at one schema version, as planning and committing use it.
 
 The handle is what the JVM carries between questions: it names the table, its schema and the
 snapshot it was loaded at, so that all scans of one query read one snapshot.
@@ -86,8 +86,8 @@ class Table:
     ) -> list[LiveFile]:
         """Files of a snapshot (default: that of this handle).
 
-        `partition_filter` is asked with the partition's values, `bucket_filter` with the bucket
-        and the number of buckets of the file's partition.
+        `partition_filter` gets the partition's values, `bucket_filter` the bucket and the number
+        of buckets of the file's partition.
         """
         wanted = self.snapshot_id if snapshot_id is None else snapshot_id
         found: tuple[LiveFile, ...] = () if wanted is None else self._live(wanted)
@@ -108,8 +108,8 @@ class Table:
 
     @contextlib.contextmanager
     def reading(self, snapshot: Snapshot | None) -> Iterator[None]:
-        """Where a manifest of the snapshot proves missing: raises SnapshotExpiredError if it
-        expired, ConflictError if the table was dropped.
+        """A context for reading manifests of the snapshot. If one is missing, it raises
+        SnapshotExpiredError if the snapshot expired, ConflictError if the table was dropped.
         """
         try:
             yield
@@ -126,17 +126,17 @@ class Table:
         return highest_sequence(self.live_files(snapshot_id))
 
     def check_readable(self) -> None:
-        """NotSupportedError naming the option or file that keeps us from reading it rightly."""
+        """Raises NotSupportedError, naming option or file, if we can't read the table rightly."""
         check_readable(self.layout)
         self._check_files()
 
     def check_writable(self) -> None:
-        """NotSupportedError naming the option that keeps us from writing it rightly."""
+        """Raises NotSupportedError, naming the option, if we can't write the table rightly."""
         check_writable(self.layout)
 
     @property
     def unwritable(self) -> str | None:
-        """Why the table can't be written, None where it can."""
+        """The reason why the table can't be written, None if it can."""
         try:
             check_writable(self.layout)
         except NotSupportedError as error:
@@ -144,7 +144,9 @@ class Table:
         return None
 
     def check_rewritable(self) -> None:
-        """The same for writing anew what its files hold, whatever a reader may see of that."""
+        """Raises NotSupportedError if the rows of its files can't be written anew, whichever of
+        them a reader may see.
+        """
         check_writable(self.layout)
         self._check_files()
 
@@ -166,8 +168,8 @@ class Table:
 
     @contextlib.contextmanager
     def held(self) -> Iterator[str]:
-        """A path to the table's folder that stays its own if the table is renamed, dropped or
-        replaced from here on; raises ConflictError if it was before.
+        """A path to the table's folder. It stays this table's if the table is renamed, dropped or
+        replaced from here on. Raises ConflictError if that has happened before.
         """
         try:
             holding = self.files.held(self.layout.location)
@@ -194,12 +196,12 @@ class Table:
 
     @property
     def _birth(self) -> str:
-        """What stays when the table is altered and changes when it is dropped and made anew."""
+        """An id that stays if the table is altered, and changes if it is dropped and made anew."""
         schemas = Schemas(self.files, self.layout.location, self.layout.name)
         return _stamp(schemas, 0) or self.layout.identity
 
     def describe(self) -> dict[str, Any]:
-        """What the JVM shows Spark of the table (JSON)."""
+        """The table as the JVM shows it to Spark (JSON)."""
         layout = self.layout
         return {
             "name": layout.name,
@@ -267,10 +269,10 @@ def shown_properties(layout: TableLayout) -> dict[str, str]:
 
 
 def load(files: Files, location: str, catalog: str, namespace: str, table: str) -> Table | None:
-    """The table at `location` at its latest schema and snapshot, None if there is none."""
+    """The table at `location` at its latest schema and snapshot, None if there is no table."""
     files = files.within(location)
     schemas = Schemas(files, location, sql_name(catalog, namespace, table))
-    # The snapshot first: all its files are of schemas that are there by then.
+    # The snapshot is read first: the schemas of all its files exist by then.
     snapshot_id = Snapshots(files, location).latest_id()
     schema_id = schemas.latest_id()
     if schema_id is None:
@@ -282,7 +284,7 @@ def load(files: Files, location: str, catalog: str, namespace: str, table: str) 
 def open_handle(
     handle: Mapping[str, Any], catalog_options: Mapping[str, str], *, latest: bool = False
 ) -> Table:
-    """The table of a handle; raises ConflictError if it was dropped or replaced since.
+    """The table of a handle. Raises ConflictError if it was dropped or replaced since.
 
     `latest` looks up the newest snapshot (a write is planned on it) instead of the handle's.
     """
@@ -302,7 +304,7 @@ def open_handle(
 
 def open_newest(handle: Mapping[str, Any], catalog_options: Mapping[str, str]) -> Table:
     """The table of a handle at its newest snapshot and schema, for jobs that write stored rows
-    again: under an older schema they would lose columns that were added since.
+    again. Under an older schema the rows would lose columns that were added since.
     """
     found = open_handle(handle, catalog_options, latest=True)
     schemas = Schemas(found.files, found.layout.location, found.layout.name)

@@ -1,5 +1,5 @@
-"""Stores: where the files of tables are, one class a kind of store.
+"""Stores hold the files of tables; each kind of store has a class.
 
-`files` says what all of them answer; `local`, `objects` and `hadoop` are the kinds; `opened` finds
-the one that a location names. `settings` reads a catalog's options, for all of them.
+`files` has the interface of all stores. `local`, `objects` and `hadoop` are the kinds. `opened`
+finds the store that a location names. `settings` reads a catalog's options for all of them.
 """

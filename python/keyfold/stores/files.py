@@ -1,8 +1,9 @@
 """The files of one store, as metadata and data files are read, written, listed and removed.
 
-Publishing means creating a file with its content at once and exclusively: of several processes that
-publish one name exactly one wins. A store that can't do that is only read, and its class leaves out
-all that writes. Another kind of store is another class of `Files`; of an object store, a `Kind`.
+Publishing means creating a file with its content at once and exclusively: if several processes
+publish one name, exactly one wins. A store that can't do that is only read, and its class leaves
+out all methods that write. A new kind of store is a class of `Files`; a new kind of object store is
+a `Kind`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,12 +17,12 @@ from keyfold.errors import NotSupportedError
 from keyfold.stores.no_links import odd_place
 
 MOST_BYTES = 64 << 20  # of a file that is read as a whole: metadata
-Span = tuple[int, int]  # of bytes: where they begin, and where what follows does
+Span = tuple[int, int]  # of bytes: the place of the first, and the place after the last
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A file or folder in a folder: `modified` in ns since the epoch, links not followed."""
+    """A file or folder in a folder; `modified` is in ns since the epoch. Links are not followed."""
 
     name: str
     is_folder: bool
@@ -30,18 +31,18 @@ class Entry:
 
 
 class UnsettledError(OSError):
-    """A publish was not answered: it may have taken place, or take place later."""
+    """A publish got no answer: it may have taken place, or take place later."""
 
 
 class Files(Protocol):
     """The files below `root`; paths are full ones, or URIs, without a trailing slash."""
 
     root: str
-    options: Mapping[str, str]  # what a client needs (`settings`): for tasks, which open it anew
+    options: Mapping[str, str]  # for a client (`settings`); tasks open the store anew with them
 
     @property
     def is_local(self) -> bool:
-        """Whether a read asks nobody else, and folders can be renamed."""
+        """Whether a read needs no other machine, and folders can be renamed."""
         return False
 
     @property
@@ -50,7 +51,7 @@ class Files(Protocol):
         return False
 
     def within(self, folder: str) -> "Files":
-        """The same for the files of the table in a folder: no link inside it is followed."""
+        """The same store for the files of the table in a folder; no link inside it is followed."""
         return self
 
     # ---- reading ----
@@ -59,13 +60,13 @@ class Files(Protocol):
         """The content; raises FileNotFoundError if the file is missing."""
 
     def open(self, path: str) -> pa.NativeFile:
-        """A file that is read at any place; raises FileNotFoundError if it is missing. A store
-        that answers `tail` and `ranges` itself has no open files.
+        """A file that is read at any place. Raises FileNotFoundError if it is missing. A store with
+        its own `tail` and `ranges` has no open files.
         """
         raise NotSupportedError(f"{path} is not opened: its store is asked for ranges")
 
     def tail(self, path: str, most: int) -> tuple[pa.Buffer, int]:
-        """The last `most` bytes of a file, or all it has, and its size; raises FileNotFoundError if
+        """The last `most` bytes of a file, or all it has, and its size. Raises FileNotFoundError if
         the file is missing.
         """
         with self.open(path) as file:
@@ -73,8 +74,8 @@ class Files(Protocol):
             return pa.py_buffer(file.read_at(min(most, size), max(size - most, 0))), size
 
     def ranges(self, path: str, spans: Sequence[Span]) -> list[pa.Buffer]:
-        """These bytes of a file, in as few requests as that takes; raises FileNotFoundError if the
-        file is missing.
+        """The bytes of these spans of a file, in as few requests as possible. Raises
+        FileNotFoundError if the file is missing.
         """
         with self.open(path) as file:
             return [pa.py_buffer(file.read_at(stop - start, start)) for start, stop in spans]
@@ -86,7 +87,7 @@ class Files(Protocol):
         """Whether a folder is there."""
 
     def entries(self, path: str) -> list[Entry]:
-        """What is in a folder; empty if it is missing."""
+        """The files and folders in a folder; empty if it is missing."""
 
     def names(self, path: str) -> list[str]:
         """Names of everything in a folder; empty if it is missing."""
@@ -98,35 +99,35 @@ class Files(Protocol):
         return sorted(name for name in names if not name.startswith("."))
 
     def stamp(self, path: str) -> str:
-        """A word that changes when the file is replaced; raises FileNotFoundError if the file is
+        """A word that changes when the file is replaced. Raises FileNotFoundError if the file is
         missing.
         """
 
     # ---- writing ----
 
     def create(self, path: str) -> pa.NativeFile:
-        """A data file to be written and closed; its folders are made, an old file is replaced."""
+        """A data file to write and close; its folders are made, and an old file is replaced."""
         raise self.refused(path)
 
     def write(self, path: str, data: bytes) -> None:
-        """Write a file whose name nobody else uses; raises FileNotFoundError if the folder that its
-        own is in was removed.
+        """Write a file whose name nobody else uses. Raises FileNotFoundError if the parent of its
+        folder was removed.
         """
         raise self.refused(path)
 
     def replace(self, path: str, data: bytes) -> None:
-        """Write a file over whatever has that name, in one step."""
+        """Write a file in one step; it replaces any file of that name."""
         raise self.refused(path)
 
     def publish(self, path: str, data: bytes) -> int:
-        """Create the file exclusively; when, in ns by the store's clock, or 0 if it exists. Raises
-        UnsettledError if that is not known.
+        """Create the file exclusively. The result is the time, in ns by the store's clock, or 0 if
+        the file exists already. Raises UnsettledError if the outcome is not known.
         """
         raise self.refused(path)
 
     def held(self, path: str) -> AbstractContextManager[str]:
-        """A path to a folder that stays valid while it is renamed; raises FileNotFoundError if the
-        folder is missing.
+        """A path to a folder that stays valid if the folder is renamed. Raises FileNotFoundError if
+        the folder is missing.
         """
         raise self.refused(path)
 
@@ -139,13 +140,13 @@ class Files(Protocol):
         raise self.refused(path)
 
     def remove_folder(self, path: str) -> bool:
-        """Remove a folder and what is in it; False if it was missing. A reader may see half of it
-        unless folders can be renamed (`folders`).
+        """Remove a folder and all its content; False if it was missing. A reader may see half of
+        it unless folders can be renamed (`folders`).
         """
         raise self.refused(path)
 
     def refused(self, path: str) -> NotSupportedError:
-        """Why nothing is written."""
+        """The error: the store is only read."""
         return NotSupportedError(
             f"writing below {self.root} is not supported: its file system offers no exclusive "
             f"creation of {path.rsplit('/', 1)[-1]}, so two jobs could both commit; "
@@ -154,6 +155,6 @@ class Files(Protocol):
 
 
 def check_size(path: str, size: int) -> None:
-    """Raises CorruptDataError if a file of metadata is larger than any writer makes one."""
+    """Raises CorruptDataError if a file of metadata is larger than any that a writer makes."""
     if size > MOST_BYTES:
         raise odd_place(path, f"it has {size} bytes; expected {MOST_BYTES} at most")

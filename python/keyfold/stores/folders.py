@@ -1,7 +1,7 @@
-"""Moving table folders in one step: into a free place, or in exchange with what is there.
+"""Moves table folders in one step: to a free name, or in exchange with another folder.
 
 `renameat2` does both atomically on Linux. A folder being removed is first moved to a hidden name,
-so that nobody sees half a table. What was replaced stays under its hidden name for the queries
+so that nobody sees half a table. A replaced folder stays under its hidden name for the queries
 that still read it. It and other leftovers are removed a day later, when the next table is made.
 """
 
@@ -20,12 +20,12 @@ from keyfold.stores.local import remove_tree
 from keyfold.wire.layout import STAGING
 
 DROPPED = ".dropped-"
-_EXCHANGED = ".exchanged-"  # all there is of a table for a moment: never stale
+_EXCHANGED = ".exchanged-"  # for a moment the only folder of a table: never stale
 _STALE = re.compile(
     rf"(?:{re.escape(STAGING)}|{re.escape(DROPPED)})[0-9a-f]{{8}}(?:-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}"
 )
 STALE_SECONDS = 24 * 3600
-TICK = 0.02  # seconds; kernels date files by a clock that goes on each 1 to 10 ms
+TICK = 0.02  # seconds; kernels date files by a clock that ticks every 1 to 10 ms
 
 _NO_REPLACE = 1
 _EXCHANGE = 2
@@ -54,7 +54,7 @@ def move(source: str, target: str) -> bool:
 
 
 def _move_plainly(source: str, target: str) -> bool:
-    """Without `renameat2`: a rename onto a folder with content fails just the same."""
+    """`move` without `renameat2`; a rename onto a folder with content fails just the same."""
     if Path(target).exists():
         return False
     try:
@@ -67,9 +67,9 @@ def _move_plainly(source: str, target: str) -> bool:
 
 
 def exchange(source: str, target: str) -> None:
-    """Swap two folders, in one step where possible; raises FileNotFoundError if one is missing.
+    """Swap two folders, in one step if possible; raises FileNotFoundError if one is missing.
 
-    What was at `target` counts as touched just now, so that it is a day until it is stale.
+    The folder that was at `target` counts as touched just now, so it is stale only after a day.
     """
     os.utime(target)
     try:
@@ -96,7 +96,7 @@ def _rename(source: str, target: str, flags: int) -> None:
 
 def remove(files: Files, path: str) -> bool:
     """Take a folder away, in one step if it can be renamed, then delete it; False if it was
-    missing. A link is removed alone: what it leads to may be another's.
+    missing. A link is removed alone: its target may be another's.
     """
     if not files.is_local:
         return files.remove_folder(path)
@@ -111,8 +111,9 @@ def remove(files: Files, path: str) -> bool:
 
 
 def _outlive_tick(table: str) -> None:
-    """Until its newest schema is older than a tick of the clock: a table is known by the number and
-    the time of that file (`Files.stamp`), and a table made in its place may get the same number.
+    """Wait until the newest schema is older than a tick of the clock. The number and the time of
+    that file identify a table (`Files.stamp`), and a table made in its place may get the same
+    number.
     """
     with contextlib.suppress(OSError):
         age = time.time() - (Path(table) / "schema").stat().st_mtime
@@ -127,8 +128,8 @@ def clear_stale(folder: str) -> None:
 
 
 def stale(folder: str) -> list[str]:
-    """Staging and dropped folders that nothing has written to for a day; what has
-    another name stays: the folder above a table at a path is the user's own.
+    """Staging and dropped folders that nothing has written to for a day. Folders with other names
+    are left out: the folder above a table at a path is the user's own.
     """
     oldest = time.time() - STALE_SECONDS
     ours = [c for c in Path(folder).glob(".*") if _STALE.fullmatch(c.name)]
@@ -136,12 +137,12 @@ def stale(folder: str) -> list[str]:
 
 
 def _is_folder(path: Path) -> bool:
-    """Or a link: to the folder of a table, wherever that is by now."""
+    """Whether it is a folder, or a link: to the folder of a table, wherever that is by now."""
     return path.is_symlink() or path.is_dir()
 
 
 def size(folder: str) -> int:
-    """Bytes of the files in a folder, none of a link."""
+    """The bytes of the files in a folder; 0 if it is a link."""
     files = [Path(found) / name for found, _, names in _walk(Path(folder)) for name in names]
     return sum(file.lstat().st_size for file in files if os.path.lexists(file))
 
@@ -151,7 +152,7 @@ def _walk(folder: Path) -> Iterator[tuple[str, list[str], list[str]]]:
 
 
 def _newest(folder: Path) -> float:
-    """When anything in a folder, or a link, was last made, moved or removed."""
+    """The last time that anything in a folder, or a link, was made, moved or removed."""
     try:
         stamps = [Path(found).stat().st_mtime for found, _, _ in _walk(folder)]
         stamps.append(folder.lstat().st_mtime)

@@ -1,4 +1,4 @@
-"""A disk that refuses: which file could not be written or read, and what the user does about it."""
+"""A disk that refuses: the file that could not be written or read, and advice for the user."""
 
 import errno
 import os
@@ -39,7 +39,7 @@ _ADVICE = {
 
 @contextmanager
 def writing(path: str) -> Iterator[None]:
-    """Around a library's writes to a file: what the system refuses names the file."""
+    """Surrounds a library's writes to a file: an error of the system then names the file."""
     try:
         yield
     except OSError as error:
@@ -50,7 +50,7 @@ def writing(path: str) -> Iterator[None]:
 
 @contextmanager
 def named(held: str, path: str) -> Iterator[None]:
-    """Around what is done by the path of an open folder: whatever fails says its real path."""
+    """Surrounds work that uses the path of an open folder: an error then has its real path."""
     try:
         yield
     except Exception as error:
@@ -70,5 +70,5 @@ def _rename(error: BaseException, held: str, path: str) -> None:
 
 
 def advice(error: BaseException) -> str | None:
-    """What to do where a disk was full, or refused otherwise."""
+    """Advice if a disk was full, or refused for another reason; None for other errors."""
     return _ADVICE.get(error.errno or 0) if isinstance(error, OSError) else None

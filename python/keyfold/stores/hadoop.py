@@ -1,6 +1,6 @@
 """Files of HDFS, read by pyarrow's client, which needs Hadoop's own libraries and a JVM.
 
-A keytab of the catalog's options logs in, in each process, into the ticket cache of the user.
+Each process logs in with the keytab of the catalog's options, into the ticket cache of the user.
 """
 
 import os
@@ -18,7 +18,7 @@ from keyfold.stores.files import MOST_BYTES, Entry, Files, check_size
 
 @dataclass(frozen=True)
 class HadoopFiles(Files):
-    """The files of the name node that `root` names, for reading."""
+    """The files of the name node in `root`, for reading."""
 
     root: str
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -31,7 +31,7 @@ class HadoopFiles(Files):
         if "keytab" in self.options:
             _said("kinit", "-kt", self.options["keytab"], self.options["principal"])
         place = urlsplit(self.root)
-        if place.port is None:  # a name service, which Hadoop's configuration names
+        if place.port is None:  # a name service, which Hadoop's configuration has
             return pafs.HadoopFileSystem("default")
         return pafs.HadoopFileSystem(place.hostname, place.port)
 

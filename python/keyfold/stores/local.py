@@ -1,7 +1,7 @@
 """Files of a local (or mounted) file system.
 
-They go straight to the operating system, and are not memory-mapped: reading is as fast, and the
-pages of a large file don't pile up in a worker's memory.
+Reads go straight to the operating system, without memory maps: they are as fast, and the pages of a
+large file don't pile up in a worker's memory.
 """
 
 import contextlib
@@ -24,14 +24,14 @@ from keyfold.stores import full_disk, no_links
 from keyfold.stores.files import Entry, Files, check_size
 from keyfold.wire.layout import STAGING
 
-_BUFFER = 1 << 16  # of small pieces of a data file, such as pages of a few rows
-_MANY, _THREADS = 32, 4  # folders that are removed side by side, and by how many
+_BUFFER = 1 << 16  # bytes; gathers small parts of a data file, such as pages of a few rows
+_MANY, _THREADS = 32, 4  # least folders to remove in parallel, and the number of threads
 _HELD = re.compile(r"/proc/self/fd/\d+")  # a table's folder by its descriptor (`Files.held`)
 
 
 @dataclass(frozen=True)
 class LocalFiles(Files):
-    """The files of this machine; below `root`, where it is given, no link is followed."""
+    """The files of this machine; below `root`, if it is given, no link is followed."""
 
     root: str = ""
     options: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
@@ -63,8 +63,8 @@ class LocalFiles(Files):
             return _read_all(path, descriptor)
 
     def open(self, path: str) -> pa.NativeFile:
-        """A data file, read at any place of it; where the table was replaced while a query reads
-        it, the file in the folder that the table was moved to.
+        """A data file that is read at any place. If the table was replaced while a query reads it,
+        it is the file in the folder that the table was moved to.
         """
         try:
             return self._opened(path)
@@ -123,8 +123,8 @@ class LocalFiles(Files):
             try:
                 os.link(temporary, there)
             except OSError as error:
-                # On a network mount the link may have been made although its answer got lost, or
-                # was asked for twice, and the second time there it was.
+                # On a network mount the link may have been made although the answer got lost. Or
+                # the request was sent twice, and the second one found the link.
                 if Path(temporary).stat().st_nlink == 1:
                     if isinstance(error, FileExistsError):
                         return 0
@@ -169,7 +169,7 @@ class LocalFiles(Files):
 
 
 def _entry(found: os.DirEntry[str]) -> Entry | None:
-    """None if it was removed since it was listed."""
+    """The entry; None if it was removed since it was listed."""
     try:
         status = found.stat(follow_symlinks=False)
     except FileNotFoundError:
@@ -209,7 +209,9 @@ def _write_synced(path: str, data: bytes) -> None:
 
 
 def _write_all(file: io.FileIO, data: bytes) -> None:
-    """A full disk takes a part in one system call, and refuses with the reason in the next."""
+    """Writes all data. A full disk takes a part in one system call and gives its reason in the
+    next.
+    """
     rest = memoryview(data)
     while rest:
         rest = rest[file.write(rest) :]
@@ -224,7 +226,7 @@ def _sync_folder(path: str) -> None:
 
 
 def local_path(location: str) -> str | None:
-    """The path of a location on the local file system, None for any other scheme."""
+    """The path of a location on the local file system; None if it has another scheme."""
     parsed = urlparse(location)
     if parsed.scheme in ("", "file"):
         return unquote(parsed.path) if parsed.scheme else location
@@ -232,7 +234,7 @@ def local_path(location: str) -> str | None:
 
 
 def remove_tree(path: str) -> None:
-    """Remove a folder and what is in it, or a link alone; missing parts are passed over."""
+    """Remove a folder and all its content, or a link alone; missing parts are passed over."""
     with contextlib.suppress(OSError):  # it is a folder
         Path(path).unlink()
     folders: list[str] = []

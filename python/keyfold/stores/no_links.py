@@ -1,8 +1,8 @@
-"""Files of a table, reached from its folder down: a link that lies inside leads nowhere.
+"""Files of a table, reached from its folder down: a link inside it leads nowhere.
 
-Whoever may write a table may lay links into its folder, and other people's jobs read, write and
-delete there. So each folder below the table's own is opened as what it is, and what is opened is a
-plain file: a pipe would be waited for, a device has no end. The table's folder may be a link.
+Anyone who may write a table may put links into its folder, and other people's jobs read, write and
+delete there. So each folder below the table's own is opened without following links, and only plain
+files are opened: a pipe would be waited for, a device has no end. The table's folder may be a link.
 """
 
 import contextlib
@@ -24,9 +24,9 @@ _KINDS = {
 
 @contextlib.contextmanager
 def reached(root: str, path: str, *, make: bool = False) -> Iterator[str]:
-    """Another path to `path`, which is below `root`, by a folder that stays the same whatever is
-    moved meanwhile. Raises CorruptDataError if a link is on the way. Without a root it is the
-    folder that the file is in. `make` makes folders that are missing.
+    """Another path to `path`, which is below `root`. Its folder stays the same even if folders are
+    moved meanwhile. Raises CorruptDataError if a link is on the way. An empty root means the folder
+    that the file is in. `make` makes folders that are missing.
     """
     top = root or os.path.dirname(path)  # noqa: PTH120 - as text, like `path`
     folders, name = _parts(top, path)
@@ -70,7 +70,7 @@ def _kind(found: os.stat_result) -> str:
 
 @contextlib.contextmanager
 def opened(reached_by: str, path: str) -> Iterator[int]:
-    """A descriptor of a plain file, to be read; raises CorruptDataError if it is anything else."""
+    """A descriptor to read a plain file; raises CorruptDataError if the path is anything else."""
     try:
         descriptor = os.open(reached_by, _PLAIN)
     except OSError as error:
@@ -87,7 +87,7 @@ def opened(reached_by: str, path: str) -> Iterator[int]:
 
 
 def odd_place(path: str, found: object) -> CorruptDataError:
-    """A path of a table is not what any writer makes."""
+    """The error: at a path of a table is something that no writer makes."""
     return CorruptDataError(
         f"{path} can't be used: {found}; nothing beside a table is reached from inside its folder: "
         "find out who laid it there, and remove it"

@@ -1,7 +1,7 @@
 """Files of a bucket of an object store: read in ranges, listed, published by conditional put.
 
-There are no folders, only keys with a common beginning, and nothing can be renamed. The client is
-made when it is first asked, by the process that asks: never before a fork.
+There are no folders, only keys with a common beginning, and nothing can be renamed. A process makes
+the client when it first needs it, never before a fork.
 """
 
 import contextlib
@@ -23,21 +23,21 @@ from keyfold.errors import TableError
 from keyfold.stores import settings
 from keyfold.stores.files import Entry, Files, Span, UnsettledError, check_size
 
-_MARK = "keyfold-put"  # metadata of an object: which put made it
+_MARK = "keyfold-put"  # metadata of an object: the put that made it
 _ATTEMPTS = 4
 PAUSE = 0.2
 _RETRIES: Any = {"max_retries": 5, "retry_timeout": timedelta(seconds=60)}
 _REFUSALS = ("PermissionDeniedError", "UnauthenticatedError", "NotSupportedError")
-_OF_FILES = ("reading", "looking for")  # what is missing then is the file, else the bucket
-_PART, _PARTS = 8 << 20, 4  # bytes of a request that writes, and how many are under way
-_BUFFER = 1 << 20  # of what is handed to the client: a call of its costs as much as a page
+_OF_FILES = ("reading", "looking for")  # a file is missing then, else the bucket
+_PART, _PARTS = 8 << 20, 4  # bytes of a request that writes, and requests at once
+_BUFFER = 1 << 20  # bytes for one call of the client, which costs as much as a page
 Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of object store: how its client is made, of a bucket and settings; whether a file can
-    be created exclusively; what to look at if it refuses.
+    """A kind of object store: the function that makes its client from a bucket and settings,
+    whether a file can be created exclusively, and the advice if the store refuses.
     """
 
     client: Callable[[str, Mapping[str, str]], Any]
@@ -138,7 +138,7 @@ class ObjectFiles(Files):
         return f"{found['e_tag']}-{found['last_modified'].timestamp()}"
 
     def modified(self, path: str) -> int:
-        """When a file was written, in ns; raises FileNotFoundError if it is missing."""
+        """The time a file was written, in ns; raises FileNotFoundError if it is missing."""
         return _modified(self._there(path))
 
     def entries(self, path: str) -> list[Entry]:
@@ -176,16 +176,18 @@ class ObjectFiles(Files):
         self.write(path, data)
 
     def publish(self, path: str, data: bytes) -> int:
-        """Raises UnsettledError if the store did not answer and the file is not there, yet."""
+        """See `Files.publish`. Raises UnsettledError if the store gave no answer and the file is
+        not there yet.
+        """
         if not self.create_exclusively(path, data):
             return 0
         found = self._head(path)
         return time.time_ns() if found is None else _modified(found)
 
     def create_exclusively(self, path: str, data: bytes) -> bool:
-        """Whether the file is there and ours. A put that was not answered is sent again (by the
-        client too), so what it then finds may be its own. A mark tells: contents may be equal, as
-        those of two schemas made in one millisecond are.
+        """Whether the file is there and ours. A put without an answer is sent again (by the client
+        too), so the file it then finds may be its own. A put's id (`_MARK`) decides that: contents
+        may be equal, as those of two schemas made in one millisecond are.
         """
         if not self.is_writable:
             raise self.refused(path)
@@ -224,13 +226,13 @@ class ObjectFiles(Files):
             self._asked("removing", path, lambda key: self.client.delete(key))
 
     def make_folder(self, path: str) -> None:
-        """Nothing: a folder is there once something is in it."""
+        """Does nothing: a folder is there once something is in it."""
 
     def remove_folder(self, path: str) -> bool:
         return self.remove_below(path, lambda found, modified: True)
 
     def remove_below(self, path: str, chosen: Callable[[str, int], bool]) -> bool:
-        """Remove the files of a folder and all in it that are chosen by path and time of change."""
+        """Remove all files below a folder that `chosen` picks by path and time of change."""
         bucket = f"{path.split('://', 1)[0]}://{settings.bucket_of(path)}"
 
         def gone(key: str) -> bool:
@@ -245,7 +247,7 @@ class ObjectFiles(Files):
     # ---- the client ----
 
     def _below(self, key: str) -> Iterator[Any]:
-        """Descriptions of everything below a folder, its own mark too."""
+        """Descriptions of everything below a folder, and of the object that marks the folder."""
         for page in self.client.list(f"{key}/" if key else None):
             yield from page
 
@@ -258,7 +260,7 @@ class ObjectFiles(Files):
         return None
 
     def _asked(self, doing: str, path: str, ask: Callable[[str], Answer]) -> Answer:
-        """The store's answer; raises OSError, without any credential in it, if it has none."""
+        """The store's answer. Raises OSError, without any credential, if the request fails."""
         if doing in ("writing", "removing") and not self.is_writable:
             raise self.refused(path)
         try:
@@ -278,7 +280,7 @@ class ObjectFiles(Files):
         )
 
     def failed(self, doing: str, path: str, error: BaseError) -> OSError:
-        """What the store's client said, without any credential."""
+        """The error of the store's client as an OSError, without any credential."""
         found = settings.hidden(str(error).split("\n\nDebug source:")[0].strip(), self.options)
         return OSError(f"{doing} {path} failed: {found}; {self._kind.advice}")
 
@@ -316,5 +318,5 @@ class _Written(io.RawIOBase):
 
 
 def _modified(meta: Any) -> int:
-    """In ns; most stores keep whole seconds."""
+    """The time of change, in ns; most stores keep whole seconds."""
     return int(meta["last_modified"].timestamp() * 1e9)

@@ -1,4 +1,4 @@
-"""The store that a location names; one that does not answer is not waited for."""
+"""Finds the store that a location names; a store that does not answer is not waited for."""
 
 import threading
 from collections.abc import Callable, Mapping
@@ -13,7 +13,7 @@ from keyfold.stores.hadoop import HadoopFiles
 from keyfold.stores.local import LocalFiles, local_path
 from keyfold.stores.objects import KINDS, ObjectFiles
 
-# Stores that are only read: what to look at if one does not answer.
+# Stores that are only read, each with advice if it does not answer.
 READ_ONLY = {scheme: kind.advice for scheme, kind in KINDS.items() if not kind.is_writable} | {
     settings.HADOOP: "are HADOOP_HOME and CLASSPATH set for the driver and the executors, and is "
     "the name node there?"
@@ -22,8 +22,8 @@ ANSWER_SECONDS = 20.0  # Google's client tries for minutes
 
 
 def open_files(location: str, options: Mapping[str, str]) -> tuple[Files, str]:
-    """The store of a warehouse or table, by a catalog's options, and its full path there; raises
-    TableError if a file is where its folder should be.
+    """The store of a warehouse or table, by a catalog's options, and its full path there. Raises
+    TableError if a file is in the place of its folder.
     """
     local = local_path(location)
     if local is not None:
@@ -52,7 +52,7 @@ def store_of(location: str, options: Mapping[str, str] | None = None) -> Files:
     return _store(f"{place.scheme}://{place.netloc}", frozenset((options or {}).items()))
 
 
-@lru_cache(maxsize=16)  # secrets that are renewed make clients that nobody asks for again
+@lru_cache(maxsize=16)  # renewed secrets leave clients behind that nobody asks for again
 def _store(root: str, options: frozenset[tuple[str, str]]) -> Files:
     kind = HadoopFiles if root.startswith(f"{settings.HADOOP}:") else ObjectFiles
     return kind(root, dict(options))
@@ -73,7 +73,7 @@ def _reach(root: str, options: frozenset[tuple[str, str]]) -> None:
     try:
         _answered(lambda: store_of(root, dict(options)).is_folder(root))
     except Exception as error:  # each client has errors of its own
-        first = f"{error}".partition("\n")[0]  # then each place where a library was looked for
+        first = f"{error}".partition("\n")[0]  # the rest lists the places searched for a library
         advice = READ_ONLY[urlsplit(root).scheme]
         raise EnvironmentMismatchError(
             f"{root} can't be reached ({type(error).__name__}: {first.removesuffix(advice)}): "
@@ -82,7 +82,7 @@ def _reach(root: str, options: frozenset[tuple[str, str]]) -> None:
 
 
 def _answered(ask: Callable[[], object]) -> None:
-    """Ask; raises TimeoutError if no answer comes in time."""
+    """Calls `ask`; raises TimeoutError if no answer comes in time."""
     failures: list[Exception] = []
 
     def asking() -> None:

@@ -1,8 +1,8 @@
-"""What a catalog's options say of a store: their names, which go to its client, which are secret.
+"""A catalog's options about a store: their names, those for its client, and the secret ones.
 
-A catalog names an option as Paimon does (`s3.endpoint`); Hadoop's names (`fs.s3a.endpoint`) are
-taken where those are silent. Only these options travel to the executors; they are no table options,
-so that no schema file holds them.
+A catalog names an option as Paimon does (`s3.endpoint`). Hadoop's names (`fs.s3a.endpoint`) count
+if those are not given. Only these options travel to the executors. They are not table options, so
+that no schema file holds them.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 S3, GOOGLE, HADOOP = ("s3", "s3a", "s3n"), "gs", "hdfs"
 _HIDDEN = "***"
 _Names = dict[str, tuple[str, ...]]
-# For each setting of a client the options that may give it; the first that is given counts.
+# The options that may give each setting of a client; the first that is given counts.
 _S3: _Names = {
     "endpoint": ("s3.endpoint", "s3a.endpoint", "fs.s3.endpoint", "fs.s3a.endpoint"),
     "region": (
@@ -49,7 +49,7 @@ _HADOOP: _Names = {
 }
 _NAMES = {**dict.fromkeys(S3, _S3), GOOGLE: _GOOGLE, HADOOP: _HADOOP}
 _SECRET = ("secret_access_key", "session_token", "access_key_id", "token")
-# Hadoop's other settings of its clients say nothing here, and may stand beside these.
+# Hadoop's other client settings mean nothing here, and may be given beside these.
 NAMES = tuple(name for kind in (_S3, _GOOGLE, _HADOOP) for names in kind.values() for name in names)
 
 
@@ -59,13 +59,13 @@ def bucket_of(location: str) -> str:
 
 
 def key_of(path: str) -> str:
-    """The key of a URI: all after the bucket, taken literally."""
+    """The key of a URI: everything after the bucket, taken literally."""
     return path.split("://", 1)[1].partition("/")[2].strip("/")
 
 
 def store_options(location: str, options: Mapping[str, str]) -> dict[str, str]:
-    """What a client of the store at `location` needs of a catalog's options, by the client's names;
-    empty if it is a local folder. Empty values count as not given.
+    """The options of a catalog that a client of the store at `location` needs, under the client's
+    names; empty if it is a local folder. Empty values count as not given.
     """
     kind = _NAMES.get(urlsplit(location).scheme, {})
     given = {
@@ -78,7 +78,7 @@ def store_options(location: str, options: Mapping[str, str]) -> dict[str, str]:
 
 
 def hidden(text: str, options: Mapping[str, str]) -> str:
-    """A text that holds no credential of these options."""
+    """The text with all credentials of these options hidden."""
     for name in _SECRET:
         if options.get(name):
             text = text.replace(options[name], _HIDDEN)

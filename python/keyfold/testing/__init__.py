@@ -1,6 +1,6 @@
 """Shipped for authors of aggregates and engines: slow definitions, rows as text, random values.
 
-For a function of your own: `check` it on random data, see what `merged` rows as text become, and
+For a function of your own: `check` it on random data, see the result of `merged` rows as text, and
 `bench` it beside a built-in one.
 """
 

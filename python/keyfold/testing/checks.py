@@ -1,7 +1,7 @@
-"""`check`: whether a user's function is what a merge needs, on random data, its kernel included.
+"""`check`: whether a user's function suits a merge, on random data, its kernel included.
 
-The same rows of a key are folded in any grouping: when they are written, compacted, read. So a
-function must not care where groups are cut, and the compiled form must do what Python does.
+The same rows of a key are folded in any grouping: when they are written, compacted, read. So the
+result must not depend on where groups are cut, and the compiled form must equal plain Python.
 """
 
 import math
@@ -32,7 +32,7 @@ _TRIED = ("BIGINT", "DOUBLE", "STRING")
 
 
 class CheckError(AssertionError):
-    """A function that is not what a merge needs, with the values that show it."""
+    """A function does not suit a merge; the text has the values that show it."""
 
 
 def check(
@@ -43,18 +43,18 @@ def check(
     rounds: int = 200,
     seed: int = 0,
 ) -> None:
-    """Try on random data that the compiled function equals plain Python, that folding in any
-    grouping gives the same, that the identity changes nothing and that a retraction takes back what
-    was added. Floats may differ by rounding; values whose result leaves the column's type, which a
-    table refuses, are left out.
+    """Try on random data that the compiled function equals plain Python, that any grouping folds to
+    the same, that the identity changes nothing and that a retraction takes back the added value.
+    Floats may differ by rounding. Values whose result leaves the column's type, which a table
+    refuses, are left out.
 
     Args:
-        function: What `keyfold.aggregate` or `keyfold.engine` made.
+        function: A result of `keyfold.aggregate` or `keyfold.engine`.
         values: `values(random)` makes one value, for functions that take only some; for an engine a
             dict of its columns.
         types: SQL names to try a combine or gather with; an ARRAY<…> of one or a dict of them for a
             STRUCT too.
-        rounds: How many lists of values are tried for each type.
+        rounds: The number of lists of values to try for each type.
         seed: The seed of the random data.
 
     Raises:
@@ -76,7 +76,7 @@ def check(
 
 
 class _LeavesTypeError(Exception):
-    """A result has no place in the column's type."""
+    """A result does not fit the column's type."""
 
 
 class _Trial:
@@ -163,7 +163,7 @@ def shown(value: Any) -> str:
 
 
 def close(left: Any, right: Any) -> bool:
-    """Whether two values are one but for rounding."""
+    """Whether two values are equal except for rounding."""
     if isinstance(left, dict) and isinstance(right, dict):
         return left.keys() == right.keys() and all(close(left[k], right[k]) for k in left)
     if isinstance(left, float | np.floating) and isinstance(right, float | int | np.floating):
@@ -175,7 +175,7 @@ def close(left: Any, right: Any) -> bool:
 
 
 def _check_engine(own: Function, values: Values | None, random: Random, rounds: int) -> None:
-    """Rows of one key, merged at once and in two parts, and by plain Python."""
+    """Compare merges of one key's rows: at once, in two parts, and by plain Python."""
     kinds = {name: shapes.of_column(kind) for name, kind in own.columns.items()}
     columns = {
         name: paimon_name(scalar.name) + ("" if may_be_null else shapes.NOT_NULL)

@@ -32,7 +32,7 @@ ROUNDS = 5
 
 @contextmanager
 def using(*functions: Function) -> Iterator[None]:
-    """Find these functions by name inside, as a session that registered them does."""
+    """Within its block, find these functions by name, as a session that registered them does."""
     code = {one.name: shipping.dumps(one) for one in functions}
     with provided.by(Sources(registered=code)):
         yield
@@ -62,7 +62,7 @@ def merged(
 
 @dataclass(frozen=True)
 class Figure:
-    """Rows a second on one core, of a function and of the built-in one it is compared with."""
+    """Rows a second on one core, of a function and of the built-in one compared with it."""
 
     function: str
     type: str
@@ -72,7 +72,7 @@ class Figure:
 
     @property
     def ratio(self) -> float:
-        """How many times the built-in's speed it has."""
+        """The function's speed divided by the built-in's."""
         return self.rows / self.built_in_rows
 
     def __str__(self) -> str:
@@ -86,7 +86,7 @@ class Figure:
 def bench(function: Function, *, rows: int = 1_000_000, group: int = 4) -> list[Figure]:
     """Time a fold or pick on `rows` rows, `group` a key, for each of its types, beside the built-in
     `sum` (of BIGINT if the type can't be added) or `max`. Prints and returns the figures, in rows a
-    second on one core. Raises ValueError if the function is of another form.
+    second on one core. Raises ValueError if the function is not a fold or pick.
     """
     if function.form not in ("fold", "pick"):
         raise ValueError(f"{function}: a fold or a pick can be timed alone")

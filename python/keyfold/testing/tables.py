@@ -44,7 +44,7 @@ def batch(table: TableLayout, records: Sequence[Record]) -> pa.RecordBatch:
 
 
 def records(batches: Sequence[pa.RecordBatch]) -> list[Record]:
-    """Records of batches, the kind +I where the column is absent; FLOAT comes as numpy.float32."""
+    """Records of batches; the kind is +I if its column is absent, FLOAT is numpy.float32."""
     found = []
     for part in batches:
         columns = {name: cells(part.column(name)) for name in part.schema.names}
@@ -64,8 +64,8 @@ def cells(column: pa.Array) -> list[Any]:
 
 
 def parse(table: TableLayout, text: str) -> list[Record]:
-    """Records written as `+I 1 a null | -D 2 b 3`: a kind, then a word a column; of numbers,
-    BOOLEAN and STRING.
+    """Records written as `+I 1 a null | -D 2 b 3`: a kind, then a word for each column. Columns are
+    numbers, BOOLEAN and STRING.
     """
     made = []
     for line in text.split("|"):

@@ -1,4 +1,4 @@
-"""SQL types by the names decorators take, and small random values of them."""
+"""SQL types by the names that decorators take, and small random values of them."""
 
 import datetime
 import decimal
@@ -24,9 +24,9 @@ def paimon_name(kind: str) -> str:
 
 
 def logical_type(kind: str | Mapping[str, str]) -> logical.DataType:
-    """keyfold's type of SQL names as decorators take them, ARRAY<…> of one too.
+    """keyfold's type of SQL names as decorators take them, and of ARRAY<…> of one.
 
-    Raises FunctionError if it is other text.
+    Raises FunctionError if the text is not such a name.
     """
     try:
         return paimon_types.from_paimon(_spelled(kind))
@@ -38,7 +38,7 @@ def logical_type(kind: str | Mapping[str, str]) -> logical.DataType:
 
 
 def _spelled(kind: str | Mapping[str, str]) -> Any:
-    """A type as Paimon's schemas spell it."""
+    """A type in the spelling of Paimon's schemas."""
     if isinstance(kind, Mapping):
         fields = [
             {"id": n, "name": name, "type": _spelled(one)}
@@ -52,7 +52,7 @@ def _spelled(kind: str | Mapping[str, str]) -> Any:
 
 
 def _element(kind: str) -> str | None:
-    """The type of an ARRAY's elements; None if it is another type."""
+    """The type of an ARRAY's elements; None if `kind` is not an ARRAY."""
     text = kind.strip()
     is_array = text.upper().startswith("ARRAY<") and text.endswith(">")
     return text[len("ARRAY<") : -1] if is_array else None

@@ -1,4 +1,4 @@
-"""Column types as Arrow's: those that Spark's own ArrowUtils makes."""
+"""Column types as Arrow types: those that Spark's own ArrowUtils makes."""
 
 import pyarrow as pa
 

@@ -1,8 +1,8 @@
 """Values stored under one type, as those of the type that their column was given later.
 
-A leaf. Paimon's ALTER leaves files as they are and converts what it reads, by rules of its own;
-what is here gives exactly what its Java library gives, in the time zone of the JVM. A change that
-is not here is refused when a scan is planned.
+Paimon's ALTER leaves files as they are and converts the values it reads, by rules of its own. The
+conversions here give exactly the values of its Java library, in the time zone of the JVM. A change
+that is not here is refused when a scan is planned. Imports: errors and other modules of `types`.
 """
 
 from collections.abc import Callable
@@ -35,12 +35,12 @@ _TIMES = ("TIMESTAMP", "TIMESTAMP_LTZ")
 
 
 def is_same(stored: DataType, target: DataType) -> bool:
-    """Whether only what may be NULL differs."""
+    """Whether the types differ at most in what may be NULL."""
     return with_nullability(stored, True) == with_nullability(target, True)
 
 
 def keeps_order(stored: DataType, target: DataType) -> bool:
-    """Whether statistics of stored values hold for converted ones: each is the same value."""
+    """Whether statistics of stored values hold for converted ones, as each value stays the same."""
     return holds(with_nullability(target, True), with_nullability(stored, True))
 
 
@@ -63,7 +63,7 @@ def check(stored: DataType, target: DataType) -> None:
 
 
 def refused(stored: DataType, target: DataType) -> NotSupportedError:
-    """The error of a change that is not here."""
+    """The error for a change that is not here."""
     return NotSupportedError(
         f"files hold {describe(stored)} where the table has {describe(target)} now, which is not "
         "converted here: a full compaction by Paimon stores the new type"
@@ -79,14 +79,14 @@ def convert(array: pa.Array, stored: Atomic, target: Atomic) -> pa.Array:
         return array
     try:
         return conversion(stored, target)(array)
-    except ValueError as error:  # bytes that are no text, dates beyond all timestamps
+    except ValueError as error:  # bytes that are not a text, dates beyond all timestamps
         raise NotSupportedError(
             f"a stored {describe(stored)} has no value as {describe(target)}: {error}"
         ) from error
 
 
 def conversion(stored: Atomic, target: Atomic) -> Conversion:
-    """What makes values of one type those of another; raises NotSupportedError if nothing does."""
+    """The conversion between two types; raises NotSupportedError if it does not exist."""
     if is_same(stored, target) or keeps_order(stored, target):
         return _cast(target)
     found = _to_text(stored, target) if target.name in _TEXT else _other(stored, target)
@@ -119,7 +119,7 @@ def _other(stored: Atomic, target: Atomic) -> Conversion | None:
 
 
 def _decimal_to_whole(target: Atomic) -> Conversion:
-    """The low bits, as Java's `intValue` takes them of a `long`."""
+    """The low bits, as Java's `intValue` of a `long` takes them."""
     arrow = to_arrow(target)
 
     def whole(array: pa.Array) -> pa.Array:
@@ -138,8 +138,8 @@ def _days_to_micros(array: pa.Array) -> pa.Array:
 
 
 def _to_zone(array: pa.Array) -> pa.Array:
-    """The instants of local times. One that a change of clocks leaves out is as much later; one
-    that comes twice is the earlier: both are as before the change.
+    """The instants of local times, by the clock before a change of clocks. A time that the change
+    leaves out moves forward by the gap. If a time comes twice, the earlier instant is taken.
     """
     near = pc.assume_timezone(array, java_text.zone(), ambiguous="earliest", nonexistent="earliest")
     local, instant = (found.cast(pa.int64()) for found in (pc.local_timestamp(near), near))

@@ -1,8 +1,8 @@
 """Numbers, dates and times as Paimon's Java writes them as text.
 
-A leaf. Java 19 made `Double.toString` give the fewest digits that read back; before, it gave other
-ones for a part of all numbers. The text is that of the JVM which started this process: a column
-that became STRING then reads alike in keyfold and in Paimon's library beside it.
+The module imports none of keyfold's. Since Java 19 `Double.toString` gives the fewest digits that
+read back; older Java gave others for some numbers. The text is that of the JVM which started this
+process. So a column that became STRING reads alike in keyfold and in Paimon's library beside it.
 """
 
 import datetime
@@ -31,12 +31,12 @@ _CYCLE = 3_652_425  # days of 10,000 years: Paimon writes the last four digits o
 
 
 def zone() -> str:
-    """The time zone of that JVM, in which Paimon converts; UTC where there is none."""
+    """The time zone of that JVM, in which Paimon converts; UTC if no JVM set it."""
     return os.environ.get(JAVA_ZONE, "UTC")
 
 
 def floats(array: pa.Array, bits: int) -> pa.Array:
-    """The text of each number; `bits` are those of its significand."""
+    """The text of each number; its significand has `bits` bits."""
     values = array.to_numpy(zero_copy_only=False)
     valid = array.is_valid().to_pylist()
     texts = [floating(v, bits) if ok else None for v, ok in zip(values, valid, strict=True)]
@@ -63,7 +63,7 @@ def floating(value: float, bits: int) -> str:
 
 
 def _shortest(number: float, bits: int) -> Decimal:
-    """The fewest digits that read back, but two where one would do: those nearest to the number."""
+    """The fewest digits that read back, but at least two: those nearest to the number."""
     text = repr(number) if bits == DOUBLE_BITS else str(np.float32(number))
     found = Decimal(text).normalize()
     return found if len(found.as_tuple().digits) > 1 else Decimal(f"{number:.1e}").normalize()
@@ -73,7 +73,7 @@ def _shortest(number: float, bits: int) -> Decimal:
 
 
 def _old_digits(number: float, bits: int) -> tuple[int, int]:
-    """Digits of a positive number, and the power of ten of the last."""
+    """The digits of a positive number, and the power of ten of the last one."""
     fraction, above = math.frexp(number)
     top = above - 1
     if number.is_integer() and top <= 62:
@@ -85,7 +85,7 @@ def _old_digits(number: float, bits: int) -> tuple[int, int]:
         found = 10 * found + digit
         is_low, is_high = digits.ends()
         if place == 0 and (digits.power < -3 or digits.power >= 8):
-            continue  # two digits at least
+            continue  # at least two digits
         if is_low or is_high:
             break
     rest = 2 * digits.rest - digits.unit
@@ -103,11 +103,11 @@ def _old_whole(number: int, unsure: int) -> tuple[int, int]:
 
 @dataclass
 class _Digits:
-    """The digits of a number, one after the other, and how near what is left is to either end.
+    """The digits of a number, one after the other, and the distance of the rest from either end.
 
     `rest` is less than `unit`; `half` is half the distance to the next number. Java computes with
-    as few bits as it needs and lets a sum overflow, which ends some numbers early: `word` says how
-    many, 0 where there are enough.
+    as few bits as it needs and lets a sum overflow, which ends some numbers early. `word` is the
+    number of these bits, 0 if no sum overflows.
     """
 
     rest: int
@@ -131,7 +131,7 @@ class _Digits:
         fives = [(5 ** max(-power, 0)).bit_length(), (5 ** (max(power, 0) + 1)).bit_length()]
         sizes = [odd.bit_length() + _twos(number) + fives[0], _twos(unit) + 1 + fives[1]]
         word = next((size for size in (32, 64) if max(sizes) < size), 0)
-        # The estimate may be one too high: then nothing is left of the first digit.
+        # The estimate may be one too high: then the first digit is 0.
         found = _Digits(number, half, unit, power, word)
         if number < unit and not _Digits(number, half, unit, power, word).ends()[1]:
             found = _Digits(10 * number, 10 * half, unit, power - 1, word)
@@ -174,7 +174,7 @@ def iso_date(days: int) -> str:
 
 
 def iso_time(micros: int, timespec: str = "auto") -> str:
-    """The same of a TIMESTAMP, its clock as Python's `isoformat` has it."""
+    """The ISO text of a TIMESTAMP, its clock in the form of Python's `isoformat`."""
     days, clock = divmod(micros, _DAY)
     moment = _IN_ERA + datetime.timedelta(microseconds=clock)
     return f"{iso_date(days)}T{moment.time().isoformat(timespec)}"
@@ -196,7 +196,7 @@ def dates(array: pa.Array) -> pa.Array:
 
 
 def timestamps(array: pa.Array, digits: int) -> pa.Array:
-    """`yyyy-MM-dd HH:mm:ss.SSS` of each microsecond, with `digits` of a second or what it takes."""
+    """`yyyy-MM-dd HH:mm:ss.SSS` of each microsecond, with `digits` of a second, more if needed."""
     days, micros = np.divmod(array.cast(pa.int64()).fill_null(0).to_numpy(), _DAY)
     clock = np.datetime_as_string(micros.astype("datetime64[us]"))
     time = pc.utf8_slice_codeunits(pa.array(clock, pa.utf8()), len("1970-01-01T"))

@@ -1,7 +1,7 @@
 """Literals of Spark's predicates as values that compare like the stored column.
 
-Values are those of manifests: DATE is days, a TIMESTAMP microseconds, DECIMAL a Decimal, text str,
-binary bytes; FLOAT and DOUBLE compare by `Floating`, CHAR padded to its length. A literal whose
+Values are those of manifests: DATE is days, TIMESTAMP microseconds, DECIMAL a Decimal, text str,
+binary bytes. FLOAT and DOUBLE compare by `Floating`, CHAR padded to its length. A literal whose
 type is not the column's is Unknown.
 """
 
@@ -55,7 +55,7 @@ def floating(value: float) -> Floating:
 
 
 def value_of(literal: Mapping[str, Any], data_type: DataType) -> Any:
-    """The literal as a value of the column's type, None for NULL; Unknown where types differ."""
+    """The literal as a value of the column's type, None if NULL; raises Unknown if types differ."""
     if literal.get("literal") is None:
         return None
     if not isinstance(data_type, Atomic) or not _fits(str(literal.get("type")), data_type):
@@ -67,7 +67,7 @@ def value_of(literal: Mapping[str, Any], data_type: DataType) -> Any:
 
 
 def comparable(value: Any, data_type: DataType) -> Any:
-    """A manifest value in the form `value_of` gives."""
+    """A manifest value in the form that `value_of` gives."""
     if value is None or not isinstance(data_type, Atomic):
         return value
     if data_type.name in FLOATING:
@@ -110,7 +110,7 @@ def _exactly(value: Any, kind: type) -> Any:
 
 
 def arrow_array(values: list[Any], data_type: DataType) -> pa.Array:
-    """Manifest values as an Arrow array of the column's type; dates and times are given as
+    """Manifest values as an Arrow array of the column's type. Dates and times among the values are
     integers.
     """
     arrow = to_arrow(data_type)

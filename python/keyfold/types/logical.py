@@ -1,5 +1,5 @@
-"""Column types: Paimon's logical types. `paimon`, `spark` and `arrow` hold their other spellings;
-a type without all three is refused by name.
+"""Column types: Paimon's logical types. `paimon`, `spark` and `arrow` hold their other spellings. A
+type without all three is refused by name.
 """
 
 from collections.abc import Callable
@@ -81,7 +81,7 @@ def with_nullability(data_type: DataType, nullable: bool) -> DataType:
 
 
 def describe(data_type: DataType) -> str:
-    """SQL text of the type as Spark spells it, e.g. `ARRAY<STRUCT<a: INT>>`, nullability aside."""
+    """The SQL text of the type in Spark, e.g. `ARRAY<STRUCT<a: INT>>`, without nullability."""
     match data_type:
         case Array(element):
             return f"ARRAY<{describe(element)}>"
@@ -97,7 +97,7 @@ def describe(data_type: DataType) -> str:
 
 
 def holds(wider: DataType, data_type: DataType) -> bool:
-    """Whether every value of an atomic type is one of `wider` too, exactly."""
+    """Whether every value of an atomic type is exactly a value of `wider` too."""
     if not isinstance(wider, Atomic) or not isinstance(data_type, Atomic):
         return wider == data_type
     name, digits = data_type.name, _DIGITS.get(data_type.name)
@@ -114,12 +114,12 @@ def holds(wider: DataType, data_type: DataType) -> bool:
 
 
 def is_atomic(data_type: DataType) -> bool:
-    """Has no parts: may be a key, and has statistics."""
+    """Whether the type has no parts: then it may be a key, and has statistics."""
     return isinstance(data_type, Atomic)
 
 
 def assign_ids(data_type: DataType, draw: Callable[[], int]) -> DataType:
-    """The same type with nested field ids drawn anew: inner fields first, as Paimon does."""
+    """The same type with nested field ids drawn anew, inner fields first as in Paimon."""
     match data_type:
         case Array(element):
             return replace(data_type, element=assign_ids(element, draw))

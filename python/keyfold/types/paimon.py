@@ -67,7 +67,7 @@ def checked(name: str, nullable: bool, length: int | None, scale: int | None) ->
 
 
 def to_paimon(data_type: DataType) -> Any:
-    """The JSON Paimon's Java and Python write for this type."""
+    """The JSON that Paimon's Java and Python write for this type."""
     suffix = "" if data_type.nullable else " NOT NULL"
     match data_type:
         case Array(element):
@@ -94,7 +94,7 @@ def _paimon_atomic(data_type: Atomic) -> str:
 
 
 def check_storable(data_type: DataType, column: str) -> None:
-    """Refuse what parses but can't be held: TIMESTAMP beyond microseconds, DECIMAL beyond 38."""
+    """Refuse types that parse but can't be stored: TIMESTAMP above 6 digits, DECIMAL above 38."""
     match data_type:
         case Array(element):
             check_storable(element, column)

@@ -22,7 +22,7 @@ _SPARK_ATOMIC = re.compile(r"^(decimal|char|varchar)\((\d+)(?:,\s*(-?\d+))?\)$")
 
 
 def from_spark(json: Any, nullable: bool = True) -> DataType:
-    """Parse Spark's DataType JSON; VARIANT, TIME, INTERVAL, collations are refused by name."""
+    """Parse Spark's DataType JSON. VARIANT, TIME, INTERVAL and collations are refused by name."""
     if isinstance(json, str):
         return _parse_spark_atomic(json, nullable)
     kind = json["type"]
@@ -68,7 +68,7 @@ def _parse_spark_atomic(text: str, nullable: bool) -> Atomic:
 
 
 def to_spark(data_type: DataType) -> Any:
-    """Spark's DataType JSON (its own nullability is kept by the column, not by the type)."""
+    """Spark's DataType JSON. The column, not the type, keeps its own nullability."""
     match data_type:
         case Array(element):
             return {

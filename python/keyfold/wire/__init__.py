@@ -1,1 +1,1 @@
-"""What travels between the JVM, the driver's Python and its workers."""
+"""Objects that travel between the JVM, the driver's Python and its workers."""

@@ -1,8 +1,8 @@
-"""One codec of what travels: frozen dataclasses to and from what JSON holds, by their type hints.
+"""The one codec of the wire: frozen dataclasses to and from JSON values, by their type hints.
 
 An object is a JSON object by the names of its fields, or, with `is_list`, a list in their order.
-What is None by default is left out, keys that are unknown are passed over. Arrow batches are base64
-IPC streams, types of columns are Paimon's JSON.
+Fields that are None by default are left out; unknown keys are ignored. Arrow batches are base64
+IPC streams. Types of columns are Paimon's JSON.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Wire:
     is_list: ClassVar[bool] = False
 
     def to_json(self) -> Any:
-        """What `json.dumps` takes."""
+        """The object as a value that `json.dumps` takes."""
         return _codec(type(self)).encode(self)
 
     @classmethod
@@ -65,7 +65,7 @@ _codecs: dict[Any, _Codec] = {
 
 
 def _codec(hint: Any) -> _Codec:
-    """How values of a type travel; `_AS_IT_IS` for what JSON holds."""
+    """The codec of values of a type; `_AS_IT_IS` if JSON has them itself."""
     found = _codecs.get(hint)
     if found is None:
         found = _codecs[hint] = _made(hint)
@@ -112,7 +112,7 @@ def _tuple(parts: list[_Codec], *, is_long: bool) -> _Codec:
 
 
 def _mapping(key: type, value: _Codec) -> _Codec:
-    """JSON's keys are text."""
+    """The codec of a mapping; JSON's keys are text."""
     return _Codec(
         lambda values: {str(name): value.encode(one) for name, one in values.items()},
         lambda json: {key(name): value.decode(one) for name, one in json.items()},

@@ -1,7 +1,7 @@
-"""What a worker knows of a table: name, place, columns, keys and options at one schema version.
+"""The layout of a table: name, place, columns, keys and options at one schema version.
 
-Made by `keyfold.storage` when a table is loaded, sent as JSON inside every scan and write, opaque
-to the JVM.
+`keyfold.storage` makes it when a table is loaded. It is sent as JSON inside every scan and write,
+opaque to the JVM.
 """
 
 import re
@@ -22,8 +22,8 @@ _NEEDS_NO_QUOTES = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def sql_name(*parts: str) -> str:
-    """A name as SQL takes it: parts joined by dots, in backticks where they need them. An empty
-    part is left out: tables named by their path have no namespace.
+    """A name in SQL: parts joined by dots, in backticks where they need them. An empty part is left
+    out, as tables named by their path have no namespace.
     """
     return ".".join(
         part if _NEEDS_NO_QUOTES.fullmatch(part) else "`" + part.replace("`", "``") + "`"
@@ -34,9 +34,8 @@ def sql_name(*parts: str) -> str:
 
 @dataclass(frozen=True)
 class Column(Wire):
-    """One table column; `default` is the SQL text of its DEFAULT, `initial` the value, a literal of
-    the wire as JSON text, that rows have which were stored before there was the column: None is
-    NULL.
+    """One table column. `default` is the SQL text of its DEFAULT. `initial` is the value of rows
+    stored before the column was added, a literal of the wire as JSON text; None is NULL.
     """
 
     id: int
@@ -54,7 +53,7 @@ class Column(Wire):
 
 @dataclass(frozen=True)
 class TableLayout(Wire):
-    """One schema version of one table; `name` is its full name as SQL takes it."""
+    """One schema version of one table; `name` is its full name in SQL."""
 
     name: str
     location: str
@@ -65,17 +64,17 @@ class TableLayout(Wire):
     options: Mapping[str, str] = field(default_factory=dict)
     comment: str | None = None
     identity: str = ""  # changes when the table is dropped and made anew, or altered
-    # What a client of the object store needs (`stores.settings`): of the session, not the table.
+    # Settings of the object store's client (`stores.settings`): of the session, not the table.
     store: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
     def key(self) -> tuple[str, ...]:
-        """The trimmed primary key: primary-key columns that are no partition columns, in order."""
+        """The trimmed primary key: primary-key columns except partition columns, in order."""
         return tuple(name for name in self.primary_key if name not in self.partition_keys)
 
     @cached_property
     def nullable_key(self) -> tuple[bool, ...]:
-        """For each column of `key` whether it may hold NULL; then NULL is one more value of it."""
+        """Whether each column of `key` may hold NULL, which is then one more value of it."""
         return tuple(self.column(name).type.nullable for name in self.key)
 
     @cached_property
@@ -88,7 +87,7 @@ class TableLayout(Wire):
         return {column.name: column for column in self.columns}
 
     def column(self, name: str) -> Column:
-        """The column of that name; raises TableError, which names the columns, if it is missing."""
+        """The column of that name. Raises TableError, which names all columns, if it is missing."""
         found = self._by_name.get(name)
         if found is None:
             raise TableError(

@@ -1,4 +1,4 @@
-"""What travels between driver and workers: frozen descriptions, opaque to the JVM.
+"""The specs that travel between driver and workers: frozen, opaque to the JVM.
 
 A read is a ScanSpec and one Split per Spark partition; a write is a WriteSpec and the
 CommitMessages that come back; a compaction is a CompactionSpec, Steps that are committed, and their
@@ -22,14 +22,14 @@ SEQUENCE = "_SEQUENCE_NUMBER"
 KIND = "_VALUE_KIND"
 ORDINAL = "_ORDINAL"
 FILE_SUFFIX = ".parquet"
-# Parquet with columns Paimon does not know: its readers take this for the format, and refuse it.
+# Parquet with columns Paimon lacks: Paimon's readers take this for the format, and refuse it.
 MARKED_SUFFIX = ".keyfold"
 
 
 @dataclass(frozen=True)
 class DataFile(Wire):
-    """A data file as readers see it; `delete_rows` counts the rows of kind -U and -D, None where
-    the writer, an old or another one, did not.
+    """A data file as readers see it. `delete_rows` is the number of records of kind -U and -D; None
+    if the writer, an old or another one, did not count them.
     """
 
     is_list = True
@@ -51,7 +51,7 @@ class DataFile(Wire):
 
 @dataclass(frozen=True)
 class FileMeta(DataFile):
-    """A data file that was written: what a manifest entry says of it.
+    """A data file that was written, as a manifest entry describes it.
 
     `keys` has two rows (first key, last key) and the columns of the trimmed primary key;
     `key_stats` and `value_stats` have two rows (column-wise min, max; NULL = unknown), the latter
@@ -83,7 +83,7 @@ class CommitMessage(Wire):
 
 
 def totals(files: Iterable[DataFile]) -> dict[str, int]:
-    """How many files, their bytes and rows."""
+    """The number of files, their bytes and rows."""
     sizes = [(file.size, file.rows) for file in files]
     size, rows = (sum(numbers) for numbers in zip(*sizes, strict=True)) if sizes else (0, 0)
     return {"files": len(sizes), "bytes": size, "rows": rows}
@@ -95,11 +95,11 @@ Section = tuple[Run, ...]
 
 @dataclass(frozen=True)
 class Split(Wire):
-    """What one Spark partition reads: sections of one bucket, in key order.
+    """The input of one Spark partition: sections of one bucket, in key order.
 
-    A section is runs ordered by their greatest sequence number; one run is read raw, several are
+    A section is runs ordered by their greatest sequence number. One run is read raw, several are
     merged. `path` is the bucket's directory. `after` (exclusive) and `until` (inclusive) are one-
-    row batches of the trimmed key where a bucket is cut by key range, else None.
+    row batches of the trimmed key if a bucket is cut by key range, else None.
     """
 
     partition: pa.RecordBatch | None
@@ -120,8 +120,8 @@ FileAtLevel = tuple[str, int]
 
 @dataclass(frozen=True)
 class Merged(Wire):
-    """Files that a compaction merges with each other, by name and level; `oldest` says that
-    nothing older is below them, so that deletes end there.
+    """Files that a compaction merges with each other, by name and level. `oldest`: nothing older is
+    below them, so that they need not keep deletes.
     """
 
     is_list = True
@@ -142,14 +142,14 @@ class Aggregate(Wire):
 
 @dataclass(frozen=True)
 class ScanSpec(Wire):
-    """What every split of one scan shares.
+    """The part of one scan that all its splits share.
 
-    `columns` are the output columns in order. `schemas` holds, for schema ids older than the
-    layout's that files use, (field id, name, Paimon type JSON) of each column. `limit` counts
-    merged rows. `key_filter` is a list of predicates (JSON) over partition and key columns, all of
-    which must hold: no row is returned that fails one which `read.condition` decides.
-    `value_filter` are predicates over other columns: rows that fail them may be left out. `verify`
-    says that checksums of what is read are compared.
+    `columns` are the output columns in order. `schemas` holds (field id, name, Paimon type JSON) of
+    each column, for schema ids older than the layout's that files use. `limit` counts merged rows.
+    `key_filter` is a list of predicates (JSON) over partition and key columns, all of which must
+    hold. If `read.condition` decides one, no row that fails it is returned. `value_filter` are
+    predicates over other columns: rows that fail them may be left out. `verify` says that the
+    checksums of read files are compared.
     """
 
     layout: TableLayout
@@ -164,14 +164,14 @@ class ScanSpec(Wire):
 
 @dataclass(frozen=True)
 class WriteSpec(Wire):
-    """What every task of one write job shares.
+    """The part of one write job that all its tasks share.
 
     `columns` names the incoming columns in order (without `_ORDINAL`); with `ordinal` one more
     int64 column follows them. All rows carry the sequence number `sequence`. `mode` is append,
     overwrite or overwrite_dynamic; `filters` (predicate JSON) select what overwrite replaces.
     `snapshot` is the one the job was planned on, None for an empty table. `named` are the columns
-    the rows say something of, None for all; the others are passed over, whatever they hold.
-    `merge_mode` is default or overwrite: named columns are folded, or replaced.
+    whose values count, None for all; the values of others are ignored. `merge_mode` is default
+    (named columns are folded) or overwrite (they are replaced).
     """
 
     layout: TableLayout
@@ -188,8 +188,8 @@ class WriteSpec(Wire):
 
 @dataclass(frozen=True)
 class CompactionSpec(Wire):
-    """What every task of one compaction shares: the layout, with the options of this call, and the
-    columns of older schemas that files use.
+    """The part of one compaction that all its tasks share: the layout, with the options of this
+    call, and the columns of older schemas that files use.
     """
 
     layout: TableLayout
@@ -198,12 +198,13 @@ class CompactionSpec(Wire):
 
 @dataclass(frozen=True)
 class Task(Wire):
-    """What one task merges: sections of one bucket, whole or cut by key range.
+    """The input of one task: sections of one bucket, whole or cut by key range.
 
-    `level` is that of the files it writes. `oldest` says of each section whether nothing older
-    is below it, so that deletes end there. The files of `below` are not merged: under first-row
-    rows whose key they hold are left out. With `rescaled` the split is of all buckets of a
-    partition, whose folder its path is, and the files written are those of its bucket of so many.
+    `level` is that of the files it writes. `oldest` says of each section whether nothing older is
+    below it, so that it need not keep deletes. The files of `below` are not merged: under
+    first-row, rows whose key they hold are left out. With `rescaled`, the new number of buckets,
+    the split is of all buckets of a partition and its path is the partition's folder. The files
+    written are those of one new bucket.
     """
 
     split: Split

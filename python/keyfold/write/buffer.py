@@ -1,9 +1,9 @@
 """The write buffer of one task: rows in order of arrival, per bucket, within a bound of bytes.
 
 Over the bound the largest buckets are folded and spilled as sorted runs, until half of the bound is
-free; at the end runs and rest are merged. Where jobs carry ordinals, map tasks arrive in any order:
-an engine that keeps whole records (deduplicate) is then decided by the ordinal itself, all others
-spill one run per map task, whose ordinals don't interleave.
+free. At the end the runs and the rest are merged. If jobs carry ordinals, map tasks arrive in any
+order. The ordinal itself then decides for an engine that keeps whole records (deduplicate). All
+other engines spill one run for each map task, since the ordinals of these don't interleave.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from keyfold.resources import budget
 from keyfold.wire.specs import ORDINAL, SEQUENCE
 from keyfold.write.split import Place, grouped
 
-# Spark's monotonically_increasing_id: the map partition above, its row below.
+# Spark's monotonically_increasing_id: the map partition in the high bits, its row in the low ones.
 ORDINAL_ROW_BITS = 33
 _BATCH_BYTES = 16 << 20  # about what the JVM sends at once
 _ON_THEIR_WAY = 5  # batches: received, queued (2), waiting to be, and split
-_ALONE = 3  # where none is taken ahead: received, the one before, and split
-AHEAD_FROM = 16 * _BATCH_BYTES  # less memory than that is better used by the buffer
+_ALONE = 3  # if none is taken ahead: received, the one before, and split
+AHEAD_FROM = 16 * _BATCH_BYTES  # with less memory than that, the buffer uses it better
 _RAW_BYTES = 512 << 20  # a task's first spills are not compressed
-_ARRAY_BYTES = 512  # what an array takes beside its values: buckets may get few rows of a batch
-# How runs of one job are merged: the table's older runs are below them.
+_ARRAY_BYTES = 512  # of an array besides its values: buckets may get few rows of a batch
+# Options for merging the runs of one job: the table's older runs are below them.
 _ABOVE_OTHERS: dict[str, Any] = {"system_columns": True, "drop_deletes": False, "has_oldest": False}
 
 Folded = tuple[list[pa.RecordBatch], tuple[int, int]]
@@ -62,20 +62,20 @@ class WriteBuffer:
         return list(self._buckets)
 
     def add(self, place: Place, batch: pa.RecordBatch) -> None:
-        """Take rows of one bucket; spills if that is too much."""
+        """Take rows of one bucket; spill if the buffer holds too much."""
         bucket = self._buckets.setdefault(place, _Bucket())
         bucket.batches.append(batch)
         size = batch.nbytes + _ARRAY_BYTES * batch.num_columns
         bucket.bytes += size
         self._bytes += size
         if self._bytes > self._limit:
-            # One file for many buckets: descriptors are few.
+            # There is one file for many buckets, because descriptors are few.
             file = SpillFile(is_compressed=self._spilled >= _RAW_BYTES)
             while self._bytes > self._limit // 2:
                 self._spill(max(self._buckets.values(), key=lambda b: b.bytes), file)
 
     def finish(self, place: Place) -> Iterator[pa.RecordBatch]:
-        """The folded rows of a bucket, ascending by key, each key once; the bucket is given up."""
+        """The folded rows of a bucket, ascending by key, each key once. The bucket is released."""
         bucket = self._buckets.pop(place)
         self._bytes -= bucket.bytes
         if not bucket.runs:
@@ -97,8 +97,8 @@ class WriteBuffer:
         bucket.batches = []
 
     def _fold(self, bucket: _Bucket) -> list[Folded]:
-        """The rows of a bucket as sorted runs; later runs have greater sequence numbers, or it is
-        the ordinal that decides.
+        """The rows of a bucket as sorted runs. Later runs have greater sequence numbers, unless the
+        ordinal decides.
         """
         if self._ordinal is None:
             number = len(bucket.runs)
@@ -116,9 +116,9 @@ class WriteBuffer:
 
 
 def allowance(wanted: int) -> int:
-    """Bytes a buffer may hold: `wanted`, or a fifth of what this process may still allocate beside
-    the batches on their way. Folding takes the rows once more in one piece, the folded rows, and
-    for each row the words it is sorted by: of narrow rows as much as another copy.
+    """The bytes a buffer may hold: `wanted`, but at most a fifth of the memory that this process
+    may still allocate besides the batches on their way. Folding needs the rows again in one piece,
+    the folded rows, and the words that sort each row: for narrow rows as much as another copy.
     """
     free = budget.bytes()
     batches = _ON_THEIR_WAY if free >= AHEAD_FROM else _ALONE

@@ -1,8 +1,8 @@
 """DELETE by key: the files that hold such keys are written again without them (driver side).
 
-A condition over key columns holds for all records of a key or for none, so taking the records out
-of each file takes the row out of the table, under every merge engine, and a later record of the key
-starts afresh. Order is untouched: rows keep their sequence numbers and files their level.
+A condition over key columns holds for all records of a key or for none. So removing the records
+from each file removes the row from the table, under every merge engine, and a later record of the
+key starts afresh. Order is unchanged: rows keep their sequence numbers and files their level.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from keyfold.write.parquet import Target, write_files
 
 @dataclass
 class Deletion:
-    """Files that go, and the job of the files with what is left of them."""
+    """The files to remove, and the job of the files with the rows that are left of them."""
 
     table: Table
     job: Job
@@ -39,8 +39,9 @@ class Deletion:
 
 
 def delete_rows(table: Table, filters: Sequence[Json]) -> Deletion:
-    """What a commit has to replace so that no row satisfies all of `filters`, predicates over key
-    columns; raises NotSupportedError if a predicate is not. On an error nothing is left behind.
+    """The files a commit has to replace so that no row satisfies all of `filters`, predicates over
+    key columns. Raises NotSupportedError if a predicate is not over key columns. On an error no
+    files are left behind.
     """
     layout, predicates = table.layout, list(conjuncts(filters))
     _check_accepts(table)

@@ -1,10 +1,10 @@
 """Data files reach the disk before a commit names them.
 
 The kernel is asked to begin with every part as it is written (Linux' sync_file_range), so that the
-flush at the end has little left to wait for: of 128 MiB, 3 ms instead of 46. Files of one task are
-waited for together, by several threads, so that the file system writes its journal once for many
-small ones. Each keeps its descriptor until then: only one that was open when a write failed is sure
-to learn of it.
+flush at the end has little left to wait for: of 128 MiB, 3 ms instead of 46. Several threads wait
+for the files of one task together, so that the file system writes its journal once for many small
+files. Each file keeps its descriptor until then: only a descriptor that was open when a write
+failed is sure to report the failure.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Flush:
-    """Owns a descriptor of its own of a local file that is being written."""
+    """The flush of a local file that is being written, with a descriptor of its own."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -34,7 +34,7 @@ class Flush:
         self._begun = 0
 
     def begin(self, position: int, least: int = PART_BYTES) -> None:
-        """Let the kernel write what was added up to `position`, if that is `least` bytes."""
+        """Let the kernel write the bytes added up to `position`, if they are at least `least`."""
         if position - self._begun < least:
             return
         if hasattr(_libc, "sync_file_range"):
@@ -43,18 +43,18 @@ class Flush:
         self._begun = position
 
     def end(self) -> None:
-        """Wait until all of it is on the disk; raises OSError if it can't be."""
+        """Wait until the whole file is on the disk. Raises OSError if it can't be written."""
         with full_disk.writing(str(self.path)):
             os.fsync(self._descriptor)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the descriptor."""
         os.close(self._descriptor)
 
 
 class Flushes:
-    """The finished files of one task that are not known to be on the disk: none is when the block
-    ends without an error, and no descriptor is left when it ends with one.
+    """The finished files of one task that are not known to be on the disk. When the block ends
+    without an error, all files are on the disk. However it ends, no descriptor is left open.
     """
 
     def __init__(self) -> None:
@@ -76,7 +76,7 @@ class Flushes:
             self._release()
 
     def add(self, flush: Flush, size: int) -> None:
-        """Take a file of that size; waits for those taken before if they are many."""
+        """Take a file of that size; if many are taken by then, wait for them."""
         self._waiting.append(flush)
         flush.begin(size, least=1)
         if len(self._waiting) >= TOGETHER:

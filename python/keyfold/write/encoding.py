@@ -1,16 +1,17 @@
-"""How rows are cut into row groups, and how the columns of a data file are encoded and compressed,
-chosen by what a sample of its rows comes to.
+"""The row groups of a data file, and the encoding and compression of its columns, chosen by the
+sizes that a sample of its rows gets.
 
 Measured, one core, ns a value. Whole numbers: DELTA_BINARY_PACKED reads in 1.5 (PLAIN with zstd in
 8, pyarrow's dictionary for all in 9) and is the smallest. Text and floating point get a dictionary
-only where a sample repeats itself: one that is given up again costs half the write. Other text is
-DELTA_LENGTH_BYTE_ARRAY where that compresses better, as it does unless neighbours are alike: 14
-against 16 to read, 35 against 42 to write for random letters. What hardly compresses is not
-compressed: random doubles read in 0.7 instead of 5.7 and are a fifteenth larger. Nor is a file of a
-few rows, which takes a block of the disk anyway and gets no dictionary either: setting up zstd for
-each page is half the time that ten rows of seven columns take. Readers of Paimon since 1.1, of
-Spark, Trino and pypaimon know all of it. Pages have checksums, so that a wrong byte is an error and
-no wrong row: 3-15 % of a read (files/pages.py), hardly any of a write.
+only if a sample repeats itself: a dictionary that is given up again costs half the write. Other
+text is DELTA_LENGTH_BYTE_ARRAY if that compresses better, as it does unless neighbours are alike:
+14 against 16 to read, 35 against 42 to write for random letters. Columns that hardly compress are
+not compressed: random doubles read in 0.7 instead of 5.7 and are a fifteenth larger. A file of a
+few rows takes a block of the disk anyway: it has no compression and no dictionary, because setting
+up zstd for each page is half the time that ten rows of seven columns take. Readers of Paimon since
+1.1, of Spark, Trino and pypaimon know all of these encodings. Pages have checksums, so that a wrong
+byte is an error and not a wrong row. They cost 3-15 % of a read (files/pages.py), and hardly
+anything of a write.
 """
 
 from __future__ import annotations
@@ -28,18 +29,18 @@ from keyfold.options import TableOptions
 _SAMPLE = 1 << 12
 _TRIED_ROWS = 1 << 14
 _FEW_BYTES = 1 << 11
-# Compression stays where it takes away an eighth; beside a dictionary, which may be given up later;
-# and where the sample says little, such as nulls.
+# Compression stays if it saves an eighth; beside a dictionary, which may be given up later; and if
+# the sample says little, such as nulls.
 _LEAST_GAIN = 8
-_LEAST_SHORTER = 20  # lengths are stored apart where that makes a text a twentieth smaller
+_LEAST_SHORTER = 20  # lengths are stored apart if that makes a text a twentieth smaller
 _INT64_DIGITS = 18
-# Of columns with values this long no Parquet statistics are kept and no dictionary is made. The
-# writer would copy such a value eight times to find the least and the greatest, and then leave them
-# out: a file never holds what is longer than 4 KiB. Of a value of 100 MB that is 860 MB while it is
-# written, 260 MB without. Shorter ones cost the same share of a small cap.
+# Columns with values this long get no Parquet statistics and no dictionary. The writer would copy
+# such a value eight times to find the least and the greatest, and then leave them out: a file never
+# holds statistics longer than 4 KiB. Writing a value of 100 MB would take 860 MB; without them it
+# takes 260 MB. Shorter values cost the same share of a small cap.
 LONG = 1 << 16
-# Of a row group. Reading a run holds about one, so that their size decides how many runs can be
-# merged at once. Of 200 columns of 8 bytes 8 MiB are 4,200 rows: they read at 317 K rows/s of a
+# The size of a row group. Reading a run holds about one, so their size decides how many runs can be
+# merged at once. With 200 columns of 8 bytes, 8 MiB are 4,200 rows: they read at 317 K rows/s of a
 # core, groups of 16 MiB at 373 K, of 2 MiB at 195 K.
 MOST_BYTES = 8 << 20
 
@@ -47,8 +48,8 @@ MOST_BYTES = 8 << 20
 def writer_settings(
     options: TableOptions, schema: pa.Schema, first: pa.Table, long: Collection[str] = ()
 ) -> dict[str, Any]:
-    """Arguments of ParquetWriter for a file whose first rows are `first`; of `long` columns neither
-    statistics nor samples are taken.
+    """The arguments of ParquetWriter for a file whose first rows are `first`. No statistics and no
+    samples are taken of `long` columns.
     """
     is_small = first.nbytes <= _FEW_BYTES
     repeated = [
@@ -56,7 +57,7 @@ def writer_settings(
         for field in ([] if is_small else schema)
         if field.name not in long and _may_repeat(field.type) and _repeats(first[field.name])
     ]
-    # Statistics are named by leaf; nobody asks for those below the top.
+    # Statistics are named by leaf; those below the top level are never read.
     known = [f.name for f in schema if f.name not in long and not pa.types.is_nested(f.type)]
     encoding = {field.name: "DELTA_BINARY_PACKED" for field in schema if _is_whole(field.type)}
     settings = {
@@ -78,7 +79,7 @@ def writer_settings(
 
 
 def _tried(settings: dict[str, Any], sample: pa.Table, repeated: Sequence[str]) -> dict[str, Any]:
-    """Encodings of text, and codecs, by what the sample comes to with each."""
+    """The settings with encodings of text, and codecs, chosen by the sample's sizes with each."""
     encoding, found = settings["column_encoding"], _sizes(sample, settings)
     texts = [f.name for f in sample.schema if _is_text(f.type) and f.name not in repeated]
     if texts:
@@ -104,7 +105,7 @@ def _tried(settings: dict[str, Any], sample: pa.Table, repeated: Sequence[str]) 
 
 
 def _sizes(sample: pa.Table, settings: dict[str, Any]) -> dict[str, tuple[int, int]]:
-    """Bytes of each leaf of the sample, compressed and not, by its path in the file."""
+    """The bytes of each leaf of the sample, compressed and not, by its path in the file."""
     sink = pa.BufferOutputStream()
     with pq.ParquetWriter(sink, sample.schema, **settings) as writer:
         writer.write_table(sample)
@@ -135,14 +136,14 @@ def _is_whole(data_type: pa.DataType) -> bool:
 
 
 def _repeats(column: pa.ChunkedArray) -> bool:
-    """Whether a sample of the column has each value about four times or more."""
+    """Whether a sample of the column holds each value about four times or more."""
     step = max(1, len(column) // _SAMPLE)
     sample = column.take(pa.array(np.arange(0, len(column), step)))
     return bool(pc.count_distinct(sample).as_py() * 4 <= len(sample))
 
 
 def long_columns(table: pa.Table) -> frozenset[str]:
-    """The columns that hold a text or binary of LONG bytes or more, in whatever depth."""
+    """The columns that hold a text or binary of LONG bytes or more, at any depth."""
     large = [
         name
         for name, column in zip(table.column_names, table.columns, strict=True)
@@ -172,13 +173,13 @@ def _texts(column: pa.Array) -> Iterator[pa.Array]:
 
 
 def group_rows(most_rows: int, rows: int, size: int) -> int:
-    """Rows of a row group where `rows` rows have `size` bytes; at least one."""
+    """The number of rows of a row group, at least one, if `rows` rows have `size` bytes."""
     return max(1, min(most_rows, rows * MOST_BYTES // max(size, 1)))
 
 
 def regrouped(batches: Iterable[pa.RecordBatch], most_rows: int) -> Iterator[tuple[pa.Table, int]]:
-    """The same rows as tables of whole row groups, each with the rows of one; the last group has
-    what is left.
+    """The same rows as tables of whole row groups, each with the rows of one group. The last group
+    has the rows that are left.
     """
     held: list[pa.RecordBatch] = []
     count = size = 0

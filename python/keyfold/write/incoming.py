@@ -1,9 +1,9 @@
-"""Incoming batches in the form the merge takes: all table columns, kinds, and the ordinal if there
-is one.
+"""Incoming batches in the form that the merge takes: all table columns, kinds, and the ordinal if
+there is one.
 
-Spark makes arrays, as Parquet files do, that have NULLs in a NOT NULL field wherever the STRUCT
-around it is NULL. Arrow's own casts and its Parquet writer take them for errors. Here they become
-values, which nobody sees below a NULL.
+Arrays of Spark, as those of Parquet files, have NULLs in a NOT NULL field wherever the STRUCT
+around it is NULL. Arrow's own casts and its Parquet writer take these for errors. Here they become
+values, which are invisible below a NULL.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from keyfold.wire.specs import KIND, ORDINAL, WriteSpec
 
 
 def conform(spec: WriteSpec, options: TableOptions, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch with every table column in table order and type, `_VALUE_KIND` where the table has
-    a `rowkind.field`, `_ORDINAL` where the job has one. Raises TableError if a NOT NULL column has
-    a NULL.
+    """The batch with every table column in table order and type, `_VALUE_KIND` if the table has a
+    `rowkind.field`, `_ORDINAL` if the job has one. Raises TableError if a NOT NULL column has a
+    NULL.
 
-    Incoming columns are taken by position, as `spec.columns` names them; those the job does not
-    name are NULL, whatever comes in. Where it does not name the `rowkind.field`, rows are +I.
+    Incoming columns are taken by position, as `spec.columns` names them. Those the job does not
+    name are NULL, whatever comes in. If it does not name the `rowkind.field`, rows are +I.
     """
     expected = len(spec.columns) + spec.ordinal
     if batch.num_columns != expected:

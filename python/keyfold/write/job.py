@@ -1,4 +1,4 @@
-"""The files that one job writes: their names, and their removal where no commit takes them over."""
+"""The files that one job writes: their names, and their removal if no commit takes them over."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from keyfold.wire.specs import CommitMessage, DataFile
 
 
 class Job:
-    """Files that were written and that no snapshot names yet; a block that ends with an error
+    """Files that were written and that no snapshot names yet. A block that ends with an error
     removes them.
     """
 
@@ -36,7 +36,7 @@ class Job:
             self.remove()
 
     def remove(self) -> None:
-        """Delete the files: they will not be committed."""
+        """Delete the files, which will not be committed."""
         store = store_of(self.layout.location, self.layout.store)
         for message in self.messages:
             directory = bucket_path(self.layout, message.partition, message.bucket)
@@ -50,6 +50,6 @@ def delete_files(store: Files, directory: str, files: Iterable[DataFile]) -> Non
 
 
 def file_names() -> Iterator[str]:
-    """`data-<uuid>-<n>`, one uuid an iterator."""
+    """Names `data-<uuid>-<n>`; each iterator has one uuid."""
     writer = uuid.uuid4()
     return (f"data-{writer}-{number}" for number in itertools.count())

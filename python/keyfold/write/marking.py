@@ -27,11 +27,11 @@ _Texts = tuple[str | None, str | None]
 
 @dataclass(frozen=True)
 class Marking:
-    """How the rows of one job are marked, all batches alike.
+    """The marks of the rows of one job, the same for all batches.
 
-    `named` and `overwritten` are the texts of its +I and +U rows, and of its -D rows. `has_marks`
-    says whether there can be any, `clears` whether the values of a -D are put to NULL, as Fluss'
-    deletes leave them.
+    `named` and `overwritten` are two texts each: that of +I and +U rows, and that of -D rows.
+    `has_marks` says whether there can be marks, `clears` whether the values of a -D become NULL, as
+    Fluss' deletes leave them.
     """
 
     table: str
@@ -44,7 +44,7 @@ class Marking:
 
     @staticmethod
     def of(spec: WriteSpec, options: TableOptions) -> Marking | None:
-        """The marking of a job; None where its rows stay as they are."""
+        """The marking of a job; None if its rows stay as they are."""
         layout, declared = spec.layout, engine(options.merge_engine, spec.layout.name)
         if spec.mode != "append":  # nothing is below: rows are whole
             own = Marking(layout.name, options, False, False, False)
@@ -81,7 +81,7 @@ class Marking:
         )
 
     def apply(self, batch: pa.RecordBatch, layout: TableLayout) -> pa.RecordBatch:
-        """The batch with its marks, without rows the table does not take; raises TableError if
+        """The batch with its marks, without rows that the table does not take. Raises TableError if
         there is a -D and deletes are disabled.
         """
         kinds = _kinds(batch)
@@ -97,8 +97,8 @@ class Marking:
         return pa.RecordBatch.from_arrays([*batch.columns, *arrays], schema=schema)
 
     def _accepted(self, batch: pa.RecordBatch, kinds: Kinds) -> tuple[pa.RecordBatch, Kinds]:
-        """Without -U where deletes remove rows, as Fluss' writers drop it, and without what is
-        ignored.
+        """The batch without ignored rows and, if deletes remove rows, without -U, as Fluss' writers
+        drop it.
         """
         is_of_fluss = self.options.delete_behavior is not None or self.clears
         dropped: _Flags = (kinds == UPDATE_BEFORE) & is_of_fluss
@@ -110,7 +110,7 @@ class Marking:
         return batch.filter(pa.array(kept)), kinds[kept]
 
     def _cleared(self, batch: pa.RecordBatch, kinds: Kinds, layout: TableLayout) -> pa.RecordBatch:
-        """A -D holds its key and NULLs, where columns take them."""
+        """The batch with only keys in its -D rows: other columns are NULL, if they may be."""
         deletes = kinds == DELETE
         if not self.clears or not deletes.any():
             return batch
@@ -125,7 +125,7 @@ class Marking:
 
 
 def _with_sequences(named: Sequence[str], sequences: Iterable[Sequence[str]]) -> set[str]:
-    """The named columns, and of sequences of several columns that are named in part the others."""
+    """The named columns, and all columns of each sequence of which some are named."""
     names = set(named)
     for fields in sequences:
         if names.intersection(fields):

@@ -39,7 +39,7 @@ from keyfold.write.stats import as_batch, collect
 
 @dataclass(frozen=True)
 class Target:
-    """Where and how the files of one task are written; `names` hands out file names without their
+    """The place and the form of the files of one task. `names` hands out file names without their
     suffix."""
 
     layout: TableLayout
@@ -49,12 +49,12 @@ class Target:
 
     @cached_property
     def store(self) -> Files:
-        """What holds the table."""
+        """The store that holds the table."""
         return store_of(self.layout.location, self.layout.store)
 
     @cached_property
     def schemas(self) -> list[pa.Schema]:
-        """The columns of a file without and with marks."""
+        """The columns of a file without marks, and of one with marks."""
         is_thin = self.options.thin_files
         return [file_schema(self.layout, is_thin=is_thin, is_marked=f) for f in (False, True)]
 
@@ -76,12 +76,12 @@ def write_files(
     sequence: int | None = None,
     flushes: Flushes | None = None,
 ) -> list[FileMeta]:
-    """Write sorted batches of all table columns, each key once; returns what was written, in key
-    order, and is on the disk then; with `flushes` given, when these end.
+    """Write sorted batches of all table columns, each key once; returns the files, in key order.
+    They are on the disk then, or with `flushes` given when these end.
 
     `_VALUE_KIND` (int8, absent = all +I), `_SEQUENCE_NUMBER` (int64) and marks are optional
-    columns; with `sequence` given every row carries that number. Rows with marks go to files of
-    their own suffix. On an error the files made so far are removed.
+    columns. With `sequence` given every row carries that number. Rows with marks go to files with a
+    suffix of their own. On an error the files made so far are removed.
     """
     metas: list[FileMeta] = []
     try:
@@ -143,7 +143,7 @@ class _OpenFile:
         self._path = f"{directory}/{self._name}"
         self._sink = target.store.create(self._path)
         self._flush = Flush(Path(self._path)) if target.is_synced else None
-        # The `_KEY_` copy of a long key is as long.
+        # The `_KEY_` copy of a long key is long too.
         self._long = long
         names = {f.name for f in first.schema if f.name.removeprefix(KEY_PREFIX) in long}
         settings = writer_settings(target.options, first.schema, first, names)
@@ -183,7 +183,7 @@ class _OpenFile:
 
     @metered("encode")
     def close(self, flushes: Flushes) -> FileMeta:
-        """End the file and describe it; it is on the disk when `flushes` end."""
+        """End the file; returns its description. The file is on the disk when `flushes` end."""
         with full_disk.writing(self._path):
             self._writer.close()
             size = self.size
@@ -195,7 +195,7 @@ class _OpenFile:
 
     def discard(self) -> None:
         """End and remove a file whose writing failed."""
-        with suppress(OSError):  # what was not written yet
+        with suppress(OSError):  # of bytes that were not written yet
             self._sink.close()
         if self._flush is not None:
             self._flush.close()
@@ -235,7 +235,7 @@ def _bounds(first: pa.Table, last: pa.Table, keys: list[pa.Field]) -> pa.RecordB
 
 
 def _count_deletes(kinds: pa.ChunkedArray) -> int:
-    """How many rows are taken back."""
+    """The number of rows that are retractions."""
     return sum(int(is_retract(chunk.to_numpy()).sum()) for chunk in kinds.chunks)
 
 

@@ -1,8 +1,8 @@
-"""Files of a message written again under another sequence number: what a commit asks for after a
+"""Files of a message, written again under another sequence number. A commit asks for that after a
 tie.
 
-Two jobs that start in one millisecond and draw one random offset would hand out equal numbers,
-which have no defined order; the later commit moves its own files up.
+Two jobs that start in one millisecond and draw the same random offset would hand out equal numbers,
+which have no defined order. The later commit gives its own files a greater number.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from keyfold.write.parquet import Target, write_files
 def renumber(
     spec: WriteSpec, messages: Sequence[CommitMessage], sequence: int
 ) -> list[CommitMessage]:
-    """The same rows in new files whose rows carry `sequence`; the old files, in no snapshot, are
-    removed. On an error so are the new ones.
+    """The messages of new files with the same rows, which carry `sequence`. The old files, which no
+    snapshot names, are removed. On an error the new ones are removed too.
     """
     with Job(spec.layout) as made:
         for message in messages:

@@ -1,9 +1,9 @@
 """The Arrow schema of a data file: column order, field ids, nullability and stored types of
 Paimon.
 
-`_KEY_<name>` copies of the trimmed key (none in a thin file), `_SEQUENCE_NUMBER`, `_VALUE_KIND`,
-then all columns. Field ids of nested elements are derived from the column's id and depth, as
-Paimon's Java derives them.
+The columns are `_KEY_<name>` copies of the trimmed key (not in a thin file), `_SEQUENCE_NUMBER`,
+`_VALUE_KIND`, then all columns of the table. Field ids of nested elements are derived from the
+column's id and depth, as Paimon's Java derives them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _DEPTHS = 1024
 def file_schema(
     layout: TableLayout, *, is_thin: bool = False, is_marked: bool = False
 ) -> pa.Schema:
-    """All columns of a data file of this table, with Parquet field ids; the marks of partial writes
+    """All columns of a data file of this table, with Parquet field ids. The marks of partial writes
     come last.
     """
     keys = [] if is_thin else [layout.column(name) for name in layout.key]

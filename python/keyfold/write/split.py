@@ -1,4 +1,4 @@
-"""Rows of a batch sent to their bucket: by partition values and by Paimon's hash of the bucket
+"""The buckets of the rows of a batch, by partition values and by Paimon's hash of the bucket
 key.
 """
 
@@ -23,7 +23,7 @@ _SMALL = np.iinfo(np.uint16).max
 
 @dataclass(frozen=True)
 class Place:
-    """A bucket of a partition, whose values are as manifests hold them, () without partitions."""
+    """A bucket of a partition. Its values are as in manifests, () if there are no partitions."""
 
     partition: tuple[Any, ...]
     bucket: int
@@ -32,9 +32,7 @@ class Place:
 def split(
     layout: TableLayout, options: TableOptions, batch: pa.RecordBatch
 ) -> Iterator[tuple[Place, pa.RecordBatch]]:
-    """The rows of each bucket, in their order; a batch of one bucket is passed on as it
-    is.
-    """
+    """The rows of each bucket, in their order. A batch of one bucket is passed on as it is."""
     buckets = buckets_of(layout, options, batch)
     codes = _partition_codes(layout, batch) * options.bucket + buckets
     for rows in grouped(codes):
@@ -45,7 +43,7 @@ def split(
 
 
 def buckets_of(layout: TableLayout, options: TableOptions, batch: pa.RecordBatch) -> Codes:
-    """Bucket of each row: abs(hash % buckets), Java's remainder; `batch` holds the bucket key."""
+    """The bucket of each row: abs(hash % buckets), Java's remainder. `batch` has the bucket key."""
     if options.bucket == 1:
         return np.zeros(batch.num_rows, dtype=np.int64)
     columns = [batch.column(name) for name in options.bucket_key]
@@ -53,7 +51,7 @@ def buckets_of(layout: TableLayout, options: TableOptions, batch: pa.RecordBatch
 
 
 def grouped(codes: Codes) -> Iterator[npt.NDArray[np.int64] | None]:
-    """Row numbers of each distinct code, ascending; a single None where all codes are equal."""
+    """Row numbers of each distinct code, ascending; a single None if all codes are equal."""
     if not len(codes):
         return
     low, high = codes.min(), codes.max()

@@ -1,4 +1,4 @@
-"""Statistics of a finished data file, taken from what the Parquet writer has computed anyway."""
+"""Statistics of a finished data file, from those that the Parquet writer has computed anyway."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 @dataclass(frozen=True)
 class Range:
-    """Least and greatest value (None = unknown) and the number of nulls of one column."""
+    """The least and the greatest value (None = unknown) and the number of nulls of one column."""
 
     low: Any
     high: Any
@@ -32,7 +32,7 @@ def collect(metadata: pq.FileMetaData, schema: pa.Schema, names: Sequence[str]) 
 
 
 def as_batch(ranges: Sequence[Range], fields: Sequence[pa.Field]) -> pa.RecordBatch:
-    """Two rows, minima and maxima, in the Arrow types of `fields`; NULL where unknown."""
+    """Two rows, minima and maxima, in the Arrow types of `fields`; NULL if unknown."""
     columns = [_column(found, field.type) for found, field in zip(ranges, fields, strict=True)]
     nullable = [pa.field(field.name, field.type) for field in fields]
     return pa.RecordBatch.from_arrays(columns, schema=pa.schema(nullable))

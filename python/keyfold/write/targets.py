@@ -1,5 +1,5 @@
-"""Which columns a write names and whether it folds or replaces them: options `target-columns` and
-`merge_mode` of a job, checked on the driver (Fluss' partial update and merge mode).
+"""The columns that a write names, and whether it folds or replaces them: options `target-columns`
+and `merge_mode` of a job, checked on the driver (Fluss' partial update and merge mode).
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ _NAME = re.compile(r"\s*(?:`((?:[^`]|``)*)`|([^`,]*))\s*(?:,|$)")
 
 
 def named_columns(layout: TableLayout, text: str | None, mode: str) -> tuple[str, ...] | None:
-    """The columns `target-columns` names, in table order; None for all.
+    """The columns that `target-columns` names, in table order; None if it names all.
 
-    `text` joins names by commas, in backticks where they hold one; letter case counts only where
+    `text` joins names by commas; a name with a comma is in backticks. Letter case counts only if
     columns differ in nothing else. Raises TableError if the table takes no partial writes, a name
-    is unknown, the key is not whole or, as a partial write may make a row that lacks it, another
-    column is NOT NULL. An INSERT OVERWRITE (`mode`) may name NOT NULL columns: it makes whole rows.
+    is unknown, the key is not whole, or another column is NOT NULL, as a partial write may make a
+    row that lacks it. An INSERT OVERWRITE (`mode`) makes whole rows and may name NOT NULL columns.
     """
     if text is None:
         return None
@@ -49,9 +49,9 @@ def named_columns(layout: TableLayout, text: str | None, mode: str) -> tuple[str
 def merge_mode(layout: TableLayout, text: str | None, named: Sequence[str] | None = None) -> str:
     """The `merge_mode` of a job that names these columns.
 
-    Raises TableError if it is another word, if nothing merges that could be overwritten, or if the
-    job overwrites some columns without the sequence that orders them: any, where there is a
-    `sequence.field`, or a part of a sequence group.
+    Raises TableError if it is another word, if the table merges nothing that could be overwritten,
+    or if the job overwrites some columns without the sequence that orders them: any columns if
+    there is a `sequence.field`, or a part of a sequence group.
     """
     mode = (text or DEFAULT).strip().lower()
     if mode not in (DEFAULT, OVERWRITE):
@@ -71,8 +71,8 @@ def merge_mode(layout: TableLayout, text: str | None, named: Sequence[str] | Non
 
 
 def _check_sequences(layout: TableLayout, options: TableOptions, named: Sequence[str]) -> None:
-    """Raises TableError if the result of later records in the overwritten columns depended on the
-    stored sequence, which a job does not know.
+    """Raises TableError if the result of later records in the overwritten columns would depend on
+    the stored sequence, which a job does not know.
     """
     where = f"table {layout.name}, option merge_mode: some columns [{', '.join(named)}] can't be"
     if options.sequence_fields:

@@ -24,8 +24,8 @@ from keyfold.write.targets import OVERWRITE
 def write(spec: WriteSpec, batches: Iterable[pa.RecordBatch]) -> list[CommitMessage]:
     """Write a task's batches (columns as `spec.columns` says, then `_ORDINAL` if there is one).
 
-    Rows of a key fold in order of arrival, or of the ordinal. One message a bucket that got files;
-    nothing is visible before a commit. On an error the files made so far are removed.
+    Rows of a key fold in order of arrival, or of the ordinal. Returns one message for each bucket
+    that got files. Nothing is visible before a commit. On an error the new files are removed.
     """
     options = parse(spec.layout)
     marking = Marking.of(spec, options)
@@ -43,7 +43,7 @@ def write(spec: WriteSpec, batches: Iterable[pa.RecordBatch]) -> list[CommitMess
 def prepared(
     spec: WriteSpec, merge: MergePlan, marking: Marking | None, batch: pa.RecordBatch
 ) -> pa.RecordBatch:
-    """Incoming rows as the buffer folds them, with their marks."""
+    """Incoming rows in the form that the buffer folds, with their marks."""
     named = spec.columns if spec.named is None else spec.named
     rows = conform(spec, merge.options, batch)
     rows = merge.normalized(rows, named, overwrites=spec.merge_mode == OVERWRITE)

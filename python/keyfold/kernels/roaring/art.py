@@ -1,10 +1,10 @@
 """The bytes of Java's `Roaring64Bitmap`: an adaptive radix tree over the upper 48 bits of the
-values, then an array of containers that its leaves name.
+values, then an array of containers. The leaves of the tree name the containers.
 
-Little-endian but for the leaves' keys: u8 1 (0 alone is the empty bitmap), i64 keys, the tree in
-pre-order, then i32 1, u8 FE, i32 slots, the slots, i64 containers, i32 0, i32 last slot. A node is
-u8 type, i16 children, u8 prefix length, prefix, body. Written as Java writes a bitmap whose
-containers came in ascending order.
+All is little-endian except the leaves' keys: u8 1 (0 alone is the empty bitmap), i64 keys, the tree
+in pre-order, i32 1, u8 FE, i32 slots, the slots, i64 containers, i32 0, i32 last slot. A node is
+u8 type, i16 children, u8 prefix length, prefix, body. The bytes are those that Java writes of a
+bitmap whose containers came in ascending order.
 """
 
 import numpy as np
@@ -41,20 +41,20 @@ _NOT_TRIMMED = 254
 
 @kernel("int64(int64)", "int64(uint8)")
 def capacity(kind: int) -> int:
-    """How many children a node of a type holds."""
+    """The number of children that a node of a type can hold."""
     return 4 if kind == 0 else 16 if kind == 1 else 48 if kind == 2 else 256
 
 
 @kernel("int64(int64)", "int64(uint8)")
 def body_bytes(kind: int) -> int:
-    """How long the body of a branch is: key bytes, an index of 256 bytes, or a mask of 256 bits."""
+    """The length of a branch's body: key bytes, an index of 256 bytes, or a mask of 256 bits."""
     return 4 if kind == 0 else 16 if kind == 1 else 256 if kind == 2 else 32
 
 
 @kernel("int64(uint8[::1], int64[:, ::1])")
 def parse_tree(data: Mask, table: Table) -> int:
-    """Write keys (column 0) and slots (column 3) of all leaves: only leaves are looked at, each has
-    its whole key.
+    """Write keys (column 0) and slots (column 3) of all leaves. Only leaves are looked at: each
+    holds its whole key.
     """
     at, end, row, waiting, before = HEAD_BYTES, len(data), 0, 1, -1
     while waiting:
@@ -86,7 +86,7 @@ def parse_tree(data: Mask, table: Table) -> int:
 
 @kernel("int64(uint8[::1], int64, int64[:, ::1])")
 def parse_slots(data: Mask, at: int, slots: Table) -> int:
-    """Write kind (-1 where empty), cardinality and payload of each slot."""
+    """Write the kind (-1 if empty), the cardinality and the payload of each slot."""
     end = len(data)
     for i in range(len(slots)):
         slots[i, 0] = -1
@@ -111,8 +111,8 @@ def parse_slots(data: Mask, at: int, slots: Table) -> int:
 
 @kernel("int64(uint8[::1], int64, int64[:, ::1], int64[:, ::1])")
 def parse_containers(data: Mask, at: int, table: Table, slots: Table) -> int:
-    """Complete the rows that `parse_tree` began with the containers behind it; `slots` has as many
-    rows as the array there announces.
+    """Complete the rows that `parse_tree` began, from the containers behind the tree. `slots` has
+    as many rows as the array of containers announces.
     """
     if number(data, at, 4) != 1:
         return bad(at, LEVELS)
@@ -149,8 +149,8 @@ def mark_child(out: Mask, at: int, kind: int, child: int, byte: int, word: int) 
 
 @kernel("int64(int64[:, ::1], int64[:, ::1], int64, uint8[::1], int64)")
 def put_branch(table: Table, stack: Table, top: int, out: Mask, at: int) -> int:
-    """Write the branch that stands at stack[top] and replace it there by its children, the first
-    on top; gives the place after it.
+    """Write the branch at stack[top] and replace it there by its children, the first on top;
+    returns the place after it.
     """
     first, stop, depth = stack[top, 0], stack[top, 1], stack[top, 2]
     split = depth
@@ -221,7 +221,7 @@ def put_art(data: Mask, table: Table, out: Mask, stack: Table) -> int:
 
 
 def art_bound(containers: int, payload: int) -> int:
-    """Bytes enough for any tree over so many containers: a leaf has 18, a branch at most 16 for
-    each of its children, a slot 7 and as many empty ones again.
+    """A number of bytes that is enough for any tree over these containers. A leaf has 18, a branch
+    at most 16 for each of its children, a slot 7; there may be as many empty slots again.
     """
     return 64 + 60 * containers + payload

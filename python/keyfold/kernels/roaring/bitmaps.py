@@ -1,8 +1,8 @@
-"""Roaring bitmaps from and to bytes. Three forms are told apart by what they are, not by the column
-they stand in: portable 32 bit, portable 64 bit, and Java's `Roaring64Bitmap` (see `art`).
+"""Roaring bitmaps from and to bytes. There are three forms: portable 32 bit, portable 64 bit, and
+Java's `Roaring64Bitmap` (see `art`). The bytes decide which form it is, not their column.
 
-A form is recognised when all of its bytes can be walked to the very end; where the first bytes fit
-two forms, that decides. Sets are pyroaring's, which also checks what containers hold.
+A form is recognised if all of its bytes can be walked to the very end. That also decides if the
+first bytes fit two forms. Sets are pyroaring's, which also checks the content of containers.
 """
 
 import struct
@@ -24,8 +24,8 @@ _NOTHING: Table = np.empty((0, 4), dtype=np.int64)
 
 
 class BitmapError(ValueError):
-    """Bytes that are no bitmap, or not one of the form wanted; the message says what is wrong, and
-    `row` where in a column, -1 where there is none.
+    """Bytes are not a bitmap, or not one that can take the wanted form. The message says what is
+    wrong. `row` is the row of a column, -1 if there is no column.
     """
 
     def __init__(self, words: str, row: int = -1) -> None:
@@ -35,7 +35,7 @@ class BitmapError(ValueError):
 
 
 def form(state: bytes) -> str | None:
-    """Which form the bytes have, None for none; the containers' contents are not looked at."""
+    """The form of the bytes, None if they have no form; containers' contents are not looked at."""
     try:
         return _walked(state)[0]
     except BitmapError:
@@ -43,7 +43,7 @@ def form(state: bytes) -> str | None:
 
 
 def read32(state: bytes) -> Any:
-    """The BitMap of any form; BitmapError for values above 2^32 - 1 and bad bytes."""
+    """The BitMap of any form. Raises BitmapError if a value is above 2^32 - 1 or bytes are bad."""
     if _looks32(state) and not _looks64(state):
         return _checked(BitMap, state)
     found, _ = _walked(state)
@@ -51,7 +51,7 @@ def read32(state: bytes) -> Any:
 
 
 def read64(state: bytes) -> Any:
-    """The BitMap64 of any form; BitmapError for bad bytes."""
+    """The BitMap64 of any form. Raises BitmapError if the bytes are bad."""
     found, table = _walked(state)
     if found == JAVA:
         out = np.empty(len(state) + 32 * len(table) + 16, dtype=np.uint8)
@@ -63,8 +63,8 @@ def read64(state: bytes) -> Any:
 
 
 def union(sets: list[Any]) -> Any:
-    """The union of sets of one kind, neighbours first. pyroaring's own union of many is up to 8
-    times as slow where containers are many and small, at best half as slow where they are full.
+    """The union of sets of one kind, neighbours first. pyroaring's own union of many sets is up to
+    8 times as slow if containers are many and small, at best half as slow if they are full.
     """
     while len(sets) > 1:
         rest = sets[len(sets) & ~1 :]
@@ -73,14 +73,14 @@ def union(sets: list[Any]) -> Any:
 
 
 def write32(bitmap: BitMap) -> bytes:
-    """Portable 32-bit bytes, runs where they are shorter; the bitmap is run-optimised in place."""
+    """Portable 32-bit bytes, with runs if these are shorter. Run-optimises the bitmap in place."""
     bitmap.run_optimize()
     return bytes(bitmap.serialize())
 
 
 def write64(bitmap: BitMap64) -> bytes:
-    """The bytes Java's `Roaring64Bitmap` writes after `runOptimize`, its containers added in
-    ascending order; the bitmap is run-optimised in place.
+    """The bytes that Java's `Roaring64Bitmap` writes after `runOptimize` if its containers were
+    added in ascending order. The bitmap is run-optimised in place.
     """
     bitmap.run_optimize()
     return _java(bytes(bitmap.serialize()), bitmap.get_statistics()["n_containers"])
@@ -88,7 +88,7 @@ def write64(bitmap: BitMap64) -> bytes:
 
 def to_portable32(column: pa.Array) -> pa.Array:
     """A column of bytes with every recognised bitmap in the portable 32-bit form, the rest as it
-    is; raises BitmapError naming the row for values above 2^32 - 1.
+    is. Raises BitmapError, which names the row, if a value is above 2^32 - 1.
     """
     offsets, data = text(column)
     plans = np.empty(len(column), dtype=np.int64)
@@ -120,7 +120,7 @@ def _checked(kind: Any, state: Any) -> Any:
 
 
 def _walked(state: bytes) -> tuple[str, Table]:
-    """The form, and for Java's the containers too; BitmapError for none."""
+    """The form, and its containers if it is Java's. Raises BitmapError if there is no form."""
     if _looks_java(state) and not _looks64(state):
         return JAVA, _walk_java(state)
     nearest: BitmapError | None = None
@@ -192,7 +192,7 @@ def _end(state: bytes, name: str, at: int) -> None:
 
 
 def _java(portable: bytes, count: int) -> bytes:
-    """Portable 64-bit bytes of so many containers as Java's."""
+    """The bytes of Java's form, from portable 64-bit bytes; `count` is that of the containers."""
     table = np.empty((count, 4), dtype=np.int64)
     data, found = _bytes(portable), np.zeros(1, dtype=np.int64)
     containers.parse_maps(data, table, found)
@@ -212,7 +212,7 @@ def _fitting(wide: BitMap64) -> BitMap:
 
 
 def _set_unless(stored: str, state: bytes) -> BitMap64 | None:
-    """The set of a bitmap that is not in the stored form, None for all other bytes."""
+    """The set of a bitmap that is not in the stored form. None for all other bytes."""
     try:
         found, _ = _walked(state)
         return None if found == stored else read64(state)
@@ -255,7 +255,7 @@ def _has_cookie(data: Mask) -> bool:
 
 @kernel("void(uint8[::1], int64[::1], int64[::1])")
 def _plan32(data: Mask, offsets: Table, plans: Table) -> None:
-    """For each row whether it stays, or is to be looked at more closely."""
+    """Write for each row whether it stays or has to be looked at more closely."""
     for row in range(len(plans)):
         part = data[offsets[row] : offsets[row + 1]]
         is_plain = len(part) == 0 or (_has_cookie(part) and not _may_be_maps(part))
@@ -264,8 +264,8 @@ def _plan32(data: Mask, offsets: Table, plans: Table) -> None:
 
 @kernel("void(uint8[::1], int64[::1], int64[::1], int64[:, ::1])")
 def _plan64(data: Mask, offsets: Table, plans: Table, nothing: Table) -> None:
-    """For each row the number of containers of a portable 32-bit bitmap, or whether it stays, or
-    is to be looked at more closely.
+    """Write for each row the number of containers of a portable 32-bit bitmap, or that the row
+    stays, or that it has to be looked at more closely.
     """
     for row in range(len(plans)):
         part = data[offsets[row] : offsets[row + 1]]
@@ -284,7 +284,7 @@ def _plan64(data: Mask, offsets: Table, plans: Table, nothing: Table) -> None:
 def _write_rows(
     data: Mask, offsets: Table, plans: Table, ends: Table, table: Table, stack: Table, out: Mask
 ) -> None:
-    """Write every row, those with a plan as Java's bytes; ends[i + 1] is where row i ends."""
+    """Write every row, those with a plan as Java's bytes; ends[i + 1] is the end of row i."""
     at = 0
     ends[0] = 0
     for row in range(len(plans)):

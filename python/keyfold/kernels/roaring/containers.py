@@ -1,9 +1,9 @@
-"""Containers of Roaring bitmaps in portable bytes, found and written; what both 64-bit forms share.
+"""Containers of Roaring bitmaps in portable bytes, found and written: common to both 64-bit forms.
 
 A bitmap is a table of containers ascending by key: int64 rows (key = bits 16 to 63 of the values,
-kind, cardinality, where its payload starts in `data`). Payloads are the same in every form. Layout:
-the Roaring Format Specification; 64-bit: u64 count of maps, each u32 high half and a 32-bit bitmap.
-A parser gives where it stopped, or below zero what is wrong and where: see `problem`.
+kind, cardinality, start of the payload in `data`). Payloads are the same in every form. Layout: the
+Roaring Format Specification; 64-bit: u64 count of maps, each u32 high half and a 32-bit bitmap. A
+parser returns the place where it stopped, or a problem and its place below zero: see `problem`.
 """
 
 from typing import Any
@@ -38,14 +38,14 @@ _PROBLEMS = (
 
 
 def problem(code: int) -> str:
-    """The words for what a parser found wrong."""
+    """The words for a problem that a parser found."""
     at, reason = divmod(-code - 1, 16)
     return f"at byte {at} {_PROBLEMS[reason]}"
 
 
 @kernel("int64(int64, int64)")
 def bad(at: int, reason: int) -> int:
-    """What a parser gives for a problem at a byte."""
+    """The number, below zero, that a parser returns for a problem at a byte."""
     return -(at * 16 + reason) - 1
 
 
@@ -61,7 +61,7 @@ def number(data: Mask, at: int, width: int) -> int:
 
 @kernel("int64(uint8[::1], int64, int64, int64)")
 def put(out: Mask, at: int, width: int, value: int) -> int:
-    """Write a little-endian number; gives the place after it."""
+    """Write a little-endian number; returns the place after it."""
     for i in range(width):
         out[at + i] = (value >> (8 * i)) & 255
     return at + width
@@ -69,8 +69,8 @@ def put(out: Mask, at: int, width: int, value: int) -> int:
 
 @kernel("int64(uint8[::1], int64, int64, uint8[::1], int64)")
 def copy(data: Mask, start: int, size: int, out: Mask, at: int) -> int:
-    """Copy bytes; gives the place after them. A loop over slices becomes one memcpy, an assignment
-    of slices is several times as slow.
+    """Copy bytes; returns the place after them. A loop over slices becomes one memcpy. An
+    assignment of slices is several times as slow.
     """
     source, target = data[start : start + size], out[at : at + size]
     for i in range(len(target)):
@@ -80,7 +80,7 @@ def copy(data: Mask, start: int, size: int, out: Mask, at: int) -> int:
 
 @kernel("int64(uint8[::1], int64, int64, int64)")
 def fill(out: Mask, at: int, size: int, byte: int) -> int:
-    """Set bytes; gives the place after them."""
+    """Set bytes; returns the place after them."""
     target = out[at : at + size]
     for i in range(len(target)):
         target[i] = byte
@@ -89,7 +89,7 @@ def fill(out: Mask, at: int, size: int, byte: int) -> int:
 
 @kernel("int64(uint8[::1], int64, int64, int64, int64)")
 def payload_bytes(data: Mask, at: int, end: int, kind: int, cardinality: int) -> int:
-    """How long a container's payload is; more than there is left where it ends too early."""
+    """The length of a container's payload; more than is left if the payload ends too early."""
     if kind == RUN:
         return 2 + 4 * number(data, at, 2) if at + 2 <= end else 2
     return BITMAP_BYTES if kind == BITMAP else 2 * cardinality
@@ -97,7 +97,7 @@ def payload_bytes(data: Mask, at: int, end: int, kind: int, cardinality: int) ->
 
 @kernel("int64(uint8[::1], int64, int64)")
 def map_containers(data: Mask, at: int, end: int) -> int:
-    """How many containers the 32-bit bitmap at `at` announces."""
+    """The number of containers that the 32-bit bitmap at `at` announces."""
     if at + 4 > end:
         return bad(at, ENDS)
     cookie = number(data, at, 4)
@@ -113,7 +113,7 @@ def map_containers(data: Mask, at: int, end: int) -> int:
 
 @kernel("int64(uint8[::1], int64, int64, int64, int64[:, ::1], int64)")
 def parse_map(data: Mask, at: int, end: int, high: int, table: Table, row: int) -> int:
-    """Write the containers of a 32-bit bitmap from a row on, those the table has room for."""
+    """Write the containers of a 32-bit bitmap from a row on, as many as the table has room for."""
     count = map_containers(data, at, end)
     if count < 0:
         return count
@@ -143,7 +143,7 @@ def parse_map(data: Mask, at: int, end: int, high: int, table: Table, row: int) 
 
 @kernel("int64(uint8[::1], int64[:, ::1], int64[::1])")
 def parse_maps(data: Mask, table: Table, found: Table) -> int:
-    """Write the containers of a portable 64-bit bitmap; found[0] is how many it has."""
+    """Write the containers of a portable 64-bit bitmap; found[0] is their number."""
     end = len(data)
     found[0] = 0
     if end < 8:
@@ -167,7 +167,7 @@ def parse_maps(data: Mask, table: Table, found: Table) -> int:
 
 @kernel("int64(uint8[::1], int64[:, ::1], int64, uint8[::1], int64)")
 def put_payload(data: Mask, table: Table, row: int, out: Mask, at: int) -> int:
-    """Write a container's payload in the kind its cardinality asks for; runs stay runs."""
+    """Write a container's payload in the kind that its cardinality requires; runs stay runs."""
     kind, start = table[row, 1], table[row, 3]
     cardinality: int = table[row, 2]
     is_array = cardinality <= MOST_IN_ARRAY

@@ -1,4 +1,4 @@
-"""The merge engines: a module of this folder each, found by `keyfold.options.engines`."""
+"""The merge engines, each a module of this folder, found by `keyfold.options.engines`."""
 
 from keyfold.errors import NotSupportedError
 from keyfold.merge.declare import Engine
@@ -7,8 +7,8 @@ from keyfold.options.engines import engines, find
 
 
 def engine(name: str, table: str) -> Engine:
-    """The engine of that name, keyfold's or the user's; raises NotSupportedError naming all that
-    there are.
+    """The engine of that name, keyfold's or the user's. Raises NotSupportedError, with all names,
+    if there is no such engine.
     """
     found: Engine | None = find(name)
     if found is None:

@@ -1,5 +1,4 @@
-"""aggregation: every column folds by its own aggregate; retractions are taken back column by
-column.
+"""aggregation: every column folds by its own aggregate, and takes retractions back on its own.
 
 Sequence fields take last_value, primary-key columns the newest record, other columns
 `fields.<column>.aggregate-function`, else `fields.default-aggregate-function`, else
@@ -39,7 +38,7 @@ REMOVES = Option(
 
 @dataclass(frozen=True)
 class _Column:
-    """How one output column folds; no aggregate means the newest record's value."""
+    """The fold of one output column; without an aggregate it has the newest record's value."""
 
     name: str
     aggregate: Aggregate | None
@@ -95,7 +94,7 @@ def _operations(plan: _Aggregation, step: Step) -> Ops:
 
 
 def _kinds(step: Step, ops: Ops) -> Kinds | None:
-    """+I, -D where the last record removes the row, and a lone record's own kind."""
+    """The kinds: -D if the last record removes the row, else +I; a lone record keeps its own."""
     if step.kinds is None:
         return None
     kinds = np.full(len(step.starts) - 1, INSERT, dtype=np.int8)
@@ -110,7 +109,7 @@ def _ignoring(plan: _Aggregation, ops: Ops) -> bool:
 
 
 def _check_retracts(plan: _Aggregation, step: Step, ops: Ops) -> None:
-    """Raises TableError if there is a retraction of a column that neither takes nor ignores it."""
+    """Raises TableError if a column neither takes nor ignores one of its retractions."""
     if not (ops == RETRACT).any():
         return
     refusing = [

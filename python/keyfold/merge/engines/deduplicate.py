@@ -18,7 +18,7 @@ from keyfold.wire.layout import TableLayout
 
 @kernel("void(int8[::1], int64[::1], int64[::1], int64[::1])")
 def last_added(kinds: Signs, order: Rows, starts: Rows, out: Rows) -> None:
-    """out[g] is the last row of group g that is not a -U or -D, else -1; a group of one keeps its
+    """out[g] is the last row of group g that is not a -U or -D, or -1. A group of one keeps its
     row.
     """
     for g in range(len(out)):
@@ -46,7 +46,7 @@ def _fold(output: Sequence[str], ignores_deletes: bool, step: Step, drops_delete
 def _fold_by_column(
     output: Sequence[str], ignores_deletes: bool, step: Step, marks: Marks
 ) -> Folded:
-    """Each column from the last row that names it, the kind from the last row; deletes stay."""
+    """Each column is from the last row that names it, the kind from the last row; deletes stay."""
     if ignores_deletes and step.kinds is not None:
         step = without(step, is_retract(step.kinds) & ~marks.is_marked)
     arrays = []
@@ -58,7 +58,7 @@ def _fold_by_column(
 
 
 def _last_of(step: Step, flags: Flags) -> Rows:
-    """The last flagged row of each group, -1 where there is none."""
+    """The last flagged row of each group, -1 if no row is flagged."""
     at = np.where(flags[step.order], np.arange(len(step.order)), -1)
     last = np.maximum.reduceat(at, step.starts[:-1])
     picks: Rows = np.where(last < 0, -1, step.order[last])
@@ -70,7 +70,7 @@ def _prepare(layout: TableLayout, options: TableOptions, output: Sequence[str]) 
 
 
 def _check(layout: TableLayout, options: TableOptions) -> None:
-    """Any layout will do: aggregate functions are passed over, as Paimon does."""
+    """Accept any layout: aggregate functions are passed over, as in Paimon."""
 
 
 def definition(

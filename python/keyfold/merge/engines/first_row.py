@@ -29,7 +29,7 @@ def _check_kinds(layout: TableLayout, options: TableOptions, kinds: Kinds) -> No
 
 
 def _accepted(layout: TableLayout, options: TableOptions, step: Step) -> Step:
-    """The step without what files from before an option was set hold; a lone record stays."""
+    """The step without ignored records of files older than the option; a lone record stays."""
     if step.kinds is None or not is_retract(step.kinds).any():
         return step
     if options.ignore_delete:

@@ -1,1 +1,1 @@
-"""Marks: which columns a record names, which it replaces."""
+"""Marks: the columns that a record names, and those that it replaces."""

@@ -1,7 +1,7 @@
 """Folding records with marks: which columns are passed over or start again, and which rows exist.
 
-What came before a record that overwrites everything, or before a delete, leaves the step here, so
-engines see neither; they learn from `marks.ops` which columns a row touches.
+Records before one that overwrites everything, or before a delete, leave the step here, so engines
+don't see them. Engines learn from `marks.ops` which columns a row touches.
 """
 
 from collections.abc import Mapping
@@ -21,10 +21,10 @@ from keyfold.merge.sequence import sort_by_fields
 
 
 def fold_marked(plan: MergePlan, step: Step, *, has_oldest: bool, drop_deletes: bool) -> Folded:
-    """One row a group, with its marks; rows are in merge order, or in order of arrival where
-    some replace everything.
+    """One row a group, with its marks. Rows are in merge order, or in order of arrival if some
+    replace everything.
 
-    With `has_oldest` nothing older is elsewhere: it is known which rows exist.
+    With `has_oldest` nothing older is elsewhere, so it is known which rows exist.
     """
     marks = step.marks or unmarked(plan.bits, len(step.columns[plan.key[0]]))
     pending = None if step.kinds is None else marks.is_pending(step.kinds)
@@ -38,7 +38,7 @@ def fold_marked(plan: MergePlan, step: Step, *, has_oldest: bool, drop_deletes: 
     united = marks.united(step.order, step.starts).everything(was_cut | is_cleared)
     for name in plan.retaining:
         united = united.without(name, ~_has_op(step, name))
-    # Engines see no delete of some columns: the marks say what it does to each.
+    # Engines see no delete of some columns: the marks give its effect on each.
     if step.kinds is not None and pending is not None:
         step = replace(step, kinds=np.where(pending, np.int8(INSERT), step.kinds))
     whole = _folded(plan, step)
@@ -52,8 +52,8 @@ def fold_marked(plan: MergePlan, step: Step, *, has_oldest: bool, drop_deletes: 
 
 
 def _late_records_fold(plan: MergePlan, step: Step, marks: Marks) -> Step:
-    """The step, which holds nothing that came before its overwriting rows, where these replace
-    nothing any more: with a `sequence.field` a later record may come before them.
+    """The step. With a `sequence.field` its overwriting rows replace nothing any more: all records
+    that came before them are gone, and a later record may sort before them.
     """
     if not plan.options.sequence_fields:
         return step
@@ -62,7 +62,7 @@ def _late_records_fold(plan: MergePlan, step: Step, marks: Marks) -> Step:
 
 
 def _clearing(plan: MergePlan, kinds: Kinds | None, marks: Marks) -> Flags:
-    """Whether each row is an ordinary delete that leaves nothing of what came before."""
+    """Whether each row is an ordinary delete that leaves nothing of earlier records."""
     if kinds is None or not plan.deletes_clear:
         return np.zeros(len(marks.named), dtype=np.bool_)
     return is_retract(kinds) & ~marks.is_marked
@@ -87,7 +87,7 @@ def _cut(step: Step, cuts: Flags) -> tuple[Step, Flags]:
 
 
 def _has_op(step: Step, name: str) -> Flags:
-    """Whether the column has a value since it was last replaced, if only a NULL, by group."""
+    """For each group, whether the column got a value, even NULL, since it was last replaced."""
     ops = column_ops(step, name, ones(len(step.order)).view(np.int8))
     flags: Flags = np.logical_or.reduceat(ops != SKIP, step.starts[:-1])
     return flags
@@ -100,8 +100,8 @@ def _folded(plan: MergePlan, step: Step) -> Folded:
 
 
 def decided(plan: MergePlan, arrays: list[pa.Array], kinds: Kinds, pending: Flags) -> Kinds:
-    """Kinds where it is known what is below: a delete of some columns, as the flagged rows are,
-    leaves a row where another column has a value.
+    """The kinds once all records below are known. The flagged rows are deletes of some columns:
+    each leaves a row if another column has a value.
     """
     if not pending.any():
         return kinds
@@ -109,8 +109,8 @@ def decided(plan: MergePlan, arrays: list[pa.Array], kinds: Kinds, pending: Flag
 
 
 def settled(plan: MergePlan, folded: Folded, drop_deletes: bool) -> Folded:
-    """Rows that have nothing older below them, without deletes if asked; of their marks it still
-    matters which columns that retain NULL were named.
+    """Rows that have nothing older below them, without deletes if asked. Only one part of their
+    marks still matters: the named columns that retain NULL.
     """
     assert folded.marks is not None
     found = replace(folded, marks=folded.marks.naming(plan.retaining))

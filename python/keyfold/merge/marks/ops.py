@@ -1,4 +1,4 @@
-"""The effect of marked rows on each column: all that an engine must know of partial writes."""
+"""The effect of marked rows on each column; engines need no more about partial writes."""
 
 import numpy as np
 
@@ -31,8 +31,8 @@ def operations_of_column(
 def column_ops(step: Step, name: str, ops: Ops) -> Ops:
     """The operation of each row, in merge order, on one column, given its operation as a record.
 
-    A row that does not name the column does nothing. Before a row that replaces it everything is
-    nothing, so functions start again.
+    A row that does not name the column does nothing to it. Rows before one that replaces it do
+    nothing either, so functions start again.
     """
     marks = step.marks
     if marks is None:

@@ -1,14 +1,14 @@
-"""Which columns a record names and which it replaces: the marks of partial and overwriting writes.
+"""The marks of partial and overwriting writes: the columns a record names and those it replaces.
 
 A record of such a write has two more system columns, texts that join field ids of columns outside
-the primary key by commas. `_NAMED`: the columns it holds a value of, null = all of them; the others
-are passed over. `_OVERWRITTEN`: the columns whose value replaces what came before in place of being
-folded with it, null = none, `*` = all, today's and later ones; one that is not named has no value
-from then on. Records before one that overwrites all don't matter, whatever the engine.
+the primary key by commas. `_NAMED`: the columns it holds a value of, null = all; the others are
+passed over. `_OVERWRITTEN`: the columns whose value replaces earlier ones and is not folded with
+them, null = none, `*` = all, today's and later ones. One of these that is not named has no value
+from then on. With every engine, records before one that overwrites all don't matter.
 
-A -D that has an `_OVERWRITTEN` (Fluss' delete of a partial write) leaves the row only where some
-column outside the key is not NULL; one with `*` removes it. In memory marks are bits: bit 0 says
-that `_OVERWRITTEN` is not null, then one bit for each column.
+A -D that has an `_OVERWRITTEN` (Fluss' delete of a partial write) leaves the row only if some
+column outside the key is not NULL; one with `*` removes it. In memory marks are bits: bit 0 means
+that `_OVERWRITTEN` is not null; then there is one bit for each column.
 """
 
 from collections.abc import Mapping, Sequence
@@ -48,12 +48,12 @@ class Bits:
 
     @cached_property
     def places(self) -> Mapping[str, int]:
-        """Bit numbers by column name; key columns have none."""
+        """The bit numbers by column name; key columns have no bit."""
         return {name: bit for bit, name in enumerate(self.names, 1)}
 
     @property
     def words(self) -> int:
-        """64-bit words a record takes."""
+        """The number of 64-bit words of a record."""
         return len(self.names) // 64 + 1
 
     @cached_property
@@ -67,7 +67,7 @@ class Bits:
         return np.frombuffer(number.to_bytes(8 * self.words, "little"), dtype="<u8")
 
     def of_text(self, text: str | None, column: str) -> Words:
-        """The bits of a stored text; ids the table no longer has are passed over."""
+        """The bits of a stored text; ids that the table no longer has are passed over."""
         if text is None:
             return self.full if column == NAMED else self.pack([])
         row = [0] if column == OVERWRITTEN else []
@@ -113,11 +113,11 @@ class Marks:
     replaced: Words
 
     def names(self, column: str) -> Flags:
-        """Whether each row names a column; all name the key."""
+        """Whether each row names a column; all rows name the key."""
         return self._has(self.named, column, True)
 
     def replaces(self, column: str) -> Flags:
-        """Whether each row replaces what a column held."""
+        """Whether each row replaces the earlier value of a column."""
         return self._has(self.replaced, column, False)
 
     def _has(self, words: Words, column: str, otherwise: bool) -> Flags:
@@ -145,7 +145,7 @@ class Marks:
         return bool(self.is_whole.any())
 
     def is_pending(self, kinds: Kinds) -> Flags:
-        """Whether each row is a delete of some columns, which leaves a row if another is there."""
+        """Whether each row is a delete of some columns: if others have values, a row stays."""
         flags: Flags = (kinds == DELETE) & self.is_marked & ~self.is_whole
         return flags
 
@@ -154,7 +154,7 @@ class Marks:
         return Marks(self.bits, self.named[rows], self.replaced[rows])
 
     def united(self, order: Rows, starts: Rows) -> "Marks":
-        """One for each group of rows: what any of its rows names and replaces."""
+        """One row of marks for each group: the columns that any of its rows names or replaces."""
         return Marks(
             self.bits,
             np.bitwise_or.reduceat(self.named[order], starts[:-1], axis=0),
@@ -162,23 +162,23 @@ class Marks:
         )
 
     def everything(self, flags: Flags) -> "Marks":
-        """The same, where the flagged rows replace everything."""
+        """The same marks, but the flagged rows replace everything."""
         everything = self.bits.full | self.bits.pack([0])
         added = np.where(flags[:, None], everything, np.uint64(0))
         return Marks(self.bits, self.named, self.replaced | added)
 
     def replacing_nothing(self, flags: Flags) -> "Marks":
-        """The same, where the flagged rows replace nothing."""
+        """The same marks, but the flagged rows replace nothing."""
         return Marks(self.bits, self.named, np.where(flags[:, None], np.uint64(0), self.replaced))
 
     def without(self, column: str, flags: Flags) -> "Marks":
-        """The same, where the flagged rows don't name a column."""
+        """The same marks, but the flagged rows don't name a column."""
         bit = self.bits.pack([self.bits.places[column]])
         removed = np.where(flags[:, None], bit, np.uint64(0))
         return Marks(self.bits, self.named & ~removed, self.replaced)
 
     def naming(self, columns: Sequence[str]) -> "Marks":
-        """The marks of rows that have nothing older below: which of these columns they name."""
+        """The marks of rows with nothing older below: only which of `columns` they name."""
         others = self.bits.full & ~self.bits.pack([self.bits.places[name] for name in columns])
         return Marks(self.bits, self.named | others, np.zeros_like(self.replaced))
 
@@ -191,7 +191,7 @@ class Marks:
 
 
 def marks_of(bits: Bits, batches: Sequence[pa.RecordBatch]) -> Marks | None:
-    """The marks of all rows of batches; None where no row has any."""
+    """The marks of all rows of batches; None if no row has any."""
     if not any(is_marked(batch) for batch in batches):
         return None
     columns = []

@@ -1,4 +1,4 @@
-"""Metadata tables: what `t$snapshots` or `t$files` says of `t`, with Paimon's names and types."""
+"""Metadata tables, such as `t$snapshots` or `t$files` of `t`, with Paimon's names and types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metadata tables of what a snapshot holds: files, and what they add up to by partition and bucket;
+"""Metadata tables of the content of a snapshot: files, their sums by partition and bucket, and
 manifests.
 """
 
@@ -32,7 +32,7 @@ _SOURCES = {None: None, APPEND_SOURCE: "APPEND"}
 
 @dataclass(frozen=True)
 class _Place:
-    """One bucket of one partition: its folder and how it is written."""
+    """One bucket of one partition: its folder, and the partition as text."""
 
     layout: TableLayout
     values: tuple[Any, ...]
@@ -49,7 +49,7 @@ class _Place:
 
 @dataclass(frozen=True)
 class _File:
-    """A live file with what is needed to describe it."""
+    """A live file, with the place and the table that describe it."""
 
     live: LiveFile
     place: _Place
@@ -61,7 +61,7 @@ class _File:
 
     @property
     def format(self) -> str:
-        """Parquet, also where the name says that Paimon is not to read it."""
+        """The format by the name; Parquet also if the suffix keeps Paimon from reading the file."""
         suffix = self.live.name.rpartition(".")[2]
         return "parquet" if f".{suffix}" == MARKED_SUFFIX else suffix
 
@@ -72,8 +72,8 @@ class _File:
 
     @cached_property
     def stats(self) -> dict[str, tuple[Any, Any, int | None]]:
-        """Least and greatest value and NULLs by the names that columns have now: a column that the
-        file lacks holds nothing but the DEFAULT it was added with, or NULLs.
+        """The least and greatest value and the number of NULLs, by today's names of columns. A
+        column that the file lacks has only the DEFAULT it was added with, or NULLs.
         """
         stored = self.table.schema(self.live.schema_id)
         by_name = self.live.value_stats(stored)
@@ -104,7 +104,7 @@ def _files(table: Table) -> Iterator[_File]:
 
 
 def _stat(part: int) -> Callable[[_File], str]:
-    """One of the three statistics, of all columns."""
+    """A function that gives one of the three statistics, for all columns of a file."""
     return lambda file: compact({name: bounds[part] for name, bounds in file.stats.items()})
 
 
@@ -178,7 +178,7 @@ def _summed(table: Table, by: Callable[[_File], Any]) -> list[_Sum]:
 
 
 def _nothing(_: Any) -> None:
-    """What only a catalog service knows."""
+    """NULL, for a value that only a catalog service knows."""
 
 
 PARTITIONS = MetadataTable(
@@ -195,7 +195,7 @@ PARTITIONS = MetadataTable(
         ("options", "STRING", _nothing),
         ("total_buckets", "INT NOT NULL", attrgetter("buckets")),
         ("done", "BOOLEAN NOT NULL", lambda _: False),
-        ("deleted_record_count", "BIGINT", lambda _: 0),  # by deletion vectors: there are none
+        ("deleted_record_count", "BIGINT", lambda _: 0),  # no deletion vectors exist here
     ),
     lambda table: _summed(table, lambda file: file.live.partition),
 )

@@ -1,8 +1,8 @@
-"""How a metadata table is declared, and how its rows become batches.
+"""Declares metadata tables, and makes batches of their rows.
 
 A table is a list of columns, each with Paimon's name and type and a function from an item (a
-snapshot, a file …) to its value. Only the columns that are asked for are worked out: statistics of
-a hundred thousand files are decoded when somebody looks at them.
+snapshot, a file …) to its value. Only the columns that are asked for are computed: statistics of a
+hundred thousand files are decoded only if somebody looks at them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _OFFSET = re.compile(r"([+-])(\d\d):(\d\d)(?::(\d\d))?")
 
 @dataclass(frozen=True)
 class MetadataColumn:
-    """One column: Paimon's name and type (JSON), and its value; of an INSTANT, epoch millis."""
+    """One column: Paimon's name and type (JSON), and its value; epoch millis for an INSTANT."""
 
     name: str
     kind: Any
@@ -49,11 +49,11 @@ class MetadataColumn:
 
     @cached_property
     def field(self) -> pa.Field:
-        """Name, Arrow type and nullability."""
+        """The name, Arrow type and nullability."""
         return pa.field(self.name, arrow_types.to_arrow(self.type), self.type.nullable)
 
     def to_json(self) -> dict[str, Any]:
-        """As the JVM has columns."""
+        """The column in the JVM's form."""
         kind = spark_types.to_spark(self.type)
         return {"name": self.name, "type": kind, "nullable": self.type.nullable}
 
@@ -72,7 +72,7 @@ class MetadataColumn:
 
 @dataclass(frozen=True)
 class MetadataTable:
-    """What stands behind the `$` in its name, its columns, and an item for each row."""
+    """A metadata table: its name after the `$`, its columns, and an item for each row."""
 
     name: str
     columns: tuple[MetadataColumn, ...]
@@ -88,7 +88,7 @@ class MetadataTable:
         return [by_name[name] for name in names]
 
     def batches(self, table: Table, names: Sequence[str], zone: str) -> Iterator[pa.RecordBatch]:
-        """Its rows with these columns; `zone` is where points in time are seen from."""
+        """Its rows with these columns; points in time are shown by the clock of `zone`."""
         wanted = self.wanted(names)
         schema = pa.schema([column.field for column in wanted])
         items = iter(self.items(table))
@@ -109,10 +109,10 @@ def columns(*declared: tuple[str, Any, Callable[[Any], Any]]) -> tuple[MetadataC
 
 
 def wall_clock(millis: Sequence[int | None], zone: str) -> pa.Array:
-    """Epoch millis as TIMESTAMP without time zone: what a clock in `zone` showed.
+    """Epoch millis as TIMESTAMP without time zone: the time that a clock in `zone` showed.
 
-    Paimon's TIMESTAMP(3) has no zone; Java fills it with the clock of its JVM, and Spark compares
-    it with points in time through its session's zone, which is what `zone` should be.
+    Paimon's TIMESTAMP(3) has no zone. Java fills it with the clock of its JVM. Spark compares it
+    with points in time through its session's zone, so `zone` should be that one.
     """
     plain = pa.array(millis, pa.int64())
     offset = _OFFSET.fullmatch(zone)

@@ -1,4 +1,4 @@
-"""Metadata tables of what a table was and is called: snapshots, schemas, options, tags, branches,
+"""Metadata tables of a table's history and names: snapshots, schemas, options, tags, branches,
 consumers.
 """
 
@@ -37,14 +37,14 @@ def _numbered(table: Table, folder: str, prefix: str) -> list[int]:
 
 
 def _named(table: Table, folder: str, prefix: str) -> list[str]:
-    """What follows the prefix in the names of a folder, sorted."""
+    """The names in a folder that begin with the prefix, without it, sorted."""
     names = table.files.names(f"{table.layout.location}/{folder}")
     return sorted(name.removeprefix(prefix) for name in names if name.startswith(prefix))
 
 
 def _json(table: Table, path: str, check: Callable[[Any], None]) -> Json | None:
-    """A JSON file of the table, None if it is gone since it was listed; raises CorruptDataError if
-    the check of it fails.
+    """A JSON file of the table; None if it was removed since it was listed. Raises CorruptDataError
+    if `check` fails.
     """
     where = f"{table.layout.location}/{path}"
     try:
@@ -58,7 +58,7 @@ def _json(table: Table, path: str, check: Callable[[Any], None]) -> Json | None:
 
 
 def _snapshots(table: Table) -> Iterator[Any]:
-    """Those up to the one the table was loaded at; one that expires meanwhile is left out."""
+    """The snapshots up to the one the table was loaded at, without any that expires meanwhile."""
     for number in _numbered(table, "snapshot", "snapshot-"):
         if number <= (table.snapshot_id or 0):
             found = table.snapshots.find(number)
@@ -125,7 +125,9 @@ def _tags(table: Table) -> Iterator[Json]:
 
 
 def _tag_created(tag: Json) -> int | None:
-    """Java writes the local time of its JVM as [year, month, day, hour, minute, second, nanos]."""
+    """The time a tag was made, in epoch millis. Java writes the local time of its JVM as
+    [year, month, day, hour, minute, second, nanos].
+    """
     written: Sequence[int] | None = tag.get("tagCreateTime")
     if written is None:
         return None
@@ -161,7 +163,7 @@ TAGS = MetadataTable(
 
 
 def _branches(table: Table) -> Iterator[tuple[str, int]]:
-    """Names and when their folders changed; a store that doesn't say when gives 1970."""
+    """Names of branches and the times their folders changed; 1970 if the store is not local."""
     for name in _named(table, "branch", "branch-"):
         path = Path(f"{table.layout.location}/branch/branch-{name}")
         yield name, int(path.lstat().st_mtime * 1000) if table.files.is_local else 0

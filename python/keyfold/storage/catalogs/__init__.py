@@ -1,1 +1,1 @@
-"""Which namespaces and tables there are: below a warehouse folder, at a path, on a REST server."""
+"""Catalogs of namespaces and tables: below a warehouse folder, at a path, on a REST server."""

@@ -45,14 +45,14 @@ _lock = threading.Lock()
 
 
 def _accept(layout: TableLayout, _: TableLayout | None) -> TableLayout:
-    """No check of merge engines."""
+    """The layout as it is: no merge engine checks it."""
     return layout
 
 
 def open_catalog(name: str, options: Mapping[str, str], check_engine: Check = _accept) -> Catalog:
     """The catalog of these options (`warehouse`, and what its file system needs), kept open.
 
-    `check_engine` refuses a new or altered layout its merge engine can't serve
+    `check_engine` refuses a new or altered layout that its merge engine can't serve
     (`keyfold.merge.plan.check`).
     """
     key = repr((name, sorted(options.items()), id(check_engine)))
@@ -152,7 +152,7 @@ class WarehouseCatalog:
         return self.load_table(namespace, name)
 
     def drop_table(self, namespace: Namespace, name: str) -> bool:
-        """Remove a table, a broken one too; False if there is none."""
+        """Remove a table, even a broken one; False if there is nothing."""
         self._check_writable()
         self.namespaces.check_table(name)
         if not self.namespaces.owns_folders and self._find(namespace, name) is None:
@@ -184,7 +184,7 @@ class WarehouseCatalog:
     def alter_table(
         self, namespace: Namespace, name: str, changes: Sequence[Mapping[str, Any]]
     ) -> Table:
-        """Apply all changes or none; the table as it is then."""
+        """Apply all changes or none. Returns the table after them."""
         self._check_writable()
         found = self._changeable(namespace, name)
         location = found.layout.location
@@ -194,7 +194,7 @@ class WarehouseCatalog:
         return self.load_table(namespace, name)
 
     def _changeable(self, namespace: Namespace, name: str) -> Table:
-        """The table of that name; TableError for a metadata table, which no folder holds."""
+        """The table of that name. Raises TableError if it is a metadata table, without a folder."""
         found = self._find(namespace, name)
         if found is None and "$" in name:
             check_name("table", name)
@@ -203,8 +203,8 @@ class WarehouseCatalog:
     # ---- staging ----
 
     def stage(self, namespace: Namespace, name: str, new: NewTable, mode: str) -> Staged:
-        """Build an empty table, aside where folders can be renamed, for `commit_staged` or
-        `abort_staged`.
+        """Build an empty table for `commit_staged` or `abort_staged`, aside if folders can be
+        renamed.
         """
         assert mode in MODES, mode
         self._check_writable()
@@ -238,7 +238,7 @@ class WarehouseCatalog:
         return self._shown(staged.namespace, staged.table)
 
     def staged_table(self, staged: Staged) -> Table:
-        """The table aside, to be written to."""
+        """The staged table, to be written to."""
         found = self._load(staged.location, staged.namespace, staged.table)
         if found is None:
             raise NoSuchTableError(
@@ -247,8 +247,8 @@ class WarehouseCatalog:
         return found
 
     def commit_staged(self, staged: Staged) -> None:
-        """Put it in place: raises TableExistsError if a create lost the race; an old one is set
-        aside.
+        """Put it in place. An old table there is set aside. Raises TableExistsError if a create
+        lost the race.
         """
         target = self.location(staged.namespace, staged.table)
         if staged.location == target:
@@ -269,7 +269,9 @@ class WarehouseCatalog:
         return Schemas(self.files, target, target).latest_id() is not None
 
     def _take_empty_or_fail(self, staged: Staged, target: str) -> None:
-        """A folder without any schema is no table: what broke there is replaced."""
+        """Replace a broken folder: without any schema it is not a table. Raises TableExistsError
+        if it is a table.
+        """
         if self._is_table(target):
             self.abort_staged(staged)
             raise TableExistsError(f"table {self._staged_name(staged)} exists")
@@ -295,7 +297,7 @@ class WarehouseCatalog:
             self.commit_staged(staged)
 
     def abort_staged(self, staged: Staged) -> None:
-        """Remove what was built."""
+        """Remove the staged table."""
         if isinstance(self.files, ObjectFiles):
             in_place.unmake(self.files, staged.location, staged.stamp)
             return

@@ -1,7 +1,7 @@
-"""Tables where nothing can be renamed: made where they stay, gone once their schemas are.
+"""Tables in stores that can't rename: made where they stay, gone once their schemas are.
 
-A table exists from its first schema on, which is published exclusively, so of several that make
-one name one wins. CREATE … AS SELECT fills the table in its place: it is seen empty until the
+A table exists from its first schema on. That is published exclusively, so one wins if several jobs
+make a table of one name. CREATE … AS SELECT fills the table in its place: it is empty until the
 query's one commit, and removed if the query fails.
 """
 
@@ -11,8 +11,8 @@ from keyfold.stores.objects import ObjectFiles
 
 
 def make(files: ObjectFiles, schema: StoredSchema) -> str:
-    """Publish the first schema of a table, and remove what a table dropped there left; the stamp of
-    the schema. Raises TableExistsError if another made it first.
+    """Publish the first schema of a table, and remove files that a dropped table left there.
+    Returns the schema's stamp. Raises TableExistsError if another job made the table first.
     """
     schemas = Schemas(files, schema.layout.location, schema.layout.name)
     published = schemas.publish(schema)
@@ -25,20 +25,20 @@ def make(files: ObjectFiles, schema: StoredSchema) -> str:
 
 
 def unmake(files: ObjectFiles, location: str, stamp: str) -> None:
-    """Remove a table that `make` made, if it is still that one."""
+    """Remove a table that `make` made, if it is still the same."""
     schemas = Schemas(files, location, location)
     if schemas.latest_id() == 0 and files.stamp(schemas.path(0)) == stamp:
         drop(files, location)
 
 
 def drop(files: ObjectFiles, location: str) -> bool:
-    """Remove a table, its schemas first: from then on it is none. False if nothing was there."""
+    """Remove a table, schemas first: without them it is not a table. False if nothing was there."""
     was_table = files.remove_folder(f"{location}/schema")
     return files.remove_folder(location) or was_table
 
 
 def refuse_rename(warehouse: str) -> NotSupportedError:
-    """Why a table or its replacement can't be put into another place."""
+    """The error of a statement that would rename a table or replace it as a whole."""
     return NotSupportedError(
         f"a table below {warehouse} can be neither renamed nor replaced as a whole: an object "
         "store has no rename; make a new table and INSERT INTO it, or INSERT OVERWRITE this one"

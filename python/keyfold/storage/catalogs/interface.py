@@ -1,4 +1,4 @@
-"""What every catalog answers, and a table that a catalog has made and not yet put in its place."""
+"""The interface of every catalog, and a table that one has made and not yet put in its place."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ class Staged:
     table: str
     location: str
     mode: str
-    stamp: str = ""  # of its schema, where it was built in its place
+    stamp: str = ""  # its schema's, if it was built in its place
 
     def to_json(self) -> dict[str, Any]:
         """A JSON object."""
@@ -30,56 +30,60 @@ class Staged:
 
 
 class Catalog(Protocol):
-    """One open catalog. Every answer is read anew; nothing of it is kept."""
+    """One open catalog. Every answer is read anew and not kept."""
 
     @property
     def name(self) -> str:
-        """What Spark calls it."""
+        """Its name in Spark."""
 
     def list_namespaces(self) -> list[list[str]]:
         """All namespaces; there is one level."""
 
     def load_namespace(self, namespace: Namespace) -> dict[str, str]:
-        """The properties. Raises NoSuchNamespaceError."""
+        """The properties of a namespace. Raises NoSuchNamespaceError if it does not exist."""
 
     def create_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
-        """Make one. Raises NamespaceExistsError."""
+        """Make a namespace. Raises NamespaceExistsError if it exists."""
 
     def alter_namespace(
         self, namespace: Namespace, changed: Mapping[str, str], unset: Sequence[str]
     ) -> None:
-        """Set and unset properties. Raises NoSuchNamespaceError."""
+        """Set and unset properties. Raises NoSuchNamespaceError if there is no such namespace."""
 
     def drop_namespace(self, namespace: Namespace, cascade: bool) -> bool:
-        """Remove one; False if it is missing. Raises NamespaceNotEmptyError without `cascade`."""
+        """Remove a namespace; False if it is missing. Without `cascade`, raises
+        NamespaceNotEmptyError if it has tables.
+        """
 
     def list_tables(self, namespace: Namespace) -> list[str]:
-        """Names of the tables, sorted. Raises NoSuchNamespaceError."""
+        """Names of the tables, sorted. Raises NoSuchNamespaceError if the namespace is missing."""
 
     def load_table(self, namespace: Namespace, name: str) -> Table:
-        """The table at its newest schema and snapshot. Raises NoSuchTableError."""
+        """The table at its newest schema and snapshot. Raises NoSuchTableError if it is missing."""
 
     def create_table(
         self, namespace: Namespace, name: str, new: NewTable, *, if_not_exists: bool = False
     ) -> Table:
-        """Make an empty table. Raises TableExistsError unless `if_not_exists`."""
+        """Make an empty table. Raises TableExistsError if it exists, unless `if_not_exists`."""
 
     def drop_table(self, namespace: Namespace, name: str) -> bool:
-        """Remove a table, a broken one too; False if it does not exist."""
+        """Remove a table, even a broken one; False if it does not exist."""
 
     def rename_table(
         self, namespace: Namespace, name: str, to_namespace: Namespace, to_name: str
     ) -> None:
-        """Give a table another name, in another namespace too. Raises TableExistsError."""
+        """Rename a table, possibly into another namespace. Raises TableExistsError if the new name
+        is taken.
+        """
 
     def alter_table(
         self, namespace: Namespace, name: str, changes: Sequence[Mapping[str, Any]]
     ) -> Table:
-        """Apply all changes or none; the table as it is then."""
+        """Apply all changes or none. Returns the table after them."""
 
     def stage(self, namespace: Namespace, name: str, new: NewTable, mode: str) -> Staged:
-        """Make an empty table, for `commit_staged` or `abort_staged`: aside if the store can rename
-        folders, else where it stays.
+        """Make an empty table for `commit_staged` or `abort_staged`. It is made aside if the store
+        can rename folders, else where it stays.
         """
 
     def staged_table(self, staged: Staged) -> Table:

@@ -29,7 +29,7 @@ Namespace = Sequence[str]
 
 
 def check_name(what: str, name: str) -> None:
-    """TableError for a name that can't be a folder or means something else to Paimon."""
+    """Raises TableError if the name can't be a folder's or means something else to Paimon."""
     if what == "table" and "$" in name:
         raise TableError(
             f"table name '{name}' is not allowed ($): a $ stands before the name of a metadata "
@@ -45,7 +45,7 @@ def check_name(what: str, name: str) -> None:
 
 
 def single(namespace: Namespace) -> str:
-    """The one name of a namespace; deeper ones do not exist."""
+    """The one name of a namespace. Raises NoSuchNamespaceError if it does not have one level."""
     if len(namespace) != 1:
         shown = ".".join(namespace) or "(empty)"
         raise NoSuchNamespaceError(f"namespace {shown} does not exist: namespaces have one level")
@@ -56,7 +56,7 @@ def single(namespace: Namespace) -> str:
 class Namespaces:
     """The namespaces of a warehouse; `default` exists without being made."""
 
-    owns_folders: ClassVar[bool] = True  # what is where a table would be is a table, or broken
+    owns_folders: ClassVar[bool] = True  # a folder in a table's place is a table, or broken
 
     files: Files
     warehouse: str
@@ -70,7 +70,7 @@ class Namespaces:
         return f"{self.path(name)}/{table}"
 
     def check_table(self, table: str) -> None:
-        """TableError for a name that no new table may have."""
+        """Raises TableError if no new table may have that name."""
         check_name("table", table)
 
     def may_hold(self, namespace: Namespace, table: str) -> bool:
@@ -80,35 +80,35 @@ class Namespaces:
         return len(table.encode()) <= _FOLDER_LONGEST and self.exists(namespace[0])
 
     def check_free(self, table: str) -> None:
-        """Raises TableError if something else is in the way of a new table: nothing is here."""
+        """Raises TableError if something else is in the way of a new table. Here nothing is."""
 
     def names(self) -> list[str]:
-        """All of them, sorted."""
+        """Names of all namespaces, sorted."""
         found = self.files.folders(self.warehouse)
         return sorted(
             {DEFAULT} | {name.removesuffix(SUFFIX) for name in found if name.endswith(SUFFIX)}
         )
 
     def exists(self, name: str) -> bool:
-        """Whether there is one of that name."""
+        """Whether a namespace of that name exists."""
         is_plain = not _FORBIDDEN & set(name) and bool(name)
         return name == DEFAULT or (is_plain and self.files.is_folder(self.path(name)))
 
     def require(self, namespace: Namespace) -> str:
-        """Its name; raises NoSuchNamespaceError if there is none."""
+        """The name of a namespace. Raises NoSuchNamespaceError if it does not exist."""
         name = single(namespace)
         if not self.exists(name):
             raise NoSuchNamespaceError(f"namespace {name} does not exist")
         return name
 
     def make(self, name: str) -> str:
-        """Its folder, made if it is missing."""
+        """The folder of a namespace, made if it is missing."""
         path = self.path(name)
         self.files.make_folder(path)
         return path
 
     def load(self, namespace: Namespace) -> dict[str, str]:
-        """Its properties; `location` is its folder."""
+        """The properties of a namespace; `location` is its folder."""
         name = self.require(namespace)
         stored: dict[str, str] = {}
         with contextlib.suppress(FileNotFoundError):
@@ -123,7 +123,7 @@ class Namespaces:
             raise CorruptDataError(f"namespace file {path} can't be read: {error}") from error
 
     def create(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
-        """Make it; raises NamespaceExistsError if it is there."""
+        """Make a namespace. Raises NamespaceExistsError if it exists."""
         if len(namespace) > 1:
             raise NotSupportedError(
                 f"namespace {'.'.join(namespace)} can't be made: namespaces have one level"
@@ -146,7 +146,7 @@ class Namespaces:
         self._write(single(namespace), {**kept, **changed})
 
     def drop(self, namespace: Namespace, cascade: bool) -> bool:
-        """Remove it, with its tables if `cascade`; False if there is none."""
+        """Remove a namespace, with its tables if `cascade`; False if it does not exist."""
         name = single(namespace)
         if not self.exists(name):
             return False

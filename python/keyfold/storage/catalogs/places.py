@@ -1,7 +1,7 @@
-"""Tables named by their path alone: the folder above one serves as warehouse and namespace.
+"""Tables named by their path alone: the folder above a table serves as warehouse and namespace.
 
 Such a folder is the user's own. So a table is made only where there is nothing or an empty folder,
-and only what is a table is dropped.
+and nothing but a table is dropped.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ def is_path(namespace: Namespace, name: str) -> bool:
 def open_place(
     name: str, path: str, options: Mapping[str, str], check_engine: Check
 ) -> WarehouseCatalog:
-    """What holds the table at a path; `name` and `options` are those of the catalog it is asked of.
+    """The catalog of the table at a path; `name` and `options` are those of the catalog asked.
 
     Its tables are in the namespace `NAMELESS`, under their whole paths.
     """
@@ -46,28 +46,28 @@ class Folder(Namespaces):
         return self.warehouse
 
     def exists(self, name: str) -> bool:
-        """It is made where it is missing."""
+        """Whether it is `NAMELESS`; the folder is made if it is missing."""
         return name == NAMELESS
 
     def table_path(self, name: str, table: str) -> str:
-        """What the table is called."""
+        """The table's name, which is its path."""
         assert name == NAMELESS, name
         return table
 
     def check_table(self, table: str) -> None:
-        """A `$` means what it does in any name; else a folder may be called as its owner likes."""
+        """Raises TableError if the name has a `$`. The folder's owner may choose any other name."""
         last = table.rpartition("/")[2]
         if "$" in last:
             check_name("table", last)
 
     def may_hold(self, namespace: Namespace, table: str) -> bool:
-        """All paths are asked for; TableError for that of a file."""
+        """True: any path may hold a table. Raises TableError if the path is a file's."""
         if self.files.is_local and Path(table).is_file():
             raise TableError(f"{table} is a file: expected the folder of a table")
         return True
 
     def check_free(self, table: str) -> None:
-        """TableError for a folder with something in it."""
+        """Raises TableError if the folder is not empty."""
         found = self.files.names(table)
         if found:
             raise TableError(

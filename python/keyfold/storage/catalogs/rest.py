@@ -1,8 +1,8 @@
 """A catalog of Paimon's REST protocol.
 
-The server says which namespaces and tables there are and where each is, and publishes snapshots;
-schemas, snapshots and manifests are read where the table is. The server says whether a commit lost
-its race; the outcome of one that is not answered is unknown until its snapshot is found.
+The server knows which namespaces and tables there are and where each is. It publishes snapshots,
+and answers whether a commit lost its race. Without an answer, the outcome is unknown until the
+snapshot is found. Schemas, snapshots and manifests are read where the table is.
 """
 
 import contextlib
@@ -129,7 +129,7 @@ class RestCatalog:
         return self.load_table(namespace, name)
 
     def drop_table(self, namespace: Namespace, name: str) -> bool:
-        """Remove a table; False if there is none."""
+        """Remove a table; False if it does not exist."""
         check_name("table", name)
         if self._find(namespace, name) is None:
             return False
@@ -156,7 +156,7 @@ class RestCatalog:
     def alter_table(
         self, namespace: Namespace, name: str, changes: Sequence[Mapping[str, Any]]
     ) -> Table:
-        """NotSupportedError: what a server makes of a change is not checked yet."""
+        """Raises NotSupportedError: nothing checks yet what a server makes of a change."""
         self.load_table(namespace, name)
         raise NotSupportedError(
             f"ALTER TABLE {sql_name(self.name, *namespace, name)} is not supported through a REST "
@@ -195,10 +195,10 @@ class RestCatalog:
         return self.load_table([staged.namespace], staged.table)
 
     def commit_staged(self, staged: Staged) -> None:
-        """Nothing: it is in its place."""
+        """Does nothing: the table is in its place already."""
 
     def abort_staged(self, staged: Staged) -> None:
-        """Drop it, unless it is another one by now."""
+        """Drop it, unless another table has its name by now."""
         found = self._find([staged.namespace], staged.table)
         if found is not None and found.uuid == staged.stamp:
             self.drop_table([staged.namespace], staged.table)
@@ -206,7 +206,7 @@ class RestCatalog:
 
 @contextlib.contextmanager
 def _of_namespace(name: str) -> Iterator[None]:
-    """What a server says of a namespace, as errors of a catalog."""
+    """A context that turns a server's errors about a namespace into those of a catalog."""
     try:
         yield
     except MissingError:

@@ -1,6 +1,6 @@
 """The settings of a catalog: those that are known, and those that its store or server gets.
 
-A misspelt `warehouse` would put tables into the default folder, a misspelt key of a store would ask
+A misspelt `warehouse` would put tables into the default folder. A misspelt key of a store would ask
 it without credentials.
 """
 
@@ -12,14 +12,14 @@ from keyfold.stores import settings
 
 _ALWAYS = ("warehouse", "type", "metastore", "uri")
 _REST = ("token", "prefix")
-# What begins with these goes to the client of a store, or of a REST server, as it is.
+# Settings that begin with these go to the client of a store, or of a REST server, unchanged.
 _OF_STORES = ("fs.", "s3.", "s3a.", "gcs.", "gs.", "hdfs.", "hadoop.", "dfs.", "security.")
 _OF_SERVERS = ("token.", "data-token.", "dlf.", "header.", "http.", "http-client.", "io-cache.")
 _ALIKE = 0.92  # as `s3.acces-key`, not as `fs.oss.endpoint`
 
 
 def check_settings(catalog: str, options: Mapping[str, str], *, is_rest: bool) -> None:
-    """TableError for a setting that nobody reads, naming the one that is most like it."""
+    """Raises TableError if nobody reads a setting; the error names the one that is most like it."""
     known = [*_ALWAYS, *settings.NAMES, *(_REST if is_rest else ())]
     passed = (*_OF_STORES, *(_OF_SERVERS if is_rest else ()))
     for name in options:

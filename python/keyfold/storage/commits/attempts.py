@@ -1,6 +1,6 @@
 """One attempt of a commit: manifests are written, and the snapshot that names them is published.
 
-The manifests are removed only where the snapshot is known not to exist.
+The manifests are removed only if the snapshot is known not to exist.
 """
 
 import time
@@ -28,8 +28,8 @@ class By:
 def attempt(
     table: Table, by: By, base: Snapshot | None, records: Sequence[Record], location: str
 ) -> int | None:
-    """Write manifests and publish in the folder `location`; None if another commit took the
-    snapshot id.
+    """Write manifests and publish a snapshot in the folder `location`. Returns its id, None if
+    another commit took it.
     """
     written: list[str] = []
     try:
@@ -90,9 +90,9 @@ def _signed_rows(record: Record) -> int:
 
 
 def publish(table: Table, snapshot: Snapshot, location: str) -> bool:
-    """Publish. From here on the job's files may be live, until the snapshot is known not to be.
+    """Publish. From here on the job's files may be live, until the snapshot is known not to exist.
 
-    `location` stays the table's own: a table that takes its name and place gets no snapshot of it.
+    `location` stays this table's: another one that takes its name and place gets no snapshot.
     """
     job = snapshot.commit_user
     OUTCOMES.remember(job, None)
@@ -125,8 +125,8 @@ def _unknown(table: Table, snapshot: Snapshot, failed: str, found: str) -> Unkno
 
 
 def _withdraw_if_table_is_another(table: Table, snapshot: Snapshot) -> None:
-    """Remove our snapshot if another table has taken the name and the folder, as may happen where
-    no folder can be held. Raises ConflictError if so.
+    """Remove our snapshot if another table has taken the name and the folder. Raises ConflictError
+    if it has. This may happen where no folder can be held.
     """
     try:
         table.check_unchanged()
@@ -139,7 +139,7 @@ def _withdraw_if_table_is_another(table: Table, snapshot: Snapshot) -> None:
 def _happened(
     table: Table, snapshots: Snapshots, snapshot: Snapshot, error: OSError | None = None
 ) -> bool:
-    """Whether a publishing call that failed, or said no, published all the same."""
+    """Whether a publishing call that failed, or was refused, published all the same."""
     failed = "another commit has its number" if error is None else f"{error}"
     try:
         found = snapshots.find(snapshot.id)

@@ -1,7 +1,7 @@
 """Commits: a job's files become one snapshot, published exclusively; a lost race is tried again.
 
 The commit user is the job, which commits once: a loser never takes the winner's snapshot for its
-own. `attempts` makes one try, `outcomes` remembers what became of each job.
+own. `attempts` makes one try, `outcomes` remembers the outcome of each job.
 """
 
 import contextlib
@@ -52,7 +52,7 @@ Renumber = Callable[[Sequence[CommitMessage], int], Sequence[CommitMessage]]
 
 @dataclass(frozen=True)
 class Change:
-    """What one commit does to the newest snapshot, whichever that is."""
+    """The change that one commit makes to the newest snapshot, whichever that is."""
 
     job: str
     kind: str
@@ -60,7 +60,7 @@ class Change:
     replaced: Callable[[LiveFile], bool] | None = None
     rewrites: frozenset[tuple[Any, ...]] = frozenset()  # identifiers of files that must be live
     compactions: Sequence[Compaction] = ()
-    conflicts: dict[str, ConflictError] = field(default_factory=dict)  # of compactions, by job
+    conflicts: dict[str, ConflictError] = field(default_factory=dict)  # the compactions', by job
     planned: int | None = None  # the snapshot that rows were planned on
     buckets: int | None = None  # the count that all files have afterwards
     partitions: Replaced | None = None  # those an overwrite replaces; to others it appends
@@ -72,11 +72,11 @@ def append(
     messages: Sequence[CommitMessage],
     renumber: Renumber | None = None,
 ) -> int | None:
-    """Add the files; the new snapshot's id, None if there is nothing to add.
+    """Add the files. Returns the new snapshot's id, None if there is nothing to add.
 
-    Where a file committed meanwhile shares a sequence number with one of ours in its bucket, or a
-    compaction has merged later ones, `renumber(messages, sequence)` rewrites ours; without it
-    ConflictError.
+    A file committed meanwhile may share a sequence number with one of ours in its bucket, or a
+    compaction may have merged later ones. If so, `renumber(messages, sequence)` rewrites ours.
+    Raises ConflictError if it is not given.
     """
     return _commit(table, Change(spec.job, APPEND, messages, planned=spec.snapshot), renumber)
 
@@ -90,15 +90,15 @@ def overwrite(
 ) -> int | None:
     """Replace the files of `partitions` by ours; None if nothing changes.
 
-    `all`; `dynamic` (those our files are in); dictionaries of some or all partition columns; or a
-    function of the partition's values.
+    `partitions` is `all`; `dynamic` (those our files are in); dictionaries of some or all partition
+    columns; or a function of the partition's values.
     """
     change = _overwriting(table, spec.job, messages, partitions)
     return _commit(table, replace(change, planned=spec.snapshot), renumber)
 
 
 def truncate(table: Table, partitions: Partitions = "all") -> int | None:
-    """Remove all files, or those of `partitions`; None if there were none."""
+    """Remove all files, or those of `partitions`; None if there were no files."""
     return _commit(table, _overwriting(table, str(uuid.uuid4()), (), partitions), None)
 
 
@@ -112,8 +112,8 @@ def _overwriting(
 def rewrite(
     table: Table, job: str, removed: Sequence[LiveFile], messages: Sequence[CommitMessage]
 ) -> int | None:
-    """Put files with rows of `removed` in their place, with their sequence numbers; None if there
-    is nothing to do. Raises ConflictError if another commit took one of them away.
+    """Replace the files `removed` by files with their rows and sequence numbers. Returns None if
+    there is nothing to do. Raises ConflictError if another commit took one of them away.
     """
     return _commit(table, _rewriting(job, removed, messages), None)
 
@@ -130,7 +130,7 @@ def rescale(
     removed: Sequence[LiveFile],
     messages: Sequence[CommitMessage],
 ) -> int | None:
-    """The same where all files have `buckets` buckets afterwards; ConflictError too where another
+    """`rewrite`, after which all files have `buckets` buckets. Raises ConflictError too if another
     job has added files of another count.
     """
     return _commit(table, replace(_rewriting(job, removed, messages), buckets=buckets), None)
@@ -139,11 +139,11 @@ def rescale(
 def compact(
     table: Table, compactions: Sequence[Compaction]
 ) -> tuple[int | None, dict[str, ConflictError]]:
-    """Put merged files in the place of those they were made of, as a job of the first one's name;
-    the new snapshot's id, None if nothing changes.
+    """Put merged files in the place of those they were made of, as the job of the first compaction.
+    Returns the new snapshot's id, None if nothing changes, and errors by job.
 
-    The errors, by job, are of compactions that were left out, as another job took one of their
-    files away or appended records that come before merged ones.
+    The errors are of compactions that were left out: another job took one of their files away, or
+    appended records that come before merged ones.
     """
     change = Change(compactions[0].job, COMPACT, compactions=compactions)
     return _commit(table, change, None), change.conflicts
@@ -160,7 +160,7 @@ def _commit(table: Table, change: Change, renumber: Renumber | None) -> int | No
 
 def _tried(table: Table, change: Change, renumber: Renumber | None) -> int | None:
     for _ in _attempts(table):
-        # A base that expires under our hands has been followed by others: the race is lost.
+        # A base that expires meanwhile has been followed by others: the race is lost.
         with contextlib.suppress(SnapshotExpiredError), table.held() as location:
             base = table.snapshots.latest()
             with table.reading(base):
@@ -177,7 +177,7 @@ def _tried(table: Table, change: Change, renumber: Renumber | None) -> int | Non
 def _plan(
     table: Table, change: Change, base: Snapshot | None, renumber: Renumber | None
 ) -> tuple[Change, list[Record]]:
-    """The change as it fits the snapshot `base`, and the entries it makes of it."""
+    """The change as it fits the snapshot `base`, and the manifest entries that it makes."""
     live = () if base is None else live_of_snapshot(table.manifests, base)
     if change.compactions:
         return change, fitting(table, change.compactions, live, change.conflicts)
@@ -196,7 +196,7 @@ def _plan(
 
 
 def _attempts(table: Table) -> Iterator[int]:
-    """Yield until a retry would be one too many; then ConflictError. Waits longer each time."""
+    """Numbers of attempts, after ever longer waits. Raises ConflictError if the last one lost."""
     options, started = table.options, time.monotonic()
     for lost in range(options.commit_max_retries + 1):
         if lost:
@@ -226,7 +226,7 @@ def _in_order(
     if table.options.snapshot_ordering or change.rewrites:
         return change
     passed = number_to_pass(table, change.planned, base, _appended(change))
-    seen = None if base is None else base.id  # what matters to another attempt comes after it
+    seen = None if base is None else base.id  # another attempt looks at later ones only
     if not passed and not is_tied(change.messages, kept):
         return replace(change, planned=seen)
     if renumber is None:
@@ -241,7 +241,7 @@ def _in_order(
 
 
 def _appended(change: Change) -> Sequence[CommitMessage]:
-    """Those whose files come to others, not in their place."""
+    """The messages whose files are added to others, not put in their place."""
     if change.partitions is None:
         return change.messages
     return [m for m in change.messages if not change.partitions(partition_values(m.partition))]
@@ -250,7 +250,7 @@ def _appended(change: Change) -> Sequence[CommitMessage]:
 def _records(
     table: Table, change: Change, live: Sequence[LiveFile], snapshot_id: int
 ) -> tuple[list[Record], list[Record]]:
-    """What is taken away and what is added."""
+    """The entries that take files away, and those that add files."""
     deleted = [f.deleted() for f in live if change.replaced is not None and change.replaced(f)]
     ours = added(table.schema, table.shapes, change.messages)
     if change.rewrites:

@@ -1,7 +1,7 @@
-"""Compactions of buckets that one commit puts in place: each as far as the newest snapshot allows.
+"""Compactions of buckets that one commit puts in place, each if the newest snapshot allows it.
 
-A compaction takes files away that others may have taken, or that a writer which began earlier comes
-before. One that this befalls is left out, and the others of its commit go on.
+Another job may have taken away files of a compaction. Or a writer that began earlier may have
+committed records that come before them. Such a compaction is left out, the others go on.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from keyfold.wire.specs import CommitMessage, FileAtLevel, Merged
 
 @dataclass(frozen=True)
 class Compaction:
-    """What a compaction takes away in one bucket, files it merged and files it moves to `level` as
-    they are, and the `messages` of what it puts there.
+    """The files that a compaction takes away in one bucket, to merge them or to move them to
+    `level` as they are, and the `messages` of the files it puts there.
     """
 
     job: str
@@ -53,8 +53,8 @@ def fitting(
     live: Iterable[LiveFile],
     conflicts: dict[str, ConflictError],
 ) -> list[Record]:
-    """The entries that put compactions in place, one after another. What keeps one out is added to
-    `conflicts`, by its job; those that are there already are passed over.
+    """The entries that put compactions in place, one after another. The error that keeps one out is
+    added to `conflicts`, by its job. Jobs that are there already are passed over.
     """
     buckets: dict[Place, list[LiveFile]] = {one.place: [] for one in compactions}
     for file in live:
@@ -80,8 +80,8 @@ def fitting(
 def _placed(
     table: Table, one: Compaction, bucket: Sequence[LiveFile]
 ) -> tuple[list[LiveFile], list[LiveFile]]:
-    """The files that a compaction puts into its bucket, and those it leaves there; raises
-    ConflictError if it can't.
+    """The files that a compaction puts into its bucket, and those it leaves there. Raises
+    ConflictError if it can't be put in place.
     """
     check_compaction(table, one, bucket)
     kept = [file for file in bucket if (file.name, file.level) not in one.taken]
@@ -95,8 +95,9 @@ def _placed(
 
 
 def check_compaction(table: Table, found: Compaction, bucket: Sequence[LiveFile]) -> None:
-    """ConflictError unless all files are there still, and the records that were merged stand
-    together in order, above all others of their keys where nothing older was to lie below them.
+    """Raises ConflictError if a file is gone, or if other records of the same keys come between the
+    merged ones in order. If nothing older was to be below those (`oldest`), others must not come
+    before them either.
     """
     by_name = {(file.name, file.level): file for file in bucket}
     gone = [name for name, level in found.taken if (name, level) not in by_name]

@@ -1,6 +1,6 @@
-"""What keeps two commits from following each other; asked in each attempt, of the newest snapshot.
+"""Conflicts that keep one commit from following another, by the newest snapshot at each attempt.
 
-A file above level 0 never shares keys with another of its level; where a compaction is published
+A file above level 0 never shares keys with another of its level. If a compaction is published
 first, records that come before merged ones get later numbers.
 """
 
@@ -50,14 +50,14 @@ def check_buckets(
 
 
 def check_meanwhile(table: Table, messages: Sequence[CommitMessage]) -> None:
-    """Raises ConflictError if an ALTER TABLE or a rescale published since the job was planned says
-    otherwise of what its files go by.
+    """Raises ConflictError if an ALTER TABLE or a rescale, published since the job was planned, has
+    changed something by which its files were made.
     """
     schemas = Schemas(table.files, table.layout.location, table.layout.name)
     newest, planned = schemas.latest_id(), table.layout.schema_id
     if newest is None or newest == planned or not messages:
         return
-    # Of a rescale and one back too: it merged records that the job's may come before.
+    # A rescale and one back count too: they merged records that the job's may come before.
     for schema_id in range(planned + 1, newest + 1):
         words = "has {} buckets by now" if schema_id == newest else "had {} buckets meanwhile"
         _check_count(table, parse(table.schema(schema_id)).bucket, messages, words)
@@ -83,8 +83,8 @@ def _check_count(table: Table, buckets: int, messages: Sequence[CommitMessage], 
 
 
 def _facts(layout: TableLayout) -> Mapping[str, Any]:
-    """What stays once a table holds data, and what files written before were made by; the number of
-    buckets has messages of its own.
+    """The facts that stay once a table holds data, by which its files were made. The number of
+    buckets is left out: it has messages of its own.
     """
     options, ids = parse(layout), {column.name: column.id for column in layout.columns}
     facts: dict[str, Any] = {
@@ -105,7 +105,7 @@ def _stricter(planned: TableLayout, now: TableLayout) -> list[str]:
 
 
 def _given_to_stored(planned: TableLayout, now: TableLayout) -> list[str]:
-    """Columns added with a DEFAULT: rows that name some columns only can't have it."""
+    """Columns added with a DEFAULT, which rows that name only some columns can't have."""
     known = {column.id for column in planned.columns}
     return [f"column {c.name}" for c in now.columns if c.initial is not None and c.id not in known]
 
@@ -113,7 +113,7 @@ def _given_to_stored(planned: TableLayout, now: TableLayout) -> list[str]:
 def check_rescaled(
     table: Table, buckets: int, rewrites: frozenset[tuple[Any, ...]], kept: Iterable[LiveFile]
 ) -> None:
-    """Raises ConflictError if a file that stays is of another number of buckets, or of a partition
+    """Raises ConflictError if a file that stays has another number of buckets, or is in a partition
     that was written anew.
     """
     partitions = {identity[0] for identity in rewrites}
@@ -165,8 +165,8 @@ def check_levels(table: Table, added: Iterable[LiveFile], kept: Iterable[LiveFil
 
 
 def is_more(file: LiveFile) -> bool:
-    """Whether the file's rows are more than whole records that go by their numbers: a delete or a
-    row that was merged from marked ones does not stand for what it was merged from.
+    """Whether the file has more than whole records that go by their numbers. A delete, or a row
+    merged from marked ones, does not represent the records that it was merged from.
     """
     return file.delete_rows != 0 or file.is_marked
 
@@ -175,10 +175,10 @@ def number_to_pass(
     table: Table, planned: int | None, base: Snapshot | None, messages: Sequence[CommitMessage]
 ) -> int:
     """The sequence number that appended records must be above, as a compaction published since
-    `planned` merged later ones of their bucket; 0 where none did.
+    `planned` merged later ones of their bucket; 0 if no compaction did.
 
-    An engine that keeps whole records goes by their numbers wherever they stand, unless a delete
-    or a mark may be gone, or ours are marked.
+    An engine that keeps whole records goes by their numbers, in whichever file they are. This is
+    not enough if a delete or a mark may be gone, or if ours are marked.
     """
     if base is None or table.options.snapshot_ordering:
         return 0
@@ -202,7 +202,7 @@ def number_to_pass(
             if not isinstance(error.__cause__, FileNotFoundError):
                 raise
             taken = None
-        if taken is None:  # expired, or about to: whatever it took away began before now
+        if taken is None:  # expired, or about to: all that it took away began before now
             return int(time.time() * 1000) << 20
         late = [high for place, high in taken.items() if ours.get(place, high) < high]
         passed = max([passed, *late])
@@ -210,8 +210,8 @@ def number_to_pass(
 
 
 def _taken_away(table: Table, snapshot: Snapshot, *, keeps: bool) -> Mapping[Place, int]:
-    """The greatest number of the files a compaction merged, by bucket, where order matters: not
-    that of whole records which the engine `keeps`.
+    """The greatest number in the files that a compaction merged, by bucket. Only files whose order
+    matters count, not those of whole records which the engine `keeps`.
     """
     found: dict[Place, int] = {}
     for deleted, moved in _changes(table, snapshot):
@@ -227,7 +227,7 @@ def _taken_away(table: Table, snapshot: Snapshot, *, keeps: bool) -> Mapping[Pla
 
 
 def _changes(table: Table, snapshot: Snapshot) -> Iterable[tuple[Sequence[Record], frozenset[str]]]:
-    """What each manifest of a snapshot deletes, and the names of the files it adds."""
+    """The entries that each manifest of a snapshot deletes, and the names of the files it adds."""
     for listed in table.manifests.changed(snapshot):
         decoded = table.manifests.decoded(listed)
         yield list(decoded.deleted.values()), frozenset(f.name for f in decoded.added.values())

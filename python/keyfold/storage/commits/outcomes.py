@@ -1,8 +1,8 @@
 """Outcomes of commits: the files of a failed job are deleted only if no snapshot refers to them and
 none ever can.
 
-This process remembers its own jobs. Of a job that a process committed which has died since, the
-snapshots tell: each names the job that made it as its commit user.
+This process remembers its own jobs. The outcome of a job whose process has died is in the
+snapshots: each names the job that made it as its commit user.
 """
 
 import contextlib
@@ -27,10 +27,10 @@ class Outcomes:
 
     @contextlib.contextmanager
     def committing(self, table: Table, job: str) -> Iterator[int | None]:
-        """Around the commit of a job: the snapshot that it has made already, None if there is none.
+        """A context for the commit of a job, with the snapshot that it has made already, or None.
 
-        Raises UnknownOutcomeError if there may be one, ConflictError if the job was given up. Waits
-        for a commit of the job that is under way.
+        Raises UnknownOutcomeError if it may have made one, ConflictError if the job was given up.
+        Waits for a commit of the job that is under way.
         """
         with self.changed:
             self.changed.wait_for(lambda: job not in self.running)
@@ -53,18 +53,18 @@ class Outcomes:
                 self.changed.notify_all()
 
     def remember(self, job: str, snapshot_id: int | None) -> None:
-        """The job has made this snapshot; None: from here on it may have made one."""
+        """Remember that the job has made this snapshot; None: it may make one from here on."""
         with self.changed:
             _put(self.known, job, snapshot_id)
 
     def forget(self, job: str) -> None:
-        """The job is known to have made no snapshot."""
+        """Forget the job, which is known to have made no snapshot."""
         with self.changed:
             self.known.pop(job, None)
 
     def give_up(self, job: str) -> bool:
-        """Whether the files of a job may be deleted as far as this process knows; if so it will
-        make no snapshot any more. Waits for a commit of it that is under way.
+        """Whether the files of a job may be deleted as far as this process knows. If so, it will
+        make no snapshot any more. Waits for a commit of the job that is under way.
         """
         with self.changed:
             self.changed.wait_for(lambda: job not in self.running)
@@ -84,10 +84,10 @@ def _put(into: dict[str, int | None] | dict[str, None], job: str, value: int | N
 
 
 def snapshot_of(table: Table, job: str, planned: int | None) -> int | None:
-    """The snapshot that a job has made, by whichever process; None if there is none.
+    """The snapshot that a job has made, in any process; None if it has made no snapshot.
 
     `planned` is a snapshot from before the job's commit. Raises UnknownOutcomeError if snapshots
-    since have expired: what made them can't be read any more.
+    since have expired: the jobs that made them can't be read any more.
     """
     first = (planned or 0) + 1
     newer = sorted(number for number in table.snapshots.ids() if number >= first)

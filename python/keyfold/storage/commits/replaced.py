@@ -1,4 +1,4 @@
-"""Which partitions an overwrite replaces."""
+"""The partitions that an overwrite replaces."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
@@ -16,8 +16,9 @@ Partitions = Literal["all", "dynamic"] | Sequence[Mapping[str, Any]] | Callable[
 def replaced_by(
     table: Table, messages: Sequence[CommitMessage], partitions: Partitions
 ) -> Replaced:
-    """Whether a partition's files are taken away: `all` are; `dynamic`: those of partitions that
-    the messages have files in; of dictionaries, those that agree with one; or as a function says.
+    """A function: whether a partition's files are taken away. With `all` they are. With `dynamic`
+    they are if the messages have files in the partition. With dictionaries they are if the
+    partition agrees with one. A function is returned as it is.
     """
     if isinstance(partitions, str):
         if partitions == "all":

@@ -1,9 +1,9 @@
-"""Another number of buckets: a schema that says so, then a snapshot whose files are so.
+"""Another number of buckets: first a schema that has it, then a snapshot whose files have it.
 
-Each file says of how many buckets it is one, and readers go by that, so none sees half of it. A
-writer puts rows into as many buckets as the schema says and is refused where files say another
-number: between the two, and where a process dies there, appends are. Another rescale to either
-number ends that.
+Each file has its own number of buckets. Readers go by that, so none sees half of a rescale. A
+writer goes by the schema's number, and is refused if files have another. So appends are refused
+between schema and snapshot, and after a process died there. Another rescale to either number ends
+that.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _TRIES = 20
 
 
 def check_rescalable(table: Table) -> None:
-    """Raises NotSupportedError if schemas are another's to publish."""
+    """Raises NotSupportedError if a server publishes the table's schemas."""
     if table.publisher is not None:
         raise NotSupportedError(
             f"table {table.layout.name} can't be rescaled through a REST catalog: its schemas are "
@@ -40,10 +40,10 @@ def rescale(
     removed: Sequence[LiveFile],
     messages: Sequence[CommitMessage],
 ) -> int | None:
-    """Give the table so many buckets, with files that hold the rows of `removed`, which are all
-    that were of another number; the snapshot's id, None for a table without such files.
+    """Give the table `buckets` buckets, with files that hold the rows of `removed`: all files of
+    another number. Returns the snapshot's id, None if the table has no such files.
 
-    ConflictError, after which nothing has changed, where another job added or replaced some.
+    Raises ConflictError, with nothing changed, if another job added or replaced some.
     """
     check_rescalable(table)
     _check(table, buckets, removed)
@@ -70,7 +70,7 @@ def _newest(table: Table) -> Table:
 
 
 def _check(table: Table, buckets: int, removed: Sequence[LiveFile]) -> None:
-    """Conflicts that show before the schema is touched."""
+    """Raises ConflictError if a conflict shows before the schema is touched."""
     base = table.snapshots.latest()
     live = [] if base is None else table.live_files(base.id)
     gone = frozenset(identifier(file.record) for file in removed)
@@ -79,7 +79,9 @@ def _check(table: Table, buckets: int, removed: Sequence[LiveFile]) -> None:
 
 
 def _set(schemas: Schemas, buckets: int) -> int:
-    """Publish a schema with so many buckets unless the newest has them; how many that had."""
+    """Publish a schema with `buckets` buckets unless the newest has them. Returns the number of
+    the newest.
+    """
     for _ in range(_TRIES):
         schema_id = schemas.latest_id()
         if schema_id is None:
@@ -94,7 +96,7 @@ def _set(schemas: Schemas, buckets: int) -> int:
 
 
 def _take_back(table: Table, schemas: Schemas, buckets: int, before: int) -> None:
-    """The number of buckets that the files have, unless another job has set one since."""
+    """Set the number of buckets that the files have, unless another job has set one since."""
     schema_id = schemas.latest_id()
     if schema_id is None or parse(schemas.read(schema_id).layout).bucket != buckets:
         return

@@ -1,1 +1,1 @@
-"""What no snapshot needs any more goes: expired snapshots, orphan files."""
+"""Removal of files that no snapshot needs any more: expired snapshots, orphan files."""

@@ -1,8 +1,8 @@
 """Snapshots expire: data files that no retained snapshot, tag or branch needs go, then manifests
 that none needs, then the snapshots themselves, the oldest first.
 
-Whatever was removed is named by what is still there, so an expiry that is killed is finished by the
-next one, and two at once do no harm: a file that is gone was removed by the other. Work is
+Files that were removed are named by files that are still there. So the next expiry finishes one
+that was killed. Two at once do no harm: a file that is gone was removed by the other. Work is
 proportional to what expires: the files that expiring snapshots dropped, never the whole table.
 """
 
@@ -42,8 +42,8 @@ _DECOUPLED = (
 
 @dataclass(frozen=True)
 class Retention:
-    """What to keep: from `at_least` to `at_most` snapshots, those in between while the next one is
-    not older than `seconds`; at most `limit` expire at once.
+    """The snapshots to keep: from `at_least` to `at_most`. Those in between stay while the next one
+    is not older than `seconds`. At most `limit` expire at once.
     """
 
     at_least: int
@@ -53,8 +53,8 @@ class Retention:
 
     @staticmethod
     def of(table: Table, **asked: Any) -> "Retention":
-        """As the table's options say, or what is asked for where it is not None: a smaller most
-        takes the table's least along.
+        """The retention of the table's options, with the values asked for that are not None. An
+        `at_most` below the table's least lowers that too.
         """
         options = table.options
         kept = Retention(
@@ -95,10 +95,10 @@ def check_expirable(table: Table) -> None:
 
 
 def expire(table: Table, retention: Retention, directory: Directory) -> int:
-    """Remove what `retention` does not keep; how many snapshots went.
+    """Remove what `retention` does not keep. Returns the number of snapshots that went.
 
-    `directory` is where the files of a partition's bucket lie. The newest snapshot always stays, as
-    do those a consumer has yet to read. Raises ConflictError if the table was replaced.
+    `directory` gives the folder of a partition's bucket. The newest snapshot always stays, as do
+    those a consumer has yet to read. Raises ConflictError if the table was replaced.
     """
     with table.held() as location:
         begin, end = _window(table, retention)
@@ -146,7 +146,7 @@ def _data_files(
     manifests: Manifests, snapshots: Sequence[Any], keeping: Pins, directory: Directory
 ) -> list[str]:
     """Paths of the files that a snapshot after the first took out of the table and that nothing
-    else needs. The first took out what the one before held, which has expired.
+    else needs. The first took out files of the one before, which has expired.
     """
     dropped: dict[tuple[bytes, int, str], tuple[Record, int]] = {}
     for snapshot in snapshots[1:]:
@@ -175,9 +175,10 @@ def _note_dropped(
     snapshot: Snapshot,
     dropped: dict[tuple[bytes, int, str], tuple[Record, int]],
 ) -> None:
-    """Add what a snapshot took out, less what it put back: on another level, the file is the same.
+    """Add the files that a snapshot took out, less those it put back: on another level, a file is
+    the same.
 
-    Its manifests are missing only where an expiry removed them, after the files they name.
+    Its manifests are missing only if an expiry removed them, after the files they name.
     """
     try:
         listed = manifests.changed(snapshot)
@@ -225,9 +226,10 @@ def _needed_elsewhere(manifests: Manifests, keeping: Pins) -> set[str]:
 
 
 def _metadata(manifests: Manifests, snapshots: Sequence[Any], keeping: Pins) -> list[str]:
-    """Paths, from the table's folder, of what the snapshots but the last refer to and nothing
-    retained does: a manifest is part of consecutive snapshots, so the last one, the tags among them
-    and the nearest before tell. A snapshot's lists go last: they name the rest.
+    """Paths, from the table's folder, of the files that the snapshots but the last refer to and
+    nothing retained does. A manifest is part of consecutive snapshots, so of the table's own the
+    last one, the tags among them and the nearest before decide. A snapshot's lists go last: they
+    name the rest.
     """
     *expiring, last = snapshots
     before = keeping.nearest_tag(expiring[0].id)

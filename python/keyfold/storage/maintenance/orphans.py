@@ -1,8 +1,8 @@
 """Orphans: files of a table that no snapshot, tag, branch or changelog refers to, from jobs that
 were killed, and hidden folders of tables that were being made or dropped.
 
-A job's files are orphans until it commits, so only what is old enough is one. Only names that
-keyfold or Paimon gives are looked at: what somebody else laid there stays.
+A job's files look like orphans until it commits, so only old files count. Only names that keyfold
+or Paimon gives are looked at: files that somebody else put there stay.
 """
 
 import re
@@ -45,10 +45,10 @@ class Orphan:
 
 def remove_orphans(table: Table, older_than: float | None, *, dry_run: bool) -> list[Orphan]:
     """Remove the table's orphans last changed before `older_than` (seconds since the epoch; a day
-    ago if None), or only list them; by path.
+    ago if None), or only list them (`dry_run`). Returns them in order of their paths.
 
-    Younger than a day must be said: a job's files of before `older_than` are lost if it has not
-    committed yet. Hidden folders beside the table stay for a day whatever is said.
+    A job that has not committed yet loses its files from before `older_than`, so an age below a day
+    must be asked for. Hidden folders beside the table stay for a day in any case.
     """
     now = time.time()
     before = now - folders.STALE_SECONDS if older_than is None else older_than
@@ -71,7 +71,7 @@ def remove_orphans(table: Table, older_than: float | None, *, dry_run: bool) -> 
 
 
 def _candidates(table: Table, before: int) -> Iterator[tuple[str, Orphan]]:
-    """Old files with names of ours, and the word by which `_needed` knows each."""
+    """Old files with names of ours, each after the name by which `_needed` knows it."""
     location = table.layout.location
     places = [(bucket, "data", "") for bucket in _buckets(table)]
     places += [(f"{location}/{n}", n, f"{n}/") for n in ("manifest", "index", "statistics")]
@@ -85,7 +85,7 @@ def _candidates(table: Table, before: int) -> Iterator[tuple[str, Orphan]]:
 
 
 def _buckets(table: Table) -> list[str]:
-    """Folders of all buckets, of partitions that are gone too."""
+    """Folders of all buckets, also in partitions that are gone."""
     found = [table.layout.location]
     for _ in table.layout.partition_keys:
         found = [f"{top}/{n}" for top in found for n in table.files.folders(top) if "=" in n]
@@ -107,7 +107,7 @@ def _hidden(table: Table) -> list[Orphan]:
 def _needed(table: Table) -> set[str]:
     """Names of data files, and paths of other files from the table's folder, that anything uses.
 
-    Where something expires while it is read, what is there is read again.
+    If something expires while it is read, all is read again.
     """
     for attempt in range(_LOOKS):
         try:
@@ -127,7 +127,7 @@ def _read_needed(table: Table) -> set[str]:
     needed: set[str] = set()
     for snapshot in [*keeping.tags, *keeping.branched, *_oldest_whole(entries, own)]:
         needed |= metadata(manifests, snapshot) | entries.live(snapshot)
-    for snapshot in own[1:]:  # what they hold besides, they have added
+    for snapshot in own[1:]:  # all else that they hold, they have added
         needed |= metadata(manifests, snapshot) | entries.added(manifests.changed(snapshot))
     for changelog in keeping.changelogs:
         needed |= metadata(manifests, changelog, may_lack_lists=True)
@@ -140,8 +140,8 @@ def _read_needed(table: Table) -> set[str]:
 
 
 def _oldest_whole(entries: "_Entries", own: list[Any]) -> list[Any]:
-    """The first of the snapshots, after those are taken out that an expiry, killed since, has begun
-    to remove.
+    """The first of the snapshots. Those that an expiry, killed since, has begun to remove are taken
+    out of `own` before.
     """
     while len(own) > 1:
         try:
@@ -165,14 +165,14 @@ class _Entries:
     )
 
     def live(self, snapshot: Snapshot) -> set[str]:
-        """Of the files a snapshot holds."""
+        """Names of the files that a snapshot holds."""
         listed = [self._of(record) for record in self.manifests.listed(snapshot)]
         gone = {found for _, deleted in listed for found in deleted}
         held = (names for added, _ in listed for key, names in added.items() if key not in gone)
         return {name for names in held for name in names}
 
     def added(self, listed: Sequence[Record]) -> set[str]:
-        """Of the files that the manifests of a list add."""
+        """Names of the files that the manifests of a list add."""
         found = [self._of(record) for record in listed]
         return {name for added, _ in found for names in added.values() for name in names}
 

@@ -1,7 +1,7 @@
-"""What keeps files from expiring besides the table's own snapshots: tags, branches, changelogs,
-and how far consumers have read.
+"""Tags, branches, changelogs and the positions of consumers, which keep files from expiring as the
+table's own snapshots do.
 
-A branch has snapshots and tags of its own, whose data files and manifests lie with the table's.
+A branch has snapshots and tags of its own, whose data files and manifests are with the table's.
 """
 
 import re
@@ -32,7 +32,7 @@ class Pins:
     changelogs: Sequence[Any]
 
     def nearest_tag(self, snapshot_id: int) -> Any | None:
-        """The newest tag of a snapshot older than that one."""
+        """The newest tag of a snapshot older than that one, None if there is not one."""
         older = [tag for tag in self.tags if tag.id < snapshot_id]
         return older[-1] if older else None
 
@@ -91,7 +91,7 @@ def _kept(snapshots: Snapshots, folder: str, name: re.Pattern[str]) -> Iterator[
 def metadata(manifests: Manifests, snapshot: Snapshot, *, may_lack_lists: bool = False) -> set[str]:
     """Paths, from the table's folder, of the files a snapshot refers to, other than data files.
 
-    CorruptDataError, its cause FileNotFoundError, where one that must be read is missing.
+    Raises CorruptDataError, its cause a FileNotFoundError, if one that must be read is missing.
     """
     found = set()
     for name in manifest_lists(snapshot):
@@ -122,7 +122,7 @@ def data_names(
 
 
 def manifest_lists(snapshot: Snapshot) -> list[str]:
-    """Names of its manifest lists."""
+    """Names of a snapshot's manifest lists."""
     lists = (
         snapshot.base_manifest_list,
         snapshot.delta_manifest_list,

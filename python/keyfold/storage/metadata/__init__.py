@@ -1,1 +1,1 @@
-"""What a table holds, in Paimon's format: snapshots, manifests, their entries and rows."""
+"""The content of a table in Paimon's format: snapshots, manifests, their entries and rows."""

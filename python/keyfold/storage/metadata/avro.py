@@ -1,5 +1,5 @@
-"""Avro files of records, decoded within bounds: a few bytes may claim any number of values, as deep
-as one likes, and any size when decompressed.
+"""Avro files of records, decoded within bounds. A few bytes may claim any number of values, any
+depth, and any size when decompressed.
 """
 
 import bz2
@@ -44,7 +44,7 @@ _PRIMITIVE = {"boolean", "int", "long", "float", "double", "bytes", "string"}
 
 
 def decode(data: bytes) -> list[Any]:
-    """The records of a file; some exception where its bytes are not those of one."""
+    """The records of a file. Raises some exception if its bytes are not an Avro file."""
     source = BytesIO(data)
     header: Any = fastavro.schemaless_reader(source, _HEADER, None)
     meta, sync = header["meta"], header["sync"]
@@ -108,8 +108,10 @@ _CODECS: dict[str, Callable[[bytes, int], bytes]] = {
 
 
 def _depth(schema: Any, named: dict[str, int | None]) -> int:
-    """How deep values nest; raises ValueError if that has no end, and for values without bytes, of
-    which any number fits anywhere. `named` has the types that are defined, None: not to the end.
+    """The depth to which values nest. `named` has the types that are defined, None: not to the end.
+
+    Raises ValueError if the depth has no end, or if values have no bytes: any number of those fits
+    anywhere.
     """
     if isinstance(schema, list):
         return max((_depth(one, named) for one in schema if one != "null"), default=0)

@@ -13,7 +13,7 @@ def cut_low(value: Any, length: int) -> Any:
 
 
 def cut_high(value: Any, length: int) -> Any:
-    """An upper bound of at most `length` characters or bytes, None where no short one exists."""
+    """An upper bound of at most `length` characters or bytes, None if no short one exists."""
     if not isinstance(value, str | bytes) or len(value) <= length:
         return value
     if isinstance(value, bytes):

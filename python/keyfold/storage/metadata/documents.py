@@ -1,4 +1,4 @@
-"""JSON of snapshots, schemas and their kin, no deeper than any writer nests it."""
+"""JSON of snapshots, schemas and similar files, no deeper than any writer nests it."""
 
 import json
 from typing import Any

@@ -44,7 +44,7 @@ class RowShapes:
 
     @staticmethod
     def of(layout: TableLayout) -> RowShapes:
-        """From the layout's partition and key columns."""
+        """The codecs of the layout's partition and key columns."""
         partition = [layout.column(name).type for name in layout.partition_keys]
         return RowShapes(
             RowCodec.of(partition), RowCodec.of([layout.column(name).type for name in layout.key])
@@ -97,13 +97,13 @@ class LiveFile(DataFile):
 
     @property
     def source(self) -> int | None:
-        """APPEND_SOURCE, COMPACT_SOURCE, or None from a writer that did not say."""
+        """APPEND_SOURCE, COMPACT_SOURCE, or None if the writer did not record it."""
         found: int | None = self.file.get("_FILE_SOURCE")
         return found
 
     @property
     def extra_files(self) -> tuple[str, ...]:
-        """Files of its own beside it: indexes."""
+        """Files beside it that are its own: indexes."""
         return tuple(self.file["_EXTRA_FILES"] or ())
 
     @property
@@ -147,8 +147,8 @@ class LiveFile(DataFile):
         return {column.name: bound for column, bound in zip(columns, bounds, strict=True)}
 
     def as_read(self, options: TableOptions) -> LiveFile:
-        """The file as readers see it. Ordered by snapshot, all rows of an appended file have the
-        number of its snapshot, which is its least, whatever the file holds.
+        """The file as readers see it. If records are ordered by snapshot, all rows of an appended
+        file have the number of its snapshot, which is its least, whatever the file holds.
         """
         is_stamped = options.snapshot_ordering and self.source == APPEND_SOURCE
         return replace(self, max_sequence=self.min_sequence) if is_stamped else self
@@ -176,7 +176,7 @@ def by_place(files: Iterable[LiveFile]) -> dict[Place, list[LiveFile]]:
 
 
 def highest_sequence(files: Iterable[LiveFile]) -> int:
-    """The greatest number of any row, -1 without rows; raises CorruptDataError if none can
+    """The greatest number of any row, -1 without rows. Raises CorruptDataError if no number can
     follow.
     """
     highest = max(files, key=lambda file: file.max_sequence, default=None)
@@ -211,7 +211,7 @@ def _in_javas_order(value: Any, kind: logical.Atomic) -> Any:
 
 def stamped(record: Record, snapshot_id: int) -> Record:
     """The record of a file whose rows all count as of that snapshot (Paimon's
-    sequence.snapshot-ordering): it stands in place of their numbers, the file stays as it is.
+    sequence.snapshot-ordering): its id replaces their numbers, the file stays as it is.
     """
     numbers = {"_MIN_SEQUENCE_NUMBER": snapshot_id, "_MAX_SEQUENCE_NUMBER": snapshot_id}
     return {**record, "_FILE": {**record["_FILE"], **numbers}}
@@ -223,12 +223,12 @@ def at_level(record: Record, level: int) -> Record:
 
 
 def rewritten(record: Record) -> Record:
-    """The record of a file whose rows are older than itself: each has the number that it holds."""
+    """The record of a file of older rows: each row has the number that the file holds for it."""
     return {**record, "_FILE": {**record["_FILE"], "_FILE_SOURCE": COMPACT_SOURCE}}
 
 
 def identifier(record: Record) -> tuple[Any, ...]:
-    """What makes an ADD and a DELETE mean the same file (an upgrade changes the level)."""
+    """The values by which an ADD and a DELETE mean the same file (an upgrade changes the level)."""
     file = record["_FILE"]
     return (
         record["_PARTITION"],
@@ -247,8 +247,8 @@ def identifier(record: Record) -> tuple[Any, ...]:
 def added(
     schema: Callable[[int], TableLayout], shapes: RowShapes, messages: Iterable[CommitMessage]
 ) -> list[Record]:
-    """The manifest records that add the files of messages; `schema` gives the layout that a file
-    was written by: a job planned before an ALTER wrote by the one of then.
+    """The manifest records that add the files of messages. `schema` gives the layout that a file
+    was written by: a job planned before an ALTER wrote by the one from before.
     """
     return [record for message in messages for record in _added(schema, shapes, message)]
 
@@ -271,12 +271,12 @@ def _added(
 
 
 def _wall_clock(epoch_millis: int) -> int:
-    """Paimon stores the local time of the writer as if it were UTC."""
+    """The time as stored: Paimon stores the local time of the writer as if it were UTC."""
     return epoch_millis + time.localtime(epoch_millis // 1000).tm_gmtoff * 1000
 
 
 def created_millis(file: LiveFile) -> int:
-    """When the file was written, the inverse of what manifests hold."""
+    """The time at which the file was written: the inverse of `_wall_clock`."""
     stored = file.file["_CREATION_TIME"]
     if isinstance(stored, datetime.datetime):
         stored = int(stored.timestamp() * 1000)

@@ -1,8 +1,8 @@
 """Merging manifests inside a commit, so that planning does not grow with the number of commits.
 
-Small manifests at the young end are joined when there are enough of them, taking in an older one
-only while it is no larger than what is being rewritten already: a commit rewrites little, and the
-number of manifests stays low. Deletes are worked off by a full rewrite.
+Small manifests at the young end are joined when there are enough of them. An older one is taken in
+only while it is no larger than what is being rewritten already. So a commit rewrites little, and
+the number of manifests stays low. A full rewrite works off deletes.
 """
 
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ def _is_full(listed: Sequence[Record], options: TableOptions) -> bool:
 
 
 def _young(listed: Sequence[Record], options: TableOptions) -> int:
-    """How many manifests at the young end to join, 0 for none."""
+    """The number of manifests at the young end to join, 0 if there are too few."""
     total, count = 0, 0
     for record in reversed(listed):
         size = record["_FILE_SIZE"]

@@ -1,7 +1,7 @@
-"""Manifests: which files a snapshot holds, read through a cache, and written and merged by commits.
+"""Manifests list the files of a snapshot. Commits write and merge them, reads go through a cache.
 
-Manifests never change under their name, so decoded ones are kept (bounded) and planning costs what
-a commit added, not what the table holds. Without merging, planning grows by each commit.
+A manifest never changes under its name, so decoded ones are kept (bounded). Planning then costs
+what a commit added, not what the table holds. Without merging, planning grows by each commit.
 """
 
 import contextlib
@@ -62,7 +62,7 @@ class Manifests:
     shapes: RowShapes
 
     def path(self, name: str) -> str:
-        """Where a manifest or manifest list of that name is."""
+        """The path of a manifest or manifest list."""
         return f"{self.location}/manifest/{name}"
 
     def listed(self, snapshot: Snapshot) -> list[Record]:
@@ -71,7 +71,7 @@ class Manifests:
         return self.records(LISTED, *base) + self.changed(snapshot)
 
     def changed(self, snapshot: Snapshot) -> list[Record]:
-        """Records of the manifests that say what a snapshot changed."""
+        """Records of the manifests that hold the changes of a snapshot."""
         delta = snapshot.delta_manifest_list, snapshot.delta_manifest_list_size
         return self.records(LISTED, *delta)
 
@@ -113,9 +113,9 @@ class Manifests:
         return self.shapes.partition.decode(record["_PARTITION"])
 
     def records(self, check: Check, name: str, size: int | None = None) -> list[Record]:
-        """Records of a file, each of which passes `check` (`LISTED`, `ENTRY` or `INDEXED`), of
-        `size` bytes where that is known; CorruptDataError, its cause FileNotFoundError where there
-        is none.
+        """Records of a file of `size` bytes (if known), each of which passes `check` (`LISTED`,
+        `ENTRY` or `INDEXED`). Raises CorruptDataError if it is not; the cause is a
+        FileNotFoundError if the file is missing.
         """
         path = self.path(name)
         try:
@@ -159,8 +159,8 @@ class Manifests:
 
 @contextlib.contextmanager
 def _understood(path: str) -> Iterator[None]:
-    """Whatever goes wrong in here, it is the bytes of the file, libraries raise anything; unless
-    the memory ends, which says nothing of them.
+    """A context in which every exception means that the file's bytes are damaged: libraries raise
+    anything. Only a MemoryError says nothing about the bytes.
     """
     try:
         yield
@@ -183,7 +183,7 @@ def live_of(manifests: Sequence[Decoded]) -> list[LiveFile]:
 def merged_records(manifests: Sequence[Decoded], *, whole_table: bool) -> list[Record]:
     """Entries of the manifests with ADD and DELETE of one file cancelled.
 
-    A DELETE whose ADD is in none of them is kept, unless they are all of the table's.
+    A DELETE whose ADD is in none of them is kept, unless they are the `whole_table`.
     """
     live = [file.record for file in live_of(manifests)]
     if whole_table:

@@ -1,7 +1,7 @@
 """Records of manifests, manifest lists, index manifests and schemas, checked where they are
 decoded.
 
-Whoever may write a table may write its metadata too, and other people's jobs act on it: they read
+A user who may write a table may write its metadata too. Other people's jobs act on it: they read
 and delete the files that it names. So a name is one part of a path, in a folder that the reader
 chooses, and each field is of its type.
 """
@@ -60,7 +60,7 @@ def _is_time(value: Any) -> bool:
 
 
 def maybe(check: Check) -> Check:
-    """The same, or NULL."""
+    """A check that passes NULL too."""
     return lambda value: value is None or check(value)
 
 
@@ -69,7 +69,7 @@ def _each(check: Check) -> Check:
 
 
 def _has(fields: Mapping[str, Check], later: Mapping[str, Check] | None = None) -> Check:
-    """A record with these fields; those that came `later` may be missing."""
+    """A check of a record with these fields; those that came `later` may be missing."""
 
     def check(value: Any) -> bool:
         check_record(value, fields, later or {})
@@ -81,7 +81,7 @@ def _has(fields: Mapping[str, Check], later: Mapping[str, Check] | None = None) 
 def check_record(
     record: Any, fields: Mapping[str, Check], later: Mapping[str, Check] | None = None
 ) -> None:
-    """KeyError or TypeError, naming the field, where a record is not what all engines write."""
+    """Raises KeyError or TypeError, naming the field, if a record is not what all engines write."""
     for name, check in fields.items():
         _check_field(name, record[name], check)
     for name, check in (later or {}).items():
@@ -97,8 +97,8 @@ def _check_field(name: str, value: Any, check: Check) -> None:
 
 @dataclass(frozen=True)
 class Field:
-    """A field of an Avro record: its type, the check of its values, whether it came later, so that
-    older files lack it.
+    """A field of an Avro record: its type, the check of its values, and whether it came later, so
+    that older files lack it.
     """
 
     avro: Any
@@ -209,7 +209,7 @@ def _is_id(value: Any) -> bool:
 
 
 def _is_type(value: Any) -> bool:
-    """Whether it is text, or an object as types with parts have it."""
+    """Whether it is text, or the object of a type with parts."""
     if isinstance(value, dict):
         check_record(value, {"type": is_text}, _PARTS)
         return True
@@ -262,7 +262,7 @@ _OF_SCHEMA = {
 
 
 def check_schema(found: Any) -> None:
-    """The same for a schema file; raises ValueError if its parts don't fit each other."""
+    """`check_record` of a schema file. Raises ValueError if its parts don't fit each other."""
     check_record(found, _SCHEMA, _OF_SCHEMA)
     highest = max((field["id"] for field in found["fields"]), default=0)
     if highest > found["highestFieldId"]:

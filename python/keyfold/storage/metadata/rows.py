@@ -1,8 +1,8 @@
 """Paimon's BinaryRow, as manifests hold it: partition values, first and last keys, statistics.
 
-Four bytes of arity (big endian), then null bits, eight bytes a field (little endian) and a variable
-part. In Python a DATE is days and a TIMESTAMP microseconds since 1970, both int; a DECIMAL is a
-Decimal, text is str, binary is bytes; so every value the type allows can be held and compared.
+A row is four bytes of arity (big endian), then null bits, eight bytes a field (little endian) and a
+variable part. In Python a DATE is days and a TIMESTAMP microseconds since 1970, both int. A DECIMAL
+is a Decimal, text is str, binary is bytes. So every value of a type can be held and compared.
 """
 
 import struct
@@ -42,7 +42,7 @@ class RowCodec:
 
     @staticmethod
     def of(types: Sequence[DataType]) -> "RowCodec":
-        """A codec for these types; NotSupportedError for one with parts."""
+        """A codec for these types. Raises NotSupportedError if a type has parts."""
         atomic = tuple(t for t in types if isinstance(t, Atomic))
         if len(atomic) != len(types):
             raise NotSupportedError("only columns of atomic types are in keys and statistics")

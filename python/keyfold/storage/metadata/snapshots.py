@@ -24,7 +24,7 @@ KEEPING = (
     "snapshot.num-retained.min or snapshot.time-retained of the table keep snapshots longer (ALTER "
     "TABLE … SET TBLPROPERTIES)"
 )
-BATCH_COMMIT_IDENTIFIER = (1 << 63) - 1  # of commits that no stream counts
+BATCH_COMMIT_IDENTIFIER = (1 << 63) - 1  # no stream counts these commits
 
 
 def _new_uuid() -> str:
@@ -61,15 +61,15 @@ class Snapshot:
 
     @staticmethod
     def from_json(stored: Mapping[str, Any]) -> "Snapshot":
-        """The snapshot of a file; raises KeyError or TypeError if a field is missing or of another
-        type, other fields are passed over.
+        """The snapshot of a file. Raises KeyError or TypeError if a field is missing or of another
+        type. Other fields are passed over.
         """
         found = {name: stored[key] for key, name in _NAMES.items() if key in stored}
         check_record(found, _FIELDS, _MAYBE)
         return Snapshot(**{"uuid": None} | found)
 
     def to_json(self) -> dict[str, Any]:
-        """What its file says: optional fields that are None are left out."""
+        """The JSON of its file. Optional fields that are None are left out."""
         named = asdict(self)
         return {
             key: named[name]
@@ -118,7 +118,7 @@ class Snapshots:
     publisher: Callable[[Snapshot], bool] | None = field(default=None, compare=False, repr=False)
 
     def path(self, snapshot_id: int) -> str:
-        """Where the snapshot of that id is published."""
+        """The path at which the snapshot of that id is published."""
         return f"{self.location}/snapshot/snapshot-{snapshot_id}"
 
     def latest_id(self) -> int | None:
@@ -133,7 +133,7 @@ class Snapshots:
                 found += 1
             if self._exists(found):
                 return found
-            # Expired while we went up: whatever stood above may have too.
+            # It expired while we went up: those above may have too.
         raise CorruptDataError(f"the snapshots of the table at {self.location} come and go")
 
     def earliest_id(self) -> int | None:
@@ -158,8 +158,8 @@ class Snapshots:
         raise CorruptDataError(f"the snapshots of the table at {self.location} come and go")
 
     def read(self, snapshot_id: int) -> Snapshot:
-        """The snapshot of that id; raises SnapshotExpiredError if it is gone, or
-        CorruptDataError.
+        """The snapshot of that id. Raises SnapshotExpiredError if it has expired, CorruptDataError
+        if it is missing otherwise or damaged.
         """
         found = self.find(snapshot_id)
         if found is None:
@@ -167,7 +167,7 @@ class Snapshots:
         return found
 
     def gone(self, snapshot_id: int) -> Exception:
-        """Why there is no snapshot of that id, or not all of its files."""
+        """The error if there is no snapshot of that id, or not all of its files."""
         latest = self.latest_id()
         if latest is None or latest <= snapshot_id:
             return CorruptDataError(
@@ -181,7 +181,7 @@ class Snapshots:
         )
 
     def find(self, snapshot_id: int) -> Snapshot | None:
-        """The snapshot of that id, None if there is none."""
+        """The snapshot of that id, None if it does not exist."""
         path = self.path(snapshot_id)
         try:
             found = self.parse(path)
@@ -192,14 +192,16 @@ class Snapshots:
         return found
 
     def parse(self, path: str) -> Snapshot:
-        """The snapshot in a file, a tag or a changelog too."""
+        """The snapshot in a file, which may be a tag or a changelog too."""
         try:
             return Snapshot.from_json(document(self.files.read(path)))
         except (ValueError, TypeError, LookupError, AttributeError) as error:
             raise damage.metadata_file("snapshot file", path, error) from error
 
     def publish(self, snapshot: Snapshot) -> bool:
-        """Publish exclusively; False if another commit took the id. OSError: outcome unknown."""
+        """Publish exclusively; False if another commit took the id. Raises OSError if the outcome
+        is unknown.
+        """
         if self.publisher is not None:
             return self.publisher(snapshot)
         text = json.dumps(snapshot.to_json(), indent=2, ensure_ascii=False)
@@ -219,8 +221,8 @@ class Snapshots:
         """Whether a snapshot just published is a new one, not one in the place of another that
         was published and has expired since ours was prepared.
 
-        Expiry goes from the oldest up: while the one before is there, nobody had this id. Else
-        newer ones tell by their time: those that follow ours were written after it was published.
+        Expiry goes from the oldest up: while the one before is there, nobody had this id. Else the
+        times of newer ones decide: those that follow ours were written after it was published.
         """
         if snapshot_id > 1 and self._exists(snapshot_id - 1):
             return True

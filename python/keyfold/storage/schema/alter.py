@@ -22,7 +22,7 @@ def alter(
     check_engine: Check,
     live_files: Callable[[], Iterable[LiveFile]] = tuple,
 ) -> None:
-    """Apply all changes or none; another ALTER that comes in between is built upon."""
+    """Apply all changes or none, on top of another ALTER if one comes in between."""
 
     def has_partial_rows() -> bool:
         return any(file.is_marked for file in live_files())

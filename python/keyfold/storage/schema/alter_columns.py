@@ -1,7 +1,7 @@
 """ALTER TABLE … COLUMN: one change of a column, or of a field inside one, to a schema.
 
-Files stay as they are and are read by field ids, which nothing here changes. So what is refused is
-what stored rows could not follow, or what would change how they fold.
+Files stay as they are and are read by field ids, which nothing here changes. So a change is refused
+if stored rows could not follow it, or if it would change how they fold.
 """
 
 import itertools
@@ -27,8 +27,8 @@ Change = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Stored:
-    """What is stored when a table is altered: anything at all, and, asked for only where it
-    matters, rows that name some columns only.
+    """The stored rows when a table is altered: whether there are any and, asked for only if it
+    matters, whether some name only some columns.
     """
 
     has_data: bool
@@ -36,7 +36,7 @@ class Stored:
 
 
 def change_column(schema: StoredSchema, change: Change, stored: Stored) -> StoredSchema:
-    """The schema after one change; raises KeyfoldError naming table and column."""
+    """The schema after one change. Raises KeyfoldError, naming table and column, if refused."""
     name = change["name"]
     path = (name,) if isinstance(name, str) else tuple(name)
     one = _Change(schema, change, path, stored)
@@ -153,7 +153,7 @@ def _check_default(one: _Change) -> None:
 
 
 def _initial(one: _Change) -> Mapping[str, Any]:
-    """The literal that rows already stored get: a constant, which is alike in every record."""
+    """The literal that rows already stored get: a constant, which is the same in every record."""
     value: Any = one.asked.get("default_value")
     if not isinstance(value, Mapping) or "literal" not in value:
         raise NotSupportedError(
@@ -238,7 +238,7 @@ def _comment(one: _Change) -> StoredSchema:
 
 
 def _set_default(one: _Change) -> StoredSchema:
-    """For rows written from now on; what stored ones read stays."""
+    """Set the DEFAULT of rows written from now on; stored rows read what they did before."""
     _check_default(one)
     kind = one.layout.column(one.name).type
     text, key = one.asked.get("default"), DEFAULT_PREFIX + one.name
@@ -252,7 +252,7 @@ def _set_default(one: _Change) -> StoredSchema:
 
 
 def _widen(one: _Change) -> StoredSchema:
-    """Another type that holds every stored value; files are cast when they are read."""
+    """Change to a type that holds every stored value; files are cast when they are read."""
     _check_widened(one)
 
     def wider(found: logical.DataType) -> logical.DataType:

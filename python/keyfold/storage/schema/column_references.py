@@ -1,4 +1,4 @@
-"""The options of a table that name one of its columns: renamed with it, dropped with it."""
+"""The options of a table that name one of its columns, and are renamed and dropped with it."""
 
 from collections.abc import Iterator, Mapping
 
@@ -22,7 +22,7 @@ def renamed_field(options: Options, column: str, old: str, new: str) -> dict[str
 
 
 def without(options: Options, column: str) -> dict[str, str]:
-    """The options after a column was dropped that none of `needing` names."""
+    """The options after a column was dropped for which `needing` finds no option."""
     kept = {}
     for name, text in options.items():
         in_name, in_value = named_columns(name, text, options.get("merge-engine"))
@@ -44,7 +44,7 @@ def needing(options: Options, column: str) -> Iterator[str]:
 
 
 def needing_field(options: Options, column: str, field: str) -> Iterator[str]:
-    """The same for a field inside of a column."""
+    """The options that name a field inside of a column."""
     return (name for name in _nested(options, column) if field in parts(options[name]))
 
 

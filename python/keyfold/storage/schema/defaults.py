@@ -1,8 +1,8 @@
-"""DEFAULTs in the field of a schema that is Paimon's own, `defaultValue`.
+"""DEFAULTs in Paimon's own field of a schema, `defaultValue`.
 
-Its Spark connector takes the text for SQL. Its Java library, which fills in every NULL when it
-writes, casts the text, without the quotes around it, to the column's type. A DEFAULT is stored
-there if both make the same value of it, and nowhere but in an option of ours if not.
+Paimon's Spark connector takes the text for SQL. Its Java library casts the text, without the quotes
+around it, to the column's type, and fills in every NULL when it writes. A DEFAULT is stored there
+if both make the same value of it, else only in an option of ours.
 """
 
 import datetime
@@ -22,13 +22,13 @@ _TYPES = "BOOLEAN TINYINT SMALLINT INT INTEGER BIGINT FLOAT DOUBLE DECIMAL STRIN
 _CONSTANT = {*_TYPES.split(), "TIMESTAMP_NTZ", "TRUE", "FALSE", "CAST", "AS"}
 _NUMBER = r"[-+]?\d+(?:\.\d+)?"
 _NUMBERS = re.compile(rf"\s*(?:array|map)\s*\(\s*(?:{_NUMBER}(?:\s*,\s*{_NUMBER})*)?\s*\)\s*", re.I)
-_LIST = re.compile(r"""\s*\[([^\]\[(){}"'\\]*)\]\s*""")  # of plain items
+_LIST = re.compile(r"""\s*\[([^\]\[(){}"'\\]*)\]\s*""")  # plain items only
 _DIGITS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL", "BOOLEAN")
 _TEXTS = ("STRING", "VARCHAR", "CHAR")
 
 
 def stored_text(column: Mapping[str, Any], kind: logical.DataType) -> str | None:
-    """The text for a DEFAULT of the wire that both read alike, None if there is none."""
+    """The text for a DEFAULT of the wire that both read alike, None if there is no such text."""
     sql, value = str(column.get("default")), column.get("default_value")
     if not isinstance(kind, logical.Atomic):
         return sql.strip() if _NUMBERS.fullmatch(sql) else None

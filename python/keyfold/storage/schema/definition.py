@@ -1,6 +1,6 @@
 """CREATE TABLE: from Spark's columns, key and properties to the first schema of a table.
 
-Everything that can't work is refused here, naming table, column or option; later nothing is.
+Everything that can't work is refused here, and nothing later. Errors name table, column or option.
 """
 
 import itertools
@@ -42,7 +42,7 @@ Check = Callable[[TableLayout, TableLayout | None], TableLayout]
 class NewTable:
     """A CREATE or REPLACE statement; `columns` are dictionaries of the wire (Spark type JSON).
 
-    With `keeps` it only says what it changes of the table it replaces.
+    With `keeps` it has only the changes to the table that it replaces.
     """
 
     columns: Sequence[Mapping[str, Any]]
@@ -53,7 +53,7 @@ class NewTable:
 
     @staticmethod
     def from_json(question: Mapping[str, Any]) -> "NewTable":
-        """From a question's columns, partitioning, primary_key and properties."""
+        """The statement of a question's columns, partitioning, primary_key and properties."""
         key = question.get("primary_key")
         return NewTable(
             columns=question["columns"],
@@ -65,7 +65,7 @@ class NewTable:
 
 
 def define(name: str, location: str, new: NewTable, check_engine: Check) -> StoredSchema:
-    """The first schema of the table; TableError or NotSupportedError for what can't work.
+    """The first schema of the table. Raises TableError or NotSupportedError if it can't work.
 
     `check_engine` is the merge engine's own check (`keyfold.merge.plan.check`).
     """
@@ -100,7 +100,7 @@ def define(name: str, location: str, new: NewTable, check_engine: Check) -> Stor
 
 
 def check_altered(before: TableLayout, after: TableLayout, check_engine: Check) -> TableLayout:
-    """The checks of CREATE on what an ALTER changes; the layout to store."""
+    """The layout to store after an ALTER, which must pass the checks of CREATE."""
     _check_columns(after)
     check_change(before, after)
     return check_engine(after, before)
@@ -121,12 +121,12 @@ def _check_location(name: str, location: str, properties: dict[str, str]) -> Non
 
 
 def listed(text: str | None) -> tuple[str, ...] | None:
-    """The names in a property, between commas; None where it is not given."""
+    """The names in a property, between commas; None if it is not given."""
     return None if text is None else tuple(p.strip() for p in text.split(",") if p.strip())
 
 
 def _check_own(name: str, properties: Mapping[str, str]) -> None:
-    """Where the catalog itself keeps what columns declare."""
+    """Raises TableError if an option is one in which the catalog keeps a column's DEFAULT."""
     for option in properties:
         if option.startswith((DEFAULT_PREFIX, INITIAL_PREFIX)):
             raise TableError(f"table {name}: option {option} is made by a column's DEFAULT only")

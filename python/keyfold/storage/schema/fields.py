@@ -36,8 +36,8 @@ def changed(root: DataType, path: Path, change: Callable[[DataType], DataType]) 
 
 
 def changed_fields(root: DataType, path: Path, change: Callable[[Fields], Fields]) -> DataType:
-    """`root` with the fields of the STRUCT at the path changed; TableError for another type, and
-    where nothing is left or two fields have one name.
+    """`root` with the fields of the STRUCT at the path changed. Raises TableError if the type is
+    another one, nothing is left or two fields have one name.
     """
 
     def whole(found: DataType) -> DataType:
@@ -61,7 +61,7 @@ def _check(fields: Fields) -> None:
 
 
 def position(fields: Fields, name: str) -> int:
-    """The place of the field of that name. Raises TableError, which lists all names."""
+    """The place of the field of that name. Raises TableError, with all names, if it is missing."""
     names = [field.name for field in fields]
     if name not in names:
         raise TableError(f"there is no {sql_name(name)}; there are {', '.join(names)}")
@@ -85,7 +85,7 @@ def moved(fields: Fields, name: str, place: Mapping[str, str]) -> Fields:
 
 
 def without(fields: Fields, name: str) -> Fields:
-    """The fields less one."""
+    """The fields without one."""
     at = position(fields, name)
     return (*fields[:at], *fields[at + 1 :])
 
@@ -104,7 +104,7 @@ def _named(field: Field, name: str) -> Field:
 
 
 def type_at(root: DataType, path: Path) -> DataType:
-    """The field at the path."""
+    """The type at the path."""
     found: list[DataType] = []
 
     def look(kind: DataType) -> DataType:

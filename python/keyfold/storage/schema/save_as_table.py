@@ -1,9 +1,9 @@
-"""What a DataFrame's writer says of a table that is there: `saveAsTable` and `save` name key and
-options as for a new one, in every run of a job.
+"""Key and options that a DataFrame's writer names for an existing table: `saveAsTable` and `save`
+name them as for a new one, each time that a job runs.
 
-Appending, and overwriting by `save`, changes no definition: what is named must be what the table
-has. Overwriting by `saveAsTable` makes the table anew, with the key, the partitioning and, where
-not named, the options that it had.
+Appending, and overwriting by `save`, don't change them: the writer must name what the table has.
+Overwriting by `saveAsTable` makes the table anew. It keeps the key, the partitioning and those
+options that are not named.
 """
 
 from collections.abc import Mapping, Sequence
@@ -54,8 +54,8 @@ def check_given(
     partitioning: Sequence[str],
     check_engine: Check,
 ) -> None:
-    """Raises TableError if a writer names key, partitioning or an option that the table has not;
-    what is no option is refused as at CREATE.
+    """Raises TableError if a writer names key, partitioning or an option that the table has not. A
+    name that is not an option is refused as at CREATE.
     """
     given = fluss.heeded(properties, {column.name.lower() for column in layout.columns})
     advice = "leave it out, or name what the table has"

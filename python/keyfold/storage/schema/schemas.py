@@ -1,8 +1,8 @@
 """Schema files of a table: JSON to and from a `TableLayout`, and publishing the next version.
 
 A column's DEFAULT is kept twice: in Paimon's `defaultValue` (see defaults.py), which its engines
-apply, and as exact SQL text in the option `keyfold.default.<column>`, which counts here. What
-rows read that were stored before a column was added is in `keyfold.initial-default.<column>`.
+apply, and as exact SQL text in the option `keyfold.default.<column>`, which counts here. The option
+`keyfold.initial-default.<column>` has the value of rows stored before the column was added.
 """
 
 import json
@@ -43,11 +43,11 @@ class Schemas:
     name: str
 
     def path(self, schema_id: int) -> str:
-        """Where the schema of that id is published."""
+        """The path at which the schema of that id is published."""
         return f"{self.location}/schema/schema-{schema_id}"
 
     def latest_id(self) -> int | None:
-        """Id of the current schema, None if this is no table."""
+        """Id of the current schema, None if this is not a table."""
         names = self.files.names(f"{self.location}/schema")
         matches = [match for name in names if (match := _NAME.fullmatch(name))]
         return max((int(match[1]) for match in matches), default=None)

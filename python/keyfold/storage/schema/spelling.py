@@ -16,7 +16,7 @@ class Spelling:
     by_lower: Mapping[str, str]
 
     def of(self, names: Iterable[str]) -> tuple[str, ...]:
-        """The declared spelling of each; a name no column has stays."""
+        """The declared spelling of each; a name that no column has stays as it is."""
         return tuple(map(self._own, names))
 
     def in_options(self, options: Mapping[str, str]) -> dict[str, str]:

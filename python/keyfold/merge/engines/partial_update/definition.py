@@ -1,6 +1,6 @@
 """The definition of partial-update: one key, record by record, a dictionary for the row.
 
-It follows Paimon's PartialUpdateMergeFunction; the records of aggregates are collected on the way
+It follows Paimon's PartialUpdateMergeFunction. The records of aggregates are collected on the way
 and folded by their definitions at the end.
 """
 
@@ -48,7 +48,7 @@ class _Records:
             self._put_in_front(value)
 
     def _put_in_front(self, value: Any) -> None:
-        """Before all that counts, which begins at the last reset; what was taken back stays so."""
+        """Add before all records since the last reset; values that were taken back stay so."""
         if any(op == RETRACT for op, _ in self.records):
             self.records = [(ADD, self.aggregate.definition(self.records))]
         resets = [at for at, (op, _) in enumerate(self.records) if op == RESET]

@@ -1,8 +1,9 @@
 """partial-update: a record changes the columns it has values for.
 
-Outside sequence groups the last non-null value stays. Columns of a group change, to NULL too or by
-their aggregate, only with a record that is not older in the group's own sequence fields
-(`keyfold.merge.sequence_groups`). Retractions take a group back, remove the row, or are refused.
+Outside sequence groups the last non-null value stays. Columns of a group change only with a record
+that is not older in the group's own sequence fields (`keyfold.merge.sequence_groups`). They change
+by their aggregate, or to any value, even NULL. Retractions take a group back, remove the row, or
+are refused.
 """
 
 from collections.abc import Iterable, Sequence
@@ -35,8 +36,8 @@ from keyfold.wire.layout import TableLayout
 
 @dataclass(frozen=True)
 class _Column:
-    """How one output column folds: group is its sequence group, by place, None for a key column or
-    one of no group.
+    """The fold of one output column. `group` is the place of its sequence group, None for a key
+    column or a column outside groups.
     """
 
     name: str
@@ -58,7 +59,7 @@ class _Plan:
 
 
 def _needed_groups(options: TableOptions, output: Sequence[str]) -> tuple[SequenceGroup, ...]:
-    """Groups of output columns, and those by which a -D removes the row."""
+    """The groups of output columns, and the groups by which a -D removes the row."""
     groups = sequence_groups(options)
     return tuple(g for g in groups if g.removes or not set(output).isdisjoint(g.columns))
 
@@ -169,12 +170,12 @@ def _check_conflicts(layout: TableLayout, options: TableOptions) -> None:
 
 
 def _passes_nulls(layout: TableLayout, options: TableOptions, name: str) -> bool:
-    """Whether the column is of no group: there a NULL is no value."""
+    """Whether the column is outside groups: there a NULL is not a value."""
     return all(name not in group.columns for group in sequence_groups(options))
 
 
 def _retains_nulls(layout: TableLayout, options: TableOptions, name: str) -> bool:
-    """Whether the column has a function, in a group, of which a NULL that comes first stays."""
+    """Whether the column is in a group and has a function that keeps a NULL which comes first."""
     grouped = {own for group in sequence_groups(options) for own in group.protected}
     aggregate = chosen_aggregate(layout, options, name) if name in grouped else None
     return aggregate is not None and aggregate.retains_null

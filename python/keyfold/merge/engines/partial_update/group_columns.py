@@ -1,7 +1,7 @@
 """The columns of one partial-update step: picked from records, or aggregated.
 
-Without retractions groups don't touch each other, and one without aggregates needs but its newest
-record; else the events of all records are decided once, for all groups.
+Without retractions groups don't touch each other, and a group without aggregates needs only its
+newest record. Otherwise the events of all records are decided once, for all groups.
 """
 
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ from keyfold.wire.layout import TableLayout
 
 
 class Grouped:
-    """One step; `removes_on_delete` is as a group of all records, whose sequences are equal."""
+    """One step. `removes_on_delete` acts as a group of all records, with equal sequences."""
 
     def __init__(
         self,
@@ -60,8 +60,8 @@ class Grouped:
         self._words, self._present, self._bounds = self._sequences()
 
     def _sequences(self) -> tuple[Words, Masks, Rows]:
-        """Words of all groups' fields, whether a row has a sequence in each group and begins it
-        anew, and (first word, end of words, does a -D remove the row) of each group.
+        """The words of all groups' fields; the flags of each row in each group (it has a sequence,
+        begins it anew); and, for each group, (first word, end of words, a -D removes the row).
         """
         rows = len(next(iter(self._step.columns.values())))
         found = [
@@ -88,7 +88,7 @@ class Grouped:
         )
 
     def _restarts(self, group: SequenceGroup) -> Mask | np.uint8:
-        """`RESTARTS` where a row overwrites a sequence field of the group."""
+        """`RESTARTS` for each row that overwrites a sequence field of the group, else 0."""
         marks = self._step.marks
         if marks is None:
             return np.uint8(0)
@@ -98,7 +98,7 @@ class Grouped:
 
     @cached_property
     def _decided(self) -> tuple[Events, Kinds]:
-        """Events of every group and, last, of columns of none, and the results' kinds."""
+        """The events of every group and, last, of columns outside groups; the results' kinds."""
         step = self._step
         kinds = np.zeros(self._present.shape[1], np.int8) if step.kinds is None else step.kinds
         events = np.empty((len(self._bounds) + 1, len(step.order)), dtype=np.int8)
@@ -110,8 +110,8 @@ class Grouped:
 
     @property
     def kinds(self) -> Kinds | None:
-        """-D where the last record removed the row or none added to it, else +I; a lone record's
-        own.
+        """The kind of each row: -D if its last record removed it or no record added to it, else +I.
+        A lone record keeps its own.
         """
         step = self._step
         if step.kinds is None:
@@ -128,7 +128,7 @@ class Grouped:
         return indices(self._step.last)
 
     def last(self, name: str) -> pa.Array:
-        """The column as the last record has it."""
+        """The column of the last record."""
         return take(self._step.columns[name], self._last)
 
     def last_non_null(self, name: str) -> pa.Array:
@@ -151,7 +151,7 @@ class Grouped:
         return take(step.columns[name], indices(pick.pick(inputs)))
 
     def newest(self, name: str, group: int, is_sequence: bool) -> pa.Array:
-        """A sequence field or protected column, as the group's newest record has it, or the newest
+        """A sequence field or protected column, from the group's newest record, or the newest
         that names it.
         """
         if self._step.marks is not None:
@@ -194,7 +194,7 @@ class Grouped:
     def aggregated(
         self, name: str, group: int, aggregate: Aggregate, ignores_retract: bool
     ) -> pa.Array:
-        """A column of a group folded by its aggregate, older records as the function says."""
+        """A column of a group folded by its aggregate; the function decides about older records."""
         events = column_ops(self._step, name, self._events(group))
         reversal = aggregate.reversal
         if ignores_retract:
@@ -224,8 +224,8 @@ def is_any_retract(events: Events) -> bool:
 
 
 def sequence_words(columns: Sequence[pa.Array]) -> tuple[list[Words], Masks]:
-    """Words that compare as the sequence fields of rows do, the first word first and NULL smallest,
-    and 1 where a row has any of them.
+    """Words that compare like the sequence fields of rows, the first word first and NULL smallest,
+    and a mask with 1 for each row that has any of the fields.
     """
     words: list[Words] = []
     present = np.zeros(len(columns[0]), dtype=np.uint8)

@@ -24,10 +24,10 @@ from keyfold.kernels.ops import (
 )
 from keyfold.kernels.records import Groups
 
-# Whether a row has a sequence in a group, and whether it begins the group's sequence anew, as rows
-# do that overwrite its sequence fields: from there on records are compared with that row alone.
+# Flags: a row has a sequence in a group, and it begins the group's sequence anew. It does that if
+# it overwrites the sequence fields: from there on records are compared with that row alone.
 HAS_SEQUENCE, RESTARTS = 1, 2
-# How a row relates to the newest one of a group before it.
+# The relation of a row to the newest one of a group before it.
 UNRELATED, NEWER, OLDER = 0, 1, -1
 
 Masks = npt.NDArray[np.uint8]
@@ -36,9 +36,9 @@ Events = npt.NDArray[np.int8]
 
 @structure("uint64[:, ::1]", "uint8[:, ::1]", "int64[:, ::1]", "int64[::1]")
 class Sequences(NamedTuple):
-    """The sequence groups of some rows: words[:, row] compare as their fields do, present[s, row]
-    has the flags above, spans[s] = (first word, end of words, does a -D remove the row), and
-    newest has room for the newest row of each.
+    """The sequence groups of some rows: words[:, row] compare like their fields, present[s, row]
+    has the flags above, spans[s] = (first word, end of words, a -D removes the row), and newest
+    has room for the newest row of each.
     """
 
     words: Words
@@ -56,7 +56,7 @@ def is_older(words: Words, first: int, stop: int, row: int, stored: int) -> bool
     return False
 
 
-# The next two have no branch that the data decide: 2 ns a row in place of 6 on random groups.
+# The next two have no branch that depends on data: 2 ns a row, not 6, on random groups.
 
 
 @kernel("void(uint8[::1], int64[::1], int64[::1], int64[::1])")
@@ -73,7 +73,7 @@ def last_present(present: Mask, order: Rows, starts: Rows, out: Rows) -> None:
 
 @kernel("void(uint64[::1], uint8[::1], int64[::1], int64[::1], int64[::1])")
 def newest_word(words: Words, present: Mask, order: Rows, starts: Rows, out: Rows) -> None:
-    """`newest` where one word is the sequence; rows without a sequence have 0."""
+    """`newest` if the sequence is one word; rows without a sequence have the word 0."""
     g, pick, greatest = 0, np.int64(-1), np.uint64(0)
     for at in range(len(order)):
         row, is_next = order[at], at == starts[g + 1]
@@ -92,8 +92,8 @@ def newest_word(words: Words, present: Mask, order: Rows, starts: Rows, out: Row
 def newest(
     words: Words, present: Mask, first: int, stop: int, order: Rows, starts: Rows, out: Rows
 ) -> None:
-    """out[g] is the last of the rows of group g with the greatest words, -1 where no row has a
-    sequence; a lone row is it in any case.
+    """out[g] is the last of the rows of group g with the greatest words, -1 if no row has a
+    sequence. A lone row is the newest in any case.
     """
     for g in range(len(out)):
         pick = -1
@@ -108,7 +108,7 @@ def newest(
 def decide_adds(
     words: Words, present: Mask, first: int, stop: int, order: Rows, starts: Rows, out: Signs
 ) -> None:
-    """`decide` for one group where no record is a retraction."""
+    """`decide` for one group, if no record is a retraction."""
     for g in range(len(starts) - 1):
         stored = -1
         for at in range(starts[g], starts[g + 1]):
@@ -126,7 +126,7 @@ def decide_adds(
 @kernel
 def relate(sequences: Sequences, row: int, at: int, out: Events) -> int:
     """Write into out[s, at] whether a row is NEWER (or as new), OLDER or without a sequence in each
-    group; returns how many groups it would remove the row by.
+    group. Returns the number of groups by which it would remove the row.
     """
     words, present, spans, newest = sequences
     removals = 0
@@ -146,7 +146,7 @@ def decide(
     sequences: Sequences, kinds: Signs, order: Rows, starts: Rows, out: Events, out_kinds: Signs
 ) -> None:
     """Write the event of each record for each group, and in the last row of `out` for the columns
-    of no group; a record that is alone is added, whatever it is.
+    outside groups. A record that is alone is added, even a retraction.
     """
     _, present, _, newest = sequences
     for g in range(len(starts) - 1):
@@ -172,7 +172,7 @@ def decide(
 
 @kernel
 def event(relation: int, is_retract: bool, is_fresh: bool, is_removed: bool) -> int:
-    """The event of a record for one group; `is_fresh`: the row begins anew with its values."""
+    """The event of a record for one group. If `is_fresh`, the row begins anew with its values."""
     if is_fresh:
         return SEED if relation == NEWER and not is_removed else RESET
     if relation == UNRELATED:
@@ -184,8 +184,8 @@ def event(relation: int, is_retract: bool, is_fresh: bool, is_removed: bool) -> 
 
 @kernel("void(int8[::1], int64[::1], int64[::1], int64[::1], int64[::1])")
 def settle(events: Signs, order: Rows, starts: Rows, sequence: Rows, protected: Rows) -> None:
-    """The row each sequence field of a group comes from, and each column that is no aggregate; -1
-    is null: a retraction leaves the sequence and takes the rest.
+    """Write the row that each sequence field of a group comes from, and each column that is not an
+    aggregate. -1 is null: a retraction leaves the sequence and clears the other columns.
     """
     for g in range(len(sequence)):
         sequence[g], protected[g] = -1, -1
@@ -199,8 +199,8 @@ def settle(events: Signs, order: Rows, starts: Rows, sequence: Rows, protected: 
 
 @kernel("void(Groups, boolean, Groups)")
 def arrange(groups: Groups, is_front: bool, out: Groups) -> None:
-    """Events as operations that an aggregate takes: a seed twice, reset and retracted; older
-    records, where `is_front`, before all that is there, which ends at the last reset.
+    """Write events as operations that an aggregate takes. A seed comes twice, reset and retracted.
+    With `is_front` older records come before all others since the last reset.
     """
     (events, _, starts), (_, _, out_starts) = groups, out
     w, out_starts[0] = 0, 0
@@ -218,8 +218,8 @@ def arrange(groups: Groups, is_front: bool, out: Groups) -> None:
 
 @kernel
 def place(groups: Groups, first: int, stop: int, late: int, w: int, out: Groups) -> int:
-    """Write records first:stop, between two resets, from place w on, the `late` older ones first;
-    returns the place behind them.
+    """Write records first:stop, between two resets, from place w on, the `late` older ones first.
+    Returns the place behind them.
     """
     (events, order, _), (out_ops, out_order, _) = groups, out
     front, begin = w + late - 1, w

@@ -1,7 +1,7 @@
-"""Older records of a sequence group in front of all that is there, as Paimon's aggReversed has it.
+"""Older records of a sequence group, put in front of all others as Paimon's aggReversed does.
 
-Moving a row to the front is that, as long as nothing was taken back before it came; else what is
-there is folded first and takes the place of its records.
+The row just moves to the front if nothing was taken back before it came. Otherwise the records
+before it are folded first, and the value takes their place.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ Fold = Callable[[Inputs], pa.Array]
 
 @kernel("void(int8[::1], int64[::1], int64[::1])")
 def splits(events: Signs, starts: Rows, out: Rows) -> None:
-    """out[g] is the place of the first older record of group g behind a retraction, else -1."""
+    """out[g] is the place of the first older record of group g behind a retraction, or -1."""
     for g in range(len(out)):
         has_retract = False
         out[g] = -1
@@ -35,7 +35,7 @@ def splits(events: Signs, starts: Rows, out: Rows) -> None:
 
 
 def arranged(inputs: Inputs, is_front: bool) -> Inputs:
-    """Events as the ops of an aggregate, older records in front where `is_front`."""
+    """Events as the ops of an aggregate, older records in front if `is_front`."""
     events, seeds = inputs.ops, int((inputs.ops == SEED).sum())
     if not seeds and not (is_front and (events == REVERSED).any()):
         ops = np.where(events == LATE_RETRACT, np.int8(RETRACT), events)
@@ -47,8 +47,8 @@ def arranged(inputs: Inputs, is_front: bool) -> Inputs:
 
 
 def materialized(inputs: Inputs, fold: Fold) -> Inputs:
-    """The same events, where no older record comes behind a retraction: what comes before it is one
-    record with the folded value, in a row behind the column's own.
+    """The same events, but no older record comes behind a retraction: the records before it become
+    one record with their folded value, in a row behind the column's own.
     """
     while True:
         places = np.empty(inputs.groups, dtype=np.int64)
