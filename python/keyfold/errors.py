@@ -75,11 +75,6 @@ class NamespaceNotEmptyError(KeyfoldError):
     """The namespace still holds tables."""
 
 
-def error_class(kind: str) -> type[KeyfoldError]:
-    """The class whose `kind` this is; KeyfoldError itself for a name this version lacks."""
-    return next((c for c in _classes() if c.kind == kind), KeyfoldError)
-
-
 def condition(kind: str) -> str:
     """What Spark calls it: KEYFOLD_CONFLICT of ConflictError, KEYFOLD_ERROR of KeyfoldError."""
     words = re.findall("[A-Z][a-z]*", kind.removeprefix("Keyfold").removesuffix("Error"))

@@ -313,15 +313,15 @@ def waited(pid: int, at: mmap.mmap) -> int:
         time.sleep(0.05)
 
 
-def main() -> int:
+def main(description: str | None, run: Callable[[int, range], Figures]) -> int:
     """Run many inputs, or one again; 1 if anything happened that should not."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--inputs", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
     parser.add_argument("--first", type=int, default=0, help="the place to begin at")
     asked = parser.parse_args()
     start = time.monotonic()
-    found = process(asked.seed, range(asked.first, asked.first + asked.inputs))
+    found = run(asked.seed, range(asked.first, asked.first + asked.inputs))
     seconds = time.monotonic() - start
     print(f"seed {asked.seed}: {asked.inputs} inputs in {seconds:.0f} s")
     for text, count in found.outcomes.most_common():
@@ -331,4 +331,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__doc__, process))

@@ -5,7 +5,6 @@ with a memory cap: each must end within PATIENCE, by an answer or an error of ou
 nothing beside the table, where another one lies.
 """
 
-import argparse
 import contextlib
 import json
 import mmap
@@ -196,21 +195,5 @@ def process(seed: int, places: range) -> Figures:
     return fuzz.process(seed, places, live)
 
 
-def main() -> int:
-    """Run many inputs, or one again; 1 if anything happened that should not."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--inputs", type=int, default=10_000)
-    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
-    parser.add_argument("--first", type=int, default=0, help="the place to begin at")
-    asked = parser.parse_args()
-    start = time.monotonic()
-    found = process(asked.seed, range(asked.first, asked.first + asked.inputs))
-    print(f"seed {asked.seed}: {asked.inputs} inputs in {time.monotonic() - start:.0f} s")
-    for text, count in found.outcomes.most_common():
-        print(f"{count:>9} {text}")
-    print(*found.findings, sep="\n")
-    return int(bool(found.findings))
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(fuzz.main(__doc__, process))
