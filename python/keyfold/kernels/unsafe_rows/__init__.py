@@ -1,0 +1,1 @@
+"""Arrow columns as bytes of Spark's UnsafeRow, one binary value a row, and back."""
