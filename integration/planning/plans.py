@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pyspark.sql import DataFrame, SparkSession
 
 from integration.faults.processes import PATIENCE
@@ -39,3 +41,28 @@ def rows_of_tasks(spark: SparkSession, group: str) -> list[int]:
     tasks = spark._jsc.sc().statusStore().taskList(stages[-1], 0, 1000)
     found = [tasks.apply(i).taskMetrics().get() for i in range(tasks.size())]
     return [metrics.shuffleReadMetrics().recordsRead() for metrics in found]
+
+
+def scan_figures(frame: DataFrame) -> list[dict[str, int]]:
+    """The figures of each scan of a frame that was collected, in the order of the plan."""
+    found: list[dict[str, int]] = []
+
+    def walk(node: Any) -> None:
+        name = node.getClass().getSimpleName()
+        if name == "BatchScanExec":
+            metrics = node.metrics()
+            names = metrics.keys().toSeq()
+            found.append(
+                {(n := names.apply(i)): metrics.apply(n).value() for i in range(names.size())}
+            )
+        if name == "AdaptiveSparkPlanExec":
+            walk(node.executedPlan())
+        elif name.endswith("QueryStageExec"):
+            walk(node.plan())
+        else:
+            children = node.children()
+            for place in range(children.size()):
+                walk(children.apply(place))
+
+    walk(frame._jdf.queryExecution().executedPlan())
+    return found

@@ -1,5 +1,6 @@
 """Pruning never loses a row: predicates over ranges against three-valued logic over the rows."""
 
+import json
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -8,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from keyfold.predicates.constants import prepared
 from keyfold.predicates.ranges import Range, columns_of, decided, may_be_true
 from keyfold.predicates.sql_text import describe
 from keyfold.types import logical
@@ -118,6 +120,21 @@ def test_what_is_decided_of_one_row_is_true(
     value = comparable(row, data_type)
     one = {"c": Range(data_type, value, value, row is None, row is not None)}
     assert decided(predicate, one) in (truth(predicate, row, data_type) is True, None)
+
+
+@pytest.mark.parametrize(("data_type", "kind", "values"), CASES, ids=["int", "double", "text"])
+@given(data=st.data())
+def test_lists_that_are_decoded_once_say_the_same(
+    data_type: logical.DataType, kind: str, values: st.SearchStrategy[Any], data: st.DataObject
+) -> None:
+    predicate = data.draw(trees(kind, values))
+    kept = prepared(predicate)
+    assert json.dumps(kept) == json.dumps(predicate)
+    for _ in range(3):
+        row = data.draw(st.none() | values)
+        value = comparable(row, data_type)
+        one = {"c": Range(data_type, value, value, row is None, row is not None)}
+        assert decided(kept, one) == decided(predicate, one)
 
 
 @pytest.mark.parametrize(("literal", "found"), [(5, True), (6, False), (None, False)])

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from keyfold.predicates.constants import Members, members
 from keyfold.predicates.ranges import columns_of, conjuncts
 from keyfold.types.literals import FLOATING, TEXT, Unknown, arrow_array, value_of
 from keyfold.types.logical import Atomic
@@ -95,9 +96,9 @@ def _leaf(layout: TableLayout, predicate: Json, batch: pa.RecordBatch) -> pa.Boo
         return pc.is_null(column) if op == "IS_NULL" else pc.is_valid(column)
     if not isinstance(kind, Atomic) or not is_exact(layout, path[0]):
         raise Unknown
+    if op == "IN":
+        return _among(column, members(predicate["args"], kind))
     literals = [value_of(arg, kind) for arg in rest]
-    if op == "IN" and literals:
-        return _among(column, arrow_array(literals, kind))
     if op in _TEXTS and kind.name in TEXT and literals[0] is not None:
         return _TEXTS[op](column, literals[0])
     if op in _COMPARISONS:
@@ -109,12 +110,14 @@ def _leaf(layout: TableLayout, predicate: Json, batch: pa.RecordBatch) -> pa.Boo
     raise Unknown
 
 
-def _among(column: pa.Array, values: pa.Array) -> pa.BooleanArray:
+def _among(column: pa.Array, values: Members) -> pa.BooleanArray:
     """`column IN (values)`. It is NULL for a NULL; if the list has a NULL, also for a value that is
     not in the list.
     """
-    found = pc.is_in(column, value_set=values.drop_null())
+    found = pc.is_in(column, value_set=values.array)
     unknown = pa.scalar(None, pa.bool_())
-    if values.null_count:
+    if values.has_null:
         return pc.if_else(found, found, unknown)
-    return pc.if_else(pc.is_valid(column), found, unknown) if column.null_count else found
+    if values.is_empty or not column.null_count:
+        return found
+    return pc.if_else(pc.is_valid(column), found, unknown)

@@ -18,9 +18,10 @@ import pyarrow as pa
 from keyfold.errors import NotSupportedError
 from keyfold.files.paimon_values import hashes
 from keyfold.options import TableOptions
+from keyfold.predicates.constants import members, prepared
 from keyfold.predicates.ranges import Range, Ranges, columns_of, conjuncts, decided, may_be_true
 from keyfold.predicates.sql_text import describe
-from keyfold.types.literals import FLOATING, NAN_TOP, Unknown, arrow_array, comparable, value_of
+from keyfold.types.literals import FLOATING, NAN_TOP, Unknown, arrow_array, comparable
 from keyfold.types.logical import Atomic
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import Json
@@ -92,7 +93,7 @@ def pruning(layout: TableLayout, options: TableOptions, filters: Sequence[Json])
     """Groups the filters of a scan, all of which must hold."""
     partition, key = set(layout.partition_keys), set(layout.key)
     by_partition, by_key, by_value = [], [], []
-    for predicate in conjuncts(filters):
+    for predicate in map(prepared, conjuncts(filters)):
         columns = columns_of(predicate)
         if columns and columns <= partition:
             by_partition.append(predicate)
@@ -232,16 +233,13 @@ def _pinned(layout: TableLayout, name: str, predicates: Sequence[Json]) -> set[A
 
 def _equalities(predicate: Mapping[str, Any], name: str, kind: Atomic) -> set[Any] | None:
     """The values (NULL as None) for which a predicate can be true; None if any value may do."""
-    column, *literals = predicate.get("args") or [{}]
-    op = predicate["op"]
-    if op not in ("=", "<=>", "IN", "IS_NULL") or column.get("column") != [name]:
+    args, op = predicate.get("args") or [{}], predicate["op"]
+    if op not in ("=", "<=>", "IN", "IS_NULL") or args[0].get("column") != [name]:
         return None
     if op == "IS_NULL":
         return {None}
-    if any("literal" not in literal for literal in literals):
-        return None
     try:
-        values = {value_of(literal, kind) for literal in literals}
+        found = members(args, kind)
     except Unknown:
         return None
-    return values if op == "<=>" else values - {None}
+    return {*found.ordered, None} if found.has_null and op == "<=>" else {*found.ordered}

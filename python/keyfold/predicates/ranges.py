@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from keyfold.predicates.constants import Members, members
 from keyfold.types.literals import TEXT, Unknown, value_of
 from keyfold.types.logical import Atomic, DataType
 from keyfold.wire.specs import Json
@@ -84,7 +85,7 @@ def _may(predicate: Json, ranges: Ranges, outcome: bool) -> bool:
     if decide is None:
         return True
     try:
-        return decide(_range(args[0], ranges), _Literals(args[1:]), outcome)
+        return decide(_range(args[0], ranges), _Literals(args), outcome)
     except Unknown:
         return True
 
@@ -102,19 +103,17 @@ def _must(predicate: Json, ranges: Ranges, outcome: bool) -> bool:
 
 @dataclass(frozen=True)
 class _Literals:
-    """The arguments after the column."""
+    """The arguments of a leaf: the column, and constants."""
 
     args: Sequence[Json]
 
     def value(self, found: Range) -> Any:
-        if len(self.args) != 1 or "literal" not in self.args[0]:
+        if len(self.args) != 2 or "literal" not in self.args[1]:
             raise Unknown
-        return value_of(self.args[0], found.type)
+        return value_of(self.args[1], found.type)
 
-    def values(self, found: Range) -> list[Any]:
-        if not self.args or any("literal" not in arg for arg in self.args):
-            raise Unknown
-        return [value_of(arg, found.type) for arg in self.args]
+    def members(self, found: Range) -> Members:
+        return members(self.args, found.type)
 
 
 def _range(expression: Json, ranges: Ranges) -> Range:
@@ -158,14 +157,18 @@ def _same_or_null(found: Range, literals: _Literals, outcome: bool) -> bool:
 
 
 def _in(found: Range, literals: _Literals, outcome: bool) -> bool:
-    values = literals.values(found)
+    values = literals.members(found)
+    if values.is_empty:
+        return not outcome
     if not found.may_hold_value:
         return False
     if found.low is None or found.high is None:
         return True
     if outcome:
-        return any(v is not None and found.low <= v <= found.high for v in values)
-    return None not in values and not (found.low == found.high and found.low in values)
+        return values.reach_into(found.low, found.high)
+    return not values.has_null and not (
+        found.low == found.high and values.reach_into(found.low, found.low)
+    )
 
 
 def _is_null(found: Range, _: _Literals, outcome: bool) -> bool:

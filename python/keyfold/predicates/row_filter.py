@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from keyfold.predicates.condition import is_decided, satisfies
+from keyfold.predicates.constants import prepared
 from keyfold.predicates.ranges import columns_of, conjuncts
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import Json
@@ -43,7 +44,8 @@ class Sieve:
             {} if partition is None else {n: partition.column(n)[0] for n in partition.schema.names}
         )
         known = {*names, *fixed}
-        chosen = tuple(p for p in conjuncts(predicates) if is_decided(layout, p, known))
+        every = map(prepared, conjuncts(predicates))
+        chosen = tuple(p for p in every if is_decided(layout, p, known))
         needed = set().union(*map(columns_of, chosen))
         return Sieve(
             layout,

@@ -19,6 +19,7 @@ from keyfold.merge.deferred import Deferred
 from keyfold.merge.kinds import is_retract
 from keyfold.merge.plan import MergePlan, plan
 from keyfold.merge.run import merge_runs
+from keyfold.predicates.constants import prepared
 from keyfold.predicates.ranges import Ranges, may_be_true
 from keyfold.predicates.row_filter import Sieve
 from keyfold.read.keyrange import KeyRange
@@ -60,7 +61,8 @@ class _Source:
         self._values = Sieve.of(scan.layout, scan.value_filter, scan.columns)
         self._batch_rows = BATCH_ROWS if scan.limit is None else _rows_for(scan.limit)
         self._is_remote = not self._store.is_local
-        self._keep = partial(_may_matter, scan.key_filter, self._range, scan.layout.key)
+        self._filters = tuple(map(prepared, scan.key_filter))
+        self._keep = partial(_may_matter, self._filters, self._range, scan.layout.key)
 
     @property
     def is_ahead(self) -> bool:
@@ -114,7 +116,7 @@ class _Source:
         columns = self._scan.columns
         needed = self._keys.columns if self._range is None else self._scan.layout.key
         columns = (*columns, *(name for name in needed if name not in columns))
-        keep, filters = None, (*self._scan.key_filter, *self._values.predicates)
+        keep, filters = None, (*self._filters, *self._values.predicates)
         if filters or self._range is not None:
             keep = partial(_may_matter, filters, self._range, self._scan.layout.key)
         decide = {*needed, *self._values.columns} if filters else columns

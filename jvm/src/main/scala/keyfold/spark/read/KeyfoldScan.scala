@@ -6,16 +6,18 @@ import com.fasterxml.jackson.databind.JsonNode
 import keyfold.spark.{Json, Settings}
 import keyfold.spark.metrics.ScanMetrics
 import keyfold.spark.questions.{Predicates, Summary}
-import keyfold.spark.table.KeyfoldTable
+import keyfold.spark.table.{KeyfoldTable, Names}
+import org.apache.spark.sql.connector.expressions.{Expressions, NamedReference}
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.metric.{CustomMetric, CustomTaskMetric}
 import org.apache.spark.sql.connector.read._
 import org.apache.spark.sql.connector.read.Scan.ColumnarSupportMode
-import org.apache.spark.sql.keyfold.SqlTypes
+import org.apache.spark.sql.keyfold.{RuntimeFilters, SqlTypes}
 import org.apache.spark.sql.types.StructType
 
 /** Driver side: one scan of one snapshot. Python plans it at the first question Spark has about it,
-  * and once: Spark asks for statistics, partitions and text several times a query.
+  * and once: Spark asks for statistics, partitions and text several times a query. It is planned once more where
+  * a join finds conditions while the query runs; statistics and text are those of the first plan.
   */
 final case class KeyfoldScan(
     table: KeyfoldTable,
@@ -25,9 +27,12 @@ final case class KeyfoldScan(
     limit: Option[Int],
     summary: Option[Summary],
     options: Map[String, String])
-    extends Scan with Batch with SupportsReportStatistics {
+    extends Scan with Batch with SupportsReportStatistics with SupportsRuntimeV2Filtering {
 
-  private lazy val plan: JsonNode = table.questions.ask("plan_scan",
+  private lazy val plan: JsonNode = planned(filters)
+  @volatile private var narrowed: Option[JsonNode] = None
+
+  private def planned(filters: Seq[Predicate]): JsonNode = table.questions.ask("plan_scan",
     "table" -> table.description.handle,
     "columns" -> (if (summary.isEmpty) columns.fieldNames else Array.empty[String]),
     "filters" -> filters.flatMap(Predicates.toJson),
@@ -64,14 +69,29 @@ final case class KeyfoldScan(
       .getOrElse(Long.MaxValue)
   }
 
+  /** Conditions over key columns that Python decides: they leave out partitions, buckets, files and rows. None
+    * where the scan counts its rows up to a limit.
+    */
+  override def filterAttributes(): Array[NamedReference] = {
+    val names = summary.map(_.by).getOrElse(columns.fieldNames.toSeq).filter(table.description.pushdown.columns)
+    if (limit.isDefined) Array.empty
+    else names.map(name => Expressions.column(Names.quote(name))).toArray
+  }
+
+  /** Spark then asks for the partitions anew, and only after that for what reads them. */
+  override def filter(found: Array[Predicate]): Unit =
+    narrowed = Some(planned(filters ++ found.toSeq.flatMap(RuntimeFilters.bounded)))
+
+  private def current: JsonNode = narrowed.getOrElse(plan)
+
   override def planInputPartitions(): Array[InputPartition] =
-    Json.items(plan.get("tasks")).map(splits => KeyfoldInputPartition(Json.text(splits))).toArray
+    Json.items(current.get("tasks")).map(splits => KeyfoldInputPartition(Json.text(splits))).toArray
 
   override def createReaderFactory(): PartitionReaderFactory =
-    KeyfoldReaderFactory(Json.text(plan.get("scan")))
+    KeyfoldReaderFactory(Json.text(current.get("scan")))
 
   override def supportedCustomMetrics(): Array[CustomMetric] = ScanMetrics.declared
-  override def reportDriverMetrics(): Array[CustomTaskMetric] = ScanMetrics.ofPlan(plan.path("metrics"))
+  override def reportDriverMetrics(): Array[CustomTaskMetric] = ScanMetrics.ofPlan(current.path("metrics"))
 }
 
 object KeyfoldScan {
