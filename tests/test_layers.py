@@ -18,6 +18,7 @@ ROWS = (
     ("compact",),
     ("write",),
     ("read",),
+    ("queries",),
     ("authored",),
     ("storage", "merge", "predicates", "bridge", "dialects"),
     ("files", "aggregates"),

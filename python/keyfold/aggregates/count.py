@@ -32,6 +32,7 @@ COUNT = Fold(
     is_stored_by_paimon=False,
     normalize=counted,
     normalizes_states=False,
+    of_nothing="0",
     fold=SUM.fold,
     summary="how many inputs were not NULL; a written value counts 1, whatever it is",
     nulls="count 0",

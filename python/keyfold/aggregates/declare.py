@@ -101,6 +101,7 @@ class _Declaration:
     place with the op REVERSED ("own": only the kernels of these see that op).
     `normalize` rewrites incoming columns before anything else sees them; with `normalizes_states`
     also those that overwrite stored values.
+    `of_nothing` is the SQL text of the result of no records at all in a query, unless it is NULL.
     `summary`, `nulls` and `retraction` are the words of the documentation's table.
     """
 
@@ -118,6 +119,7 @@ class _Declaration:
     is_stored_by_paimon: bool = True
     normalize: Callable[[pa.Array], pa.Array] | None = None
     normalizes_states: bool = True
+    of_nothing: str | None = None
     summary: str = ""
     nulls: str = ""
     retraction: str = ""

@@ -9,7 +9,7 @@ import socket
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import pyarrow as pa
 
@@ -112,6 +112,16 @@ class Channel:
             for batch in stream:
                 batch.validate()
                 yield batch
+
+    def discard(self) -> NoReturn:
+        """Take what the peer still sends until it closes; raises Disconnected then."""
+        taken = bytearray(SEND_BUFFER)
+        try:
+            while self.connection.recv_into(taken):
+                pass
+        except OSError as e:
+            raise Disconnected(str(e)) from e
+        raise Disconnected("the peer closed the connection")
 
     def close(self) -> None:
         """Close the socket."""

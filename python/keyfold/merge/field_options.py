@@ -73,7 +73,8 @@ def _check_parameter(
     """Check that the column's function takes the parameter and that the value parses."""
     options = table_options.parse(layout)
     function = options.field_options(column).get("aggregate-function", options.default_aggregate)
-    aggregate = None if function is None else named(layout.name, option, function)
+    where = f"table {layout.name}, option {option}"
+    aggregate = None if function is None else named(where, function)
     if aggregate not in takers:
         words = " or ".join(sorted(f"'{taker.name}'" for taker in takers))
         own = "" if aggregate is None else f" for aggregation function '{aggregate.name}'"
@@ -81,7 +82,11 @@ def _check_parameter(
             f"table {layout.name}: option {option} is not supported{own}; it belongs to {words}, "
             f"which fields.{column}.aggregate-function names"
         )
-    settings_of(layout, options, aggregate, column)
+    settings_of(
+        aggregate,
+        options.field_options(column),
+        lambda _: f"option {option} of table {layout.name}",
+    )
 
 
 def _check_boolean(table: str, option: str, text: str) -> None:

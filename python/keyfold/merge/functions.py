@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -47,20 +48,46 @@ def chosen_aggregate(layout: TableLayout, options: TableOptions, name: str) -> A
         option, function = TableOptions.default_aggregate.name, options.default_aggregate
     if function is None:
         return None
-    declared = named(layout.name, option, function)
     column = layout.column(name)
-    refused = _refused(declared, column)
+    words = Words(
+        f"table {layout.name}, option {option}",
+        f"table {layout.name}, column {name}",
+        f"column '{name}'",
+        lambda suffix: f"option fields.{name}.{suffix} of table {layout.name}",
+    )
+    return bound(named(words.names, function), column.type, options.field_options(name), words)
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words of messages: for the place that names the function, for what it folds, for that in
+    a sentence on its type, and for an option of the function.
+    """
+
+    names: str
+    folds: str
+    what: str
+    option: Callable[[str], str]
+
+
+def bound(
+    declared: Aggregate, kind: logical.DataType, given: Mapping[str, str], words: Words
+) -> Aggregate:
+    """The aggregate for values of a type. Raises TableError if it does not take the type or an
+    option, and FunctionError if a function of the user's own does not compile for it.
+    """
+    refused = _refused(declared, kind, words.what)
     if refused is not None:
-        raise TableError(f"table {layout.name}, option {option}: {refused}")
+        raise TableError(f"{words.names}: {refused}")
+    settings = settings_of(declared, given, words.option)
     if declared.bind is None:
         return declared
-    settings = settings_of(layout, options, declared, name)
     try:
-        return declared.bind(settings, column.type)
+        return declared.bind(settings, kind)
     except FunctionError as error:
-        raise FunctionError(f"table {layout.name}, column {name}: {error}") from error.__cause__
+        raise FunctionError(f"{words.folds}: {error}") from error.__cause__
     except ValueError as error:
-        raise TableError(f"table {layout.name}, column {name}: {error}") from None
+        raise TableError(f"{words.folds}: {error}") from None
 
 
 def normalizers(
@@ -90,22 +117,23 @@ def refused_retract(layout: TableLayout, name: str, aggregate: Aggregate) -> Tab
     )
 
 
-def _refused(declared: Aggregate, column: Column) -> str | None:
-    """The reason why a function does not take a column, None if it takes it."""
-    if not declared.accepts.test(arrow_types.to_arrow(column.type)):
+def _refused(declared: Aggregate, kind: logical.DataType, what: str) -> str | None:
+    """The reason why a function does not take values of a type, None if it takes them."""
+    if not declared.accepts.test(arrow_types.to_arrow(kind)):
         return (
-            f"Data type for {declared.name} column '{column.name}' must be "
-            f"{declared.accepts.words} but was '{logical.describe(column.type)}'."
+            f"Data type for {declared.name} {what} must be "
+            f"{declared.accepts.words} but was '{logical.describe(kind)}'."
         )
-    words = None if declared.refuses is None else declared.refuses(column.type)
-    return None if words is None else f"column '{column.name}': {words}"
+    words = None if declared.refuses is None else declared.refuses(kind)
+    return None if words is None else f"{what}: {words}"
 
 
 def settings_of(
-    layout: TableLayout, options: TableOptions, declared: Aggregate, name: str
+    declared: Aggregate, given: Mapping[str, str], option: Callable[[str], str]
 ) -> Mapping[str, Any]:
-    """The parameters of a column's function; raises TableError if a value does not parse."""
-    given = options.field_options(name)
+    """The parameters of a function; raises TableError if a value does not parse. `option` has the
+    words for one of that name.
+    """
     found = {}
     for parameter in declared.parameters:
         text = given.get(parameter.name, parameter.default)
@@ -113,14 +141,15 @@ def settings_of(
             found[parameter.name] = None if text is None else parameter.parse(text)
         except ValueError as error:
             raise TableError(
-                f"option fields.{name}.{parameter.name} of table {layout.name}: "
-                f"expected {error}, found '{text}'"
+                f"{option(parameter.name)}: expected {error}, found '{text}'"
             ) from None
     return found
 
 
-def named(table: str, option: str, function: str) -> Aggregate:
-    """The aggregate of that name or alias; raises TableError with the nearest name."""
+def named(where: str, function: str) -> Aggregate:
+    """The aggregate of that name or alias; raises TableError with the nearest name. `where` begins
+    the message.
+    """
     found = find(function)
     if found is not None:
         return found
@@ -129,7 +158,7 @@ def named(table: str, option: str, function: str) -> Aggregate:
     near = difflib.get_close_matches(spelling(function), [*aggregates(), *theirs], 1, 0.6)
     hint = f"Did you mean '{near[0]}'? " if near else ""
     raise TableError(
-        f"table {table}, option {option}: Could not find any factory for identifier '{function}'. "
+        f"{where}: Could not find any factory for identifier '{function}'. "
         f"{hint}There are {', '.join([*own, *theirs])}.{provided.explain('aggregates')}"
     )
 
@@ -147,12 +176,13 @@ def check_functions(layout: TableLayout, options: TableOptions) -> None:
             )
         aggregate_of(layout, options, column.name)
     if options.default_aggregate is not None:
-        named(layout.name, TableOptions.default_aggregate.name, options.default_aggregate)
+        option = TableOptions.default_aggregate.name
+        named(f"table {layout.name}, option {option}", options.default_aggregate)
 
 
 def wider(table: str, column: Column) -> str:
     """The end of an overflow's message: the column's type, and the statement that widens it."""
-    own, target = logical.describe(column.type), _wider_type(column.type)
+    own, target = logical.describe(column.type), wider_type(column.type)
     lost = f"does not fit {own}; no stored row is lost: "
     if target is None:
         return f"{lost}there is no wider type, so leave the column out of the query"
@@ -162,7 +192,8 @@ def wider(table: str, column: Column) -> str:
     )
 
 
-def _wider_type(kind: logical.DataType) -> str | None:
+def wider_type(kind: logical.DataType) -> str | None:
+    """The type, as SQL writes it, that has room for greater sums; None if there is none."""
     if isinstance(kind, logical.Atomic) and kind.name == "DECIMAL":
         return f"DECIMAL(38, {kind.scale or 0})" if (kind.length or 0) < MOST_DIGITS else None
     return _WIDER.get(getattr(kind, "name", ""))

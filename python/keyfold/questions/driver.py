@@ -14,6 +14,7 @@ from keyfold.questions import (
     catalog,
     commit,
     compact,
+    functions,
     maintenance,
     metadata,
     partitions,
@@ -22,7 +23,7 @@ from keyfold.questions import (
 )
 from keyfold.questions.serve import Answer, serve
 
-FAMILIES = (catalog, scan, commit, compact, rescale, maintenance, metadata, partitions)
+FAMILIES = (catalog, scan, commit, compact, rescale, maintenance, metadata, partitions, functions)
 ANSWERS: Mapping[str, Answer] = {
     name: answer for family in FAMILIES for name, answer in family.QUESTIONS.items()
 }

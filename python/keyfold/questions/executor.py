@@ -1,4 +1,5 @@
-"""The life of an executor's worker: one connection, the questions `read`, `write` and `compact`.
+"""The life of an executor's worker: one connection, the questions `read`, `write`, `compact` and
+`aggregate`.
 
 This module imports all that such a worker needs, so the fork server imports it once, before its
 first fork. It never imports pandas, pyspark or modules that only the driver needs.
@@ -14,13 +15,14 @@ from keyfold.authored.modules import is_importing
 from keyfold.bridge import frames, memory
 from keyfold.bridge.channel import Channel, Disconnected
 from keyfold.errors import KeyfoldError
-from keyfold.questions import read, rewrite, write
+from keyfold.questions import aggregate, read, rewrite, write
 from keyfold.questions.serve import Answer, serve
 
 ANSWERS: Mapping[str, Answer] = {
     "read": read.answer,
     "write": write.answer,
     "compact": rewrite.answer,
+    "aggregate": aggregate.answer,
 }
 
 

@@ -1,0 +1,117 @@
+"""The question `aggregate`: rows of one task fold in groups, by the calls of a query (executor).
+
+The JVM numbers the groups and sends frames: `rows` and `states`, each with one Arrow stream, have
+no answer; `take` is answered with the states or values of some groups, `end` ends the question.
+After an error nothing more is read of what the JVM sends, until it closes the connection.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from keyfold.bridge import frames, memory
+from keyfold.bridge.channel import Channel, Disconnected, Traffic
+from keyfold.kernels.buffers import values
+from keyfold.queries.accumulate import Accumulated, GroupError
+from keyfold.queries.bound import BoundCall
+from keyfold.resources import budget
+from keyfold.resources.metering import Meter, metering
+
+_FULL = 6  # a fold holds states and results beside one another, and their rows
+_WAITING = 16
+
+
+def answer(channel: Channel, question: frames.Frame) -> None:
+    """Fold what comes in by question["folds"]."""
+    with metering() as meter:
+        try:
+            task = _Task(channel, question, meter)
+        except Exception as e:
+            channel.send(frames.failure(memory.explained(e), "binding the functions of a query"))
+            return
+        channel.send({"ok": {}})
+        task.serve()
+
+
+class _Task:
+    """The calls of one task, and the connection over which their rows come."""
+
+    def __init__(self, channel: Channel, question: frames.Frame, meter: Meter) -> None:
+        calls = [BoundCall.from_json(fold) for fold in question["folds"]]
+        room = budget.bytes()
+        waiting = room // _WAITING // max(len(calls), 1)
+        self.folds = [Accumulated(call, waiting) for call in calls]
+        self.most_held = room // _FULL
+        self.channel, self.meter, self.traffic = channel, meter, Traffic()
+
+    def serve(self) -> None:
+        """Take frames until the last one, or until the JVM leaves."""
+        while (frame := self.channel.receive()) is not None:
+            try:
+                if self.is_last(frame):
+                    return
+            except Disconnected:
+                raise
+            except Exception as e:
+                self.fail(e, frame)
+
+    def is_last(self, frame: frames.Frame) -> bool:
+        """Do what one frame asks; whether it ends the question."""
+        match frame:
+            case {"rows": place}:
+                self.add(self.folds[place])
+            case {"states": place}:
+                for batch in self.received():
+                    self.folds[place].merge(_groups(batch), batch.column("state"))
+            case {"take": place}:
+                self.take(self.folds[place], frame)
+            case {"clear": True}:
+                for fold in self.folds:
+                    fold.clear()
+            case {"end": True}:
+                metrics = self.traffic.metrics() | self.meter.figures()
+                self.channel.send({"ok": {"metrics": metrics | {"rows_in": self.traffic.rows}}})
+                return True
+            case _:
+                raise ValueError(f"unknown message {dict(frame)}")
+        return False
+
+    def received(self) -> Iterator[pa.RecordBatch]:
+        """The batches that follow a frame."""
+        return self.traffic.counted(self.channel.receive_batches())
+
+    def add(self, fold: Accumulated) -> None:
+        """Take the rows of one call."""
+        for batch in self.received():
+            fold.add(_groups(batch), batch.column("a0"))
+
+    def take(self, fold: Accumulated, frame: frames.Frame) -> None:
+        """Send the states or values of some groups. Nothing is folded if there are none of them."""
+        start, stop, name = int(frame["from"]), int(frame["to"]), str(frame["as"])
+        kind = pa.binary() if name == "state" else fold.call.arrow_type
+        found: list[pa.Array] = []
+        if start < stop:
+            found = list(
+                fold.states(start, stop) if name == "state" else [fold.values(start, stop)]
+            )
+        schema = pa.schema([pa.field(name, kind)])
+        batches = [pa.RecordBatch.from_arrays([column], schema=schema) for column in found]
+        held = sum(one.held for one in self.folds)
+        self.channel.send({"ok": {"held": held, "full": held > self.most_held}})
+        self.channel.send_batches(schema, iter(batches))
+
+    def fail(self, error: Exception, frame: frames.Frame) -> None:
+        """Send the error and read on to the end; raises Disconnected."""
+        place = frame.get("rows", frame.get("states", frame.get("take")))
+        where: dict[str, Any] = {} if place is None else {"fold": place}
+        if isinstance(error, GroupError):
+            where["group"], error = error.group, error.error
+        failure = frames.failure(memory.explained(error), "folding the rows of a query")
+        self.channel.send({"error": failure["error"] | where})
+        self.channel.discard()
+
+
+def _groups(batch: pa.RecordBatch) -> Any:
+    return values(batch.column("group"), np.int32)
