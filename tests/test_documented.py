@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from integration.docs import aggregate_tables, pages
+from integration.docs import aggregate_tables, pages, python_functions
 from keyfold.aggregates import aggregates
 from keyfold.options import FIELD_OPTIONS, known
 from keyfold.options.engines import engines
@@ -26,6 +26,11 @@ def test_everything_says_what_it_does() -> None:
         assert f"| `{aggregate.name}`" in aggregate_tables.functions()
     for engine in engines().values():
         assert all((engine.summary, engine.nulls, engine.retraction)), engine.name
+
+
+def test_the_functions_of_python_are_current() -> None:
+    text = python_functions.SOURCE.read_text(encoding="utf-8")
+    assert text == python_functions.rewritten(), "run `python -m integration.docs.pages`"
 
 
 def test_types_in_words() -> None:

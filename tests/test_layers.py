@@ -25,7 +25,7 @@ ROWS = (
     ("kernels", "options", "stores"),
     ("wire", "resources"),
     ("types",),
-    ("errors",),
+    ("errors", "functions"),
 )
 RANK = {layer: row for row, layers in enumerate(ROWS) for layer in layers}
 # The same below keyfold.storage, where every folder and module has its row.
@@ -37,7 +37,11 @@ STORAGE = (
     ("metadata",),
 )
 STORAGE_RANK = {part: row for row, parts in enumerate(STORAGE) for part in parts}
-DEFERRED = {"session.py", "running_jvm.py"}  # name pyspark for the type checker only
+DEFERRED = {
+    "session.py",
+    "running_jvm.py",
+    "functions.py",
+}  # name pyspark for the type checker only
 FOREIGN = {
     "fastavro": {"storage"},
     "obstore": {"stores"},

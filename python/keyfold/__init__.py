@@ -19,6 +19,7 @@ if sys.version_info < (3, 10):  # noqa: UP036 - a cluster may run any Python
         + sys.executable
     )
 
+from keyfold import functions
 from keyfold.errors import (
     ConflictError,
     CorruptDataError,
@@ -66,6 +67,7 @@ __all__ = [
     "catch_errors",
     "configure",
     "engine",
+    "functions",
     "jar_path",
     "register",
 ]

@@ -42,7 +42,6 @@ def bind_aggregate(question: frames.Frame) -> dict[str, Any]:
         "name": call.name,
         "result": kind,
         "argument": kind,
-        "depends_on_order": call.aggregate.reversal != "append",
         "empty": call.aggregate.of_nothing,
         "signature": call.signature,
     }
@@ -60,5 +59,4 @@ def _described(one: Aggregate) -> dict[str, Any]:
         "parameters": parameters,
         "summary": one.summary,
         "nulls": one.nulls,
-        "depends_on_order": one.reversal != "append",
     }
