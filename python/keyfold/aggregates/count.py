@@ -34,6 +34,7 @@ COUNT = Fold(
     normalizes_states=False,
     of_nothing="0",
     fold=SUM.fold,
+    over_records="SUM",
     summary="how many inputs were not NULL; a written value counts 1, whatever it is",
     nulls="count 0",
     retraction="takes 1 back for a value",

@@ -102,6 +102,8 @@ class _Declaration:
     `normalize` rewrites incoming columns before anything else sees them; with `normalizes_states`
     also those that overwrite stored values.
     `of_nothing` is the SQL text of the result of no records at all in a query, unless it is NULL.
+    `over_records` is the function of SQL, if there is one, that has the same result over all
+    records as over the values that this aggregate makes of them, if none is a retraction.
     `summary`, `nulls` and `retraction` are the words of the documentation's table.
     """
 
@@ -120,6 +122,7 @@ class _Declaration:
     normalize: Callable[[pa.Array], pa.Array] | None = None
     normalizes_states: bool = True
     of_nothing: str | None = None
+    over_records: str | None = None
     summary: str = ""
     nulls: str = ""
     retraction: str = ""

@@ -35,6 +35,7 @@ def _declared(name: str, accepts: Accepts, is_least: bool, summary: str) -> Pick
         partial(definition, is_least),
         reversal="append",
         pick=partial(_pick, is_least),
+        over_records="MIN" if is_least else "MAX",
         summary=summary,
         nulls="ignored",
         retraction="refused",

@@ -126,6 +126,7 @@ SUM = Fold(
     is_retractable=True,
     reversal="append",
     fold=_fold,
+    over_records="SUM",
     summary="the sum; beyond the column's type the merge fails and says how to widen it",
     nulls="ignored",
     retraction="subtracts",

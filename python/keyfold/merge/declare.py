@@ -132,6 +132,8 @@ class Engine(Traits):
     passes_nulls: Callable[[TableLayout, TableOptions, str], bool] = _never
     retains_nulls: Callable[[TableLayout, TableOptions, str], bool] = _never
     sequences: Callable[[TableOptions], Sequence[SequenceGroup]] = lambda options: ()
+    keeps_keys: bool = False
+    over_records: Callable[[TableLayout, TableOptions, str], str | None] = lambda *_: None
     summary: str = ""
     nulls: str = ""
     retraction: str = ""

@@ -13,6 +13,7 @@ from keyfold.options.calls import WRITE, split
 from keyfold.predicates.condition import OPERATORS, is_exact
 from keyfold.questions import metadata
 from keyfold.questions.serve import Questions
+from keyfold.read.pushed import averages, groups, sums
 from keyfold.storage.catalogs.catalog import open_catalog
 from keyfold.storage.catalogs.interface import Catalog, Staged
 from keyfold.storage.catalogs.places import NAMELESS, is_path, open_place
@@ -102,13 +103,15 @@ def load_table(question: Frame) -> dict[str, Any]:
 
 def pushdown(layout: TableLayout) -> dict[str, Any]:
     """The work Spark may leave to scans: conditions of certain operators over certain columns, and
-    MIN and MAX of certain columns.
+    functions of certain columns.
     """
     exact = [column.name for column in layout.columns if is_exact(layout, column.name)]
     return {
         "columns": [name for name in exact if name in layout.primary_key],
         "operators": list(OPERATORS),
-        "extremes": exact,
+        "groups": groups(layout),
+        "sums": sums(layout),
+        "averages": averages(layout),
     }
 
 

@@ -60,12 +60,15 @@ def rows_sent(
         raise
     except Exception as e:
         return frames.failure(memory.explained(e), f"reading table {scan.layout.name}")
-    return {"ok": {"metrics": metrics(splits, traffic, meter)}}
+    return {"ok": {"metrics": metrics(scan, splits, traffic, meter)}}
 
 
-def metrics(splits: Sequence[Split], traffic: Traffic, meter: Meter) -> dict[str, int]:
+def metrics(
+    scan: ScanSpec, splits: Sequence[Split], traffic: Traffic, meter: Meter
+) -> dict[str, int]:
     """The input (rows, files and their bytes) and the output, by their names in Spark's UI."""
     # Each piece of a bucket that is cut by key range opens its files, so they count each time.
     stored = totals(file for split in splits for file in split.files)
     del stored["rows"]
-    return traffic.metrics() | stored | meter.figures() | {"rows_out": traffic.rows}
+    sent = {"rows_out" if scan.aggregate is None else "groups": traffic.rows}
+    return traffic.metrics() | stored | meter.figures() | sent

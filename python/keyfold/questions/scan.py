@@ -56,7 +56,7 @@ def metrics(report: ScanReport) -> dict[str, int]:
 
 
 def description(table: Table, report: ScanReport, scan: ScanSpec) -> str:
-    """The text EXPLAIN shows behind the table: snapshot, files, and conditions pushed down."""
+    """The text EXPLAIN shows behind the table: snapshot, files, and what was pushed down."""
     parts = [
         "no snapshot" if report.snapshot is None else f"snapshot {report.snapshot}",
         f"{report.files_read} of {report.files_total} files",
@@ -64,8 +64,12 @@ def description(table: Table, report: ScanReport, scan: ScanSpec) -> str:
     if report.pushed:
         parts.append(f"pushed: {' AND '.join(report.pushed)}")
     if scan.aggregate is not None:
-        functions = (f"{op}({name or '*'})" for op, name in scan.aggregate.functions)
-        parts.append(f"summed up: {', '.join((*scan.aggregate.by, *functions))}")
+        functions = ", ".join(f"{op}({name or '*'})" for op, name in scan.aggregate.functions)
+        parts.append(f"PushedAggregation: [{functions}]")
+        if scan.aggregate.by:
+            parts.append(f"PushedGroupBy: [{', '.join(scan.aggregate.by)}]")
+    if report.unmerged:
+        parts.append("without merge")
     if scan.limit is not None:
         parts.append(f"limit {scan.limit}")
     return ", ".join(parts)

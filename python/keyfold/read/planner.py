@@ -17,6 +17,7 @@ from keyfold.options.calls import OF_READS, READ_OPTIMIZED
 from keyfold.options.values import boolean
 from keyfold.predicates.condition import undecided
 from keyfold.predicates.prune import Pruning, pruning
+from keyfold.read import footer_facts, without_merge
 from keyfold.read.splits import KeyedSection, Splitting, Task, task_size, tasks
 from keyfold.storage.metadata.entries import LiveFile, Place, by_place
 from keyfold.storage.table import Table
@@ -28,7 +29,7 @@ from keyfold.wire.specs import Aggregate, Json, ScanSpec, SchemaColumns, Split
 @dataclass(frozen=True)
 class ScanReport:
     """The findings of planning: rows and bytes of the files to read (before merging), and the
-    predicates that were pushed.
+    predicates that were pushed. `unmerged`: records are folded to groups without a merge.
     """
 
     rows: int
@@ -37,6 +38,7 @@ class ScanReport:
     files_total: int
     files_read: int
     snapshot: int | None
+    unmerged: bool
 
 
 def plan(
@@ -69,8 +71,12 @@ def plan(
     places = list(_sections(table, settings, chosen, files))
     read = [file for _, found in places for section in found for file in section]
     how = Splitting(layout, settings, task_size(settings, read, cores), chosen.by_key)
-    if aggregate is not None or not layout.key:
+    unmerged = aggregate is not None and without_merge.may_be_folded(layout, aggregate)
+    unmerged = unmerged and all(map(_takes_nothing_back, read))
+    if not layout.key:
         how = replace(how, may_cut=_is_merged)
+    elif aggregate is not None and footer_facts.answers(layout, aggregate):
+        how = replace(how, may_cut=_never if unmerged else _is_merged)
     found = list(tasks(how, places))
     if aggregate is not None and not aggregate.by and not found:
         found = [(Split(None, 0, layout.location, ()),)]  # one row that sums up no rows
@@ -91,6 +97,7 @@ def plan(
         files_total=len(total),
         files_read=len(read),
         snapshot=table.snapshot_id,
+        unmerged=unmerged,
     )
     return scan, found, report
 
@@ -107,8 +114,17 @@ def _is_read_optimized(layout: TableLayout, options: Mapping[str, str]) -> bool:
 
 
 def _is_merged(section: KeyedSection) -> bool:
-    """Whether a section has to be read even if only a summary is asked for."""
+    """Whether a section has to be read even if footers have what is asked for."""
     return len(section) > 1
+
+
+def _never(section: KeyedSection) -> bool:
+    return False
+
+
+def _takes_nothing_back(file: LiveFile) -> bool:
+    """Whether a file holds no -U, no -D and no marks, if its writer counted right."""
+    return file.delete_rows == 0 and not file.is_marked
 
 
 def files_to_read(table: Table, chosen: Pruning) -> list[LiveFile]:

@@ -1,141 +1,147 @@
-"""COUNT, MIN and MAX of a split: from the footer of a file that is a result, else from its rows.
+"""Groups in place of rows: the functions of a query, folded over the splits of a task.
 
-A file that no other overlaps and that holds no deletes is a result. Its footer has the number of
-rows, and the least and greatest value of a column whose statistics are exact. A manifest's count of
-deletes can't be trusted for that. Spark puts the summaries of all splits together.
+A file whose rows are results may be answered by its footer. Other rows are read, merged as for any
+query, and folded; or, where `without_merge` finds that sound, records are folded without a merge.
+Spark puts the groups of all tasks together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, groupby
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from keyfold.files import damage
-from keyfold.files.column_mapping import sources
-from keyfold.files.footers import footer_of
-from keyfold.predicates.statistics import leaves_of, may_hold_deletes
-from keyfold.read import reader
-from keyfold.read.cuts import group_ranges
-from keyfold.stores.opened import store_of
-from keyfold.types.literals import arrow_array, manifest_value
-from keyfold.types.logical import Atomic
+from keyfold.merge.plan import MergePlan, plan
+from keyfold.read import footer_facts, reader, without_merge
+from keyfold.read.functions import Function, functions, nothing
+from keyfold.read.grouping import Groups
+from keyfold.read.sent import sent
+from keyfold.resources.metering import count, each
 from keyfold.wire.layout import TableLayout
-from keyfold.wire.specs import Aggregate, DataFile, Run, ScanSpec, Section, Split
-
-COUNT = "COUNT"
-_CHOOSE = {"MIN": min, "MAX": max}
-_EXACT = frozenset(
-    {
-        "BOOLEAN",
-        "TINYINT",
-        "SMALLINT",
-        "INT",
-        "BIGINT",
-        "DATE",
-        "DECIMAL",
-        "TIMESTAMP",
-        "TIMESTAMP_LTZ",
-    }
-)
+from keyfold.wire.specs import Aggregate, ScanSpec, Section, Split
 
 
 def schema_of(layout: TableLayout, aggregate: Aggregate) -> pa.Schema:
-    """The columns of a summary, under names of their own."""
+    """The columns of the group, then those of the functions, under names of their own."""
     fields = [layout.column(name).arrow_field for name in aggregate.by]
-    for place, (op, name) in enumerate(aggregate.functions):
-        kind = pa.int64() if name is None else layout.column(name).arrow_field.type
-        fields.append(pa.field(f"{op} {place}", kind))
+    for place, function in enumerate(functions(layout, aggregate)):
+        fields.append(pa.field(f"{function.op} {place}", function.sent))
     return pa.schema(fields)
 
 
-def summarized(scan: ScanSpec, split: Split) -> Iterator[pa.RecordBatch]:
-    """One row for the split; no row if it is grouped and there is nothing to group."""
+def summarized(scan: ScanSpec, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
+    """The groups of all rows, some perhaps several times. If there is nothing to group by, there is
+    a row even if there are no rows.
+    """
     assert scan.aggregate is not None
-    names = sorted({name for _, name in scan.aggregate.functions if name is not None})
-    found = _Summary(scan.aggregate)
-    for section in split.sections:
-        for rest in _from_footers(scan, split, section, names, found):
-            rows = replace(scan, columns=tuple(names), aggregate=None)
-            for batch in reader.read(rows, replace(split, sections=(rest,))):
-                found.add_rows(batch)
-    if found.rows or not scan.aggregate.by:
-        yield found.batch(scan.layout, split)
+    layout, by = scan.layout, scan.aggregate.by
+    fixed = tuple(name for name in by if name in layout.partition_keys)
+    schema = schema_of(layout, scan.aggregate)
+    for values, together in groupby(splits, lambda split: _values(split, fixed)):
+        work = _Work.of(scan, tuple(name for name in by if name not in fixed))
+        for states in chain.from_iterable(map(work.split, together)):
+            yield from _shown(work, states, fixed, values, schema)
+        for states in work.last(has_row=not by):
+            yield from _shown(work, states, fixed, values, schema)
 
 
-@dataclass
-class _Summary:
-    """The findings so far; values are as manifests hold them."""
+def _values(split: Split, names: Sequence[str]) -> list[pa.Scalar]:
+    """The values of some columns of the partition."""
+    return [] if split.partition is None else [split.partition.column(name)[0] for name in names]
 
-    aggregate: Aggregate
-    rows: int = 0
-    extremes: dict[tuple[str, str], Any] = field(default_factory=dict)
 
-    def add(self, name: str, low: Any, high: Any) -> None:
-        """Adds values of a column between `low` and `high`; both are among them."""
-        for op, value in (("MIN", low), ("MAX", high)):
-            if value is not None:
-                known = self.extremes.get((op, name), value)
-                self.extremes[op, name] = _CHOOSE[op](known, value)
+def _shown(
+    work: _Work,
+    states: pa.RecordBatch,
+    fixed: Sequence[str],
+    values: Sequence[pa.Scalar],
+    schema: pa.Schema,
+) -> Iterator[pa.RecordBatch]:
+    """States as they are sent, with the columns of the partition."""
+    for batch in sent(work.functions, states):
+        constant = dict(zip(fixed, values, strict=True))
+        found = iter(batch.columns)
+        arrays = [
+            pa.repeat(constant[name], batch.num_rows) if name in constant else next(found)
+            for name in schema.names[: len(schema) - len(work.functions)]
+        ]
+        yield pa.RecordBatch.from_arrays([*arrays, *found], schema=schema)
 
-    def add_rows(self, batch: pa.RecordBatch) -> None:
-        """Adds rows, which hold the columns of all functions."""
-        self.rows += batch.num_rows
-        for name in batch.schema.names:
-            found = pc.min_max(batch.column(name))
-            self.add(name, manifest_value(found["min"]), manifest_value(found["max"]))
 
-    def batch(self, layout: TableLayout, split: Split) -> pa.RecordBatch:
-        """The summary's one row."""
-        schema = schema_of(layout, self.aggregate)
-        arrays = []
-        if split.partition is not None:
-            arrays = [split.partition.column(name) for name in self.aggregate.by]
-        for op, name in self.aggregate.functions:
-            if name is None:
-                arrays.append(pa.array([self.rows], pa.int64()))
+@dataclass(frozen=True)
+class _Work:
+    """The folding of splits of one partition, or of several if that does not matter."""
+
+    rows: ScanSpec
+    scan: ScanSpec
+    merge: MergePlan
+    functions: tuple[Function, ...]
+    groups: Groups
+    by_footers: bool
+    unmerged: bool
+
+    @staticmethod
+    def of(scan: ScanSpec, by: Sequence[str]) -> _Work:
+        """The work of a scan whose groups are made by these columns of files."""
+        layout, asked = scan.layout, scan.aggregate
+        assert asked is not None
+        chosen = functions(layout, asked)
+        needed = {*by, *(f.name for f in chosen if f.name is not None)}
+        rows = replace(
+            scan,
+            columns=tuple(column.name for column in layout.columns if column.name in needed),
+            aggregate=None,
+        )
+        return _Work(
+            rows,
+            scan,
+            plan(layout, rows.columns),
+            chosen,
+            Groups(by, chosen),
+            by_footers=not scan.key_filter and footer_facts.answers(layout, asked),
+            unmerged=without_merge.may_be_folded(layout, asked),
+        )
+
+    def split(self, split: Split) -> Iterator[pa.RecordBatch]:
+        """Fold the rows of a split; returns states that must be sent now."""
+        for part in chain.from_iterable(self._parts(split, found) for found in split.sections):
+            rest, known = self._known(split, part)
+            for states in known:
+                yield from self.groups.states(states)
+            if rest:
+                for batch in reader.read(self.rows, replace(split, sections=(rest,)), self.merge):
+                    count("rows_out", batch.num_rows)
+                    yield from each("merge", self.groups.rows(batch))
+
+    def last(self, *, has_row: bool) -> Iterator[pa.RecordBatch]:
+        """The states that are left; with `has_row` those of no rows too, which change nothing."""
+        if has_row:
+            arrays = [nothing(function) for function in self.functions]
+            none = pa.RecordBatch.from_arrays(arrays, names=self.groups.names)
+            yield from self.groups.states(none)
+        yield from self.groups.last()
+
+    def _parts(self, split: Split, section: Section) -> Iterator[Section]:
+        """The section; or each of its runs, as if no other were there, if it needs no merge."""
+        if len(section) > 1 and not (
+            self.unmerged and without_merge.is_sound(self.scan, split, section)
+        ):
+            yield section
+        else:
+            yield from ((run,) for run in section)
+
+    def _known(self, split: Split, part: Section) -> tuple[Section, list[pa.RecordBatch]]:
+        """The files of a part that have to be read, and the states that footers tell."""
+        is_cut = split.after is not None or split.until is not None
+        if not self.by_footers or is_cut or len(part) > 1:
+            return part, []
+        rest, known = [], []
+        for file in part[0]:
+            found = footer_facts.states(self.scan, split, file, self.functions)
+            if found is None:
+                rest.append(file)
             else:
-                value = self.extremes.get((op, name))
-                arrays.append(arrow_array([value], layout.column(name).type))
-        return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-def _from_footers(
-    scan: ScanSpec, split: Split, section: Section, names: list[str], found: _Summary
-) -> Iterator[Section]:
-    """Adds the facts that footers have; yields the sections that have to be read."""
-    is_cut = split.after is not None or split.until is not None
-    if len(section) > 1 or scan.key_filter or is_cut:
-        yield section
-        return
-    rest: Run = tuple(file for file in section[0] if not _add_file(scan, split, file, names, found))
-    if rest:
-        yield (rest,)
-
-
-def _add_file(
-    scan: ScanSpec, split: Split, file: DataFile, names: list[str], found: _Summary
-) -> bool:
-    """Adds the footer of a file; False, and adds nothing, if the footer lacks a fact."""
-    layout = scan.layout
-    kinds = [layout.column(name).type for name in names]
-    if any(not isinstance(kind, Atomic) or kind.name not in _EXACT for kind in kinds):
-        return False
-    if file.is_marked:
-        return False
-    path = f"{split.path}/{file.name}"
-    footer = footer_of(store_of(layout.location, layout.store), path, file.size)
-    with damage.decoding(path):
-        groups = group_ranges(footer, sources(scan, file.schema_id, names)) if names else []
-        every = range(footer.metadata.num_row_groups)
-        has_deletes = may_hold_deletes(footer.metadata, leaves_of(footer.metadata), every)
-    if has_deletes or any(name not in ranges for ranges in groups for name in names):
-        return False
-    found.rows += footer.metadata.num_rows
-    for ranges in groups:
-        for name in names:
-            found.add(name, ranges[name].low, ranges[name].high)
-    return True
+                known.append(pa.RecordBatch.from_arrays(found, names=self.groups.names))
+        return ((tuple(rest),) if rest else ()), known

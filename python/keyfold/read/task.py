@@ -17,20 +17,18 @@ MOST_BYTES = 1 << 20
 
 
 def schema_of(scan: ScanSpec) -> pa.Schema:
-    """The Arrow schema of a scan's results: its columns, in its order, or its summary."""
+    """The Arrow schema of a scan's results: its columns, in its order, or those of groups."""
     if scan.aggregate is not None:
         return summary.schema_of(scan.layout, scan.aggregate)
     return pa.schema([scan.layout.column(name).arrow_field for name in scan.columns])
 
 
 def read_task(scan: ScanSpec, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
-    """The rows of all splits, or a summary of each; at most `scan.limit` rows."""
+    """The rows of all splits, or their groups; at most `scan.limit` rows."""
     if scan.aggregate is not None:
-        found = (summary.summarized(scan, split) for split in splits)
-    else:
-        merge = plan(scan.layout, scan.columns)  # once: splits of a few rows cost less than it
-        found = (reader.read(scan, split, merge) for split in splits)
-    batches = itertools.chain.from_iterable(found)
+        return joined(summary.summarized(scan, splits))
+    merge = plan(scan.layout, scan.columns)  # once: splits of a few rows cost less than it
+    batches = itertools.chain.from_iterable(reader.read(scan, split, merge) for split in splits)
     return joined(batches if scan.limit is None else reader.limited(batches, scan.limit))
 
 

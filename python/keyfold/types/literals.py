@@ -128,3 +128,11 @@ def manifest_value(scalar: pa.Scalar) -> Any:
     if pa.types.is_date32(scalar.type) or pa.types.is_timestamp(scalar.type):
         return scalar.value
     return scalar.as_py()
+
+
+def unscaled(value: Decimal | int) -> int:
+    """A number in its least unit, whatever its digits: Decimal's own operators round at 28."""
+    if isinstance(value, int):
+        return value
+    sign, digits, _ = value.as_tuple()
+    return (-1 if sign else 1) * int("".join(map(str, digits)))

@@ -132,8 +132,8 @@ class Merged(Wire):
 
 @dataclass(frozen=True)
 class Aggregate(Wire):
-    """A summary in place of rows: for each split the partition columns `by`, then one column a
-    function, (COUNT, None) of rows or (MIN or MAX, column).
+    """Groups in place of rows: the columns `by` of each group, then one column a function: (COUNT,
+    None) of rows, or COUNT, SUM, MIN or MAX of a column.
     """
 
     by: tuple[str, ...]

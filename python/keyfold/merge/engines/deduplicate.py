@@ -87,6 +87,7 @@ DEDUPLICATE = Engine(
     _check,
     _prepare,
     definition,
+    keeps_keys=True,
     is_default=True,
     keeps_records=True,
     takes_partial_writes=True,

@@ -106,6 +106,7 @@ FIRST_ROW = Engine(
     _check,
     _prepare,
     definition,
+    keeps_keys=True,
     keeps_records=True,
     keeps_oldest=True,
     hides_level_0=True,

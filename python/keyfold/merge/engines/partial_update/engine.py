@@ -186,6 +186,7 @@ PARTIAL_UPDATE = Engine(
     _check,
     _prepare,
     definition,
+    keeps_keys=True,
     folds_columns=True,
     takes_partial_writes=True,
     options=(REMOVES, REMOVES_IN_GROUP),

@@ -12,7 +12,7 @@ import org.apache.spark.sql.connector.metric.{CustomMetric, CustomTaskMetric}
   */
 object ScanMetrics {
   private val planned: Seq[CustomMetric] = Seq(new FilesRead, new FilesSkipped, new FileBytes)
-  private val ofTasks: Seq[CustomMetric] = Seq(new RowsIntoMerge, new RowsOutOfMerge, new MergedRuns,
+  private val ofTasks: Seq[CustomMetric] = Seq(new RowsIntoMerge, new RowsOutOfMerge, new GroupsSent, new MergedRuns,
     new DecodeTime, new MergeTime, new BridgeTime, new BridgeBytes, new PeakMemory)
 
   def declared: Array[CustomMetric] = (planned ++ ofTasks).toArray
@@ -78,6 +78,7 @@ trait Most extends Named {
 
 final class RowsIntoMerge extends Named("rows_in", "rows into merge")
 final class RowsOutOfMerge extends Named("rows_out", "rows out of merge")
+final class GroupsSent extends Named("groups", "groups sent in place of rows")
 final class MergedRuns extends Named("runs", "runs merged at once (most)") with Most
 final class FilesRead extends Named("files", "files read")
 final class FilesSkipped extends Named("files_skipped", "files skipped")

@@ -61,10 +61,11 @@ final case class KeyfoldScan(
     override def numRows(): OptionalLong = OptionalLong.of(rows)
   }
 
-  /** A task sums up each of its splits to one row at most, and stops at the limit. */
+  /** A task makes one row of a partition if groups are made by nothing else, and stops at the limit. */
   private def mostRows: Long = {
     val tasks = Json.items(plan.get("tasks"))
-    summary.map(_ => tasks.map(_.size.toLong).sum)
+    val partitioning = table.description.partitioning.toSet
+    summary.filter(_.by.forall(column => partitioning(column.name))).map(_ => tasks.map(_.size.toLong).sum)
       .orElse(limit.map(_.toLong * tasks.size))
       .getOrElse(Long.MaxValue)
   }
@@ -73,7 +74,7 @@ final case class KeyfoldScan(
     * where the scan counts its rows up to a limit.
     */
   override def filterAttributes(): Array[NamedReference] = {
-    val names = summary.map(_.by).getOrElse(columns.fieldNames.toSeq).filter(table.description.pushdown.columns)
+    val names = summary.map(_.by.map(_.name)).getOrElse(columns.fieldNames.toSeq).filter(table.description.pushdown.columns)
     if (limit.isDefined) Array.empty
     else names.map(name => Expressions.column(Names.quote(name))).toArray
   }

@@ -13,7 +13,7 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /** Driver side: gathers what Spark pushes down; the scan then asks Python once. Conditions over key
-  * columns that Python decides are not left to Spark: so LIMIT, COUNT, MIN and MAX are pushed past
+  * columns that Python decides are not left to Spark: so LIMIT and aggregates are pushed past
   * them, and no code is generated anew for each key that is looked up.
   */
 final class KeyfoldScanBuilder(table: KeyfoldTable, options: CaseInsensitiveStringMap)
@@ -26,6 +26,8 @@ final class KeyfoldScanBuilder(table: KeyfoldTable, options: CaseInsensitiveStri
   private var enforced: Array[Predicate] = Array.empty
   private var limit: Option[Int] = None
   private var summary: Option[Summary] = None
+  private val folds = table.description.pushdown.folds
+  private var canFold = options.getBoolean("keyfold.aggregate-push-down", true)
 
   /** Top-level columns only: a struct is read whole. */
   override def pruneColumns(required: StructType): Unit =
@@ -39,9 +41,15 @@ final class KeyfoldScanBuilder(table: KeyfoldTable, options: CaseInsensitiveStri
 
   override def pushedPredicates(): Array[Predicate] = pushed
 
-  /** Each task sums up its rows; Spark sums up the tasks. */
+  /** Spark asks first, then replaces averages by sums and counts and asks again: the first time tells. */
+  override def supportCompletePushDown(asked: Aggregation): Boolean = {
+    canFold &&= folds.takesAverages(asked)
+    false
+  }
+
+  /** Each task folds its rows to groups; Spark puts the groups of the tasks together. */
   override def pushAggregation(asked: Aggregation): Boolean = {
-    summary = table.description.pushdown.summary(asked, whole, table.description.partitioning)
+    summary = if (canFold) folds.summary(asked, whole) else None
     summary.isDefined
   }
 

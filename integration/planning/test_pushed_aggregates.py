@@ -1,0 +1,205 @@
+"""Functions that scans fold in Spark's place: answers are plain Spark's, on random tables of every
+engine, with the push-down on and off, in ANSI mode and without; and what EXPLAIN says of them.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from pyspark.errors import ArithmeticException
+from pyspark.sql import DataFrame, SparkSession
+
+from integration.planning.plans import assert_ours, plan_of, scan_figures, scans
+
+VALUES = {
+    "i": "INT", "l": "BIGINT", "y": "TINYINT", "n": "DECIMAL(6, 2)", "w": "DECIMAL(38, 4)",
+    "f": "FLOAT", "g": "DOUBLE", "s": "STRING", "c": "CHAR(4)", "b": "BOOLEAN", "d": "DATE",
+    "t": "TIMESTAMP", "u": "TIMESTAMP_NTZ", "x": "BINARY", "a": "ARRAY<INT>",
+}  # fmt: skip
+ENGINES = {
+    "deduplicate": {},
+    "aggregation": {
+        "i": "sum", "l": "max", "y": "min", "n": "sum", "w": "max", "f": "max", "g": "sum",
+        "s": "min", "b": "bool_or", "d": "min", "t": "max",
+    },
+}  # fmt: skip
+OFF = "keyfold.aggregate-push-down"
+
+
+def literal(kind: str, draw: random.Random) -> str:
+    if draw.random() < 0.2:
+        return "NULL"
+    number = draw.randrange(-9, 9)
+    whole = {
+        "STRING": draw.choice(["''", "'a'", "'b '", "'ключ'"]),
+        "CHAR(4)": draw.choice(["''", "'a'", "'b '"]),
+        "BOOLEAN": str(number > 0),
+        "DATE": f"DATE'2026-01-{10 + number:02d}'",
+        "TIMESTAMP": f"TIMESTAMP'2026-01-{10 + number:02d} 00:00:00.5'",
+        "TIMESTAMP_NTZ": f"TIMESTAMP_NTZ'0001-01-{10 + number:02d} 00:00:00'",
+        "BINARY": f"X'{abs(number):02X}FF'",
+        "ARRAY<INT>": f"array({number})",
+        "FLOAT": draw.choice(
+            [f"FLOAT('{number}.5')", "FLOAT('NaN')", "FLOAT('-0.0')", "FLOAT('0')"]
+        ),
+        "DOUBLE": draw.choice(
+            [f"DOUBLE('{number}.25')", "DOUBLE('NaN')", "DOUBLE('-0.0')", "DOUBLE('0')"]
+        ),
+    }
+    return whole.get(kind, f"CAST({number} AS {kind})")
+
+
+@pytest.fixture(scope="module", params=ENGINES)
+def table(spark: SparkSession, request: pytest.FixtureRequest, seed: int) -> str:
+    """A table after random upserts; the view `plain` has its rows in Spark's own."""
+    draw, engine = random.Random(f"{seed} {request.param}"), request.param
+    name = f"keyfold.it.grouped_{engine.replace('-', '_')}"
+    functions = {f"fields.{k}.aggregate-function": v for k, v in ENGINES[engine].items()}
+    options = {"bucket": "2", "merge-engine": engine, "write-only": "true"} | functions
+    listed = ", ".join(f"'{key}' = '{text}'" for key, text in options.items())
+    columns = ", ".join(f"{column} {kind}" for column, kind in VALUES.items())
+    spark.sql(
+        f"CREATE TABLE {name} (p INT, k INT, {columns}, PRIMARY KEY (p, k) NOT ENFORCED) "
+        f"PARTITIONED BY (p) TBLPROPERTIES ({listed})"
+    )
+    for _ in range(3):
+        keys = {(draw.randrange(2), draw.randrange(40)) for _ in range(50)}
+        rows = ", ".join(
+            f"({p}, {k}, {', '.join(literal(kind, draw) for kind in VALUES.values())})"
+            for p, k in sorted(keys)
+        )
+        spark.sql(f"INSERT INTO {name} VALUES {rows}")
+    stored = spark.table(name)
+    rows = spark.createDataFrame(stored.collect(), stored.schema)
+    rows.createOrReplaceTempView("plain")
+    return name
+
+
+EVERY = ["i", "l", "y", "n", "w", "f", "g", "s", "b", "d", "t", "u", "x"]
+NUMBERS = ["i", "l", "y", "n", "w", "f", "g"]
+QUERIES = [
+    f"SELECT {', '.join(f'count({c}), min({c}), max({c})' for c in EVERY)} FROM {{t}}",
+    f"SELECT {', '.join(f'sum({c})' for c in NUMBERS)}, count(a), count(c) FROM {{t}}",
+    "SELECT avg(i), avg(y), avg(n), avg(f), avg(g) FROM {t}",
+    "SELECT avg(l), avg(w), sum(i) FROM {t}",
+    "SELECT p, sum(i), max(l), min(s), count(*) FROM {t} GROUP BY p",
+    "SELECT p, k, sum(i), max(f) FROM {t} GROUP BY p, k",
+    "SELECT s, b, count(*), sum(n), max(t) FROM {t} GROUP BY s, b",
+    "SELECT f, g, count(*), avg(i) FROM {t} GROUP BY f, g",
+    "SELECT d, t, u, x, n, sum(l) FROM {t} GROUP BY d, t, u, x, n",
+    "SELECT DISTINCT y, w FROM {t}",
+    "SELECT c, count(*) FROM {t} GROUP BY c",
+    "SELECT sum(i), max(l), count(*) FROM {t} WHERE k < 20 AND p = 1",
+    "SELECT sum(i), max(l) FROM {t} WHERE i > 0",
+    "SELECT p, sum(DISTINCT i), count(DISTINCT s) FROM {t} GROUP BY p",
+    "SELECT sum(i) FILTER (WHERE k > 3), sum(i + 1), max(upper(s)) FROM {t}",
+    "SELECT i + 1, count(*) FROM {t} GROUP BY i + 1",
+    "SELECT p, k, sum(l) FROM {t} GROUP BY p, k WITH ROLLUP",
+    "SELECT p, sum(i) AS v FROM {t} GROUP BY p HAVING sum(i) > 0",
+    "SELECT sum(i), count(l), min(k), max(s) FROM {t} WHERE k > 1000",
+    "SELECT p, sum(i) FROM {t} WHERE k > 1000 GROUP BY p",
+]
+
+
+def rows_of(frame: DataFrame) -> list[str]:
+    return sorted(str(tuple(found)).replace("-0.0", "0.0") for found in frame.collect())
+
+
+@contextmanager
+def ansi(spark: SparkSession, text: str) -> Iterator[None]:
+    before = spark.conf.get("spark.sql.ansi.enabled")
+    spark.conf.set("spark.sql.ansi.enabled", text)
+    yield
+    spark.conf.set("spark.sql.ansi.enabled", before)
+
+
+def test_answers_are_plain_sparks(spark: SparkSession, table: str) -> None:
+    with ansi(spark, str("aggregation" in table).lower()):
+        for query in QUERIES:
+            ours = rows_of(spark.sql(query.format(t=table)))
+            assert ours == rows_of(spark.sql(query.format(t="plain"))), query
+
+
+def test_an_option_of_the_read_leaves_all_to_spark(spark: SparkSession, table: str) -> None:
+    query = "SELECT p, sum(i), max(l), min(s) FROM {t} GROUP BY p"
+    off = spark.sql(query.format(t=f"{table} WITH (`{OFF}` = 'false')"))
+    assert "PushedAggregation" not in plan_of(off)
+    assert rows_of(off) == rows_of(spark.sql(query.format(t=table)))
+
+
+@pytest.mark.parametrize(
+    ("query", "shown"),
+    [
+        ("sum(i), max(l), min(k) FROM {t}", "[SUM(i), MAX(l), MIN(k)], without merge"),
+        ("p, k, sum(n) FROM {t} GROUP BY p, k", "[SUM(n)], PushedGroupBy: [p, k], without merge"),
+        ("max(b), min(y) FROM {t} WHERE k > 7", "[MAX(b), MIN(y)], without merge"),
+        ("s, avg(i) FROM {t} GROUP BY s", "[SUM(i), COUNT(i)], PushedGroupBy: [s]"),
+        ("max(i) FROM {t}", "[MAX(i)]"),
+        ("sum(g) FROM {t}", "[SUM(g)]"),
+        ("sum(i), count(*) FROM {t}", "[SUM(i), COUNT(*)]"),
+        ("avg(l) FROM {t}", None),
+        ("avg(w) FROM {t}", None),
+        ("max(c) FROM {t}", None),
+        ("sum(i + 1) FROM {t}", None),
+        ("i % 2, count(*) FROM {t} GROUP BY i % 2", None),
+        ("max(l) FROM {t} WHERE i > 0", None),
+        ("count(DISTINCT i), sum(i) FROM {t}", None),
+        ("bit_xor(i), sum(i) FROM {t}", None),
+        ("sum(CAST(y AS BIGINT)) FROM {t}", None),
+    ],
+)
+def test_plans_say_what_scans_fold(
+    spark: SparkSession, table: str, query: str, shown: str | None
+) -> None:
+    (line,) = scans(assert_ours(spark.sql(f"SELECT {query.format(t=table)}")))
+    if shown is None:
+        assert "PushedAggregation" not in line
+    else:
+        found = line.split("PushedAggregation: ")[1]
+        assert found.startswith(shown.removesuffix(", without merge")), line
+        is_unmerged = "without merge" in shown and "aggregation" in table
+        assert ("without merge" in found) == is_unmerged, line
+
+
+def test_sums_overflow_as_sparks(spark: SparkSession, fresh_name: Callable[[], str]) -> None:
+    """An overflow of integers is an error, or wraps around; that of decimals an error, or NULL."""
+    name, most = fresh_name(), 2**63 - 1
+    spark.sql(
+        f"CREATE TABLE {name} (k INT, l BIGINT, n DECIMAL(38, 0), m DECIMAL(4, 2), "
+        "PRIMARY KEY (k) NOT ENFORCED) TBLPROPERTIES ('bucket' = '1')"
+    )
+    nines = "9" * 38
+    rows = ", ".join(f"({k}, {most}, {nines}BD, 99.99BD)" for k in range(20))
+    spark.sql(f"INSERT INTO {name} VALUES {rows}")
+
+    def sums(column: str, more: str = "") -> list[Any]:
+        frame = spark.sql(f"SELECT sum({column}){more} FROM {name}")
+        assert "PushedAggregation" in plan_of(frame)
+        return list(frame.first() or [])
+
+    with ansi(spark, "false"):
+        assert sums("l") == [(20 * most + 2**63) % 2**64 - 2**63]
+        assert sums("n") == [None]
+        assert [str(found) for found in sums("m", ", count(m), avg(m)")] == [
+            "1999.80",
+            "20",
+            "99.990000",
+        ]
+    with ansi(spark, "true"):
+        for column in ("l", "n"):
+            with pytest.raises(ArithmeticException, match=r"(?i)overflow|cannot be represented"):
+                sums(column)
+            assert spark.sql(f"SELECT try_sum({column}) FROM {name}").first()[0] is None
+        assert str(sums("m")[0]) == "1999.80"
+
+
+def test_figures_say_what_was_read_and_sent(spark: SparkSession, table: str) -> None:
+    frame = spark.sql(f"SELECT p, count(*), max(u) FROM {table} GROUP BY p")
+    frame.collect()
+    (metrics,) = scan_figures(frame)
+    assert metrics["groups"] == 2 == metrics["numOutputRows"]
+    assert metrics["rows_out"] == spark.table(table).count() < metrics["rows_in"]

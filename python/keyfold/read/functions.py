@@ -1,0 +1,101 @@
+"""COUNT, SUM, MIN and MAX of a query, as a scan folds them: rows to states, states to one state.
+
+Each row first becomes a state, and states of a group fold to a state of the same type, in any
+grouping. So the state of a part of the rows is what Spark's own aggregate goes on with. COUNT is a
+number of rows. SUM has the type that Spark adds in. Decimals are summed in 38 digits, and sent in
+the column's own (`read/sent.py`). NaN is the greatest number, and -0.0 equals 0.0, as in Spark.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types
+
+from keyfold.aggregates.declare import Inputs
+from keyfold.aggregates.sum import SUM as ADDED
+from keyfold.kernels.buffers import Rows, column_of, ones, validity
+from keyfold.kernels.extremes import pick_extremes
+from keyfold.merge.columns import indices, take
+from keyfold.wire.layout import TableLayout
+from keyfold.wire.specs import Aggregate
+
+COUNT, SUM, MIN, MAX = "COUNT", "SUM", "MIN", "MAX"
+EXTREMES = (MIN, MAX)
+_MOST_DIGITS = 38
+
+
+@dataclass(frozen=True)
+class Function:
+    """One function of a query; `name` is its column, None for COUNT(*). Spark gets values of the
+    type `sent`.
+    """
+
+    op: str
+    name: str | None
+    state: pa.DataType
+    sent: pa.DataType
+
+
+def functions(layout: TableLayout, aggregate: Aggregate) -> tuple[Function, ...]:
+    """The functions of a query, with their types."""
+    return tuple(_function(layout, op, name) for op, name in aggregate.functions)
+
+
+def _function(layout: TableLayout, op: str, name: str | None) -> Function:
+    if op == COUNT or name is None:
+        return Function(COUNT, name, pa.int64(), pa.int64())
+    kind = layout.column(name).arrow_field.type
+    if op in EXTREMES:
+        return Function(op, name, kind, kind)
+    if types.is_decimal(kind):
+        return Function(op, name, pa.decimal128(_MOST_DIGITS, kind.scale), kind)
+    added = pa.float64() if types.is_floating(kind) else pa.int64()
+    return Function(op, name, added, added)
+
+
+def lifted(function: Function, batch: pa.RecordBatch) -> pa.Array:
+    """The state of each row of a batch."""
+    if function.name is None:
+        return column_of(pa.int64(), np.ones(batch.num_rows, np.int64), ones(batch.num_rows))
+    column = batch.column(function.name)
+    if function.op == COUNT:
+        return column_of(pa.int64(), validity(column).astype(np.int64), ones(len(column)))
+    return column if function.op in EXTREMES else _widened(column, function.state)
+
+
+def _widened(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    if not types.is_decimal(kind):
+        return column.cast(kind)
+    return pa.Array.from_buffers(kind, len(column), column.buffers(), offset=column.offset)
+
+
+def folded(function: Function, states: pa.Array, order: Rows, starts: Rows) -> pa.Array | None:
+    """One state for each group, order[starts[g]:starts[g + 1]]; None if a sum does not fit."""
+    inputs = Inputs(states, ones(len(order)).view(np.int8), order, starts)
+    if function.op not in EXTREMES:
+        found = ADDED.fold(inputs)
+        return found.array if found.overflowed < 0 else None
+    if inputs.groups == 1:
+        return _extreme(function, states)
+    if types.is_floating(states.type):
+        inputs = Inputs(pc.add(states, 0.0), inputs.ops, order, starts)  # -0.0 becomes 0.0
+    picks = pick_extremes(inputs.column, inputs.records, is_least=function.op == MIN)
+    return take(states, indices(picks))
+
+
+def _extreme(function: Function, states: pa.Array) -> pa.Array:
+    """The least or greatest of all states; Arrow's own passes over NaN."""
+    found = pc.min_max(states)[function.op.lower()]
+    if types.is_floating(states.type) and (function.op == MAX or not found.is_valid):
+        is_nan = pc.any(pc.is_nan(states)).as_py()
+        found = pa.scalar(float("nan"), states.type) if is_nan else found
+    return pa.repeat(found, 1)
+
+
+def nothing(function: Function) -> pa.Array:
+    """The state of no rows."""
+    return pa.array([0 if function.op == COUNT else None], function.state)
