@@ -6,8 +6,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 PACKAGE = Path(__file__).resolve().parent.parent / "python" / "keyfold"
 
 # A room may import itself and every room in a later row; rooms of one row don't know each other.
@@ -80,35 +78,30 @@ def hidden(tree: ast.AST) -> Iterator[int]:
                     yield node.lineno
 
 
-@pytest.mark.parametrize("source", SOURCES, ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_imports_point_down(source: Path) -> None:
-    tree = ast.parse(source.read_text(encoding="utf-8"))
-    here = source.relative_to(PACKAGE).parts[0].removesuffix(".py")
-    found = list(imports(tree))
-    ours = {layer(name) for name in found if name.split(".")[0] == "keyfold"} - {here}
-    upward = {there for there in ours if RANK[there] <= RANK[here]}
-    assert not upward, f"{here} stands below or beside {upward}"
-    assert not list(hidden(tree)), "an import inside a function"
-    if source.name not in DEFERRED:
-        tops = {name.split(".")[0] for name in found}
-        assert not tops & NOWHERE
-        assert all(here in FOREIGN.get(top, {here}) for top in tops)
+def test_imports_point_down() -> None:
+    for source in SOURCES:
+        tree = ast.parse(source.read_text(encoding="utf-8"))
+        here = source.relative_to(PACKAGE).parts[0].removesuffix(".py")
+        found = list(imports(tree))
+        ours = {layer(name) for name in found if name.split(".")[0] == "keyfold"} - {here}
+        upward = {there for there in ours if RANK[there] <= RANK[here]}
+        assert not upward, f"{source}: {here} stands below or beside {upward}"
+        assert not list(hidden(tree)), f"{source}: an import inside a function"
+        if source.name not in DEFERRED:
+            tops = {name.split(".")[0] for name in found}
+            assert not tops & NOWHERE, source
+            assert all(here in FOREIGN.get(top, {here}) for top in tops), source
+    assert len(SOURCES) > 200
 
 
-@pytest.mark.parametrize(
-    "source",
-    sorted((PACKAGE / "storage").rglob("*.py")),
-    ids=lambda p: str(p.relative_to(PACKAGE)),
-)
-def test_imports_point_down_inside_storage(source: Path) -> None:
-    here = source.relative_to(PACKAGE / "storage").parts[0].removesuffix(".py")
-    names = [name.split(".") for name in imports(ast.parse(source.read_text(encoding="utf-8")))]
-    theirs = {name[2] for name in names if name[:2] == ["keyfold", "storage"]} - {here}
-    if here == "__init__":
-        assert not theirs
-    else:
-        upward = {there for there in theirs if STORAGE_RANK[there] <= STORAGE_RANK[here]}
-        assert not upward, f"{here} stands below or beside {upward}"
+def test_imports_point_down_inside_storage() -> None:
+    for source in (PACKAGE / "storage").rglob("*.py"):
+        here = source.relative_to(PACKAGE / "storage").parts[0].removesuffix(".py")
+        names = [name.split(".") for name in imports(ast.parse(source.read_text(encoding="utf-8")))]
+        theirs = {name[2] for name in names if name[:2] == ["keyfold", "storage"]} - {here}
+        below = len(STORAGE) if here == "__init__" else STORAGE_RANK[here]
+        upward = {there for there in theirs if STORAGE_RANK[there] <= below}
+        assert not upward, f"{source}: {here} stands below or beside {upward}"
 
 
 def test_every_room_has_its_row() -> None:
