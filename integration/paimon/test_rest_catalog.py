@@ -26,11 +26,10 @@ from keyfold.errors import (
 )
 from keyfold.storage.commits import rescale
 from tests import readers
-from tests.concurrency.jobs import rows_of
+from tests.concurrency import jobs
+from tests.concurrency.jobs import Options, Write, rows_of, table_of
 from tests.concurrency.processes import CONTEXT
 from tests.storage import tables
-from tests.stores import jobs
-from tests.stores.jobs import Options, Write
 
 PROCESSES = 6
 JOBS = 4
@@ -78,7 +77,7 @@ def test_every_acknowledged_commit_is_there_once(table: Options) -> None:
         for process in writers:
             process.join(10)
             process.kill()
-    found = jobs.loaded(table)
+    found = table_of(table)
     assert rows_of(found) == dict.fromkeys(keys, 1) | {COUNTER: PROCESSES * JOBS}
     assert sorted(found.snapshots.ids()) == list(range(1, PROCESSES * JOBS + 1))
 
@@ -93,9 +92,9 @@ def test_pypaimon_reads_what_we_wrote_and_we_what_it_wrote(table: Options) -> No
     assert read() == [{"k": key, "v": key} for key in range(3)]
     assert jobs.compacted(table) == ["committed"]
     assert read() == [{"k": key, "v": key} for key in range(3)]
-    schema = jobs.loaded(table).layout.arrow_schema
+    schema = table_of(table).layout.arrow_schema
     readers.write(table, "default.t", pa.Table.from_pylist([{"k": 2, "v": 20}], schema=schema))
-    assert rows_of(jobs.loaded(table)) == {0: 0, 1: 1, 2: 20}
+    assert rows_of(table_of(table)) == {0: 0, 1: 1, 2: 20}
 
 
 def test_a_commit_to_a_table_made_anew_is_refused(table: Options) -> None:
@@ -105,7 +104,7 @@ def test_a_commit_to_a_table_made_anew_is_refused(table: Options) -> None:
     jobs.made(table)
     with pytest.raises(ConflictError, match="dropped, renamed or replaced"):
         job.commit()
-    assert jobs.loaded(table).snapshot_id is None
+    assert table_of(table).snapshot_id is None
 
 
 def test_names(table: Options) -> None:
@@ -144,7 +143,7 @@ def test_staged_tables(table: Options) -> None:
     with pytest.raises(NotSupportedError, match="another client of that catalog"):
         catalog.alter_table(["default"], "t", [])
     with pytest.raises(NotSupportedError, match="its schemas are the server's"):
-        rescale.check_rescalable(jobs.loaded(table))
+        rescale.check_rescalable(table_of(table))
 
 
 def test_a_wrong_token_is_not_shown(options: Options) -> None:

@@ -6,27 +6,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from keyfold.types import paimon as paimon_types
-from keyfold.wire.layout import Column, TableLayout
+from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import CommitMessage, DataFile, ScanSpec, Split, WriteSpec
 from tests.bridge.client import Worker
-
-BIGINT = paimon_types.from_paimon("BIGINT")
-KEY = paimon_types.from_paimon("BIGINT NOT NULL")
+from tests.read import harness
 
 
 def layout(location: Path, **options: str) -> TableLayout:
     """`id` BIGINT PRIMARY KEY, `value` BIGINT, one bucket."""
-    columns = (Column(0, "id", KEY), Column(1, "value", BIGINT))
-    return TableLayout(
-        "db.t",
-        str(location),
-        0,
-        columns,
-        ("id",),
-        (),
-        {"bucket": "1", "path": str(location)} | options,
-    )
+    return harness.layout(location, ("id", "BIGINT"), ("value", "BIGINT"), key="id", **options)
 
 
 def rows(start: int, count: int) -> pa.RecordBatch:

@@ -14,8 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from keyfold.types import paimon as paimon_types
-from keyfold.wire.layout import Column, TableLayout
+from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import (
     CommitMessage,
     CompactionSpec,
@@ -28,6 +27,7 @@ from keyfold.wire.specs import (
 )
 from keyfold.write.writer import write
 from tests.bridge.client import Server, Worker, server
+from tests.read import harness
 
 MIB = 1 << 20
 
@@ -78,9 +78,7 @@ def peak(answer: dict[str, Any] | None) -> int:
 
 
 def layout(folder: Path, columns: dict[str, str], **options: str) -> TableLayout:
-    made = [Column(i, n, paimon_types.from_paimon(t)) for i, (n, t) in enumerate(columns.items())]
-    settings = {"bucket": "1"} | {name.replace("_", "-"): text for name, text in options.items()}
-    return TableLayout("db.t", str(folder), 0, tuple(made), (made[0].name,), (), settings)
+    return harness.layout(folder, *columns.items(), key=next(iter(columns)), **options)
 
 
 def files_of(messages: Sequence[CommitMessage]) -> tuple[DataFile, ...]:

@@ -4,13 +4,15 @@ in the order in which the JVM asks them.
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from keyfold.errors import ConflictError
+from keyfold.merge.plan import check
 from keyfold.questions import commit, compact, maintenance, partitions, rescale, rewrite
 from keyfold.read import planner
 from keyfold.read.reader import read
+from keyfold.storage.catalogs.catalog import open_catalog
+from keyfold.storage.catalogs.interface import Catalog
 from keyfold.storage.table import Table
 from keyfold.wire.specs import ScanSpec, Split, WriteSpec
 from keyfold.write.writer import write
@@ -19,29 +21,48 @@ from tests.storage import tables
 
 Json = dict[str, Any]
 Row = dict[str, Any]
+Options = dict[str, str]
+Place = str | Options  # a folder, or the options of a catalog elsewhere
 
 
-def table_of(folder: str) -> Table:
+def options_of(place: Place) -> dict[str, str]:
+    """Those of the catalog of a warehouse."""
+    return {"warehouse": place} if isinstance(place, str) else place
+
+
+def catalog(place: Place) -> Catalog:
+    """The catalog of a warehouse."""
+    return open_catalog("test", options_of(place), check)
+
+
+def made(place: Place, **options: str) -> Table:
+    """The table `t`, of one bucket unless the options say otherwise."""
+    new = tables.new_table(**({"bucket": "1"} | options))
+    return catalog(place).create_table(["default"], "t", new)
+
+
+def table_of(place: Place) -> Table:
     """The table `t` of a warehouse as it is now."""
-    return tables.catalog(Path(folder)).load_table(["default"], "t")
+    return catalog(place).load_table(["default"], "t")
 
 
-def question(table: Table, **more: Any) -> Json:
-    """A question about a table, as JSON leaves it."""
+def question(table: Table, place: Place | None = None, **more: Any) -> Json:
+    """A question about a table, as JSON leaves it; the handle of one in a folder needs no place."""
     asked: Json = json.loads(json.dumps(more))
-    return {"table": table.handle, "catalog": {"name": "test", "options": {}}} | asked
+    options = {} if place is None else options_of(place)
+    return {"table": table.handle, "catalog": {"name": "test", "options": options}} | asked
 
 
 class Write:
     """A write job: planned when it is made, then `run`, then `commit`ted."""
 
     def __init__(
-        self, folder: str, rows: Sequence[Row], mode: str = "append", filters: Sequence[Json] = ()
+        self, place: Place, rows: Sequence[Row], mode: str = "append", filters: Sequence[Json] = ()
     ) -> None:
-        self.table, self.rows = table_of(folder), rows
+        self.place, self.table, self.rows = place, table_of(place), rows
         columns = [column.name for column in self.table.layout.columns]
         more = {"mode": mode, "filters": filters}
-        asked = question(self.table, columns=columns, ordinal=False, **more)
+        asked = question(self.table, place, columns=columns, ordinal=False, **more)
         self.planned: Json = commit.plan_write(asked)["write"]
         self.messages: list[Json] = []
 
@@ -52,7 +73,7 @@ class Write:
         return self
 
     def commit(self) -> int | None:
-        asked = question(self.table, write=self.planned, messages=[self.messages])
+        asked = self._asked()
         try:
             published: int | None = commit.commit_write(asked)["snapshot"]
         except BaseException:
@@ -62,13 +83,13 @@ class Write:
 
     def abort(self) -> None:
         """What the JVM asks where the job failed."""
-        commit.abort_write(question(self.table, write=self.planned, messages=[self.messages]))
+        commit.abort_write(self._asked())
 
     def commit_again(self) -> int | None:
         """What the JVM asks where the process died that it asked to commit; None if that is refused
         and nothing changed.
         """
-        asked = question(self.table, write=self.planned, messages=[self.messages], again=True)
+        asked = self._asked(again=True)
         try:
             published: int | None = commit.commit_write(asked)["snapshot"]
         except ConflictError:
@@ -76,14 +97,19 @@ class Write:
             return None
         return published
 
+    def _asked(self, **more: Any) -> Json:
+        return question(
+            self.table, self.place, write=self.planned, messages=[self.messages], **more
+        )
+
 
 class Compact:
     """A compaction: planned when it is made, then `run`, then `commit`ted."""
 
-    def __init__(self, folder: str, strategy: str = "full") -> None:
-        self.table = table_of(folder)
+    def __init__(self, place: Place, strategy: str = "full") -> None:
+        self.place, self.table = place, table_of(place)
         asked = {"strategy": strategy, "partitions": None, "where": [], "touched": None}
-        self.planned: Json = compact.plan_compaction(question(self.table, compaction=asked))
+        self.planned: Json = compact.plan_compaction(question(self.table, place, compaction=asked))
         self.done: list[list[Json]] = []
 
     def run(self) -> "Compact":
@@ -99,7 +125,7 @@ class Compact:
         spec, steps = self.planned["compaction"], [one["step"] for one in self.planned["steps"]]
         if not steps:
             return []
-        asked = question(self.table, compaction=spec, steps=steps, results=self.done)
+        asked = question(self.table, self.place, compaction=spec, steps=steps, results=self.done)
         return [answer["outcome"] for answer in compact.commit_compaction(asked)]
 
     def abandon(self) -> None:
@@ -107,7 +133,8 @@ class Compact:
         spec, steps = self.planned["compaction"], self.planned["steps"]
         results = [files for of_step in self.done for files in of_step]
         if steps:
-            asked = question(self.table, compaction=spec, step=steps[0]["step"], results=results)
+            step = steps[0]["step"]
+            asked = question(self.table, self.place, compaction=spec, step=step, results=results)
             compact.abandon_compaction(asked)
 
 
@@ -153,9 +180,9 @@ def written(
     return Write(folder, rows, mode, filters).run().commit()
 
 
-def compacted(folder: str, strategy: str = "full") -> list[str]:
-    """A whole compaction."""
-    return Compact(folder, strategy).run().commit()
+def compacted(place: Place, strategy: str = "full") -> list[str]:
+    """A whole compaction; the outcome of each step."""
+    return Compact(place, strategy).run().commit()
 
 
 def expired(folder: str, at_most: int, at_least: int | None = None, limit: int = 100_000) -> int:
@@ -187,18 +214,18 @@ def truncated(folder: str) -> int | None:
 
 def dropped(folder: str) -> bool:
     """A DROP TABLE."""
-    return tables.catalog(Path(folder)).drop_table(["default"], "t")
+    return catalog(folder).drop_table(["default"], "t")
 
 
 def replaced(folder: str) -> None:
     """A DROP TABLE, and a table of its name."""
     dropped(folder)
-    tables.table(Path(folder), tables.new_table(bucket="1"))
+    made(folder)
 
 
 def altered(folder: str, changes: Sequence[Json]) -> int:
     """An ALTER TABLE; the new schema's id."""
-    found = tables.catalog(Path(folder)).alter_table(["default"], "t", changes)
+    found = catalog(folder).alter_table(["default"], "t", changes)
     return found.layout.schema_id
 
 

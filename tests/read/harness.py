@@ -12,8 +12,8 @@ from keyfold.read.planner import ScanReport, plan
 from keyfold.read.reader import read
 from keyfold.storage.commits import commit
 from keyfold.storage.table import Table
-from keyfold.types import paimon as paimon_types
-from keyfold.wire.layout import Column, TableLayout
+from keyfold.testing import tables as testing
+from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import ORDINAL, CommitMessage, ScanSpec, Split, WriteSpec
 from keyfold.write.writer import write
 from tests.storage import tables
@@ -23,10 +23,8 @@ SEQUENCES = itertools.count(1)
 
 def layout(folder: Path, *columns: tuple[str, Any], key: str = "k", **options: str) -> TableLayout:
     """A layout that no catalog knows; types are Paimon JSON, options have _ for -."""
-    made = [Column(i, n, paimon_types.from_paimon(t)) for i, (n, t) in enumerate(columns)]
     names = {name.replace("_", "-"): value for name, value in options.items()}
-    settings = {"bucket": "1"} | names
-    return TableLayout("db.t", str(folder), 0, tuple(made), tuple(key.split(",")), (), settings)
+    return testing.layout(dict(columns), key.split(","), {"bucket": "1"} | names, str(folder))
 
 
 def job(found: TableLayout, ordinal: bool = False, columns: Sequence[str] = ()) -> WriteSpec:

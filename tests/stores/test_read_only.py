@@ -14,10 +14,10 @@ from keyfold.storage.catalogs.catalog import WarehouseCatalog, open_catalog
 from keyfold.storage.catalogs.namespaces import Namespaces
 from keyfold.stores.files import Files
 from keyfold.stores.hadoop import HadoopFiles
+from tests.concurrency import jobs
 from tests.concurrency.jobs import rows_of
 from tests.read import harness
 from tests.storage import tables
-from tests.stores import jobs
 
 ROWS = [{"k": k, "v": -k} for k in range(1000)]
 

@@ -15,11 +15,10 @@ from keyfold.errors import (
 from keyfold.questions import maintenance
 from keyfold.stores import objects
 from keyfold.stores.objects import ObjectFiles
-from tests.concurrency.jobs import rows_of
+from tests.concurrency import jobs
+from tests.concurrency.jobs import Options, Write, rows_of, table_of
 from tests.concurrency.processes import CONTEXT
 from tests.storage import tables
-from tests.stores import jobs
-from tests.stores.jobs import Options, Write
 from tests.stores.test_objects import Deaf
 
 PROCESSES = 6
@@ -65,7 +64,7 @@ def test_every_acknowledged_commit_is_there_once(options: Options) -> None:
             process.kill()
     assert sum(has_made for has_made, _ in answers) == 1
     keys = [key for _, acknowledged in answers for key in acknowledged]
-    table = jobs.loaded(options)
+    table = table_of(options)
     assert rows_of(table) == dict.fromkeys(keys, 1) | {COUNTER: PROCESSES * JOBS}
     assert sorted(table.snapshots.ids()) == list(range(1, PROCESSES * JOBS + 1))
 
@@ -75,22 +74,22 @@ def test_the_life_of_a_table(options: Options) -> None:
     for value in range(3):
         Write(options, [{"k": key, "v": value} for key in range(value, value + 3)]).run().commit()
     expected = {0: 0, 1: 1, 2: 2, 3: 2, 4: 2}
-    assert rows_of(jobs.loaded(options)) == expected
+    assert rows_of(table_of(options)) == expected
     assert jobs.compacted(options) == ["committed"]
-    table = jobs.loaded(options)
+    table = table_of(options)
     assert len(table.live_files()) == 1
-    asked = jobs.question(options, table, retain_max=1, retain_min=1, max_deletes=100)
+    asked = jobs.question(table, options, retain_max=1, retain_min=1, max_deletes=100)
     assert maintenance.expire_snapshots(asked)["deleted"] == 3
     assert rows_of(table) == expected
     orphan = f"data-{uuid.UUID(int=0)}-0.parquet"
     table.files.write(f"{table.layout.location}/bucket-0/{orphan}", b"")
     time.sleep(1.1)  # a store keeps whole seconds
     millis = int(time.time() * 1000)
-    asked = jobs.question(options, table, older_than_millis=millis, dry_run=False)
+    asked = jobs.question(table, options, older_than_millis=millis, dry_run=False)
     assert maintenance.remove_orphan_files(asked)["count"] == 1
     assert rows_of(table) == expected
     Write(options, [{"k": 7, "v": 7}], "overwrite").run().commit()
-    assert rows_of(jobs.loaded(options)) == {7: 7}
+    assert rows_of(table_of(options)) == {7: 7}
     altered = jobs.catalog(options).alter_table(
         ["default"], "t", [{"change": "add_column", "name": ["w"], "type": "long"}]
     )
@@ -153,7 +152,7 @@ def test_a_table_of_the_same_name_gets_no_snapshot_of_the_old_one(
     monkeypatch.setattr(ObjectFiles, "create_exclusively", late)
     with pytest.raises(ConflictError, match="dropped, renamed or replaced"):
         job.commit()
-    assert jobs.loaded(options).snapshot_id is None
+    assert table_of(options).snapshot_id is None
 
 
 def test_a_commit_that_is_not_answered_keeps_its_files(
@@ -177,8 +176,8 @@ def test_a_commit_that_is_not_answered_keeps_its_files(
         with pytest.raises(UnknownOutcomeError, match="its data files were kept"):
             job.commit()
     ((path, data),) = kept
-    jobs.loaded(options).files.publish(path, data)
-    assert rows_of(jobs.loaded(options)) == {1: 1}
+    table_of(options).files.publish(path, data)
+    assert rows_of(table_of(options)) == {1: 1}
 
 
 def test_no_schema_and_no_text_holds_a_credential(options: Options) -> None:

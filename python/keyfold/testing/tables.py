@@ -18,7 +18,10 @@ Record = tuple[int, dict[str, Any]]  # row kind, values by column
 
 
 def layout(
-    columns: Mapping[str, str], key: Sequence[str], options: Mapping[str, str] | None = None
+    columns: Mapping[str, Any],
+    key: Sequence[str],
+    options: Mapping[str, str] | None = None,
+    location: str = "/t",
 ) -> TableLayout:
     """A layout of columns with Paimon types; key columns become NOT NULL, as CREATE makes them."""
     settings = dict(options or {})
@@ -28,7 +31,7 @@ def layout(
         kind = paimon_types.from_paimon(text)
         kind = logical.with_nullability(kind, kind.nullable and name not in not_null)
         made.append(Column(number, name, kind))
-    return TableLayout("db.t", "/t", 0, tuple(made), tuple(key), (), settings)
+    return TableLayout("db.t", location, 0, tuple(made), tuple(key), (), settings)
 
 
 def batch(table: TableLayout, records: Sequence[Record]) -> pa.RecordBatch:
