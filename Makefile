@@ -23,7 +23,7 @@ demo: setup  ## fold a year of real flights and check every answer with plain Sp
 test: test-python test-spark  ## all tests: those without a JVM, then those with Spark
 
 test-python: setup build/readers/.installed  ## the tests without a JVM
-	$(BIN)/python -m pytest tests
+	$(BIN)/python -m pytest -n 2 --dist loadfile tests
 
 test-spark: setup build/readers/.installed  ## the tests with Spark
 	$(BIN)/python -m pytest integration

@@ -26,6 +26,7 @@ def pytest_configure(config: pytest.Config) -> None:
     asked = os.environ.get("KEYFOLD_TEST_SEED", str(FIXED))
     seed = random.SystemRandom().randrange(1 << 32) if asked == "random" else int(asked)
     config.stash[SEED] = seed
+    os.environ["KEYFOLD_TEST_SEED"] = str(seed)  # that of pytest-xdist's processes too
     if config.getoption("hypothesis_seed", None) is None:
         config.option.hypothesis_seed = str(seed)
 

@@ -5,7 +5,6 @@ statement reads, changes or deletes anything beside the table because of them.
 import contextlib
 import re
 import shutil
-import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -149,7 +148,7 @@ def test_no_name_of_a_file(name: Any) -> None:
     assert not is_name(name)
 
 
-@pytest.mark.parametrize("name", [f"data-{uuid.uuid4()}-0.parquet", "...", "a b", "%2e%2e%2f", "ß"])
+@pytest.mark.parametrize("name", ["data-1-0.parquet", "...", "a b", "%2e%2e%2f", "ß"])
 def test_names_of_files(name: str, tmp_path: Path) -> None:
     assert is_name(name)
     (tmp_path / name).touch()
