@@ -6,9 +6,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from integration import sessions
 from integration.bench.data import Shape
 from integration.bench.measure import Pace
 
+HEAP = "4g"
 FRACTIONS = {"0.01 %": 0.0001, "0.1 %": 0.001, "1 %": 0.01, "10 %": 0.1, "100 %": 1.0}
 TUPLES = ("runs", "widths", "fractions", "spread")
 FEW = 6  # different inputs of a small upsert
@@ -44,6 +46,7 @@ class Settings:
     fractions: tuple[str, ...]  # of FRACTIONS
     spread: tuple[int, ...]  # numbers of buckets
     partitions: int  # that few rows are written into
+    timed: bool  # whether times decide anything
     repeat: int
     budget: float
     lookups: int
@@ -128,6 +131,11 @@ class Settings:
         return self.folder / "input"
 
     @property
+    def jvm(self) -> dict[str, str]:
+        """Confs of a session: its heap, and Java's own choices if times decide."""
+        return {"spark.driver.memory": HEAP, **(sessions.TIMED if self.timed else {})}
+
+    @property
     def pace(self) -> Pace:
         """How often each thing is measured."""
         return Pace(self.repeat, self.budget)
@@ -163,6 +171,7 @@ def full(folder: Path) -> Settings:
         fractions=tuple(FRACTIONS),
         spread=(1, 2, 4, 8, 16),
         partitions=500,
+        timed=True,
         repeat=5,
         budget=3.0,
         lookups=20,
@@ -187,7 +196,8 @@ def smoke(folder: Path) -> Settings:
         fractions=("1 %", "100 %"),
         spread=(1, 3),
         partitions=5,
-        repeat=1,
+        timed=False,
+        repeat=0,
         lookups=1,
         check=True,
     )

@@ -13,7 +13,7 @@ from integration.bench import answers, day
 from integration.bench.cases import Settings
 from integration.bench.data import Shape
 from integration.bench.measure import Result, times
-from integration.bench.spark import HEAP, Session, looked_up, scan
+from integration.bench.spark import Session, looked_up, scan
 from integration.bench.upserts import upserted
 from integration.fetched import fetched
 
@@ -30,7 +30,7 @@ def start(settings: Settings) -> Iterator[Session]:
     """A session with Delta's catalog; as few tasks for its own log as the machine has cores."""
     spark = sessions.builder(
         settings.folder,
-        spark__driver__memory=HEAP,
+        **settings.jvm,
         spark__jars=",".join(map(str, jars())),
         spark__sql__extensions="io.delta.sql.DeltaSparkSessionExtension",
         spark__sql__catalog__spark_catalog="org.apache.spark.sql.delta.catalog.DeltaCatalog",

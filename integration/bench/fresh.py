@@ -1,4 +1,4 @@
-"""The first query of a process: python -m integration.bench.fresh keyfold|plain FOLDER SOURCE
+"""The first query of a process: python -m integration.bench.fresh keyfold|plain TIMED FOLDER SOURCE
 
 starts a session, asks one question, and prints when (monotonic seconds) it had the answer.
 """
@@ -24,7 +24,7 @@ def measured(settings: Settings, system: str, source: str) -> Result:
         start = time.perf_counter()
         command = [sys.executable, "-m", "integration.bench.fresh", system]
         done = subprocess.run(
-            [*command, str(settings.folder), source],
+            [*command, str(settings.timed), str(settings.folder), source],
             cwd=TOP,
             capture_output=True,
             text=True,
@@ -37,12 +37,13 @@ def measured(settings: Settings, system: str, source: str) -> Result:
     return Result("first", system, Times(once(), tuple(once() for _ in range(turns))))
 
 
-def main(system: str, folder: Path, source: str) -> None:
+def main(system: str, timed: str, folder: Path, source: str) -> None:
     """Ask, print, leave."""
+    confs = sessions.TIMED if timed == "True" else {}
     if system == "keyfold":
-        spark = sessions.start(folder)
+        spark = sessions.start(folder, **confs)
     else:
-        spark = sessions.builder(folder).getOrCreate()
+        spark = sessions.builder(folder, **confs).getOrCreate()
     row = spark.sql(QUERY + source).first()
     assert row is not None
     assert row[0] > 0
@@ -51,4 +52,4 @@ def main(system: str, folder: Path, source: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]), sys.argv[3])
+    main(sys.argv[1], sys.argv[2], Path(sys.argv[3]), sys.argv[4])

@@ -139,7 +139,7 @@ def inputs(folder: Path, keys: int, rows: int) -> None:
 
 def started(folder: Path, keys: int, retained: str) -> Run:
     """A session and a table that holds every key."""
-    spark = sessions.start(folder)
+    spark = sessions.start(folder, **sessions.TIMED)
     spark.sql("CREATE NAMESPACE keyfold.bench")
     spark.sql(
         f"CREATE TABLE {TABLE} ({SCHEMA}, PRIMARY KEY (id) NOT ENFORCED) "

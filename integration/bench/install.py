@@ -88,7 +88,7 @@ def memory(pid: int) -> tuple[float, float]:
 def session(python: Path, folder: Path) -> None:
     """The first statements of a session, and what its processes take after them."""
     timed([str(python), "-m", "keyfold", "warmup"])
-    spark = sessions.start(folder, spark__keyfold__python=str(python))
+    spark = sessions.start(folder, **sessions.TIMED, spark__keyfold__python=str(python))
     spark.range(1000).selectExpr("count(*)").collect()
     for label, statement in STATEMENTS.items():
         start = time.perf_counter()

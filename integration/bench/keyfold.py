@@ -14,7 +14,7 @@ from integration.bench import answers, day, fresh, partitions
 from integration.bench.cases import ENGINES, Settings
 from integration.bench.data import Shape
 from integration.bench.measure import Pace, Result, size, times
-from integration.bench.spark import HEAP, Session, looked_up, scan
+from integration.bench.spark import Session, looked_up, scan
 from integration.bench.upserts import upserted
 from integration.planning.plans import assert_ours, rows_of_tasks
 
@@ -28,7 +28,7 @@ COMPACTED = ("deduplicate", "aggregation")
 @contextmanager
 def start(settings: Settings) -> Iterator[Session]:
     """A session with the catalog."""
-    spark = sessions.start(settings.folder, spark__driver__memory=HEAP)
+    spark = sessions.start(settings.folder, **settings.jvm)
     spark.sql("CREATE NAMESPACE IF NOT EXISTS keyfold.bench")
     yield Session(spark, settings, SYSTEM)
     spark.stop()

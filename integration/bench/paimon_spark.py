@@ -15,7 +15,7 @@ from integration.bench import keyfold
 from integration.bench.cases import Settings
 from integration.bench.measure import Result
 from integration.bench.paimon import options_of
-from integration.bench.spark import HEAP, Session
+from integration.bench.spark import Session
 from integration.paimon import library
 from integration.planning.plans import plan_of
 
@@ -28,7 +28,7 @@ def start(settings: Settings) -> Iterator[Session]:
     """A session with the source and Paimon's library, none of keyfold's code."""
     spark = sessions.builder(
         settings.folder,
-        spark__driver__memory=HEAP,
+        **settings.jvm,
         spark__driver__extraClassPath=f"{library.compiled()}:{library.library()}",
     ).getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")

@@ -14,7 +14,7 @@ from integration.bench import answers, fresh, partitions
 from integration.bench.cases import ENGINES, Settings
 from integration.bench.data import Shape
 from integration.bench.measure import Result, times
-from integration.bench.spark import HEAP, Session, looked_up
+from integration.bench.spark import Session, looked_up
 from integration.planning.plans import plan_of
 
 SYSTEM, WINDOW, TRUTH = "plain", "window", "truth"
@@ -23,7 +23,7 @@ SYSTEM, WINDOW, TRUTH = "plain", "window", "truth"
 @contextmanager
 def start(settings: Settings) -> Iterator[Session]:
     """A session without extensions."""
-    spark = sessions.builder(settings.folder, spark__driver__memory=HEAP).getOrCreate()
+    spark = sessions.builder(settings.folder, **settings.jvm).getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     yield Session(spark, settings, SYSTEM)
     spark.stop()

@@ -12,12 +12,11 @@ from pathlib import Path
 
 from integration import TOP
 from integration.bench import charts, page
-from integration.bench.cases import ENGINES, Settings
+from integration.bench.cases import ENGINES, HEAP, Settings
 from integration.bench.figures import NAMES, Figures, compared, differences
 from integration.bench.goals import goals
 from integration.bench.measure import Result
 from integration.bench.partitions import ROWS
-from integration.bench.spark import HEAP
 
 Read = tuple[str, str, str]  # label, case, shape
 READS = """\

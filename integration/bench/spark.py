@@ -14,8 +14,6 @@ from integration.bench.data import Shape
 from integration.bench.measure import Peaks, Result, Times, times
 from integration.faults.harness import jvm_of
 
-HEAP = "4g"
-
 
 @dataclass(frozen=True)
 class Session:

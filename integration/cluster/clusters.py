@@ -19,13 +19,12 @@ from pathlib import Path
 
 import pyspark
 
-from integration import QUIET
 from integration.cluster import wheels
 from integration.faults import processes
+from integration.sessions import LOGGING, QUICK_JVM
 
 SPARK_HOME = Path(pyspark.__file__).parent
 HOSTS = ("127.0.0.1", "127.0.0.2")
-SMALL_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData"
 KEPT = ("HOME", "JAVA_HOME", "LANG", "KEYFOLD_CACHE_DIR", "XDG_CACHE_HOME")
 STARTED = re.compile(r"Starting Spark master at (spark://\S+)")
 CONNECT_SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
@@ -75,8 +74,8 @@ class Cluster:
             "spark.sql.catalogImplementation": "in-memory",
             "spark.scheduler.minRegisteredResourcesRatio": "1.0",  # both executors before any task
             "spark.scheduler.maxRegisteredResourcesWaitingTime": "240s",
-            "spark.executor.extraJavaOptions": SMALL_JVM,
-            "spark.driver.extraJavaOptions": f"{SMALL_JVM} -Dlog4j2.configurationFile=file:{QUIET}",
+            "spark.executor.extraJavaOptions": QUICK_JVM,
+            "spark.driver.extraJavaOptions": f"{QUICK_JVM} {LOGGING}",
         }
 
     def executors(self) -> dict[int, str]:
@@ -118,7 +117,7 @@ def _daemon(log: Path, name: str, *arguments: str) -> subprocess.Popen[bytes]:
     command = [str(SPARK_HOME / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}"]
     environment = bare_environment(
         SPARK_DAEMON_MEMORY="256m",
-        SPARK_DAEMON_JAVA_OPTS=SMALL_JVM,
+        SPARK_DAEMON_JAVA_OPTS=QUICK_JVM,
         SPARK_LOCAL_DIRS=str(log.parent / "local"),
         SPARK_LOCAL_IP=HOSTS[0],
     )
@@ -209,7 +208,7 @@ class Installation:
         command = self.command("spark-submit", cluster, warehouse, "")
         command += ["--class", CONNECT_SERVER, "--conf=spark.connect.grpc.binding.port=0"]
         command += [f"--conf=spark.connect.grpc.binding.address={HOSTS[0]}"]
-        command += [f"--conf=spark.driver.extraJavaOptions={SMALL_JVM}"]
+        command += [f"--conf=spark.driver.extraJavaOptions={QUICK_JVM}"]
         log = warehouse.with_name("connect.log")
         with log.open("wb") as output:
             server = subprocess.Popen(
@@ -226,12 +225,12 @@ class Installation:
             _stop([server])
 
 
-def installed(folder: Path) -> Installation:
+def installed(folder: Path, wheel: Path) -> Installation:
     """A new environment with this checkout's wheel; its other packages are those of this one."""
     environment = folder / "environment"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(environment)], check=True)
     (packages,) = environment.glob("lib/python*/site-packages")
     (packages / "beside.pth").write_text(f"{SPARK_HOME.parent}\n")
     install = ["install", "--no-deps", "--no-index", "--no-compile", "--target", str(packages)]
-    subprocess.run([*wheels.PIP, *install, str(wheels.build(folder))], check=True)
+    subprocess.run([*wheels.PIP, *install, str(wheel)], check=True)
     return Installation(environment / "bin" / "python")

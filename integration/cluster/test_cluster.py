@@ -32,9 +32,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="module")
-def environment(tmp_path_factory: pytest.TempPathFactory) -> Installation:
+def environment(wheel_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Installation:
     """One with the wheel in it."""
-    return clusters.installed(tmp_path_factory.mktemp("installed"))
+    return clusters.installed(tmp_path_factory.mktemp("installed"), wheel_file)
 
 
 @pytest.fixture(scope="module")

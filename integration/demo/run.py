@@ -227,7 +227,7 @@ def run(folder: Path, months: int, picture: Path | None) -> bool:
     with timed("read the package's files"):
         count = flights.convert(folder / "flights")
     with timed("start Spark with keyfold"), stderr_in(folder / "spark.log"):
-        spark = sessions.start(folder, spark__sql__shuffle__partitions="2")
+        spark = sessions.start(folder, **sessions.TIMED, spark__sql__shuffle__partitions="2")
     with timed(f"load {count:,} flights"):
         flights.register(spark, folder / "flights", months).count()
         spark.sql(f"CREATE NAMESPACE {CATALOG}")

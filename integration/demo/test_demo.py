@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 from integration import TOP
 from integration.faults.processes import DEADLINE
+from integration.sessions import QUICK_JVM
 
 
 def test_demo(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "integration.demo", "--months", "2", "--folder", str(tmp_path)]
     done = subprocess.run(
-        command, cwd=TOP, capture_output=True, text=True, timeout=DEADLINE, check=False
+        command,
+        cwd=TOP,
+        env={**os.environ, "JDK_JAVA_OPTIONS": QUICK_JVM},
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count(" equal ") == 10

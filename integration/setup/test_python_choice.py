@@ -9,109 +9,114 @@ import sys
 import tarfile
 from pathlib import Path
 
+import pytest
+
 from integration import TOP
 from integration.faults import harness
 
 SITE = "sitecustomize.py"
+DRIVER, BOTH = "spark.keyfold.driver.python", "spark.keyfold.python"
+NEWER = """
+import importlib.metadata as m
+real = m.version
+m.version = lambda name: '9.9.9' if name == 'keyfold' else real(name)
+"""
+Answer = dict[str, str | int]
 
 
-def ask(folder: Path, confs: dict[str, str], **extra: str) -> dict[str, object]:
-    """The answer of a fresh session with these confs (`__` for a dot) and environment."""
-    answer = harness.run("first_query", folder, json.dumps(confs), extra)
-    assert isinstance(answer, dict)
+def ask(folder: Path, confs: dict[str, object], **extra: str) -> Answer:
+    """The answer of `scenarios.first_query` in this environment."""
+    answer: Answer = harness.run("first_query", folder, json.dumps(confs), extra)
     return answer
 
 
 def script(path: Path, text: str) -> str:
     """An executable file."""
-    path.write_text(text)
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{text}\n")
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
     return str(path)
 
 
-def test_missing_package_names_python_and_remedy(tmp_path: Path) -> None:
-    bare = script(tmp_path / "bare-python", f'#!/bin/sh\nexec {sys.executable} -S -E "$@"\n')
-    error = str(ask(tmp_path, {"spark__keyfold__driver__python": bare})["error"])
-    for part in ("keyfold", bare, "spark.keyfold.driver.python", "nstall"):
-        assert part in error
+def customized(folder: Path, text: str, path: str) -> str:
+    """A Python that runs `text` when it starts; `path` is the rest of its PYTHONPATH."""
+    python = script(folder / "python", f'PYTHONPATH={folder}{path} exec {sys.executable} "$@"')
+    (folder / SITE).write_text(text)
+    return python
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the Pythons of `answers` are."""
+    return tmp_path_factory.mktemp("choice")
+
+
+@pytest.fixture(scope="module")
+def answers(folder: Path) -> Answer:
+    """A session that tries Pythons that do not serve, its own one first, then an archive's."""
+    text = f'echo "$0" >> {folder}/used\nexec {sys.executable} "$@"'
+    packed = script(folder / "packed" / "python", text)
+    with tarfile.open(folder / "kf.tgz", "w:gz") as archive:
+        archive.add(packed, "bin/python")
+    bare = script(folder / "bare" / "python", f'exec {sys.executable} -S -E "$@"')
+    old = "import sys\nsys.version_info = (3, 8, 0, 'final', 0)\n"
+    tried = {
+        "bare": (DRIVER, bare),
+        "missing": (DRIVER, "/no/such/python"),
+        "newer": (DRIVER, customized(folder / "newer", NEWER, ":$PYTHONPATH")),
+        "old": (DRIVER, customized(folder / "old", old, "")),
+        "nowhere": (BOTH, "nowhere/bin/python"),
+        "packed": (BOTH, "kf/bin/python"),
+    }
+    confs = {"spark__archives": f"{folder}/kf.tgz#kf", "spark__keyfold__python": bare}
+    return ask(folder, {"session": confs, "tried": tried})
+
+
+@pytest.mark.parametrize(
+    ("tried", "parts"),
+    [
+        ("bare", ("keyfold", "/bare/python", DRIVER, "nstall")),
+        ("missing", ("/no/such/python", DRIVER)),
+        ("newer", ("9.9.9", "jar", "keyfold")),
+        ("old", ("3.8", "3.10")),
+        (
+            "nowhere",
+            (
+                "relative path nowhere/bin/python, which this driver looked for in /",
+                f"and in {TOP}",
+                "--archives FILE#nowhere",
+                DRIVER,
+            ),
+        ),
+    ],
+)
+def test_a_wrong_python_is_named_with_the_remedy(
+    answers: Answer, tried: str, parts: tuple[str, ...]
+) -> None:
+    for part in parts:
+        assert part in str(answers[tried])
+
+
+def test_a_relative_path_is_looked_up_where_spark_unpacks(answers: Answer, folder: Path) -> None:
+    assert answers["count"] == 10
+    (used,) = set((folder / "used").read_text().split())
+    assert used.endswith("/kf/bin/python")
+    assert not used.startswith(str(folder / "packed"))
 
 
 def test_a_statement_that_waits_for_python_can_be_interrupted(tmp_path: Path) -> None:
-    endless = script(tmp_path / "endless-python", "#!/bin/sh\ncat > /dev/null\n")
-    answer = harness.run("waiting", tmp_path, endless)
+    answer = harness.run("waiting", tmp_path, script(tmp_path / "endless", "cat > /dev/null"))
     assert "InterruptedException" in answer["error"]
-
-
-def test_python_that_does_not_exist(tmp_path: Path) -> None:
-    error = str(ask(tmp_path, {"spark__keyfold__driver__python": "/no/such/python"})["error"])
-    assert "/no/such/python" in error
-    assert "spark.keyfold.driver.python" in error
-
-
-def test_versions_of_jar_and_package_differ(tmp_path: Path) -> None:
-    (tmp_path / SITE).write_text(
-        "import importlib.metadata as m\n"
-        "real = m.version\n"
-        "m.version = lambda name: '9.9.9' if name == 'keyfold' else real(name)\n"
-    )
-    other = script(
-        tmp_path / "other-python",
-        f'#!/bin/sh\nPYTHONPATH={tmp_path}:$PYTHONPATH exec {sys.executable} "$@"\n',
-    )
-    error = str(ask(tmp_path, {"spark__keyfold__driver__python": other})["error"])
-    assert "9.9.9" in error
-    assert "jar" in error
-    assert "keyfold" in error
-
-
-def test_python_too_old(tmp_path: Path) -> None:
-    (tmp_path / SITE).write_text("import sys\nsys.version_info = (3, 8, 0, 'final', 0)\n")
-    old = script(
-        tmp_path / "old-python",
-        f'#!/bin/sh\nPYTHONPATH={tmp_path} exec {sys.executable} "$@"\n',
-    )
-    error = str(ask(tmp_path, {"spark__keyfold__driver__python": old})["error"])
-    assert "3.8" in error
-    assert "3.10" in error
 
 
 def test_pyspark_python_is_used(tmp_path: Path) -> None:
     marker = tmp_path / "used"
-    wrapper = script(
-        tmp_path / "wrapped-python",
-        f'#!/bin/sh\necho "$@" >> {marker}\nexec {sys.executable} "$@"\n',
-    )
-    answer = ask(tmp_path, {}, PYSPARK_PYTHON=wrapper)
-    assert answer == {"error": "", "count": 10}
+    wrapper = script(tmp_path / "python", f'echo "$@" >> {marker}\nexec {sys.executable} "$@"')
+    assert ask(tmp_path, {}, PYSPARK_PYTHON=wrapper) == {"count": 10}
     assert "keyfold.bridge" in marker.read_text()
     assert os.environ.get("PYSPARK_PYTHON") != wrapper
 
 
-def test_a_relative_path_is_looked_up_where_spark_unpacks(tmp_path: Path) -> None:
-    (tmp_path / "bin").mkdir()
-    marker = tmp_path / "used"
-    text = f'#!/bin/sh\necho "$0" >> {marker}\nexec {sys.executable} "$@"\n'
-    script(tmp_path / "bin" / "python", text)
-    with tarfile.open(tmp_path / "kf.tgz", "w:gz") as packed:
-        packed.add(tmp_path / "bin" / "python", "bin/python")
-    confs = {
-        "spark__archives": f"{tmp_path}/kf.tgz#kf",
-        "spark__keyfold__python": "kf/bin/python",
-    }
-    assert ask(tmp_path, confs) == {"error": "", "count": 10}
-    (used,) = set(marker.read_text().split())
-    assert used.endswith("/kf/bin/python")
-    assert not used.startswith(str(tmp_path / "bin"))
-
-
-def test_a_relative_path_that_is_nowhere(tmp_path: Path) -> None:
-    error = str(ask(tmp_path, {"spark__keyfold__python": "nowhere/bin/python"})["error"])
-    assert "relative path nowhere/bin/python, which this driver looked for in /" in error
-    assert f"and in {TOP}" in error
-    assert "--archives FILE#nowhere" in error
-    assert "spark.keyfold.driver.python" in error
-
-
 def test_a_relative_path_of_pysparks_is_the_executors(tmp_path: Path) -> None:
     answer = ask(tmp_path, {}, PYSPARK_PYTHON="only/executors/python", PYSPARK_DRIVER_PYTHON="x")
-    assert answer == {"error": "", "count": 10}
+    assert answer == {"count": 10}

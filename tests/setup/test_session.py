@@ -238,3 +238,9 @@ def test_doctor_says_how_the_kernel_cache_stands(tmp_path: Path) -> None:
 
 def test_warmup_says_where() -> None:
     assert "kernels" in run("warmup").stdout
+
+
+def test_a_package_without_its_jar_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "__file__", str(tmp_path / "session.py"))
+    with pytest.raises(EnvironmentMismatchError, match="make jar"):
+        session.jar_path()

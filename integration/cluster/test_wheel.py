@@ -7,16 +7,14 @@ from pathlib import Path
 import pytest
 
 from integration import TOP
-from integration.cluster import wheels
-from keyfold.errors import EnvironmentMismatchError
 from keyfold.setup import session
 from keyfold.wire.version import package_version
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
-    """The wheel of a copy of this checkout in which nothing was built."""
-    return zipfile.ZipFile(wheels.build(tmp_path_factory.mktemp("wheel")))
+def wheel(wheel_file: Path) -> zipfile.ZipFile:
+    """What is in it."""
+    return zipfile.ZipFile(wheel_file)
 
 
 def test_it_has_exactly_one_jar(wheel: zipfile.ZipFile) -> None:
@@ -49,9 +47,3 @@ def test_it_has_every_module_and_no_test(wheel: zipfile.ZipFile) -> None:
 def test_it_installs_the_command_line(wheel: zipfile.ZipFile) -> None:
     (name,) = (name for name in wheel.namelist() if name.endswith("entry_points.txt"))
     assert "keyfold = keyfold.__main__:main" in wheel.read(name).decode()
-
-
-def test_a_package_without_its_jar_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "__file__", str(tmp_path / "session.py"))
-    with pytest.raises(EnvironmentMismatchError, match="make jar"):
-        session.jar_path()
