@@ -1,5 +1,6 @@
 """Groups of a query against the definitions of their aggregates, on random rows."""
 
+import warnings
 from collections.abc import Iterator
 from random import Random
 from typing import Any
@@ -18,7 +19,7 @@ from keyfold.aggregates.declare import Combine
 from keyfold.errors import CorruptDataError, TableError
 from keyfold.kernels.ops import ADD
 from keyfold.kernels.roaring import bitmaps
-from keyfold.queries import accumulate
+from keyfold.queries import rounds
 from keyfold.queries.accumulate import Accumulated, GroupError
 from keyfold.queries.bound import BoundCall
 from keyfold.testing.tables import cells
@@ -49,7 +50,9 @@ def numbers(*groups: int) -> Any:
 
 def definition(call: BoundCall, items: list[Any]) -> Any:
     """What the aggregate's definition makes of these values."""
-    return folded(call.aggregate, [(ADD, item) for item in items])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # FLOAT sums that reach infinity
+        return folded(call.aggregate, [(ADD, item) for item in items])
 
 
 def may_fail(call: BoundCall, items: list[Any]) -> bool:
@@ -130,10 +133,12 @@ def test_groups_fold_to_their_definitions(call: BoundCall, groups: int, random: 
         if any(may_fail(call, own) for own in items):
             return
         payloads = pa.concat_arrays(task.states(0, groups))
-        assert payloads.is_valid().to_pylist() == [bool(own) for own in items]
+        found = payloads.is_valid().to_pylist()
+        if call.aggregate.running is None:  # for others NULL is as if there were no rows
+            assert found == [bool(own) for own in items]
         final.merge(numbers(*range(groups)), payloads)
-        for state, own in zip(states, items, strict=True):
-            state += [definition(call, own)] if own else []
+        for state, own, is_there in zip(states, items, found, strict=True):
+            state += [definition(call, own)] if is_there else []
     check(call, final, states)
 
 
@@ -143,7 +148,7 @@ def test_rounds_change_nothing(groups: int, random: Random) -> None:
     """Groups of which only some are touched in a round keep what they had."""
     call = BoundCall("listagg", Atomic("STRING"), {})
     (rows, more) = drawn(call, random, groups)
-    with patch.object(accumulate, "LEAST_ROWS", 3):
+    with patch.object(rounds, "LEAST_ROWS", 3):
         one = accumulated(call, rows + more, random)
     texts: list[list[Any]] = [[] for _ in range(groups)]
     for group, item in rows + more:
@@ -171,7 +176,7 @@ def test_a_group_that_overflows_is_named_with_its_values() -> None:
         one.values(0, 4)
     assert refused.value.group == 3
     assert str(refused.value.error) == (
-        "function keyfold.sum, group 3: the sum of 2147483647, 5, 0 and 2 more does not fit INT; "
+        "function keyfold.sum, group 3: the sum (2147483652) does not fit INT; "
         "cast its argument: keyfold.sum(CAST(… AS BIGINT))"
     )
 

@@ -147,7 +147,7 @@ def test_an_error_is_sent_at_once_and_the_rest_is_not_read(jvm: Jvm) -> None:
     assert answer is not None
     error = answer["error"]
     assert (error["kind"], error["fold"], error["group"]) == ("FoldOverflowError", 1, 4)
-    assert "function keyfold.sum, group 4: the sum of 2147483647, 1 does not" in error["message"]
+    assert "function keyfold.sum, group 4: the sum (2147483648) does not" in error["message"]
 
 
 def test_frames_that_nobody_knows_are_refused(jvm: Jvm) -> None:

@@ -32,6 +32,7 @@ COUNT = Fold(
     is_stored_by_paimon=False,
     normalize=counted,
     normalizes_states=False,
+    running=SUM.running,
     of_nothing="0",
     fold=SUM.fold,
     over_records="SUM",

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyarrow import types
 
+from keyfold.aggregates import running
 from keyfold.kernels.buffers import Rows
 from keyfold.kernels.records import Groups
 from keyfold.types.logical import DataType
@@ -101,6 +102,7 @@ class _Declaration:
     place with the op REVERSED ("own": only the kernels of these see that op).
     `normalize` rewrites incoming columns before anything else sees them; with `normalizes_states`
     also those that overwrite stored values.
+    `running` makes the groups of a query, for types to whose groups each row can be added at once.
     `of_nothing` is the SQL text of the result of no records at all in a query, unless it is NULL.
     `over_records` is the function of SQL, if there is one, that has the same result over all
     records as over the values that this aggregate makes of them, if none is a retraction.
@@ -121,6 +123,7 @@ class _Declaration:
     is_stored_by_paimon: bool = True
     normalize: Callable[[pa.Array], pa.Array] | None = None
     normalizes_states: bool = True
+    running: "Callable[[pa.DataType], running.Groups | None] | None" = None
     of_nothing: str | None = None
     over_records: str | None = None
     summary: str = ""

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from keyfold.aggregates.declare import BOOLEAN, COMPARABLE, Accepts, Inputs, Pick, Records
+from keyfold.aggregates.running import extremes
 from keyfold.kernels.buffers import Rows
 from keyfold.kernels.extremes import pick_extremes, rank
 from keyfold.kernels.ops import ADD, RESET
@@ -36,6 +37,7 @@ def _declared(name: str, accepts: Accepts, is_least: bool, summary: str) -> Pick
         reversal="append",
         pick=partial(_pick, is_least),
         over_records="MIN" if is_least else "MAX",
+        running=partial(extremes, is_least),
         summary=summary,
         nulls="ignored",
         retraction="refused",

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from pyarrow import types
 
 from keyfold.aggregates.declare import NUMERIC, Fold, FoldResult, Inputs, Records
+from keyfold.aggregates.running import sums
 from keyfold.kernels.buffers import Floats, Mask, Rows, column_of, dtype_of, validity, values
 from keyfold.kernels.decimals import beyond, halves, sum_decimals
 from keyfold.kernels.jit import kernel
@@ -127,6 +128,7 @@ SUM = Fold(
     reversal="append",
     fold=_fold,
     over_records="SUM",
+    running=sums,
     summary="the sum; beyond the column's type the merge fails and says how to widen it",
     nulls="ignored",
     retraction="subtracts",

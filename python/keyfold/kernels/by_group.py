@@ -3,12 +3,10 @@
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from keyfold.kernels.buffers import Mask, Rows
 from keyfold.kernels.jit import kernel
-
-Numbers = npt.NDArray[np.int32]
+from keyfold.kernels.running import Numbers
 
 
 class Grouped(NamedTuple):

@@ -1,0 +1,154 @@
+"""Sums and extremes of a query's groups, to which every row is added at once.
+
+A declaration says which of its types have one (`running`). All others wait and fold in rounds.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyarrow import types
+
+from keyfold.kernels.buffers import column_of, dtype_of, validity, values
+from keyfold.kernels.running import Kept, Numbers, add_floats, add_integers, keep_greatest
+from keyfold.kernels.unsafe_rows.layout import bits_of
+from keyfold.kernels.words import ordered
+
+Flags = npt.NDArray[np.bool_]
+
+
+class Overflow(Exception):
+    """The value of a group does not fit its type; the message shows what was added up."""
+
+    def __init__(self, group: int, shown: str) -> None:
+        super().__init__(shown)
+        self.group = group
+
+
+class Groups(Protocol):
+    """The values of groups, numbered from 0."""
+
+    @property
+    def held(self) -> int:
+        """The bytes that they take."""
+
+    def add(self, groups: Numbers, column: pa.Array) -> None:
+        """Add a value to each of these groups, one after another. Raises BadRecord or Overflow."""
+
+    def column(self, start: int, stop: int) -> pa.Array:
+        """The values of groups from start to stop, fewer if there are no more. Raises BadRecord or
+        Overflow.
+        """
+
+    def are_there(self, start: int, stop: int) -> Flags:
+        """Whether anything was added to these groups that counts as more than no rows."""
+
+
+class _Growing:
+    """Arrays with one item a group, each 0 at first."""
+
+    def __init__(self, *kinds: Any) -> None:
+        self.arrays: list[npt.NDArray[Any]] = [np.zeros(0, dtype=kind) for kind in kinds]
+        self._count = 0
+
+    @property
+    def held(self) -> int:
+        """See `Groups.held`."""
+        return sum(array.nbytes for array in self.arrays)
+
+    def are_there(self, start: int, stop: int) -> Flags:
+        """See `Groups.are_there`: the last array has it."""
+        found: Flags = self.arrays[-1][start : min(stop, self._count)].view(bool)
+        return found
+
+    def reach(self, groups: Numbers) -> None:
+        """Make room for these groups; what is there doubles at least, so that it moves rarely."""
+        self._count = max(self._count, int(groups.max(initial=-1)) + 1)
+        if self._count > len(self.arrays[0]):
+            room = max(self._count, 2 * len(self.arrays[0]))
+            for place, array in enumerate(self.arrays):
+                self.arrays[place] = np.zeros(room, dtype=array.dtype)
+                self.arrays[place][: len(array)] = array
+
+    def part(self, start: int, stop: int) -> list[npt.NDArray[Any]]:
+        """The arrays' items of these groups."""
+        return [array[start : min(stop, self._count)].copy() for array in self.arrays]
+
+
+class IntegerSums(_Growing):
+    """Exact sums of integers: only a sum that is asked for must fit its type."""
+
+    def __init__(self, kind: pa.DataType) -> None:
+        super().__init__(np.int64, np.int64, np.uint8)
+        self._kind = kind
+
+    def add(self, groups: Numbers, column: pa.Array) -> None:
+        """See `Groups.add`."""
+        self.reach(groups)
+        numbers = values(column, dtype_of(column.type)).astype(np.int64, copy=False)
+        add_integers(numbers, validity(column), groups, *self.arrays)
+
+    def column(self, start: int, stop: int) -> pa.Array:
+        """See `Groups.column`."""
+        totals, wraps, found = self.part(start, stop)
+        limits = np.iinfo(dtype_of(self._kind))
+        outside = np.flatnonzero((wraps != 0) | (totals < limits.min) | (totals > limits.max))
+        if len(outside):
+            place = int(outside[0])
+            raise Overflow(start + place, str((int(wraps[place]) << 64) + int(totals[place])))
+        return column_of(self._kind, totals.astype(limits.dtype, copy=False), found)
+
+
+class FloatSums(_Growing):
+    """Sums of FLOAT or DOUBLE, in their own width."""
+
+    def __init__(self, kind: pa.DataType) -> None:
+        super().__init__(dtype_of(kind), np.uint8)
+        self._kind = kind
+
+    def add(self, groups: Numbers, column: pa.Array) -> None:
+        """See `Groups.add`."""
+        self.reach(groups)
+        numbers = values(column, dtype_of(column.type))
+        add_floats(numbers, validity(column), groups, *self.arrays)
+
+    def column(self, start: int, stop: int) -> pa.Array:
+        """See `Groups.column`."""
+        return column_of(self._kind, *self.part(start, stop))
+
+
+class Extremes(_Growing):
+    """The least or the greatest values of a type whose values are numbers of at most 64 bits."""
+
+    def __init__(self, is_least: bool, kind: pa.DataType) -> None:
+        super().__init__(np.uint64, np.uint64, np.uint8)
+        self._kind = kind
+        self._flip = np.uint64(2**64 - 1 if is_least else 0)
+
+    def add(self, groups: Numbers, column: pa.Array) -> None:
+        """See `Groups.add`."""
+        self.reach(groups)
+        bits = bits_of(column).astype(np.uint64, copy=False)
+        kept = Kept(*self.arrays)
+        keep_greatest(ordered(column), bits, validity(column), groups, self._flip, kept)
+
+    def column(self, start: int, stop: int) -> pa.Array:
+        """See `Groups.column`."""
+        _, bits, found = self.part(start, stop)
+        return column_of(self._kind, bits.astype(f"u{self._kind.bit_width // 8}"), found)
+
+
+def sums(kind: pa.DataType) -> Groups | None:
+    """The groups of a sum; None if this type has none."""
+    if types.is_integer(kind):
+        return IntegerSums(kind)
+    return FloatSums(kind) if types.is_floating(kind) else None
+
+
+def extremes(is_least: bool, kind: pa.DataType) -> Groups | None:
+    """The groups of a least or greatest value; None if this type has none."""
+    is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_temporal(kind)
+    return Extremes(is_least, kind) if is_number else None
