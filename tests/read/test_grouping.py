@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfold.read import grouping
-from keyfold.read.functions import functions
+from keyfold.read.functions import Function, functions
 from keyfold.read.grouping import Groups
 from keyfold.read.sent import sent
 from keyfold.testing.tables import layout
@@ -75,8 +75,10 @@ def same(left: Any, right: Any) -> bool:
     return left == right or (left is not None and right is not None and rank(left) == rank(right))
 
 
-def folded(groups: Groups, batches: Iterable[pa.RecordBatch]) -> list[pa.RecordBatch]:
-    states = [found for batch in batches for found in groups.rows(batch)]
+def folded(
+    groups: Groups, chosen: Sequence[Function], batches: Iterable[pa.RecordBatch]
+) -> list[pa.RecordBatch]:
+    states = [found for batch in batches for found in groups.rows(batch, chosen)]
     return [*states, *groups.last()]
 
 
@@ -84,7 +86,7 @@ def check(table: pa.Table, asked: Aggregate, kinds: dict[str, str], size: int) -
     """Compares the groups of the rows with those of plain Python; returns how many were sent."""
     found = layout({"k": "INT"} | kinds, ["k"], {})
     chosen = functions(found, asked)
-    states = folded(Groups(asked.by, chosen), table.to_batches(size))
+    states = folded(Groups(asked.by, chosen), chosen, table.to_batches(size))
     batches = [batch for state in states for batch in sent(chosen, state)]
     merged: dict[tuple[Any, ...], list[list[Any]]] = {}
     for batch in batches:

@@ -17,8 +17,9 @@ from pyarrow import types
 
 from keyfold.aggregates.declare import Inputs
 from keyfold.aggregates.sum import SUM as ADDED
-from keyfold.kernels.buffers import Rows, column_of, ones, validity
+from keyfold.kernels.buffers import Rows, column_of, is_text, ones, validity
 from keyfold.kernels.extremes import pick_extremes
+from keyfold.kernels.keys import MORE, encode
 from keyfold.merge.columns import indices, take
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import Aggregate
@@ -88,12 +89,19 @@ def folded(function: Function, states: pa.Array, order: Rows, starts: Rows) -> p
 
 
 def _extreme(function: Function, states: pa.Array) -> pa.Array:
-    """The least or greatest of all states; Arrow's own passes over NaN."""
-    found = pc.min_max(states)[function.op.lower()]
-    if types.is_floating(states.type) and (function.op == MAX or not found.is_valid):
-        is_nan = pc.any(pc.is_nan(states)).as_py()
-        found = pa.scalar(float("nan"), states.type) if is_nan else found
-    return pa.repeat(found, 1)
+    """The least or greatest of all states. Arrow's own passes over NaN, and takes long for text."""
+    kind = states.type
+    if not types.is_floating(kind) and not is_text(kind):
+        return pa.repeat(pc.min_max(states)[function.op.lower()], 1)
+    known = states.drop_null()
+    if not len(known):
+        return pa.nulls(1, kind)
+    keys = encode([known])
+    best = keys.words.min() if function.op == MIN else keys.words.max()
+    rows = np.flatnonzero(keys.words == best)
+    if len(rows) == 1 or not keys.is_wide or best & np.uint64(255) < MORE:
+        return known.slice(int(rows[0]), 1)
+    return pa.repeat(pc.min_max(known.take(pa.array(rows)))[function.op.lower()], 1)
 
 
 def nothing(function: Function) -> pa.Array:

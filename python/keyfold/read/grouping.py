@@ -9,7 +9,7 @@ Spark's own addition then decides what becomes of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,7 @@ from keyfold.kernels.buffers import Rows
 from keyfold.kernels.by_code import groups_by_code
 from keyfold.kernels.codes import codes
 from keyfold.merge.columns import indices, take
-from keyfold.read.functions import Function, folded, lifted
+from keyfold.read.functions import Function, folded, lifted, nothing
 from keyfold.resources import budget
 
 LEAST_ROWS = 1 << 16  # groups wait until there are so many, or twice as many as are left of them
@@ -40,10 +40,14 @@ class Groups:
         self._left = self._passed = 0
         self._most_bytes = budget.bytes() // PART_OF_MEMORY
 
-    def rows(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """Add rows; returns states that must be sent now."""
+    def rows(self, batch: pa.RecordBatch, chosen: Collection[Function]) -> Iterator[pa.RecordBatch]:
+        """Add rows to the chosen functions; returns states that must be sent now."""
         arrays = [batch.column(name) for name in self._by]
-        arrays += [lifted(function, batch) for function in self._functions]
+        for function in self._functions:
+            if function in chosen:
+                arrays.append(lifted(function, batch))
+            else:
+                arrays.append(pa.repeat(nothing(function)[0], batch.num_rows))
         return self.states(pa.RecordBatch.from_arrays(arrays, names=self.names))
 
     def states(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:

@@ -7,7 +7,7 @@ Spark puts the groups of all tasks together.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, groupby
 
@@ -71,77 +71,109 @@ def _shown(
 
 
 @dataclass(frozen=True)
-class _Work:
-    """The folding of splits of one partition, or of several if that does not matter."""
+class _Pass:
+    """One way through the rows of a section, for some of the query's functions."""
 
     rows: ScanSpec
-    scan: ScanSpec
     merge: MergePlan
     functions: tuple[Function, ...]
-    groups: Groups
     by_footers: bool
-    unmerged: bool
+
+    @staticmethod
+    def of(scan: ScanSpec, by: Sequence[str], chosen: Sequence[Function]) -> _Pass | None:
+        """The pass for functions whose groups are made by these columns of files; None without
+        functions, if others make the groups.
+        """
+        layout, asked = scan.layout, scan.aggregate
+        assert asked is not None
+        if not chosen and asked.functions:
+            return None
+        needed = {*by, *(f.name for f in chosen if f.name is not None)}
+        names = tuple(column.name for column in layout.columns if column.name in needed)
+        own = replace(asked, functions=tuple((f.op, f.name) for f in chosen))
+        return _Pass(
+            replace(scan, columns=names, aggregate=None),
+            plan(layout, names),
+            tuple(chosen),
+            not scan.key_filter and footer_facts.answers(layout, own),
+        )
+
+
+@dataclass(frozen=True)
+class _Work:
+    """The folding of splits of one partition, or of several if that does not matter. `unmerged`
+    are the functions that may be folded over records, if that is worth a pass, and `merged` are
+    those that are left.
+    """
+
+    functions: tuple[Function, ...]
+    groups: Groups
+    every: _Pass
+    unmerged: _Pass | None
+    merged: _Pass | None
 
     @staticmethod
     def of(scan: ScanSpec, by: Sequence[str]) -> _Work:
         """The work of a scan whose groups are made by these columns of files."""
-        layout, asked = scan.layout, scan.aggregate
-        assert asked is not None
-        chosen = functions(layout, asked)
-        needed = {*by, *(f.name for f in chosen if f.name is not None)}
-        rows = replace(
-            scan,
-            columns=tuple(column.name for column in layout.columns if column.name in needed),
-            aggregate=None,
-        )
+        assert scan.aggregate is not None
+        chosen = functions(scan.layout, scan.aggregate)
+        alone, others = without_merge.parted(scan.layout, scan.aggregate, chosen)
+        every = _Pass.of(scan, by, chosen)
+        assert every is not None
         return _Work(
-            rows,
-            scan,
-            plan(layout, rows.columns),
             chosen,
             Groups(by, chosen),
-            by_footers=not scan.key_filter and footer_facts.answers(layout, asked),
-            unmerged=without_merge.may_be_folded(layout, asked),
+            every,
+            _Pass.of(scan, by, alone) if alone or not others else None,
+            _Pass.of(scan, by, others) if others else None,
         )
 
     def split(self, split: Split) -> Iterator[pa.RecordBatch]:
         """Fold the rows of a split; returns states that must be sent now."""
-        for part in chain.from_iterable(self._parts(split, found) for found in split.sections):
-            rest, known = self._known(split, part)
-            for states in known:
-                yield from self.groups.states(states)
-            if rest:
-                for batch in reader.read(self.rows, replace(split, sections=(rest,)), self.merge):
-                    count("rows_out", batch.num_rows)
-                    yield from each("merge", self.groups.rows(batch))
+        for section in split.sections:
+            alone = self.unmerged
+            if len(section) == 1:
+                yield from self._read(self.every, split, section)
+            elif alone and without_merge.is_sound(alone.rows, split, section, alone.functions):
+                for run in section:  # as if no other were there
+                    yield from self._read(alone, split, (run,))
+                if self.merged:
+                    yield from self._read(self.merged, split, section)
+            else:
+                yield from self._read(self.every, split, section)
 
     def last(self, *, has_row: bool) -> Iterator[pa.RecordBatch]:
         """The states that are left; with `has_row` those of no rows too, which change nothing."""
         if has_row:
-            arrays = [nothing(function) for function in self.functions]
-            none = pa.RecordBatch.from_arrays(arrays, names=self.groups.names)
-            yield from self.groups.states(none)
+            yield from self.groups.states(self._states({}))
         yield from self.groups.last()
 
-    def _parts(self, split: Split, section: Section) -> Iterator[Section]:
-        """The section; or each of its runs, as if no other were there, if it needs no merge."""
-        if len(section) > 1 and not (
-            self.unmerged and without_merge.is_sound(self.scan, split, section)
-        ):
-            yield section
-        else:
-            yield from ((run,) for run in section)
+    def _states(self, known: Mapping[Function, pa.Array]) -> pa.RecordBatch:
+        """One state of each function, of nothing where none is known."""
+        arrays = [known.get(function, nothing(function)) for function in self.functions]
+        return pa.RecordBatch.from_arrays(arrays, names=self.groups.names)
 
-    def _known(self, split: Split, part: Section) -> tuple[Section, list[pa.RecordBatch]]:
-        """The files of a part that have to be read, and the states that footers tell."""
+    def _read(self, how: _Pass, split: Split, section: Section) -> Iterator[pa.RecordBatch]:
+        rest, known = self._known(how, split, section)
+        for states in known:
+            yield from self.groups.states(states)
+        if rest:
+            for batch in reader.read(how.rows, replace(split, sections=(rest,)), how.merge):
+                count("rows_out", batch.num_rows)
+                yield from each("merge", self.groups.rows(batch, how.functions))
+
+    def _known(
+        self, how: _Pass, split: Split, section: Section
+    ) -> tuple[Section, list[pa.RecordBatch]]:
+        """The files of a section that have to be read, and the states that footers tell."""
         is_cut = split.after is not None or split.until is not None
-        if not self.by_footers or is_cut or len(part) > 1:
-            return part, []
+        if not how.by_footers or is_cut or len(section) > 1:
+            return section, []
         rest, known = [], []
-        for file in part[0]:
-            found = footer_facts.states(self.scan, split, file, self.functions)
+        for file in section[0]:
+            found = footer_facts.states(how.rows, split, file, how.functions)
             if found is None:
                 rest.append(file)
             else:
-                known.append(pa.RecordBatch.from_arrays(found, names=self.groups.names))
+                known.append(self._states(dict(zip(how.functions, found, strict=True))))
         return ((tuple(rest),) if rest else ()), known

@@ -9,43 +9,58 @@ sum of a key does not fit the column. So a section whose sums might not fit is m
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 from pyarrow import types
 
 from keyfold.files.column_mapping import sources
-from keyfold.merge.plan import plan
+from keyfold.merge.plan import MergePlan, plan
 from keyfold.read import footer_facts
 from keyfold.read.cuts import group_ranges
-from keyfold.read.functions import EXTREMES, SUM
+from keyfold.read.functions import EXTREMES, SUM, Function, functions
 from keyfold.types.literals import unscaled
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import Aggregate, DataFile, ScanSpec, Section, Split
 
 
 def may_be_folded(layout: TableLayout, aggregate: Aggregate) -> bool:
-    """Whether the functions give the same over records that take nothing back as over rows."""
+    """Whether all functions give the same over records that take nothing back as over rows."""
+    return not parted(layout, aggregate, functions(layout, aggregate))[1]
+
+
+def parted(
+    layout: TableLayout, aggregate: Aggregate, chosen: Sequence[Function]
+) -> tuple[list[Function], list[Function]]:
+    """The functions that give the same over such records as over rows, and the others. Those of
+    key columns are among the others if these are merged anyway.
+    """
     merge = plan(layout, ())
     if not merge.engine.keeps_keys or not set(aggregate.by) <= set(layout.primary_key):
-        return False
-    return all(
-        op in EXTREMES
-        if name in layout.primary_key
-        else name is not None
-        and merge.engine.over_records(layout, merge.options, name) == op
-        and not (op == SUM and types.is_floating(layout.column(name).arrow_field.type))
-        for op, name in aggregate.functions
-    )
+        return [], list(chosen)
+    alone = [function for function in chosen if _is_alone(merge, function)]
+    others = [function for function in chosen if function not in alone]
+    if others and all(function.name in layout.primary_key for function in alone):
+        return [], list(chosen)
+    return alone, others
 
 
-def is_sound(scan: ScanSpec, split: Split, section: Section) -> bool:
-    """Whether the records of a section fold as its rows do; the functions are known to."""
-    assert scan.aggregate is not None
+def _is_alone(merge: MergePlan, function: Function) -> bool:
+    name = function.name
+    if name is None or name in merge.layout.primary_key:
+        return name is not None and function.op in EXTREMES
+    own = merge.engine.over_records(merge.layout, merge.options, name)
+    return own == function.op and not (own == SUM and types.is_floating(function.state))
+
+
+def is_sound(scan: ScanSpec, split: Split, section: Section, chosen: Sequence[Function]) -> bool:
+    """Whether the records of a section fold as its rows do, by functions that are known to."""
     files = [file for run in section for file in run]
     if scan.value_filter or any(file.is_marked for file in files):
         return False
     if any(footer_facts.has_deletes(scan, split, file) for file in files):
         return False
-    summed = {name for op, name in scan.aggregate.functions if op == SUM and name is not None}
+    summed = {f.name for f in chosen if f.op == SUM and f.name is not None}
     return all(_fits(scan, split, section, name) for name in summed)
 
 
