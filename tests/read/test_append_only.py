@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keyfold.errors import NotSupportedError
+from keyfold.read.provenance import metadata_columns
 from keyfold.read.reader import read
 from keyfold.read.summary import summarized
 from keyfold.storage.table import Table
@@ -76,6 +77,12 @@ def test_every_row_is_there(tmp_path_factory: Any, jobs: list[list[Row]], data: 
     kept = found(table, filters=[where("=", "k", 1), where("=", "p", 2, type="int")])
     known = [row for row in rows if row["k"] == 1 and row["p"] == 2]
     assert [row for row in kept if row in known] == sorted_rows(known)
+    assert [column.name for column in metadata_columns(table.layout)] == ["_file", "_bucket"]
+    places = {(f"/bucket-{f.bucket}/{f.name}", f.bucket) for f in table.live_files()}
+    told = harness.rows(table, ["_file", "_bucket", "v"])
+    assert len(told) == len(rows)
+    for row in told:
+        assert any(row["_file"].endswith(f) and row["_bucket"] == b for f, b in places)
     by_columns = tuple(by)
     asked = Aggregate(by_columns, (("COUNT", None), ("MAX", "k")))
     scan, tasks, _ = harness.planned_tasks(table, ["k"], aggregate=asked)

@@ -74,6 +74,11 @@ class Deferred:
         decided = self._decided.filter(passes)
         return Deferred(decided, self._rest, self._row_bytes, 0, places.filter(passes))
 
+    def with_column(self, field: pa.Field, values: pa.Array) -> Deferred:
+        """The same rows with one more column that is decoded."""
+        decided = self._decided.append_column(field, values)
+        return Deferred(decided, self._rest, self._row_bytes, self._start, self._places)
+
     def select(self, names: Sequence[str]) -> pa.RecordBatch:
         """These columns, decoded."""
         fields = [self._holder(name).schema.field(name) for name in names]

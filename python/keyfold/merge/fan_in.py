@@ -12,6 +12,7 @@ from keyfold.kernels.buffers import Rows
 from keyfold.kernels.closed import encode_closed
 from keyfold.kernels.groups import merge_groups
 from keyfold.merge import kinds as row_kinds
+from keyfold.merge import origins as row_origins
 from keyfold.merge.columns import combine, indices, take
 from keyfold.merge.kinds import SEQUENCE_NUMBER, VALUE_KIND
 from keyfold.merge.marks.records import FIELDS, mark_columns, marks_of
@@ -105,6 +106,10 @@ def _in_order(
     if marks is not None:
         fields += FIELDS
         arrays += mark_columns(marks, len(order))
+    origins = row_origins.of_all(flat)
+    if origins is not None:
+        fields.append(row_origins.FIELD)
+        arrays.append(origins)
     schema = pa.schema(fields)
     for start, stop in _whole_keys(starts, sum(array.nbytes for array in arrays)):
         picked = indices(order[start:stop])

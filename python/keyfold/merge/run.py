@@ -15,6 +15,7 @@ import pyarrow as pa
 from keyfold.kernels.closed import encode_closed
 from keyfold.kernels.groups import merge_groups
 from keyfold.merge import kinds as row_kinds
+from keyfold.merge import origins as row_origins
 from keyfold.merge.columns import Columns, indices, sliced, take
 from keyfold.merge.declare import Folded, Step, picked, shown
 from keyfold.merge.fan_in import Fold, reduced
@@ -55,9 +56,9 @@ def merge_runs(
     leaves out -U and -D results. Without `has_oldest` something older may be below the runs, so
     marks stay (under a plan with `marks`). With it they are settled, and stay only if it matters
     that a column was never named (first_value). Runs with deletes of some columns (a -D with
-    `_OVERWRITTEN`) then need all columns as output. Memory stays within `room`, by default the free
-    memory: if more runs are given than can be open, some are merged on disk. `round_rows` are
-    merged at once: few if the caller may stop soon.
+    `_OVERWRITTEN`) then need all columns as output. Results have `_ORIGIN` if rows have it.
+    Memory stays within `room`, by default the free memory: if more runs are given than can be open,
+    some are merged on disk. `round_rows` are merged at once: few if the caller may stop soon.
     """
     room = room or Room.now()
     overlap = sequences_overlap([run.sequence for run in runs])
@@ -124,9 +125,12 @@ class _Merge:
             passed = settled(self.plan, passed, self.drop_deletes)
         elif self.drop_deletes:
             passed = shown(passed)
-        if numbers is not None and len(passed.last) < batch.num_rows:
-            numbers = take(numbers, indices(passed.last))
-        return self._batches(passed, numbers)
+        origins = row_origins.of_all([batch])
+        if len(passed.last) < batch.num_rows:
+            picks = indices(passed.last)
+            numbers = None if numbers is None else take(numbers, picks)
+            origins = None if origins is None else take(origins, picks)
+        return self._batches(passed, numbers, origins)
 
     def _fold(self, pieces: Sequence[list[pa.RecordBatch]]) -> list[pa.RecordBatch]:
         lengths = [sum(batch.num_rows for batch in parts) for parts in pieces]
@@ -144,7 +148,11 @@ class _Merge:
             self.plan, step, drop_deletes=self.drop_deletes, has_oldest=self.has_oldest
         )
         taken = take(numbers, indices(folded.last)) if self.system_columns else None
-        return self._batches(folded, taken)
+        origins = row_origins.of_all(flat)
+        if origins is not None:
+            is_record = self.plan.keeps_records and marks is None
+            origins = row_origins.of_results(origins, step, folded.last, is_record=is_record)
+        return self._batches(folded, taken, origins)
 
     def _numbers(self, batches: Sequence[list[pa.RecordBatch]]) -> pa.Array | None:
         """The sequence numbers of all rows, run by run; None if they are not needed."""
@@ -152,7 +160,9 @@ class _Merge:
             return None
         return numbers_of(batches, [run.sequence[1] for run in self.runs])
 
-    def _batches(self, folded: Folded, numbers: pa.Array | None) -> list[pa.RecordBatch]:
+    def _batches(
+        self, folded: Folded, numbers: pa.Array | None, origins: pa.Array | None
+    ) -> list[pa.RecordBatch]:
         arrays, rows = folded.arrays, len(folded.last)
         schema = self.plan.schema
         if self.system_columns:
@@ -161,6 +171,9 @@ class _Merge:
         if self.keeps_marks:
             schema = pa.schema([*schema, *FIELDS])
             arrays = [*arrays, *mark_columns(folded.marks, rows)]
+        if origins is not None:
+            schema = schema.append(row_origins.FIELD)
+            arrays = [*arrays, origins]
         if not arrays:
             return [pa.RecordBatch.from_struct_array(pa.array([{}] * rows, pa.struct([])))]
         if any(array.type != field.type for array, field in zip(arrays, schema, strict=True)):

@@ -13,6 +13,7 @@ from keyfold.options.calls import WRITE, split
 from keyfold.predicates.condition import OPERATORS, is_exact
 from keyfold.questions import metadata
 from keyfold.questions.serve import Questions
+from keyfold.read.provenance import metadata_columns
 from keyfold.read.pushed import averages, groups, sums
 from keyfold.storage.catalogs.catalog import open_catalog
 from keyfold.storage.catalogs.interface import Catalog, Staged
@@ -98,7 +99,21 @@ def list_tables(question: Frame) -> list[str]:
 def load_table(question: Frame) -> dict[str, Any]:
     """The table at its newest schema and snapshot, or the view of one that a `$` name means."""
     table, view = metadata.find(*table_of(question))
-    return table.describe() | {"pushdown": pushdown(table.layout)} | view
+    added = {"pushdown": pushdown(table.layout), "metadata_columns": hidden(table.layout)}
+    return table.describe() | added | view
+
+
+def hidden(layout: TableLayout) -> list[dict[str, Any]]:
+    """The metadata columns, in the form of a table's columns."""
+    return [
+        {
+            "name": column.name,
+            "type": column.type,
+            "nullable": column.field.nullable,
+            "comment": column.comment,
+        }
+        for column in metadata_columns(layout)
+    ]
 
 
 def pushdown(layout: TableLayout) -> dict[str, Any]:

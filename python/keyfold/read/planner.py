@@ -18,6 +18,7 @@ from keyfold.options.values import boolean
 from keyfold.predicates.condition import undecided
 from keyfold.predicates.prune import Pruning, pruning
 from keyfold.read import footer_facts, without_merge
+from keyfold.read.provenance import divided
 from keyfold.read.splits import KeyedSection, Splitting, Task, task_size, tasks
 from keyfold.storage.metadata.entries import LiveFile, Place, by_place
 from keyfold.storage.table import Table
@@ -80,9 +81,11 @@ def plan(
     found = list(tasks(how, places))
     if aggregate is not None and not aggregate.by and not found:
         found = [(Split(None, 0, layout.location, ()),)]  # one row that sums up no rows
+    own, metadata = divided(layout, columns)
     scan = ScanSpec(
         layout=layout,
-        columns=tuple(columns),
+        columns=own,
+        metadata=metadata,
         schemas=schemas_of(table, files),
         limit=limit,
         key_filter=chosen.by_key,

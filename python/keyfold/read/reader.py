@@ -17,6 +17,7 @@ from keyfold.files.fetch import FILE, RUN, SECTION, begun, fetch_footers, one_ah
 from keyfold.files.sections import needs_sequence
 from keyfold.merge.deferred import Deferred
 from keyfold.merge.kinds import is_retract
+from keyfold.merge.origins import ORIGIN, with_origin
 from keyfold.merge.plan import MergePlan, plan
 from keyfold.merge.run import merge_runs
 from keyfold.predicates.constants import prepared
@@ -24,20 +25,22 @@ from keyfold.predicates.ranges import Ranges, may_be_true
 from keyfold.predicates.row_filter import Sieve
 from keyfold.read.keyrange import KeyRange
 from keyfold.read.parquet import BATCH_ROWS, Wanted, read_file
+from keyfold.read.provenance import Provenance, needs_number, needs_origin
 from keyfold.read.run_sizes import Batches, Source, sized_runs
 from keyfold.resources import budget
 from keyfold.resources.merge_room import Room
 from keyfold.resources.metering import count, each, reach
 from keyfold.stores.opened import store_of
-from keyfold.wire.specs import KIND, Json, Run, ScanSpec, Section, Split
+from keyfold.wire.specs import KIND, SEQUENCE, DataFile, Json, Run, ScanSpec, Section, Split
 
 LEAST_ROWS = 1 << 12
 AHEAD = 16  # the largest section, as stored, times this must fit into the memory there is
 
 
 def read(scan: ScanSpec, split: Split, merge: MergePlan | None = None) -> Iterator[pa.RecordBatch]:
-    """Batches of `scan.columns` in table types, with one row for each key, in ascending key order,
-    and at most `scan.limit` rows. `merge` is the plan of the scan, if the caller has made it.
+    """Batches of `scan.columns` in table types, then of `scan.metadata`, with one row for each key,
+    in ascending key order, and at most `scan.limit` rows. `merge` is the plan of the scan, if the
+    caller has made it.
     """
     source = _Source(scan, split, merge or plan(scan.layout, scan.columns))
     found = (_lazily(source, section) for section in split.sections)
@@ -60,6 +63,13 @@ class _Source:
         )
         self._values = Sieve.of(scan.layout, scan.value_filter, scan.columns)
         self._batch_rows = BATCH_ROWS if scan.limit is None else _rows_for(scan.limit)
+        self._provenance = Provenance.of(scan, split)
+        self._number = needs_number(scan)
+        self._origins = (
+            {file.name: place for place, file in enumerate(split.files)}
+            if needs_origin(scan)
+            else None
+        )
         self._is_remote = not self._store.is_local
         self._filters = tuple(map(prepared, scan.key_filter))
         self._keep = partial(_may_matter, self._filters, self._range, scan.layout.key)
@@ -72,6 +82,10 @@ class _Source:
 
     def section(self, section: Section) -> Iterator[pa.RecordBatch]:
         """The rows of one section."""
+        found = self._section(section)
+        return found if self._provenance is None else map(self._provenance.attached, found)
+
+    def _section(self, section: Section) -> Iterator[pa.RecordBatch]:
         reach("runs", len(section))
         files = [file for run in section for file in run if file.is_marked]
         if any(file.delete_rows != 0 for file in files):
@@ -86,7 +100,7 @@ class _Source:
         decides = (merge.keeps_records or self._keys.predicates) and not is_marked
         wanted = Wanted(
             merge.reads,
-            needs_sequence(section),
+            needs_sequence(section) or self._number,
             keep=keep,
             decide=merge.decide if decides else None,
             batch_rows=self._batch_rows,
@@ -102,15 +116,14 @@ class _Source:
 
         few = None if self._scan.limit is None else self._batch_rows
         source, room = Source(self._store, self._split.path, frozenset(merge.reads)), Room.now()
-        return merge_runs(
-            merge, sized_runs(source, section, room, batches), room=room, round_rows=few
-        )
+        runs = sized_runs(source, section, room, batches)
+        return merge_runs(merge, runs, system_columns=self._number, room=room, round_rows=few)
 
     def _whole(self, section: Section) -> Iterator[pa.RecordBatch]:
         """The rows of a section if the values of all columns decide whether a row exists."""
         columns = self._scan.layout.arrow_schema.names
         for batch in self._merged(section, plan(self._scan.layout, columns)):
-            yield self._values.kept(batch.select(list(self._scan.columns)))
+            yield self._values.kept(batch.select(self._names(batch.schema)))
 
     def _raw(self, run: Run) -> Iterator[pa.RecordBatch]:
         columns = self._scan.columns
@@ -123,33 +136,41 @@ class _Source:
         size = Room.now().round
         wanted = Wanted(
             columns,
+            self._number,
             keep=keep,
             ranges=self._values.columns,
             decide=tuple(decide),
             batch_bytes=size,
             batch_rows=self._batch_rows,
         )
-        schema = pa.schema([self._scan.layout.column(n).arrow_field for n in self._scan.columns])
         for batch in self._batches(run, wanted):
             kept = self._values.kept(_without_deletes(batch))
             if kept.num_rows:
-                yield kept.select(schema.names)
+                yield kept.select(self._names(kept.schema))
+
+    def _names(self, schema: pa.Schema) -> list[str]:
+        """The columns of a batch that results are made of: the scan's, then the metadata's own."""
+        own = [name for name in (SEQUENCE, ORIGIN) if schema.get_field_index(name) >= 0]
+        return [*self._scan.columns, *(own if self._provenance is not None else ())]
 
     @property
     def _is_filtered(self) -> bool:
         return bool(self._scan.key_filter) or self._range is not None
 
     def _batches(self, run: Run, wanted: Wanted) -> Iterator[pa.RecordBatch | Deferred]:
-        reads = (
-            each("decode", read_file(self._scan, self._store, self._split.path, file, wanted))
-            for file in run
-        )
+        reads = (self._file(file, wanted) for file in run)
         ahead = self._is_remote
         for batch in one_ahead(reads, FILE) if ahead else itertools.chain.from_iterable(reads):
             cut = batch if self._range is None else self._range.cut(batch)
             kept = self._keys.kept(cut)
             count("rows_in", kept.num_rows)
             yield kept
+
+    def _file(self, file: DataFile, wanted: Wanted) -> Iterator[pa.RecordBatch | Deferred]:
+        found = read_file(self._scan, self._store, self._split.path, file, wanted)
+        if self._origins is not None:
+            found = map(partial(with_origin, number=self._origins[file.name]), found)
+        return each("decode", found)
 
 
 def _lazily(source: _Source, section: Section) -> Iterator[pa.RecordBatch]:

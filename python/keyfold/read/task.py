@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 
 from keyfold.merge.plan import plan
-from keyfold.read import reader, summary
+from keyfold.read import provenance, reader, summary
 from keyfold.wire.specs import ScanSpec, Split
 
 # Batches up to this size are joined: each costs the JVM as much as a thousand rows.
@@ -17,10 +17,13 @@ MOST_BYTES = 1 << 20
 
 
 def schema_of(scan: ScanSpec) -> pa.Schema:
-    """The Arrow schema of a scan's results: its columns, in its order, or those of groups."""
+    """The Arrow schema of a scan's results: its columns, in its order, then its metadata
+    columns, or those of groups.
+    """
     if scan.aggregate is not None:
         return summary.schema_of(scan.layout, scan.aggregate)
-    return pa.schema([scan.layout.column(name).arrow_field for name in scan.columns])
+    own = [scan.layout.column(name).arrow_field for name in scan.columns]
+    return pa.schema([*own, *provenance.fields(scan.metadata)])
 
 
 def read_task(scan: ScanSpec, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:

@@ -149,7 +149,7 @@ class ScanSpec(Wire):
     `key_filter` is a list of predicates (JSON) over partition and key columns, all of which must
     hold. If `read.condition` decides one, no row that fails it is returned. `value_filter` are
     predicates over other columns: rows that fail them may be left out. `verify` says that the
-    checksums of read files are compared.
+    checksums of read files are compared. `metadata` are metadata columns, behind the others.
     """
 
     layout: TableLayout
@@ -160,6 +160,7 @@ class ScanSpec(Wire):
     value_filter: tuple[Json, ...] = ()
     aggregate: Aggregate | None = None
     verify: bool = True
+    metadata: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -25,4 +25,5 @@ final case class Description(json: JsonNode) {
 
   lazy val pushdown: Pushdown = Pushdown.fromJson(json.path("pushdown"))
   lazy val columns: Array[Column] = Json.items(json.get("columns")).map(Columns.fromJson).toArray
+  lazy val metadataColumns: Array[Column] = Json.items(json.path("metadata_columns")).map(Columns.fromJson).toArray
 }

@@ -27,7 +27,8 @@ final case class Folds(groups: Set[String], sums: Map[String, DataType], average
   private def function(asked: AggregateFunc, table: StructType): Option[Folded] = asked match {
     case _: CountStar => Some(Folded("COUNT", None, LongType))
     case count: Count if !count.isDistinct =>
-      Pushdown.named(count.column).map(name => Folded("COUNT", Some(name).filter(table(_).nullable), LongType))
+      Pushdown.named(count.column).filter(table.fieldNames.contains)
+        .map(name => Folded("COUNT", Some(name).filter(table(_).nullable), LongType))
     case sum: Sum if !sum.isDistinct =>
       Pushdown.named(sum.column).flatMap(name => sums.get(name).map(Folded("SUM", Some(name), _)))
     case min: Min => extreme("MIN", Pushdown.named(min.column), table)

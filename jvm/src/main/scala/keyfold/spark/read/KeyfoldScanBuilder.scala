@@ -29,9 +29,11 @@ final class KeyfoldScanBuilder(table: KeyfoldTable, options: CaseInsensitiveStri
   private val folds = table.description.pushdown.folds
   private var canFold = options.getBoolean("keyfold.aggregate-push-down", true)
 
-  /** Top-level columns only: a struct is read whole. */
-  override def pruneColumns(required: StructType): Unit =
-    columns = StructType(required.map(field => whole(field.name)))
+  /** Top-level columns only: a struct is read whole. Metadata columns come last. */
+  override def pruneColumns(required: StructType): Unit = {
+    val (own, hidden) = required.fieldNames.partition(whole.fieldNames.contains)
+    columns = StructType((own ++ hidden).map(table.readable(_)))
+  }
 
   override def pushPredicates(predicates: Array[Predicate]): Array[Predicate] = {
     pushed = predicates.filter(Predicates.toJson(_).isDefined)

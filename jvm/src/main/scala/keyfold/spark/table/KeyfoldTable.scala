@@ -23,7 +23,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
   * Spark load it once more for each query, so all of a query's scans read one snapshot, the newest.
   */
 class KeyfoldTable(val questions: CatalogQuestions, val description: Description)
-    extends DescribedTable with SupportsWrite with SupportsDeleteV2 with KeyfoldPartitions {
+    extends DescribedTable with SupportsWrite with SupportsDeleteV2 with KeyfoldPartitions with HiddenColumns {
 
   override def properties(): JavaMap[String, String] = description.properties.asJava
 
@@ -86,7 +86,7 @@ trait DescribedTable extends SupportsRead {
 /** Driver side: `t$ro`, the files of the highest level alone: nothing to merge, and as old as the last
   * full compaction. Everything a scan of the table can do, it can do here.
   */
-final case class ReadOptimizedTable(table: KeyfoldTable) extends DescribedTable {
+final case class ReadOptimizedTable(table: KeyfoldTable) extends DescribedTable with HiddenColumns {
   override def description: Description = table.description
   override def partitioning(): Array[Transform] = table.partitioning()
   override def properties(): JavaMap[String, String] = table.properties()

@@ -1,0 +1,122 @@
+"""Metadata columns: the bucket, the file and its level, and the sequence number behind a row.
+
+They are not part of a table's columns and cost nothing unless a query names one. A table's own
+column of that name hides one. The rows of a table without a key have no sequence number or level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from keyfold.merge.origins import ORIGIN
+from keyfold.wire.layout import TableLayout
+from keyfold.wire.specs import SEQUENCE, ScanSpec, Split
+
+
+@dataclass(frozen=True)
+class MetadataColumn:
+    """A column that every table has: its Arrow field, its type in Spark, and its meaning."""
+
+    field: pa.Field
+    type: str
+    comment: str
+    needs_key: bool = False
+
+    @property
+    def name(self) -> str:
+        return str(self.field.name)
+
+
+_FILE = MetadataColumn(
+    pa.field("_file", pa.string()),
+    "string",
+    "the data file of the record that is the row; NULL if several records are",
+)
+_BUCKET = MetadataColumn(pa.field("_bucket", pa.int32(), False), "integer", "the row's bucket")
+_NUMBER = MetadataColumn(
+    pa.field("_sequence_number", pa.int64(), False),
+    "long",
+    "the sequence number of the record that is the row, or of the last one that was folded",
+    needs_key=True,
+)
+_LEVEL = MetadataColumn(
+    pa.field("_level", pa.int32()),
+    "integer",
+    "the level of the data file of the record that is the row; NULL if several records are",
+    needs_key=True,
+)
+COLUMNS = (_FILE, _BUCKET, _NUMBER, _LEVEL)
+_BY_NAME = {column.name: column for column in COLUMNS}
+
+
+def metadata_columns(layout: TableLayout) -> list[MetadataColumn]:
+    """The metadata columns of a table."""
+    return [
+        column
+        for column in COLUMNS
+        if not layout.has_column(column.name) and (layout.key or not column.needs_key)
+    ]
+
+
+def divided(layout: TableLayout, names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The table's own of these columns, and the metadata columns behind them."""
+    ours = {column.name for column in metadata_columns(layout)}
+    return (
+        tuple(name for name in names if name not in ours),
+        tuple(name for name in names if name in ours),
+    )
+
+
+def fields(names: Sequence[str]) -> list[pa.Field]:
+    """The Arrow fields of metadata columns."""
+    return [_BY_NAME[name].field for name in names]
+
+
+def needs_number(scan: ScanSpec) -> bool:
+    """Whether the scan needs the sequence number of every row."""
+    return _NUMBER.name in scan.metadata
+
+
+def needs_origin(scan: ScanSpec) -> bool:
+    """Whether the scan needs the file of every row."""
+    return _FILE.name in scan.metadata or _LEVEL.name in scan.metadata
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """The metadata columns of one split; `names` and `levels` are those of its files."""
+
+    scan: ScanSpec
+    bucket: int
+    names: pa.Array
+    levels: pa.Array
+
+    @staticmethod
+    def of(scan: ScanSpec, split: Split) -> Provenance | None:
+        """Those of a split; None if the scan asks for none."""
+        if not scan.metadata:
+            return None
+        names = pa.array([f"{split.path}/{file.name}" for file in split.files], pa.string())
+        levels = pa.array([file.level for file in split.files], pa.int32())
+        return Provenance(scan, split.bucket, names, levels)
+
+    def attached(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The scan's columns of a batch of rows, which holds what the metadata are made of."""
+        own = [batch.column(name) for name in self.scan.columns]
+        added = [self._column(name, batch) for name in self.scan.metadata]
+        schema = pa.schema(
+            [*(batch.schema.field(name) for name in self.scan.columns), *fields(self.scan.metadata)]
+        )
+        return pa.RecordBatch.from_arrays([*own, *added], schema=schema)
+
+    def _column(self, name: str, batch: pa.RecordBatch) -> pa.Array:
+        if name == _BUCKET.name:
+            return pa.array(np.full(batch.num_rows, self.bucket, dtype=np.int32))
+        if name == _NUMBER.name:
+            return batch.column(SEQUENCE)
+        values = self.names if name == _FILE.name else self.levels
+        return values.take(batch.column(ORIGIN))
