@@ -4,6 +4,7 @@ All carry the catalog's name and options; an `ident` is {"namespace": […], "ta
 about a table is its description, whose `handle` names it in later questions.
 """
 
+import itertools
 from typing import Any
 
 from keyfold import dialects
@@ -118,7 +119,8 @@ def hidden(layout: TableLayout) -> list[dict[str, Any]]:
 
 def pushdown(layout: TableLayout) -> dict[str, Any]:
     """The work Spark may leave to scans: conditions of certain operators over certain columns, and
-    functions of certain columns.
+    functions of certain columns. The rows of a split are ordered by the columns `order`; `unique`
+    if no two are equal there.
     """
     exact = [column.name for column in layout.columns if is_exact(layout, column.name)]
     return {
@@ -127,6 +129,8 @@ def pushdown(layout: TableLayout) -> dict[str, Any]:
         "groups": groups(layout),
         "sums": sums(layout),
         "averages": averages(layout),
+        "order": list(itertools.takewhile(exact.__contains__, layout.key)),
+        "unique": bool(layout.key) and set(layout.key) <= {*exact},
     }
 
 

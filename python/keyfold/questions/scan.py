@@ -33,6 +33,7 @@ def plan_scan(question: Frame) -> dict[str, Any]:
         call_options(READ, table, given),
         cores=question.get("cores") or 1,
         enforced=question.get("enforced") or (),
+        is_top=question.get("is_top") or False,
         aggregate=None if aggregate is None else Aggregate.from_json(aggregate),
     )
     plan(scan.layout, scan.columns)  # refuses here, not in a task, what this session lacks
@@ -71,5 +72,5 @@ def description(table: Table, report: ScanReport, scan: ScanSpec) -> str:
     if report.unmerged:
         parts.append("without merge")
     if scan.limit is not None:
-        parts.append(f"limit {scan.limit}")
+        parts.append(f"{'first' if scan.is_top else 'limit'} {scan.limit}")
     return ", ".join(parts)

@@ -52,12 +52,14 @@ def plan(
     cores: int = 1,
     enforced: Sequence[Json] = (),
     aggregate: Aggregate | None = None,
+    is_top: bool = False,
 ) -> tuple[ScanSpec, list[Task], ScanReport]:
-    """The scan of a table's snapshot, and the splits of each of its tasks. All `filters` (predicate
-    JSON) must hold; Spark has to check them again, except those in `enforced`. `options` may
-    override the split sizes and whether checksums are compared; `cores` read at once. The option
-    `read-optimized` leaves out all but the highest level, as Paimon's `t$ro` does: then nothing is
-    merged, and rows are as old as the last full compaction.
+    """The scan of a table's snapshot, and the splits of each of its tasks. `columns` may name
+    metadata columns, which come after the others. All `filters` (predicate JSON) must hold;
+    Spark has to check them again, except those in `enforced`. `options` may override the split
+    sizes and whether checksums are compared; `cores` read at once. The option `read-optimized`
+    leaves out all but the highest level, as Paimon's `t$ro` does: then nothing is merged, and rows
+    are as old as the last full compaction. With `is_top` each split returns its first `limit` rows.
     """
     layout = table.layout
     overridden = {name: options[name] for name in OF_READS if name in options}
@@ -67,17 +69,13 @@ def plan(
     total = table.live_files()
     files = files_to_read(table, chosen)
     if _is_read_optimized(layout, options):
-        top = (settings.levels or settings.compaction_trigger + 1) - 1
-        files = [file for file in files if file.level >= top]
+        files = _of_highest_level(settings, files)
     places = list(_sections(table, settings, chosen, files))
     read = [file for _, found in places for section in found for file in section]
-    how = Splitting(layout, settings, task_size(settings, read, cores), chosen.by_key)
-    unmerged = aggregate is not None and without_merge.may_be_folded(layout, aggregate)
-    unmerged = unmerged and all(map(_takes_nothing_back, read))
-    if not layout.key:
-        how = replace(how, may_cut=_is_merged)
-    elif aggregate is not None and footer_facts.answers(layout, aggregate):
-        how = replace(how, may_cut=_never if unmerged else _is_merged)
+    unmerged = aggregate is not None and _is_unmerged(layout, aggregate, read)
+    # of a section whose first rows are asked for, only the first piece would be of use
+    cuts = _never if is_top else _cuts(layout, aggregate, unmerged)
+    how = Splitting(layout, settings, task_size(settings, read, cores), chosen.by_key, cuts)
     found = list(tasks(how, places))
     if aggregate is not None and not aggregate.by and not found:
         found = [(Split(None, 0, layout.location, ()),)]  # one row that sums up no rows
@@ -88,6 +86,7 @@ def plan(
         metadata=metadata,
         schemas=schemas_of(table, files),
         limit=limit,
+        is_top=is_top,
         key_filter=chosen.by_key,
         value_filter=chosen.by_value,
         aggregate=aggregate,
@@ -114,6 +113,26 @@ def _is_read_optimized(layout: TableLayout, options: Mapping[str, str]) -> bool:
             f"reading table {layout.name}: option {READ_OPTIMIZED}: expected {error}, found "
             f"'{text}'"
         ) from None
+
+
+def _of_highest_level(settings: TableOptions, files: Iterable[LiveFile]) -> list[LiveFile]:
+    highest = (settings.levels or settings.compaction_trigger + 1) - 1
+    return [file for file in files if file.level >= highest]
+
+
+def _is_unmerged(layout: TableLayout, aggregate: Aggregate, files: Iterable[LiveFile]) -> bool:
+    """Whether the records of files fold to groups without a merge."""
+    foldable = without_merge.may_be_folded(layout, aggregate)
+    return foldable and all(map(_takes_nothing_back, files))
+
+
+def _cuts(
+    layout: TableLayout, aggregate: Aggregate | None, unmerged: bool
+) -> Callable[[KeyedSection], bool]:
+    """The sections that may be cut."""
+    if layout.key and aggregate is not None and footer_facts.answers(layout, aggregate):
+        return _never if unmerged else _is_merged
+    return bool if layout.key else _is_merged
 
 
 def _is_merged(section: KeyedSection) -> bool:

@@ -27,12 +27,18 @@ def schema_of(scan: ScanSpec) -> pa.Schema:
 
 
 def read_task(scan: ScanSpec, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
-    """The rows of all splits, or their groups; at most `scan.limit` rows."""
+    """The rows of all splits, or their groups; at most `scan.limit` rows, with `scan.is_top` of
+    each split.
+    """
     if scan.aggregate is not None:
         return joined(summary.summarized(scan, splits))
     merge = plan(scan.layout, scan.columns)  # once: splits of a few rows cost less than it
-    batches = itertools.chain.from_iterable(reader.read(scan, split, merge) for split in splits)
-    return joined(batches if scan.limit is None else reader.limited(batches, scan.limit))
+    batches: Iterator[pa.RecordBatch] = itertools.chain.from_iterable(
+        reader.read(scan, split, merge) for split in splits
+    )
+    if scan.limit is not None and not scan.is_top:
+        batches = reader.limited(batches, scan.limit)
+    return joined(batches)
 
 
 def joined(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -145,7 +145,8 @@ class ScanSpec(Wire):
     """The part of one scan that all its splits share.
 
     `columns` are the output columns in order. `schemas` holds (field id, name, Paimon type JSON) of
-    each column, for schema ids older than the layout's that files use. `limit` counts merged rows.
+    each column, for schema ids older than the layout's that files use. `limit` counts merged rows
+    of a task, with `is_top` of each split.
     `key_filter` is a list of predicates (JSON) over partition and key columns, all of which must
     hold. If `read.condition` decides one, no row that fails it is returned. `value_filter` are
     predicates over other columns: rows that fail them may be left out. `verify` says that the
@@ -161,6 +162,7 @@ class ScanSpec(Wire):
     aggregate: Aggregate | None = None
     verify: bool = True
     metadata: tuple[str, ...] = ()
+    is_top: bool = False
 
 
 @dataclass(frozen=True)

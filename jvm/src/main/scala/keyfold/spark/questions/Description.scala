@@ -24,6 +24,7 @@ final case class Description(json: JsonNode) {
   val bucketKeys: Seq[String] = Json.strings(json.path("bucketing").get("keys"))
 
   lazy val pushdown: Pushdown = Pushdown.fromJson(json.path("pushdown"))
+  lazy val order: KeyOrder = KeyOrder.of(json.path("pushdown"), partitioning)
   lazy val columns: Array[Column] = Json.items(json.get("columns")).map(Columns.fromJson).toArray
   lazy val metadataColumns: Array[Column] = Json.items(json.path("metadata_columns")).map(Columns.fromJson).toArray
 }

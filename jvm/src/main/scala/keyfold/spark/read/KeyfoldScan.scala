@@ -25,6 +25,7 @@ final case class KeyfoldScan(
     filters: Seq[Predicate],
     enforced: Seq[Predicate],
     limit: Option[Int],
+    isTop: Boolean,
     summary: Option[Summary],
     options: Map[String, String])
     extends Scan with Batch with SupportsReportStatistics with SupportsRuntimeV2Filtering {
@@ -38,6 +39,7 @@ final case class KeyfoldScan(
     "filters" -> filters.flatMap(Predicates.toJson),
     "enforced" -> enforced.flatMap(Predicates.toJson),
     "limit" -> limit,
+    "is_top" -> isTop,
     "aggregate" -> summary.map(_.toJson),
     "cores" -> Settings.cores,
     "options" -> options)
@@ -61,12 +63,15 @@ final case class KeyfoldScan(
     override def numRows(): OptionalLong = OptionalLong.of(rows)
   }
 
-  /** A task makes one row of a partition if groups are made by nothing else, and stops at the limit. */
+  /** A task makes one row of a partition if groups are made by nothing else, and stops at the limit: its own, or
+    * that of each split.
+    */
   private def mostRows: Long = {
     val tasks = Json.items(plan.get("tasks"))
+    def splits = tasks.map(_.size.toLong).sum
     val partitioning = table.description.partitioning.toSet
-    summary.filter(_.by.forall(column => partitioning(column.name))).map(_ => tasks.map(_.size.toLong).sum)
-      .orElse(limit.map(_.toLong * tasks.size))
+    summary.filter(_.by.forall(column => partitioning(column.name))).map(_ => splits)
+      .orElse(limit.map(_.toLong * (if (isTop) splits else tasks.size.toLong)))
       .getOrElse(Long.MaxValue)
   }
 

@@ -4,10 +4,11 @@ import scala.jdk.CollectionConverters._
 
 import keyfold.spark.questions.{Predicates, Summary}
 import keyfold.spark.table.KeyfoldTable
+import org.apache.spark.sql.connector.expressions.SortOrder
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.expressions.aggregate.Aggregation
 import org.apache.spark.sql.connector.read.{Scan, SupportsPushDownAggregates, SupportsPushDownLimit,
-  SupportsPushDownRequiredColumns, SupportsPushDownV2Filters}
+  SupportsPushDownRequiredColumns, SupportsPushDownTopN, SupportsPushDownV2Filters}
 import org.apache.spark.sql.keyfold.SqlTypes
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
@@ -18,13 +19,14 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
   */
 final class KeyfoldScanBuilder(table: KeyfoldTable, options: CaseInsensitiveStringMap)
     extends SupportsPushDownRequiredColumns with SupportsPushDownV2Filters with SupportsPushDownLimit
-    with SupportsPushDownAggregates {
+    with SupportsPushDownTopN with SupportsPushDownAggregates {
 
   private val whole = SqlTypes.ofRows(table.columns())
   private var columns: StructType = whole
   private var pushed: Array[Predicate] = Array.empty
   private var enforced: Array[Predicate] = Array.empty
   private var limit: Option[Int] = None
+  private var isTop = false
   private var summary: Option[Summary] = None
   private val folds = table.description.pushdown.folds
   private var canFold = options.getBoolean("keyfold.aggregate-push-down", true)
@@ -60,8 +62,15 @@ final class KeyfoldScanBuilder(table: KeyfoldTable, options: CaseInsensitiveStri
     true
   }
 
+  /** Spark puts the first rows of all splits in order. */
+  override def pushTopN(orders: Array[SortOrder], count: Int): Boolean = {
+    isTop = table.description.order.answers(orders.toSeq, whole)
+    if (isTop) limit = Some(count)
+    isTop
+  }
+
   override def isPartiallyPushed(): Boolean = true
 
   override def build(): Scan = KeyfoldScan(table, summary.map(_.schema).getOrElse(columns), pushed.toSeq,
-    enforced.toSeq, limit, summary, options.asCaseSensitiveMap.asScala.toMap)
+    enforced.toSeq, limit, isTop, summary, options.asCaseSensitiveMap.asScala.toMap)
 }
