@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from integration.planning.plans import assert_ours, plan_of
 
 FULL = ("snapshots", "files", "options", "partitions", "buckets", "schemas", "manifests")
-TABLES = (*FULL, "tags", "branches", "consumers")
+TABLES = (*FULL, "tags", "branches", "consumers", "statistics")
 
 
 @pytest.fixture

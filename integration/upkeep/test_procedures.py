@@ -41,7 +41,8 @@ def planned(spark: SparkSession, arguments: str) -> list[str]:
 
 
 def test_they_are_listed_and_described(spark: SparkSession) -> None:
-    names = ["compact", "expire_snapshots", "remove_orphan_files", "rescale", "table_health"]
+    names = ["analyze", "compact", "expire_snapshots", "remove_orphan_files", "rescale"]
+    names.append("table_health")
     for place in ("keyfold", "keyfold.sys"):
         found = spark.sql(f"SHOW PROCEDURES IN {place}").collect()
         assert sorted(row.procedure_name for row in found) == names

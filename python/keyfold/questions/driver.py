@@ -20,10 +20,22 @@ from keyfold.questions import (
     partitions,
     rescale,
     scan,
+    statistics,
 )
 from keyfold.questions.serve import Answer, serve
 
-FAMILIES = (catalog, scan, commit, compact, rescale, maintenance, metadata, partitions, functions)
+FAMILIES = (
+    catalog,
+    scan,
+    statistics,
+    commit,
+    compact,
+    rescale,
+    maintenance,
+    metadata,
+    partitions,
+    functions,
+)
 ANSWERS: Mapping[str, Answer] = {
     name: answer for family in FAMILIES for name, answer in family.QUESTIONS.items()
 }

@@ -7,6 +7,7 @@ from keyfold.merge.plan import plan
 from keyfold.options.calls import READ
 from keyfold.questions.call_options import call_options
 from keyfold.questions.serve import Questions, functions_for
+from keyfold.questions.statistics import of_scan
 from keyfold.read import planner
 from keyfold.read.planner import ScanReport
 from keyfold.storage.support import check_asked
@@ -42,6 +43,7 @@ def plan_scan(question: Frame) -> dict[str, Any]:
         "tasks": [[split.to_json() for split in task] for task in tasks],
         "rows": report.rows,
         "bytes": report.bytes,
+        "statistics": of_scan(table, scan.columns, report.rows),
         "metrics": metrics(report),
         "description": description(table, report, scan),
     }

@@ -20,6 +20,7 @@ ALL: Mapping[str, MetadataTable] = {
         history.TAGS,
         history.BRANCHES,
         history.CONSUMERS,
+        history.STATISTICS,
     )
 }
 READ_OPTIMIZED = "ro"

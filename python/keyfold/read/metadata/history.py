@@ -1,5 +1,5 @@
 """Metadata tables of a table's history and names: snapshots, schemas, options, tags, branches,
-consumers.
+consumers, statistics.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 from keyfold.files import damage
 from keyfold.files.value_text import compact
 from keyfold.read.metadata.declare import MetadataTable, columns
+from keyfold.storage.metadata import table_statistics
 from keyfold.storage.metadata.documents import document
 from keyfold.storage.metadata.records import check_record, check_schema, is_long
 from keyfold.storage.table import Table
@@ -66,6 +67,25 @@ def _snapshots(table: Table) -> Iterator[Any]:
                 yield found
 
 
+def _statistics(table: Table) -> Iterator[Any]:
+    """The statistics that the snapshot names, if it names any."""
+    name = table.snapshots.read(table.snapshot_id).statistics if table.snapshot_id else None
+    found = name and table_statistics.read(table.files, table.layout.location, name)
+    if found:
+        yield found
+
+
+STATISTICS = MetadataTable(
+    "statistics",
+    columns(
+        ("snapshot_id", "BIGINT NOT NULL", attrgetter("snapshot_id")),
+        ("schema_id", "BIGINT NOT NULL", attrgetter("schema_id")),
+        ("mergedRecordCount", "BIGINT NOT NULL", lambda found: found.rows or 0),
+        ("mergedRecordSize", "BIGINT NOT NULL", lambda found: found.bytes or 0),
+        ("colstat", "STRING", lambda found: compact(found.columns_json())),
+    ),
+    _statistics,
+)
 SNAPSHOTS = MetadataTable(
     "snapshots",
     columns(

@@ -19,10 +19,13 @@ from keyfold.stores.files import UnsettledError
 
 @dataclass(frozen=True)
 class By:
-    """The job of a commit, and the commit's kind."""
+    """The job of a commit, and the commit's kind. `statistics` is the name of a file of them, None
+    if those of the snapshot before stay.
+    """
 
     job: str
     kind: str
+    statistics: str | None = None
 
 
 def attempt(
@@ -79,7 +82,7 @@ def _prepare(
         time_millis=int(time.time() * 1000),
         index_manifest=None if base is None else base.index_manifest,
         watermark=None if base is None else base.watermark,
-        statistics=None if base is None else base.statistics,
+        statistics=by.statistics or (None if base is None else base.statistics),
         next_row_id=None if base is None else base.next_row_id,
     )
 

@@ -5,6 +5,7 @@ own. `attempts` makes one try, `outcomes` remembers the outcome of each job.
 """
 
 import contextlib
+import json
 import random
 import time
 import uuid
@@ -15,6 +16,7 @@ from typing import Any
 from keyfold.errors import (
     ConflictError,
     SnapshotExpiredError,
+    UnknownOutcomeError,
 )
 from keyfold.storage.commits.attempts import By, attempt
 from keyfold.storage.commits.compaction import Compaction, fitting
@@ -30,6 +32,7 @@ from keyfold.storage.commits.conflicts import (
 )
 from keyfold.storage.commits.outcomes import OUTCOMES
 from keyfold.storage.commits.replaced import Partitions, Replaced, replaced_by
+from keyfold.storage.metadata import table_statistics
 from keyfold.storage.metadata.entries import (
     LiveFile,
     Record,
@@ -40,11 +43,13 @@ from keyfold.storage.metadata.entries import (
     stamped,
 )
 from keyfold.storage.metadata.snapshots import Snapshot
+from keyfold.storage.metadata.table_statistics import TableStatistics
 from keyfold.storage.table import Table, live_of_snapshot
 from keyfold.wire.specs import CommitMessage, WriteSpec
 
 APPEND = "APPEND"
 OVERWRITE = "OVERWRITE"
+ANALYZE = "ANALYZE"
 RANDOM_NUMBERS = 1 << 20
 
 Renumber = Callable[[Sequence[CommitMessage], int], Sequence[CommitMessage]]
@@ -63,6 +68,7 @@ class Change:
     conflicts: dict[str, ConflictError] = field(default_factory=dict)  # the compactions', by job
     planned: int | None = None  # the snapshot that rows were planned on
     buckets: int | None = None  # the count that all files have afterwards
+    statistics: str | None = None  # the name of a file of them, which this commit publishes
     partitions: Replaced | None = None  # those an overwrite replaces; to others it appends
 
 
@@ -118,6 +124,22 @@ def rewrite(
     return _commit(table, _rewriting(job, removed, messages), None)
 
 
+def analyze(table: Table, found: TableStatistics) -> int:
+    """Store statistics of the table. Returns the id of the snapshot that names them."""
+    name, job = table_statistics.new_name(), str(uuid.uuid4())
+    path = table_statistics.path_of(table.layout.location, name)
+    table.files.write(path, json.dumps(found.to_json()).encode())
+    try:
+        published = _commit(table, Change(job, ANALYZE, statistics=name), None)
+    except UnknownOutcomeError:
+        raise
+    except BaseException:
+        table.files.remove(path)
+        raise
+    assert published is not None
+    return published
+
+
 def _rewriting(job: str, removed: Sequence[LiveFile], messages: Sequence[CommitMessage]) -> Change:
     gone = frozenset(identifier(file.record) for file in removed)
     return Change(job, OVERWRITE, messages, lambda f: identifier(f.record) in gone, gone)
@@ -165,9 +187,9 @@ def _tried(table: Table, change: Change, renumber: Renumber | None) -> int | Non
             base = table.snapshots.latest()
             with table.reading(base):
                 change, records = _plan(table, change, base, renumber)
-                if not records:
+                if not records and change.statistics is None:
                     return None
-                by = By(change.job, change.kind)
+                by = By(change.job, change.kind, change.statistics)
                 published = attempt(table, by, base, records, location)
             if published is not None:
                 return published

@@ -8,6 +8,7 @@ import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure
 /** Driver side: the procedures of a catalog: `CALL <catalog>.sys.<name>(…)`. */
 trait KeyfoldProcedures extends ProcedureCatalog { this: KeyfoldCatalog =>
   private lazy val procedures: Seq[KeyfoldProcedure] = Seq(
+    new AnalyzeProcedure(this),
     new CompactProcedure(this),
     new ExpireSnapshotsProcedure(this),
     new RemoveOrphanFilesProcedure(this),

@@ -1,6 +1,6 @@
 package keyfold.spark.read
 
-import java.util.OptionalLong
+import java.util.{Map => JavaMap, OptionalLong}
 
 import com.fasterxml.jackson.databind.JsonNode
 import keyfold.spark.{Json, Settings}
@@ -12,6 +12,7 @@ import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.metric.{CustomMetric, CustomTaskMetric}
 import org.apache.spark.sql.connector.read._
 import org.apache.spark.sql.connector.read.Scan.ColumnarSupportMode
+import org.apache.spark.sql.connector.read.colstats.ColumnStatistics
 import org.apache.spark.sql.keyfold.{RuntimeFilters, SqlTypes}
 import org.apache.spark.sql.types.StructType
 
@@ -51,16 +52,20 @@ final case class KeyfoldScan(
   override def description(): String = s"keyfold: ${plan.path("description").asText}"
 
   /** The size of the result, as Spark estimates its own file scans: the bytes of the files by the share of their
-    * columns that is read, and no more rows than LIMIT or an aggregate leaves. Rows are counted before the merge.
+    * columns that is read, and no more rows than LIMIT or an aggregate leaves. Rows are counted before the merge,
+    * unless `sys.analyze` has counted them.
     */
   override def estimateStatistics(): Statistics = new Statistics {
     private val stored = plan.path("rows").asLong
-    private val rows = Math.min(stored, mostRows)
+    private val analyzed = plan.path("statistics")
+    private val rows = Math.min(analyzed.path("rows").asLong(stored), mostRows)
     private val share = KeyfoldScan.width(columns) / KeyfoldScan.width(SqlTypes.ofRows(table.columns()))
     private val bytes = plan.path("bytes").asLong * share * rows / Math.max(stored, 1L)
 
     override def sizeInBytes(): OptionalLong = OptionalLong.of(Math.max(1L, bytes.toLong))
     override def numRows(): OptionalLong = OptionalLong.of(rows)
+    override def columnStats(): JavaMap[NamedReference, ColumnStatistics] =
+      ColumnFigures.of(analyzed.path("columns"), columns)
   }
 
   /** A task makes one row of a partition if groups are made by nothing else, and stops at the limit: its own, or
