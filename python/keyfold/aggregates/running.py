@@ -33,7 +33,7 @@ class Groups(Protocol):
 
     @property
     def held(self) -> int:
-        """The bytes that they take."""
+        """The bytes that they take at most, while they grow or fold."""
 
     def add(self, groups: Numbers, column: pa.Array) -> None:
         """Add a value to each of these groups, one after another. Raises BadRecord or Overflow."""
@@ -56,8 +56,8 @@ class _Growing:
 
     @property
     def held(self) -> int:
-        """See `Groups.held`."""
-        return sum(array.nbytes for array in self.arrays)
+        """See `Groups.held`: arrays that grow are there twice."""
+        return 2 * sum(array.nbytes for array in self.arrays)
 
     def are_there(self, start: int, stop: int) -> Flags:
         """See `Groups.are_there`: the last array has it."""

@@ -47,7 +47,7 @@ class Accumulated:
 
     @property
     def held(self) -> int:
-        """The bytes of all groups, and of the rows that wait to be folded."""
+        """The bytes that all groups, and rows that wait to be folded, take at most."""
         return self._groups.held
 
     def add(self, groups: Numbers, column: pa.Array) -> None:

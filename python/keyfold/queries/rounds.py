@@ -35,8 +35,8 @@ class Rounds:
 
     @property
     def held(self) -> int:
-        """The bytes of states and waiting rows."""
-        return int(self._states.nbytes) + len(self._is_there) + self._bytes
+        """See `Groups.held`: a round holds states, a copy of them with the rows, and new states."""
+        return 3 * int(self._states.nbytes) + 2 * self._bytes
 
     def add(self, groups: Numbers, column: pa.Array) -> None:
         """Let rows wait, and fold if enough of them do."""

@@ -19,8 +19,8 @@ from keyfold.queries.bound import BoundCall
 from keyfold.resources import budget
 from keyfold.resources.metering import Meter, metering
 
-_FULL = 6  # a fold holds states and results beside one another, and their rows
-_WAITING = 16
+_FULL = 2  # parts of the memory: what all groups may take at most before the JVM empties them,
+_WAITING = 16  # and what the rows that wait of all calls may take
 
 
 def answer(channel: Channel, question: frames.Frame) -> None:
