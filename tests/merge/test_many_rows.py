@@ -1,4 +1,4 @@
-"""A hundred thousand rows in twenty runs, of one key and of many, against the definition."""
+"""Forty thousand rows in twenty runs, of one key and of many, against the definition."""
 
 from random import Random
 
@@ -11,7 +11,7 @@ from keyfold.merge.sorted_run import SortedRun
 from keyfold.testing.tables import batch, layout, records
 from tests import definitions
 
-RUNS, ROWS = 20, 5000
+RUNS, ROWS = 20, 2000
 COLUMNS = {"k": "INT", "g": "INT", "v": "BIGINT", "t": "STRING"}
 ENGINES = {
     "deduplicate": {},
