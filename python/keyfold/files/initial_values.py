@@ -16,12 +16,12 @@ from keyfold.types import arrow as arrow_types
 from keyfold.types import logical
 from keyfold.types import spark as spark_types
 from keyfold.types.conversion import convert
+from keyfold.types.literals import FLOATING, WHOLE, arrow_array
 from keyfold.wire.layout import Column
 
-_WHOLE = ("TINYINT", "SMALLINT", "INT", "BIGINT", "DATE", "TIMESTAMP", "TIMESTAMP_LTZ")
 _PYTHON: dict[str, Callable[[Any], Any]] = {
-    **dict.fromkeys(_WHOLE, int),
-    **dict.fromkeys(("FLOAT", "DOUBLE"), float),
+    **dict.fromkeys(WHOLE, int),
+    **dict.fromkeys(FLOATING, float),
     **dict.fromkeys(("BYTES", "BINARY", "VARBINARY"), base64.b64decode),
     "DECIMAL": lambda value: Decimal(str(value)),
 }
@@ -35,7 +35,4 @@ def initial(column: Column) -> pa.Scalar:
     kind = spark_types.from_spark(found["type"])
     assert isinstance(kind, logical.Atomic)
     value = _PYTHON.get(kind.name, lambda given: given)(found["literal"])
-    whole = pa.int64() if kind.name.startswith("TIMESTAMP") else pa.int32()
-    raw = whole if kind.name.startswith(("TIMESTAMP", "DATE")) else arrow_types.to_arrow(kind)
-    array = pa.array([value], raw).cast(arrow_types.to_arrow(kind))
-    return convert(array, kind, column.type)[0]
+    return convert(arrow_array([value], kind), kind, column.type)[0]

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from keyfold.types.logical import PLAIN, Array, Atomic, DataType, Map, Row
+from keyfold.types.logical import SPELLED, Array, Atomic, DataType, Map, Row
 
 
 def to_arrow(data_type: DataType) -> pa.DataType:
@@ -17,20 +17,7 @@ def to_arrow(data_type: DataType) -> pa.DataType:
             )
         case Row(fields):
             return pa.struct([pa.field(f.name, to_arrow(f.type), f.type.nullable) for f in fields])
-        case Atomic():
-            return _arrow_atomic(data_type)
-
-
-def _arrow_atomic(data_type: Atomic) -> pa.DataType:
-    match data_type.name:
-        case "DECIMAL":
+        case Atomic(name="DECIMAL"):
             return pa.decimal128(data_type.length, data_type.scale)
-        case "CHAR" | "VARCHAR":
-            return pa.utf8()
-        case "BINARY" | "VARBINARY":
-            return pa.binary()
-        case "TIMESTAMP":
-            return pa.timestamp("us")
-        case "TIMESTAMP_LTZ":
-            return pa.timestamp("us", tz="UTC")
-    return PLAIN[data_type.name][1]
+        case Atomic():
+            return SPELLED[data_type.name][1]

@@ -17,25 +17,8 @@ import numpy as np
 import pyarrow as pa
 
 from keyfold.types.arrow import to_arrow
-from keyfold.types.logical import Atomic, DataType
+from keyfold.types.logical import SPELLED, Atomic, DataType
 
-_SPARK_NAMES = {
-    "BOOLEAN": ("boolean",),
-    "TINYINT": ("byte",),
-    "SMALLINT": ("short",),
-    "INT": ("integer",),
-    "BIGINT": ("long",),
-    "FLOAT": ("float",),
-    "DOUBLE": ("double",),
-    "STRING": ("string",),
-    "VARCHAR": ("string",),
-    "CHAR": ("string",),
-    "BYTES": ("binary",),
-    "VARBINARY": ("binary",),
-    "DATE": ("date",),
-    "TIMESTAMP": ("timestamp_ntz",),
-    "TIMESTAMP_LTZ": ("timestamp",),
-}
 WHOLE = frozenset({"TINYINT", "SMALLINT", "INT", "BIGINT", "DATE", "TIMESTAMP", "TIMESTAMP_LTZ"})
 FLOATING = frozenset({"FLOAT", "DOUBLE"})
 TEXT = frozenset({"STRING", "VARCHAR"})
@@ -83,7 +66,7 @@ def _fits(spark: str, data_type: Atomic) -> bool:
     if data_type.name == "DECIMAL":
         return spark.startswith("decimal")
     is_text = data_type.name in (*TEXT, "CHAR") and spark.startswith(("char", "varchar", "string"))
-    return is_text or spark in _SPARK_NAMES.get(data_type.name, ())
+    return is_text or (data_type.name != "BINARY" and spark == SPELLED[data_type.name][0])
 
 
 def _convert(value: Any, data_type: Atomic) -> Any:

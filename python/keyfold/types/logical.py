@@ -72,6 +72,17 @@ PLAIN = {
     "BYTES": ("binary", pa.binary()),
     "DATE": ("date", pa.date32()),
 }
+# Spark's and Arrow's spelling of each atomic type; Arrow's DECIMAL is made of its digits.
+SPELLED: dict[str, tuple[str, pa.DataType | None]] = {
+    **PLAIN,
+    "DECIMAL": ("decimal({length},{scale})", None),
+    "CHAR": ("char({length})", pa.utf8()),
+    "VARCHAR": ("varchar({length})", pa.utf8()),
+    "BINARY": ("binary", pa.binary()),
+    "VARBINARY": ("binary", pa.binary()),
+    "TIMESTAMP": ("timestamp_ntz", pa.timestamp("us")),
+    "TIMESTAMP_LTZ": ("timestamp", pa.timestamp("us", tz="UTC")),
+}
 _SQL_NAME = {"BYTES": "BINARY", "TIMESTAMP": "TIMESTAMP_NTZ", "TIMESTAMP_LTZ": "TIMESTAMP"}
 
 

@@ -7,6 +7,7 @@ from keyfold.errors import NotSupportedError
 from keyfold.types.logical import (
     MICROS,
     PLAIN,
+    SPELLED,
     Array,
     Atomic,
     DataType,
@@ -86,7 +87,8 @@ def to_spark(data_type: DataType) -> Any:
         case Row(fields):
             return {"type": "struct", "fields": [_to_spark_field(f) for f in fields]}
         case Atomic():
-            return _spark_atomic(data_type)
+            spelled, _ = SPELLED[data_type.name]
+            return spelled.format(length=data_type.length, scale=data_type.scale)
 
 
 def _to_spark_field(field: Field) -> dict[str, Any]:
@@ -97,18 +99,3 @@ def _to_spark_field(field: Field) -> dict[str, Any]:
         "nullable": field.type.nullable,
         "metadata": metadata,
     }
-
-
-def _spark_atomic(data_type: Atomic) -> str:
-    match data_type.name:
-        case "DECIMAL":
-            return f"decimal({data_type.length},{data_type.scale})"
-        case "CHAR" | "VARCHAR":
-            return f"{data_type.name.lower()}({data_type.length})"
-        case "BINARY" | "VARBINARY":
-            return "binary"
-        case "TIMESTAMP":
-            return "timestamp_ntz"
-        case "TIMESTAMP_LTZ":
-            return "timestamp"
-    return PLAIN[data_type.name][0]
