@@ -181,6 +181,31 @@ def test_a_group_that_overflows_is_named_with_its_values() -> None:
     )
 
 
+def test_a_sum_may_leave_its_type_in_between() -> None:
+    """Only what is asked for must fit, however far the sum was beyond."""
+    most, one = 2**63 - 1, Accumulated(BoundCall("sum", Atomic("BIGINT"), {}), MOST)
+    one.add(numbers(0, 0, 0, 2), pa.array([most, most, most, -most - 1]))
+    one.add(numbers(0, 0, 2), pa.array([-most, -most, -1]))
+    assert one.values(0, 2).to_pylist() == [most, None]
+    with pytest.raises(
+        GroupError, match=rf"group 2: the sum \({-(2**63) - 1}\) does not fit BIGINT"
+    ):
+        one.values(0, 3)
+    one.add(numbers(2), pa.array([1]))
+    assert one.values(2, 3).to_pylist() == [-most - 1]
+
+
+def test_groups_may_come_in_any_order() -> None:
+    one, random, expected = Accumulated(BoundCall("max", INT, {}), MOST), Random(5), {}
+    for group in random.sample(range(5000), 500):
+        one.add(numbers(group), pa.array([group - 2500], pa.int32()))
+        expected[group] = group - 2500
+    assert one.values(0, 5100).to_pylist() == [expected.get(group) for group in range(5100)]
+    merged = Accumulated(one.call, MOST)
+    merged.merge(numbers(*range(5100)), pa.concat_arrays(one.states(0, 5100)))
+    assert merged.values(0, 5100).equals(one.values(0, 5100))
+
+
 def test_a_state_that_can_not_be_read_names_its_group() -> None:
     one = Accumulated(BoundCall("hll_sketch", Atomic("BYTES"), {}), MOST)
     one.add(numbers(5, 5), pa.array([b"no", b"sketch"]))

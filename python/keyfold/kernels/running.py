@@ -19,8 +19,8 @@ def add_integers(
     for row in range(len(groups)):
         if valid[row]:
             group, value = groups[row], values[row]
-            before = totals[group]
-            after = before + value
+            before = totals[group]  # added without signs, as a compiler takes these not to overflow
+            after = np.int64(np.uint64(before) + np.uint64(value))
             if (value < 0) != (after < before) and value != 0:
                 wraps[group] += -1 if value < 0 else 1
             totals[group], found[group] = after, 1
