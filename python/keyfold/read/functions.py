@@ -16,8 +16,12 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from keyfold.aggregates.declare import Inputs
+from keyfold.aggregates.min_max import MAX as GREATEST
+from keyfold.aggregates.min_max import MIN as LEAST
+from keyfold.aggregates.running import Overflow
 from keyfold.aggregates.sum import SUM as ADDED
-from keyfold.kernels.buffers import Rows, column_of, is_text, ones, validity
+from keyfold.kernels.buffers import column_of, is_text, ones, validity
+from keyfold.kernels.by_code import Coded
 from keyfold.kernels.extremes import pick_extremes
 from keyfold.kernels.keys import MORE, encode
 from keyfold.merge.columns import indices, take
@@ -26,6 +30,7 @@ from keyfold.wire.specs import Aggregate
 
 COUNT, SUM, MIN, MAX = "COUNT", "SUM", "MIN", "MAX"
 EXTREMES = (MIN, MAX)
+_FOLDS = {MIN: LEAST, MAX: GREATEST}
 _MOST_DIGITS = 38
 
 
@@ -74,18 +79,31 @@ def _widened(column: pa.Array, kind: pa.DataType) -> pa.Array:
     return pa.Array.from_buffers(kind, len(column), column.buffers(), offset=column.offset)
 
 
-def folded(function: Function, states: pa.Array, order: Rows, starts: Rows) -> pa.Array | None:
-    """One state for each group, order[starts[g]:starts[g + 1]]; None if a sum does not fit."""
-    inputs = Inputs(states, ones(len(order)).view(np.int8), order, starts)
-    if function.op not in EXTREMES:
-        found = ADDED.fold(inputs)
-        return found.array if found.overflowed < 0 else None
-    if inputs.groups == 1:
+def folded(function: Function, states: pa.Array, rows: Coded) -> pa.Array | None:
+    """One state for each group of rows; None if a sum does not fit."""
+    if function.op in EXTREMES and len(rows.there) == 1:
         return _extreme(function, states)
-    if types.is_floating(states.type):
-        inputs = Inputs(pc.add(states, 0.0), inputs.ops, order, starts)  # -0.0 becomes 0.0
-    picks = pick_extremes(inputs.column, inputs.records, is_least=function.op == MIN)
-    return take(states, indices(picks))
+    declared = _FOLDS.get(function.op, ADDED)
+    assert declared.running is not None
+    running = declared.running(states.type)
+    if running is None:
+        return _in_order(function, states, rows)
+    running.add(rows.numbers, states)
+    try:
+        found = running.column(0, rows.count)
+    except Overflow:
+        return None
+    return found if len(found) == len(rows.there) else take(found, indices(rows.there))
+
+
+def _in_order(function: Function, states: pa.Array, rows: Coded) -> pa.Array | None:
+    order, starts = rows.sorted
+    inputs = Inputs(states, ones(len(order)).view(np.int8), order, starts)
+    if function.op in EXTREMES:
+        picks = pick_extremes(states, inputs.records, is_least=function.op == MIN)
+        return take(states, indices(picks))
+    sums = ADDED.fold(inputs)
+    return sums.array if sums.overflowed < 0 else None
 
 
 def _extreme(function: Function, states: pa.Array) -> pa.Array:

@@ -14,8 +14,7 @@ from collections.abc import Collection, Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from keyfold.kernels.buffers import Rows
-from keyfold.kernels.by_code import groups_by_code
+from keyfold.kernels.by_code import Coded
 from keyfold.kernels.codes import codes
 from keyfold.merge.columns import indices, take
 from keyfold.read.functions import Function, folded, lifted, nothing
@@ -88,22 +87,23 @@ class Groups:
 
     def _folded(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
         """One row a group; None if a sum does not fit its state."""
-        order, starts = self._groups(batch)
-        if len(starts) - 1 == batch.num_rows:
+        rows = self._coded(batch)
+        if len(rows.there) == batch.num_rows:
             return batch
-        first = indices(order[starts[:-1]])
+        first = indices(rows.first)
         arrays = [take(column, first) for column in self._columns(batch)]
         for place, function in enumerate(self._functions, len(self._by)):
-            found = folded(function, batch.column(place), order, starts)
+            found = folded(function, batch.column(place), rows)
             if found is None:
                 return None
             arrays.append(found)
         return pa.RecordBatch.from_arrays(arrays, names=self.names)
 
-    def _groups(self, batch: pa.RecordBatch) -> tuple[Rows, Rows]:
+    def _coded(self, batch: pa.RecordBatch) -> Coded:
         if not self._by:
-            return np.arange(batch.num_rows), np.array([0, batch.num_rows])
-        return groups_by_code(*codes(self._columns(batch)))
+            return Coded(np.zeros(batch.num_rows, dtype=np.int32), 1)
+        found, count = codes(self._columns(batch))
+        return Coded(found.astype(np.int32), count)
 
     def _columns(self, batch: pa.RecordBatch) -> list[pa.Array]:
         """The columns of the group. They are the first; a function's may have the same name."""
