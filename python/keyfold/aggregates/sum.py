@@ -34,8 +34,9 @@ def sum_integers(values: Rows, valid: Mask, groups: Groups, out: Rows, out_valid
             if op == RESET:
                 total, wraps, is_found = np.int64(0), 0, False
             if op != SKIP and valid[row]:
-                value = values[row]
-                after = total - value if op == RETRACT else total + value
+                value = values[row]  # added without signs: a compiler takes signed sums to fit
+                before, part = np.uint64(total), np.uint64(value)
+                after = np.int64(before - part if op == RETRACT else before + part)
                 if ((value < 0) != (op == RETRACT)) != (after < total) and value != 0:
                     wraps += 1 if after < total else -1
                 total, is_found = after, True
