@@ -20,6 +20,7 @@ ROWS = (
     ("authored",),
     ("storage", "merge", "predicates", "bridge", "dialects"),
     ("files", "aggregates"),
+    ("states",),
     ("kernels", "options", "stores"),
     ("wire", "resources"),
     ("types",),

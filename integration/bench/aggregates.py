@@ -45,6 +45,7 @@ ONCE = {"distinct": "true"}
 KEYED = {"nested-key": "a"}
 # What is measured of each aggregate: types, and settings. Any other is measured on what it accepts.
 MEASURED: dict[str, list[tuple[Any, dict[str, str]]]] = {
+    "agg_state": [],  # bytes of any function
     "sum": [(kind, {}) for kind in NUMBERS],
     "product": [(kind, {}) for kind in NUMBERS],
     "max": [(kind, {}) for kind in (*NUMBERS, TEXT)],

@@ -1,8 +1,6 @@
 """The form of Doris' cases: keys, an aggregation kind a column, statements and queries in SQL."""
 
 import json
-import re
-from collections.abc import Iterator
 
 from integration.conformance import tables, words
 from integration.conformance.case import Case, Expectation, Insert, Raw, Refusal, Rows, Statement
@@ -16,9 +14,6 @@ STATES = {
     "PERCENTILE_UNION": "PERCENTILE",
 }
 PHASES = {"create": "create", "insert": "write", "query": "read"}
-STATE = re.compile(r"\b(\w+_(?:state|merge|union|finalize|foreach|combine))\s*\(", re.IGNORECASE)
-# Functions of their own whose names end like those over aggregate states.
-PLAIN = {"to_quantile_state", "bitmap_union", "hll_union", "quantile_union", "percentile_union"}
 
 
 def is_form(raw: Raw) -> bool:
@@ -37,7 +32,6 @@ def read(raw: Raw, layout: str) -> Case:
         accepted=accepted(raw),
         functions=raw["agg"],
         query=raw.get("query"),
-        left_out=left_out(raw),
         declared=words.declared(raw),
         configured=words.configured(raw),
     )
@@ -62,7 +56,8 @@ def _column(raw: Raw, name: str, kind: str) -> str:
     """A column with its aggregation; its Spark type in Doris' words."""
     bare = kind.removesuffix(" NOT NULL")
     folds = raw["agg"].get(name) or (raw.get("key_agg") or {}).get(name)
-    parts = [statement.quoted(name), _type(bare, folds or ""), folds]
+    generic = "GENERIC" if _is_state(folds or "") else folds
+    parts = [statement.quoted(name), _type(bare, folds or ""), generic]
     parts += ["NOT NULL"] if bare != kind else []
     if name in raw["defaults"]:
         value = raw["defaults"][name]
@@ -70,7 +65,13 @@ def _column(raw: Raw, name: str, kind: str) -> str:
     return " ".join(part for part in parts if part)
 
 
+def _is_state(folds: str) -> bool:
+    return folds.upper().startswith("AGG_STATE")
+
+
 def _type(kind: str, folds: str) -> str:
+    if _is_state(folds):
+        return folds
     if kind == "BINARY":
         return STATES.get(folds, "VARBINARY")
     return TYPES.get(kind, kind)
@@ -85,20 +86,3 @@ def accepted(raw: Raw) -> list[Expectation]:
     if "expect_error" in raw:
         return [Refusal(raw["expect_error"], PHASES[raw.get("error_at", "query")])]
     return [Rows(raw["expect"])]
-
-
-def left_out(raw: Raw) -> str | None:
-    """The capability that a case needs and keyfold does not declare yet."""
-    kinds = [*raw["agg"].values(), *(raw.get("key_agg") or {}).values()]
-    if any(kind.upper().startswith("AGG_STATE") for kind in kinds):
-        return "AGG_STATE columns"
-    used = {name.lower() for sql in _expressions(raw) for name in STATE.findall(sql)} - PLAIN
-    return f"functions over aggregate states ({words.listed(used)})" if used else None
-
-
-def _expressions(raw: Raw) -> Iterator[str]:
-    """Everything in the case that is SQL."""
-    yield raw.get("query") or ""
-    for commit in raw["commits"]:
-        for row in [[commit]] if isinstance(commit, dict) else commit:
-            yield from (cell["sql"] for cell in row if isinstance(cell, dict) and "sql" in cell)

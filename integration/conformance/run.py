@@ -178,4 +178,6 @@ def _cell(cell: Any, kind: pa.DataType, type_name: str, function: str) -> str:
         return str(cell["sql"])
     if isinstance(cell, dict) and cell.get("default") is True:
         return "DEFAULT"
+    if isinstance(cell, int) and kind == pa.binary():  # a case of a value that is refused
+        return str(cell)
     return f"CAST({values.literal(cell, kind, function)} AS {type_name})"

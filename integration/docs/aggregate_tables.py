@@ -9,6 +9,7 @@ import pyarrow as pa
 from keyfold.aggregates import aggregates
 from keyfold.aggregates.declare import Aggregate
 from keyfold.options.engines import engines
+from keyfold.states.functions import functions as state_functions
 
 # What the types column says where an aggregate takes all of these.
 _FAMILIES: tuple[tuple[str, tuple[pa.DataType, ...]], ...] = (
@@ -100,3 +101,17 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table in Markdown."""
     lines = [f"| {' | '.join(cells)} |" for cells in (head, *rows)]
     return "\n".join([lines[0], "|" + "---|" * len(head), *lines[1:]])
+
+
+def states() -> str:
+    """The table of functions whose states can be kept."""
+    known = sorted(dict.fromkeys(state_functions().values()), key=lambda one: one.name)
+    rows = []
+    for one in known:
+        names = ", ".join(f"`{name}`" for name in one.aliases)
+        shown = f"`{one.name}`" + (f" ({names})" if names else "")
+        constants = ", ".join(
+            f"{name}" + (f", or {default!r}" if default else "") for name, default in one.constants
+        )
+        rows.append((shown, one.summary, constants))
+    return table(("function", "the result is", "constant argument"), rows)

@@ -131,6 +131,7 @@ TABLES: Mapping[str, Mapping[str, Callable[[], str]]] = {
     },
     "engines.md": {"engines": aggregate_tables.merge_engines},
     "options.md": {"options": options},
+    "states.md": {"states": aggregate_tables.states},
 }
 
 

@@ -170,7 +170,10 @@ def test_unique_key_tables_keep_the_last_row() -> None:
         ),
         (table(COLUMNS, "AGGREGATE KEY(k) PARTITION BY RANGE(k) ()"), "RANGE (k)"),
         (table(COLUMNS, "AGGREGATE KEY(k) PARTITION BY RANGE(date_trunc(k)) ()"), "date_trunc(…)"),
-        (table("k INT, v agg_state<sum(int)> GENERIC"), "column v: type AGG_STATE"),
+        (table("k INT, v agg_state<foo(int)> GENERIC"), "column v: function foo has no states"),
+        (table("k INT, v agg_state<sum(int)> REPLACE"), "not compatible with type AGG_STATE"),
+        (table("k agg_state<sum(int)> GENERIC, v INT SUM"), "the key column k"),
+        (table("k INT, v agg_state<sum(int)> GENERIC DEFAULT 1"), "takes no DEFAULT but NULL"),
         (table("k INT, v JSON REPLACE"), "column v: type JSON"),
         (table("k INT, v INT SUM, INDEX i (k) USING INVERTED"), "the clause INDEX"),
         (table(COLUMNS, "AGGREGATE KEY(k) ROLLUP (r (k, v))"), "the clause ROLLUP"),
@@ -186,3 +189,17 @@ def test_unique_key_tables_keep_the_last_row() -> None:
 def test_refusals_name_what_is_wrong(statement: str, words: str) -> None:
     assert reason(statement).startswith("table t: ")
     assert words in reason(statement)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "agg_state<max_by(int not null, varchar(9))> GENERIC",
+        "agg_state max_by(int not null, varchar(9))",
+    ],
+)
+def test_states_in_both_grammars(kind: str) -> None:
+    made = sql(table(f"k INT, v {kind} NULL"))
+    assert "`v` BINARY" in made
+    assert "'fields.v.aggregate-function' = 'GENERIC'" in made
+    assert "'fields.v.agg-state' = 'max_by(INT NOT NULL, STRING)'" in made

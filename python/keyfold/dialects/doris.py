@@ -17,7 +17,7 @@ SYSTEM = "Doris"
 HAS_ESCAPES = True  # a backslash in a text
 _MODELS = ("AGGREGATE", "UNIQUE", "PRIMARY", "DUPLICATE")
 _REPLACES = {"REPLACE", "REPLACE_IF_NOT_NULL"}
-_WORDS = {"LARGEINT", "BITMAP_UNION", "HLL_UNION", "REPLACE_IF_NOT_NULL", "PROPERTIES"}
+_WORDS = {"LARGEINT", "AGG_STATE", "BITMAP_UNION", "HLL_UNION", "REPLACE_IF_NOT_NULL", "PROPERTIES"}
 _SEQUENCE = "function_column.sequence_col"
 # Properties of replicas and of how a backend keeps them, on which no result depends.
 _PLACEMENT = {
@@ -200,7 +200,8 @@ def _engine(columns: Sequence[DorisColumn], clauses: _Clauses) -> dict[str, str]
         for column in columns
         if column.aggregation is not None
     }
-    return engine | kinds
+    states = {f"fields.{c.name}.agg-state": c.type.state for c in columns if c.type.state}
+    return engine | kinds | states
 
 
 def _buckets(key: list[str], clauses: _Clauses) -> dict[str, str]:

@@ -7,12 +7,12 @@ from keyfold.dialects import types
 from keyfold.dialects.cursor import Cursor
 from keyfold.dialects.statement import Column, text
 from keyfold.dialects.tokens import Token
-from keyfold.dialects.types import AGGREGATIONS, NESTED, NUMBERS, TAKES, Type
+from keyfold.dialects.types import AGG_STATE, AGGREGATIONS, NESTED, NUMBERS, TAKES, Type
 from keyfold.errors import KeyfoldError, NotSupportedError, TableError
 
 _PREFIX = {"DATE": "DATE ", "DATETIME": "TIMESTAMP_NTZ ", "TIMESTAMPTZ": "TIMESTAMP "}
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
-_NO_LITERAL = {*NESTED, "HLL", "QUANTILE_STATE", "PERCENTILE", "VARBINARY"}
+_NO_LITERAL = {*NESTED, "HLL", "QUANTILE_STATE", "PERCENTILE", "VARBINARY", "AGG_STATE"}
 _REFUSED = {
     "AUTO_INCREMENT": "AUTO_INCREMENT",
     "GENERATED": "GENERATED ALWAYS AS",
@@ -46,14 +46,12 @@ def read(cursor: Cursor) -> DorisColumn:
 
 def _read(cursor: Cursor, name: str) -> DorisColumn:
     kind = types.doris(cursor)
-    aggregation, default, comment = None, None, None
+    aggregation, default, comment = ("GENERIC" if kind.state else None), None, None
     is_nullable, is_key = True, False
     while not (cursor.sees(",") or cursor.sees(")")):
         word = cursor.next.value.upper() if cursor.next.kind == "word" else ""
         if word in AGGREGATIONS:
             aggregation = cursor.take().value.upper()
-        elif word == "GENERIC":
-            raise NotSupportedError("aggregation GENERIC (an AGG_STATE) is not supported")
         elif cursor.accept("NOT", "NULL"):
             is_nullable = False
         elif cursor.accept("KEY"):
@@ -83,10 +81,11 @@ def _default(cursor: Cursor) -> Token:
 def _check(column: DorisColumn) -> None:
     """Check Doris' rules for one column, as AggregateType and ColumnDefinition do."""
     kind, root = column.aggregation, column.type.root
-    if kind is not None and root not in TAKES.get(kind, {root}):
+    takes = TAKES.get(kind or "", {root} - {AGG_STATE})
+    if kind is not None and root not in takes:
         raise TableError(
-            f"aggregation {kind} is not compatible with type {root}; it takes "
-            + ", ".join(sorted(TAKES[kind]))
+            f"aggregation {kind} is not compatible with type {root}"
+            + (f"; it takes {', '.join(sorted(takes))}" if takes else "; GENERIC is")
         )
     if kind == "REPLACE_IF_NOT_NULL" and not column.is_nullable:
         raise TableError("aggregation REPLACE_IF_NOT_NULL needs a column that may be NULL")

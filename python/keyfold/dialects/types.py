@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from keyfold.dialects.cursor import Cursor
 from keyfold.dialects.statement import quoted, text
 from keyfold.errors import NotSupportedError
+from keyfold.states.signature import parse
 
+AGG_STATE = "AGG_STATE"
 _WHOLE = {"TINYINT", "SMALLINT", "INT", "BIGINT", "LARGEINT"}
 _REAL = {"FLOAT", "DOUBLE"}
 _TIME = {"DATE", "DATETIME", "TIMESTAMPTZ"}
 _TEXT = {"CHAR", "VARCHAR", "STRING"}
-_STATES = {"BITMAP", "HLL", "QUANTILE_STATE", "PERCENTILE"}
+_STATES = {"BITMAP", "HLL", "QUANTILE_STATE", "PERCENTILE", AGG_STATE}
 NESTED = {"ARRAY", "MAP", "STRUCT"}
 NUMBERS = _WHOLE | _REAL | {"DECIMAL"}
 ORDERED = NUMBERS | _TIME | _TEXT
@@ -29,6 +31,7 @@ TAKES = {
     "HLL_UNION": {"HLL"},
     "QUANTILE_UNION": {"QUANTILE_STATE"},
     "PERCENTILE_UNION": {"PERCENTILE"},
+    "GENERIC": {AGG_STATE},
 }
 AGGREGATIONS = {*TAKES, "REPLACE", "REPLACE_IF_NOT_NULL"}
 
@@ -53,16 +56,19 @@ _UNLIMITED = 2**31 - 1
 
 @dataclass(frozen=True)
 class Type:
-    """Doris' root name, and the whole type as Spark spells it."""
+    """Doris' root name, the whole type as Spark spells it, and what an AGG_STATE is of."""
 
     root: str
     spark: str
+    state: str = ""
 
 
 def doris(cursor: Cursor) -> Type:
     """One type of Doris; raises NotSupportedError if it has no counterpart."""
     word = cursor.name().upper()
     root = _SYNONYMS.get(word, word)
+    if root == AGG_STATE:
+        return Type(root, "BINARY", _state(cursor))
     if root in NESTED:
         item = _doris_field if root == "STRUCT" else _doris_part
         return Type(root, _nested(cursor, root, item, "<", ">"))
@@ -77,6 +83,21 @@ def doris(cursor: Cursor) -> Type:
     if root in ("DATETIME", "TIMESTAMPTZ") and sizes and sizes[0] > _MICROS:
         raise NotSupportedError(f"type {word}({sizes[0]}) is not supported, at most {_MICROS}")
     return Type(root, _plain(_DORIS, root, word))
+
+
+def _state(cursor: Cursor) -> str:
+    """The signature of a state: `<sum(int not null)>`; until 2.1.0 without brackets."""
+    is_enclosed = cursor.accept("<")
+    name = cursor.name()
+    arguments = [] if cursor.accept("(", ")") else cursor.listed(lambda: _argument(cursor))
+    if is_enclosed:
+        cursor.expect(">")
+    return parse(f"{name}({', '.join(arguments)})").declared
+
+
+def _argument(cursor: Cursor) -> str:
+    made = doris(cursor).spark
+    return made if cursor.is_nullable() else f"{made} NOT NULL"
 
 
 def _doris_part(cursor: Cursor) -> str:

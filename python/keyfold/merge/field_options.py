@@ -20,6 +20,7 @@ from keyfold.merge.functions import aggregate_of, named, settings_of
 from keyfold.options import FIELD, FIELD_OPTIONS, TableOptions
 from keyfold.options.paimon import PAIMON_FIELD_OPTIONS
 from keyfold.options.values import boolean
+from keyfold.states.columns import STATE
 from keyfold.wire.layout import Column, TableLayout
 
 
@@ -58,6 +59,8 @@ def check_field_options(layout: TableLayout, before: Mapping[str, str]) -> None:
 
 def _check(layout: TableLayout, option: str, column: str, suffix: str, text: str) -> None:
     takers = parameters().get(suffix)
+    if suffix == STATE and column in layout.primary_key:
+        raise TableError(f"table {layout.name}: {column} is a key column, which can't be a state")
     if takers is not None:
         return _check_parameter(layout, option, column, [aggregate for aggregate, _ in takers])
     if suffix not in FIELD_OPTIONS:

@@ -20,6 +20,7 @@ from keyfold.questions import (
     partitions,
     rescale,
     scan,
+    states,
     statistics,
 )
 from keyfold.questions.serve import Answer, serve
@@ -35,6 +36,7 @@ FAMILIES = (
     metadata,
     partitions,
     functions,
+    states,
 )
 ANSWERS: Mapping[str, Answer] = {
     name: answer for family in FAMILIES for name, answer in family.QUESTIONS.items()

@@ -18,6 +18,7 @@ from keyfold.errors import (
     SnapshotExpiredError,
 )
 from keyfold.resources.cache import Cache
+from keyfold.states.columns import state_json
 from keyfold.storage.metadata.entries import LiveFile, RowShapes, highest_sequence
 from keyfold.storage.metadata.manifests import Manifests
 from keyfold.storage.metadata.records import INDEXED
@@ -254,6 +255,7 @@ def _column_json(layout: TableLayout, column: Column) -> dict[str, Any]:
         "comment": column.comment,
         "default": column.default,
         "default_text": as_text(column) if is_foreign else None,
+        "state": state_json(layout.options, column.name),
     }
 
 

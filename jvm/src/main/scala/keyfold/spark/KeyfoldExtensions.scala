@@ -17,6 +17,7 @@ final class KeyfoldExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectHintResolutionRule(DropsOfPartitions(_))
     extensions.injectResolutionRule(_ => PartitionsInFull)
     extensions.injectResolutionRule(_ => OverwriteConditions)
+    extensions.injectPostHocResolutionRule(_ => StatesInWrites)
     extensions.injectPostHocResolutionRule(_ => NullsInWrites)
     extensions.injectPlannerStrategy(_ => OrdinalStrategy)
     extensions.injectPlannerStrategy(_ => DescribeHealth)
@@ -25,6 +26,8 @@ final class KeyfoldExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectCheckRule(_ => RowLevelCommands)
     extensions.injectCheckRule(_ => SessionCatalogTables)
     extensions.injectHintResolutionRule(NamesOfOurs(_))
+    extensions.injectHintResolutionRule(StateNames(_))
+    extensions.injectResolutionRule(_ => AggregateStates)
     UnqualifiedFunctions.inject(extensions)
     ForkServer.startInBackground()
   }

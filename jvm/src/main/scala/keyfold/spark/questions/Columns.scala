@@ -5,7 +5,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode
 import keyfold.spark.Json
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.connector.catalog.{Column, ColumnDefaultValue}
-import org.apache.spark.sql.keyfold.SqlTypes
+import org.apache.spark.sql.keyfold.{SqlTypes, StateColumn}
 import org.apache.spark.sql.types.DataType
 
 /** Driver side: table columns, Spark's form and the wire's. */
@@ -39,6 +39,7 @@ object Columns {
     Json.optional(json, "default").foreach { sql =>
       column.defaultValue(default(name, dataType, sql, Json.optional(json, "default_text")))
     }
+    Option(json.get("state")).filterNot(_.isNull).foreach(state => column.metadata(StateColumn.metadata(state)))
     column.build()
   }
 

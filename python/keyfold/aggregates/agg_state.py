@@ -1,0 +1,216 @@
+"""agg_state: aggregate states merge as the function would (Doris' AGG_STATE … GENERIC).
+
+A state is a header, which names function and types, and the function's buffer as the bytes of a
+Spark row. `fields.<column>.agg-state` has the column's signature. All headers are checked where
+states are written and where they merge. Then the buffers become columns, their fields are folded,
+and the result becomes bytes again.
+"""
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from keyfold.aggregates.declare import (
+    Aggregate,
+    BadRecord,
+    Fold,
+    FoldResult,
+    Inputs,
+    Parameter,
+    Records,
+    Settings,
+)
+from keyfold.aggregates.state_folds import MERGES
+from keyfold.aggregates.states import BYTES, live, not_fixed
+from keyfold.errors import CorruptDataError, KeyfoldError
+from keyfold.kernels.buffers import Rows
+from keyfold.kernels.ops import RESET, SKIP
+from keyfold.kernels.unsafe_rows.decode import decode
+from keyfold.kernels.unsafe_rows.encode import encode
+from keyfold.states.columns import STATE
+from keyfold.states.signature import FIXED, Signature, parse, text_of
+from keyfold.types.arrow import to_arrow
+from keyfold.types.logical import DataType
+
+_MOST_BYTES = (1 << 31) - 1
+_NOTHING = pa.scalar(b"", pa.large_binary())
+
+
+def _parsed(text: str) -> Signature:
+    try:
+        return parse(text)
+    except KeyfoldError as error:
+        raise ValueError(str(error)) from None
+
+
+SIGNATURE = Parameter(
+    STATE, _parsed, None, "The function and the types of its arguments: `max_by(int, int)`."
+)
+
+
+@dataclass(frozen=True)
+class _States:
+    """States one after another, and the first of each group, which has one at least."""
+
+    column: pa.Array
+    starts: Rows
+
+
+def _counting(inputs: Inputs) -> tuple[_States, Rows]:
+    """The states that count: none that are NULL, skipped, or before a reset; and how many each
+    group has.
+    """
+    sizes = np.diff(inputs.starts)
+    counts = inputs.ops != SKIP
+    places = np.arange(len(counts))
+    resets = np.where(inputs.ops == RESET, places, -1)
+    last = np.repeat(np.maximum.reduceat(resets, inputs.starts[:-1]), sizes)
+    column = inputs.column.take(pa.array(inputs.order))
+    counts &= (places >= last) & column.is_valid().to_numpy(zero_copy_only=False)
+    left = np.add.reduceat(counts.astype(np.int64), inputs.starts[:-1])
+    starts = np.concatenate(([0], np.cumsum(left[left > 0]))).astype(np.int64)
+    return _States(column.filter(pa.array(counts)), starts), left
+
+
+def _fold(signature: Signature, inputs: Inputs) -> FoldResult:
+    states, counts = _counting(inputs)
+    groups = np.flatnonzero(counts)
+    try:
+        merged = _merged(signature, states)
+    except BadRecord as error:
+        raise BadRecord(int(groups[error.group]), str(error)) from error
+    places = np.full(len(counts), -1, dtype=np.int64)
+    places[groups] = np.arange(len(groups))
+    return FoldResult(merged.take(pa.array(places, mask=places < 0)).cast(inputs.column.type))
+
+
+def _merged(signature: Signature, states: _States) -> pa.Array:
+    """The state of each group."""
+    headers, buffers = split(signature, states.column, states.starts)
+    kinds = [to_arrow(kind) for kind in signature.fields]
+    try:
+        fields = decode(buffers, kinds)
+    except CorruptDataError as error:
+        raise BadRecord(0, f"a state of {signature.text} is damaged: {error}") from error
+    chosen = _constants(signature, headers, fields, states.starts)
+    made = encode(MERGES[signature.function.fold](fields, states.starts))
+    return pc.binary_join_element_wise(chosen, made.cast(pa.large_binary()), _NOTHING)
+
+
+def split(signature: Signature, column: pa.Array, starts: Rows) -> tuple[pa.Array, pa.Array]:
+    """Headers and buffers of states, none NULL. Raises BadRecord if one is not of the signature."""
+    wide = column.cast(pa.large_binary())
+    if not len(wide):
+        return wide, wide
+    plain = signature.header()
+    heads = pc.binary_slice(wide, 0, len(plain))
+    if pc.all(pc.equal(heads, pa.scalar(plain, pa.large_binary()))).as_py():
+        return heads, pc.binary_slice(wide, len(plain), _MOST_BYTES)
+    return _split_apart(signature, wide, starts)
+
+
+def _split_apart(signature: Signature, column: pa.Array, starts: Rows) -> tuple[pa.Array, pa.Array]:
+    """The same, of states with constants behind their signature, or of wrong ones."""
+    heads, buffers = [], []
+    for row, state in enumerate(column.to_pylist()):
+        text = text_of(state)
+        if text is None or text.partition(";")[0] != signature.text:
+            found = (
+                f"a state of {text}"
+                if text is not None
+                else f"bytes that are not a state: {state[:16]!r}"
+            )
+            group = int(np.searchsorted(starts, row, side="right")) - 1
+            raise BadRecord(group, f"expected a state of {signature.text}, found {found}")
+        size = FIXED + len(text.encode())
+        heads.append(state[:size])
+        buffers.append(state[size:])
+    return pa.array(heads, pa.large_binary()), pa.array(buffers, pa.large_binary())
+
+
+def _constants(
+    signature: Signature, headers: pa.Array, fields: list[pa.Array], starts: Rows
+) -> pa.Array:
+    """The header of each group: that of its first state with content. Raises BadRecord if another
+    has other constants.
+    """
+    known = headers.dictionary_encode()
+    codes = known.indices.to_numpy()
+    if len(known.dictionary) < 2:
+        return headers.take(pa.array(starts[:-1]))
+    is_bag = pa.types.is_list(fields[0].type)
+    sizes = (
+        pc.fill_null(pc.list_value_length(fields[0]), 0).to_numpy() if is_bag else ones_like(codes)
+    )
+    places = np.where(sizes > 0, np.arange(len(codes)), len(codes))
+    first = np.minimum.reduceat(places, starts[:-1])
+    first = np.where(first == len(codes), starts[:-1], first)
+    wrong = (sizes > 0) & (codes != np.repeat(codes[first], np.diff(starts)))
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        group = int(np.searchsorted(starts, row, side="right")) - 1
+        one, other = (text_of(headers[int(at)].as_py()) for at in (first[group], row))
+        raise BadRecord(
+            group,
+            "aggregate states are incompatible: they have different constant arguments, "
+            f"{one} and {other}",
+        )
+    return headers.take(pa.array(first))
+
+
+def ones_like(codes: Any) -> Any:
+    return np.ones(len(codes), dtype=np.int64)
+
+
+def _checked(signature: Signature, column: pa.Array) -> pa.Array:
+    """The column as it is. Raises BadRecord if a value is not a state of the signature."""
+    valid = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))
+    try:
+        split(signature, column.drop_null(), np.arange(len(valid) + 1))
+    except BadRecord as error:
+        raise BadRecord(int(valid[error.group]), str(error)) from error
+    return column
+
+
+def definition(signature: Signature | None, records: Records) -> Any:
+    """The states merged two at a time."""
+    result: Any = None
+    for state in live(records):
+        if signature is not None and result is not None:
+            pair = pa.array([result, state], pa.binary())
+            state = _merged(signature, _States(pair, np.array([0, 2])))[0].as_py()
+        result = state
+    return result
+
+
+def _bind(settings: Settings, kind: DataType) -> Aggregate:
+    signature = settings[SIGNATURE.name]
+    if signature is None:
+        raise ValueError(
+            "agg_state needs the option fields.<column>.agg-state, for one 'max_by(int, int)'"
+        )
+    return replace(
+        AGG_STATE,
+        fold=partial(_fold, signature),
+        definition=partial(definition, signature),
+        normalize=partial(_checked, signature),
+    )
+
+
+AGG_STATE = Fold(
+    "agg_state",
+    BYTES,
+    partial(definition, None),
+    aliases=("GENERIC",),
+    parameters=(SIGNATURE,),
+    bind=_bind,
+    refuses=not_fixed("aggregate state"),
+    is_stored_by_paimon=False,
+    summary="the state of all values of some aggregate states",
+    nulls="ignored; all NULL gives NULL",
+    retraction="refused",
+)

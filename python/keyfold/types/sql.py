@@ -1,0 +1,71 @@
+"""Column types as SQL text, the inverse of `logical.describe`: `ARRAY<STRUCT<a: INT>>`."""
+
+import re
+
+from keyfold.errors import NotSupportedError
+from keyfold.types.logical import MICROS, Array, Atomic, DataType, Field, Map, Row
+from keyfold.types.paimon import checked
+
+_SYNONYMS = {
+    "INTEGER": "INT", "LONG": "BIGINT", "SHORT": "SMALLINT", "BYTE": "TINYINT", "REAL": "FLOAT",
+    "DEC": "DECIMAL", "NUMERIC": "DECIMAL", "BINARY": "BYTES", "BOOL": "BOOLEAN",
+}  # fmt: skip
+_TIMES = {
+    "TIMESTAMP": "TIMESTAMP_LTZ",
+    "TIMESTAMP_LTZ": "TIMESTAMP_LTZ",
+    "TIMESTAMP_NTZ": "TIMESTAMP",
+}
+_ATOMIC = re.compile(r"^(\w+)(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?$")
+_NESTED = re.compile(r"^(ARRAY|MAP|STRUCT)\s*<(.*)>$", re.IGNORECASE | re.DOTALL)
+_OPEN, _CLOSE = "<(", ">)"
+
+
+def from_sql(text: str) -> DataType:
+    """Parse Spark's text of a type. Raises NotSupportedError if it is not one that tables take."""
+    words = text.strip()
+    nested = _NESTED.match(words)
+    if nested is None:
+        return _atomic(words)
+    parts = split(nested[2])
+    match nested[1].upper(), parts:
+        case "ARRAY", [element]:
+            return Array(from_sql(element))
+        case "MAP", [key, value]:
+            return Map(from_sql(key), from_sql(value))
+        case "STRUCT", _:
+            return Row(tuple(_field(place, part) for place, part in enumerate(parts)))
+    raise NotSupportedError(f"type {words} is not supported")
+
+
+def split(text: str) -> list[str]:
+    """The parts of a text between commas that no bracket or quote encloses; none of a blank."""
+    parts, depth, quote, start = [], 0, "", 0
+    for place, letter in enumerate(text):
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "'`":
+            quote = letter
+        elif letter == "," and depth == 0:
+            parts.append(text[start:place].strip())
+            start = place + 1
+        else:
+            depth += (letter in _OPEN) - (letter in _CLOSE)
+    rest = text[start:].strip()
+    return [*parts, rest] if rest or parts else []
+
+
+def _field(place: int, text: str) -> Field:
+    name, _, kind = text.partition(":")
+    return Field(place, name.strip().strip("`"), from_sql(kind))
+
+
+def _atomic(text: str) -> Atomic:
+    match = _ATOMIC.match(text)
+    if match is None:
+        raise NotSupportedError(f"type {text} is not supported")
+    word = match[1].upper()
+    root = _SYNONYMS.get(word, word)
+    if root in _TIMES:
+        return Atomic(_TIMES[root], True, MICROS)
+    first, second = match[2], match[3]
+    return checked(root, True, int(first) if first else None, int(second) if second else None)

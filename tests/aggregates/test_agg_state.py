@@ -1,0 +1,194 @@
+"""States of every function merge as defined, two at a time, and wrong ones are refused."""
+
+from decimal import Decimal
+from itertools import pairwise
+from random import Random
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from datasketches import HLL_4, hll_sketch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from keyfold.aggregates import aggregates
+from keyfold.aggregates.declare import Aggregate, BadRecord, Fold, Inputs
+from keyfold.aggregates.quantile_union import written
+from keyfold.aggregates.sketches import opened_hll
+from keyfold.kernels.ops import ADD, RESET, SKIP
+from keyfold.kernels.roaring import bitmaps
+from keyfold.kernels.unsafe_rows.decode import decode
+from keyfold.kernels.unsafe_rows.encode import encode
+from keyfold.merge.results import column_result
+from keyfold.states.functions import functions
+from keyfold.states.signature import Signature, bind, parse
+from keyfold.types.arrow import to_arrow
+from keyfold.types.logical import Atomic
+from tests.random_values import value
+
+
+def signature(name: str) -> Signature:
+    """A signature of this function of some type that it takes."""
+    for kind in ("INT", "STRING", "BOOLEAN", "BYTES"):
+        for count in (1, 2):
+            try:
+                return bind(name, [Atomic(kind)] * count)
+            except Exception:
+                continue
+    raise AssertionError(name)
+
+
+SIGNATURES = [
+    *(signature(name) for name in sorted({one.name for one in functions().values()})),
+    *map(parse, ("sum(decimal(12, 2))", "avg(decimal(30, 4))", "min(string)", "max(double)")),
+    *map(
+        parse, ("max_by(string, date)", "collect_list(struct<a: int, b: string>)", "first(binary)")
+    ),
+]
+
+
+def content(found: Signature, random: Random, count: int) -> list[pa.Array]:
+    """The fields of some states, such as Spark has them."""
+    kinds, fold = [to_arrow(kind) for kind in found.fields], found.function.fold
+    if found.function.kind == "sketch":
+        return [pa.array([sketch(found.function.unites, random) for _ in range(count)], kinds[0])]
+    columns = [[field(kind, random, fold) for _ in range(count)] for kind in kinds]
+    if fold in ("first", "last"):
+        columns[1] = [random.random() < 0.5 for _ in range(count)]
+    elif len(kinds) > 1 and pa.types.is_boolean(kinds[1]):  # whether a sum of decimals is empty
+        columns[1] = [item is None for item in columns[0]]
+    return [pa.array(items, kind) for items, kind in zip(columns, kinds, strict=True)]
+
+
+def field(kind: pa.DataType, random: Random, fold: str) -> Any:
+    if fold in ("moments", "covariance", "regression"):
+        return float(random.randrange(1, 5))
+    if fold == "distinct":
+        return random.sample(range(9), random.randrange(4))
+    if pa.types.is_list(kind):
+        return [value(kind.value_type, random, 0.2) for _ in range(random.randrange(3))]
+    if fold in ("sum", "sums") and random.random() < 0.8:
+        number = random.randrange(-1000, 1000)
+        return Decimal(number) if pa.types.is_decimal(kind) else number
+    return None if fold in ("sum", "sums") else value(kind, random, 0.2)
+
+
+def sketch(unites: str, random: Random) -> bytes:
+    numbers = [random.randrange(50) for _ in range(4)]
+    if unites == "quantile_union":
+        return written(2048, np.array(numbers, dtype=np.float64))
+    if unites == "hll_union":
+        made = hll_sketch(12, HLL_4)
+        for number in numbers:
+            made.update(number)
+        return bytes(made.serialize_compact())
+    return bitmaps.write64(bitmaps.BitMap64(numbers))
+
+
+def states(found: Signature, fields: list[pa.Array], constants: str = "") -> list[bytes]:
+    return [found.header(constants) + payload for payload in encode(fields).to_pylist()]
+
+
+def bound(found: Signature) -> Fold:
+    declared = aggregates()["agg_state"]
+    assert declared.bind is not None
+    made = declared.bind({"agg-state": found}, Atomic("BYTES"))
+    assert isinstance(made, Fold)
+    return made
+
+
+def opened(found: Signature, state: bytes | None) -> Any:
+    if state is None:
+        return None
+    rows = pa.array([state[len(found.header()) :]], pa.binary())
+    cells = [cell(column) for column in decode(rows, [to_arrow(kind) for kind in found.fields])]
+    is_hll = found.function.unites == "hll_union"  # whose bytes are in no order
+    return [opened_hll(item).get_estimate() for item in cells] if is_hll else cells
+
+
+def cell(column: pa.Array) -> Any:
+    item = column.to_pylist()[0]
+    if isinstance(item, list):
+        return repr(item)  # NaN among its values is NaN
+    return pytest.approx(item, nan_ok=True) if isinstance(item, float) else item
+
+
+@pytest.mark.parametrize("found", SIGNATURES, ids=lambda found: found.text)
+@settings(max_examples=3, deadline=None)
+@given(st.integers(0, 2**32), st.integers(1, 6))
+def test_states_merge_as_defined(found: Signature, seed: int, groups: int) -> None:
+    random = Random(seed)
+    sizes = [random.choice((1, 2, 2, 5)) for _ in range(groups)]
+    count = sum(sizes)
+    items: list[bytes | None] = [
+        None if random.random() < 0.1 else state
+        for state in states(found, content(found, random, count))
+    ]
+    ops = [random.choice((ADD, ADD, ADD, SKIP, RESET)) for _ in range(count)]
+    order = list(range(count))
+    random.shuffle(order)
+    starts = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+    inputs = Inputs(
+        pa.array(items, pa.binary()), np.array(ops, np.int8), np.array(order, np.int64), starts
+    )
+    aggregate: Aggregate = bound(found)
+    result = column_result(aggregate, inputs).array.to_pylist()
+    for group, (start, stop) in enumerate(pairwise(starts.tolist())):
+        records = [(ops[at], items[order[at]]) for at in range(start, stop)]
+        expected = aggregate.definition(records)
+        assert opened(found, result[group]) == opened(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        (b"", "bytes that are not a state"),
+        (b"KS\x02\x00\x00", "bytes that are not a state"),
+        (b"KS\x01\xff\xff", "bytes that are not a state"),
+        (states(parse("sum(bigint)"), [pa.array([1])])[0], "found a state of sum(BIGINT)"),
+        (states(parse("count(int)"), [pa.array([1])])[0], "found a state of count(INT)"),
+    ],
+)
+def test_other_states_are_refused_where_they_are_written(state: bytes, words: str) -> None:
+    found = parse("sum(int)")
+    good = states(found, [pa.array([1])])[0]
+    normalize = bound(found).normalize
+    assert normalize is not None
+    assert normalize(pa.array([good, None], pa.binary())).to_pylist() == [good, None]
+    with pytest.raises(BadRecord, match=r"expected a state of sum\(INT\)") as refused:
+        normalize(pa.array([None, good, state], pa.binary()))
+    assert refused.value.group == 2
+    assert words in str(refused.value)
+
+
+def folded(found: Signature, items: list[bytes]) -> bytes:
+    count = len(items)
+    inputs = Inputs(
+        pa.array(items, pa.binary()),
+        np.full(count, ADD, np.int8),
+        np.arange(count),
+        np.array([0, count]),
+    )
+    made: bytes = column_result(bound(found), inputs).array.to_pylist()[0]
+    return made
+
+
+def test_a_damaged_buffer_is_refused() -> None:
+    found = parse("min(string)")
+    good = states(found, [pa.array(["word"])])[0]
+    with pytest.raises(BadRecord, match="damaged"):
+        folded(found, [good, good[:-8]])
+
+
+def test_states_of_other_constants_do_not_merge_unless_one_is_empty() -> None:
+    found = parse("group_concat(string)")
+    kind = pa.list_(pa.string())
+    comma = states(found, [pa.array([["a"]], kind)], ";separator=,")[0]
+    dash = states(found, [pa.array([["b"]], kind)], ";separator=-")[0]
+    nothing = states(found, [pa.array([[]], kind)], ";separator=,")[0]
+    for pair in ([comma, dash], [dash, comma]):
+        with pytest.raises(BadRecord, match="incompatible"):
+            folded(found, pair)
+    for pair in ([nothing, dash], [dash, nothing]):
+        assert folded(found, pair) == dash
