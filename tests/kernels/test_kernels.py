@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 from numba.core.types import unliteral
 
+from keyfold.aggregates import aggregates
 from keyfold.aggregates.declare import BadRecord
 from keyfold.errors import KeyfoldError
 from keyfold.kernels import jit
@@ -28,7 +29,10 @@ from keyfold.merge.plan import plan
 from keyfold.merge.results import column_result
 from keyfold.merge.run import merge_runs
 from keyfold.merge.sorted_run import SortedRun
+from keyfold.queries.accumulate import Accumulated, GroupError
+from keyfold.queries.bound import BoundCall
 from keyfold.testing.tables import batch, layout
+from keyfold.types.paimon import from_paimon
 from tests.aggregates.test_definitions import bound, draw
 from tests.merge.random_tables import random_records, random_table
 from tests.merge.test_reversal import taken_back
@@ -137,6 +141,19 @@ def fold_columns(random: Random) -> None:
             column_result(aggregate, inputs)
 
 
+def fold_queries(random: Random) -> None:
+    """Groups of a query, and their states."""
+    groups = np.array([random.randrange(9) for _ in range(ROWS)], dtype=np.int32)
+    for name, kind in ATOMIC.items():
+        for function in ("sum", "max", "last_value"):
+            call = BoundCall(function, from_paimon(name), {})
+            if aggregates()[function].accepts.test(kind):
+                found, again = Accumulated(call, 1 << 20), Accumulated(call, 1 << 20)
+                with suppress(GroupError):  # a sum that does not fit
+                    found.add(groups, column(kind, random, 0.2))
+                    again.merge(np.arange(9, dtype=np.int32), next(found.states(0, 9)))
+
+
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_every_kernel_is_its_python(calls: Counter[str]) -> None:
     random = Random(1)
@@ -146,6 +163,7 @@ def test_every_kernel_is_its_python(calls: Counter[str]) -> None:
     encode_closed([pa.array(["same-1", "same-2"])])
     encode_closed([pa.array(["same-1", "same-2 and more"])])
     fold_columns(random)
+    fold_queries(random)
     for kind in ATOMIC.values():
         bucket_hash([column(kind, random, 0.2), column(pa.utf8(), random)])
         keys = encode([column(kind, random), column(pa.utf8(), random), column(pa.int8(), random)])
