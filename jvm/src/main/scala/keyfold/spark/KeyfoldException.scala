@@ -1,13 +1,23 @@
 package keyfold.spark
 
+import java.util.regex.Matcher
+
 import com.fasterxml.jackson.databind.JsonNode
 import org.apache.spark.sql.keyfold.{PlainFailure, Refusal}
 
-/** Both sides: a failure of ours, or one that Python reported; `kind` is its class there. */
-class KeyfoldException(val kind: String, message: String, cause: Throwable = null, details: String = "")
-    extends PlainFailure(kind, message + details, cause) {
+/** Both sides: a failure of ours, or one that Python reported; `kind` is its class there. `group` is the number of
+  * the group of a query that it is about, `fold` that of the function.
+  */
+class KeyfoldException(val kind: String, message: String, cause: Throwable = null, details: String = "",
+    val group: Option[Int] = None, val fold: Int = 0) extends PlainFailure(kind, message + details, cause) {
   /** The message alone, without Python's cause and traceback. */
   val sentence: String = message
+
+  /** The same failure, with the keys of its group in place of the number. */
+  def about(keys: String): KeyfoldException = {
+    val named = group.fold(message)(number => message.replaceFirst(s"group $number\\b", Matcher.quoteReplacement(keys)))
+    new KeyfoldException(kind, named, this, details)
+  }
 }
 
 object KeyfoldException {
@@ -23,7 +33,7 @@ object KeyfoldException {
   /** The failure in `{"error": …}`: our message first, then the cause; Python's traceback below. */
   def fromAnswer(error: JsonNode): KeyfoldException =
     new KeyfoldException(error.path("kind").asText("KeyfoldError"), error.path("message").asText,
-      details = details(error))
+      details = details(error), group = Option(error.get("group")).map(_.asInt), fold = error.path("fold").asInt)
 
   private def details(error: JsonNode): String = {
     val cause = Json.optional(error, "cause").map(text => s"\nCaused by: $text")

@@ -25,9 +25,12 @@ final class KeyfoldExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectPlannerStrategy(_ => DeletesByOthers)
     extensions.injectCheckRule(_ => RowLevelCommands)
     extensions.injectCheckRule(_ => SessionCatalogTables)
+    extensions.injectCheckRule(_ => DistinctInOrder)
     extensions.injectHintResolutionRule(NamesOfOurs(_))
     extensions.injectHintResolutionRule(StateNames(_))
     extensions.injectResolutionRule(_ => AggregateStates)
+    extensions.injectHintResolutionRule(UnqualifiedAggregates(_))
+    extensions.injectColumnar(_ => FoldOperators)
     UnqualifiedFunctions.inject(extensions)
     ForkServer.startInBackground()
   }

@@ -10,14 +10,16 @@ import org.apache.spark.sql.execution.arrow.ArrowWriter
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.ArrowUtils
 
-/** Executor side: rows into one Arrow IPC stream, in batches bounded by rows and bytes. */
+/** Executor side: rows into an Arrow IPC stream, in batches bounded by rows and bytes; after its end the next row
+  * begins another.
+  */
 final class ArrowBatchWriter(schema: StructType, channel: WritableByteChannel) extends AutoCloseable {
   import ArrowBatchWriter._
 
   private val allocator = ArrowUtils.rootAllocator.newChildAllocator("keyfold write", 0, Long.MaxValue)
   private val root = VectorSchemaRoot.create(ArrowUtils.toArrowSchema(schema, "UTC", true), allocator)
   private val rows = ArrowWriter.create(root)
-  private val stream = new ArrowStreamWriter(root, null, channel)
+  private var stream = new ArrowStreamWriter(root, null, channel)
   private var count = 0
   private var unmeasured = 0L
   private var isClosed = false
@@ -25,10 +27,13 @@ final class ArrowBatchWriter(schema: StructType, channel: WritableByteChannel) e
   /** Takes a row; true when the batch is full and `flush` is due. To ask Arrow for the size is too much for
     * each row of a few bytes.
     */
-  def write(row: InternalRow): Boolean = {
+  def write(row: InternalRow): Boolean = write(row, ArrowBatchWriter.size(row))
+
+  /** The same for a row of about that many bytes. */
+  def write(row: InternalRow, bytes: Long): Boolean = {
     rows.write(row)
     count += 1
-    unmeasured += ArrowBatchWriter.size(row)
+    unmeasured += bytes
     count >= MostRows || (unmeasured >= SizeCheckBytes && isFull())
   }
 
@@ -40,6 +45,11 @@ final class ArrowBatchWriter(schema: StructType, channel: WritableByteChannel) e
   def flush(): Unit = {
     rows.finish()
     stream.writeBatch()
+    clear()
+  }
+
+  /** Forgets the rows that were not sent. */
+  def clear(): Unit = {
     rows.reset()
     count = 0
     unmeasured = 0
@@ -49,6 +59,7 @@ final class ArrowBatchWriter(schema: StructType, channel: WritableByteChannel) e
   def finish(): Unit = {
     if (count > 0) flush()
     stream.end()
+    stream = new ArrowStreamWriter(root, null, channel)
   }
 
   override def close(): Unit = if (!isClosed) {

@@ -3,6 +3,7 @@ package org.apache.spark.sql.keyfold
 import keyfold.spark.KeyfoldSource
 import keyfold.spark.catalog.TableAtPath
 import keyfold.spark.functions.Functions
+import keyfold.spark.questions.Aggregates
 import org.apache.spark.sql.{Row, SparkSession}
 import org.apache.spark.sql.catalyst.analysis.{NoSuchTableException, UnresolvedFunctionName, UnresolvedRelation}
 import org.apache.spark.sql.catalyst.expressions.AttributeReference
@@ -37,8 +38,9 @@ final case class NamesOfOurs(session: SparkSession) extends Rule[LogicalPlan] {
       val name = function.multipartIdentifier
       val isPlaced = name.length == 2 || name.length == 3 && name(1) == "sys"
       val isOurs = isPlaced && Ours.catalog(session, name.head).isDefined
-      Option.when(isOurs)(name.last).flatMap(Functions.find).map { found =>
-        val lines = s"Function: ${name.mkString(".")}" +: found.lines
+      def lines = Functions.find(name.last).map(_.lines).orElse(Aggregates.find(name.last).map(_.lines))
+      Option.when(isOurs)(lines).flatten.map { found =>
+        val lines = s"Function: ${name.mkString(".")}" +: found
         val output = AttributeReference("function_desc", StringType, nullable = false)()
         LocalRelation.fromExternalRows(Seq(output), lines.map(Row(_)))
       }

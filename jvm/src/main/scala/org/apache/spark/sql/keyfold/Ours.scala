@@ -52,13 +52,14 @@ object Ours {
 
   /** The catalog that opens a path: the one whose warehouse holds it, else any of ours, else one for paths alone. */
   def catalogOf(path: String): KeyfoldCatalog = {
-    val session = SparkSession.active
-    val registered = session.conf.getAll.toSeq.sorted.collect {
-      case (Conf(name), wanted) if wanted == classOf[KeyfoldCatalog].getName => name
-    }
-    val ours = registered.flatMap(catalog(session, _))
+    val ours = catalogs(SparkSession.active)
     ours.find(_.holds(path)).orElse(ours.headOption).getOrElse(unnamed)
   }
+
+  /** All catalogs of ours that the session has, by name. */
+  def catalogs(session: SparkSession): Seq[KeyfoldCatalog] = session.conf.getAll.toSeq.sorted.collect {
+    case (Conf(name), wanted) if wanted == classOf[KeyfoldCatalog].getName => name
+  }.flatMap(catalog(session, _))
 
   /** The table that an argument names, which Spark does not resolve: 'catalog.namespace.table', 'namespace.table',
     * or 'table' of the current namespace.

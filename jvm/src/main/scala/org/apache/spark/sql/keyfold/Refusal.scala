@@ -3,13 +3,17 @@ package org.apache.spark.sql.keyfold
 import keyfold.spark.{KeyfoldException, Kinds}
 import org.apache.spark.{QueryContext, SparkRuntimeException}
 import org.apache.spark.sql.AnalysisException
+import org.apache.spark.sql.catalyst.trees.Origin
 
 /** Driver side: why a statement was not done, in the class that Spark and PySpark show as its message
   * alone, without a JVM stack before or after it.
   */
 final class Refusal(kind: String, message: String, cause: Throwable)
     extends AnalysisException(message, None, None, Option(cause), Some(Kinds.condition(kind)),
-      Map("errorMessage" -> message), Array.empty[QueryContext], Some(Kinds.sqlState(kind)), Some("<errorMessage>"))
+      Map("errorMessage" -> message), Array.empty[QueryContext], Some(Kinds.sqlState(kind)), Some("<errorMessage>")) {
+  /** Spark's copy would look for the condition among its own. */
+  override def withPosition(origin: Origin): AnalysisException = this
+}
 
 object Refusal {
   /** Failures for which Spark has classes of its own, which it acts on. */

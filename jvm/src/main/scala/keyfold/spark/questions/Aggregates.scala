@@ -1,0 +1,67 @@
+package keyfold.spark.questions
+
+import com.fasterxml.jackson.databind.JsonNode
+import keyfold.spark.{Json, KeyfoldException, Settings}
+import keyfold.spark.processes.Driver
+import org.apache.spark.sql.keyfold.Refusal
+import org.apache.spark.sql.types.DataType
+
+/** Driver side: the aggregates that queries may call, keyfold's own and the session's; Python knows them. */
+object Aggregates {
+  private var asked: Option[(Map[String, Any], Map[String, KnownAggregate])] = None
+
+  /** The aggregates by their names and aliases, in lower case. Python is asked once for the functions of a session. */
+  def byName: Map[String, KnownAggregate] = {
+    val code = Settings.functions
+    val held = synchronized(asked.filter(_._1 == code).map(_._2))
+    held.getOrElse {
+      val known = Json.items(ask("aggregate_functions", code).get("functions")).map(new KnownAggregate(_))
+      val named = known.flatMap(function => function.names.map(_ -> function)).toMap
+      synchronized { asked = Some(code -> named) }
+      named
+    }
+  }
+
+  def find(name: String): Option[KnownAggregate] = byName.get(name.toLowerCase(java.util.Locale.ROOT))
+
+  /** An aggregate for a column of this type. Constants are text, None for NULL. */
+  def bind(name: String, column: DataType, positional: Seq[Option[String]],
+      options: Map[String, Option[String]]): BoundAggregate =
+    new BoundAggregate(ask("bind_aggregate", Settings.functions, "name" -> name, "types" -> Seq(column.json),
+      "positional" -> positional, "options" -> options))
+
+  private def ask(question: String, code: Map[String, Any], fields: (String, Any)*): JsonNode = {
+    Settings.check()
+    try Driver.ask(Json.obj(Seq("question" -> question, "code" -> code) ++ fields: _*))
+    catch { case failure: KeyfoldException => throw Refusal.of(failure) }
+  }
+}
+
+/** Driver side: what is known of an aggregate before its column is. */
+final class KnownAggregate(json: JsonNode) {
+  val name: String = json.get("name").asText
+  private val aliases = Json.strings(json.get("aliases"))
+  private val options = Json.items(json.get("parameters")).map(_.path("name").asText)
+
+  def names: Seq[String] = (name +: aliases).map(_.toLowerCase(java.util.Locale.ROOT).replace('-', '_')).distinct
+
+  /** The lines that DESCRIBE FUNCTION prints. */
+  def lines: Seq[String] = Seq(
+    s"Usage: $name(${("column" +: options.map(option => s"[$option]")).mkString(", ")})",
+    "Kind: aggregate",
+    s"Gives: ${json.path("summary").asText}",
+    s"NULL: ${json.path("nulls").asText}",
+    s"Names: ${names.mkString(", ")}")
+}
+
+/** Driver side: an aggregate of a column of one type; `fold` is what workers are told of it, `empty` the SQL of
+  * its value over no rows if that is not NULL.
+  */
+final class BoundAggregate(json: JsonNode) {
+  val name: String = json.get("name").asText
+  val fold: String = Json.text(json.get("fold"))
+  val result: DataType = DataType.fromJson(json.get("result").asText)
+  val argument: DataType = DataType.fromJson(json.get("argument").asText)
+  val signature: String = json.path("signature").asText
+  val empty: Option[String] = Json.optional(json, "empty")
+}

@@ -1,0 +1,71 @@
+package org.apache.spark.sql.keyfold
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.{Cast, Expression, Literal, SortOrder, UnsafeProjection}
+import org.apache.spark.sql.catalyst.expressions.aggregate._
+import org.apache.spark.sql.types.{BinaryType, DataType}
+
+/** Both sides: an aggregate that Python folds. Rows go to a worker in batches, and what Spark has of a group is
+  * its number there; between tasks a group is a payload. `fold` is Python's own description. With `isState` the
+  * value is the payload too; with `isSingle` a new group ends the one before.
+  */
+final case class FoldFunction(
+    name: String,
+    fold: String,
+    value: DataType,
+    empty: Option[String],
+    isState: Boolean,
+    children: Seq[Expression],
+    mutableAggBufferOffset: Int = 0,
+    inputAggBufferOffset: Int = 0,
+    isSingle: Boolean = false) extends TypedImperativeAggregate[Accumulator] with SupportsOrderingWithinGroup {
+  @transient private lazy val arguments = UnsafeProjection.create(children)
+  @transient private lazy val alone = new FoldBatcher(Seq(this)).columns.head
+  @transient private var shared: Option[FoldColumn] = None
+
+  override def dataType: DataType = if (isState) BinaryType else value
+  override def nullable: Boolean = true
+  override def prettyName: String = name
+  override def toString: String = s"$name(${children.mkString(", ")})"
+  override protected def flatArguments: Iterator[Any] = children.iterator
+  override lazy val defaultResult: Option[Literal] =
+    empty.filterNot(_ => isState).map(text => Literal(Cast(Literal(text), value, Some("UTC")).eval(), value))
+
+  override def orderingFilled: Boolean = false
+  override def isOrderingMandatory: Boolean = false
+  override def isDistinctSupported: Boolean = true
+  override def withOrderingWithinGroup(order: Seq[SortOrder]): AggregateFunction =
+    OrderedFold(this, order.map(_.child), order.map(by => by.direction -> by.nullOrdering))
+
+  /** Executor side: folds in a column that an operator shares among its functions, in place of one of its own. */
+  def attach(column: FoldColumn): Unit = shared = Some(column)
+
+  override def createAggregationBuffer(): Accumulator = {
+    val column = shared.getOrElse(alone)
+    if (isSingle) column.restart()
+    new Accumulator(column, column.newGroup())
+  }
+
+  override def update(group: Accumulator, row: InternalRow): Accumulator = {
+    group.column.add(group.number, arguments(row))
+    group
+  }
+
+  override def merge(group: Accumulator, other: Accumulator): Accumulator = {
+    group.column.merge(group.number, other.payload)
+    group
+  }
+
+  override def eval(group: Accumulator): Any = if (isState) group.payload else group.column.value(group.number)
+  override def serialize(group: Accumulator): Array[Byte] = group.payload
+  override def deserialize(payload: Array[Byte]): Accumulator = new Accumulator(null, -1, payload)
+
+  override def withNewMutableAggBufferOffset(offset: Int): ImperativeAggregate = copy(mutableAggBufferOffset = offset)
+  override def withNewInputAggBufferOffset(offset: Int): ImperativeAggregate = copy(inputAggBufferOffset = offset)
+  override protected def withNewChildrenInternal(changed: IndexedSeq[Expression]): Expression = copy(children = changed)
+}
+
+/** Executor side: a group of a fold: its number in a worker, or the payload that another task sent. */
+final class Accumulator(val column: FoldColumn, var number: Int, sent: Array[Byte] = null) {
+  def payload: Array[Byte] = if (column == null) sent else column.state(number)
+}
