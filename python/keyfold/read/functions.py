@@ -31,7 +31,7 @@ from keyfold.wire.specs import Aggregate
 COUNT, SUM, MIN, MAX = "COUNT", "SUM", "MIN", "MAX"
 EXTREMES = (MIN, MAX)
 _FOLDS = {MIN: LEAST, MAX: GREATEST}
-_MOST_DIGITS = 38
+MOST_DIGITS = 38
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def _function(layout: TableLayout, op: str, name: str | None) -> Function:
     if op in EXTREMES:
         return Function(op, name, kind, kind)
     if types.is_decimal(kind):
-        return Function(op, name, pa.decimal128(_MOST_DIGITS, kind.scale), kind)
+        return Function(op, name, pa.decimal128(MOST_DIGITS, kind.scale), kind)
     added = pa.float64() if types.is_floating(kind) else pa.int64()
     return Function(op, name, added, added)
 

@@ -17,6 +17,7 @@ import pyarrow as pa
 from keyfold.kernels.by_code import Coded
 from keyfold.kernels.codes import codes
 from keyfold.merge.columns import indices, take
+from keyfold.read import by_acero
 from keyfold.read.functions import Function, folded, lifted, nothing
 from keyfold.resources import budget
 
@@ -87,6 +88,9 @@ class Groups:
 
     def _folded(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
         """One row a group; None if a sum does not fit its state."""
+        found = by_acero.folded(self._functions, batch) if self._by else None
+        if found is not None:
+            return found
         rows = self._coded(batch)
         if len(rows.there) == batch.num_rows:
             return batch
