@@ -47,7 +47,7 @@ def test_listagg_is_its_definition(
     starts = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
     column = pa.array([*texts, "behind"], kind).slice(0, rows)
     settings_of = (delimiter, distinct, skips_blank)
-    result = listagg._fold(*settings_of, Inputs(column, ops, order, starts)).array
+    result = listagg.joined(*settings_of, Inputs(column, ops, order, starts)).array
     result.validate(full=True)
     assert result.type == kind
     records = list(zip(ops.tolist(), [texts[row] for row in order], strict=True))
@@ -66,7 +66,7 @@ def test_blank_is_what_java_says() -> None:
 
 
 def test_text_beyond_32_bit_offsets_gets_wider_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listagg, "_MOST_BYTES", 10)
+    monkeypatch.setattr(listagg, "MOST_BYTES", 10)
     ops, order = np.full(4, ADD, np.int8), np.arange(4)
     column = pa.array(["aaa", "bbb", "ccc", "ddd"])
     inputs = Inputs(column, ops, order, np.array([0, 2, 4]))

@@ -27,7 +27,7 @@ def test_files_cut_short_or_of_other_bytes(tmp_path: Path, monkeypatch: pytest.M
     jit.warm()
     own = Path(shutil.copytree(jit.CACHE_DIRECTORY, tmp_path / jit.CACHE_DIRECTORY.name))
     monkeypatch.setenv(jit.CACHE_VARIABLE, str(tmp_path))
-    warmed = {compiled.py_func.__name__ for compiled, _ in jit.declared()}
+    warmed = {compiled.py_func.__name__ for compiled, _ in jit.DECLARED}
     found = [*own.rglob("*.nbc"), *own.rglob("*.nbi")]
     broken = sorted(file for file in found if file.name.split("-")[0].split(".")[-1] in warmed)[
         ::EACH

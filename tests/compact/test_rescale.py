@@ -249,7 +249,7 @@ def test_killed_between_schema_and_snapshot(
 
     with monkeypatch.context() as patched:
         patched.setattr(commit, "rescale", dead)
-        patched.setattr(storage, "_take_back", dead)
+        patched.setattr(storage, "take_back", dead)
         patched.setattr(rescale, "abandon_compaction", dead)
         with pytest.raises(Killed):
             job.commit()

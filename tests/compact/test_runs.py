@@ -6,7 +6,7 @@ from itertools import combinations, pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfold.compact.groups import Group, _Sorter, work
+from keyfold.compact.groups import Group, Sorter, work
 from keyfold.compact.pick import Rules, unit
 from keyfold.compact.runs import BucketRun, Intervals, bucket_runs, whole
 from tests.files.keyed import KeyedFile
@@ -114,6 +114,6 @@ def check_group(group: Group, stays: Sequence[KeyedFile], level: int) -> None:
         assert oldest == (not any(f.first <= high and low <= f.last for f in stays))
     single = [section for section in group.sections if len(section) == 1]
     if len(single) == len(group.sections):
-        sorter = _Sorter(level, SMALL, Intervals(stays), False, ())
-        assert any(sorter._has_reason(section) for section in single)
-        assert len(single) > 1 or sorter._ends_here(single[0][0])
+        sorter = Sorter(level, SMALL, Intervals(stays), False, ())
+        assert any(sorter.has_reason(section) for section in single)
+        assert len(single) > 1 or sorter.ends_here(single[0][0])

@@ -137,4 +137,4 @@ def test_a_limit_leaves_no_thread_waiting(tmp_path: Path, requests: Requests) ->
     assert [row["k"] for row in harness.rows(table, limit=3)] == [0, 1, 2]
     assert len(harness.rows(table)) == 5_000
     busy = [thread for thread in threading.enumerate() if thread.name.startswith("fetch-")]
-    assert len(busy) <= 4 * fetch._AT_ONCE
+    assert len(busy) <= 4 * fetch.AT_ONCE

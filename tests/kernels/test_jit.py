@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from keyfold.kernels import jit
+from keyfold.kernels.sealed import DamagedError, SealedFiles
 from tests import disks
 
 PACKAGE = Path(jit.__file__).resolve().parent.parent
@@ -86,7 +87,7 @@ def test_a_folder_that_others_may_swap_is_not_used(tmp_path: Path) -> None:
 @disks.needs_mount
 def test_a_disk_without_room_still_runs(tmp_path: Path) -> None:
     """At each of its steps: folder, lock, index, code."""
-    warm = PROGRAM + "jit._DECLARED.clear()\njit.load_sources = lambda: None\njit.warm()"
+    warm = PROGRAM + "jit.DECLARED.clear()\njit.load_sources = lambda: None\njit.warm()"
     for inodes in range(2, 9):
         with disks.small(tmp_path / "small", inodes=inodes) as root:
             root.chmod(0o700)
@@ -104,12 +105,24 @@ def damage(file: Path, bits: random.Random) -> None:
 def test_files_with_wrong_bits_are_compiled_again(tmp_path: Path, seed: int) -> None:
     """LLVM ends the process that loads machine code with a wrong bit."""
     _, place = run(PROGRAM, tmp_path)
-    bits = random.Random(seed)
-    for kind in (".nbc",) * 6 + (".nbi",) * 2:
-        (file,) = Path(place).rglob(f"*mark_words*{kind}")
-        damage(file, bits)
+    for kind in ("nbc", "nbi"):
+        (file,) = Path(place).rglob(f"*mark_words*.{kind}")
+        damage(file, random.Random(seed))
         assert run(PROGRAM, tmp_path) == ["0", place]
-        assert run(PROGRAM, tmp_path) == ["1", place]
+    assert run(PROGRAM, tmp_path) == ["1", place]
+
+
+def test_any_wrong_bit_is_noticed(tmp_path: Path, seed: int) -> None:
+    bits, content = random.Random(seed), b"machine code" * 20
+    for _ in range(300):
+        files = SealedFiles(str(tmp_path), "kernel", "stamp")
+        files.save("signature", content)
+        assert files.load("signature") == content
+        damage(bits.choice([file for file in tmp_path.iterdir() if file.is_file()]), bits)
+        with pytest.raises(DamagedError):
+            files.load("signature")
+        for file in tmp_path.iterdir():
+            file.unlink()
 
 
 def test_any_edited_source_is_another_cache(tmp_path: Path) -> None:
@@ -125,8 +138,8 @@ def test_any_edited_source_is_another_cache(tmp_path: Path) -> None:
 
 def test_racing_processes_compile_once(tmp_path: Path) -> None:
     program = (
-        "from keyfold.kernels import jit, groups\njit.load_sources()\njit._DECLARED[:] = "
-        "[d for d in jit._DECLARED if d[0] is groups.mark_words]\njit.warm()\n"
+        "from keyfold.kernels import jit, groups\njit.load_sources()\njit.DECLARED[:] = "
+        "[d for d in jit.DECLARED if d[0] is groups.mark_words]\njit.warm()\n"
         "print(sum(groups.mark_words.stats.cache_misses.values()))"
     )
     known = {**os.environ, "PYTHONPATH": str(PACKAGE.parent), jit.CACHE_VARIABLE: str(tmp_path)}
@@ -141,25 +154,25 @@ def test_racing_processes_compile_once(tmp_path: Path) -> None:
 def test_helpers_fill_the_cache(tmp_path: Path) -> None:
     few = (
         "jit.load_sources()\nnames = 'mark_words', 'hash_bytes'\n"
-        "jit._DECLARED[:] = [d for d in jit._DECLARED if d[0].__name__ in names]\n"
+        "jit.DECLARED[:] = [d for d in jit.DECLARED if d[0].__name__ in names]\n"
     )
-    helper = f"import sys\nfrom keyfold.kernels import jit\n{few}jit._compile_declared(1, 2)"
+    unloaded = few + "jit.load_sources = lambda: None\n"
+    helper = f"import sys\nfrom keyfold.kernels import jit\n{unloaded}jit.compile_share(1, 2)"
     program = (
-        f"from keyfold.kernels import jit\n{few}jit._LEAST_SHARE, jit._HELPER = 1, {helper!r}\n"
+        f"from keyfold.kernels import jit\n{unloaded}jit.LEAST_SHARE, jit.HELPER = 1, {helper!r}\n"
         "jit.os.sched_getaffinity = lambda process: {0, 1}\nassert jit.warm() == 2\n"
-        "print(*(sum(d[0].stats.cache_hits.values()) for d in jit.declared()[:2]))"
+        "print(*(sum(d[0].stats.cache_hits.values()) for d in jit.DECLARED[:2]))"
     )
-    program = program.replace("assert jit.warm", "jit.load_sources = lambda: None\nassert jit.warm")
     assert sorted(run(program, tmp_path)) == ["0", "1"]
 
 
 def test_who_warms_up_from_the_cache_compiles_nothing(tmp_path: Path) -> None:
     few = (
-        "from keyfold.kernels import groups, jit\njit.load_sources()\njit._DECLARED[:] = "
-        "[d for d in jit._DECLARED if d[0] is groups.mark_words]\n"
+        "from keyfold.kernels import groups, jit\njit.load_sources()\njit.DECLARED[:] = "
+        "[d for d in jit.DECLARED if d[0] is groups.mark_words]\n"
     )
     program = (
-        f"{few}jit.load_sources, jit._FILLER = lambda: None, {few + 'jit.warm()'!r}\n"
+        f"{few}jit.load_sources, jit.FILLER = lambda: None, {few + 'jit.warm()'!r}\n"
         "assert jit.warm_from_cache() == 1\n"
         "print(*(sum(found.values()) for found in groups.mark_words.stats[-2:]))"
     )
@@ -167,7 +180,7 @@ def test_who_warms_up_from_the_cache_compiles_nothing(tmp_path: Path) -> None:
 
 
 def test_kernels_use_no_fast_math_and_no_threads_of_their_own() -> None:
-    for compiled, signatures in jit.declared():
+    for compiled, signatures in jit.DECLARED:
         assert signatures
         assert compiled.targetoptions.get("nogil") is True
         assert not compiled.targetoptions.get("fastmath")
@@ -180,12 +193,12 @@ def test_a_bare_kernel_compiles_for_what_it_is_called_with() -> None:
         return number + number
 
     assert twice(4) == 8
-    assert twice not in [compiled for compiled, _ in jit.declared()]
+    assert twice not in [compiled for compiled, _ in jit.DECLARED]
 
 
 def test_warming_up_twice_compiles_nothing_new(monkeypatch: pytest.MonkeyPatch) -> None:
     count = jit.warm()
-    assert count == sum(len(signatures) for _, signatures in jit.declared())
-    before = [len(compiled.overloads) for compiled, _ in jit.declared()]
+    assert count == sum(len(signatures) for _, signatures in jit.DECLARED)
+    before = [len(compiled.overloads) for compiled, _ in jit.DECLARED]
     jit.warm()
-    assert [len(compiled.overloads) for compiled, _ in jit.declared()] == before
+    assert [len(compiled.overloads) for compiled, _ in jit.DECLARED] == before

@@ -76,7 +76,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """
     jit.warm()
     counted: Counter[str] = Counter()
-    known = {id(compiled): compared(compiled, counted) for compiled, _ in jit.declared()}
+    known = {id(compiled): compared(compiled, counted) for compiled, _ in jit.DECLARED}
     for name, module in list(sys.modules.items()):
         if name.startswith("keyfold."):
             for place, found in list(vars(module).items()):
@@ -173,13 +173,13 @@ def test_every_kernel_is_its_python(calls: Counter[str]) -> None:
         merge_order(keys, [half, ROWS - half])
     untouched = {
         compiled.__name__
-        for compiled, _ in jit.declared()
+        for compiled, _ in jit.DECLARED
         if not compiled.__module__.startswith(OPAQUE)
     } - set(calls)
     assert not untouched, "\n".join(sorted(untouched))
 
 
 def test_no_kernel_was_compiled_for_types_it_does_not_name() -> None:
-    for compiled, signatures in jit.declared():
+    for compiled, signatures in jit.DECLARED:
         known = {tuple(map(unliteral, arguments)) for arguments in compiled.signatures}
         assert len(known) <= len(signatures), compiled.__name__

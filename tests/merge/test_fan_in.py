@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from keyfold.errors import KeyfoldError
 from keyfold.merge import fan_in
 from keyfold.merge.buffer import fold_unsorted
-from keyfold.merge.fan_in import _cheapest
+from keyfold.merge.fan_in import cheapest
 from keyfold.merge.plan import plan
 from keyfold.merge.run import merge_runs
 from keyfold.merge.sorted_run import SortedRun
@@ -63,9 +63,9 @@ def sized(*stored: int) -> list[SortedRun]:
 
 def test_what_is_spilled_is_small_and_saves_enough() -> None:
     """The large old run stays where it is; of the others just enough go."""
-    assert _cheapest(sized(9_000, 5, 5, 5, 5), 36 << 20) == (1, 3)
-    assert _cheapest(sized(9_000, 50, 50, 5, 5), 36 << 20) == (3, 5)
-    assert _cheapest(sized(1, 1, 9_000), 1 << 20) == (0, 2)
+    assert cheapest(sized(9_000, 5, 5, 5, 5), 36 << 20) == (1, 3)
+    assert cheapest(sized(9_000, 50, 50, 5, 5), 36 << 20) == (3, 5)
+    assert cheapest(sized(1, 1, 9_000), 1 << 20) == (0, 2)
 
 
 @pytest.mark.parametrize(("engine", "rows"), [("deduplicate", 1), ("aggregation", 4)])

@@ -44,13 +44,13 @@ def test_row_groups_without_results_are_not_decoded(
     rows = [{"k": k, "v": k // 100, "f": k / 2, "s": f"{k:06d}"} for k in range(10_000)]
     harness.upsert(table, rows)
     groups = []
-    original = parquet._groups
+    original = parquet.groups_of_interest
 
     def spied(*args: Any) -> list[int]:
         groups.append(original(*args))
         return groups[-1]
 
-    monkeypatch.setattr(parquet, "_groups", spied)
+    monkeypatch.setattr(parquet, "groups_of_interest", spied)
     assert harness.rows(table, filters=[where("=", "v", 42)]) == rows[4200:4300]
     assert harness.rows(table, filters=[where("<", "f", 10.0, type="double")])[:20] == rows[:20]
     assert harness.rows(table, filters=[where("=", "s", "009999", type="string")]) == rows[-1:]

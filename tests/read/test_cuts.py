@@ -13,10 +13,9 @@ import pytest
 
 from keyfold.files.column_mapping import sources
 from keyfold.files.footers import Footer
-from keyfold.merge.plan import plan
-from keyfold.read import reader
 from keyfold.read.cuts import group_ranges
 from keyfold.read.keyrange import KeyRange
+from keyfold.read.reader import may_matter
 from keyfold.storage.table import Table
 from keyfold.wire.specs import ScanSpec, Split
 from tests.read import harness
@@ -56,15 +55,14 @@ def decoded_for_nothing(scan: ScanSpec, splits: list[Split]) -> int:
     """Row groups that a split would decode without a row of it in them."""
     found = 0
     for split in splits:
-        merge, within = plan(scan.layout, scan.columns), KeyRange.of(split, scan.layout)
-        source = reader._Source(scan, split, merge)
+        within = KeyRange.of(split, scan.layout)
         assert within is not None
         for file in split.files:
             opened = pq.ParquetFile(f"{split.path}/{file.name}")
             keyed = sources(scan, file.schema_id, scan.layout.key)
             known = group_ranges(Footer(opened.metadata), keyed)
             for group, ranges in enumerate(known):
-                if source._keep(ranges):
+                if may_matter(scan.key_filter, within, scan.layout.key, ranges):
                     keys = opened.read_row_group(group, columns=list(scan.layout.key))
                     fields = [scan.layout.column(name).arrow_field for name in keys.column_names]
                     (batch,) = keys.cast(pa.schema(fields)).combine_chunks().to_batches()

@@ -64,8 +64,8 @@ def test_a_machine_without_that_python_says_so(unpacked: Path, tmp_path: Path) -
 
 
 def test_a_driver_on_the_cluster_needs_more_and_packages_of_ones_own_may_come_too() -> None:
-    worker = archive._closure(["keyfold", "hypothesis"], archive.OF_DRIVER)
-    driver = archive._closure(["keyfold"], frozenset())
+    worker = archive.closure(["keyfold", "hypothesis"], archive.OF_DRIVER)
+    driver = archive.closure(["keyfold"], frozenset())
     assert {"hypothesis", "sortedcontainers"} <= worker.keys()
     assert not archive.OF_DRIVER & worker.keys()
     assert {"urllib3", *archive.OF_DRIVER} <= driver.keys()
@@ -79,7 +79,7 @@ def test_a_name_that_spark_would_not_unpack(name: str) -> None:
 
 def test_a_missing_package_is_named() -> None:
     with pytest.raises(EnvironmentMismatchError, match="has no package no-such-package"):
-        archive._closure(["no_such.package"], frozenset())
+        archive.closure(["no_such.package"], frozenset())
 
 
 @pytest.mark.parametrize("option", [[], ["--for-driver"]])

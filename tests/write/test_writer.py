@@ -219,7 +219,7 @@ def folded(
 
 
 def test_many_runs_are_merged_in_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fan_in, "_OPEN_BYTES", 1 << 40)  # no two runs fit
+    monkeypatch.setattr(fan_in, "OPEN_BYTES", 1 << 40)  # no two runs fit
     found = harness.layout(tmp_path, ("k", "INT NOT NULL"), ("v", "INT"), ("s", "INT"))
     rows = [{"k": i % 9, "v": i, "s": 0} for i in range(200)]
     assert folded(found, False, rows, limit=1) == folded(found, False, rows, limit=1 << 30)

@@ -44,14 +44,15 @@ SKIPS_BLANK = Parameter(
 _SPACES = "\t\n\v\f\r\x1c\x1d\x1e\x1f \u1680\u2028\u2029\u205f\u3000" + "".join(
     map(chr, {*range(0x2000, 0x200B)} - {0x2007})
 )
-_MOST_BYTES = (1 << 31) - 1
+MOST_BYTES = (1 << 31) - 1
 
 
 def _bytes(letters: str) -> Mask:
     return np.frombuffer(bytearray(letters.encode()), dtype=np.uint8)
 
 
-def _fold(delimiter: str, distinct: bool, skips_blank: bool, inputs: Inputs) -> FoldResult:
+def joined(delimiter: str, distinct: bool, skips_blank: bool, inputs: Inputs) -> FoldResult:
+    """The texts of each group as `definition` joins them."""
     texts, groups = texts_of(inputs.column), inputs.records
     separator = _bytes(_separator(delimiter))
     splits_again = not delimiter or _may_overlap(delimiter)
@@ -88,7 +89,7 @@ def _table(most: Rows, starts: Rows) -> Parts:
 def _array(kind: pa.DataType, offsets: Rows, data: Mask, valid: Mask) -> pa.Array:
     """The array of the texts. It has 64-bit offsets if 32-bit ones do not reach far enough."""
     total = int(offsets[-1])
-    if types.is_string(kind) and total > _MOST_BYTES:
+    if types.is_string(kind) and total > MOST_BYTES:
         kind = pa.large_string()
     bounds = offsets if types.is_large_string(kind) else offsets.astype(np.int32)
     buffers = [pack(valid), pa.py_buffer(bounds), pa.py_buffer(data[:total])]
@@ -136,7 +137,7 @@ def _refuses(kind: DataType) -> str | None:
 
 def _bind(settings: Settings, kind: DataType) -> Aggregate:
     own = [settings[option.name] for option in (DELIMITER, DISTINCT, SKIPS_BLANK)]
-    return replace(LISTAGG, fold=partial(_fold, *own), definition=partial(definition, *own))
+    return replace(LISTAGG, fold=partial(joined, *own), definition=partial(definition, *own))
 
 
 LISTAGG = Fold(
@@ -147,7 +148,7 @@ LISTAGG = Fold(
     parameters=(DELIMITER, DISTINCT, SKIPS_BLANK),
     bind=_bind,
     refuses=_refuses,
-    fold=partial(_fold, ",", False, True),
+    fold=partial(joined, ",", False, True),
     summary="the texts joined with a delimiter, `distinct` or not",
     nulls="NULL and blank texts are left out",
     retraction="refused",

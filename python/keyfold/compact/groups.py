@@ -62,7 +62,7 @@ def work(
     the schemas `lacking` are written again in any case.
     """
     below = Intervals([file for run in stays for file in run.files])
-    sorter = _Sorter(level, small, below, keeps_oldest, lacking)
+    sorter = Sorter(level, small, below, keeps_oldest, lacking)
     for section in sections(file for run in picked for file in run.files):
         found = runs(section)
         if len(found) > 1:
@@ -74,7 +74,7 @@ def work(
     return Work(tuple(sorter.groups), tuple(sorter.upgraded))
 
 
-class _Sorter:
+class Sorter:
     """Files in key order, sorted into groups."""
 
     def __init__(
@@ -97,7 +97,7 @@ class _Sorter:
 
     def alone(self, file: LiveFile) -> None:
         """Take a file that overlaps no other file of the pick."""
-        if file.size < self._small or self._ends_here(file):
+        if file.size < self._small or self.ends_here(file):
             self._held.append((file,))
             return
         self.flush()
@@ -107,26 +107,26 @@ class _Sorter:
         """Close the group, which becomes work only if it holds something to merge."""
         held, self._held = self._held, []
         is_single = len(held) == 1 and len(held[0]) == 1
-        if is_single and not self._ends_here(held[0][0]):
+        if is_single and not self.ends_here(held[0][0]):
             self._upgrade(held[0][0])
-        elif any(map(self._has_reason, held)):
+        elif any(map(self.has_reason, held)):
             self.groups.append(Group(tuple(held), tuple(map(self._is_oldest, held))))
 
     def _upgrade(self, file: LiveFile) -> None:
         if file.level != self._level:
             self.upgraded.append(file)
 
-    def _has_reason(self, section: Files) -> bool:
+    def has_reason(self, section: Files) -> bool:
         """Whether a section is more than a small file that is already at its level. Such files are
         joined only if they adjoin a section that is written anyhow.
         """
         file = section[0]
-        return len(section) > 1 or file.level != self._level or self._ends_here(file)
+        return len(section) > 1 or file.level != self._level or self.ends_here(file)
 
     def _is_oldest(self, section: Files) -> bool:
         return not self._below.touch(section[0].first, max(file.last for file in section))
 
-    def _ends_here(self, file: LiveFile) -> bool:
+    def ends_here(self, file: LiveFile) -> bool:
         """Whether a rewrite of the file alone takes something out of it (deletes, marks, keys) or
         adds something that it lacks.
         """

@@ -24,7 +24,7 @@ from keyfold.files.positioned import Positioned
 from keyfold.stores.files import Files, Span
 
 MOST_TOGETHER = 8 << 20  # bytes of row groups that are fetched at once
-_AT_ONCE = 16
+AT_ONCE = 16
 Item = TypeVar("Item")
 _END = object()
 SECTION, RUN, FILE, BYTES = "section", "run", "file", "bytes"
@@ -35,7 +35,7 @@ def _pool(level: str) -> ThreadPoolExecutor:
     """Threads that wait for stores. The process that needs them makes them, never before a fork.
     A thread of one level waits for lower levels only, in this order: SECTION, RUN, FILE, BYTES.
     """
-    return ThreadPoolExecutor(_AT_ONCE, thread_name_prefix=f"fetch-{level}")
+    return ThreadPoolExecutor(AT_ONCE, thread_name_prefix=f"fetch-{level}")
 
 
 def begun(items: Iterator[Item], level: str) -> Iterator[Item]:

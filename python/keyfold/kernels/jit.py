@@ -32,12 +32,13 @@ T = TypeVar("T", bound=type[tuple[Any, ...]])
 
 CACHE_VARIABLE = "KEYFOLD_CACHE_DIR"
 _SOURCES = ("kernels", "aggregates", "merge")
-_DECLARED: list[tuple[Any, tuple[str, ...]]] = []
+# Every kernel that names its signatures, and these: what `warm` compiles.
+DECLARED: list[tuple[Any, tuple[str, ...]]] = []
 _NAMES = dict(vars(numba.types))  # what a signature may name
 _MOST_PROCESSES = 4  # each takes some 200 MB
-_LEAST_SHARE = 16  # signatures for which a process, a second of imports, pays
-_FILLER = "from keyfold.kernels import jit; jit.warm()"
-_HELPER = "import sys; from keyfold.kernels import jit; jit.compile_share(*map(int, sys.argv[1:]))"
+LEAST_SHARE = 16  # signatures for which a process, a second of imports, pays
+FILLER = "from keyfold.kernels import jit; jit.warm()"
+HELPER = "import sys; from keyfold.kernels import jit; jit.compile_share(*map(int, sys.argv[1:]))"
 
 
 def _package() -> Path:
@@ -207,7 +208,7 @@ def kernel(*declared: Any) -> Any:
 
     def declare(function: F) -> F:
         compiled = dispatcher(function, _nrt=False)
-        _DECLARED.append((compiled, declared))
+        DECLARED.append((compiled, declared))
         return cast("F", compiled)
 
     return declare
@@ -224,11 +225,6 @@ def structure(*fields: str) -> Callable[[T], T]:
         return named
 
     return declare
-
-
-def declared() -> list[tuple[Any, tuple[str, ...]]]:
-    """Every kernel that names its signatures, and these: the set that `warm` compiles."""
-    return list(_DECLARED)
 
 
 def load_sources() -> None:
@@ -262,7 +258,7 @@ def warm_from_cache() -> int:
     This process compiles only the signatures that the child did not finish or could not keep.
     """
     if CACHE_DIRECTORY is not None and not _marker().exists():
-        _started(_FILLER).wait()
+        _started(FILLER).wait()
     return warm()
 
 
@@ -280,11 +276,11 @@ def _compile_together() -> None:
     """Fill the cache together with helpers. Each is a new process: a fork would take along the
     caller's threads and pipes. Signatures that a helper does not finish are left to the caller.
     """
-    count = sum(len(signatures) for _, signatures in _DECLARED)
-    shares = min(len(os.sched_getaffinity(0)), _MOST_PROCESSES, count // _LEAST_SHARE)
+    count = sum(len(signatures) for _, signatures in DECLARED)
+    shares = min(len(os.sched_getaffinity(0)), _MOST_PROCESSES, count // LEAST_SHARE)
     if shares < 2:
         return
-    helpers = [_started(_HELPER, share, shares) for share in range(1, shares)]
+    helpers = [_started(HELPER, share, shares) for share in range(1, shares)]
     try:
         _compile_declared(0, shares)
     finally:
@@ -303,7 +299,7 @@ def _compile_declared(share: int = 0, shares: int = 1) -> int:
     that functions their kernels call in common are compiled once.
     """
     modules: dict[str, list[tuple[Any, str]]] = {}
-    for compiled, signatures in _DECLARED:
+    for compiled, signatures in DECLARED:
         pairs = modules.setdefault(compiled.py_func.__module__, [])
         pairs += [(compiled, signature) for signature in signatures]
     counts = [0] * shares

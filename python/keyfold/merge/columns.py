@@ -12,8 +12,8 @@ from keyfold.merge.deferred import Deferred
 
 _UNCHECKED = pc.TakeOptions(boundscheck=False)
 _WIDE = {pa.utf8(): pa.large_utf8(), pa.binary(): pa.large_binary()}
-_MOST_BYTES = 1 << 30
-_BATCH_BYTES = 1 << 26
+MOST_BYTES = 1 << 30
+BATCH_BYTES = 1 << 26
 
 
 def indices(picks: Rows) -> pa.Array:
@@ -38,7 +38,7 @@ def combine(parts: list[pa.Array]) -> pa.Array:
     if len(parts) == 1:
         return parts[0]
     wide = _WIDE.get(parts[0].type)
-    if wide is not None and sum(part.nbytes for part in parts) > _MOST_BYTES:
+    if wide is not None and sum(part.nbytes for part in parts) > MOST_BYTES:
         parts = [part.cast(wide) for part in parts]
     return pa.concat_arrays(parts)
 
@@ -126,7 +126,7 @@ def sliced(arrays: list[pa.Array], schema: pa.Schema, most_rows: int) -> list[pa
     have 64-bit offsets.
     """
     rows, size = len(arrays[0]), sum(array.nbytes for array in arrays)
-    step = max(1, min(most_rows, rows * _BATCH_BYTES // max(size, 1)))
+    step = max(1, min(most_rows, rows * BATCH_BYTES // max(size, 1)))
     return [
         pa.RecordBatch.from_arrays(
             [

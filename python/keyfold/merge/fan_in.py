@@ -22,7 +22,7 @@ from keyfold.merge.spill import BATCH_BYTES, BATCH_ROWS, SpillFile
 from keyfold.merge.window import rounds
 from keyfold.resources.merge_room import Room
 
-_OPEN_BYTES = 64 << 10  # of any run, even if nothing is known about it
+OPEN_BYTES = 64 << 10  # of any run, even if nothing is known about it
 _SPILLED_BYTES = 2 * BATCH_BYTES
 
 
@@ -42,7 +42,7 @@ def reduced(
     """
     runs = list(runs)
     while len(runs) > 1 and sum(map(_held, runs)) > room.readers:
-        start, stop = _cheapest(runs, room.readers)
+        start, stop = cheapest(runs, room.readers)
         group = runs[start:stop]
         sequence = min(r.sequence[0] for r in group), max(r.sequence[1] for r in group)
         merged = _ordered(plan, group, room, numbers) if fold is None else fold(group)
@@ -51,10 +51,10 @@ def reduced(
 
 
 def _held(run: SortedRun) -> int:
-    return max(run.held, _OPEN_BYTES)
+    return max(run.held, OPEN_BYTES)
 
 
-def _cheapest(runs: Sequence[SortedRun], room: int) -> tuple[int, int]:
+def cheapest(runs: Sequence[SortedRun], room: int) -> tuple[int, int]:
     """The neighbours whose spilling costs least for the memory it saves. They are just enough, or
     as many as can be open at once (two, however large they are).
     """

@@ -77,7 +77,7 @@ def read_file(
     system = [SEQUENCE] if wanted.sequence else []
     with damage.decoding(path, is_remote=not store.is_local):
         leaves = leaves_of(footer.metadata)
-        groups = _groups(footer, leaves, scan, file, wanted)
+        groups = groups_of_interest(footer, leaves, scan, file, wanted)
         if may_hold_deletes(footer.metadata, leaves, groups):
             system.append(KIND)
         system += [field.name for field in MARKS] if file.is_marked else []
@@ -269,7 +269,7 @@ class _Later:
         return batch
 
 
-def _groups(
+def groups_of_interest(
     footer: Footer,
     leaves: Leaves,
     scan: ScanSpec,

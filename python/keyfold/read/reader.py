@@ -72,7 +72,7 @@ class _Source:
         )
         self._is_remote = not self._store.is_local
         self._filters = tuple(map(prepared, scan.key_filter))
-        self._keep = partial(_may_matter, self._filters, self._range, scan.layout.key)
+        self._keep = partial(may_matter, self._filters, self._range, scan.layout.key)
 
     @property
     def is_ahead(self) -> bool:
@@ -131,7 +131,7 @@ class _Source:
         columns = (*columns, *(name for name in needed if name not in columns))
         keep, filters = None, (*self._filters, *self._values.predicates)
         if filters or self._range is not None:
-            keep = partial(_may_matter, filters, self._range, self._scan.layout.key)
+            keep = partial(may_matter, filters, self._range, self._scan.layout.key)
         decide = {*needed, *self._values.columns} if filters else columns
         size = Room.now().round
         wanted = Wanted(
@@ -186,7 +186,7 @@ def _rows_for(limit: int) -> int:
     return min(max(2 * limit, LEAST_ROWS), BATCH_ROWS)
 
 
-def _may_matter(
+def may_matter(
     filters: Sequence[Json], key_range: KeyRange | None, key: Sequence[str], ranges: Ranges
 ) -> bool:
     """Whether rows of a row group can pass the filters and be in the split's key range."""

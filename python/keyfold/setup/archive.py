@@ -60,7 +60,7 @@ def pack(archive: Path, *, for_driver: bool = False, also: Iterable[str] = ()) -
     count = 0
     with tarfile.open(archive, "w:gz", compresslevel=1) as packed:
         _add_text(packed, "bin/python", launcher, mode=0o755)
-        for name, file in _members(_closure(named, left_out)):
+        for name, file in _members(closure(named, left_out)):
             packed.add(file, f"{LIBRARIES}/{name}", recursive=False)
             count += 1
     return count
@@ -72,7 +72,7 @@ def _add_text(packed: tarfile.TarFile, name: str, text: str, mode: int) -> None:
     packed.addfile(entry, io.BytesIO(text.encode()))
 
 
-def _closure(named: Iterable[str], left_out: frozenset[str]) -> dict[str, metadata.Distribution]:
+def closure(named: Iterable[str], left_out: frozenset[str]) -> dict[str, metadata.Distribution]:
     """The distributions and all they require, less those left out."""
     found: dict[str, metadata.Distribution] = {}
     waiting = [(name, "") for name in named]

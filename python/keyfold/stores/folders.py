@@ -32,7 +32,7 @@ _EXCHANGE = 2
 _AT_FDCWD = -100
 _TAKEN = (errno.EEXIST, errno.ENOTEMPTY)
 _LACKING = (errno.EINVAL, errno.ENOSYS)
-_libc = ctypes.CDLL(None, use_errno=True)
+LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def hidden(folder: str, prefix: str) -> str:
@@ -84,9 +84,9 @@ def exchange(source: str, target: str) -> None:
 
 
 def _rename(source: str, target: str, flags: int) -> None:
-    if not hasattr(_libc, "renameat2"):
+    if not hasattr(LIBC, "renameat2"):
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
-    done = _libc.renameat2(
+    done = LIBC.renameat2(
         _AT_FDCWD, os.fsencode(source), _AT_FDCWD, os.fsencode(target), ctypes.c_uint(flags)
     )
     if done != 0:

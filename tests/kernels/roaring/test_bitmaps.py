@@ -265,9 +265,7 @@ def test_damaged_bytes_are_refused_or_read_but_never_crash(bitmap: BitMap64, see
 
 def test_every_kernel_is_its_python(monkeypatch: pytest.MonkeyPatch) -> None:
     modules, counted = (art, bitmaps, containers), Counter[str]()
-    own = [
-        found for found in jit.declared() if found[0].__module__ in [m.__name__ for m in modules]
-    ]
+    own = [found for found in jit.DECLARED if found[0].__module__ in [m.__name__ for m in modules]]
     for compiled, signatures in own:
         for signature in signatures:
             compiled.compile(signature)

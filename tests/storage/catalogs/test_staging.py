@@ -151,7 +151,7 @@ def test_a_table_is_dropped_when_the_next_one_has_another_time(tmp_path: Path) -
 
 
 def test_without_renameat2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folders, "_libc", object())
+    monkeypatch.setattr(folders, "LIBC", object())
     tables.table(tmp_path)
     with pytest.raises(TableExistsError):
         tables.table(tmp_path)
@@ -187,7 +187,7 @@ def test_a_crash_between_two_renames_loses_no_table(
 
     with monkeypatch.context() as patched:
         renamed = Path.rename
-        patched.setattr(folders, "_libc", object())
+        patched.setattr(folders, "LIBC", object())
         patched.setattr(Path, "rename", killed)
         with pytest.raises(KeyboardInterrupt):
             catalog(tmp_path).commit_staged(staged)

@@ -56,7 +56,7 @@ def rescale(
             raise
         except BaseException:
             if before != buckets:
-                _take_back(table, schemas, buckets, before)
+                take_back(table, schemas, buckets, before)
             raise
 
 
@@ -95,7 +95,7 @@ def _set(schemas: Schemas, buckets: int) -> int:
     raise ConflictError(f"table {schemas.name}: ALTER TABLE statements came first; run it again")
 
 
-def _take_back(table: Table, schemas: Schemas, buckets: int, before: int) -> None:
+def take_back(table: Table, schemas: Schemas, buckets: int, before: int) -> None:
     """Set the number of buckets that the files have, unless another job has set one since."""
     schema_id = schemas.latest_id()
     if schema_id is None or parse(schemas.read(schema_id).layout).bucket != buckets:
