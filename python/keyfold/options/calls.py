@@ -28,9 +28,14 @@ class Call:
 
 
 READ_OPTIMIZED = "read-optimized"
+READ_BY_BUCKET = "read-by-bucket"
 # Options of tables that a read may set to another value.
 OF_READS = tuple(option.name for option in declared() if option.per_call)
-READ = Call("reading", (READ_OPTIMIZED, *OF_READS, "scan.mode"), ("keyfold.aggregate-push-down",))
+READ = Call(
+    "reading",
+    (READ_OPTIMIZED, READ_BY_BUCKET, *OF_READS, "scan.mode"),
+    ("keyfold.aggregate-push-down",),
+)
 READ_METADATA = Call("reading", ())
 TARGET_COLUMNS = "target-columns"
 MERGE_MODE = "merge_mode"

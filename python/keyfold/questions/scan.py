@@ -4,11 +4,12 @@ from typing import Any
 
 from keyfold.bridge.frames import Frame
 from keyfold.merge.plan import plan
-from keyfold.options.calls import READ
+from keyfold.options.calls import READ, READ_BY_BUCKET
 from keyfold.questions.call_options import call_options
 from keyfold.questions.serve import Questions, functions_for
 from keyfold.questions.statistics import of_scan
 from keyfold.read import planner
+from keyfold.read.by_bucket import bucket_column, grouped
 from keyfold.read.planner import ScanReport
 from keyfold.storage.support import check_asked
 from keyfold.storage.table import Table, open_handle
@@ -26,21 +27,28 @@ def plan_scan(question: Frame) -> dict[str, Any]:
     check_asked(table.layout, given)
     limit = question.get("limit")
     aggregate = question.get("aggregate")
+    asked = call_options(READ, table, given)
+    is_whole = limit is None and aggregate is None
+    column = bucket_column(table, asked.get(READ_BY_BUCKET)) if is_whole else None
     scan, tasks, report = planner.plan(
         table,
         question["columns"],
         question["filters"],
         limit,
-        call_options(READ, table, given),
-        cores=question.get("cores") or 1,
+        asked,
+        cores=1 if column else question.get("cores") or 1,
         enforced=question.get("enforced") or (),
         is_top=question.get("is_top") or False,
         aggregate=None if aggregate is None else Aggregate.from_json(aggregate),
     )
+    buckets = table.options.bucket
+    if column:
+        tasks = grouped(tasks, buckets)
     plan(scan.layout, scan.columns)  # refuses here, not in a task, what this session lacks
     return {
         "scan": scan.to_json() | functions_for(question, scan.layout),
         "tasks": [[split.to_json() for split in task] for task in tasks],
+        "by_bucket": {"column": column, "buckets": buckets} if column else None,
         "rows": report.rows,
         "bytes": report.bytes,
         "statistics": of_scan(table, scan.columns, report.rows),

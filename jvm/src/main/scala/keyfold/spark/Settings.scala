@@ -12,7 +12,10 @@ object Settings {
   private val Registered = "spark.keyfold.registered."
   private val LeafParallelism = "spark.sql.leafNodeDefaultParallelism"
   private val WorkerMemory = "spark.keyfold.worker.memory"
-  private val ForUsers = Seq("spark.keyfold.driver.python", "spark.keyfold.modules", "spark.keyfold.python", WorkerMemory)
+  /** Whether tables are read bucket by bucket, where that can be done. */
+  val ReadByBucket = "spark.keyfold.read-by-bucket"
+  private val ForUsers = Seq("spark.keyfold.driver.python", "spark.keyfold.modules", "spark.keyfold.python",
+    ReadByBucket, WorkerMemory)
   private val Known = ForUsers.toSet + "spark.keyfold.session.python" // which `keyfold.configure` sets
 
   /** The session's value if there is one (Spark carries it into tasks), else the application's. */

@@ -1,6 +1,6 @@
 package keyfold.spark.catalog
 
-import keyfold.spark.buckets.SlotFunction
+import keyfold.spark.buckets.{BucketFunction, SlotFunction}
 import keyfold.spark.functions.Functions
 import keyfold.spark.questions.Aggregates
 import org.apache.spark.sql.catalyst.analysis.NoSuchFunctionException
@@ -9,7 +9,7 @@ import org.apache.spark.sql.connector.catalog.functions.UnboundFunction
 import org.apache.spark.sql.keyfold.FoldCalls
 
 /** Driver side: the functions of a catalog, as `<catalog>.<name>` or `<catalog>.sys.<name>`; Spark also asks
-  * for those that writes cluster by.
+  * for those that writes cluster by, and reads are partitioned by.
   */
 trait KeyfoldFunctions extends FunctionCatalog {
   override def listFunctions(namespace: Array[String]): Array[Identifier] =
@@ -18,7 +18,8 @@ trait KeyfoldFunctions extends FunctionCatalog {
     else Array.empty
 
   override def loadFunction(ident: Identifier): UnboundFunction =
-    SlotFunction.named(ident.name).filter(_ => ident.namespace.isEmpty)
+    (Seq(BucketFunction).find(_.name == ident.name) ++ SlotFunction.named(ident.name)).headOption
+      .filter(_ => ident.namespace.isEmpty)
       .orElse(Option.when(isOurs(ident.namespace))(ident.name).flatMap(named))
       .getOrElse(throw new NoSuchFunctionException(ident))
 

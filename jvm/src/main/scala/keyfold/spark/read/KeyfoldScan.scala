@@ -13,6 +13,7 @@ import org.apache.spark.sql.connector.metric.{CustomMetric, CustomTaskMetric}
 import org.apache.spark.sql.connector.read._
 import org.apache.spark.sql.connector.read.Scan.ColumnarSupportMode
 import org.apache.spark.sql.connector.read.colstats.ColumnStatistics
+import org.apache.spark.sql.connector.read.partitioning.{Partitioning, UnknownPartitioning}
 import org.apache.spark.sql.keyfold.{RuntimeFilters, SqlTypes}
 import org.apache.spark.sql.types.StructType
 
@@ -29,7 +30,8 @@ final case class KeyfoldScan(
     isTop: Boolean,
     summary: Option[Summary],
     options: Map[String, String])
-    extends Scan with Batch with SupportsReportStatistics with SupportsRuntimeV2Filtering {
+    extends Scan with Batch with SupportsReportStatistics with SupportsReportPartitioning
+    with SupportsRuntimeV2Filtering {
 
   private lazy val plan: JsonNode = planned(filters)
   @volatile private var narrowed: Option[JsonNode] = None
@@ -84,9 +86,9 @@ final case class KeyfoldScan(
     * where the scan counts its rows up to a limit.
     */
   override def filterAttributes(): Array[NamedReference] = {
-    val names = summary.map(_.by.map(_.name)).getOrElse(columns.fieldNames.toSeq).filter(table.description.pushdown.columns)
+    val names = summary.map(_.by.map(_.name)).getOrElse(columns.fieldNames.toSeq)
     if (limit.isDefined) Array.empty
-    else names.map(name => Expressions.column(Names.quote(name))).toArray
+    else names.filter(table.description.pushdown.columns).map(name => Expressions.column(Names.quote(name))).toArray
   }
 
   /** Spark then asks for the partitions anew, and only after that for what reads them. */
@@ -96,7 +98,16 @@ final case class KeyfoldScan(
   private def current: JsonNode = narrowed.getOrElse(plan)
 
   override def planInputPartitions(): Array[InputPartition] =
-    Json.items(current.get("tasks")).map(splits => KeyfoldInputPartition(Json.text(splits))).toArray
+    Json.items(current.get("tasks")).map(Json.text).zipWithIndex.map { case (splits, place) =>
+      if (byBucket.isDefined) SplitsOfBucket(splits, place) else AnySplits(splits)
+    }.toArray
+
+  /** Asked of every scan, so it plans those only that were asked for. */
+  override def outputPartitioning(): Partitioning =
+    byBucket.filter(found => columns.fieldNames.contains(found.column)).map(_.partitioning)
+      .getOrElse(new UnknownPartitioning(0))
+
+  private lazy val byBucket: Option[ByBucket] = Option.when(ByBucket.isAsked(options))(plan).flatMap(ByBucket.of)
 
   override def createReaderFactory(): PartitionReaderFactory =
     KeyfoldReaderFactory(Json.text(current.get("scan")))
@@ -109,6 +120,3 @@ object KeyfoldScan {
   /** Bytes of a row in memory, what Spark adds to each included. */
   private def width(columns: StructType): Double = 8.0 + columns.defaultSize
 }
-
-/** Both sides: the splits of one task, in Python's own words. */
-final case class KeyfoldInputPartition(splits: String) extends InputPartition

@@ -2,7 +2,7 @@ package keyfold.spark.read
 
 import scala.jdk.CollectionConverters._
 
-import keyfold.spark.questions.{Predicates, Summary}
+import keyfold.spark.questions.{Predicates, Pushdown, Summary}
 import keyfold.spark.table.KeyfoldTable
 import org.apache.spark.sql.connector.expressions.SortOrder
 import org.apache.spark.sql.connector.expressions.filter.Predicate
@@ -22,6 +22,7 @@ final class KeyfoldScanBuilder(table: KeyfoldTable, options: CaseInsensitiveStri
     with SupportsPushDownTopN with SupportsPushDownAggregates {
 
   private val whole = SqlTypes.ofRows(table.columns())
+  private val all = ByBucket.asked(options.asCaseSensitiveMap.asScala.toMap)
   private var columns: StructType = whole
   private var pushed: Array[Predicate] = Array.empty
   private var enforced: Array[Predicate] = Array.empty
@@ -53,9 +54,14 @@ final class KeyfoldScanBuilder(table: KeyfoldTable, options: CaseInsensitiveStri
 
   /** Each task folds its rows to groups; Spark puts the groups of the tasks together. */
   override def pushAggregation(asked: Aggregation): Boolean = {
-    summary = if (canFold) folds.summary(asked, whole) else None
+    summary = if (canFold && !areApart(asked)) folds.summary(asked, whole) else None
     summary.isDefined
   }
+
+  /** Whether no group is in two buckets of a scan by bucket: then Spark makes the groups without a shuffle. */
+  private def areApart(asked: Aggregation): Boolean =
+    ByBucket.isAsked(all) && table.description.partitioning.isEmpty && table.description.bucketKeys.size == 1 &&
+      asked.groupByExpressions.flatMap(Pushdown.named).exists(table.description.bucketKeys.contains)
 
   override def pushLimit(count: Int): Boolean = {
     limit = Some(count)
@@ -72,5 +78,5 @@ final class KeyfoldScanBuilder(table: KeyfoldTable, options: CaseInsensitiveStri
   override def isPartiallyPushed(): Boolean = true
 
   override def build(): Scan = KeyfoldScan(table, summary.map(_.schema).getOrElse(columns), pushed.toSeq,
-    enforced.toSeq, limit, isTop, summary, options.asCaseSensitiveMap.asScala.toMap)
+    enforced.toSeq, limit, isTop, summary, all)
 }

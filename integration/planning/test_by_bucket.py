@@ -1,0 +1,124 @@
+"""Tables that are read bucket by bucket: joins and groups by the bucket key without a shuffle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from integration.planning.plans import plan_of
+from integration.planning.test_pushdown import rows_of
+
+ORDERS, LINES, OTHER, DAYS = (f"keyfold.it.by_bucket_{n}" for n in ("o", "l", "other", "days"))
+SETTINGS = {
+    "spark.sql.sources.v2.bucketing.enabled": "true",
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tables(spark: SparkSession) -> None:
+    """Orders and their lines in 4 buckets by the order; others in 3; and a partitioned table."""
+    spark.sql(
+        f"CREATE TABLE {ORDERS} (id STRING, day INT, PRIMARY KEY (id) NOT ENFORCED) "
+        "TBLPROPERTIES ('bucket' = '4', 'write-only' = 'true')"
+    )
+    spark.sql(
+        f"CREATE TABLE {LINES} (id STRING, line INT, n INT, PRIMARY KEY (id, line) NOT ENFORCED) "
+        "TBLPROPERTIES ('bucket' = '4', 'bucket-key' = 'id', 'write-only' = 'true')"
+    )
+    spark.sql(
+        f"CREATE TABLE {OTHER} (id STRING, v INT, PRIMARY KEY (id) NOT ENFORCED) "
+        "TBLPROPERTIES ('bucket' = '3')"
+    )
+    spark.sql(
+        f"CREATE TABLE {DAYS} (day INT, v INT, PRIMARY KEY (day, v) NOT ENFORCED) "
+        "PARTITIONED BY (day) TBLPROPERTIES ('bucket' = '2')"
+    )
+    key = "concat('order number ', id % 300)"
+    spark.sql(f"INSERT INTO {ORDERS} SELECT {key}, id % 7 FROM range(300)")
+    spark.sql(f"INSERT INTO {ORDERS} SELECT {key}, 8 FROM range(20)")
+    spark.sql(f"INSERT INTO {LINES} SELECT {key}, id % 5, id FROM range(2000)")
+    spark.sql(f"INSERT INTO {OTHER} SELECT {key}, id FROM range(100)")
+    spark.sql(f"INSERT INTO {DAYS} SELECT id % 8, id FROM range(100)")
+
+
+@pytest.fixture(autouse=True)
+def settings(spark: SparkSession) -> Iterator[None]:
+    """Spark joins by buckets, and broadcasts nothing."""
+    before = {name: spark.conf.get(name) for name in SETTINGS}
+    for name, value in SETTINGS.items():
+        spark.conf.set(name, value)
+    yield
+    for name, value in before.items():
+        spark.conf.set(name, value)
+
+
+def by_bucket(spark: SparkSession, query: str) -> DataFrame:
+    """The query with a session that asks for it; planned there."""
+    spark.conf.set("spark.keyfold.read-by-bucket", "true")
+    try:
+        frame = spark.sql(query)
+        plan_of(frame)
+        return frame
+    finally:
+        spark.conf.unset("spark.keyfold.read-by-bucket")
+
+
+@pytest.mark.parametrize(
+    ("query", "exchanges"),
+    [
+        (f"SELECT * FROM {ORDERS} o JOIN {LINES} l ON o.id = l.id", 0),
+        (f"SELECT * FROM {ORDERS} o FULL JOIN {LINES} l ON o.id = l.id AND n < 50", 0),
+        (f"SELECT id, sum(n), count(*) FROM {LINES} GROUP BY id", 0),
+        (f"SELECT o.id, max(n) FROM {ORDERS} o JOIN {LINES} l ON o.id = l.id GROUP BY o.id", 0),
+        (f"SELECT * FROM {LINES} l LEFT ANTI JOIN {ORDERS} o ON o.id = l.id AND day = 8", 0),
+        (f"SELECT * FROM {ORDERS} o JOIN {LINES} l USING (id) WHERE id = 'order number 7'", 0),
+        (f"SELECT n FROM {LINES} WHERE n > 1990", 0),
+        (f"SELECT day, count(id) FROM {ORDERS} GROUP BY day", 1),
+        (f"SELECT * FROM {ORDERS} o JOIN {OTHER} l ON o.id = l.id", 2),
+        (f"SELECT d.v, n FROM {DAYS} d JOIN {LINES} l ON d.v = l.n", 2),
+    ],
+)
+def test_equal_keys_meet_without_a_shuffle(spark: SparkSession, query: str, exchanges: int) -> None:
+    found = by_bucket(spark, query)
+    assert plan_of(found).count("Exchange hashpartitioning") == exchanges
+    plain = spark.sql(query)
+    assert rows_of(found) == rows_of(plain)
+    assert "Exchange" in plan_of(plain) or exchanges == 0
+
+
+def test_one_task_a_bucket(spark: SparkSession) -> None:
+    found = spark.read.option("read-by-bucket", "true").table(LINES)
+    assert found.rdd.getNumPartitions() == 4
+    assert spark.table(LINES).rdd.getNumPartitions() < 4
+    assert rows_of(found) == rows_of(spark.table(LINES))
+    assert found.where("id = 'none'").collect() == []
+
+
+def test_what_a_join_finds_is_not_read(spark: SparkSession) -> None:
+    """Conditions that are found as a query runs leave the buckets as they were."""
+    spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "1m")
+    query = (
+        f"SELECT o.id, n FROM {ORDERS} o JOIN {LINES} l ON o.id = l.id "
+        f"WHERE o.id IN (SELECT id FROM {OTHER} WHERE v = 5)"
+    )
+    assert rows_of(by_bucket(spark, query)) == rows_of(spark.sql(query))
+
+
+def test_the_function_names_the_buckets(spark: SparkSession) -> None:
+    found = spark.sql(f"SELECT count(*) FROM {LINES} WHERE keyfold.bucket(4, id) <> _bucket")
+    assert found.first()[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        (DAYS, "true", "each of its partitions has buckets of its own"),
+        (LINES, "perhaps", "option read-by-bucket"),
+    ],
+)
+def test_refusals(spark: SparkSession, name: str, value: str, said: str) -> None:
+    with pytest.raises(Exception, match=said):
+        spark.read.option("read-by-bucket", value).table(name).collect()
