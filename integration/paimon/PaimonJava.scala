@@ -76,6 +76,9 @@ object PaimonJava {
             else writer.write(Cells.row(row, kinds))
           }
         }
+      case "statistics" =>
+        val found = table.statistics.get // with values, which it makes of their texts
+        json.createObjectNode().set[ObjectNode]("statistics", json.readTree(found.toJson))
       case "compact" =>
         val buckets = splits(table).map(split => (split.partition, split.bucket)).distinct
         val isFull = request.get("full").asBoolean

@@ -78,6 +78,11 @@ class Paimon:
         options = {"write_only": "false", "batch_scan_mode": "compact"}
         self.ask("compact", table, options, full=full)
 
+    def statistics(self, table: Path) -> Json:
+        """The statistics of the newest snapshot, as they are stored, once they are understood."""
+        found: Json = self.ask("statistics", table, {})["statistics"]
+        return found
+
     def create(self, table: Path, schema: Json) -> None:
         """A new table; the schema as Paimon's REST catalog sends it."""
         self.ask("create", table, {}, schema=schema)

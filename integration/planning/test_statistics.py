@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from integration.paimon.bench import Bench
+
 NAME = "keyfold.it.analyzed"
 ALL = "k, n, f, d, day, t, text, flag, data"
 STORED = "`analyzed$statistics`"
@@ -118,3 +120,21 @@ def test_an_empty_table_has_nothing_to_store(spark: SparkSession, fresh_name: An
     spark.sql(f"CREATE TABLE {name} (k INT, PRIMARY KEY (k) NOT ENFORCED)")
     row = spark.sql(f"CALL keyfold.sys.analyze(table => '{name.partition('.')[2]}')").first()
     assert (row.snapshot_id, row.row_count) == (None, 0)
+
+
+def test_paimon_reads_them(bench: Bench) -> None:
+    columns = (
+        "k BIGINT, d DECIMAL(12, 2), f FLOAT, t TIMESTAMP, n TIMESTAMP_NTZ, day DATE, s STRING"
+    )
+    bench.create(f"{columns}, PRIMARY KEY (k) NOT ENFORCED", bucket="1")
+    times = "TIMESTAMP '2026-02-03 04:05:06.7', TIMESTAMP_NTZ '2026-02-03 04:05:06'"
+    bench.insert(f"VALUES (1, 2.50, 1e20, {times}, DATE '2026-02-03', 'four')")
+    bench.spark.sql(f"CALL keyfold.sys.analyze(table => '{bench.name.partition('.')[2]}')")
+    theirs = bench.paimon.statistics(bench.folder)
+    assert (theirs["snapshotId"], theirs["mergedRecordCount"]) == (1, 1)
+    found = {name: column.get("min") for name, column in theirs["colStats"].items()}
+    assert found == {
+        "k": "1", "d": "2.50", "f": "1.0E20", "t": "2026-02-03 04:05:06.700000",
+        "n": "2026-02-03 04:05:06", "day": "20487", "s": None,
+    }  # fmt: skip
+    assert bench.agree(1)
