@@ -51,3 +51,13 @@ def test_skew(spark: SparkSession) -> None:
     assert [tuple(row) for row in spark.sql(query).collect()] == [
         (-1, sum(range(ROWS)) - sum(range(0, ROWS, 1000)), ROWS - ROWS // 1000)
     ]
+
+
+def test_bitmaps_of_many_groups(spark: SparkSession) -> None:
+    """Spark's operator would sort the rows behind the first 128 groups."""
+    query = "SELECT id % 1000 k, keyfold.bitmap_agg(id) b FROM range(20000) GROUP BY id % 1000"
+    frame = spark.sql(query)
+    assert [row.n for row in frame.selectExpr("keyfold.bitmap_count(b) n").collect()] == [20] * 1000
+    assert len(frame.collect()) == 1000
+    assert len(named(frame, "FoldAggregateExec")) == 2
+    assert not named(frame, "ObjectHashAggregateExec")

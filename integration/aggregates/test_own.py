@@ -42,7 +42,7 @@ def registered(spark: SparkSession) -> Iterator[SparkSession]:
         spark.conf.unset(f"spark.keyfold.registered.{name}")
 
 
-@pytest.mark.parametrize("name", ["farthest", "keyfold.farthest", "keyfold.sys.FARTHEST"])
+@pytest.mark.parametrize("name", ["farthest", "keyfold.farthest", "keyfold.FARTHEST"])
 def test_is_called_by_name(registered: SparkSession, name: str) -> None:
     query = f"SELECT id % 300 k, {name}(if(id % 2 = 0, id, -id)) f FROM range(3000) GROUP BY 1"
     found = {row.k: row.f for row in registered.sql(query).collect()}

@@ -15,9 +15,9 @@ HEAD = "| function | kind | gives | NULL |\n|---|---|---|---|\n"
 
 
 def names(spark: SparkSession) -> list[str]:
-    """Every name that SHOW FUNCTIONS lists, without the catalog's."""
-    rows = spark.sql("SHOW USER FUNCTIONS IN keyfold").collect()
-    return sorted(row[0].removeprefix("keyfold.") for row in rows)
+    """Every name that SHOW FUNCTIONS lists, without the catalog's; aggregates have other tables."""
+    rows = spark.sql("SHOW USER FUNCTIONS IN keyfold.sys").collect()
+    return sorted(row[0].removeprefix("keyfold.sys.") for row in rows)
 
 
 def described(spark: SparkSession, name: str) -> dict[str, str]:

@@ -38,7 +38,8 @@ final case class NamesOfOurs(session: SparkSession) extends Rule[LogicalPlan] {
       val name = function.multipartIdentifier
       val isPlaced = name.length == 2 || name.length == 3 && name(1) == "sys"
       val isOurs = isPlaced && Ours.catalog(session, name.head).isDefined
-      def lines = Functions.find(name.last).map(_.lines).orElse(Aggregates.find(name.last).map(_.lines))
+      def lines = Functions.find(name.last).map(_.lines)
+        .orElse(Option.when(name.length == 2)(name.last).flatMap(Aggregates.find).map(_.lines))
       Option.when(isOurs)(lines).flatten.map { found =>
         val lines = s"Function: ${name.mkString(".")}" +: found
         val output = AttributeReference("function_desc", StringType, nullable = false)()
