@@ -9,6 +9,7 @@ import pyarrow as pa
 from keyfold.aggregates import aggregates
 from keyfold.aggregates.declare import Aggregate
 from keyfold.options.engines import engines
+from keyfold.queries.bound import short_name
 from keyfold.states.functions import functions as state_functions
 
 # What the types column says where an aggregate takes all of these.
@@ -38,6 +39,23 @@ def functions() -> str:
             for one in known
         ],
     )
+
+
+def calls() -> str:
+    """The table of aggregates as queries call them."""
+    known = sorted(set(aggregates().values()), key=lambda one: one.name)
+    return table(
+        ("function", "gives", "of", "NULL"),
+        [(_call(one), _clause(one.summary), types_of(one), one.nulls) for one in known],
+    )
+
+
+def _call(one: Aggregate) -> str:
+    options = "".join(
+        f", {short_name(parameter)}" + (f" = {parameter.default!r}" if parameter.default else "")
+        for parameter in one.parameters
+    )
+    return f"`{one.name}(column{options})`"
 
 
 def merge_engines() -> str:

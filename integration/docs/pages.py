@@ -125,6 +125,7 @@ def figures() -> str:
 
 TABLES: Mapping[str, Mapping[str, Callable[[], str]]] = {
     "README.md": {"figures": figures},
+    "aggregate-functions.md": {"calls": aggregate_tables.calls},
     "aggregates.md": {
         "functions": aggregate_tables.functions,
         "parameters": aggregate_tables.parameters,
