@@ -19,8 +19,9 @@ from pathlib import Path
 
 from pyspark.sql import Row, SparkSession
 
+import keyfold
 from integration import sessions
-from integration.demo import chart, flights, tables
+from integration.demo import chart, flights, functions, tables
 from integration.demo.chart import Course
 
 CATALOG = "keyfold.demo"
@@ -122,9 +123,16 @@ def fold_airports(spark: SparkSession, months: int, course: Course) -> None:
             upsert(spark, "airports", tables.AIRPORT_RECORDS.format(month=month), course)
 
 
-def ask(spark: SparkSession, question: str, names: dict[str, str]) -> list[Row]:
-    """The rows of a question asked of these tables."""
-    return spark.sql(question.format(**names)).collect()
+def fold_delays(spark: SparkSession, months: int, course: Course) -> None:
+    """States of aggregates, a month and airport at a time; rows of one key unite them."""
+    title("delays: averages and distinct counts as states, 'aggregate-function' = 'agg_state'")
+    with timed("CREATE TABLE"):
+        spark.sql(functions.DELAYS.format(name=f"{CATALOG}.delays"))
+    with timed(f"{3 * months} upserts"):
+        for month in range(1, months + 1):
+            for origin in ("EWR", "JFK", "LGA"):
+                records = functions.DELAY_RECORDS.format(month=month, origin=origin)
+                upsert(spark, "delays", records, course)
 
 
 def tables_of_keyfold(spark: SparkSession) -> dict[str, str]:
@@ -158,25 +166,37 @@ def differences(found: list[Row], expected: list[Row]) -> list[str]:
     return [f"{found}\n      plain Spark: {wanted}" for found, wanted in wrong[:SHOWN_DIFFERENCES]]
 
 
+def compare(spark: SparkSession, label: str, ours: str, plain: str) -> bool:
+    """One question asked of both, said in a line; whether the answers are equal and not empty."""
+    start = time.perf_counter()
+    found = spark.sql(ours).collect()
+    between = time.perf_counter()
+    expected = spark.sql(plain).collect()
+    end = time.perf_counter()
+    wrong = differences(found, expected)
+    verdict = "DIFFERENT" if wrong else "equal" if found else "EMPTY"
+    times = f"keyfold {between - start:5.2f} s, plain Spark {end - between:5.2f} s"
+    print(f"  {label:<34}{len(found):>6,} rows  {verdict:<10} {times}")
+    for line in wrong:
+        print(f"      keyfold:     {line}")
+    return verdict == "equal"
+
+
 def check(spark: SparkSession) -> bool:
     """Every question asked of both; whether all answers are equal and none is empty."""
     title("the same questions to keyfold and to plain Spark SQL over the raw flights")
     ours, truths = tables_of_keyfold(spark), tables_of_spark(spark)
-    right = True
-    for label, question in tables.QUESTIONS.items():
-        start = time.perf_counter()
-        found = ask(spark, question, ours)
-        between = time.perf_counter()
-        expected = ask(spark, question, truths)
-        end = time.perf_counter()
-        wrong = differences(found, expected)
-        verdict = "DIFFERENT" if wrong else "equal" if found else "EMPTY"
-        right = right and verdict == "equal"
-        times = f"keyfold {between - start:5.2f} s, plain Spark {end - between:5.2f} s"
-        print(f"  {label:<34}{len(found):>6,} rows  {verdict:<10} {times}")
-        for line in wrong:
-            print(f"      keyfold:     {line}")
-    return right
+    answers = [
+        compare(spark, label, question.format(**ours), question.format(**truths))
+        for label, question in tables.QUESTIONS.items()
+    ]
+    title("questions in which keyfold's functions fold, and plain Spark's answers")
+    keyfold.register(spark, functions.longest)
+    answers += [
+        compare(spark, label, own.format(delays=f"{CATALOG}.delays"), plain)
+        for label, (own, plain) in functions.QUESTIONS.items()
+    ]
+    return all(answers)
 
 
 def show(spark: SparkSession) -> None:
@@ -208,7 +228,7 @@ def by_month(spark: SparkSession, course: Course) -> None:
 def on_disk(spark: SparkSession, name: str) -> str:
     """One line on the snapshots and live files of a table."""
     (files,) = spark.sql(
-        "SELECT count(*) AS live, count(DISTINCT partition, bucket) AS buckets, "
+        "SELECT count(*) AS live, count(DISTINCT struct(partition, bucket)) AS buckets, "
         "sum(record_count) AS rows, sum(file_size_in_bytes) / 1e6 AS size, "
         f"array_sort(collect_set(level)) AS levels FROM {CATALOG}.`{name}$files`"
     ).collect()
@@ -235,10 +255,11 @@ def run(folder: Path, months: int, picture: Path | None) -> bool:
     fold_aircraft(spark, months, course)
     fold_departures(spark, months, course)
     fold_airports(spark, months, course)
+    fold_delays(spark, months, course)
     right = check(spark)
     show(spark)
     title("what is on disk")
-    for name in ("carrier_days", "aircraft", "departures", "airports"):
+    for name in ("carrier_days", "aircraft", "departures", "airports", "delays"):
         print(f"  {name:<13} {on_disk(spark, name)}")
     if picture is not None:
         by_month(spark, course)
