@@ -17,7 +17,7 @@ from keyfold.kernels.jit import kernel, structure
 from keyfold.kernels.keys import Keys, encode_nullable
 from keyfold.kernels.ops import ADD, RESET, RETRACT, SKIP
 from keyfold.kernels.order import compare_bytes
-from keyfold.kernels.records import Gathered, Groups, Lists, room_for
+from keyfold.kernels.records import Gathered, Groups, Lists, count_elements, room_for
 
 NO_LIMIT = int(np.iinfo(np.int64).max)
 
@@ -92,9 +92,9 @@ def code_in_groups(groups: Groups, lists: Lists, values: Values, table: Table, c
                     count += 1
 
 
-def code_elements(groups: Groups, lists: Lists, values: pa.Array) -> tuple[Rows, int]:
-    """A code for each element, and how many codes a group may have. Equal values of a group have
-    the same code.
+def code_elements(groups: Groups, lists: Lists, values: pa.Array, most: int) -> Rows:
+    """A code for each element, below the number `most` of elements of the largest group. Equal
+    values of a group have the same code.
     """
     if types.is_nested(values.type):
         keys, valid = Keys(codes([values])[0].view(np.uint64)), ones(len(values))
@@ -104,15 +104,12 @@ def code_elements(groups: Groups, lists: Lists, values: pa.Array) -> tuple[Rows,
     if keys.is_wide:
         words = np.empty(len(valid), dtype=np.uint64)
         hash_bytes(keys.offsets, keys.data, words)
-    sizes = np.diff(lists.offsets)[groups.order]
-    sums = np.concatenate(([0], np.cumsum(sizes)))[groups.starts]
-    most = int(np.diff(sums).max(initial=0))
     size = 1 << (2 * most).bit_length()
     table = Table(np.full(size, -1, dtype=np.int64), np.empty(size, dtype=np.int64))
     found = np.empty(len(valid), dtype=np.int64)
     compared = Values(words, valid, keys.offsets, keys.data, keys.is_wide)
     code_in_groups(groups, lists, compared, table, found)
-    return found, most
+    return found
 
 
 @kernel
@@ -291,14 +288,16 @@ def collected(
     groups: Groups, lists: Lists, values: pa.Array, rules: Rules, used: Mask | None = None
 ) -> Gathered:
     """The result of `collect_values` over the elements that are `used`, by default all."""
-    out, count = room_for(lists, groups), len(values)
+    total, most = count_elements(groups, lists)
+    out, count = room_for(total, groups), len(values)
     is_plain = not rules.is_distinct and not (groups.ops == RETRACT).any()
     if is_plain and rules.limit == NO_LIMIT and (used is None or used.all()):
         concatenate(groups, lists, out)
         return out
-    found, most = np.zeros(count, np.int64), 1
-    if not is_plain:
-        found, most = code_elements(groups, lists, values)
+    if is_plain:
+        found, most = np.zeros(count, np.int64), 1
+    else:
+        found = code_elements(groups, lists, values, most)
     tally = Tally(np.zeros(most, np.int64), np.zeros(most, np.int64))
     coded = Coded(found, ones(count) if used is None else used)
     collect_values(groups, lists, coded, rules, tally, out)

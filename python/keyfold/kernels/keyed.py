@@ -8,7 +8,7 @@ from keyfold.kernels.buffers import Mask, Rows, Signs
 from keyfold.kernels.elements import NO_LIMIT, append, span
 from keyfold.kernels.jit import kernel, structure
 from keyfold.kernels.ops import ADD, RETRACT, SKIP
-from keyfold.kernels.records import Gathered, Groups, Lists, room_for
+from keyfold.kernels.records import Gathered, Groups, Lists, count_elements, room_for
 
 _NO_PLACES: Rows = np.empty(0, dtype=np.int64)
 
@@ -104,7 +104,7 @@ def kept_by_key(
 ) -> Gathered:
     """The result of `latest_by_key`; `count` is the number of codes."""
     slots = Slots(np.full(count, -1, dtype=np.int64), np.empty(count, dtype=np.int64))
-    out = room_for(lists, groups)
+    out = room_for(count_elements(groups, lists)[0], groups)
     latest_by_key(groups, lists, keyed, slots, out, found)
     return out
 

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from keyfold.kernels.buffers import Mask, Rows, Signs, text, validity
-from keyfold.kernels.jit import structure
+from keyfold.kernels.jit import kernel, structure
 
 
 @structure("int8[::1]", "int64[::1]", "int64[::1]")
@@ -56,11 +56,25 @@ def lists_of(column: pa.Array) -> Lists:
     return Lists(column.offsets.to_numpy().astype(np.int64), validity(column))
 
 
-def room_for(lists: Lists, groups: Groups) -> Gathered:
-    """Empty lists with room for all elements of the groups."""
+@kernel("UniTuple(int64, 2)(Groups, Lists)")
+def count_elements(groups: Groups, lists: Lists) -> tuple[int, int]:
+    """The number of elements of all groups, and of the largest group."""
+    offsets, total, most = lists.offsets, 0, 0
+    for g in range(len(groups.starts) - 1):
+        size = 0
+        for at in range(groups.starts[g], groups.starts[g + 1]):
+            row = groups.order[at]
+            size += offsets[row + 1] - offsets[row]
+        total += size
+        most = max(most, size)
+    return total, most
+
+
+def room_for(total: int, groups: Groups) -> Gathered:
+    """Empty lists of the groups with room for so many elements."""
     count = len(groups.starts) - 1
     return Gathered(
-        np.empty(int(np.diff(lists.offsets)[groups.order].sum()), dtype=np.int64),
+        np.empty(total, dtype=np.int64),
         np.empty(count + 1, dtype=np.int64),
         np.empty(count, dtype=np.uint8),
     )
