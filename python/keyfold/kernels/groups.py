@@ -10,7 +10,7 @@ import numpy as np
 from keyfold.kernels.buffers import Mask, Rows, Words
 from keyfold.kernels.jit import kernel
 from keyfold.kernels.keys import Keys
-from keyfold.kernels.order import compare_bytes, merge_flags
+from keyfold.kernels.order import compare_bytes, merge_flags, packed_runs
 
 
 @kernel("int64(uint64[::1], int64[::1])")
@@ -52,6 +52,9 @@ def merge_groups(keys: Keys, lengths: Sequence[int]) -> tuple[Rows, Rows]:
     """The row numbers of concatenated sorted runs of these lengths, merged, and the groups'
     offsets. On a tie the earlier run comes first.
     """
+    packed = packed_runs(keys, lengths)
+    if packed is not None:
+        return packed.grouped(packed.merged(lengths))
     words, order, is_first = merge_flags(keys, lengths)
     if is_first is None:
         return order, group_starts(keys, words, order)

@@ -116,25 +116,31 @@ def sort_equal_words(
     return True
 
 
+def packed_runs(keys: Keys, lengths: Sequence[int]) -> Packed | None:
+    """The keys of two or more sorted runs, packed with their rows; None if they don't fit."""
+    is_one = sum(length > 0 for length in lengths) < 2
+    return None if keys.is_wide or is_one else Packed.of(keys.words)
+
+
 def merge_order(keys: Keys, lengths: Sequence[int]) -> tuple[Words, Rows]:
     """Words and row numbers of concatenated sorted runs of these lengths, merged. On a tie the
     earlier run comes first.
     """
+    packed = packed_runs(keys, lengths)
+    if packed is not None:
+        return packed.opened(packed.merged(lengths))
     words, order, _ = merge_flags(keys, lengths)
     return words, order
 
 
 def merge_flags(keys: Keys, lengths: Sequence[int]) -> tuple[Words, Rows, Flags | None]:
-    """The result of `merge_order`, and flags of the rows that are the first of their key. The flags
-    are None unless the merge of long keys has found them anyway.
+    """The result of `merge_order` of keys that can't be packed, and flags of the rows that are the
+    first of their key. The flags are None unless the merge of long keys has found them anyway.
     """
     lengths = [length for length in lengths if length]
     rows = np.arange(len(keys), dtype=np.int64)
     if len(lengths) < 2:
         return keys.words, rows, None
-    packed = None if keys.is_wide else Packed.of(keys.words)
-    if packed is not None:
-        return *packed.merged(lengths), None
     spare = np.empty_like(keys.words), np.empty_like(rows)
     runs = PairwiseMerge(lengths, (keys.words.copy(), rows), spare)
     for start, middle, stop in merge_steps(lengths):
@@ -187,7 +193,7 @@ def radix(words: Words, rows: Rows) -> tuple[Words, Rows]:
         return words, rows
     packed = Packed.of(words)
     if packed is not None:
-        words, places = packed.sorted()
+        words, places = packed.opened(packed.sorted())
         return words, rows[places]
     counts = np.zeros((8, 256), dtype=np.int64)
     count_digits(words, counts)

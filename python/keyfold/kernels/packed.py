@@ -38,6 +38,20 @@ def unpack_words(
         rows[i] = np.int64(packed[i] & mask)
 
 
+@kernel("int64(uint64[::1], uint64, int64[::1], int64[::1])")
+def unpack_groups(packed: Words, bits: np.uint64, rows: Rows, starts: Rows) -> int:
+    """Write the rows of sorted packed words, the start of each group of one key, and the end;
+    returns how many groups.
+    """
+    mask, count = (np.uint64(1) << bits) - np.uint64(1), 0
+    starts[0] = 0
+    for i in range(len(packed)):
+        rows[i] = np.int64(packed[i] & mask)
+        starts[count + 1] = i + 1
+        count += i + 1 == len(packed) or packed[i + 1] >> bits != packed[i] >> bits
+    return count
+
+
 @kernel("void(uint64[::1], int64, int64, int64, uint64[::1])")
 def merge_packed(words: Words, start: int, middle: int, stop: int, out: Words) -> None:
     """Merge sorted start:middle and middle:stop into the same place of out; no two words are equal.
@@ -105,13 +119,20 @@ class Packed:
         unpack_words(ordered, self.least, self.bits, words, rows)
         return words, rows
 
-    def sorted(self) -> tuple[Words, Rows]:
-        """Words and row numbers, ascending."""
-        self.words.sort()
-        return self.opened(self.words)
+    def grouped(self, ordered: Words) -> tuple[Rows, Rows]:
+        """Row numbers of sorted packed words, and the offsets of the groups of equal words."""
+        rows, starts = np.empty((2, len(ordered) + 1), dtype=np.int64)
+        count = unpack_groups(ordered, self.bits, rows, starts)
+        return rows[:-1], starts[: count + 1]
 
-    def merged(self, lengths: Sequence[int]) -> tuple[Words, Rows]:
-        """Words and row numbers of sorted runs of these lengths, ascending."""
+    def sorted(self) -> Words:
+        """The packed words, ascending."""
+        self.words.sort()
+        return self.words
+
+    def merged(self, lengths: Sequence[int]) -> Words:
+        """The packed words, ascending, of sorted runs of these lengths."""
+        lengths = [length for length in lengths if length]
         steps = merge_steps(lengths)
         if sum(stop - start for start, _, stop in steps) > MOST_PASSES * len(self.words):
             return self.sorted()
@@ -119,4 +140,5 @@ class Packed:
         for start, middle, stop in steps:
             (source,), (out,) = runs.step(start, middle, stop)
             merge_packed(source, start, middle, stop, out)
-        return self.opened(runs.result[0])
+        merged: Words = runs.result[0]
+        return merged
