@@ -14,8 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from keyfold.errors import CorruptDataError
-from keyfold.files.pages import LEAST_CHUNK, checked, pages
+from keyfold.files.pages import LEAST_CHUNK, checked
+from keyfold.kernels.buffers import bytes_of
+from keyfold.kernels.pages import ABSENT, CRC, START, STORED, headers_of
 from keyfold.storage.table import Table
+from tests.files.page_headers import Page, pages
 from tests.read import harness
 from tests.storage import tables
 
@@ -69,6 +72,33 @@ def read_by_us(path: Path, metadata: pq.FileMetaData) -> pa.Table:
     source = checked(pa.OSFile(str(path)), str(path))
     with pq.ParquetFile(source, metadata=metadata, pre_buffer=False) as file:
         return file.read(use_threads=False)
+
+
+def found_by_kernel(chunk: bytes) -> list[Page]:
+    rows = headers_of(bytes_of(pa.py_buffer(chunk))).tolist()
+    return [
+        Page(
+            row[START],
+            row[START] + row[STORED],
+            None if row[CRC] == ABSENT else row[CRC] & 0xFFFFFFFF,
+        )
+        for row in rows
+    ]
+
+
+@pytest.mark.parametrize("way", WAYS, ids=str)
+def test_headers_are_those_of_the_definition(tmp_path: Path, way: dict[str, Any]) -> None:
+    """Of whole chunks, and of chunks with any one byte changed in and behind their first header."""
+    path, draw = tmp_path / "file", random.Random(7)
+    stored(path, way)
+    for _, chunk in chunks(path):
+        assert found_by_kernel(chunk) == list(pages(chunk))
+        for at in range(min(80, len(chunk))):
+            wrong = bytearray(chunk)
+            wrong[at] = draw.randrange(256)
+            assert found_by_kernel(bytes(wrong)) == list(pages(bytes(wrong))), at
+        short = chunk[: draw.randrange(len(chunk))]
+        assert found_by_kernel(short) == list(pages(short))
 
 
 @pytest.mark.parametrize("way", WAYS, ids=str)
@@ -126,12 +156,13 @@ def test_a_wrong_bit_is_met_as_by_pyarrow(tmp_path: Path, way: dict[str, Any]) -
     assert refused > len(places) // 2
 
 
-def test_what_is_no_header_ends_the_pages() -> None:
-    assert list(pages(b"\xff" * 100)) == []
-    assert list(pages(b"\x15")) == []
-    assert list(pages(b"\x00")) == [(1, 1, None)]
-    assert list(pages(b"\x35\x7f" + b"\x00" * 9)) == []  # a size below 0
-    assert list(pages(b"\x35\x7e" + b"\x00" * 9)) == []  # beyond the end
+@pytest.mark.parametrize("read", [pages, found_by_kernel])
+def test_what_is_no_header_ends_the_pages(read: Callable[[bytes], Iterable[Page]]) -> None:
+    assert list(read(b"\xff" * 100)) == []
+    assert list(read(b"\x15")) == []
+    assert list(read(b"\x00")) == [(1, 1, None)]
+    assert list(read(b"\x35\x7f" + b"\x00" * 9)) == []  # a size below 0
+    assert list(read(b"\x35\x7e" + b"\x00" * 9)) == []  # beyond the end
 
 
 def damaged_table(folder: Path, rows: int, **options: str) -> tuple[Table, Path]:
@@ -155,10 +186,10 @@ def rows_of(found: Table, **options: str) -> int:
     return sum(batch.num_rows for split in splits for batch in harness.read(scan, split))
 
 
-@pytest.mark.parametrize(("rows", "words"), [(200, "CRC"), (LEAST_CHUNK // 3, "expected checksum")])
-def test_small_and_large_chunks_are_checked(tmp_path: Path, rows: int, words: str) -> None:
+@pytest.mark.parametrize("rows", [200, LEAST_CHUNK // 3])
+def test_small_and_large_chunks_are_checked(tmp_path: Path, rows: int) -> None:
     found, file = damaged_table(tmp_path, rows, file__compression="none")
-    with pytest.raises(CorruptDataError, match=words) as error:
+    with pytest.raises(CorruptDataError, match="expected checksum") as error:
         rows_of(found)
     assert str(file) in str(error.value)
 

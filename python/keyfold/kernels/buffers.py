@@ -51,6 +51,11 @@ def view(buffer: pa.Buffer | None, dtype: Any, start: int, length: int) -> npt.N
     return np.asarray(_Memory(buffer, length, start * kind.itemsize, kind.str))
 
 
+def bytes_of(buffer: pa.Buffer) -> Mask:
+    """The bytes of a buffer."""
+    return view(buffer, np.uint8, 0, buffer.size)
+
+
 def values(array: pa.Array, dtype: Any) -> npt.NDArray[Any]:
     """The fixed-width values of an array, viewed as `dtype` of the same width. Null slots hold
     any value.

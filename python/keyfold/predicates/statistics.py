@@ -7,14 +7,15 @@ upper bound of floating numbers is unknown (NaN is left out). Bounds of other ty
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow.parquet as pq
 
 from keyfold.files.column_mapping import Source
 from keyfold.files.initial_values import initial
+from keyfold.files.leaves import Leaf, Leaves
 from keyfold.predicates.ranges import Range
 from keyfold.types.conversion import keeps_order
 from keyfold.types.literals import FLOATING, NAN_TOP, comparable, floating, manifest_value
@@ -23,22 +24,6 @@ from keyfold.wire.specs import KIND
 
 _INSERT, _UPDATE_AFTER = 0, 2
 _MICROS = {"milliseconds": 1000, "microseconds": 1}
-
-
-class Leaf(NamedTuple):
-    """A top-level atomic column of a file: its place, and its physical type by the schema."""
-
-    place: int
-    physical: str
-
-
-Leaves = Mapping[str, Leaf]
-
-
-def leaves_of(metadata: pq.FileMetaData) -> Leaves:
-    """The top-level atomic columns; `a.b` is a column of that name, never a field."""
-    found = enumerate(metadata.schema.column(place) for place in range(len(metadata.schema)))
-    return {leaf.path: Leaf(at, leaf.physical_type) for at, leaf in found if leaf.path == leaf.name}
 
 
 def ranges_of(

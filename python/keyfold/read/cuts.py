@@ -18,8 +18,9 @@ from keyfold.files import damage
 from keyfold.files.column_mapping import Source
 from keyfold.files.fetch import fetch_footers
 from keyfold.files.footers import Footer, footer_of
+from keyfold.files.leaves import leaves_of
 from keyfold.predicates.ranges import Range, Ranges
-from keyfold.predicates.statistics import leaves_of, ranges_of
+from keyfold.predicates.statistics import ranges_of
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.stores.files import Files
 from keyfold.stores.opened import store_of

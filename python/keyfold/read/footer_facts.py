@@ -13,8 +13,9 @@ import pyarrow as pa
 from keyfold.files import damage
 from keyfold.files.column_mapping import sources
 from keyfold.files.footers import Footer, footer_of
+from keyfold.files.leaves import leaves_of
 from keyfold.predicates.ranges import Range
-from keyfold.predicates.statistics import leaves_of, may_hold_deletes
+from keyfold.predicates.statistics import may_hold_deletes
 from keyfold.read.cuts import group_ranges
 from keyfold.read.functions import COUNT, EXTREMES, MIN, Function, nothing
 from keyfold.stores.opened import store_of

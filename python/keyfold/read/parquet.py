@@ -19,16 +19,18 @@ import pyarrow.parquet as pq
 
 from keyfold.errors import CorruptDataError, NotSupportedError
 from keyfold.files import damage
+from keyfold.files.chunks import Chunks
 from keyfold.files.column_mapping import Source, adapt, missing, sources
 from keyfold.files.cost import buffer_size, chunk_bytes, row_bytes
 from keyfold.files.fetch import fetched
 from keyfold.files.footers import Footer, footer_of
+from keyfold.files.leaves import Leaves, leaves_of
 from keyfold.files.pages import LEAST_CHUNK, checked
 from keyfold.merge.deferred import Deferred
 from keyfold.merge.marks.records import FIELDS as MARKS
 from keyfold.merge.marks.records import with_marks
 from keyfold.predicates.ranges import Range, Ranges
-from keyfold.predicates.statistics import Leaves, leaves_of, may_hold_deletes, ranges_of
+from keyfold.predicates.statistics import may_hold_deletes, ranges_of
 from keyfold.resources.metering import metered
 from keyfold.stores.files import Files
 from keyfold.stores.local import LocalFiles
@@ -84,24 +86,26 @@ def read_file(
         names = {source.name for source in found} | set(system)
         # Nobody closes the file: rows may be decoded for as long as something refers to them.
         buffered, by_arrow = 0, scan.verify
+        size = buffer_size(footer.metadata, groups, names, wanted.batch_bytes)
         if store.is_local:
             assert isinstance(store, LocalFiles)
             with damage.present(path):
                 source = store.open(path)
-            buffered = buffer_size(footer.metadata, groups, names, wanted.batch_bytes)
-            if scan.verify and not buffered and _has_large(footer, groups, names):
-                source, by_arrow = checked(source, path), False
+            buffered = size
         else:
             source = fetched(
                 store, path, file.size, footer.metadata, groups, names, wanted.batch_bytes
             )
+        chunks = None if size else Chunks(source, path, footer.metadata, leaves, scan.verify)
+        if scan.verify and store.is_local and not size and _has_large(footer, groups, names):
+            source, by_arrow = checked(source, path), False
         parquet = _opened(source, footer.metadata, buffered, by_arrow=by_arrow)
         widths = [row_bytes(footer.metadata, group, names) for group in groups]
     rows = max(1, min(wanted.batch_rows, int(wanted.batch_bytes / max(widths, default=1.0))))
     decide = wanted.columns if wanted.decide is None else wanted.decide
     later = _of(found, decide, False)
     rows = _even(footer.metadata, groups, rows) if later else rows
-    opened = _Opened(path, not store.is_local, parquet, rows)
+    opened = _Opened(path, not store.is_local, parquet, chunks, rows)
     first = _Columns(opened, _of(found, decide, True), system, _common_number(file))
     batches = first.batches(groups)
     if later:
@@ -114,12 +118,14 @@ def read_file(
 @dataclass(frozen=True)
 class _Opened:
     """An open file, and the number of rows of its batches, one for all who read it. pyarrow keeps
-    that number with the file, and a new one would change reads that have begun.
+    that number with the file, and a new one would change reads that have begun. `chunks` are given
+    if row groups are small enough to be decoded whole.
     """
 
     path: str
     is_remote: bool
     file: pq.ParquetFile
+    chunks: Chunks | None
     rows: int
 
 
@@ -188,7 +194,7 @@ class _Columns:
         number: int | None,
     ) -> None:
         self._path, self._is_remote = opened.path, opened.is_remote
-        self._file, self.batch_rows = opened.file, opened.rows
+        self._file, self._chunks, self.batch_rows = opened.file, opened.chunks, opened.rows
         self.found = found
         self.number = number
         self._schema = _schema(found, system)
@@ -217,9 +223,7 @@ class _Columns:
         not know, and no checksum covers the kind.
         """
         left = sum(map(self.rows, groups))
-        for batch in self._file.iter_batches(
-            batch_size=self.batch_rows, row_groups=groups, columns=self._names, use_threads=False
-        ):
+        for batch in self._stored(groups):
             left -= batch.num_rows
             chosen = batch.select(self._names) if self._is_plain else None
             if chosen is not None and chosen.schema.types == self._schema.types:
@@ -228,6 +232,28 @@ class _Columns:
                 yield _adapted(batch, self.found, self._schema, self.number)
         if left:
             raise self.lacking(left)
+
+    def _stored(self, groups: Sequence[int]) -> Iterator[pa.RecordBatch]:
+        if self._chunks is not None and max(map(self.rows, groups), default=0) <= self.batch_rows:
+            return map(partial(self._whole, self._chunks), groups)
+        found: Iterator[pa.RecordBatch] = self._file.iter_batches(
+            batch_size=self.batch_rows, row_groups=groups, columns=self._names, use_threads=False
+        )
+        return found
+
+    def _whole(self, chunks: Chunks, group: int) -> pa.RecordBatch:
+        """The rows of a row group. pyarrow decodes the columns that `chunks` leave to it."""
+        kinds, rows = self._file.schema_arrow, self.rows(group)
+        found = {name: chunks.column(group, name, kinds.field(name).type) for name in self._names}
+        others = [name for name, column in found.items() if column is None]
+        if others:
+            table = self._file.read_row_group(group, columns=others, use_threads=False)
+            found |= {name: table[name].combine_chunks() for name in others}
+        columns: list[pa.Array] = [*found.values()]
+        short = min(map(len, columns))
+        if short < rows:
+            raise self.lacking(rows - short)
+        return pa.RecordBatch.from_arrays(columns, names=self._names)
 
     def lacking(self, rows: int) -> CorruptDataError:
         """The error: the file's pages lack this number of its rows."""
