@@ -19,7 +19,7 @@ from integration import sessions
 from integration.bench import data
 from integration.bench.cases import ENGINES
 from integration.bench.data import Shape
-from integration.bench.spark import HEAP, maxima
+from integration.bench.spark import maxima
 from integration.faults.harness import jvm_of
 from integration.faults.processes import PROC, TICKS, descendants
 
@@ -77,7 +77,7 @@ def main(rows: int) -> None:
         folder = Path(made)
         for run in range(shape.runs):
             data.make_run(folder / "input", SEED, False, (shape, run))
-        spark = sessions.start(folder, spark__driver__memory=HEAP)
+        spark = sessions.start(folder, spark__driver__memory="4g")
         spark.sql("CREATE NAMESPACE keyfold.bench")
         print(f"{'':34}{'s off':>9} {'s':>9} {'':6}{'cpu off':>9} {'cpu':>9}")
         queries = {
