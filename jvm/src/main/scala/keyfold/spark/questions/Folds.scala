@@ -21,7 +21,8 @@ final case class Folds(groups: Set[String], sums: Map[String, DataType], average
   def summary(asked: Aggregation, table: StructType): Option[Summary] = {
     val by = asked.groupByExpressions.toSeq.map(Pushdown.named(_).filter(groups).map(table(_)))
     val functions = asked.aggregateExpressions.toSeq.map(function(_, table))
-    Option.when((by ++ functions).forall(_.isDefined))(Summary(by.flatten, functions.flatten))
+    // Without functions Spark takes the groups of the tasks for those of the query.
+    Option.when(functions.nonEmpty && (by ++ functions).forall(_.isDefined))(Summary(by.flatten, functions.flatten))
   }
 
   private def function(asked: AggregateFunc, table: StructType): Option[Folded] = asked match {
