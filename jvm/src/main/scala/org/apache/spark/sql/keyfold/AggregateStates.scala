@@ -76,9 +76,13 @@ object AggregateStates extends Rule[LogicalPlan] {
   private def merged(call: StateCall, givesState: Boolean): AggregateFunction = {
     val (child, bound) = ofState(call)
     val shape = Shape(call.name, bound.signature, "", givesState)
-    if (bound.isSparks)
-      MergedState(bound.buffered, child, bound.fields, shape, bound.finishes)
-    else KeptAggregate(child, KeptKind.of(bound), shape)
+    child match {
+      // each field of a state that is made on the spot would make it anew
+      case StateOf(arguments, own, _) if own.isSparks =>
+        CombinedState(own.aggregate(StateOf.cast(arguments, own)), shape, own.finishes)
+      case _ if bound.isSparks => MergedState(bound.buffered, child, bound.fields, shape, bound.finishes)
+      case _ => KeptAggregate(child, KeptKind.of(bound), shape)
+    }
   }
 
   private def finalized(call: StateCall): Expression = {

@@ -15,9 +15,10 @@ final case class Shape(function: String, signature: String, constants: String, g
   def header: Array[Byte] = StateBytes.header(signature + constants)
 }
 
-/** Both sides: a declarative aggregate of Spark that takes rows and gives a state. */
-final case class CombinedState(of: DeclarativeAggregate, shape: Shape) extends OverBuffer {
+/** Both sides: a declarative aggregate of Spark that takes rows and gives a state, or the result. */
+final case class CombinedState(of: DeclarativeAggregate, shape: Shape, finishes: String = "") extends OverBuffer {
   override def children: Seq[Expression] = of.children
+  override def finished: Expression = BoundState.finish(of.evaluateExpression, finishes)
   override lazy val updateExpressions: Seq[Expression] = of.updateExpressions
   override protected def withNewChildrenInternal(made: IndexedSeq[Expression]): CombinedState =
     copy(of = of.withNewChildren(made).asInstanceOf[DeclarativeAggregate])
