@@ -20,6 +20,7 @@ from numba.core.types import unliteral
 
 from keyfold.aggregates import aggregates
 from keyfold.aggregates.declare import BadRecord
+from keyfold.aggregates.state_folds import MERGES
 from keyfold.errors import KeyfoldError
 from keyfold.files.chunks import Chunks
 from keyfold.files.leaves import leaves_of
@@ -158,6 +159,17 @@ def fold_queries(random: Random) -> None:
                     again.merge(np.arange(9, dtype=np.int32), next(found.states(0, 9)))
 
 
+def fold_states(random: Random) -> None:
+    """The states of a few groups put together, with as many fields as each fold takes."""
+    starts = np.array([0, 1, 2 * ROWS // 3, ROWS], dtype=np.int64)
+    for fold, sizes in {"moments": (3, 4, 5), "covariance": (4, 6), "regression": (6,)}.items():
+        for size in sizes:
+            counts = pa.array([float(random.randrange(3)) for _ in range(ROWS)])
+            others = [pa.array([random.gauss(0, 9) for _ in range(ROWS)]) for _ in range(size - 1)]
+            again = [counts] if fold == "regression" else []
+            MERGES[fold]([counts, *others[:3], *again, *others[3:]], starts)
+
+
 def decode_pages(random: Random, folder: Path) -> None:
     """A file in the forms that are decoded without pyarrow, as it is and with wrong bytes."""
     names = {"i": pa.int32(), "l": pa.int64(), "t": pa.utf8()}
@@ -189,6 +201,7 @@ def test_every_kernel_is_its_python(calls: Counter[str], tmp_path: Path) -> None
     encode_closed([pa.array(["same-1", "same-2 and more"])])
     fold_columns(random)
     fold_queries(random)
+    fold_states(random)
     for kind in ATOMIC.values():
         bucket_hash([column(kind, random, 0.2), column(pa.utf8(), random)])
         keys = encode([column(kind, random), column(pa.utf8(), random), column(pa.int8(), random)])

@@ -151,5 +151,5 @@ def test_extremes_of_old_files(tmp_path: Path) -> None:
     functions = [(op, name) for name in ("n", "v", "w") for op in ("MIN", "MAX")]
     asked = Aggregate((), (("COUNT", None), *functions))
     scan, tasks, _ = harness.planned_tasks(table, aggregate=asked)
-    (row,) = [batch for task in tasks for split in task for batch in summarized(scan, split)]
+    (row,) = [batch for task in tasks for batch in summarized(scan, task)]
     assert list(row.to_pylist()[0].values()) == [4, 0, 3, 5, 5, None, None]

@@ -87,11 +87,7 @@ def test_every_row_is_there(tmp_path_factory: Any, jobs: list[list[Row]], data: 
     asked = Aggregate(by_columns, (("COUNT", None), ("MAX", "k")))
     scan, tasks, _ = harness.planned_tasks(table, ["k"], aggregate=asked)
     summed = [
-        row
-        for task in tasks
-        for split in task
-        for batch in summarized(scan, split)
-        for row in batch.to_pylist()
+        row for task in tasks for batch in summarized(scan, task) for row in batch.to_pylist()
     ]
     assert sum(row["COUNT 0"] for row in summed) == len(rows)
     most = [row["k"] for row in rows if row["k"] is not None]

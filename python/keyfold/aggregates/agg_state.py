@@ -37,7 +37,6 @@ from keyfold.types.arrow import to_arrow
 from keyfold.types.logical import DataType
 
 _MOST_BYTES = (1 << 31) - 1
-_NOTHING = pa.scalar(b"", pa.large_binary())
 
 
 def _parsed(text: str) -> Signature:
@@ -98,7 +97,8 @@ def _merged(signature: Signature, states: _States) -> pa.Array:
         raise BadRecord(0, f"a state of {signature.text} is damaged: {error}") from error
     chosen = _constants(signature, headers, fields, states.starts)
     made = encode(MERGES[signature.function.fold](fields, states.starts))
-    return pc.binary_join_element_wise(chosen, made.cast(pa.large_binary()), _NOTHING)
+    between = pa.scalar(b"", pa.large_binary())
+    return pc.binary_join_element_wise(chosen, made.cast(pa.large_binary()), between)
 
 
 def split(signature: Signature, column: pa.Array, starts: Rows) -> tuple[pa.Array, pa.Array]:

@@ -104,9 +104,16 @@ def _doubles(merge: Any, fields: Fields, starts: Rows) -> list[pa.Array]:
     return [pa.array(column) for column in merged(merge, table, starts).T]
 
 
+def _moments(fields: Fields, starts: Rows) -> list[pa.Array]:
+    return _doubles(merge_moments, fields, starts)
+
+
+def _covariance(fields: Fields, starts: Rows) -> list[pa.Array]:
+    return _doubles(merge_pairs, fields, starts)
+
+
 def _regression(fields: Fields, starts: Rows) -> list[pa.Array]:
-    pairs = _doubles(merge_pairs, fields[:4], starts)
-    return [*pairs, *_doubles(merge_moments, fields[4:], starts)]
+    return [*_covariance(fields[:4], starts), *_moments(fields[4:], starts)]
 
 
 def _concat(fields: Fields, starts: Rows) -> list[pa.Array]:
@@ -159,8 +166,8 @@ MERGES: dict[str, Merge] = {
     "bit_and": partial(_bits, np.bitwise_and, -1),
     "bit_or": partial(_bits, np.bitwise_or, 0),
     "bit_xor": partial(_bits, np.bitwise_xor, 0),
-    "moments": partial(_doubles, merge_moments),
-    "covariance": partial(_doubles, merge_pairs),
+    "moments": _moments,
+    "covariance": _covariance,
     "regression": _regression,
     "concat": _concat,
     "distinct": _distinct,

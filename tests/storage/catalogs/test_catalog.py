@@ -137,6 +137,7 @@ def test_create_and_load(tmp_path: Path) -> None:
         "comment": None,
         "default": None,
         "default_text": None,
+        "state": None,
     }
     assert [c["default"] for c in described["columns"]] == [None, None, None, None, "40 + 2"]
     assert described["primary_key"] == ["day", "id"]
