@@ -173,8 +173,7 @@ class Altered:
         parts = [
             list(batch.to_pylist()[0].values())
             for task in tasks
-            for split in task
-            for batch in summarized(scan, split)
+            for batch in summarized(scan, task)
         ]
         lows = [low for _, low, _ in parts if low is not None]
         highs = [high for _, _, high in parts if high is not None]
