@@ -50,7 +50,9 @@ def table(spark: SparkSession, fresh_name: Callable[[], str]) -> str:
 
 
 def jvm_failure(spark: SparkSession, kind: str) -> Any:
-    return spark._jvm.keyfold.spark.KeyfoldException(kind, "what went wrong", None, "")
+    no_group = spark._jvm.scala.Option.empty()
+    made = spark._jvm.keyfold.spark.KeyfoldException
+    return made(kind, "what went wrong", None, "", no_group, 0)
 
 
 def throw(spark: SparkSession, failure: Any) -> None:
