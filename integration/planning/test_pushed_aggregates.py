@@ -199,6 +199,21 @@ def test_sums_overflow_as_sparks(spark: SparkSession, fresh_name: Callable[[], s
         assert str(sums("m")[0]) == "1999.80"
 
 
+def test_groups_are_written_where_no_null_may_be(spark: SparkSession, table: str) -> None:
+    """Spark forgets that a group of a key, or a count, is never NULL."""
+    copy = "keyfold.it.groups_written"
+    spark.sql(f"DROP TABLE IF EXISTS {copy}")
+    groups = f"SELECT k, count(*) AS n FROM {table} GROUP BY k"
+    expected = sorted(spark.sql(groups.replace(table, "plain")).collect())
+    spark.sql(f"CREATE TABLE {copy} TBLPROPERTIES ('primary-key' = 'k') AS {groups}")
+    assert sorted(spark.table(copy).collect()) == expected
+    spark.sql(f"INSERT OVERWRITE {copy} {groups} HAVING k > 3 ORDER BY k")
+    spark.sql(f"INSERT INTO {copy} SELECT max(k) + 1000, count(*) FROM {table}")
+    kept = [row for row in expected if row.k > 3]
+    last = (max(row.k for row in expected) + 1000, sum(row.n for row in expected))
+    assert sorted(map(tuple, spark.table(copy).collect())) == [*map(tuple, kept), last]
+
+
 def test_figures_say_what_was_read_and_sent(spark: SparkSession, table: str) -> None:
     frame = spark.sql(f"SELECT p, count(*), max(u) FROM {table} GROUP BY p")
     frame.collect()

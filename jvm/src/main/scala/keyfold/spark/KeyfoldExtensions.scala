@@ -19,6 +19,7 @@ final class KeyfoldExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectResolutionRule(_ => OverwriteConditions)
     extensions.injectPostHocResolutionRule(_ => StatesInWrites)
     extensions.injectPostHocResolutionRule(_ => NullsInWrites)
+    extensions.injectPostHocResolutionRule(_ => NotNullsOfWrites)
     extensions.injectPlannerStrategy(_ => OrdinalStrategy)
     extensions.injectPlannerStrategy(_ => DescribeHealth)
     extensions.injectOptimizerRule(_ => DeletesOfCached)
