@@ -158,7 +158,8 @@ final class FoldIterator(node: FoldAggregateExec, part: Int, input: Iterator[Int
     def window(): Unit = {
       held.clear()
       forget()
-      while (hasMore && (held.size < FoldIterator.Window && !isHeavy && !batcher.isDue || found.getKey == held.last)) {
+      def isRoom = held.size < FoldIterator.Window && !isHeavy && !batcher.isDue
+      while (hasMore && (held.isEmpty || found.getKey == held.last || isRoom)) {
         if (held.isEmpty || found.getKey != held.last) {
           held += found.getKey.copy()
           groups.grow()
