@@ -15,6 +15,7 @@ ROWS = (
     ("questions",),
     ("compact",),
     ("write",),
+    ("changelog",),
     ("read",),
     ("queries",),
     ("authored",),

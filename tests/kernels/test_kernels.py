@@ -26,6 +26,7 @@ from keyfold.files.chunks import Chunks
 from keyfold.files.leaves import leaves_of
 from keyfold.kernels import jit
 from keyfold.kernels.closed import encode_closed
+from keyfold.kernels.equality import differing
 from keyfold.kernels.hash import bucket_hash
 from keyfold.kernels.keys import encode
 from keyfold.kernels.order import merge_order, sort_order
@@ -202,6 +203,7 @@ def test_every_kernel_is_its_python(calls: Counter[str], tmp_path: Path) -> None
     fold_columns(random)
     fold_queries(random)
     fold_states(random)
+    differing([column(pa.utf8(), random)], np.arange(ROWS - 1), np.arange(1, ROWS))
     for kind in ATOMIC.values():
         bucket_hash([column(kind, random, 0.2), column(pa.utf8(), random)])
         keys = encode([column(kind, random), column(pa.utf8(), random), column(pa.int8(), random)])

@@ -1,0 +1,1 @@
+"""Changes of a table: what differs between two snapshots, by key."""
