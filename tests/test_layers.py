@@ -30,6 +30,7 @@ ROWS = (
 RANK = {layer: row for row, layers in enumerate(ROWS) for layer in layers}
 # The same below keyfold.storage, where every folder and module has its row.
 STORAGE = (
+    ("history",),
     ("catalogs", "commits", "maintenance"),
     ("table",),
     ("schema", "support"),

@@ -185,14 +185,22 @@ def test_an_empty_table_has_no_splits(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [("scan.snapshot-id", "1"), ("versionAsOf", "1"), ("scan.mode", "from-snapshot")],
+    ("name", "value", "hint"),
+    [
+        ("scan.snapshot-id", "1", "VERSION AS OF"),
+        ("versionAsOf", "1", "newest snapshot"),
+        ("scan.mode", "from-snapshot", "newest snapshot"),
+    ],
 )
-def test_older_rows_are_not_asked_for(tmp_path: Path, name: str, value: str) -> None:
+def test_older_rows_are_asked_for_elsewhere(
+    tmp_path: Path, name: str, value: str, hint: str
+) -> None:
+    """Spark, or a rule of the session extension, has loaded the table of then."""
     layout = tables.table(tmp_path).layout
-    with pytest.raises(NotSupportedError, match=rf"option {name} = '{value}' .*newest snapshot"):
+    with pytest.raises(NotSupportedError, match=rf"option {name} = '{value}' .*{hint}"):
         check_asked(layout, {name: value})
     check_asked(layout, {"scan.mode": "latest-full"})
+    check_asked(layout, {"versionAsOf": "1"}, is_past=True)
 
 
 def test_read_optimized_is_true_or_false(tmp_path: Path) -> None:

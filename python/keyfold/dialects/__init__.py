@@ -1,11 +1,13 @@
-"""CREATE TABLE as Doris, StarRocks, Flink, Paimon and Fluss document it, put into Spark SQL.
+"""CREATE TABLE as Doris, StarRocks, Flink, Paimon and Fluss document it, and Paimon's statements
+about tags, put into Spark SQL.
 
 Only statements that Spark's own parser refuses come here. Texts go in, texts come out.
 """
 
+import contextlib
 from dataclasses import dataclass
 
-from keyfold.dialects import doris, flink
+from keyfold.dialects import doris, flink, tags
 from keyfold.dialects.cursor import Cursor, SyntaxMismatch
 from keyfold.dialects.statement import header, render
 from keyfold.dialects.tokens import tokens
@@ -14,21 +16,27 @@ from keyfold.errors import KeyfoldError
 
 @dataclass(frozen=True)
 class Translation:
-    """The table's name as written, and its statement for Spark or the reason it is refused."""
+    """The table's name as written, and its statement for Spark or the reason it is refused. A call
+    of a procedure (`is_call`) lacks the word CALL and the name of the table's catalog.
+    """
 
     table: tuple[str, ...]
     sql: str | None = None
     refused: str | None = None
+    is_call: bool = False
 
 
 def translate(sql: str) -> Translation | None:
-    """The statement for Spark in place of `sql`; None if it is not a CREATE TABLE of these systems.
+    """The statement for Spark in place of `sql`; None if it is no statement of these systems.
 
     If a recognised statement can't be honoured, the answer is the reason, which names the clause,
     column or type.
     """
+    read = tokens(sql, has_escapes=True)
+    with contextlib.suppress(SyntaxMismatch):
+        table, made, is_call = tags.read(Cursor(read))
+        return Translation(table, made, is_call=is_call)
     try:
-        read = tokens(sql, has_escapes=True)
         head = header(Cursor(read))
     except SyntaxMismatch:
         return None

@@ -27,6 +27,7 @@ class Call:
         return ", ".join((*self.options, *self.sparks)) or "none"
 
 
+_TIME_TRAVEL = ("versionAsOf", "timestampAsOf")
 READ_OPTIMIZED = "read-optimized"
 READ_BY_BUCKET = "read-by-bucket"
 # Options of tables that a read may set to another value.
@@ -34,9 +35,9 @@ OF_READS = tuple(option.name for option in declared() if option.per_call)
 READ = Call(
     "reading",
     (READ_OPTIMIZED, READ_BY_BUCKET, *OF_READS, "scan.mode"),
-    ("keyfold.aggregate-push-down",),
+    ("keyfold.aggregate-push-down", *_TIME_TRAVEL),
 )
-READ_METADATA = Call("reading", ())
+READ_METADATA = Call("reading", (), _TIME_TRAVEL)
 TARGET_COLUMNS = "target-columns"
 MERGE_MODE = "merge_mode"
 WRITE = Call("writing", (TARGET_COLUMNS, MERGE_MODE), ("partitionOverwriteMode",))

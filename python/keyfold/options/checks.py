@@ -9,6 +9,8 @@ from keyfold.options import fluss
 from keyfold.options.declared import (
     DEFAULT_PREFIX,
     INITIAL_PREFIX,
+    TAG_CREATION_ELSEWHERE,
+    TAG_PERIODS,
     TAG_PREFIX,
     TableOptions,
     known,
@@ -42,6 +44,7 @@ def check_create(layout: TableLayout) -> None:
         )
     _check_columns(layout, options)
     _check_retention(layout, options)
+    _check_tags(layout, options)
 
 
 def _check_across_partitions(layout: TableLayout) -> None:
@@ -66,6 +69,8 @@ def check_change(before: TableLayout, after: TableLayout) -> None:
     _check_columns(after, options)
     if _retained(options) != _retained(old):
         _check_retention(after, options)
+    if _of_tags(options) != _of_tags(old):
+        _check_tags(after, options)
 
 
 def _retained(options: TableOptions) -> tuple[int, int]:
@@ -78,6 +83,23 @@ def _check_retention(layout: TableLayout, options: TableOptions) -> None:
         raise TableError(
             f"table {layout.name}: snapshot.num-retained.max ({most}) must not be less than "
             f"snapshot.num-retained.min ({least}); set both"
+        )
+
+
+def _of_tags(options: TableOptions) -> tuple[str, str, float]:
+    return options.tag_creation, options.tag_period, options.tag_delay
+
+
+def _check_tags(layout: TableLayout, options: TableOptions) -> None:
+    if options.tag_creation in TAG_CREATION_ELSEWHERE:
+        raise NotSupportedError(
+            f"option tag.automatic-creation of table {layout.name}: {options.tag_creation} is not "
+            "supported; expected none or process-time"
+        )
+    if options.tag_delay >= TAG_PERIODS[options.tag_period]:
+        raise TableError(
+            f"option tag.creation-delay of table {layout.name}: expected less than the period of "
+            f"automatic tags ({options.tag_period}), found {options.tag_delay:g} s"
         )
 
 

@@ -29,6 +29,8 @@ T = TypeVar("T")
 # Stored at CREATE when `bucket` is not named.
 DEFAULT_BUCKETS = 4
 TAG_PREFIX = "keyfold.tag."
+TAG_PERIODS = {"daily": 86400, "hourly": 3600, "two-hours": 7200}  # seconds
+TAG_CREATION_ELSEWHERE = ("watermark", "batch")  # modes that other engines have
 DEFAULT_PREFIX = "keyfold.default."
 # A column's value in rows stored before the column was added: the wire's literal, as JSON.
 INITIAL_PREFIX = "keyfold.initial-default."
@@ -168,6 +170,25 @@ class TableOptions:
         "Snapshots that expire at most after one commit.")
     snapshot_expire_mode = Option("snapshot.expire.execution-mode", one_of("sync", "async"),
         "async", "Whether a job waits for the expiry that follows its commit.")
+    tag_creation = Option("tag.automatic-creation",
+        one_of("none", "process-time", "watermark", "batch"), "none",
+        "Whether commits tag the first snapshot after each period, by the time of the commit "
+        "(process-time); watermark and batch are other engines'.")
+    tag_period = Option("tag.creation-period", one_of(*TAG_PERIODS), "daily",
+        "Period of automatic tags.")
+    tag_delay = Option("tag.creation-delay", duration, "0 ms",
+        "How long after its period an automatic tag is made.")
+    tag_format = Option("tag.period-formatter",
+        one_of("with_dashes", "without_dashes", "without_dashes_and_spaces"), "with_dashes",
+        "Form of the names of automatic tags.")
+    tags_at_most = Option("tag.num-retained-max", optional(whole(1)), None,
+        "Automatic tags that are kept at most.")
+    tag_seconds = Option("tag.default-time-retained", optional(duration), None,
+        "How long tags are kept that do not say so themselves.")
+    tag_completion = Option("tag.automatic-completion", boolean, "false",
+        "Whether automatic tags are also made for periods without a commit.")
+    tag_time_expiry = Option("tag.time-expire-enabled", boolean, "true",
+        "Whether commits delete the tags whose time is over.")
     # fmt: on
 
 

@@ -119,6 +119,15 @@ scan.fallback-snapshot-branch scan.file-creation-time-millis scan.primary-branch
 scan.tag-name scan.timestamp scan.timestamp-millis scan.version scan.watermark
 """
 OTHER_ROWS = frozenset(_OTHER_ROWS.split())
+# Those of a reader that name one snapshot.
+OPTIONS_OF_VERSIONS = (
+    "scan.snapshot-id",
+    "scan.tag-name",
+    "scan.timestamp-millis",
+    "scan.timestamp",
+    "scan.watermark",
+    "scan.version",
+)
 # Options that we don't declare and that keep us from reading or writing tables that have them: the
 # one value under which we can, None if there is not one.
 _EITHER: dict[str, str | None] = {
@@ -134,5 +143,5 @@ NEEDED_TO_WRITE = _EITHER | {
     "data-file.external-paths": None,
     "file.format.per.level": None,
     "metadata.iceberg.storage": None,
-    "tag.automatic-creation": None,
+    "tag.creation-period-duration": None,
 }

@@ -19,6 +19,7 @@ from keyfold.read.pushed import averages, groups, sums
 from keyfold.storage.catalogs.catalog import open_catalog
 from keyfold.storage.catalogs.interface import Catalog, Staged
 from keyfold.storage.catalogs.places import NAMELESS, is_path, open_place
+from keyfold.storage.history import versions
 from keyfold.storage.schema import save_as_table
 from keyfold.storage.schema.definition import NewTable
 from keyfold.storage.table import open_handle
@@ -98,8 +99,15 @@ def list_tables(question: Frame) -> list[str]:
 
 @QUESTIONS.look
 def load_table(question: Frame) -> dict[str, Any]:
-    """The table at its newest schema and snapshot, or the view of one that a `$` name means."""
+    """The table at its newest schema and snapshot, or the view of one that a `$` name means; as it
+    was at question["version"] or question["timestamp_millis"], if one of them is given.
+    """
     table, view = metadata.find(*table_of(question))
+    version, millis = question.get("version"), question.get("timestamp_millis")
+    if version is not None:
+        table = versions.at_version(table, version)
+    elif millis is not None:
+        table = versions.at_timestamp(table, millis)
     added = {"pushdown": pushdown(table.layout), "metadata_columns": hidden(table.layout)}
     return table.describe() | added | view
 
@@ -201,9 +209,10 @@ def abort_staged(question: Frame) -> None:
 @QUESTIONS.look
 def translate(question: Frame) -> dict[str, Any] | None:
     """A statement of another system, which Spark's own parser has refused, in Spark's words:
-    {"table", "sql"} or {"table", "refused"}; None if it is not a CREATE TABLE known here.
+    {"table", "sql", "is_call"} or {"table", "refused"}; None if it is no statement known here.
     """
     found = dialects.translate(question["sql"])
     if found is None:
         return None
-    return {"table": list(found.table), "sql": found.sql, "refused": found.refused}
+    answer = {"table": list(found.table), "sql": found.sql, "refused": found.refused}
+    return answer | {"is_call": found.is_call}

@@ -19,10 +19,12 @@ from keyfold.questions.call_options import call_options
 from keyfold.questions.serve import Questions
 from keyfold.read import metadata
 from keyfold.storage.catalogs.interface import Catalog
+from keyfold.storage.history import branches
 from keyfold.storage.table import Table, open_handle
-from keyfold.wire.layout import sql_name
+from keyfold.wire.layout import BRANCH_MARK, sql_name
 
 MARK = "$"
+_BRANCH = BRANCH_MARK.removeprefix(MARK)
 QUESTIONS = Questions()
 
 
@@ -31,7 +33,7 @@ def find(catalog: Catalog, namespace: list[str], name: str) -> tuple[Table, dict
     try:
         return catalog.load_table(namespace, name), {}
     except NoSuchTableError:
-        base, mark, suffix = name.partition(MARK)
+        base, mark, suffix = name.rpartition(MARK)
         if not mark:
             raise
         try:
@@ -44,6 +46,8 @@ def find(catalog: Catalog, namespace: list[str], name: str) -> tuple[Table, dict
 
 
 def _view(table: Table, name: str, suffix: str) -> dict[str, Any]:
+    if suffix.startswith(_BRANCH):
+        raise branches.missing(table, suffix.removeprefix(_BRANCH))
     if suffix.lower() == metadata.READ_OPTIMIZED:
         return {"name": name, "view": "read-optimized"}
     found = metadata.ALL.get(suffix.lower())

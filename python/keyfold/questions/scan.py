@@ -24,7 +24,7 @@ def plan_scan(question: Frame) -> dict[str, Any]:
     table = open_handle(question["table"], question["catalog"]["options"])
     table.check_readable()
     given = question.get("options") or {}
-    check_asked(table.layout, given)
+    check_asked(table.layout, given, is_past=table.is_past)
     limit = question.get("limit")
     aggregate = question.get("aggregate")
     asked = call_options(READ, table, given)

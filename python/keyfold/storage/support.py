@@ -7,13 +7,18 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from keyfold.errors import NotSupportedError
-from keyfold.options import known, parse
-from keyfold.options.paimon import NEEDED_TO_READ, NEEDED_TO_WRITE, OTHER_ROWS
+from keyfold.options import TAG_CREATION_ELSEWHERE, known, parse
+from keyfold.options.paimon import (
+    NEEDED_TO_READ,
+    NEEDED_TO_WRITE,
+    OPTIONS_OF_VERSIONS,
+    OTHER_ROWS,
+)
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import FILE_SUFFIX, MARKED_SUFFIX
 
-_TRAVEL = ("versionasof", "timestampasof")
+_SPARKS = ("versionasof", "timestampasof")
 _LATEST = ("default", "latest", "latest-full", "full")
 _DYNAMIC = "-1"
 
@@ -33,16 +38,23 @@ def check_readable(layout: TableLayout) -> None:
         raise _refused(layout, "scan.mode", mode, "read", " or ".join(_LATEST))
 
 
-def check_asked(layout: TableLayout, options: Mapping[str, str]) -> None:
-    """Raises NotSupportedError if an option of a reader asks for other rows than the newest. The
-    error names the option.
+def check_asked(layout: TableLayout, options: Mapping[str, str], *, is_past: bool = False) -> None:
+    """Raises NotSupportedError if an option of a reader asks for other rows than those of the
+    snapshot that the table was loaded at. The error names the option. A table of the past was
+    loaded by Spark's own options.
     """
     for name, text in options.items():
         low = name.lower()
-        if low in (*OTHER_ROWS, *_TRAVEL) or (low == "scan.mode" and text.lower() not in _LATEST):
+        asks_more = low == "scan.mode" and text.lower() not in _LATEST
+        if low in OTHER_ROWS or asks_more or (low in _SPARKS and not is_past):
+            hint = (
+                "start Spark with the session extension keyfold.spark.KeyfoldExtensions, or say "
+                "VERSION AS OF, TIMESTAMP AS OF"
+                if low in OPTIONS_OF_VERSIONS
+                else "the newest snapshot is read"
+            )
             raise NotSupportedError(
-                f"reading table {layout.name}: option {name} = '{text}' is not supported: the "
-                "newest snapshot is read"
+                f"reading table {layout.name}: option {name} = '{text}' is not supported: {hint}"
             )
 
 
@@ -60,7 +72,11 @@ def check_writable(layout: TableLayout) -> None:
             f"table {layout.name} can't be written here: its primary key lacks partition column "
             f"{', '.join(missing)}; keys that reach across partitions are not supported"
         )
-    if parse(layout).bucket < 1:
+    options = parse(layout)
+    if options.tag_creation in TAG_CREATION_ELSEWHERE:
+        expected = "none or process-time"
+        raise _refused(layout, "tag.automatic-creation", options.tag_creation, "written", expected)
+    if options.bucket < 1:
         bucket = layout.options.get("bucket", _DYNAMIC)
         raise _refused(layout, "bucket", bucket, "written", "1 or more")
 

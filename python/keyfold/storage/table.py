@@ -31,7 +31,7 @@ from keyfold.storage.support import check_files, check_indexes, check_readable, 
 from keyfold.stores.files import Files
 from keyfold.stores.opened import open_files
 from keyfold.types import spark as spark_types
-from keyfold.wire.layout import Column, TableLayout, sql_name
+from keyfold.wire.layout import Column, TableLayout, home, sql_name
 
 _KEPT = 256
 _LIVE_KEPT = 8
@@ -51,6 +51,8 @@ class Table:
     snapshot_id: int | None
     uuid: str = ""  # in a REST catalog, which publishes its snapshots
     publisher: Callable[[Any], bool] | None = field(default=None, compare=False, repr=False)
+    is_past: bool = False  # it was asked for as it was at `snapshot_id`, and is only read
+    tag: str = ""  # the tag that keeps this snapshot
 
     @cached_property
     def shapes(self) -> RowShapes:
@@ -60,7 +62,7 @@ class Table:
     @cached_property
     def snapshots(self) -> Snapshots:
         """Its snapshot folder."""
-        return Snapshots(self.files, self.layout.location, self.publisher)
+        return Snapshots(self.files, self.layout.home, self.publisher, self.tag)
 
     @cached_property
     def manifests(self) -> Manifests:
@@ -72,12 +74,16 @@ class Table:
         """Its typed options."""
         return options.parse(self.layout)
 
+    @property
+    def schemas(self) -> Schemas:
+        """Its schema folder."""
+        return _schemas_of(self.files, self.layout)
+
     def schema(self, schema_id: int) -> TableLayout:
         """The layout at another schema version."""
         if schema_id == self.layout.schema_id:
             return self.layout
-        schemas = Schemas(self.files, self.layout.location, self.layout.name)
-        return _read_schema(schemas, schema_id).layout
+        return _read_schema(self.schemas, schema_id).layout
 
     def live_files(
         self,
@@ -138,6 +144,8 @@ class Table:
     @property
     def unwritable(self) -> str | None:
         """The reason why the table can't be written, None if it can."""
+        if self.is_past:
+            return _of_the_past(self.layout.name, self.snapshot_id)
         try:
             check_writable(self.layout)
         except NotSupportedError as error:
@@ -169,14 +177,14 @@ class Table:
 
     @contextlib.contextmanager
     def held(self) -> Iterator[str]:
-        """A path to the table's folder. It stays this table's if the table is renamed, dropped or
+        """A path to the table's home. It stays this table's if the table is renamed, dropped or
         replaced from here on. Raises ConflictError if that has happened before.
         """
         try:
             holding = self.files.held(self.layout.location)
             with holding as location:
                 self.check_unchanged()
-                yield location
+                yield home(location, self.layout.branch)
         except FileNotFoundError:
             self.check_unchanged()
             raise
@@ -193,13 +201,15 @@ class Table:
             "snapshot_id": self.snapshot_id,
             "identity": self.layout.identity,
             "uuid": self.uuid,
+            "branch": self.layout.branch,
+            "is_past": self.is_past,
+            "tag": self.tag,
         }
 
     @property
     def _birth(self) -> str:
         """An id that stays if the table is altered, and changes if it is dropped and made anew."""
-        schemas = Schemas(self.files, self.layout.location, self.layout.name)
-        return _stamp(schemas, 0) or self.layout.identity
+        return _stamp(self.schemas, 0) or self.layout.identity
 
     def describe(self) -> dict[str, Any]:
         """The table as the JVM shows it to Spark (JSON)."""
@@ -270,12 +280,16 @@ def shown_properties(layout: TableLayout) -> dict[str, str]:
     return {**shown, "location": layout.location, "is_managed_location": "true"}
 
 
-def load(files: Files, location: str, catalog: str, namespace: str, table: str) -> Table | None:
-    """The table at `location` at its latest schema and snapshot, None if there is no table."""
+def load(
+    files: Files, location: str, catalog: str, namespace: str, table: str, branch: str = ""
+) -> Table | None:
+    """The table at `location`, or a branch of it, at its latest schema and snapshot; None if it
+    does not exist.
+    """
     files = files.within(location)
-    schemas = Schemas(files, location, sql_name(catalog, namespace, table))
+    schemas = Schemas(files, location, sql_name(catalog, namespace, table), branch)
     # The snapshot is read first: the schemas of all its files exist by then.
-    snapshot_id = Snapshots(files, location).latest_id()
+    snapshot_id = Snapshots(files, home(location, branch)).latest_id()
     schema_id = schemas.latest_id()
     if schema_id is None:
         return None
@@ -288,36 +302,56 @@ def open_handle(
 ) -> Table:
     """The table of a handle. Raises ConflictError if it was dropped or replaced since.
 
-    `latest` looks up the newest snapshot (a write is planned on it) instead of the handle's.
+    `latest` looks up the newest snapshot (a write is planned on it) instead of the handle's. Raises
+    NotSupportedError for a table of the past, which can't be written.
     """
     files, location = open_files(handle["location"], catalog_options)
     files = files.within(location)
     path = handle["catalog"], handle["namespace"], handle["table"]
-    schemas = Schemas(files, location, sql_name(*path))
+    branch, is_past = handle.get("branch", ""), handle.get("is_past", False)
+    schemas = Schemas(files, location, sql_name(*path), branch)
+    if is_past and latest:
+        raise NotSupportedError(_of_the_past(schemas.name, handle["snapshot_id"]))
     if _stamp(schemas, handle["schema_id"]) != handle["identity"]:
         raise _changed(schemas.name)
     layout = _read_schema(schemas, handle["schema_id"]).layout
-    snapshot_id = Snapshots(files, location).latest_id() if latest else handle["snapshot_id"]
+    newest = Snapshots(files, layout.home)
+    snapshot_id = newest.latest_id() if latest else handle["snapshot_id"]
     uuid, publisher = handle.get("uuid", ""), None
     if is_rest(catalog_options) and handle["namespace"]:  # else it is named by its path
         publisher = rest_publisher(catalog_options, handle["namespace"], handle["table"], uuid)
-    return Table(files, *path, layout, snapshot_id, uuid, publisher)
+    tag = handle.get("tag", "")
+    return Table(files, *path, layout, snapshot_id, uuid, publisher, is_past, tag)
 
 
 def open_newest(handle: Mapping[str, Any], catalog_options: Mapping[str, str]) -> Table:
     """The table of a handle at its newest snapshot and schema, for jobs that write stored rows
     again. Under an older schema the rows would lose columns that were added since.
     """
-    found = open_handle(handle, catalog_options, latest=True)
-    schemas = Schemas(found.files, found.layout.location, found.layout.name)
-    newest = schemas.latest_id()
+    return newest_schema(open_handle(handle, catalog_options, latest=True))
+
+
+def newest_schema(table: Table) -> Table:
+    """The table at its newest schema. Raises ConflictError if it was dropped."""
+    newest = table.schemas.latest_id()
     if newest is None:
-        raise _changed(schemas.name)
-    return replace(found, layout=_read_schema(schemas, newest).layout)
+        raise _changed(table.layout.name)
+    return replace(table, layout=_read_schema(table.schemas, newest).layout)
+
+
+def _of_the_past(name: str, snapshot_id: int | None) -> str:
+    return (
+        f"table {name} can't be written as it was at snapshot {snapshot_id}: write the table "
+        "itself, a branch made from a tag, or roll the table back"
+    )
+
+
+def _schemas_of(files: Files, layout: TableLayout) -> Schemas:
+    return Schemas(files, layout.location, layout.name, layout.branch)
 
 
 def _check_identity(files: Files, layout: TableLayout) -> None:
-    schemas = Schemas(files, layout.location, layout.name)
+    schemas = _schemas_of(files, layout)
     if _stamp(schemas, layout.schema_id) != layout.identity:
         raise _changed(layout.name)
 
@@ -337,7 +371,7 @@ def _stamp(schemas: Schemas, schema_id: int) -> str:
 
 def _read_schema(schemas: Schemas, schema_id: int) -> StoredSchema:
     identity = _stamp(schemas, schema_id)
-    where = f"{schemas.location} {schemas.name} {sorted(schemas.files.options.items())}"
+    where = f"{schemas.folder} {schemas.name} {sorted(schemas.files.options.items())}"
     key = (where, schema_id, identity)
     found = SCHEMAS.get(key)
     if found is not None:

@@ -145,6 +145,14 @@ class Files(Protocol):
         """
         raise self.refused(path)
 
+    def move_folder(self, path: str, to: str) -> bool:
+        """Give a folder another name; False if that is taken. Raises NotSupportedError if the store
+        can't rename.
+        """
+        raise NotSupportedError(
+            f"{path} can't be renamed to {to.rsplit('/', 1)[-1]}: its store has no rename"
+        )
+
     def refused(self, path: str) -> NotSupportedError:
         """The error: the store is only read."""
         return NotSupportedError(

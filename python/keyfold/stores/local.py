@@ -163,9 +163,18 @@ class LocalFiles(Files):
         Path(path).mkdir(parents=True, exist_ok=True)
 
     def remove_folder(self, path: str) -> bool:
-        is_there = Path(path).is_dir()
-        remove_tree(path)
-        return is_there
+        with contextlib.suppress(FileNotFoundError), self._at(path) as there:
+            is_there = Path(there).is_dir()
+            remove_tree(there)
+            return is_there
+        return False
+
+    def move_folder(self, path: str, to: str) -> bool:
+        with self._at(path) as source, self._at(to) as target:
+            if Path(target).exists():
+                return False
+            Path(source).rename(target)
+            return True
 
 
 def _entry(found: os.DirEntry[str]) -> Entry | None:

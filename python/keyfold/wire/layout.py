@@ -32,6 +32,16 @@ def sql_name(*parts: str) -> str:
     )
 
 
+BRANCH_MARK = "$branch_"  # before the name of a branch, behind that of the table
+
+
+def home(location: str, branch: str) -> str:
+    """The folder of the schemas, snapshots and tags of a branch ("" is the table itself). Manifests
+    and data files of all branches lie together, below `location`.
+    """
+    return f"{location}/branch/branch-{branch}" if branch else location
+
+
 @dataclass(frozen=True)
 class Column(Wire):
     """One table column. `default` is the SQL text of its DEFAULT. `initial` is the value of rows
@@ -64,8 +74,14 @@ class TableLayout(Wire):
     options: Mapping[str, str] = field(default_factory=dict)
     comment: str | None = None
     identity: str = ""  # changes when the table is dropped and made anew, or altered
+    branch: str = ""
     # Settings of the object store's client (`stores.settings`): of the session, not the table.
     store: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def home(self) -> str:
+        """The folder of its schemas, snapshots and tags."""
+        return home(self.location, self.branch)
 
     @cached_property
     def key(self) -> tuple[str, ...]:

@@ -4,9 +4,8 @@ consumers, statistics.
 
 from __future__ import annotations
 
-import datetime
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from operator import attrgetter, itemgetter
 from pathlib import Path
@@ -15,6 +14,8 @@ from typing import Any
 from keyfold.files import damage
 from keyfold.files.value_text import compact
 from keyfold.read.metadata.declare import MetadataTable, columns
+from keyfold.storage.history import branches, tags
+from keyfold.storage.history.tags import Tag
 from keyfold.storage.metadata import table_statistics
 from keyfold.storage.metadata.documents import document
 from keyfold.storage.metadata.records import check_record, check_schema, is_long
@@ -22,24 +23,19 @@ from keyfold.storage.table import Table
 
 Json = Mapping[str, Any]
 
-_TAG = partial(
-    check_record,
-    fields=dict.fromkeys(("id", "schemaId", "timeMillis"), is_long),
-    later={"totalRecordCount": is_long},
-)
 _CONSUMER = partial(check_record, fields={"nextSnapshot": is_long})
 
 
 def _numbered(table: Table, folder: str, prefix: str) -> list[int]:
     """Numbers of the files `<prefix><number>`, ascending."""
     pattern = re.compile(re.escape(prefix) + r"([0-9]{1,18})")
-    names = table.files.names(f"{table.layout.location}/{folder}")
+    names = table.files.names(f"{table.layout.home}/{folder}")
     return sorted(int(match[1]) for name in names if (match := pattern.fullmatch(name)))
 
 
 def _named(table: Table, folder: str, prefix: str) -> list[str]:
     """The names in a folder that begin with the prefix, without it, sorted."""
-    names = table.files.names(f"{table.layout.location}/{folder}")
+    names = table.files.names(f"{table.layout.home}/{folder}")
     return sorted(name.removeprefix(prefix) for name in names if name.startswith(prefix))
 
 
@@ -47,7 +43,7 @@ def _json(table: Table, path: str, check: Callable[[Any], None]) -> Json | None:
     """A JSON file of the table; None if it was removed since it was listed. Raises CorruptDataError
     if `check` fails.
     """
-    where = f"{table.layout.location}/{path}"
+    where = f"{table.layout.home}/{path}"
     try:
         found: Json = document(table.files.read(where))
         check(found)
@@ -137,31 +133,11 @@ OPTIONS = MetadataTable(
 )
 
 
-def _tags(table: Table) -> Iterator[Json]:
-    for name in _named(table, "tag", "tag-"):
-        found = _json(table, f"tag/tag-{name}", _TAG)
-        if found is not None:
-            yield {**found, "tag": name}
-
-
-def _tag_created(tag: Json) -> int | None:
-    """The time a tag was made, in epoch millis. Java writes the local time of its JVM as
-    [year, month, day, hour, minute, second, nanos].
-    """
-    written: Sequence[int] | None = tag.get("tagCreateTime")
-    if written is None:
+def _tag_retained(tag: Tag) -> str | None:
+    """The seconds as Java's Duration prints them: PT26H3M4.5S."""
+    if tag.retained is None:
         return None
-    year, month, day, hour, minute, second, nanos = [*written, 0, 0, 0, 0][:7]
-    local = datetime.datetime(year, month, day, hour, minute, second, nanos // 1000)
-    return int(local.timestamp() * 1000)
-
-
-def _tag_retained(tag: Json) -> str | None:
-    """The seconds that Java writes, as its Duration prints them: PT26H3M4.5S."""
-    seconds = tag.get("tagTimeRetained")
-    if seconds is None:
-        return None
-    minutes, rest = divmod(float(seconds), 60)
+    minutes, rest = divmod(tag.retained, 60)
     hours, left = divmod(int(minutes), 60)
     parts = [f"{hours}H" * bool(hours), f"{left}M" * bool(left), f"{rest:g}S" * bool(rest)]
     return "PT" + ("".join(parts) or "0S")
@@ -170,21 +146,21 @@ def _tag_retained(tag: Json) -> str | None:
 TAGS = MetadataTable(
     "tags",
     columns(
-        ("tag_name", "STRING NOT NULL", itemgetter("tag")),
-        ("snapshot_id", "BIGINT NOT NULL", itemgetter("id")),
-        ("schema_id", "BIGINT NOT NULL", itemgetter("schemaId")),
-        ("commit_time", "TIMESTAMP(3) NOT NULL", itemgetter("timeMillis")),
-        ("record_count", "BIGINT", lambda tag: tag.get("totalRecordCount")),
-        ("create_time", "TIMESTAMP(3)", _tag_created),
+        ("tag_name", "STRING NOT NULL", attrgetter("name")),
+        ("snapshot_id", "BIGINT NOT NULL", attrgetter("snapshot.id")),
+        ("schema_id", "BIGINT NOT NULL", attrgetter("snapshot.schema_id")),
+        ("commit_time", "TIMESTAMP(3) NOT NULL", attrgetter("snapshot.time_millis")),
+        ("record_count", "BIGINT", attrgetter("snapshot.total_record_count")),
+        ("create_time", "TIMESTAMP(3)", attrgetter("created")),
         ("time_retained", "STRING", _tag_retained),
     ),
-    _tags,
+    tags.all_of,
 )
 
 
 def _branches(table: Table) -> Iterator[tuple[str, int]]:
     """Names of branches and the times their folders changed; 1970 if the store is not local."""
-    for name in _named(table, "branch", "branch-"):
+    for name in branches.names(table):
         path = Path(f"{table.layout.location}/branch/branch-{name}")
         yield name, int(path.lstat().st_mtime * 1000) if table.files.is_local else 0
 

@@ -23,7 +23,7 @@ from keyfold.storage.catalogs.interface import Catalog, Staged
 from keyfold.storage.catalogs.namespaces import Namespace, Namespaces, check_name, single
 from keyfold.storage.catalogs.rest import RestCatalog
 from keyfold.storage.catalogs.settings import check_settings
-from keyfold.storage.metadata.snapshots import Snapshots
+from keyfold.storage.metadata.records import is_name
 from keyfold.storage.rest_client import is_rest
 from keyfold.storage.schema.alter import alter
 from keyfold.storage.schema.definition import Check, NewTable, define
@@ -35,7 +35,7 @@ from keyfold.stores.files import Files
 from keyfold.stores.local import remove_tree
 from keyfold.stores.objects import ObjectFiles
 from keyfold.stores.opened import open_files
-from keyfold.wire.layout import STAGING, TableLayout, sql_name
+from keyfold.wire.layout import BRANCH_MARK, STAGING, TableLayout, sql_name
 
 MODES = ("create", "replace", "create_or_replace")
 _FILESYSTEM = ("filesystem", "paimon")
@@ -125,10 +125,13 @@ class WarehouseCatalog:
     def _find(self, namespace: Namespace, name: str) -> Table | None:
         if not self.namespaces.may_hold(namespace, name):
             return None
+        base, mark, branch = name.rpartition(BRANCH_MARK)
+        if mark and is_name(branch):
+            return self._load(self.location(namespace[0], base), namespace[0], name, branch)
         return self._load(self.location(namespace[0], name), namespace[0], name)
 
-    def _load(self, location: str, namespace: str, name: str) -> Table | None:
-        return table.load(self.files, location, self.name, namespace, name)
+    def _load(self, location: str, namespace: str, name: str, branch: str = "") -> Table | None:
+        return table.load(self.files, location, self.name, namespace, name, branch)
 
     def _shown(self, namespace: str, name: str) -> str:
         return sql_name(self.name, namespace, name)
@@ -172,7 +175,8 @@ class WarehouseCatalog:
                 "while nothing uses it, in place of renaming it"
             )
         check_name("table", to_name)
-        self._changeable(namespace, name)
+        if self._changeable(namespace, name).layout.branch:
+            check_name("table", name)
         if not self.files.is_local:
             raise in_place.refuse_rename(self.namespaces.warehouse)
         target = self.namespaces.require(to_namespace)
@@ -187,10 +191,7 @@ class WarehouseCatalog:
         """Apply all changes or none. Returns the table after them."""
         self._check_writable()
         found = self._changeable(namespace, name)
-        location = found.layout.location
-        schemas = Schemas(found.files, location, self._shown(namespace[0], name))
-        snapshots = Snapshots(found.files, location)
-        alter(schemas, snapshots, changes, self.check_engine, found.live_files)
+        alter(found.schemas, found.snapshots, changes, self.check_engine, found.live_files)
         return self.load_table(namespace, name)
 
     def _changeable(self, namespace: Namespace, name: str) -> Table:

@@ -33,7 +33,8 @@ def check_name(what: str, name: str) -> None:
     if what == "table" and "$" in name:
         raise TableError(
             f"table name '{name}' is not allowed ($): a $ stands before the name of a metadata "
-            "table, as in t$files, and those are read only"
+            "table, as in t$files, and those are read only, or of a branch, as in t$branch_b, "
+            "which sys.create_branch makes and sys.delete_branch deletes"
         )
     bad = sorted({c for c in name if c in _FORBIDDEN or ord(c) < 32})
     if bad:

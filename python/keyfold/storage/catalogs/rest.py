@@ -33,7 +33,7 @@ from keyfold.storage.schema.definition import Check, NewTable, define
 from keyfold.storage.schema.schemas import as_json
 from keyfold.storage.table import Table
 from keyfold.stores.opened import open_files
-from keyfold.wire.layout import sql_name
+from keyfold.wire.layout import BRANCH_MARK, sql_name
 
 _OWNER = ("owner", "createdAt", "createdBy", "updatedAt", "updatedBy")
 
@@ -102,6 +102,11 @@ class RestCatalog:
         return found
 
     def _find(self, namespace: Namespace, name: str) -> Table | None:
+        if BRANCH_MARK in name:
+            raise NotSupportedError(
+                f"table {sql_name(self.name, *namespace, name)}: branches can't be opened through "
+                "a REST catalog: name the table's path"
+            )
         if len(namespace) != 1 or "$" in name:
             return None
         database = namespace[0]

@@ -41,7 +41,7 @@ def attempt(
         table.manifests.remove(written)
         raise
     try:
-        is_published = publish(table, snapshot, location)
+        is_published = publish(table, snapshot, location, base)
     except OSError:
         table.manifests.remove(written)
         raise
@@ -92,7 +92,7 @@ def _signed_rows(record: Record) -> int:
     return -rows if record["_KIND"] else rows
 
 
-def publish(table: Table, snapshot: Snapshot, location: str) -> bool:
+def publish(table: Table, snapshot: Snapshot, location: str, base: Snapshot | None) -> bool:
     """Publish. From here on the job's files may be live, until the snapshot is known not to exist.
 
     `location` stays this table's: another one that takes its name and place gets no snapshot.
@@ -103,7 +103,8 @@ def publish(table: Table, snapshot: Snapshot, location: str) -> bool:
     try:
         # The answer to a request that is sent twice, or late, is that another commit was first:
         # that commit may be the job's own.
-        is_published = snapshots.publish(snapshot) or _happened(table, snapshots, snapshot)
+        published = snapshots.publish(snapshot, base)
+        is_published = published or _happened(table, snapshots, snapshot)
     except OSError as error:
         is_published = _happened(table, snapshots, snapshot, error)
         if not is_published:

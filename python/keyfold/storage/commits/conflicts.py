@@ -15,7 +15,6 @@ from keyfold.errors import ConflictError, CorruptDataError, TableError
 from keyfold.options import known, parse
 from keyfold.storage.metadata.entries import LiveFile, Place, Record, identifier, partition_values
 from keyfold.storage.metadata.snapshots import Snapshot
-from keyfold.storage.schema.schemas import Schemas
 from keyfold.storage.table import Table
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import CommitMessage
@@ -53,8 +52,7 @@ def check_meanwhile(table: Table, messages: Sequence[CommitMessage]) -> None:
     """Raises ConflictError if an ALTER TABLE or a rescale, published since the job was planned, has
     changed something by which its files were made.
     """
-    schemas = Schemas(table.files, table.layout.location, table.layout.name)
-    newest, planned = schemas.latest_id(), table.layout.schema_id
+    newest, planned = table.schemas.latest_id(), table.layout.schema_id
     if newest is None or newest == planned or not messages:
         return
     # A rescale and one back count too: they merged records that the job's may come before.
@@ -62,8 +60,7 @@ def check_meanwhile(table: Table, messages: Sequence[CommitMessage]) -> None:
         words = "has {} buckets by now" if schema_id == newest else "had {} buckets meanwhile"
         _check_count(table, parse(table.schema(schema_id)).bucket, messages, words)
     now = table.schema(newest)
-    changed = [what for what, fact in _facts(table.layout).items() if fact != _facts(now)[what]]
-    changed += _stricter(table.layout, now)
+    changed = changed_facts(table.layout, now) + _stricter(table.layout, now)
     if any(file.is_marked for message in messages for file in message.files):
         changed += _given_to_stored(table.layout, now)
     if changed:
@@ -80,6 +77,12 @@ def _check_count(table: Table, buckets: int, messages: Sequence[CommitMessage], 
                 f"commit to table {table.layout.name}: it {words.format(buckets)}, the job "
                 f"wrote {message.total_buckets}; nothing has changed: run the job again"
             )
+
+
+def changed_facts(layout: TableLayout, now: TableLayout) -> list[str]:
+    """What has changed of the facts by which files are made."""
+    facts = _facts(now)
+    return [what for what, fact in _facts(layout).items() if fact != facts.get(what)]
 
 
 def _facts(layout: TableLayout) -> Mapping[str, Any]:

@@ -62,10 +62,10 @@ def rescale(
 
 def _newest(table: Table) -> Table:
     """The same table at its newest schema."""
-    location, name = table.layout.location, table.layout.name
-    found = load(table.files, location, table.catalog, table.namespace, table.table)
+    where = table.layout.location, table.catalog, table.namespace, table.table
+    found = load(table.files, *where, table.layout.branch)
     if found is None:
-        raise ConflictError(f"table {name} was dropped while it was rescaled")
+        raise ConflictError(f"table {table.layout.name} was dropped while it was rescaled")
     return found
 
 

@@ -29,7 +29,7 @@ from keyfold.storage.maintenance.retained import (
 from keyfold.storage.metadata.entries import LiveFile, Record
 from keyfold.storage.metadata.manifests import Manifests
 from keyfold.storage.metadata.records import LISTED
-from keyfold.storage.metadata.snapshots import Snapshot
+from keyfold.storage.metadata.snapshots import Snapshot, Snapshots
 from keyfold.storage.table import Table, live_of_snapshot
 
 Directory = Callable[[tuple[Any, ...], int], str]
@@ -109,7 +109,9 @@ def expire(table: Table, retention: Retention, directory: Directory) -> int:
         with contextlib.suppress(SnapshotExpiredError), table.reading(last):
             if last is None or last.id != end or len(snapshots) == 1:
                 return 0  # another expiry is ahead of this one
-            keeping = pins(table.files, table.layout.location)
+            if not _is_announced(replace(table.snapshots, location=location), end):
+                return 0
+            keeping = pins(table.files, table.layout.location, table.layout.branch)
             for path in _data_files(table.manifests, snapshots, keeping, directory):
                 table.files.remove(path)
             for path in _metadata(table.manifests, snapshots, keeping):
@@ -119,13 +121,22 @@ def expire(table: Table, retention: Retention, directory: Directory) -> int:
     return 0
 
 
+def _is_announced(snapshots: Snapshots, end: int) -> bool:
+    """Whether the expiry may begin. It looks for tags and branches after it has said what it will
+    remove, and gives way to a rollback, which removes the newest snapshot and looks afterwards.
+    """
+    newest = snapshots.latest_id()
+    snapshots.announce_earliest(end)
+    return newest is not None and newest >= end and snapshots.find(newest) is not None
+
+
 def _window(table: Table, retention: Retention) -> tuple[int, int]:
     """The first snapshot there is and the first to keep, after Paimon's rules."""
     snapshots = table.snapshots
     latest, earliest = snapshots.latest_id(), snapshots.earliest_id()
     if latest is None or earliest is None:
         return 0, 0
-    consumed = least_consumed(table.files, table.layout.location)
+    consumed = least_consumed(table.files, table.layout.home)
     end = min(
         latest - retention.at_least + 1,
         earliest + retention.limit,

@@ -59,8 +59,8 @@ def remove_orphans(table: Table, older_than: float | None, *, dry_run: bool) -> 
         )
     # Listed before the snapshots are read: a file that is committed meanwhile is then seen in use.
     candidates = list(_candidates(table, int(before * 1e9)))
-    needed = _needed(table)
-    orphans = [orphan for name, orphan in candidates if name not in needed] + _hidden(table)
+    used = in_use(table)
+    orphans = [orphan for name, orphan in candidates if name not in used] + _hidden(table)
     if not dry_run:
         for orphan in orphans:
             if orphan.is_folder:
@@ -71,7 +71,7 @@ def remove_orphans(table: Table, older_than: float | None, *, dry_run: bool) -> 
 
 
 def _candidates(table: Table, before: int) -> Iterator[tuple[str, Orphan]]:
-    """Old files with names of ours, each after the name by which `_needed` knows it."""
+    """Old files with names of ours, each after the name by which `in_use` knows it."""
     location = table.layout.location
     places = [(bucket, "data", "") for bucket in _buckets(table)]
     places += [(f"{location}/{n}", n, f"{n}/") for n in ("manifest", "index", "statistics")]
@@ -104,14 +104,14 @@ def _hidden(table: Table) -> list[Orphan]:
 # ---- what is in use ----
 
 
-def _needed(table: Table) -> set[str]:
+def in_use(table: Table) -> set[str]:
     """Names of data files, and paths of other files from the table's folder, that anything uses.
 
     If something expires while it is read, all is read again.
     """
     for attempt in range(_LOOKS):
         try:
-            return _read_needed(table)
+            return _read_in_use(table)
         except CorruptDataError as error:
             is_missing = isinstance(error.__cause__, FileNotFoundError)
             if attempt == _LOOKS - 1 or not is_missing:
@@ -119,8 +119,9 @@ def _needed(table: Table) -> set[str]:
     raise AssertionError("the last look returns or raises")
 
 
-def _read_needed(table: Table) -> set[str]:
-    manifests, keeping = table.manifests, pins(table.files, table.layout.location)
+def _read_in_use(table: Table) -> set[str]:
+    manifests = table.manifests
+    keeping = pins(table.files, table.layout.location, table.layout.branch)
     numbers = sorted(table.snapshots.ids())
     own = [found for n in numbers if (found := table.snapshots.find(n)) is not None]
     entries = _Entries(manifests)

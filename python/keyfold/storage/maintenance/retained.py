@@ -16,9 +16,11 @@ from keyfold.storage.metadata.manifests import Manifests
 from keyfold.storage.metadata.records import INDEXED, LISTED, Check
 from keyfold.storage.metadata.snapshots import Snapshot, Snapshots
 from keyfold.stores.files import Files
+from keyfold.wire.layout import home
 
 _CHANGELOG = re.compile(r"changelog-\d+")
 _TAG = re.compile(r"tag-.+", re.DOTALL)
+BRANCH = "branch-"
 
 
 @dataclass(frozen=True)
@@ -37,13 +39,13 @@ class Pins:
         return older[-1] if older else None
 
 
-def pins(files: Files, location: str) -> Pins:
-    """All tags, branches and changelogs of the table."""
-    snapshots = Snapshots(files, location)
+def pins(files: Files, location: str, branch: str = "") -> Pins:
+    """All tags, branches and changelogs of the table. To a branch the table itself is one more."""
+    snapshots = Snapshots(files, home(location, branch))
     changelogs = list(_kept(snapshots, "changelog", _CHANGELOG))
     branched: list[Any] = []
-    for branch in branches(files, location):
-        own = Snapshots(files, branch)
+    for other in {location, *branches(files, location)} - {snapshots.location}:
+        own = Snapshots(files, other)
         branched += [found for n in own.ids() if (found := own.find(n)) is not None]
         branched += _kept(own, "tag", _TAG)
         changelogs += _kept(own, "changelog", _CHANGELOG)
@@ -54,7 +56,7 @@ def pins(files: Files, location: str) -> Pins:
 def branches(files: Files, location: str) -> list[str]:
     """The folders of the table's branches."""
     folder = f"{location}/branch"
-    return [f"{folder}/{n}" for n in files.folders(folder) if n.startswith("branch-")]
+    return [f"{folder}/{n}" for n in files.folders(folder) if n.startswith(BRANCH)]
 
 
 def least_consumed(files: Files, location: str) -> int | None:

@@ -111,11 +111,14 @@ _MAYBE: dict[str, Check] = {
 
 @dataclass(frozen=True)
 class Snapshots:
-    """The snapshot folder of the table at `location`; `publisher` publishes instead of us."""
+    """The snapshot folder in `location`, the home of a table; `publisher` publishes instead of us.
+    The snapshot of the tag `tag` is read though it has expired.
+    """
 
     files: Files
     location: str
     publisher: Callable[[Snapshot], bool] | None = field(default=None, compare=False, repr=False)
+    tag: str = ""
 
     def path(self, snapshot_id: int) -> str:
         """The path at which the snapshot of that id is published."""
@@ -158,18 +161,36 @@ class Snapshots:
         raise CorruptDataError(f"the snapshots of the table at {self.location} come and go")
 
     def read(self, snapshot_id: int) -> Snapshot:
-        """The snapshot of that id. Raises SnapshotExpiredError if it has expired, CorruptDataError
-        if it is missing otherwise or damaged.
+        """The snapshot of that id, also if it is only in the tag. Raises SnapshotExpiredError if it
+        has expired or was rolled back, CorruptDataError if it is missing otherwise or damaged.
         """
         found = self.find(snapshot_id)
-        if found is None:
+        if found is None and self.tag:
+            found = self.tagged(self.tag)
+        if found is None or found.id != snapshot_id:
             raise self.gone(snapshot_id)
         return found
+
+    def tag_path(self, name: str) -> str:
+        """The path of a tag."""
+        return f"{self.location}/tag/tag-{name}"
+
+    def tagged(self, name: str) -> Snapshot | None:
+        """The snapshot of a tag, None if there is no such tag."""
+        try:
+            return self.parse(self.tag_path(name))
+        except FileNotFoundError:
+            return None
 
     def gone(self, snapshot_id: int) -> Exception:
         """The error if there is no snapshot of that id, or not all of its files."""
         latest = self.latest_id()
-        if latest is None or latest <= snapshot_id:
+        if latest is not None and latest < snapshot_id:
+            return SnapshotExpiredError(
+                f"snapshot {snapshot_id} of the table at {self.location} was rolled back, the "
+                f"newest is {latest}: read the table again"
+            )
+        if latest is None or latest == snapshot_id:
             return CorruptDataError(
                 f"snapshot {snapshot_id} of the table at {self.location}, or a file of it, does "
                 f"not exist; the newest is {latest}"
@@ -198,9 +219,9 @@ class Snapshots:
         except (ValueError, TypeError, LookupError, AttributeError) as error:
             raise damage.metadata_file("snapshot file", path, error) from error
 
-    def publish(self, snapshot: Snapshot) -> bool:
-        """Publish exclusively; False if another commit took the id. Raises OSError if the outcome
-        is unknown.
+    def publish(self, snapshot: Snapshot, base: Snapshot | None) -> bool:
+        """Publish exclusively what was prepared on `base`; False if another commit took the id, or
+        the base was rolled back. Raises OSError if the outcome is unknown.
         """
         if self.publisher is not None:
             return self.publisher(snapshot)
@@ -208,7 +229,7 @@ class Snapshots:
         published = self.files.publish(self.path(snapshot.id), text.encode())
         if not published:
             return False
-        if not self._continues(snapshot.id, published):
+        if not self._continues(snapshot.id, published, base):
             self.files.remove(self.path(snapshot.id))
             return False
         with contextlib.suppress(OSError):  # a hint: readers look further than it
@@ -217,26 +238,54 @@ class Snapshots:
                 self._write_hint("EARLIEST", 1)
         return True
 
-    def _continues(self, snapshot_id: int, published: int) -> bool:
+    def _continues(self, snapshot_id: int, published: int, base: Snapshot | None) -> bool:
         """Whether a snapshot just published is a new one, not one in the place of another that
-        was published and has expired since ours was prepared.
+        was published and has expired since ours was prepared, nor one above a rollback.
 
         Expiry goes from the oldest up: while the one before is there, nobody had this id. Else the
         times of newer ones decide: those that follow ours were written after it was published.
+        A rollback goes from the newest down, and looks above each that it removed: if it has not
+        seen ours, we see here that the one before is gone, or another, while older ones are there.
         """
-        if snapshot_id > 1 and self._exists(snapshot_id - 1):
-            return True
+        before = self.find(snapshot_id - 1) if snapshot_id > 1 else None
+        if before is not None:
+            return before == base
         entries = self.files.entries(f"{self.location}/snapshot")
         found = [(entry, match) for entry in entries if (match := _NAME.fullmatch(entry.name))]
+        if any(int(match[1]) < snapshot_id for _, match in found):
+            return False
         newer = [entry for entry, match in found if int(match[1]) > snapshot_id]
         return all(entry.modified >= published for entry in newer)
 
+    def announce_earliest(self, snapshot_id: int) -> None:
+        """Say that older snapshots are about to be removed. Tags and rollbacks look there after
+        they have shown themselves (`first_kept`), and an expiry looks for them afterwards.
+        """
+        if self.first_kept() < snapshot_id:
+            self._write_hint("EARLIEST", snapshot_id)
+
+    def first_kept(self) -> int:
+        """The id below which snapshots are being removed; 0 if that is not known."""
+        return self._hint("EARLIEST") or 0
+
+    def is_kept(self, snapshot_id: int) -> bool:
+        """Whether the snapshot of that id is there, and no expiry has begun to remove it."""
+        return self._exists(snapshot_id) and snapshot_id >= self.first_kept()
+
     def remove_expired(self, begin: int, end: int) -> None:
-        """Remove the snapshots from `begin` up to `end`, which becomes the earliest."""
+        """Remove the snapshots from `begin` up to `end`."""
         for snapshot_id in range(begin, end):
             self.files.remove(self.path(snapshot_id))
-        if (self._hint("EARLIEST") or 0) < end:
-            self._write_hint("EARLIEST", end)
+
+    def begin_at(self, snapshot_id: int) -> None:
+        """Set the hint of the earliest snapshot back to one that a tag kept."""
+        self._write_hint("EARLIEST", snapshot_id)
+
+    def start_anew(self, *, latest: int) -> None:
+        """Set the hints back: newer snapshots are being rolled back."""
+        self._write_hint("LATEST", latest)
+        if self.first_kept() > latest:
+            self._write_hint("EARLIEST", min(self.ids(), default=latest))
 
     def _exists(self, snapshot_id: int) -> bool:
         return self.files.exists(self.path(snapshot_id))

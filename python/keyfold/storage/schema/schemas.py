@@ -9,7 +9,7 @@ import json
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from keyfold.errors import KeyfoldError
@@ -19,7 +19,7 @@ from keyfold.storage.metadata.documents import document
 from keyfold.storage.metadata.records import check_schema
 from keyfold.stores.files import Files
 from keyfold.types import paimon as paimon_types
-from keyfold.wire.layout import Column, TableLayout
+from keyfold.wire.layout import Column, TableLayout, home
 
 _NAME = re.compile(r"schema-([0-9]{1,18})")
 _VERSION = 3
@@ -36,31 +36,41 @@ class StoredSchema:
 
 @dataclass(frozen=True)
 class Schemas:
-    """The schema folder of the table `name` at `location`."""
+    """The schema folder of the table `name` at `location`, or of a branch of it."""
 
     files: Files
     location: str
     name: str
+    branch: str = ""
+
+    @property
+    def folder(self) -> str:
+        """The folder."""
+        return f"{home(self.location, self.branch)}/schema"
 
     def path(self, schema_id: int) -> str:
         """The path at which the schema of that id is published."""
-        return f"{self.location}/schema/schema-{schema_id}"
+        return f"{self.folder}/schema-{schema_id}"
+
+    def ids(self) -> list[int]:
+        """Ids of all schemas, in no order."""
+        names = self.files.names(self.folder)
+        return [int(match[1]) for name in names if (match := _NAME.fullmatch(name))]
 
     def latest_id(self) -> int | None:
         """Id of the current schema, None if this is not a table."""
-        names = self.files.names(f"{self.location}/schema")
-        matches = [match for name in names if (match := _NAME.fullmatch(name))]
-        return max((int(match[1]) for match in matches), default=None)
+        return max(self.ids(), default=None)
 
     def read(self, schema_id: int) -> StoredSchema:
         """The schema of that id; an unsupported type is refused, naming table and column."""
         path = self.path(schema_id)
         try:
-            return _from_json(document(self.files.read(path)), self.name, self.location)
+            found = _from_json(document(self.files.read(path)), self.name, self.location)
         except KeyfoldError:
             raise
         except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
             raise damage.schema_file(path, self.name, repr(error)) from error
+        return replace(found, layout=replace(found.layout, branch=self.branch))
 
     def publish(self, schema: StoredSchema) -> bool:
         """Publish exclusively; False if another change took the id."""

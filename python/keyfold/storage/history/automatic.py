@@ -1,0 +1,127 @@
+"""Automatic tags: a commit tags the first snapshot after each day, hour or two hours, with the name
+of that period; and tags whose time is over are deleted.
+
+The rules are those of Paimon's TagAutoCreation in the mode `process-time`: the time of a snapshot
+is that of its commit, by the clock of this process's zone. Jobs may do this at the same time.
+"""
+
+import contextlib
+import datetime
+import time
+
+from keyfold.errors import SnapshotExpiredError
+from keyfold.options import TAG_PERIODS, TableOptions
+from keyfold.resources.cache import Cache
+from keyfold.storage.history import tags
+from keyfold.storage.history.tagging import create, delete, expire
+from keyfold.storage.table import Table
+
+PROCESS_TIME = "process-time"
+_NEVER = 1 << 62
+_DASHES = "with_dashes"
+_FORMATS = {
+    ("daily", False): "%Y%m%d",
+    ("daily", True): "%Y-%m-%d",
+    ("hourly", False): "%Y%m%d %H",
+    ("hourly", True): "%Y-%m-%d %H",
+}
+_DUE: Cache[tuple[object, int]] = Cache(256)  # when the next of these files is to be deleted
+
+
+def tag_due(table: Table) -> list[str]:
+    """Make the tags that are due, and return their names. Tags above `tag.num-retained-max` are
+    deleted, the oldest first.
+    """
+    options = table.options
+    if options.tag_creation != PROCESS_TIME:
+        return []
+    period, delay, made = _period(options), datetime.timedelta(seconds=options.tag_delay), []
+    named = [at for name in tags.names(table) if (at := _time_of(options, name)) is not None]
+    following, first = _continued(table, max(named, default=None))
+    for number in range(first, (table.snapshots.latest_id() or 0) + 1):
+        snapshot = table.snapshots.find(number)
+        if snapshot is None:
+            continue
+        at = datetime.datetime.fromtimestamp(snapshot.time_millis / 1000)
+        if following is not None and at - delay < following + period:
+            continue
+        this = _begin(at, period) - period
+        if options.tag_completion and following is not None:
+            this = following
+        with contextlib.suppress(SnapshotExpiredError):  # then the next one is tagged
+            create(table, _name(options, this), number, if_not_exists=True)
+            made.append(_name(options, this))
+            following = this + period
+    if made:
+        _remove_oldest(table)
+    return made
+
+
+def expire_due(table: Table) -> list[str]:
+    """Delete the tags whose time is over, and return their names. They are read anew only if there
+    are others than the last time, or one is due.
+    """
+    found, now = _files(table), int(time.time() * 1000)
+    known, due = _DUE.get(table.layout.home) or ([], _NEVER)
+    if not table.options.tag_time_expiry or (found == known and now <= due):
+        return []
+    gone = expire(table)
+    found, left = _files(table), tags.all_of(table)
+    ends = [
+        tag.created + int(tag.retained * 1000)
+        for tag in left
+        if tag.created is not None and tag.retained is not None
+    ]
+    _DUE.put(table.layout.home, (found, min(ends, default=_NEVER)))
+    return gone
+
+
+def _files(table: Table) -> list[tuple[str, int]]:
+    return sorted((e.name, e.modified) for e in table.files.entries(f"{table.layout.home}/tag"))
+
+
+def _continued(
+    table: Table, newest: datetime.datetime | None
+) -> tuple[datetime.datetime | None, int]:
+    """The period after that of the newest automatic tag, and the snapshot after the tag's."""
+    earliest = table.snapshots.earliest_id() or 1
+    tag = None if newest is None else tags.find(table, _name(table.options, newest))
+    if newest is None or tag is None:
+        return None, earliest
+    return newest + _period(table.options), max(tag.snapshot.id + 1, earliest)
+
+
+def _remove_oldest(table: Table) -> None:
+    options = table.options
+    found = [(at, name) for name in tags.names(table) if (at := _time_of(options, name))]
+    most = options.tags_at_most
+    for _, name in sorted(found)[: -most if most is not None else 0]:
+        delete(table, name)
+
+
+def _begin(at: datetime.datetime, period: datetime.timedelta) -> datetime.datetime:
+    return at - (at - datetime.datetime(1970, 1, 1)) % period
+
+
+def _period(options: TableOptions) -> datetime.timedelta:
+    return datetime.timedelta(seconds=TAG_PERIODS[options.tag_period])
+
+
+def _format(options: TableOptions) -> str:
+    """The form of names, for `strftime`. Those of two hours always have dashes, as in Paimon."""
+    if options.tag_period == "two-hours":
+        return _FORMATS["hourly", True]
+    found = _FORMATS[options.tag_period, options.tag_format == _DASHES]
+    return found.replace(" ", "") if options.tag_format.endswith("spaces") else found
+
+
+def _name(options: TableOptions, at: datetime.datetime) -> str:
+    return at.strftime(_format(options))
+
+
+def _time_of(options: TableOptions, name: str) -> datetime.datetime | None:
+    """The begin of the period that an automatic tag names, None for other tags."""
+    with contextlib.suppress(ValueError):
+        found = datetime.datetime.strptime(name, _format(options))
+        return found if _name(options, found) == name else None
+    return None

@@ -1,0 +1,194 @@
+"""Branches: lines of snapshots that begin at a tag, or empty, and are written like tables.
+
+A branch is a folder with schemas, snapshots and tags of its own. Manifests and data files of all
+branches lie with the table's, whose expiry and orphan removal look at all of them.
+"""
+
+import contextlib
+from dataclasses import replace
+
+from keyfold.errors import ConflictError, NotSupportedError, TableError
+from keyfold.storage.history import tags
+from keyfold.storage.history.rollback import rollback
+from keyfold.storage.history.tagging import check_own, content_of, is_held, text_of, too_late
+from keyfold.storage.maintenance.freed import free
+from keyfold.storage.maintenance.retained import BRANCH, branches
+from keyfold.storage.metadata.records import is_name
+from keyfold.storage.metadata.snapshots import Snapshot
+from keyfold.storage.table import Table, load
+from keyfold.wire.layout import BRANCH_MARK
+
+MAIN = "main"
+
+
+def names(table: Table) -> list[str]:
+    """Names of all branches, sorted."""
+    found = branches(table.files, table.layout.location)
+    return sorted(folder.rpartition("/")[2].removeprefix(BRANCH) for folder in found)
+
+
+def open_branch(table: Table, name: str) -> Table:
+    """A branch, as a table. Raises TableError, which names all branches, if it does not exist."""
+    shown = f"{table.table}{BRANCH_MARK}{name}"
+    where = table.layout.location, table.catalog, table.namespace, shown
+    found = load(table.files, *where, name) if is_name(BRANCH + name) else None
+    if found is None:
+        raise missing(table, name)
+    return found
+
+
+def create(table: Table, name: str, tag: str | None, *, if_not_exists: bool = False) -> None:
+    """Make a branch of a tag; without one it is empty, with the newest schema. Raises TableError if
+    it exists, unless that is allowed, or if there is no such tag.
+    """
+    _check_own(table)
+    _check_name(table, name)
+    if if_not_exists and name in names(table):
+        return
+    start = None if tag is None else tags.require(table, tag)
+    last = table.schemas.latest_id() if start is None else start.snapshot.schema_id
+    with table.held() as location:
+        folder = f"{location}/branch/{BRANCH}{name}"
+        schemas = {n: table.files.read(table.schemas.path(n)) for n in table.schemas.ids()}
+        first, *others = sorted(n for n in schemas if last is None or n <= last)
+        if not table.files.publish(f"{folder}/schema/schema-{first}", schemas[first]):
+            if if_not_exists:
+                return
+            raise TableError(f"table {table.layout.name} has a branch '{name}' already")
+        for number in others:
+            table.files.publish(f"{folder}/schema/schema-{number}", schemas[number])
+        if start is None or tag is None:
+            return
+        keeper = "" if table.snapshots.find(start.snapshot.id) is not None else tag
+        snapshot = text_of(content_of(table, start.snapshot, keeper))
+        table.files.publish(f"{folder}/tag/{tags.PREFIX}{tag}", table.files.read(_path(table, tag)))
+        table.files.publish(f"{folder}/snapshot/snapshot-{start.snapshot.id}", snapshot)
+        if not is_held(table, start.snapshot.id):
+            table.files.remove_folder(folder)
+            raise too_late(table, start.snapshot.id)
+
+
+def _path(table: Table, tag: str) -> str:
+    return table.snapshots.tag_path(tag)
+
+
+def delete(table: Table, name: str) -> None:
+    """Delete a branch, and the files that it alone held. Raises TableError if it does not exist."""
+    _check_own(table)
+    held = _held(_require(table, name))
+    with table.held() as location:
+        table.files.remove_folder(f"{location}/branch/{BRANCH}{name}")
+    free(table, held)
+
+
+def _held(branch: Table) -> list[Snapshot]:
+    found = [branch.snapshots.find(number) for number in branch.snapshots.ids()]
+    kept = [tag.snapshot for tag in tags.all_of(branch)]
+    return [*kept, *(snapshot for snapshot in found if snapshot is not None)]
+
+
+def rename(table: Table, name: str, to: str) -> None:
+    """Give a branch another name. Jobs that write to it fail. Raises TableError if the new name is
+    taken, NotSupportedError if the store can't rename folders.
+    """
+    _check_own(table)
+    _check_name(table, to)
+    _require(table, name)
+    with table.held() as location:
+        folder = f"{location}/branch/{BRANCH}"
+        if not table.files.move_folder(f"{folder}{name}", f"{folder}{to}"):
+            raise TableError(f"table {table.layout.name} has a branch '{to}' already")
+
+
+def fast_forward(table: Table, name: str) -> int:
+    """Make the table what a branch of it is: it is rolled back to the newest snapshot that both
+    have, and gets the later ones of the branch. Returns the newest.
+
+    Raises TableError if the branch has no snapshot, NotSupportedError if the two have none in
+    common, ConflictError if a job commits to the table meanwhile.
+    """
+    _check_own(table)
+    branch = _require(table, name)
+    newest = branch.snapshots.latest_id()
+    if newest is None:
+        raise TableError(f"branch {name} of table {table.layout.name} has no snapshot")
+    base, tag = _fork(table, branch)
+    rollback(table, base, tag)
+    with table.held() as location:
+        at = replace(table.snapshots, location=location)
+        _take_schemas(table, branch, base, location)
+        before: Snapshot | None = base
+        for number in range(base.id + 1, newest + 1):
+            after = branch.snapshots.read(number)
+            if not at.publish(after, before):
+                raise ConflictError(
+                    f"table {table.layout.name}: another job committed snapshot {number} while it "
+                    f"was moved on to branch {name}; run it again to replace what that job wrote"
+                )
+            before = after
+        for each in tags.names(branch):
+            content = table.files.read(branch.snapshots.tag_path(each))
+            with contextlib.suppress(FileNotFoundError):
+                table.files.publish(f"{location}/tag/{tags.PREFIX}{each}", content)
+    return newest
+
+
+def _fork(table: Table, branch: Table) -> tuple[Snapshot, str]:
+    """The newest snapshot of the branch that the table has too, and the tag that keeps it there."""
+    ids = sorted(branch.snapshots.ids(), reverse=True)
+    own = {tag.snapshot.id: tag for tag in tags.all_of(table)}
+    for number in ids:
+        found = branch.snapshots.find(number)
+        if found is not None and table.snapshots.find(number) == found:
+            return found, ""
+        if found is not None and number in own and own[number].snapshot == found:
+            return found, own[number].name
+    raise NotSupportedError(
+        f"table {table.layout.name} can't be moved on to its branch {branch.layout.branch}: the "
+        "two have no snapshot in common, as the branch began empty, or the one that it began with "
+        "has expired on either side; INSERT the branch's rows"
+    )
+
+
+def _take_schemas(table: Table, branch: Table, base: Snapshot, location: str) -> None:
+    """Put the branch's schemas since their common snapshot in the place of the table's own."""
+    theirs = {n: table.files.read(branch.schemas.path(n)) for n in branch.schemas.ids()}
+    for number in sorted(table.schemas.ids(), reverse=True):
+        if number > base.schema_id and number not in theirs:
+            table.files.remove(f"{location}/schema/schema-{number}")
+    for number, content in sorted(theirs.items()):
+        if number > base.schema_id:
+            table.files.replace(f"{location}/schema/schema-{number}", content)
+
+
+# ---- checks ----
+
+
+def _check_own(table: Table) -> None:
+    check_own(table)
+    if table.layout.branch:
+        raise NotSupportedError(
+            f"{table.layout.name} is a branch: branches are made, renamed and deleted for the "
+            "table itself"
+        )
+
+
+def _require(table: Table, name: str) -> Table:
+    if name not in names(table):
+        raise missing(table, name)
+    return open_branch(table, name)
+
+
+def missing(table: Table, name: str) -> TableError:
+    """The error: the table has no such branch."""
+    known = ", ".join(names(table)) or "none"
+    return TableError(f"table {table.layout.name} has no branch '{name}'; it has {known}")
+
+
+def _check_name(table: Table, name: str) -> None:
+    is_plain = is_name(BRANCH + name) and name.strip() == name and "$" not in name
+    if not is_plain or name == MAIN or name.isdigit():
+        raise TableError(
+            f"branch name '{name}' of table {table.layout.name} is not allowed: expected one part "
+            f"of a path without $, which is neither a number nor {MAIN}"
+        )

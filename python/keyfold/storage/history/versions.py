@@ -1,0 +1,200 @@
+"""The table as it was: at a snapshot, a tag, a time or a watermark, with the schema of then.
+
+A version is a tag of that name, else `watermark-<n>`, else the id of a snapshot, as in Paimon. It
+may also be an option of a reader, `scan.snapshot-id=3`.
+"""
+
+import contextlib
+import datetime
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from keyfold.errors import CorruptDataError, KeyfoldError, SnapshotExpiredError, TableError
+from keyfold.storage.history import tags
+from keyfold.storage.metadata.snapshots import KEEPING, Snapshot
+from keyfold.storage.table import Table
+
+WATERMARK = "watermark-"
+_LOOKS = 20
+Found = tuple[Snapshot, str]  # the name is that of a tag, empty if none was needed
+
+
+def at_version(table: Table, text: str) -> Table:
+    """The table at the snapshot of a version. Raises SnapshotExpiredError, which names the earliest
+    snapshot that is kept, or TableError if there never was such a version.
+    """
+    return _at(table, *_of_version(table, text))
+
+
+def at_timestamp(table: Table, millis: int) -> Table:
+    """The table as it was at a time, in ms since the epoch. Raises as `snapshot_at` does."""
+    return _at(table, snapshot_at(table, millis), "")
+
+
+def snapshot_of_version(table: Table, text: str) -> Snapshot:
+    """The snapshot of a version. Raises as `at_version` does."""
+    return _of_version(table, text)[0]
+
+
+def snapshot_at(table: Table, millis: int) -> Snapshot:
+    """The newest snapshot that was committed at or before a time, in ms since the epoch. Raises
+    SnapshotExpiredError or TableError, which name the earliest snapshot, if all are younger.
+    """
+    for _ in range(_LOOKS):
+        with contextlib.suppress(_GoneError):
+            found = _newest_until(table, sorted(table.snapshots.ids()), millis)
+            if found is None:
+                raise _younger(table, millis)
+            return found
+    raise CorruptDataError(f"the snapshots of table {table.layout.name} come and go")
+
+
+class _GoneError(Exception):
+    """A snapshot expired, or was rolled back, since the folder was listed."""
+
+
+def _newest_until(table: Table, ids: Sequence[int], millis: int) -> Snapshot | None:
+    found: Snapshot | None = None
+    low, high = 0, len(ids)
+    while low < high:
+        middle = (low + high) // 2
+        snapshot = table.snapshots.find(ids[middle])
+        if snapshot is None:
+            raise _GoneError
+        if snapshot.time_millis <= millis:
+            found, low = snapshot, middle + 1
+        else:
+            high = middle
+    return found
+
+
+def snapshot_from_watermark(table: Table, watermark: int) -> Snapshot:
+    """The first snapshot whose watermark has reached this one. Raises TableError if none has."""
+    return _by_watermark(table, watermark, until=False)
+
+
+def snapshot_until_watermark(table: Table, watermark: int) -> Snapshot:
+    """The newest snapshot whose watermark is not above this one. Raises TableError if none is."""
+    return _by_watermark(table, watermark, until=True)
+
+
+def snapshot_of_id(table: Table, snapshot_id: int) -> Found:
+    """The snapshot of an id, and the tag that keeps it if it has expired. Raises as `at_version`
+    does.
+    """
+    found = table.snapshots.find(snapshot_id)
+    if found is not None:
+        return found, ""
+    kept = next((tag for tag in tags.all_of(table) if tag.snapshot.id == snapshot_id), None)
+    if kept is None:
+        raise _missing(table, snapshot_id)
+    return kept.snapshot, kept.name
+
+
+def _at(table: Table, snapshot: Snapshot, tag: str) -> Table:
+    layout = table.schema(snapshot.schema_id)
+    return replace(table, layout=layout, snapshot_id=snapshot.id, is_past=True, tag=tag)
+
+
+def _of_version(table: Table, text: str) -> Found:
+    tagged = tags.find(table, text)
+    if tagged is not None:
+        return tagged.snapshot, text
+    name, mark, value = text.partition("=")
+    if mark and name in _BY_OPTION:
+        return _BY_OPTION[name](table, value)
+    if text.startswith(WATERMARK):
+        return _of_watermark(table, text.removeprefix(WATERMARK))
+    if _is_number(text):
+        return snapshot_of_id(table, int(text))
+    known = ", ".join(tags.names(table)) or "none"
+    raise TableError(
+        f"table {table.layout.name} has no version '{text}': expected the id of a snapshot, or a "
+        f"tag (it has {known})"
+    )
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 19
+
+
+def _number(table: Table, option: str, text: str) -> int:
+    if not _is_number(text.removeprefix("-")):
+        raise TableError(
+            f"reading table {table.layout.name}: {option} is '{text}', expected a whole number"
+        )
+    return int(text)
+
+
+def _of_tag(table: Table, text: str) -> Found:
+    return tags.require(table, text).snapshot, text
+
+
+def _of_millis(table: Table, text: str) -> Found:
+    return snapshot_at(table, _number(table, "scan.timestamp-millis", text)), ""
+
+
+def _of_watermark(table: Table, text: str) -> Found:
+    return snapshot_from_watermark(table, _number(table, "scan.watermark", text)), ""
+
+
+_BY_OPTION: Mapping[str, Callable[[Table, str], Found]] = {
+    "scan.snapshot-id": lambda table, text: snapshot_of_id(
+        table, _number(table, "scan.snapshot-id", text)
+    ),
+    "scan.tag-name": _of_tag,
+    "scan.timestamp-millis": _of_millis,
+    "scan.watermark": _of_watermark,
+    "scan.version": _of_version,
+}
+
+
+def _by_watermark(table: Table, watermark: int, *, until: bool) -> Snapshot:
+    ids = sorted(table.snapshots.ids(), reverse=until)
+    for snapshot in map(table.snapshots.find, ids):
+        reached = None if snapshot is None else snapshot.watermark
+        if reached is not None and (reached <= watermark if until else reached >= watermark):
+            assert snapshot is not None
+            return snapshot
+    which = "at most" if until else "at least"
+    raise TableError(
+        f"table {table.layout.name} has no snapshot whose watermark is {which} {watermark}: only "
+        "streams of other engines store watermarks"
+    )
+
+
+# ---- errors ----
+
+
+def _missing(table: Table, snapshot_id: int) -> KeyfoldError:
+    newest, earliest = table.snapshots.latest_id(), table.snapshots.earliest_id()
+    what = f"snapshot {snapshot_id} of table {table.layout.name}"
+    if newest is None or earliest is None:
+        return TableError(f"{what} does not exist: the table has no snapshot yet")
+    if snapshot_id > newest or snapshot_id < 1:
+        return TableError(f"{what} does not exist: there are {earliest} to {newest}")
+    return SnapshotExpiredError(
+        f"{what} has expired, the earliest kept is {earliest}; {KEEPING}, and a tag keeps one for "
+        "as long as you like"
+    )
+
+
+def _younger(table: Table, millis: int) -> KeyfoldError:
+    earliest_id = table.snapshots.earliest_id()
+    earliest = None if earliest_id is None else table.snapshots.find(earliest_id)
+    what = f"table {table.layout.name} has no snapshot of {_shown(millis)} or before"
+    if earliest is None:
+        return TableError(f"{what}: it has no snapshot yet")
+    where = f"the earliest kept is {earliest.id}, of {_shown(earliest.time_millis)}"
+    if earliest.id == 1:
+        return TableError(f"{what}: {where}")
+    return SnapshotExpiredError(f"{what}: older ones have expired, {where}; {KEEPING}")
+
+
+def _shown(millis: int) -> str:
+    """A time as text in UTC; its number if no calendar has it."""
+    try:
+        at = datetime.datetime.fromtimestamp(millis / 1000, datetime.UTC)
+    except (OverflowError, ValueError, OSError):
+        return f"{millis} ms"
+    return at.strftime("%Y-%m-%d %H:%M:%S.%f")[:-3] + " UTC"
