@@ -16,6 +16,7 @@ ROWS = (
     ("compact",),
     ("write",),
     ("changelog",),
+    ("lookup",),
     ("read",),
     ("queries",),
     ("authored",),

@@ -29,6 +29,7 @@ from keyfold.kernels.closed import encode_closed
 from keyfold.kernels.equality import differing
 from keyfold.kernels.hash import bucket_hash
 from keyfold.kernels.keys import encode
+from keyfold.kernels.membership import find
 from keyfold.kernels.order import merge_order, sort_order
 from keyfold.merge.buffer import fold_unsorted
 from keyfold.merge.plan import plan
@@ -211,6 +212,8 @@ def test_every_kernel_is_its_python(calls: Counter[str], tmp_path: Path) -> None
         encode([column(pa.int8(), random), column(pa.utf8(), random)])
         half = ROWS // 2
         merge_order(keys, [half, ROWS - half])
+        distinct = encode([pa.array(["key 1", "key 10 and more", "key 10 and most"])])
+        find(distinct, encode([pa.array(["key 10 and more", "key 2"])]))
     untouched = {
         compiled.__name__
         for compiled, _ in jit.DECLARED

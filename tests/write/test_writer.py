@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keyfold.errors import SnapshotExpiredError, TableError
+from keyfold.files.buckets import split
 from keyfold.merge import fan_in
 from keyfold.merge.plan import plan
 from keyfold.options import parse
@@ -20,7 +21,6 @@ from keyfold.wire.specs import ORDINAL, CommitMessage
 from keyfold.write import buffer
 from keyfold.write.job import Job
 from keyfold.write.renumber import renumber
-from keyfold.write.split import split
 from keyfold.write.writer import write
 from tests import readers
 from tests.read import harness

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from keyfold.files.buckets import buckets_of
 from keyfold.files.footers import forget
 from keyfold.merge.marks.records import with_marks
 from keyfold.merge.plan import MergePlan, plan
@@ -37,7 +38,6 @@ from keyfold.wire.specs import (
     Task,
 )
 from keyfold.write.parquet import Target, write_files
-from keyfold.write.split import buckets_of
 
 OLDER = -1  # no record has this number
 

@@ -12,10 +12,27 @@ import numpy as np
 import pyarrow as pa
 
 
+class _Rest:
+    """The columns that are decoded later. They are kept for all who share them."""
+
+    def __init__(self, decode: Callable[[], pa.RecordBatch]) -> None:
+        self._decode = decode
+        self._made: pa.RecordBatch | None = None
+
+    def __call__(self) -> pa.RecordBatch:
+        if self._made is None:
+            self._made = self._decode()
+        return self._made
+
+    def taken(self, places: pa.Array) -> _Rest:
+        """The rows at these places. The others are not kept once these are decoded."""
+        return _Rest(lambda: self._decode().take(places))
+
+
 class Deferred:
     """Some rows of a batch. `decided` holds the columns that are decoded, for these rows. `rest`
-    decodes the other columns of the whole batch. There these rows are those from `start` on, or
-    those at `places`. `row_bytes` is about the size of a decoded row of the rest.
+    decodes the other columns of the whole batch. There these rows are those from `start` on.
+    `row_bytes` is about the size of a decoded row of the rest.
     """
 
     def __init__(
@@ -24,14 +41,11 @@ class Deferred:
         rest: Callable[[], pa.RecordBatch],
         row_bytes: float,
         start: int = 0,
-        places: pa.Array | None = None,
     ) -> None:
         self._decided = decided
-        self._rest = rest
+        self._rest = rest if isinstance(rest, _Rest) else _Rest(rest)
         self._row_bytes = row_bytes
         self._start = start
-        self._places = places
-        self._rows: pa.RecordBatch | None = None
 
     @property
     def num_rows(self) -> int:
@@ -52,32 +66,23 @@ class Deferred:
         """A column by name, or a decoded one by its place in `schema`."""
         if isinstance(which, int) or self.schema.get_field_index(which) >= 0:
             return self._decided.column(which)
-        if self._rows is None:
-            rest = self._rest()
-            if self._places is not None:
-                self._rows = rest.take(self._places)
-            else:
-                self._rows = rest.slice(self._start, self.num_rows)
-        return self._rows.column(which)
+        return self._rest().column(which).slice(self._start, self.num_rows)
 
     def slice(self, start: int = 0, length: int | None = None) -> Deferred:
         """The rows from `start` on, at most `length`."""
-        places = None if self._places is None else self._places.slice(start, length)
         decided = self._decided.slice(start, length)
-        return Deferred(decided, self._rest, self._row_bytes, self._start + start, places)
+        return Deferred(decided, self._rest, self._row_bytes, self._start + start)
 
     def filter(self, passes: pa.Array) -> Deferred:
         """The rows for which `passes` is true."""
-        places = self._places
-        if places is None:
-            places = pa.array(np.arange(self._start, self._start + self.num_rows))
+        places = np.flatnonzero(passes.to_numpy(zero_copy_only=False)) + self._start
         decided = self._decided.filter(passes)
-        return Deferred(decided, self._rest, self._row_bytes, 0, places.filter(passes))
+        return Deferred(decided, self._rest.taken(pa.array(places)), self._row_bytes)
 
     def with_column(self, field: pa.Field, values: pa.Array) -> Deferred:
         """The same rows with one more column that is decoded."""
         decided = self._decided.append_column(field, values)
-        return Deferred(decided, self._rest, self._row_bytes, self._start, self._places)
+        return Deferred(decided, self._rest, self._row_bytes, self._start)
 
     def select(self, names: Sequence[str]) -> pa.RecordBatch:
         """These columns, decoded."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -180,7 +180,7 @@ def _deferred(
             continue
         later, width = _Later(rest, group), rest.row_bytes(group)
         for place, batch in enumerate(first.batches([group])):
-            yield Deferred(batch, cache(partial(later.batch, place)), width)
+            yield Deferred(batch, partial(later.batch, place), width)
 
 
 class _Columns:

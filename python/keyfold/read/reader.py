@@ -24,6 +24,7 @@ from keyfold.predicates.constants import prepared
 from keyfold.predicates.ranges import Ranges, may_be_true
 from keyfold.predicates.row_filter import Sieve
 from keyfold.read.keyrange import KeyRange
+from keyfold.read.keyset import KeySet
 from keyfold.read.parquet import BATCH_ROWS, Wanted, read_file
 from keyfold.read.provenance import Provenance, needs_number, needs_origin
 from keyfold.read.run_sizes import Batches, Source, sized_runs
@@ -37,12 +38,14 @@ LEAST_ROWS = 1 << 12
 AHEAD = 16  # the largest section, as stored, times this must fit into the memory there is
 
 
-def read(scan: ScanSpec, split: Split, merge: MergePlan | None = None) -> Iterator[pa.RecordBatch]:
+def read(
+    scan: ScanSpec, split: Split, merge: MergePlan | None = None, keys: KeySet | None = None
+) -> Iterator[pa.RecordBatch]:
     """Batches of `scan.columns` in table types, then of `scan.metadata`, with one row for each key,
     in ascending key order, and at most `scan.limit` rows. `merge` is the plan of the scan, if the
-    caller has made it.
+    caller has made it. `keys` are the only ones whose rows are read, of a split without bounds.
     """
-    source = _Source(scan, split, merge or plan(scan.layout, scan.columns))
+    source = _Source(scan, split, merge or plan(scan.layout, scan.columns), keys)
     found = (_lazily(source, section) for section in split.sections)
     is_ahead = source.is_ahead
     batches = one_ahead(found, SECTION) if is_ahead else itertools.chain.from_iterable(found)
@@ -52,12 +55,13 @@ def read(scan: ScanSpec, split: Split, merge: MergePlan | None = None) -> Iterat
 class _Source:
     """One split being read."""
 
-    def __init__(self, scan: ScanSpec, split: Split, merge: MergePlan) -> None:
+    def __init__(self, scan: ScanSpec, split: Split, merge: MergePlan, keys: KeySet | None) -> None:
         self._scan = scan
         self._split = split
         self._store = store_of(scan.layout.location, scan.layout.store)
         self._plan = merge
-        self._range = KeyRange.of(split, scan.layout)
+        self._range = keys or KeyRange.of(split, scan.layout)
+        self._is_lookup = keys is not None
         self._keys = Sieve.of(
             scan.layout, scan.key_filter, scan.layout.primary_key, split.partition
         )
@@ -97,7 +101,8 @@ class _Source:
     def _merged(self, section: Section, merge: MergePlan) -> Iterator[pa.RecordBatch]:
         keep = self._keep if self._is_filtered else None
         is_marked = any(file.is_marked for run in section for file in run)
-        decides = (merge.keeps_records or self._keys.predicates) and not is_marked
+        picks = self._is_lookup or self._keys.predicates
+        decides = (merge.keeps_records or picks) and not is_marked
         wanted = Wanted(
             merge.reads,
             needs_sequence(section) or self._number,
@@ -132,7 +137,7 @@ class _Source:
         keep, filters = None, (*self._filters, *self._values.predicates)
         if filters or self._range is not None:
             keep = partial(may_matter, filters, self._range, self._scan.layout.key)
-        decide = {*needed, *self._values.columns} if filters else columns
+        decide = {*needed, *self._values.columns} if filters or self._is_lookup else columns
         size = Room.now().round
         wanted = Wanted(
             columns,
@@ -187,7 +192,7 @@ def _rows_for(limit: int) -> int:
 
 
 def may_matter(
-    filters: Sequence[Json], key_range: KeyRange | None, key: Sequence[str], ranges: Ranges
+    filters: Sequence[Json], key_range: KeyRange | KeySet | None, key: Sequence[str], ranges: Ranges
 ) -> bool:
     """Whether rows of a row group can pass the filters and be in the split's key range."""
     if key_range is not None and not key_range.may_hold(ranges, key):

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from keyfold.files.buckets import Place, grouped
 from keyfold.merge.buffer import fold_unsorted
 from keyfold.merge.plan import MergePlan
 from keyfold.merge.run import merge_runs
@@ -23,7 +24,6 @@ from keyfold.merge.sorted_run import SortedRun
 from keyfold.merge.spill import Spilled, SpillFile
 from keyfold.resources import budget
 from keyfold.wire.specs import ORDINAL, SEQUENCE
-from keyfold.write.split import Place, grouped
 
 # Spark's monotonically_increasing_id: the map partition in the high bits, its row in the low ones.
 ORDINAL_ROW_BITS = 33

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
+from keyfold.files.buckets import split
 from keyfold.files.paths import bucket_path
 from keyfold.merge.plan import MergePlan, plan
 from keyfold.options import TableOptions, parse
@@ -17,7 +18,6 @@ from keyfold.write.incoming import conform
 from keyfold.write.job import Job
 from keyfold.write.marking import Marking
 from keyfold.write.parquet import Target, write_files
-from keyfold.write.split import split
 from keyfold.write.targets import OVERWRITE
 
 

@@ -8,11 +8,11 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
+from keyfold.files.buckets import grouped, split
 from keyfold.kernels.hash import bucket_hash
 from keyfold.options import parse
 from keyfold.types import paimon as paimon_types
 from keyfold.wire.layout import Column, TableLayout
-from keyfold.write.split import grouped, split
 from tests.read import harness
 
 EPOCH = datetime.date(1970, 1, 1)

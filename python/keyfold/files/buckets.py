@@ -34,7 +34,7 @@ def split(
 ) -> Iterator[tuple[Place, pa.RecordBatch]]:
     """The rows of each bucket, in their order. A batch of one bucket is passed on as it is."""
     buckets = buckets_of(layout, options, batch)
-    codes = _partition_codes(layout, batch) * options.bucket + buckets
+    codes = partition_codes(layout, batch) * options.bucket + buckets
     for rows in grouped(codes):
         first = 0 if rows is None else int(rows[0])
         values = tuple(manifest_value(batch.column(name)[first]) for name in layout.partition_keys)
@@ -66,7 +66,7 @@ def grouped(codes: Codes) -> Iterator[npt.NDArray[np.int64] | None]:
     yield from np.split(order, starts)
 
 
-def _partition_codes(layout: TableLayout, batch: pa.RecordBatch) -> Codes:
+def partition_codes(layout: TableLayout, batch: pa.RecordBatch) -> Codes:
     """One number for each distinct combination of partition values in the batch."""
     codes = np.zeros(batch.num_rows, dtype=np.int64)
     for name in layout.partition_keys:

@@ -1,0 +1,71 @@
+"""The plan of lookups in a table's snapshot (driver side)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from keyfold.errors import TableError
+from keyfold.files.paths import bucket_path
+from keyfold.files.sections import runs, sections
+from keyfold.lookup.places import ANY_BUCKET, BucketOfKeys, LookupPlan
+from keyfold.predicates.prune import pruning
+from keyfold.read.planner import files_to_read, schemas_of
+from keyfold.read.provenance import divided
+from keyfold.storage.metadata.entries import LiveFile, Place, by_place, partition_batch
+from keyfold.storage.table import Table
+from keyfold.types.literals import arrow_array
+from keyfold.wire.layout import TableLayout
+from keyfold.wire.specs import Json, ScanSpec, Split
+
+
+def plan_lookup(
+    table: Table,
+    columns: Sequence[str],
+    filters: Sequence[Json] = (),
+    *,
+    snapshot_id: int | None = None,
+) -> LookupPlan:
+    """The plan of lookups of `columns`, metadata columns among them, in a snapshot of the table; by
+    default that of this handle. Rows that fail one of the `filters` (predicate JSON) that are over
+    the primary key are not found; others are ignored. Raises TableError if the table has no key.
+    """
+    layout = table.layout
+    if not layout.key:
+        raise TableError(f"looking keys up in table {layout.name}: it has no primary key")
+    chosen = pruning(layout, table.options, filters)
+    files = files_to_read(table, chosen, snapshot_id)
+    own, metadata = divided(layout, columns)
+    scan = ScanSpec(
+        layout=layout,
+        columns=tuple(dict.fromkeys((*own, *layout.key))),
+        schemas=schemas_of(table, files),
+        key_filter=chosen.by_key,
+        verify=table.options.verify_files,
+        metadata=metadata,
+    )
+    found = sorted(by_place(files).items(), key=lambda item: str(item[0]))
+    places = (_bucket(table, place, of_bucket) for place, of_bucket in found)
+    return LookupPlan(tuple(columns), scan, tuple(places))
+
+
+def _bucket(table: Table, place: Place, files: Sequence[LiveFile]) -> BucketOfKeys:
+    layout, (values, bucket) = table.layout, place
+    as_read = [file.as_read(table.options) for file in files]
+    found = tuple(runs(section) for section in sections(as_read))
+    partition = partition_batch(layout, values)
+    split = Split(partition, bucket, bucket_path(layout, partition, bucket), found)
+    buckets = {file.total_buckets for file in files}
+    number = buckets.pop() if len(buckets) == 1 else ANY_BUCKET
+    listed = [file for section in found for run in section for file in run]
+    return BucketOfKeys(split, max(number, ANY_BUCKET), _ends(layout, listed))
+
+
+def _ends(layout: TableLayout, files: Sequence[LiveFile]) -> pa.RecordBatch:
+    keys = zip(*(key for file in files for key in (file.min_key, file.max_key)), strict=True)
+    arrays = [
+        arrow_array(list(values), layout.column(name).type)
+        for name, values in zip(layout.key, keys, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, names=list(layout.key))

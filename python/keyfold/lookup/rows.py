@@ -1,0 +1,152 @@
+"""The rows of given keys, as a scan gives them (executor side, or any process).
+
+Keys go to their buckets; of a bucket only the files whose key range holds one of them are opened,
+and of these only the row groups that may hold one. Their keys are compared before the merge, so
+that memory holds the records of the keys that are asked for, and one row group.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from keyfold.errors import TableError
+from keyfold.files.buckets import grouped, partition_codes
+from keyfold.files.paimon_values import hashes
+from keyfold.kernels.buffers import Rows
+from keyfold.lookup.places import BucketOfKeys, LookupPlan
+from keyfold.merge.columns import indices, take
+from keyfold.merge.plan import plan as merge_plan
+from keyfold.options import parse
+from keyfold.read import task
+from keyfold.read.keyset import KeySet
+from keyfold.read.reader import read
+from keyfold.storage.metadata.entries import partition_values
+from keyfold.types.literals import manifest_value
+from keyfold.wire.layout import TableLayout
+from keyfold.wire.specs import Split
+
+
+def look_up(plan: LookupPlan, keys: pa.RecordBatch) -> tuple[pa.BooleanArray, pa.RecordBatch]:
+    """Whether each key has a row, and a batch of `plan.columns` that has the row of each key at its
+    place, or NULLs. `keys` has the columns of the primary key, in any order and of the table's
+    Arrow types; keys may repeat. NULL is a key only if its column may hold NULL.
+
+    All found rows are in memory at once, so callers bound the number of keys. Raises TableError if
+    a column of the key is missing or of another type.
+    """
+    layout = plan.scan.layout
+    asked = key_columns(layout, layout.primary_key, keys)
+    merge = merge_plan(layout, plan.scan.columns)
+    found = np.full(keys.num_rows, -1, dtype=np.int64)
+    batches: list[pa.RecordBatch] = []
+    count = 0
+    for place, rows in by_bucket(plan, asked):
+        of_bucket = asked.take(pa.array(rows))
+        wanted, places = KeySet.of(layout, [of_bucket.column(name) for name in layout.key])
+        at = np.full(len(wanted.keys), -1, dtype=np.int64)
+        for batch in read(plan.scan, narrowed(place, wanted), merge, wanted):
+            at[wanted.places(batch)] = np.arange(count, count + batch.num_rows)
+            count += batch.num_rows
+            batches.append(batch.select(plan.columns))
+        found[rows] = at[places]
+    return pa.array(found >= 0), taken(plan, batches, found)
+
+
+def schema_of(plan: LookupPlan) -> pa.Schema:
+    """The columns of `look_up`'s rows, each of which may be NULL."""
+    own = task.schema_of(plan.scan)
+    return pa.schema([own.field(name).with_nullable(True) for name in plan.columns])
+
+
+def key_columns(layout: TableLayout, names: Sequence[str], keys: pa.RecordBatch) -> pa.RecordBatch:
+    """These columns of keys. Raises TableError if their types are not those of the table."""
+    fields = [layout.column(name).arrow_field for name in names]
+    given = {field.name: field.type for field in keys.schema}
+    for field in fields:
+        if given.get(field.name) != field.type:
+            raise TableError(
+                f"looking keys up in table {layout.name}: expected column {field.name} of type "
+                f"{field.type}, found {given.get(field.name, 'no such column')}"
+            )
+    return keys.select([field.name for field in fields])
+
+
+def by_bucket(plan: LookupPlan, keys: pa.RecordBatch) -> Iterator[tuple[BucketOfKeys, Rows]]:
+    """The keys that each bucket may hold, by their row numbers; buckets without one are left
+    out.
+    """
+    layout = plan.scan.layout
+    rows = np.flatnonzero(_may_be_keys(layout, keys))
+    if not len(rows):
+        return
+    by_partition: dict[str, list[BucketOfKeys]] = {}
+    for place in plan.places:
+        values = partition_values(place.split.partition)
+        by_partition.setdefault(repr(values), []).append(place)  # NaN and -0.0 are values too
+    codes = partition_codes(layout, keys)[rows]
+    for group in grouped(codes):
+        of_partition = rows if group is None else rows[group]
+        first = int(of_partition[0])
+        columns = [keys.column(name) for name in layout.partition_keys]
+        values = tuple(manifest_value(column[first]) for column in columns)
+        places = by_partition.get(repr(values), [])
+        yield from _in_partition(layout, places, keys, of_partition)
+
+
+def _may_be_keys(layout: TableLayout, keys: pa.RecordBatch) -> Rows:
+    """Whether the key of a row holds NULL only where a key may."""
+    found = np.ones(keys.num_rows, dtype=np.bool_)
+    for name, column in zip(keys.schema.names, keys.columns, strict=True):
+        if column.null_count and not layout.column(name).type.nullable:
+            found &= pc.is_valid(column).to_numpy(zero_copy_only=False)
+    return found
+
+
+def _in_partition(
+    layout: TableLayout, places: Sequence[BucketOfKeys], keys: pa.RecordBatch, rows: Rows
+) -> Iterator[tuple[BucketOfKeys, Rows]]:
+    if not places:
+        return
+    names = parse(layout).bucket_key
+    columns = [keys.column(name).take(pa.array(rows)) for name in names]
+    hashed = np.abs(hashes(layout, names, columns)) if names else None
+    for buckets, some in itertools.groupby(places, key=lambda place: place.buckets):
+        if not buckets or hashed is None:
+            yield from ((place, rows) for place in some)
+            continue
+        numbers = hashed % buckets
+        order = np.argsort(numbers, kind="stable")
+        ordered = numbers[order]
+        for place in some:
+            start, stop = np.searchsorted(ordered, [place.split.bucket, place.split.bucket + 1])
+            if start < stop:
+                yield place, rows[order[start:stop]]
+
+
+def narrowed(place: BucketOfKeys, wanted: KeySet) -> Split:
+    """The split with only those files that may hold a key."""
+    flags = iter(wanted.reach_into(place.ends).tolist())
+    sections = []
+    for section in place.split.sections:
+        runs = (tuple(file for file in run if next(flags)) for run in section)
+        if kept := tuple(run for run in runs if run):
+            sections.append(kept)
+    return replace(place.split, sections=tuple(sections))
+
+
+def taken(plan: LookupPlan, batches: Sequence[pa.RecordBatch], places: Rows) -> pa.RecordBatch:
+    """The rows of batches at these places, counted through all of them; NULLs at -1."""
+    schema = schema_of(plan)
+    if not batches:
+        arrays = [pa.nulls(len(places), field.type) for field in schema]
+    else:
+        parts = [pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in batches]
+        picked = indices(places)
+        arrays = [take(column, picked) for column in pa.concat_batches(parts).columns]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)

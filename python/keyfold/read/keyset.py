@@ -1,0 +1,96 @@
+"""The keys that are asked for, in place of a split's key range.
+
+Rows of other keys are left out before the merge, as a key belongs to a row or to none of it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from keyfold.kernels.buffers import Rows
+from keyfold.kernels.groups import group_starts
+from keyfold.kernels.keys import Keys, encode
+from keyfold.kernels.membership import Flags, find
+from keyfold.kernels.order import sort_order
+from keyfold.merge.deferred import Deferred
+from keyfold.predicates.ranges import Ranges
+from keyfold.read.cuts import highest, lowest
+from keyfold.storage.metadata.entries import values_of
+from keyfold.wire.layout import TableLayout
+
+
+@dataclass(frozen=True)
+class KeySet:
+    """Distinct keys, ascending: the columns `names` of the trimmed key, and their one form for
+    comparison. If they are not `is_whole`, they are its first columns.
+    """
+
+    names: tuple[str, ...]
+    nullable: tuple[bool, ...]
+    columns: tuple[pa.Array, ...]
+    keys: Keys
+    is_whole: bool
+
+    @staticmethod
+    def of(layout: TableLayout, columns: Sequence[pa.Array]) -> tuple[KeySet, Rows]:
+        """The distinct ones of keys in any order, at least one, and the place of each among them.
+        `columns` are those of `layout.key`, or its first ones, without NULL where that has none.
+        """
+        names, nullable = layout.key[: len(columns)], layout.nullable_key[: len(columns)]
+        is_whole = len(columns) == len(layout.key)
+        keys = encode(columns, nullable)
+        words, order = sort_order(keys, np.arange(len(keys), dtype=np.int64))
+        starts = group_starts(keys, words, order)
+        firsts = pa.array(order[starts[:-1]])
+        places = np.empty(len(keys), dtype=np.int64)
+        places[order] = np.repeat(np.arange(len(firsts)), np.diff(starts))
+        distinct = tuple(column.take(firsts) for column in columns)
+        return KeySet(names, nullable, distinct, encode(distinct, nullable), is_whole), places
+
+    def places(self, batch: pa.RecordBatch) -> Rows:
+        """The place among these keys of each row of a batch, whose keys are all among them."""
+        return find(self.keys, self._keys_of(batch))[0]
+
+    def cut(self, batch: pa.RecordBatch | Deferred) -> pa.RecordBatch | Deferred:
+        """The rows of a batch, sorted by key without a key twice, whose keys are asked for."""
+        if not self.is_whole:
+            return batch.filter(pa.array(find(self.keys, self._keys_of(batch))[1]))
+        places, is_there = find(self._keys_of(batch), self.keys)
+        passes = np.zeros(batch.num_rows, dtype=np.bool_)
+        passes[places[is_there]] = True
+        return batch.filter(pa.array(passes))
+
+    def may_hold(self, ranges: Ranges, key: Sequence[str]) -> bool:
+        """False only if sorted rows with these ranges of `key` columns hold no key of these."""
+        most = len(self.names)
+        low, high = (_wrapped(end(ranges, key)[:most]) for end in (lowest, highest))
+        first = bisect_left(self._values, low, key=lambda value: value[: len(low)])
+        return first < bisect_right(self._values, high, key=lambda value: value[: len(high)])
+
+    def reach_into(self, ends: pa.RecordBatch) -> Flags:
+        """For each pair of rows of `ends`, the first and last key of a file, whether a key of these
+        is from one to the other.
+        """
+        places, is_there = find(self.keys, self._keys_of(ends))
+        found: Flags = places[::2] < places[1::2] + is_there[1::2]
+        return found
+
+    @cached_property
+    def _values(self) -> list[tuple[Any, ...]]:
+        """The keys as manifests hold them, in a form that compares with NULL as the least."""
+        columns = zip(*map(values_of, self.columns), strict=True)
+        return [_wrapped(values) for values in columns]
+
+    def _keys_of(self, batch: pa.RecordBatch | Deferred) -> Keys:
+        return encode([batch.column(name) for name in self.names], self.nullable)
+
+
+def _wrapped(values: Sequence[Any]) -> tuple[Any, ...]:
+    return tuple((value is not None, value) for value in values)
