@@ -11,7 +11,7 @@ SHIM = Path(__file__).resolve().parents[1] / "jvm/src/main/scala/keyfold/spark"
 ROWS = (
     ("KeyfoldExtensions",),
     ("KeyfoldCatalog", "KeyfoldSource", "catalog", "procedures"),
-    ("table", "read", "write", "jobs"),
+    ("table", "read", "write", "jobs", "changes"),
     ("questions",),
     ("processes", "Worker"),
     ("buckets", "BucketHash"),

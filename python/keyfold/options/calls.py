@@ -37,6 +37,26 @@ READ = Call(
     (READ_OPTIMIZED, READ_BY_BUCKET, *OF_READS, "scan.mode"),
     ("keyfold.aggregate-push-down", *_TIME_TRAVEL),
 )
+INCREMENTAL = (
+    "incremental-between",
+    "incremental-between-timestamp",
+    "incremental-to-auto-tag",
+    "incremental-between-scan-mode",
+)
+READ_CHANGES = Call(
+    "reading changes of",
+    (*INCREMENTAL, *OF_READS),
+    (
+        "startingVersion",
+        "endingVersion",
+        "startingTimestamp",
+        "endingTimestamp",
+        "startingBoundInclusive",
+        "endingBoundInclusive",
+        "deduplicationMode",
+        "computeUpdates",
+    ),
+)
 READ_METADATA = Call("reading", (), _TIME_TRAVEL)
 TARGET_COLUMNS = "target-columns"
 MERGE_MODE = "merge_mode"

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from keyfold.bridge.channel import Channel, Disconnected
 from keyfold.questions import (
     catalog,
+    changes,
     commit,
     compact,
     functions,
@@ -28,6 +29,7 @@ from keyfold.questions.serve import Answer, serve
 FAMILIES = (
     catalog,
     scan,
+    changes,
     statistics,
     commit,
     compact,

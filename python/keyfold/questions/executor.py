@@ -1,5 +1,5 @@
-"""The life of an executor's worker: one connection, the questions `read`, `write`, `compact` and
-`aggregate`.
+"""The life of an executor's worker: one connection, the questions `read`, `read_changes`,
+`write`, `compact` and `aggregate`.
 
 This module imports all that such a worker needs, so the fork server imports it once, before its
 first fork. It never imports pandas, pyspark or modules that only the driver needs.
@@ -20,6 +20,7 @@ from keyfold.questions.serve import Answer, serve
 
 ANSWERS: Mapping[str, Answer] = {
     "read": read.answer,
+    "read_changes": read.answer_changes,
     "write": write.answer,
     "compact": rewrite.answer,
     "aggregate": aggregate.answer,

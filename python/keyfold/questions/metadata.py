@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from keyfold.bridge import frames
 from keyfold.bridge.channel import Channel, Disconnected
+from keyfold.changelog import views
 from keyfold.compact import health
 from keyfold.errors import NoSuchTableError, NotSupportedError
 from keyfold.files.value_text import partition_text
@@ -50,9 +51,12 @@ def _view(table: Table, name: str, suffix: str) -> dict[str, Any]:
         raise branches.missing(table, suffix.removeprefix(_BRANCH))
     if suffix.lower() == metadata.READ_OPTIMIZED:
         return {"name": name, "view": "read-optimized"}
+    if suffix.lower() in (views.AUDIT_LOG.name, views.BINLOG.name):
+        return _changes(table, name, views.view(suffix.lower()))
     found = metadata.ALL.get(suffix.lower())
     if found is None:
-        known = ", ".join(f"${known}" for known in [*metadata.ALL, metadata.READ_OPTIMIZED])
+        every = [*metadata.ALL, metadata.READ_OPTIMIZED, views.AUDIT_LOG.name, views.BINLOG.name]
+        known = ", ".join(f"${known}" for known in every)
         raise NotSupportedError(
             f"table {table.layout.name} has no metadata table ${suffix}; there are {known}"
         )
@@ -61,6 +65,20 @@ def _view(table: Table, name: str, suffix: str) -> dict[str, Any]:
         "view": "metadata",
         "metadata": found.name,
         "columns": [column.to_json() for column in found.columns],
+        "primary_key": [],
+        "partitioning": [],
+        "properties": {},
+    }
+
+
+def _changes(table: Table, name: str, view: views.View) -> dict[str, Any]:
+    decided: dict[str, Any] = {} if view.is_plain else {"pushdown": {}}
+    return decided | {
+        "name": name,
+        "view": "changes",
+        "changes": {"view": view.name},
+        "columns": views.to_json(view, table.layout),
+        "metadata_columns": [],
         "primary_key": [],
         "partitioning": [],
         "properties": {},

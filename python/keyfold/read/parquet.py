@@ -45,7 +45,8 @@ SYSTEM = (pa.field(SEQUENCE, pa.int64(), False), pa.field(KIND, pa.int8(), False
 @dataclass(frozen=True)
 class Wanted:
     """The parts to read of each file: table columns, and whether `_SEQUENCE_NUMBER` belongs to
-    them, or the marks of partial writes even if the file lacks them.
+    them, or `_VALUE_KIND` whatever it holds, or the marks of partial writes even if the file lacks
+    them.
 
     `keep` takes the ranges of a row group, of key columns and of the columns `ranges`, and says
     whether it may hold rows of interest. `decide` are the columns that decide which rows are
@@ -55,6 +56,7 @@ class Wanted:
 
     columns: tuple[str, ...]
     sequence: bool = False
+    kinds: bool = False
     marks: bool = False
     keep: Callable[[Ranges], bool] | None = None
     ranges: tuple[str, ...] = ()
@@ -80,7 +82,7 @@ def read_file(
     with damage.decoding(path, is_remote=not store.is_local):
         leaves = leaves_of(footer.metadata)
         groups = groups_of_interest(footer, leaves, scan, file, wanted)
-        if may_hold_deletes(footer.metadata, leaves, groups):
+        if wanted.kinds or may_hold_deletes(footer.metadata, leaves, groups):
             system.append(KIND)
         system += [field.name for field in MARKS] if file.is_marked else []
         names = {source.name for source in found} | set(system)

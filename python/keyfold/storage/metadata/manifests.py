@@ -79,6 +79,23 @@ class Manifests:
         """The files a snapshot holds, in the order they were added."""
         return live_of([self.decoded(record) for record in self.listed(snapshot)])
 
+    def touched(self, snapshot: Snapshot) -> list[LiveFile]:
+        """The files that a snapshot adds and those that it removes."""
+        found: list[LiveFile] = []
+        for listed in self.changed(snapshot):
+            decoded = self.decoded(listed)
+            found += decoded.added.values()
+            found += (
+                LiveFile.of(r, self.partition(r), self.shapes) for r in decoded.deleted.values()
+            )
+        return found
+
+    def logged(self, snapshot: Snapshot) -> list[LiveFile]:
+        """The changelog files of a snapshot."""
+        name, size = snapshot.changelog_manifest_list, snapshot.changelog_manifest_list_size
+        listed = [] if name is None else self.records(LISTED, name, size)
+        return [file for one in listed for file in self.decoded(one).added.values()]
+
     def decoded(self, listed: Record) -> Decoded:
         """The manifest of a record of a manifest list, from the cache or from its file."""
         path = self.path(listed["_FILE_NAME"])

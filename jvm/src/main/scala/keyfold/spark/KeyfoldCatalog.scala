@@ -6,6 +6,7 @@ import scala.jdk.CollectionConverters._
 import scala.util.Try
 
 import keyfold.spark.catalog.{KeyfoldFunctions, NewTable, TableChanges, TablePath}
+import keyfold.spark.changes.{ChangesTable, KeyfoldChangelog}
 import keyfold.spark.procedures.KeyfoldProcedures
 import keyfold.spark.processes.ForkServer
 import keyfold.spark.questions.{CatalogQuestions, Description}
@@ -56,9 +57,14 @@ final class KeyfoldCatalog extends StagingTableCatalog with KeyfoldNamespaces wi
     loaded.description.view match {
       case Some("metadata") => MetadataTable(catalog, loaded.description)
       case Some("read-optimized") => ReadOptimizedTable(loaded)
+      case Some("changes") => ChangesTable(loaded)
       case _ => loaded
     }
   }
+
+  override def loadChangelog(
+      ident: Identifier, context: ChangelogContext, options: CaseInsensitiveStringMap): Changelog =
+    KeyfoldChangelog(table(ident, "load_changes", KeyfoldChangelog.asked(context): _*))
 
   override def loadTable(ident: Identifier, version: String): Table = noHistory(ident, "VERSION")
   override def loadTable(ident: Identifier, timestamp: Long): Table = noHistory(ident, "TIMESTAMP")

@@ -14,7 +14,8 @@ import org.apache.spark.sql.vectorized.ColumnarBatch
 /** Executor side: the batches of one task, as a worker sends them. The worker goes back to the pool
   * when its stream and its closing answer are read; otherwise its connection is closed.
   */
-final class KeyfoldPartitionReader(scan: String, splits: String) extends PartitionReader[ColumnarBatch] {
+final class KeyfoldPartitionReader(scan: String, splits: String, name: String)
+    extends PartitionReader[ColumnarBatch] {
   private lazy val lease = WorkerPool.ofTasks.take(TaskContext.get())
   private lazy val batches = open()
   private var metrics: Array[CustomTaskMetric] = Array.empty
@@ -44,7 +45,7 @@ final class KeyfoldPartitionReader(scan: String, splits: String) extends Partiti
   }
 
   private def open(): ArrowBatchReader = {
-    val question = Json.obj("question" -> "read", "scan" -> Json.parse(scan), "splits" -> Json.parse(splits))
+    val question = Json.obj("question" -> name, "scan" -> Json.parse(scan), "splits" -> Json.parse(splits))
     lease.worker.ask(question): Unit
     isOpened = true
     new ArrowBatchReader(lease.worker.in)
@@ -59,16 +60,20 @@ final class KeyfoldPartitionReader(scan: String, splits: String) extends Partiti
   }
 }
 
-/** Executor side: opens readers; carries the scan, which all splits share. */
-final case class KeyfoldReaderFactory(scan: String) extends PartitionReaderFactory {
+/** Executor side: opens readers; carries the scan, which all splits share, and the name of the question. */
+final case class KeyfoldReaderFactory(scan: String, question: String = "read") extends PartitionReaderFactory {
   /** Without the scan, which says how to log in to an object store. */
   override def toString: String = "KeyfoldReaderFactory"
 
   override def supportColumnarReads(partition: InputPartition): Boolean = true
 
   override def createColumnarReader(partition: InputPartition): PartitionReader[ColumnarBatch] =
-    new KeyfoldPartitionReader(scan, partition.asInstanceOf[KeyfoldInputPartition].splits)
+    new KeyfoldPartitionReader(scan, partition.asInstanceOf[KeyfoldInputPartition].splits, question)
 
   override def createReader(partition: InputPartition): PartitionReader[InternalRow] =
     throw new UnsupportedOperationException("keyfold reads columnar batches only")
+}
+
+object KeyfoldReaderFactory {
+  val Changes = "read_changes"
 }

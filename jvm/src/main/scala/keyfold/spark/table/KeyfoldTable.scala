@@ -4,6 +4,7 @@ import java.util.{Map => JavaMap, Set => JavaSet}
 
 import scala.jdk.CollectionConverters._
 
+import keyfold.spark.changes.{ChangesScan, ChangesScanBuilder}
 import keyfold.spark.processes.Uninterrupted
 import keyfold.spark.questions.{CatalogQuestions, Description, Predicates}
 import keyfold.spark.read.KeyfoldScanBuilder
@@ -42,7 +43,8 @@ class KeyfoldTable(val questions: CatalogQuestions, val description: Description
     }
 
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder =
-    new KeyfoldScanBuilder(this, options)
+    ChangesScan.asked(options).map(new ChangesScanBuilder(this, _, options))
+      .getOrElse(new KeyfoldScanBuilder(this, options))
 
   override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder =
     KeyfoldWriteBuilder(this, info, WriteMode.Append)

@@ -1,0 +1,105 @@
+package keyfold.spark.changes
+
+import java.util.OptionalLong
+
+import scala.jdk.CollectionConverters._
+
+import com.fasterxml.jackson.databind.JsonNode
+import keyfold.spark.{Json, Settings}
+import keyfold.spark.metrics.ScanMetrics
+import keyfold.spark.questions.Predicates
+import keyfold.spark.read.{AnySplits, KeyfoldReaderFactory}
+import keyfold.spark.table.KeyfoldTable
+import org.apache.spark.sql.connector.expressions.filter.Predicate
+import org.apache.spark.sql.connector.metric.{CustomMetric, CustomTaskMetric}
+import org.apache.spark.sql.connector.read._
+import org.apache.spark.sql.connector.read.Scan.ColumnarSupportMode
+import org.apache.spark.sql.keyfold.{MetadataRows, SqlTypes}
+import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+/** Driver side: gathers what Spark pushes down into changes. Conditions on the key leave out keys before rows are
+  * compared; others leave out rows of changes. `asked` is Python's own.
+  */
+final class ChangesScanBuilder(table: KeyfoldTable, asked: JsonNode, options: CaseInsensitiveStringMap)
+    extends SupportsPushDownRequiredColumns with SupportsPushDownV2Filters with SupportsPushDownLimit {
+
+  private val whole = SqlTypes.ofRows(table.columns())
+  private var columns: StructType = whole
+  private var pushed: Array[Predicate] = Array.empty
+  private var enforced: Array[Predicate] = Array.empty
+  private var limit: Option[Int] = None
+
+  override def pruneColumns(required: StructType): Unit =
+    columns = StructType(required.fieldNames.map(whole(_)))
+
+  override def pushPredicates(predicates: Array[Predicate]): Array[Predicate] = {
+    pushed = predicates.filter(Predicates.toJson(_).isDefined)
+    enforced = pushed.filter(table.description.pushdown.decides(_, whole))
+    predicates.filterNot(enforced.contains)
+  }
+
+  override def pushedPredicates(): Array[Predicate] = pushed
+
+  override def pushLimit(count: Int): Boolean = {
+    limit = Some(count)
+    true
+  }
+
+  override def isPartiallyPushed(): Boolean = true
+
+  override def build(): Scan = ChangesScan(table, asked, columns, pushed.toSeq, enforced.toSeq, limit,
+    options.asCaseSensitiveMap.asScala.toMap)
+}
+
+/** Driver side: the changes of one range of snapshots, planned by Python at the first question Spark has. */
+final case class ChangesScan(
+    table: KeyfoldTable,
+    asked: JsonNode,
+    columns: StructType,
+    filters: Seq[Predicate],
+    enforced: Seq[Predicate],
+    limit: Option[Int],
+    options: Map[String, String])
+    extends Scan with Batch with SupportsReportStatistics {
+
+  private lazy val plan: JsonNode = table.questions.ask("plan_changes",
+    "table" -> table.description.handle,
+    "changes" -> asked,
+    "columns" -> columns.fieldNames,
+    "filters" -> filters.flatMap(Predicates.toJson),
+    "enforced" -> enforced.flatMap(Predicates.toJson),
+    "limit" -> limit,
+    "cores" -> Settings.cores,
+    "options" -> options,
+    "zone" -> MetadataRows.zone)
+
+  override def readSchema(): StructType = columns
+  override def toBatch(): Batch = this
+  override def columnarSupportMode(): ColumnarSupportMode = ColumnarSupportMode.SUPPORTED
+  override def description(): String = s"keyfold changes: ${plan.path("description").asText}"
+
+  override def estimateStatistics(): Statistics = new Statistics {
+    override def sizeInBytes(): OptionalLong =
+      OptionalLong.of(Math.max(1L, plan.path("rows").asLong * (8L + columns.defaultSize.toLong)))
+    override def numRows(): OptionalLong = OptionalLong.of(plan.path("rows").asLong)
+  }
+
+  override def planInputPartitions(): Array[InputPartition] =
+    Json.items(plan.get("tasks")).map(splits => AnySplits(Json.text(splits))).toArray
+
+  override def createReaderFactory(): PartitionReaderFactory =
+    KeyfoldReaderFactory(Json.text(plan.get("scan")), KeyfoldReaderFactory.Changes)
+
+  override def supportedCustomMetrics(): Array[CustomMetric] = ScanMetrics.declared
+  override def reportDriverMetrics(): Array[CustomTaskMetric] = ScanMetrics.ofPlan(plan.path("metrics"))
+}
+
+object ChangesScan {
+  private val Options = "incremental-"
+  private val Rows = Json.obj("view" -> "rows")
+
+  /** The rows that a range of snapshots changed, where a reader's options name one. */
+  def asked(options: CaseInsensitiveStringMap): Option[JsonNode] =
+    Option.when(options.keySet.asScala.exists(_.replace('_', '-').startsWith(Options)))(Rows)
+}

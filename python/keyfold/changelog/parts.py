@@ -1,0 +1,185 @@
+"""The parts of a step that may hold changes: sections of overlapping keys at both of its ends."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from keyfold.changelog.specs import ChangeSplit
+from keyfold.changelog.steps import Step, live
+from keyfold.files.paths import bucket_path
+from keyfold.files.sections import runs, sections
+from keyfold.options import TableOptions
+from keyfold.predicates.prune import Pruning
+from keyfold.read.cuts import by_key
+from keyfold.read.splits import Splitting
+from keyfold.storage.metadata.entries import LiveFile, identifier, partition_batch
+from keyfold.storage.table import Table
+from keyfold.wire.layout import TableLayout
+from keyfold.wire.specs import Split
+
+# Values of a partition, and a bucket; None for all buckets where their number is another.
+Where = tuple[tuple[Any, ...], int | None]
+Touched = tuple[int, LiveFile]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Files whose keys overlap before and after a step, and those of them that were touched. `base`
+    is a split of their place without sections.
+    """
+
+    snapshot: int
+    base: Split
+    before: tuple[LiveFile, ...]
+    after: tuple[LiveFile, ...]
+    touched: tuple[Touched, ...]
+    is_stored: bool = False
+
+    @property
+    def files(self) -> list[LiveFile]:
+        """All its files, each once."""
+        every = (*self.before, *self.after, *(file for _, file in self.touched))
+        return list({file.name: file for file in every}.values())
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A split, and the bytes that it reads."""
+
+    split: ChangeSplit
+    weight: int
+
+
+def parts_of(table: Table, settings: TableOptions, step: Step, chosen: Pruning) -> Iterator[Part]:
+    """The parts of a step that may hold changes of interest."""
+    keeps = _keeps(chosen)
+    if step.stored is not None:
+        yield from _stored(table.layout, step.after.id, filter(keeps, step.stored))
+        return
+    touched = [(number, file) for number, file in step.touched if keeps(file)]
+    partitions = {file.partition for _, file in touched}
+    sides = [
+        [file for file in live(table, state) if file.partition in partitions and keeps(file)]
+        for state in (step.before, step.after)
+    ]
+    where = _places([*sides[0], *sides[1], *(file for _, file in touched)])
+    found = {where(file): _Place() for _, file in touched}
+    for number, file in touched:
+        found[where(file)].touch(number, file)
+    for side, files in enumerate(sides):
+        for file in files:
+            if (place := found.get(where(file))) is not None:
+                place.add(side, file)
+    for at in sorted(found, key=str):
+        yield from found[at].parts(table.layout, settings, step.after.id, at)
+
+
+def cut(how: Splitting, part: Part) -> Iterator[Unit]:
+    """A part as splits, by key if it is larger than a task should be."""
+    size = max(sum(file.size for file in part.files), how.settings.split_open_file_cost)
+    if part.is_stored:
+        stored = replace(part.base, sections=tuple(((file,),) for file in part.after))
+        yield Unit(ChangeSplit(part.snapshot, part.base, stored, (), True), size)
+        return
+    before, after = (_runs(side) for side in (part.before, part.after))
+    splits = by_key(how.layout, part.base, part.files, math.ceil(size / how.target))
+    for split in splits:
+        sides = replace(split, sections=before), replace(split, sections=after)
+        yield Unit(ChangeSplit(part.snapshot, *sides, part.touched), size // len(splits))
+
+
+class _Place:
+    """The files of one place, before and after, by their identifiers."""
+
+    def __init__(self) -> None:
+        self._every: dict[Any, LiveFile] = {}
+        self._sides: tuple[set[Any], set[Any]] = (set(), set())
+        self._touched: list[tuple[int, Any]] = []
+
+    def touch(self, number: int, file: LiveFile) -> None:
+        """Add a file whose keys may differ."""
+        self._touched.append((number, identifier(file.record)))
+        self._every[identifier(file.record)] = file
+
+    def add(self, side: int, file: LiveFile) -> None:
+        """Add a file of one side."""
+        self._sides[side].add(identifier(file.record))
+        self._every[identifier(file.record)] = file
+
+    def parts(
+        self, layout: TableLayout, settings: TableOptions, snapshot: int, at: Where
+    ) -> Iterator[Part]:
+        """The sections that hold a touched file."""
+        values, bucket = at
+        partition = partition_batch(layout, values)
+        path = bucket_path(layout, partition, bucket or 0)
+        if bucket is None:
+            path = path.rpartition("/")[0]
+        base = Split(partition, bucket or 0, path, ())
+        as_read = [_seen(file, settings, bucket is None) for file in self._every.values()]
+        for section in sections(as_read):
+            by_id = {identifier(file.record): file for file in section}
+            touched = [(number, by_id[one]) for number, one in self._touched if one in by_id]
+            if touched:
+                before, after = (
+                    tuple(file for one, file in by_id.items() if one in side)
+                    for side in self._sides
+                )
+                yield Part(snapshot, base, before, after, tuple(touched))
+
+
+def _seen(file: LiveFile, settings: TableOptions, from_partition: bool) -> LiveFile:
+    """The file as readers see it, from the folder of its bucket or from that of its partition."""
+    found = file.as_read(settings)
+    return replace(found, name=f"bucket-{file.bucket}/{file.name}") if from_partition else found
+
+
+def _stored(layout: TableLayout, snapshot: int, files: Iterable[LiveFile]) -> Iterator[Part]:
+    """The changelog files of a snapshot, by bucket."""
+    found: dict[tuple[tuple[Any, ...], int], list[LiveFile]] = {}
+    for file in files:
+        found.setdefault((file.partition, file.bucket), []).append(file)
+    for (values, bucket), held in sorted(found.items(), key=str):
+        partition = partition_batch(layout, values)
+        base = Split(partition, bucket, bucket_path(layout, partition, bucket), ())
+        ordered = sorted(held, key=lambda file: (file.first, file.min_sequence))
+        yield Part(snapshot, base, (), tuple(ordered), (), is_stored=True)
+
+
+def _keeps(chosen: Pruning) -> Callable[[LiveFile], bool]:
+    """Whether a file may hold keys of interest."""
+    in_bucket = chosen.bucket_filter
+
+    def keeps(file: LiveFile) -> bool:
+        return (
+            (not chosen.by_partition or chosen.keeps_partition(file.partition))
+            and (in_bucket is None or in_bucket(file.bucket, file.total_buckets))
+            and chosen.keeps_file(
+                file.partition, file.min_key, file.max_key, lambda: file.key_stats
+            )
+        )
+
+    return keeps
+
+
+def _places(files: Iterable[LiveFile]) -> Callable[[LiveFile], Where]:
+    """The place in which the keys of a file are compared: its bucket, or its partition if that has
+    files of several numbers of buckets. Buckets share no keys, so those of all merge as those of
+    one.
+    """
+    totals: dict[tuple[Any, ...], set[int]] = {}
+    for file in files:
+        totals.setdefault(file.partition, set()).add(file.total_buckets)
+
+    def where(file: LiveFile) -> Where:
+        is_one = len(totals[file.partition]) == 1
+        return file.partition, file.bucket if is_one else None
+
+    return where
+
+
+def _runs(files: Sequence[LiveFile]) -> tuple[tuple[tuple[LiveFile, ...], ...], ...]:
+    return tuple(runs(section) for section in sections(files))

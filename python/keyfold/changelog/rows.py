@@ -1,0 +1,76 @@
+"""Reads the changes of one task (executor side)."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from keyfold.changelog.compare import changes
+from keyfold.changelog.specs import ChangeSplit, ChangesSpec
+from keyfold.changelog.views import TIME, VERSION, schema_of, view
+from keyfold.merge.plan import plan
+from keyfold.predicates.row_filter import Sieve
+from keyfold.read import reader
+from keyfold.read.parquet import Wanted, read_file
+from keyfold.read.task import joined
+from keyfold.stores.opened import store_of
+from keyfold.wire.specs import ScanSpec
+
+MILLI = 1000
+
+
+def schema(spec: ChangesSpec) -> pa.Schema:
+    """The Arrow schema of the rows."""
+    return schema_of(view(spec.asked.view), spec.scan.layout, spec.columns)
+
+
+def read_task(spec: ChangesSpec, splits: Sequence[ChangeSplit]) -> Iterator[pa.RecordBatch]:
+    """The changes of all splits, as rows of the view; at most `spec.limit` rows."""
+    found, names = view(spec.asked.view), spec.columns
+    sieve = Sieve.of(spec.scan.layout, spec.value_filter, spec.scan.columns)
+    batches = itertools.chain.from_iterable(read(spec, split) for split in splits)
+    kept = (sieve.kept(batch) for batch in batches)
+    shaped = found.shaped(kept, names, spec.asked.updates)
+    if spec.limit is not None:
+        shaped = reader.limited(shaped, spec.limit)
+    return joined(_typed(shaped, schema(spec)))
+
+
+def read(spec: ChangesSpec, split: ChangeSplit) -> Iterator[pa.RecordBatch]:
+    """The changes of one split: all columns of the table, `_VALUE_KIND`, `_commit_version` (int64)
+    and `_commit_timestamp` (timestamp[us, UTC]).
+    """
+    for batch in _stored(spec.scan, split) if split.is_stored else _compared(spec.scan, split):
+        yield _committed(batch, split.snapshot, spec.millis[split.snapshot])
+
+
+def _compared(scan: ScanSpec, split: ChangeSplit) -> Iterator[pa.RecordBatch]:
+    merge = plan(scan.layout, scan.columns)
+    before, after = (reader.read(scan, side, merge) for side in (split.before, split.after))
+    return changes(scan.layout, before, after)
+
+
+def _stored(scan: ScanSpec, split: ChangeSplit) -> Iterator[pa.RecordBatch]:
+    """The rows of a producer's files, as they came."""
+    layout, side = scan.layout, split.after
+    store = store_of(layout.location, layout.store)
+    sieve = Sieve.of(layout, scan.key_filter, layout.primary_key, side.partition)
+    for file in side.files:
+        for batch in read_file(scan, store, side.path, file, Wanted(scan.columns, kinds=True)):
+            assert isinstance(batch, pa.RecordBatch)
+            yield sieve.kept(batch)
+
+
+def _committed(batch: pa.RecordBatch, snapshot: int, millis: int) -> pa.RecordBatch:
+    rows = batch.num_rows
+    numbers = pa.array(np.full(rows, snapshot, dtype=np.int64))
+    times = pa.array(np.full(rows, millis * MILLI, dtype=np.int64)).cast(pa.timestamp("us", "UTC"))
+    return batch.append_column(VERSION, numbers).append_column(TIME, times)
+
+
+def _typed(batches: Iterator[pa.RecordBatch], wanted: pa.Schema) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        yield pa.RecordBatch.from_arrays(batch.columns, schema=wanted) if len(wanted) else batch

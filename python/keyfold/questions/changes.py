@@ -1,0 +1,81 @@
+"""Questions about the changes of a table (driver side): their range, and the tasks to read them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from keyfold.bridge.frames import Frame
+from keyfold.changelog import incremental, planner, ranges, views
+from keyfold.changelog.planner import ChangesReport
+from keyfold.changelog.specs import Asked, ChangesSpec
+from keyfold.merge.plan import plan
+from keyfold.options.calls import READ_CHANGES
+from keyfold.questions.call_options import call_options
+from keyfold.questions.catalog import pushdown, table_of
+from keyfold.questions.serve import Questions, functions_for
+from keyfold.storage.table import Table, open_handle
+
+QUESTIONS = Questions()
+
+
+@QUESTIONS.look
+def load_changes(question: Frame) -> dict[str, Any]:
+    """The changes of a table in a range, described as a table."""
+    catalog, namespace, name = table_of(question)
+    table = catalog.load_table(namespace, name)
+    table.check_readable()
+    found = ranges.asked_for(table, question["range"])
+    asked = Asked(
+        views.CHANGES.name, found.after, found.until, question["net"], question["updates"]
+    )
+    columns = views.to_json(views.CHANGES, table.layout)
+    described = {"columns": columns, "changes": asked.to_json()}
+    return table.describe() | {"pushdown": pushdown(table.layout)} | described
+
+
+@QUESTIONS.look
+def plan_changes(question: Frame) -> dict[str, Any]:
+    """The tasks that read changes, the rows and bytes they read, and a line for EXPLAIN."""
+    table = open_handle(question["table"], question["catalog"]["options"])
+    table.check_readable()
+    given = call_options(READ_CHANGES, table, question.get("options"))
+    asked = _asked(table, question["changes"], given, question.get("zone") or "UTC")
+    spec, tasks, report = planner.plan(
+        table,
+        question["columns"],
+        asked,
+        question["filters"],
+        question.get("limit"),
+        given,
+        cores=question.get("cores") or 1,
+        enforced=question.get("enforced") or (),
+    )
+    plan(spec.scan.layout, spec.scan.columns)  # refuses here, not in a task, what is missing
+    return {
+        "scan": spec.to_json() | functions_for(question, spec.scan.layout),
+        "tasks": [[split.to_json() for split in task] for task in tasks],
+        "rows": report.rows,
+        "bytes": report.bytes,
+        "metrics": {"files": report.files, "bytes": report.bytes},
+        "description": _description(asked, report, spec),
+    }
+
+
+def _asked(table: Table, changes: Frame, options: Mapping[str, str], zone: str) -> Asked:
+    """What is asked for: a range, or what a reader's options say, or all rows there are."""
+    if "until" in changes:
+        return Asked.from_json(changes)
+    return incremental.asked(table, changes["view"], options, zone)
+
+
+def _description(asked: Asked, report: ChangesReport, spec: ChangesSpec) -> str:
+    """The text EXPLAIN shows."""
+    parts = [
+        f"changes of snapshots {asked.after + 1} to {asked.until}",
+        f"{report.snapshots} to compare",
+        f"{report.files} files",
+    ]
+    if report.pushed:
+        parts.append(f"pushed: {' AND '.join(report.pushed)}")
+    if spec.limit is not None:
+        parts.append(f"limit {spec.limit}")
+    return ", ".join(parts)
