@@ -14,8 +14,8 @@ from keyfold.errors import NotSupportedError, TableError
 from keyfold.kernels.ops import INSERT
 from keyfold.merge.plan import check
 from keyfold.options import provided
-from keyfold.questions.call_options import with_options
 from keyfold.questions.compact import plan_compaction
+from keyfold.read.call_options import with_options
 from keyfold.storage.catalogs.catalog import open_catalog
 from keyfold.storage.table import Table
 from tests.compact import harness as compaction

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from keyfold.questions import maintenance
+from keyfold.storage.maintenance import due
 from keyfold.storage.table import Table
 from keyfold.stores.local import LocalFiles
 from tests import readers
@@ -33,7 +34,7 @@ def test_disk_use_is_bounded_under_endless_upserts(tmp_path: Path) -> None:
         jobs.written(folder, [{"k": key, "v": number} for key in range(number % 7, 20)])
         if number % 10 == 9:
             jobs.compacted(folder)
-            assert maintenance.EXPIRY.finish(120)
+            assert due.EXPIRY.finish(120)
             counts.append(on_disk(found))
     assert max(counts[-10:]) <= max(counts[:10])
     newest = tables.reload(found)

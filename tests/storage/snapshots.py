@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from keyfold.questions.maintenance import directory_of
 from keyfold.storage.commits import commit
+from keyfold.storage.maintenance.due import directory_of
 from keyfold.storage.maintenance.expire import Retention, expire
 from keyfold.storage.table import Table
 from keyfold.stores.local import LocalFiles

@@ -4,29 +4,19 @@ The opaque `compaction` is the CompactionSpec that the executors read, plus the 
 and the session's functions; a step's `results` are the CommitMessages of its tasks, in order.
 """
 
-import os
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from keyfold.bridge.frames import Frame
-from keyfold.compact import planner
-from keyfold.compact.partitions import chosen
-from keyfold.compact.planner import Asked, PlannedStep
-from keyfold.errors import ConflictError, TableError
-from keyfold.files.value_text import partition_text
-from keyfold.merge.plan import plan
-from keyfold.questions import maintenance
-from keyfold.questions.call_options import with_options
-from keyfold.questions.serve import Questions, functions_for, replanned
-from keyfold.storage.commits import commit
-from keyfold.storage.commits.compaction import Compaction
-from keyfold.storage.commits.outcomes import OUTCOMES, is_abandonable
+from keyfold.compact import jobs, planner
+from keyfold.errors import ConflictError
+from keyfold.questions.serve import Questions, functions_for
+from keyfold.storage.commits.outcomes import is_abandonable
+from keyfold.storage.commits.replanned import replanned
 from keyfold.storage.metadata.entries import Place, partition_values
 from keyfold.storage.table import open_handle, open_newest
 from keyfold.wire.codec import batch_from_text
-from keyfold.wire.layout import TableLayout
-from keyfold.wire.specs import CommitMessage, CompactionSpec, Step, totals
+from keyfold.wire.specs import CommitMessage, CompactionSpec, Step
 from keyfold.write.job import Job
 
 QUESTIONS = Questions()
@@ -44,140 +34,51 @@ def plan_compaction(question: Frame) -> dict[str, Any]:
     """
     asked = question["compaction"]
     table = open_newest(question["table"], question["catalog"]["options"])
-    handle = table.handle
-    table.check_rewritable()
-    table = with_options(table, asked.get("options"))
-    strategy = _strategy(table.layout, asked["strategy"])
-    if strategy == planner.AUTO and table.options.write_only:
-        return _skipped("the table is write-only")
-    plan(table.layout, table.layout.arrow_schema.names)  # refuses here what this session lacks
-    touched, most = asked.get("touched"), asked.get("max_bytes")
-    if most is not None and most < 1:
-        raise TableError(
-            f"compaction of table {table.layout.name}: max_bytes is {most}; expected 1 or more"
-        )
-    partitions = chosen(table.layout, asked.get("partitions"), asked.get("where") or ())
-    spec, steps = planner.plan(
+    touched = asked.get("touched")
+    planned = jobs.plan_job(
         table,
-        Asked(
-            strategy,
-            partitions,
-            most,
-            None if touched is None else frozenset(_place(*place) for place in touched),
-            max(1, asked.get("parallelism") or os.cpu_count() or 1),
-        ),
+        asked["strategy"],
+        options=asked.get("options"),
+        partitions=asked.get("partitions"),
+        where=asked.get("where") or (),
+        max_bytes=asked.get("max_bytes"),
+        touched=None if touched is None else frozenset(_place(*place) for place in touched),
+        parallelism=asked.get("parallelism"),
     )
-    if not steps and partitions is not None and not table.live_files(partition_filter=partitions):
-        return _skipped("no partition that holds rows is among those named")
-    if not steps:
-        within = "" if most is None else f" within {most} bytes"
-        return _skipped(f"no bucket needs merging{within}")
-    own = {"handle": handle, **functions_for(question, table.layout)}
+    if not planned.steps:
+        return {"compaction": {}, "steps": [], "skipped": planned.skipped}
+    layout = planned.spec.layout
+    own = {"handle": table.handle, **functions_for(question, layout)}
     described = [
-        _described(table.layout, step) | {"commit": number}
-        for step, number in zip(steps, planner.commits(steps), strict=True)
+        jobs.described(layout, step)
+        | {
+            "step": step.step.to_json(),
+            "tasks": [task.to_json() for task in step.tasks],
+            "commit": number,
+        }
+        for step, number in zip(planned.steps, planner.commits(planned.steps), strict=True)
     ]
-    return {"compaction": spec.to_json() | own, "steps": described, "skipped": None}
-
-
-def _skipped(reason: str) -> dict[str, Any]:
-    return {"compaction": {}, "steps": [], "skipped": reason}
-
-
-def _strategy(layout: TableLayout, text: str) -> str:
-    if text.lower() not in planner.STRATEGIES:
-        raise TableError(
-            f"compaction of table {layout.name}: compact_strategy is '{text}'; "
-            "expected 'full' or 'minor'"
-        )
-    return text.lower()
+    return {"compaction": planned.spec.to_json() | own, "steps": described, "skipped": None}
 
 
 def _place(partition: str | None, bucket: int) -> Place:
     return partition_values(None if partition is None else batch_from_text(partition)), bucket
 
 
-def _described(layout: TableLayout, planned: PlannedStep) -> dict[str, Any]:
-    step = planned.step
-    partition = partition_text(layout, partition_values(step.partition))
-    where = f"{partition}/bucket-{step.bucket}" if partition else f"bucket-{step.bucket}"
-    return {
-        "step": step.to_json(),
-        "description": f"compaction of {layout.name}, {where}: {planned.files} files, "
-        f"{planned.bytes / (1 << 20):.1f} MiB to level {step.level}",
-        "partition": partition,
-        "bucket": step.bucket,
-        "level": step.level,
-        "files": planned.files,
-        "bytes": planned.bytes,
-        "rows": planned.rows,
-        "tasks": [task.to_json() for task in planned.tasks],
-    }
-
-
 @QUESTIONS.plain
-def commit_compaction(question: Frame) -> list[dict[str, Any]]:
+def commit_compaction(question: Frame) -> list[jobs.Outcome]:
     """Put the files that the tasks of `steps` wrote (`results` of each) in the place of those they
-    read, in one snapshot, whose job is that of the first step. There is an answer for each step.
-
-    `outcome` is committed, nothing or conflict. After a conflict nothing has changed in its bucket
-    and the files are removed. `files`, `bytes` and `rows` are those of the files in place.
+    read, in one snapshot. There is an answer for each step (`compact.jobs.commit_steps`).
     """
-    steps = [Step.from_json(step) for step in question["steps"]]
-    results = [messages_of(of_step) for of_step in question["results"]]
-    spec = CompactionSpec.from_json(question["compaction"])
     table = open_handle(
         question["compaction"]["handle"], question["catalog"]["options"], latest=True
     )
-    try:
-        snapshot, lost = commit.compact(table, list(map(_compaction, steps, results)))
-    except BaseException as error:
-        if OUTCOMES.give_up(steps[0].job):
-            for messages in results:
-                Job(spec.layout, messages).remove()
-        if isinstance(error, ConflictError):
-            return [_outcome("conflict", (), message=str(error))] * len(steps)
-        raise
-    if snapshot is not None:
-        maintenance.after_commit(table)
-    return [
-        _settled(spec, messages, snapshot, lost.get(step.job))
-        for step, messages in zip(steps, results, strict=True)
-    ]
-
-
-def _compaction(step: Step, messages: Sequence[CommitMessage]) -> Compaction:
-    return Compaction(
-        step.job,
-        partition_values(step.partition),
-        step.bucket,
-        step.level,
-        step.merged,
-        step.upgraded,
-        [replace(message, total_buckets=step.total_buckets) for message in messages],
+    return jobs.commit_steps(
+        table,
+        CompactionSpec.from_json(question["compaction"]),
+        [Step.from_json(step) for step in question["steps"]],
+        [messages_of(of_step) for of_step in question["results"]],
     )
-
-
-def _settled(
-    spec: CompactionSpec,
-    messages: Sequence[CommitMessage],
-    snapshot: int | None,
-    lost: ConflictError | None,
-) -> dict[str, Any]:
-    if lost is not None:
-        Job(spec.layout, messages).remove()
-        return _outcome("conflict", (), message=str(lost))
-    return _outcome("nothing" if snapshot is None else "committed", messages, snapshot)
-
-
-def _outcome(
-    outcome: str,
-    messages: Sequence[CommitMessage],
-    snapshot: int | None = None,
-    message: str | None = None,
-) -> dict[str, Any]:
-    files = (file for one in messages for file in one.files)
-    return {"outcome": outcome, "message": message, "snapshot": snapshot} | totals(files)
 
 
 @QUESTIONS.plain

@@ -25,6 +25,7 @@ from keyfold.questions import (
     statistics,
 )
 from keyfold.questions.serve import Answer, serve
+from keyfold.storage.maintenance.due import EXPIRY, FAREWELL_SECONDS
 
 FAMILIES = (
     catalog,
@@ -53,7 +54,7 @@ def live(passing: socket.socket, log: str) -> None:
     while descriptors := socket.recv_fds(passing, 1, 1)[1]:
         connection = socket.socket(fileno=descriptors[0])
         threading.Thread(target=_serve, args=(connection, log), daemon=True).start()
-    maintenance.EXPIRY.finish(maintenance.FAREWELL_SECONDS)
+    EXPIRY.finish(FAREWELL_SECONDS)
 
 
 def _serve(connection: socket.socket, log: str) -> None:

@@ -16,9 +16,9 @@ from keyfold.compact import health
 from keyfold.errors import NoSuchTableError, NotSupportedError
 from keyfold.files.value_text import partition_text
 from keyfold.options.calls import READ_METADATA
-from keyfold.questions.call_options import call_options
 from keyfold.questions.serve import Questions
 from keyfold.read import metadata
+from keyfold.read.call_options import call_options
 from keyfold.storage.catalogs.interface import Catalog
 from keyfold.storage.history import branches
 from keyfold.storage.table import Table, open_handle

@@ -12,10 +12,10 @@ import pyarrow as pa
 from keyfold.bridge.channel import Channel
 from keyfold.bridge.frames import Frame
 from keyfold.predicates.prune import on_partitions
-from keyfold.questions.commit import answered
 from keyfold.questions.metadata import send_rows
 from keyfold.questions.serve import Questions
 from keyfold.storage.commits import commit
+from keyfold.storage.maintenance.due import followed
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.table import Table, open_handle
 from keyfold.types.literals import arrow_array
@@ -71,5 +71,5 @@ def drop_partitions(question: Frame) -> bool:
     what = f"partitions of table {table.layout.name}"
     named = [on_partitions(table.layout, filters, what) for filters in question["partitions"]]
     published = commit.truncate(table, lambda values: any(takes(values) for takes in named))
-    answered(table, published)
+    followed(table, published)
     return published is not None

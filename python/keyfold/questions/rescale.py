@@ -9,10 +9,11 @@ from keyfold.compact import rescale
 from keyfold.errors import ConflictError, SnapshotExpiredError
 from keyfold.merge.plan import plan
 from keyfold.options import check_option, parse
-from keyfold.questions import maintenance
 from keyfold.questions.compact import abandon_compaction, messages_of
-from keyfold.questions.serve import Questions, functions_for, replanned
+from keyfold.questions.serve import Questions, functions_for
 from keyfold.storage.commits import rescale as storage
+from keyfold.storage.commits.replanned import replanned
+from keyfold.storage.maintenance.due import followed
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.table import Table, open_handle, open_newest
 from keyfold.wire.specs import totals
@@ -58,9 +59,9 @@ def commit_rescale(question: Frame) -> dict[str, Any]:
     except BaseException:
         abandon_compaction(question)
         raise
-    if snapshot is not None:
-        maintenance.after_commit(table)
-    return {"snapshot": snapshot} | totals(file for one in messages for file in one.files)
+    return {"snapshot": followed(table, snapshot)} | totals(
+        file for one in messages for file in one.files
+    )
 
 
 def _planned(question: Frame, buckets: int) -> tuple[LiveFile, ...]:

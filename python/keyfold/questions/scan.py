@@ -5,11 +5,11 @@ from typing import Any
 from keyfold.bridge.frames import Frame
 from keyfold.merge.plan import plan
 from keyfold.options.calls import READ, READ_BY_BUCKET
-from keyfold.questions.call_options import call_options
 from keyfold.questions.serve import Questions, functions_for
 from keyfold.questions.statistics import of_scan
 from keyfold.read import planner
 from keyfold.read.by_bucket import bucket_column, grouped
+from keyfold.read.call_options import call_options
 from keyfold.read.planner import ScanReport
 from keyfold.storage.support import check_asked
 from keyfold.storage.table import Table, open_handle

@@ -5,7 +5,6 @@ A question that has one plain answer is a function from the question to JSON. Ot
 use the channel themselves.
 """
 
-import functools
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, TypeVar
@@ -13,12 +12,11 @@ from typing import Any, TypeVar
 from keyfold.authored.sources import Sources
 from keyfold.bridge import frames
 from keyfold.bridge.channel import Channel, Disconnected
-from keyfold.errors import EnvironmentMismatchError, SnapshotExpiredError
+from keyfold.errors import EnvironmentMismatchError
 from keyfold.options import provided
 from keyfold.wire.layout import TableLayout
 
 CODE = "code"  # users' functions of the session that asks
-_TIMES = 10
 
 Answer = Callable[[Channel, frames.Frame], None]
 Plain = Callable[[frames.Frame], Any]
@@ -59,23 +57,6 @@ def functions_for(question: frames.Frame, layout: TableLayout) -> dict[str, Any]
     sends all its functions with every question to the driver.
     """
     return {CODE: Sources.from_json(question.get(CODE)).for_options(layout.options)}
-
-
-def replanned(answer: Plain) -> Plain:
-    """The same question, which plans a job on the newest snapshot. It is asked again if that
-    snapshot expired while it was read because many others followed.
-    """
-
-    @functools.wraps(answer)
-    def again(question: frames.Frame) -> Any:
-        for _ in range(_TIMES):
-            try:
-                return answer(question)
-            except SnapshotExpiredError:
-                continue
-        return answer(question)
-
-    return again
 
 
 def serve(channel: Channel, answers: Mapping[str, Answer]) -> None:

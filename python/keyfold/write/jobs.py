@@ -1,0 +1,163 @@
+"""A write job on the driver: planned on the newest snapshot, then published or abandoned, once."""
+
+from __future__ import annotations
+
+import random
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+from keyfold.errors import NotSupportedError
+from keyfold.files.value_text import partition_text
+from keyfold.merge.plan import plan
+from keyfold.options.calls import MERGE_MODE, TARGET_COLUMNS, WRITE
+from keyfold.predicates.prune import on_partitions
+from keyfold.read.call_options import call_options
+from keyfold.storage.commits import commit
+from keyfold.storage.commits.outcomes import OUTCOMES, is_abandonable
+from keyfold.storage.maintenance.due import followed
+from keyfold.storage.metadata.entries import partition_values
+from keyfold.storage.table import Table
+from keyfold.wire.layout import TableLayout
+from keyfold.wire.specs import CommitMessage, Json, WriteSpec
+from keyfold.write.delete import delete_rows
+from keyfold.write.job import Job
+from keyfold.write.renumber import renumber
+from keyfold.write.targets import DEFAULT, folds_columns, merge_mode, named_columns
+
+RANDOM_NUMBERS = 1 << 20
+
+
+def plan_job(
+    table: Table,
+    columns: Sequence[str],
+    *,
+    options: Mapping[str, str] | None = None,
+    seen: str | None = None,
+    mode: str = "append",
+    filters: Sequence[Json] = (),
+    ordinal: bool = False,
+) -> WriteSpec:
+    """The write of rows with these columns, planned on the table's snapshot, the newest one.
+    `options` are the writer's, `seen` the columns that its statement names (see `targets`).
+    """
+    table.check_writable()
+    layout = table.layout
+    asked = call_options(WRITE, table, options)
+    named = named_columns(layout, targets(layout, asked, seen), mode)
+    spec = WriteSpec(
+        layout=layout,
+        columns=tuple(layout.column(name).name for name in columns),
+        ordinal=ordinal,
+        sequence=sequence_of_job(table.highest_sequence()),
+        job=str(uuid.uuid4()),
+        mode=mode,
+        snapshot=table.snapshot_id,
+        filters=tuple(filters),
+        named=named,
+        merge_mode=merge_mode(layout, asked.get(MERGE_MODE), named),
+    )
+    if spec.mode == "overwrite":
+        table.live_files(partition_filter=_replaced_by(layout, spec.filters))
+    plan(layout, layout.arrow_schema.names)  # refuses here what this session lacks
+    return spec
+
+
+def targets(layout: TableLayout, asked: Mapping[str, str], seen: str | None) -> str | None:
+    """The columns the write names; None for all. They are those of the user's option. Without it,
+    a table that folds column by column has those the session extension saw in the statement (`*`:
+    all).
+    """
+    is_told = TARGET_COLUMNS in asked or seen in (None, "*") or not folds_columns(layout)
+    return asked.get(TARGET_COLUMNS) if is_told else seen
+
+
+def sequence_of_job(highest: int) -> int:
+    """The sequence number of a job's rows: above every live one and in the order jobs start.
+
+    The start in ms is shifted, so that each ms has 2^20 numbers to draw from and jobs don't tie.
+    """
+    start = int(time.time() * 1000) << 20
+    return max(highest + 1, start) + random.SystemRandom().randrange(RANDOM_NUMBERS)
+
+
+def publish(table: Table, spec: WriteSpec, messages: Sequence[CommitMessage]) -> int | None:
+    """Publish the job's files as one snapshot; returns its id, None if nothing changed.
+
+    After an error the caller abandons the job; files that this commit made instead are gone.
+    """
+    rewritten: list[CommitMessage] = []
+
+    def again(messages: Sequence[CommitMessage], sequence: int) -> Sequence[CommitMessage]:
+        rewritten[:] = renumber(spec, messages, sequence)
+        return rewritten
+
+    try:
+        if spec.mode == "append":
+            published = commit.append(table, spec, messages, again)
+        else:
+            takes = _replaced(table.layout, spec)
+            if callable(takes):
+                _check_whole(spec, messages, takes)
+            published = commit.overwrite(table, spec, messages, takes, again)
+    except BaseException:
+        # `abandon` is given the earlier files, not these.
+        if OUTCOMES.give_up(spec.job):
+            Job(spec.layout, rewritten).remove()
+        raise
+    return followed(table, published)
+
+
+def abandon(table: Table, spec: WriteSpec, messages: Sequence[CommitMessage]) -> None:
+    """Delete the job's files, unless they are, or may be, part of a snapshot."""
+    if is_abandonable(table, spec.job, spec.snapshot):
+        Job(spec.layout, messages).remove()
+
+
+def delete_where(table: Table, filters: Sequence[Json]) -> int | None:
+    """Remove the rows that satisfy all filters, predicates over key columns, in one commit of the
+    table at its newest snapshot and schema; returns its id, None if nothing changed.
+    """
+    table.check_rewritable()
+    found, job = delete_rows(table, filters), str(uuid.uuid4())
+    try:
+        published = commit.rewrite(table, job, found.removed, found.job.messages)
+    except BaseException:
+        if OUTCOMES.give_up(job):
+            found.job.remove()
+        raise
+    return followed(table, published)
+
+
+def _replaced(
+    layout: TableLayout, spec: WriteSpec
+) -> Literal["all", "dynamic"] | Callable[[tuple[Any, ...]], bool]:
+    """The partitions an overwrite replaces, in the form `storage.commits.commit` takes."""
+    if spec.mode == "overwrite_dynamic":
+        return "dynamic"
+    return _replaced_by(layout, spec.filters) if spec.filters else "all"
+
+
+def _replaced_by(layout: TableLayout, filters: Sequence[Json]) -> Callable[[tuple[Any, ...]], bool]:
+    """The test of whether an overwrite by these filters replaces a partition."""
+    return on_partitions(layout, filters, f"overwrite of partitions of table {layout.name}")
+
+
+def _check_whole(
+    spec: WriteSpec, messages: Sequence[CommitMessage], replaces: Callable[[tuple[Any, ...]], bool]
+) -> None:
+    """Raises NotSupportedError if rows that name some columns, or overwrite, go to a partition that
+    is not replaced: an overwrite writes whole rows, which would fold with stored ones there.
+    """
+    if spec.named is None and spec.merge_mode == DEFAULT:
+        return
+    for values in (partition_values(message.partition) for message in messages):
+        if not replaces(values):
+            where = partition_text(spec.layout, values) or "(all rows)"
+            option = "merge_mode" if spec.named is None else "target-columns"
+            raise NotSupportedError(
+                f"table {spec.layout.name}: the overwrite's condition does not take partition "
+                f"{where}, to which it brings rows, and {option} says what becomes of rows stored "
+                f"there: INSERT those rows, or leave {option} out"
+            )
