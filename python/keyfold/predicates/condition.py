@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from keyfold.predicates import floats
 from keyfold.predicates.constants import Members, members
 from keyfold.predicates.ranges import columns_of, conjuncts
 from keyfold.types.literals import FLOATING, TEXT, Unknown, arrow_array, value_of
@@ -57,9 +58,9 @@ def is_decided(layout: TableLayout, predicate: Json, names: Collection[str]) -> 
 
 
 def is_exact(layout: TableLayout, name: str) -> bool:
-    """Whether every comparison of the column with a constant of its type is decided."""
+    """Whether Spark may leave comparisons of the column with constants of its type to scans."""
     kind = layout.column(name).type
-    # Spark's order of floating numbers, and its padding of CHAR, are not Arrow's.
+    # Spark has several values for one NaN or zero, and pads CHAR.
     return isinstance(kind, Atomic) and kind.name not in (*FLOATING, "CHAR")
 
 
@@ -94,8 +95,14 @@ def _leaf(layout: TableLayout, predicate: Json, batch: pa.RecordBatch) -> pa.Boo
     kind, column = layout.column(path[0]).type, batch.column(path[0])
     if op in ("IS_NULL", "IS_NOT_NULL"):
         return pc.is_null(column) if op == "IS_NULL" else pc.is_valid(column)
-    if not isinstance(kind, Atomic) or not is_exact(layout, path[0]):
+    if not isinstance(kind, Atomic):
         raise Unknown
+    if kind.name in FLOATING:
+        return floats.truth(op, column, predicate["args"], kind)
+    if kind.name == "CHAR":
+        column = pc.utf8_rpad(column, kind.length)
+    if op == "LIKE" and kind.name in (*TEXT, "CHAR"):
+        return pc.match_like(column, rest[0]["literal"])
     if op == "IN":
         return _among(column, members(predicate["args"], kind))
     literals = [value_of(arg, kind) for arg in rest]
