@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "python" / "keyfold"
 ROWS = (
     ("__init__", "__main__"),
     ("testing", "setup"),  # what users start: nothing else imports it
-    ("questions",),
+    ("questions", "tables"),
     ("compact",),
     ("write",),
     ("changelog",),

@@ -1,8 +1,9 @@
 """keyfold: primary-key tables for Apache Spark whose records fold, stored as Apache Paimon tables.
 
-`configure(SparkSession.builder)` is all a PySpark job needs. `aggregate` and `engine` make merge
-functions of your own, `register` makes them known to a session, and `keyfold.testing` tries them.
-Failures are raised as the error classes below, all of them a `KeyfoldError`.
+`configure(SparkSession.builder)` is all a PySpark job needs; `connect(warehouse)` opens the same
+tables without Spark. `aggregate` and `engine` make merge functions of your own, `register` makes
+them known to a session, and `keyfold.testing` tries them. Failures are raised as the error classes
+below, all of them a `KeyfoldError`.
 
 Importing this package loads neither Spark nor numba: every worker imports it before its first fork.
 """
@@ -44,10 +45,14 @@ from keyfold.wire.version import package_version
 if TYPE_CHECKING:
     from keyfold.authored.declare import aggregate, engine
     from keyfold.authored.shipping import register
+    from keyfold.tables.catalog import Catalog, connect
+    from keyfold.tables.scan import Scan
+    from keyfold.tables.table import Table
 
     __version__: str
 
 __all__ = [
+    "Catalog",
     "ConflictError",
     "CorruptDataError",
     "EnvironmentMismatchError",
@@ -59,13 +64,16 @@ __all__ = [
     "NoSuchNamespaceError",
     "NoSuchTableError",
     "NotSupportedError",
+    "Scan",
     "SnapshotExpiredError",
+    "Table",
     "TableError",
     "TableExistsError",
     "UnknownOutcomeError",
     "aggregate",
     "catch_errors",
     "configure",
+    "connect",
     "engine",
     "functions",
     "jar_path",
@@ -74,7 +82,11 @@ __all__ = [
 
 # Loaded at their first use, since they need numba. Type checkers see the imports above.
 _LOADED_LATE = {
+    "Catalog": "keyfold.tables.catalog",
+    "Scan": "keyfold.tables.scan",
+    "Table": "keyfold.tables.table",
     "aggregate": "keyfold.authored.declare",
+    "connect": "keyfold.tables.catalog",
     "engine": "keyfold.authored.declare",
     "register": "keyfold.authored.shipping",
 }

@@ -1,5 +1,5 @@
 """`keyfold` or `python -m keyfold`: jar-path, conf and archive to start Spark by other means,
-warmup, doctor.
+warmup, doctor; and tables without Spark: ls, describe, scan, upsert, compact …
 """
 
 import argparse
@@ -10,6 +10,7 @@ from pathlib import Path
 
 from keyfold.errors import KeyfoldError
 from keyfold.setup import archive, doctor, session
+from keyfold.tables import arguments as tables
 from keyfold.wire.version import package_version
 
 
@@ -51,6 +52,11 @@ def check(_: argparse.Namespace) -> int:
     return doctor.report(sys.stdout)
 
 
+def of_tables(arguments: argparse.Namespace) -> int:
+    """run a command about tables"""
+    return int(import_module("keyfold.tables.commands").run(arguments))
+
+
 COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "jar-path": jar_path,
     "conf": conf,
@@ -78,6 +84,7 @@ def parser() -> argparse.ArgumentParser:
         if command in (conf, pack):
             text = "the archive is for a driver on the cluster too"
             one.add_argument("--for-driver", action="store_true", help=text)
+    tables.add(commands, of_tables)
     return top
 
 

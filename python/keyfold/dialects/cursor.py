@@ -1,7 +1,7 @@
 """Reading tokens in order."""
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 from keyfold.dialects.tokens import Token
 
@@ -23,6 +23,16 @@ class Cursor:
     def next(self) -> Token:
         """The next token; the position stays."""
         return self._tokens[self.at]
+
+    @property
+    def following(self) -> Token:
+        """The token behind the next one, or the end."""
+        return self._tokens[min(self.at + 1, len(self._tokens) - 1)]
+
+    @property
+    def before(self) -> Token:
+        """The token that was passed last."""
+        return self._tokens[self.at - 1]
 
     def take(self) -> Token:
         """The next token, which is passed."""
@@ -48,7 +58,7 @@ class Cursor:
             if not self.accept(word):
                 self.fail(word)
 
-    def fail(self, expected: str) -> None:
+    def fail(self, expected: str) -> NoReturn:
         """Raise SyntaxMismatch, which says what was expected and what was found."""
         found = self.next
         raise SyntaxMismatch(f"line {found.line}: expected {expected}, found {found.value}")

@@ -8,21 +8,36 @@ from __future__ import annotations
 
 import ctypes
 import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 DEFAULT = 512 << 20  # the default of spark.keyfold.worker.memory, and of processes without a cap
 
 _RESERVED = 24 << 20  # stacks of threads, Python's own objects, pieces too small to be used
+_LIMIT: ContextVar[int] = ContextVar("memory", default=DEFAULT)
+
+
+@contextmanager
+def limited(most: int) -> Iterator[None]:
+    """Within its block, and in its thread, a process without a cap may take `most` bytes."""
+    before = _LIMIT.set(most)
+    try:
+        yield
+    finally:
+        _LIMIT.reset(before)
 
 
 def bytes() -> int:
-    """The bytes this process may still allocate, at least 0; of DEFAULT if it has no limit.
+    """The bytes this process may still allocate, at least 0; of DEFAULT, or those of `limited`, if
+    it has no cap.
 
     A reader or writer asks when it starts, not while it holds the memory it asked for.
     """
     limit, _ = resource.getrlimit(resource.RLIMIT_DATA)
     if limit == resource.RLIM_INFINITY:
-        return DEFAULT - _RESERVED
+        return max(_LIMIT.get() - _RESERVED, 0)
     return max(limit - taken() + _idle() - _RESERVED, 0)
 
 

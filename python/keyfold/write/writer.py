@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
-from keyfold.files.buckets import split
+from keyfold.files.buckets import Place, split
 from keyfold.files.paths import bucket_path
 from keyfold.merge.plan import MergePlan, plan
 from keyfold.options import TableOptions, parse
@@ -27,17 +27,36 @@ def write(spec: WriteSpec, batches: Iterable[pa.RecordBatch]) -> list[CommitMess
     Rows of a key fold in order of arrival, or of the ordinal. Returns one message for each bucket
     that got files. Nothing is visible before a commit. On an error the new files are removed.
     """
+    return write_parts(spec, parts(spec, batches))
+
+
+def parts(
+    spec: WriteSpec, batches: Iterable[pa.RecordBatch]
+) -> Iterator[tuple[Place, pa.RecordBatch]]:
+    """The rows of each batch by bucket, in the form that `write_parts` folds."""
     options = parse(spec.layout)
     marking = Marking.of(spec, options)
-    has_marks = marking is not None and marking.has_marks
-    merge = plan(spec.layout, spec.layout.arrow_schema.names, marks=has_marks)
-    buffer = WriteBuffer(merge, spec.ordinal, allowance(options.write_buffer_size))
+    merge = _plan(spec, marking)
     for batch in batches:
         if batch.num_rows:
-            rows = prepared(spec, merge, marking, batch)
-            for place, part in split(spec.layout, options, rows):
-                buffer.add(place, part)
+            yield from split(spec.layout, options, prepared(spec, merge, marking, batch))
+
+
+def write_parts(
+    spec: WriteSpec, found: Iterable[tuple[Place, pa.RecordBatch]]
+) -> list[CommitMessage]:
+    """Fold and write the rows of some buckets, all rows of each, as `write` does."""
+    options = parse(spec.layout)
+    merge = _plan(spec, Marking.of(spec, options))
+    buffer = WriteBuffer(merge, spec.ordinal, allowance(options.write_buffer_size))
+    for place, part in found:
+        buffer.add(place, part)
     return _written(spec, options, buffer)
+
+
+def _plan(spec: WriteSpec, marking: Marking | None) -> MergePlan:
+    has_marks = marking is not None and marking.has_marks
+    return plan(spec.layout, spec.layout.arrow_schema.names, marks=has_marks)
 
 
 def prepared(

@@ -1,0 +1,81 @@
+"""Columns of CREATE and ALTER TABLE, from an Arrow schema or from SQL types by name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from keyfold.errors import KeyfoldError
+from keyfold.types import logical
+from keyfold.types import spark as spark_types
+from keyfold.types.arrow import from_arrow
+from keyfold.types.sql import from_sql
+
+Schema: TypeAlias = "pa.Schema | Mapping[str, str | pa.DataType]"
+_NOT_NULL = re.compile(r"\s+NOT\s+NULL\s*$", re.IGNORECASE)
+
+
+def columns(schema: Schema) -> list[dict[str, Any]]:
+    """The columns of a statement: name, type (Spark's JSON), nullable, comment. Raises
+    NotSupportedError, naming the column, if a type has no counterpart.
+    """
+    if isinstance(schema, Mapping):
+        return [column(name, kind) for name, kind in schema.items()]
+    if not isinstance(schema, pa.Schema):  # a schema of another library of Arrow's C interface
+        schema = pa.schema(schema)
+    return [
+        column(field.name, field.type, nullable=field.nullable, comment=_comment(field))
+        for field in schema
+    ]
+
+
+def column(
+    name: str, kind: str | pa.DataType, *, nullable: bool = True, comment: str | None = None
+) -> dict[str, Any]:
+    """One column; SQL text may end with NOT NULL."""
+    try:
+        if isinstance(kind, str):
+            nullable = nullable and _NOT_NULL.search(kind) is None
+            found: logical.DataType = from_sql(_NOT_NULL.sub("", kind))
+        else:
+            found = from_arrow(kind)
+    except KeyfoldError as error:
+        raise type(error)(f"column {name}: {error}") from None
+    made = {"name": name, "type": spark_types.to_spark(found), "nullable": nullable}
+    return made if comment is None else {**made, "comment": comment}
+
+
+def _comment(field: pa.Field) -> str | None:
+    found = (field.metadata or {}).get(b"comment")
+    return None if found is None else found.decode()
+
+
+def changes(
+    add: Schema | None,
+    drop: Sequence[str],
+    rename: Mapping[str, str],
+    types: Mapping[str, str | pa.DataType],
+    options: Mapping[str, str | None],
+    comment: str | None,
+) -> Iterator[dict[str, Any]]:
+    """The changes of an ALTER TABLE, in this order: columns are renamed, dropped, widened and
+    added, then options are set, or unset if their value is None.
+    """
+    for name, to in rename.items():
+        yield {"change": "rename_column", "name": [name], "to": to}
+    for name in drop:
+        yield {"change": "delete_column", "name": [name]}
+    for name, kind in types.items():
+        yield {"change": "update_column_type", **column(name, kind), "name": [name]}
+    for made in [] if add is None else columns(add):
+        yield {"change": "add_column", **made, "name": [made["name"]]}
+    for key, value in options.items():
+        if value is None:
+            yield {"change": "unset_property", "key": key}
+        else:
+            yield {"change": "set_property", "key": key, "value": str(value)}
+    if comment is not None:
+        yield {"change": "set_property", "key": "comment", "value": comment}

@@ -1,0 +1,97 @@
+"""What the tables of one connection share: the catalog's settings, users' functions, threads and
+memory.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from keyfold.authored.shipping import PREFIX
+from keyfold.authored.sources import Sources
+from keyfold.errors import TableError
+from keyfold.merge.plan import check
+from keyfold.options import provided
+from keyfold.resources import budget
+from keyfold.storage.catalogs.catalog import open_catalog
+from keyfold.storage.catalogs.interface import Catalog
+from keyfold.storage.catalogs.places import open_place
+from keyfold.stores.local import local_path
+
+WAREHOUSE = "spark-warehouse"  # Spark's own default, below the folder of the process
+LEAST_MEMORY = 128 << 20
+
+
+@dataclass
+class Session:
+    """One connection. It can be pickled, and used by threads and by forked processes."""
+
+    name: str
+    options: Mapping[str, str]
+    modules: tuple[str, ...]
+    threads: int
+    memory: int
+    registered: dict[str, str] = field(default_factory=dict)
+
+    @staticmethod
+    def of(
+        name: str,
+        warehouse: str | os.PathLike[str] | None,
+        options: Mapping[str, Any],
+        *,
+        modules: tuple[str, ...],
+        threads: int | None,
+        memory: int | None,
+    ) -> Session:
+        """The session of what a user gave. Raises TableError if a number is too small."""
+        given = {key: str(value) for key, value in options.items()}
+        if warehouse is None and "uri" not in given:
+            warehouse = Path(WAREHOUSE, name)
+        if warehouse is not None:
+            given["warehouse"] = _absolute(os.fspath(warehouse))
+        cores = len(os.sched_getaffinity(0)) if threads is None else threads
+        most = budget.DEFAULT * min(cores, 4) if memory is None else memory
+        if cores < 1 or most < LEAST_MEMORY:
+            raise TableError(
+                f"connection {name}: expected threads of 1 or more and memory of {LEAST_MEMORY} "
+                f"bytes or more, found {cores} and {most}"
+            )
+        return Session(name, given, modules, cores, most)
+
+    def catalog(self) -> Catalog:
+        """The catalog, kept open by this process."""
+        return open_catalog(self.name, self.options, check)
+
+    def at(self, path: str) -> Catalog:
+        """The catalog of the table at a path."""
+        return open_place(self.name, path, self.options, check)
+
+    @contextmanager
+    def working(self, shares: int = 1) -> Iterator[None]:
+        """Within its block users' functions are found, and memory is one of `shares` parts."""
+        found = Sources(self.modules, self.registered)
+        with provided.by(found), budget.limited(self.memory // shares):
+            yield
+
+
+class Settings:
+    """Takes the functions that `keyfold.register(catalog, …)` brings, as Spark's settings do."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def set(self, name: str, value: str) -> None:
+        """Keep a function under its name. Raises TableError if it is another setting."""
+        if not name.startswith(PREFIX):
+            raise TableError(f"setting {name}: expected a function of keyfold.register")
+        self._session.registered[name.removeprefix(PREFIX)] = value
+
+
+def _absolute(location: str) -> str:
+    """The same place, whatever the folder of the process is later."""
+    local = local_path(location)
+    return location if local is None else str(Path(local).expanduser().absolute())

@@ -1,0 +1,89 @@
+"""The condition of a scan: its predicates for the plan, and what is left to apply to rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from keyfold.errors import TableError
+from keyfold.predicates import sql_text
+from keyfold.predicates.condition import is_decided, satisfies, undecided
+from keyfold.predicates.constants import prepared
+from keyfold.predicates.ranges import columns_of, conjuncts
+from keyfold.tables.where import arrow, sql
+from keyfold.wire.layout import TableLayout
+from keyfold.wire.specs import Json
+
+Where: TypeAlias = "str | pc.Expression | None"
+
+
+@dataclass(frozen=True)
+class Condition:
+    """`predicates` must all hold. Those of `enforced` are applied by the reader, those of `rest` to
+    its rows, as is an `expression` that predicates only approach.
+    """
+
+    layout: TableLayout
+    predicates: tuple[Json, ...] = ()
+    enforced: tuple[Json, ...] = ()
+    rest: tuple[Json, ...] = ()
+    expression: pc.Expression | None = None
+
+    @staticmethod
+    def of(layout: TableLayout, where: Where) -> Condition:
+        """The condition of a text in SQL or an expression of Arrow. Raises TableError if it is
+        neither, or names no column.
+        """
+        if where is None:
+            return Condition(layout)
+        if isinstance(where, str):
+            return Condition.over(layout, [sql.parse(layout, where)])
+        if not isinstance(where, pc.Expression):
+            raise TableError(
+                f"condition on table {layout.name}: expected SQL text or an expression of "
+                f"pyarrow.compute, found {type(where).__name__}"
+            )
+        found, is_whole = arrow.conjuncts(layout, where)
+        return Condition.over(layout, found, None if is_whole else where)
+
+    @staticmethod
+    def over(
+        layout: TableLayout, predicates: Sequence[Json], expression: pc.Expression | None = None
+    ) -> Condition:
+        """The condition of predicates, all of which hold where the expression does."""
+        every = tuple(map(prepared, conjuncts(predicates)))
+        enforced = tuple(p for p in every if columns_of(p) and undecided(layout, [p]) is None)
+        rest = () if expression is not None else tuple(p for p in every if p not in enforced)
+        names = [column.name for column in layout.columns]
+        if unread := [one for one in rest if not is_decided(layout, one, names)]:
+            raise TableError(
+                f"condition on table {layout.name}: {sql_text.describe(unread[0])} can't be applied"
+            )
+        return Condition(layout, every, enforced, rest, expression)
+
+    @property
+    def is_enforced(self) -> bool:
+        """Whether nothing is left to apply."""
+        return not self.rest and self.expression is None
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that what is left is about, in table order."""
+        named = set().union(*map(columns_of, self.rest))
+        found = set() if self.expression is None else arrow.fields(self.expression)
+        return [c.name for c in self.layout.columns if found is None or c.name in named | found]
+
+    def kept(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows for which what is left is true."""
+        for batch in batches:
+            found = batch
+            if self.rest:
+                found = found.filter(satisfies(self.layout, self.rest, found))
+            if self.expression is not None and found.num_rows:
+                found = found.filter(self.expression)
+            if found.num_rows:
+                yield found

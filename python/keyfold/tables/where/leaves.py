@@ -1,0 +1,291 @@
+"""Comparisons of a column with constants, as predicates (JSON of the wire) that are exact.
+
+A constant becomes one of the column's own type. A number between two values of the type, or beyond
+them, becomes a comparison with its neighbours: for whole numbers `v > 5.5` is `v >= 6`.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import math
+from collections.abc import Callable, Mapping, Sequence
+from decimal import ROUND_FLOOR, Context, Decimal
+from typing import Any
+
+import numpy as np
+
+from keyfold.errors import TableError
+from keyfold.types.literals import FLOATING, TEXT
+from keyfold.types.logical import SPELLED, Atomic, describe
+from keyfold.wire.layout import Column
+from keyfold.wire.specs import Json
+
+COMPARISONS = ("=", "<>", "<", "<=", ">", ">=", "<=>")
+FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
+_EXACT = Context(prec=400)
+_EPOCH = datetime.datetime(1970, 1, 1)
+_MICRO = datetime.timedelta(microseconds=1)
+
+
+def node(op: str, *args: Json) -> Json:
+    """A predicate."""
+    return {"op": op, "args": list(args)}
+
+
+def compared(column: Column, op: str, value: Any) -> Json:
+    """`column op value`, NULL and constants of another type included. Raises TableError if a column
+    of that type is not compared with such a constant.
+    """
+    kind = _atomic(column)
+    if value is not None and kind.name in (*_BITS, "DECIMAL"):
+        return _of_number(column, kind, op, _number(column, value))
+    if value is not None and kind.name == "FLOAT" and not _is_single(value):
+        return _neighbours(column, op, *_singles(float(value)))
+    return node(op, _column(column), literal(column, value))
+
+
+def among(column: Column, values: Sequence[Any]) -> Json:
+    """`column IN (values)`; numbers that the column can't hold are left out."""
+    kind, kept = _atomic(column), list(values)
+    if kind.name in (*_BITS, "DECIMAL"):
+        kept = [v for v in kept if v is None or _fits(kind, _number(column, v))]
+    elif kind.name == "FLOAT":
+        kept = [v for v in kept if v is None or _is_single(v)]
+    found = node("IN", _column(column), *(literal(column, value) for value in kept))
+    # of a list without a value that fits, NULL is NULL and all else is not among it
+    return found if kept or not values else node("<", _column(column), _least(column))
+
+
+def is_null(column: Column) -> Json:
+    """`column IS NULL`, of any type."""
+    return node("IS_NULL", _column(column))
+
+
+def is_boolean(column: Column) -> bool:
+    """Whether the column alone is a condition."""
+    return isinstance(column.type, Atomic) and column.type.name == "BOOLEAN"
+
+
+def is_true(column: Column) -> Json:
+    """A BOOLEAN column as a condition."""
+    return compared(column, "=", True)
+
+
+def like(column: Column, pattern: str) -> Json:
+    """`column LIKE 'pattern'`, where \\ escapes. Raises TableError if the column is no text."""
+    if _atomic(column).name not in (*TEXT, "CHAR"):
+        raise TableError(f"column {column.name} has no LIKE: its type is {_shown(column)}")
+    inner = pattern.strip("%")
+    text = {"literal": inner, "type": "string"}
+    if {"%", "_", "\\"} & set(inner) or not inner or _atomic(column).name == "CHAR":
+        return node("LIKE", _column(column), {"literal": pattern, "type": "string"})
+    ends = pattern.startswith("%"), pattern.endswith("%")
+    op = {(False, True): "STARTS_WITH", (True, False): "ENDS_WITH", (True, True): "CONTAINS"}
+    return node(op.get(ends, "="), _column(column), text)
+
+
+def literal(column: Column, value: Any) -> Json:
+    """A constant of the column's type. Raises TableError if it is not one."""
+    kind = _atomic(column)
+    spelled = SPELLED[kind.name][0].format(length=kind.length, scale=kind.scale)
+    if value is None:
+        return {"literal": None, "type": spelled}
+    convert: Callable[[Any], Any] = _CONVERSIONS.get(kind.name, _text)
+    try:
+        found = convert(value)
+    except (ValueError, TypeError, ArithmeticError):
+        found = None
+    if found is None:
+        raise TableError(
+            f"column {column.name}, of type {_shown(column)}, can't be compared with {value!r}"
+        )
+    return {"literal": found, "type": spelled}
+
+
+def _column(column: Column) -> Json:
+    return {"column": [column.name]}
+
+
+def _shown(column: Column) -> str:
+    return describe(column.type)
+
+
+def _atomic(column: Column) -> Atomic:
+    if not isinstance(column.type, Atomic):
+        raise TableError(
+            f"column {column.name}, of type {_shown(column)}, can only be compared by IS NULL"
+        )
+    return column.type
+
+
+# ---- numbers ----
+
+
+def _number(column: Column, value: Any) -> Decimal:
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        raise TableError(
+            f"column {column.name}, of type {_shown(column)}, can't be compared with {value!r}"
+        )
+    found = Decimal(value)
+    if found.is_nan():
+        raise TableError(f"column {column.name}, of type {_shown(column)}, never is NaN")
+    return found
+
+
+def _range(kind: Atomic) -> tuple[int, int, int]:
+    """The least and greatest value in units of the last digit, and the digits behind the dot."""
+    if kind.name == "DECIMAL":
+        most = 10 ** (kind.length or 0) - 1
+        return -most, most, kind.scale or 0
+    most = 1 << (_BITS[kind.name] - 1)
+    return -most, most - 1, 0
+
+
+def _floor(number: Decimal, scale: int) -> tuple[int, bool]:
+    """The units at or below a finite number, and whether they are it."""
+    units = _EXACT.scaleb(number, scale)
+    low = units.to_integral_value(ROUND_FLOOR, _EXACT)
+    return int(low), low == units
+
+
+def _fits(kind: Atomic, number: Decimal) -> bool:
+    low, high, scale = _range(kind)
+    if not number.is_finite():
+        return False
+    units, is_exact = _floor(number, scale)
+    return is_exact and low <= units <= high
+
+
+def _of_number(column: Column, kind: Atomic, op: str, number: Decimal) -> Json:
+    """A comparison with values that the column can hold, true of the same rows."""
+    low, high, scale = _range(kind)
+    if number.is_finite():
+        units, is_exact = _floor(number, scale)
+    else:
+        units, is_exact = (high if number > 0 else low - 1), False
+
+    def value(units: int) -> Decimal | None:
+        return _EXACT.scaleb(Decimal(units), -scale) if low <= units <= high else None
+
+    if is_exact and value(units) is not None:
+        return node(op, _column(column), literal(column, value(units)))
+    units = min(max(units, low - 1), high)
+    return _neighbours(column, op, value(units), value(units + 1))
+
+
+def _neighbours(column: Column, op: str, under: Any, over: Any) -> Json:
+    """A comparison with a number between two neighbouring values of the column, one of which may
+    be None: the number is beyond all values.
+    """
+    if under is None:
+        below, above = ("<", over), (">=", over)
+    else:
+        below, above = ("<=", under), (">", under)
+    less, more = (node(op, _column(column), literal(column, of)) for op, of in (below, above))
+    match op:
+        case "<" | "<=":
+            return less
+        case ">" | ">=":
+            return more
+        case "=":
+            return node("AND", less, more)
+        case "<>":
+            return node("OR", less, more)
+    return node("AND", node("IS_NOT_NULL", _column(column)), less, more)
+
+
+def _least(column: Column) -> Any:
+    """A constant that no value of a number column is below."""
+    kind = _atomic(column)
+    if kind.name == "FLOAT":
+        return literal(column, float("-inf"))
+    low, _, scale = _range(kind)
+    return literal(column, _EXACT.scaleb(Decimal(low), -scale))
+
+
+def _is_single(value: Any) -> bool:
+    """Whether FLOAT has the number; also if it is no number, which `literal` refuses."""
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        return True
+    with np.errstate(over="ignore"):
+        single = float(np.float32(float(value)))
+    return single == float(value) or math.isnan(single)
+
+
+def _singles(value: float) -> tuple[float | None, float | None]:
+    """The FLOATs next below and above a number that is between two."""
+    with np.errstate(over="ignore"):
+        near = np.float32(value)
+        under = near if float(near) < value else np.nextafter(near, np.float32(-np.inf))
+        return float(under), float(np.nextafter(under, np.float32(np.inf)))
+
+
+# ---- other constants ----
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _boolean(value: Any) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
+def _floating(value: Any) -> str | None:
+    """The text of a double, which may be NaN or infinite."""
+    is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+    return repr(float(value)) if is_number else None
+
+
+def _days(value: Any) -> int | None:
+    if isinstance(value, str):
+        value = datetime.date.fromisoformat(value.strip())
+    if not isinstance(value, datetime.date) or isinstance(value, datetime.datetime):
+        return None
+    return value.toordinal() - _EPOCH.toordinal()
+
+
+def _moment(value: Any) -> datetime.datetime | None:
+    if isinstance(value, str):
+        text = value.strip()
+        value = datetime.datetime.fromisoformat(text[:-1] + "+00:00" if text[-1] in "Zz" else text)
+    if isinstance(value, datetime.datetime):
+        return value
+    is_day = isinstance(value, datetime.date)
+    return datetime.datetime.combine(value, datetime.time()) if is_day else None
+
+
+def _instant(value: Any) -> int | None:
+    """Microseconds since 1970 in UTC; of a time without a zone, that in UTC."""
+    moment = _moment(value)
+    if moment is None:
+        return None
+    if moment.tzinfo is not None:
+        moment = moment.astimezone(datetime.timezone.utc).replace(tzinfo=None)
+    return (moment - _EPOCH) // _MICRO
+
+
+def _wall_clock(value: Any) -> int | None:
+    moment = _moment(value)
+    if moment is None or moment.tzinfo is not None:
+        return None
+    return (moment - _EPOCH) // _MICRO
+
+
+def _bytes(value: Any) -> str | None:
+    is_bytes = isinstance(value, bytes | bytearray | memoryview)
+    return base64.b64encode(bytes(value)).decode() if is_bytes else None
+
+
+_CONVERSIONS: Mapping[str, Callable[[Any], Any]] = {
+    "BOOLEAN": _boolean,
+    **dict.fromkeys(_BITS, int),
+    "DECIMAL": str,
+    **dict.fromkeys(FLOATING, _floating),
+    "DATE": _days,
+    "TIMESTAMP": _wall_clock,
+    "TIMESTAMP_LTZ": _instant,
+    **dict.fromkeys(("BYTES", "BINARY", "VARBINARY"), _bytes),
+}

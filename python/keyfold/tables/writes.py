@@ -1,0 +1,151 @@
+"""Writes: one job and one commit of the rows that a user gives, then the compaction that is due."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+
+from keyfold.errors import NotSupportedError, TableError
+from keyfold.files.buckets import Place
+from keyfold.options.calls import MERGE_MODE
+from keyfold.resources.threads import fanned
+from keyfold.storage.commits.replanned import replanned
+from keyfold.storage.table import Table, open_handle
+from keyfold.tables import compaction
+from keyfold.tables.incoming import Incoming
+from keyfold.tables.session import Session
+from keyfold.tables.where import leaves, sql
+from keyfold.types.literals import arrow_array, value_of
+from keyfold.wire.layout import Column, TableLayout, sql_name
+from keyfold.wire.specs import CommitMessage, Json, WriteSpec
+from keyfold.write import jobs
+from keyfold.write.job import Job
+from keyfold.write.targets import folds_columns
+from keyfold.write.writer import parts, write_parts
+
+Load = Callable[[], Table]
+
+
+def written(
+    session: Session,
+    load: Load,
+    rows: Incoming,
+    *,
+    mode: str = "append",
+    filters: Sequence[Json] = (),
+    merge_mode: str | None = None,
+) -> int | None:
+    """Write the rows in one commit; returns its snapshot, None if nothing changed. `load` gives the
+    table as it is now. On an error nothing is left behind.
+    """
+    options = {} if merge_mode is None else {MERGE_MODE: merge_mode}
+    with session.working():
+        table, rows, spec = _planned(load, rows, mode, filters, options)
+        messages = _messages(session, spec, rows.batches)
+        try:
+            newest = open_handle(table.handle, session.options, latest=True)
+            published = jobs.publish(newest, spec, messages)
+        except BaseException:
+            jobs.abandon(table, spec, messages)
+            raise
+    if published is not None:
+        compaction.after_write(session, table, messages)
+    return published
+
+
+@replanned
+def _planned(
+    load: Load, rows: Incoming, mode: str, filters: Sequence[Json], options: Mapping[str, str]
+) -> tuple[Table, Incoming, WriteSpec]:
+    """The job. In a table that folds column by column it names the columns of the rows; elsewhere
+    the others get their DEFAULTs.
+    """
+    table = load()
+    seen = None
+    if folds_columns(table.layout) and rows.columns:
+        seen = ",".join(map(_quoted, rows.columns))
+    else:
+        rows = _filled(table.layout, rows)
+    spec = jobs.plan_job(
+        table, rows.columns, options=options, seen=seen, mode=mode, filters=filters
+    )
+    return table, rows, spec
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _messages(
+    session: Session, spec: WriteSpec, batches: Iterator[pa.RecordBatch]
+) -> list[CommitMessage]:
+    """The files of the rows. Each thread writes the buckets that it meets first."""
+    threads = session.threads
+    owners: dict[Place, int] = {}
+
+    def owner(part: tuple[Place, pa.RecordBatch]) -> int:
+        return owners.setdefault(part[0], len(owners) % threads)
+
+    working = partial(session.working, threads + 1)
+    with working():
+        run = partial(write_parts, spec)
+        results = fanned(parts(spec, batches), owner, run, threads, working)
+    messages = [m for found in results if isinstance(found, list) for m in found]
+    if errors := [found for found in results if isinstance(found, BaseException)]:
+        Job(spec.layout, messages).remove()
+        raise errors[0]
+    return messages
+
+
+def deleted(
+    session: Session, load: Load, filters: Callable[[TableLayout], Sequence[Json]]
+) -> int | None:
+    """Remove the rows that satisfy predicates over the key, made for the table's newest schema;
+    returns the snapshot, None if there is no such row.
+    """
+
+    @replanned
+    def delete() -> int | None:
+        table = load()
+        return jobs.delete_where(table, filters(table.layout))
+
+    with session.working():
+        return delete()
+
+
+# ---- DEFAULTs ----
+
+
+def _filled(layout: TableLayout, rows: Incoming) -> Incoming:
+    """The rows with the DEFAULTs of columns that they lack."""
+    lacking = [c for c in layout.columns if c.default is not None and c.name not in rows.columns]
+    if not lacking:
+        return rows
+    values = [_default(layout, column) for column in lacking]
+    names = (*rows.columns, *(column.name for column in lacking))
+
+    def filled(batch: pa.RecordBatch) -> pa.RecordBatch:
+        more = [pa.repeat(value, batch.num_rows) for value in values]
+        return pa.RecordBatch.from_arrays([*batch.columns, *more], names=list(names))
+
+    return Incoming(names, map(filled, rows.batches))
+
+
+def _default(layout: TableLayout, column: Column) -> pa.Scalar:
+    """The value of a DEFAULT, which is SQL. Raises NotSupportedError if it is no constant."""
+    try:
+        value = leaves.literal(column, sql.constant(column.default or ""))
+    except TableError as error:
+        raise NotSupportedError(
+            f"writing table {layout.name}: column {sql_name(column.name)} has a DEFAULT that Spark "
+            f"computes ({error}): give the rows a value for it"
+        ) from None
+    if value["literal"] is None:
+        return pa.scalar(None, column.arrow_field.type)
+    found: Any = value_of(value, column.type)
+    if isinstance(found, tuple):  # floating numbers, as they are compared
+        found = found[1] if found[0] == 0 else float("nan")
+    return arrow_array([found], column.type)[0]
