@@ -9,9 +9,9 @@ from keyfold.changelog.planner import ChangesReport
 from keyfold.changelog.specs import Asked, ChangesSpec
 from keyfold.merge.plan import plan
 from keyfold.options.calls import READ_CHANGES
-from keyfold.questions.call_options import call_options
 from keyfold.questions.catalog import pushdown, table_of
 from keyfold.questions.serve import Questions, functions_for
+from keyfold.read.call_options import call_options
 from keyfold.storage.table import Table, open_handle
 
 QUESTIONS = Questions()
