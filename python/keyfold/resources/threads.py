@@ -105,6 +105,14 @@ def done(
     return streamed([partial(made, *one) for one in enumerate(jobs)], threads, working)
 
 
+def raised(results: Iterable[tuple[int, Made | Exception]]) -> Iterator[Made]:
+    """The results of `done` alone. Raises the first error."""
+    for _, found in results:
+        if isinstance(found, Exception):
+            raise found
+        yield found
+
+
 def fanned(
     items: Iterable[Item],
     thread_of: Callable[[Item], int],

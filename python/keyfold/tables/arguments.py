@@ -18,6 +18,11 @@ _WHERE = _argument("--where", help="a condition in SQL, such as \"qty > 5 AND sk
 _COLUMNS = _argument("--columns", help="names between commas (default: all)")
 _FILE = _argument("file", help=".parquet, .arrow, .csv or .jsonl")
 _DRY_RUN = _argument("--dry-run", action="store_true", help="list them only")
+_VERSION = (
+    _argument("--snapshot", type=int, help="the id of an older snapshot"),
+    _argument("--tag", help="the name of one"),
+    _argument("--timestamp", help="the newest one by then, such as 2026-11-01T00:00:00+00:00"),
+)
 _OLDER = _argument("--older-than", help="a time, such as 2026-11-01T00:00:00+00:00")
 
 COMMANDS: Mapping[str, tuple[str, tuple[Argument, ...]]] = {
@@ -36,7 +41,24 @@ COMMANDS: Mapping[str, tuple[str, tuple[Argument, ...]]] = {
     "drop": ("remove a table", (_TABLE,)),
     "scan": (
         "print rows",
-        (_TABLE, _COLUMNS, _WHERE, _argument("--limit", type=int, help="the most rows")),
+        (
+            _TABLE,
+            _COLUMNS,
+            _WHERE,
+            _argument("--limit", type=int, help="the most rows"),
+            *_VERSION,
+        ),
+    ),
+    "changes": (
+        "print the changes of snapshots",
+        (
+            _TABLE,
+            _argument("--after", default="0", help="a snapshot or tag (default: the beginning)"),
+            _argument("--until", help="a snapshot or tag (default: the newest)"),
+            _argument("--view", default="changes", help="changes, audit_log, binlog or rows"),
+            _COLUMNS,
+            _WHERE,
+        ),
     ),
     "get": (
         "print the row of a key",
@@ -67,6 +89,16 @@ COMMANDS: Mapping[str, tuple[str, tuple[Argument, ...]]] = {
         ),
     ),
     "orphans": ("remove files that nothing refers to", (_TABLE, _DRY_RUN, _OLDER)),
+    "tag": (
+        "name the newest snapshot, or another",
+        (
+            _TABLE,
+            _argument("name"),
+            _argument("--snapshot", type=int, help="its id"),
+            _argument("--delete", action="store_true", help="delete the tag"),
+        ),
+    ),
+    "rollback": ("make an older snapshot the newest", (_TABLE, *_VERSION)),
     "health": ("show what reads of each bucket cost, with advice", (_TABLE,)),
     "snapshots": ("show the snapshots of a table", (_TABLE,)),
     "files": ("show the data files of a table", (_TABLE,)),

@@ -18,6 +18,7 @@ import pyarrow.dataset as ds
 from keyfold.errors import TableError
 from keyfold.tables import definition
 from keyfold.tables.catalog import Catalog, connect
+from keyfold.tables.forms import Rows as RowsRead
 from keyfold.tables.table import Table
 from keyfold.types.sql import split
 
@@ -122,8 +123,28 @@ def _drop(catalog: Catalog, asked: Arguments) -> Rows:
 
 def _scan(catalog: Catalog, asked: Arguments) -> Rows:
     columns = _names(asked.columns) or None
-    found = catalog.table(asked.table).scan(columns, asked.where, limit=asked.limit)
+    found = catalog.table(asked.table).scan(
+        columns, asked.where, limit=asked.limit, **_version(asked)
+    )
+    return _listed(found)
+
+
+def _version(asked: Arguments) -> dict[str, Any]:
+    return {
+        "snapshot": asked.snapshot,
+        "tag": asked.tag,
+        "timestamp": _moment(asked.timestamp),
+    }
+
+
+def _listed(found: RowsRead) -> Rows:
     return (row for batch in found.to_batches() for row in batch.to_pylist())
+
+
+def _changes(catalog: Catalog, asked: Arguments) -> Rows:
+    table = catalog.table(asked.table)
+    columns = _names(asked.columns) or None
+    return _listed(table.changes(asked.after, asked.until, columns, asked.where, view=asked.view))
 
 
 def _get(catalog: Catalog, asked: Arguments) -> Rows:
@@ -164,6 +185,19 @@ def _rescale(catalog: Catalog, asked: Arguments) -> Rows:
     return [catalog.table(asked.table).rescale(asked.buckets)]
 
 
+def _tag(catalog: Catalog, asked: Arguments) -> Rows:
+    tags = catalog.table(asked.table).tags
+    if not asked.delete:
+        tags.create(asked.name, asked.snapshot)
+    elif not tags.delete(asked.name):
+        return []
+    return [{"tag": asked.name}]
+
+
+def _rollback(catalog: Catalog, asked: Arguments) -> Rows:
+    return _committed(catalog.table(asked.table).rollback(**_version(asked)))
+
+
 def _expire(catalog: Catalog, asked: Arguments) -> Rows:
     count = catalog.table(asked.table).expire(
         older_than=_moment(asked.older_than),
@@ -189,6 +223,7 @@ _COMMANDS: Mapping[str, Callable[[Catalog, Arguments], Rows]] = {
     "create": _create,
     "drop": _drop,
     "scan": _scan,
+    "changes": _changes,
     "get": _get,
     "upsert": _upsert,
     "delete": _delete,
@@ -196,6 +231,8 @@ _COMMANDS: Mapping[str, Callable[[Catalog, Arguments], Rows]] = {
     "rescale": _rescale,
     "expire": _expire,
     "orphans": _orphans,
+    "tag": _tag,
+    "rollback": _rollback,
     "health": _rows(lambda table, _: table.health()),
     "snapshots": _rows(lambda table, _: table.snapshots()),
     "files": _rows(lambda table, _: table.files()),

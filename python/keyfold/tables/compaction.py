@@ -15,7 +15,7 @@ from keyfold.compact.jobs import Outcome, PlannedJob
 from keyfold.compact.rewrite import rewrite
 from keyfold.merge.plan import plan
 from keyfold.options import check_option
-from keyfold.resources.threads import done
+from keyfold.resources.threads import done, raised
 from keyfold.storage.commits import rescale as storage
 from keyfold.storage.commits.outcomes import is_abandonable
 from keyfold.storage.commits.replanned import replanned
@@ -190,12 +190,6 @@ def _made(
     return progress(found, len(tasks), spec.layout.name)
 
 
-def _checked(made: CommitMessage | Exception) -> CommitMessage:
-    if isinstance(made, Exception):
-        raise made
-    return made
-
-
 def rescaled(session: Session, load: Any, buckets: int) -> dict[str, Any]:
     """Give the table another number of buckets in one commit. Raises ConflictError if another job
     committed meanwhile; then nothing has changed.
@@ -204,8 +198,8 @@ def rescaled(session: Session, load: Any, buckets: int) -> dict[str, Any]:
         table, planned = _planned_rescale(load, buckets, session.threads)
         results: list[CommitMessage] = []
         try:
-            for _, made in _made(session, planned.spec, planned.tasks):
-                results.append(_checked(made))
+            for made in raised(_made(session, planned.spec, planned.tasks)):
+                results.append(made)
             newest = open_handle(table.handle, session.options, latest=True)
             snapshot = storage.rescale(newest, planned.job, buckets, planned.files, results)
         except BaseException:

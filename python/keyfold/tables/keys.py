@@ -3,16 +3,66 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from keyfold.errors import TableError
+from keyfold.lookup.places import LookupPlan
+from keyfold.lookup.plan import plan_lookup
+from keyfold.lookup.rows import look_up
+from keyfold.resources.cache import Cache
+from keyfold.resources.threads import done, raised
 from keyfold.storage.table import Table
 from keyfold.tables.incoming import incoming
+from keyfold.tables.session import Session
 from keyfold.tables.where import leaves
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import Json
+
+PLANS: Cache[LookupPlan] = Cache(64)
+MOST_KEYS = 1 << 20  # of one round, whose rows are in memory twice
+FEW_KEYS = 1 << 12  # up to these, one thread is faster than several
+
+
+def rows_of(
+    session: Session, table: Table, keys: pa.RecordBatch, columns: Sequence[str] | None
+) -> tuple[pa.BooleanArray, pa.RecordBatch]:
+    """Whether each key has a row in the table's snapshot, and these rows in the order of the keys,
+    with NULLs where there is none.
+    """
+    names = tuple(table.layout.arrow_schema.names if columns is None else columns)
+    number = table.snapshot_id  # which another snapshot may have after a rollback
+    stamp = "" if number is None else table.files.stamp(table.snapshots.path(number))
+    key = (table.layout.location, table.layout.identity, number, stamp, names)
+    plan = PLANS.get(key)
+    if plan is None:
+        table.check_readable()
+        plan = plan_lookup(table, names)
+        PLANS.put(key, plan)
+    if keys.num_rows <= FEW_KEYS or session.threads == 1:
+        return look_up(plan, keys)
+    parts = [
+        replace(plan, places=plan.places[at :: session.threads]) for at in range(session.threads)
+    ]
+    working = partial(session.working, session.threads)
+    jobs = [partial(look_up, part, keys) for part in parts if part.places]
+    if not jobs:
+        return look_up(plan, keys)
+    return _united(list(raised(done(jobs, len(jobs), working))))
+
+
+def _united(
+    parts: Sequence[tuple[pa.BooleanArray, pa.RecordBatch]],
+) -> tuple[pa.BooleanArray, pa.RecordBatch]:
+    """The answers of several threads, each about buckets of its own, as one."""
+    every = np.stack([found.to_numpy(zero_copy_only=False) for found, _ in parts])
+    rows = every.argmax(axis=0) * every.shape[1] + np.arange(every.shape[1])
+    whole = pa.concat_batches([rows_ for _, rows_ in parts])
+    return pa.array(every.any(axis=0)), whole.take(pa.array(rows))
 
 
 def keys_of(layout: TableLayout, keys: Any) -> pa.RecordBatch:
@@ -21,17 +71,33 @@ def keys_of(layout: TableLayout, keys: Any) -> pa.RecordBatch:
     """
     wanted = _primary_key(layout)
     found = incoming(layout, keys)
-    if sorted(found.columns) != sorted(wanted):
-        raise TableError(
-            f"table {layout.name}: expected keys with the columns {', '.join(wanted)}, found "
-            f"{', '.join(found.columns) or 'none'}"
-        )
+    if found.columns and {*found.columns} != {*wanted}:
+        raise _of_other_columns(layout, found.columns)
     schema = pa.schema([layout.column(name).arrow_field for name in wanted])
-    batches = [batch.select(list(wanted)) for batch in found.batches]
-    table = pa.Table.from_batches(batches).select(list(wanted)) if batches else schema.empty_table()
-    arrays = [column.combine_chunks() for column in table.columns]
-    return pa.RecordBatch.from_arrays(
-        [a.combine_chunks() if isinstance(a, pa.ChunkedArray) else a for a in arrays], schema=schema
+    batches = [
+        pa.RecordBatch.from_arrays([batch.column(name) for name in wanted], schema=schema)
+        for batch in found.batches
+    ]
+    return pa.concat_batches(batches) if batches else pa.RecordBatch.from_pylist([], schema)
+
+
+def key_of(layout: TableLayout, key: Mapping[str, Any]) -> pa.RecordBatch:
+    """One key as `keys_of` gives it. Raises TableError if it has other columns."""
+    wanted = _primary_key(layout)
+    if key.keys() != {*wanted}:
+        raise _of_other_columns(layout, key)
+    fields = [layout.column(name).arrow_field for name in wanted]
+    try:
+        arrays = [pa.array([key[field.name]], field.type) for field in fields]
+    except (pa.ArrowException, OverflowError, ValueError, TypeError) as error:
+        raise TableError(f"table {layout.name}: {key!r} is no key: {error}") from error
+    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def _of_other_columns(layout: TableLayout, found: Any) -> TableError:
+    return TableError(
+        f"table {layout.name}: expected keys with the columns {', '.join(layout.primary_key)}, "
+        f"found {', '.join(found) or 'none'}"
     )
 
 
@@ -67,9 +133,3 @@ def predicates_of(layout: TableLayout, keys: pa.RecordBatch) -> list[Json]:
         for row in rows
     ]
     return [leaves.node("OR", *each)] if each else [{"op": "ALWAYS_FALSE"}]
-
-
-def check_columns(table: Table, columns: Sequence[str] | None) -> list[str]:
-    """The columns asked for, all if None. Raises TableError if one is unknown."""
-    layout = table.layout
-    return [layout.column(name).name for name in columns or layout.arrow_schema.names]

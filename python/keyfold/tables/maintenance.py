@@ -13,6 +13,7 @@ from keyfold.storage.maintenance.due import ROUND, directory_of
 from keyfold.storage.maintenance.expire import Retention, check_expirable, expire
 from keyfold.storage.maintenance.orphans import remove_orphans
 from keyfold.storage.table import Table
+from keyfold.tables.moments import millis_of
 
 HEALTH = pa.schema(
     [
@@ -42,7 +43,7 @@ def expired(
     """Expire snapshots in passes of ROUND; returns how many went."""
     check_expirable(table)
     table = with_options(table, options)
-    seconds = None if older_than is None else time.time() - older_than.timestamp()
+    seconds = None if older_than is None else time.time() - millis_of(older_than) / 1000
     gone = 0
     while max_deletes is None or gone < max_deletes:
         limit = ROUND if max_deletes is None else min(max_deletes - gone, ROUND)
@@ -57,6 +58,6 @@ def expired(
 def orphans(table: Table, older_than: datetime | None, *, dry_run: bool) -> pa.Table:
     """The files that nothing refers to, which are removed unless `dry_run`."""
     table.check_writable()
-    seconds = None if older_than is None else older_than.timestamp()
+    seconds = None if older_than is None else millis_of(older_than) / 1000
     found = remove_orphans(table, seconds, dry_run=dry_run)
     return pa.Table.from_pylist([{"path": f.path, "bytes": f.bytes} for f in found], ORPHANS)

@@ -8,104 +8,25 @@ from typing import Any
 
 import pyarrow as pa
 
-from keyfold.compact.health import table_health
 from keyfold.errors import NotSupportedError, TableError
-from keyfold.files.value_text import partition_text
-from keyfold.read import metadata
-from keyfold.storage.catalogs.interface import Catalog
-from keyfold.storage.catalogs.places import NAMELESS
 from keyfold.storage.commits import commit
 from keyfold.storage.maintenance.due import followed
-from keyfold.storage.table import Table as Loaded
-from keyfold.tables import compaction, definition, keys, maintenance, writes
+from keyfold.tables import compaction, definition, history, keys, maintenance, writes
+from keyfold.tables.changes import Changes, Version, changes
 from keyfold.tables.definition import Schema
+from keyfold.tables.described import Described
+from keyfold.tables.history import Branches, Tags
 from keyfold.tables.incoming import incoming
 from keyfold.tables.scan import Scan, found_by, scan
-from keyfold.tables.session import Session
 from keyfold.tables.where.condition import Condition, Where
-from keyfold.types.logical import describe
-from keyfold.wire.layout import TableLayout, sql_name
-
-UTC = "UTC"
+from keyfold.wire.layout import BRANCH_MARK, TableLayout
 
 
-class Table:
+class Table(Described):
     """A table by its name or path. Each call sees its newest schema and snapshot.
 
     It can be pickled, shared by threads, and used by processes that were forked or spawned.
     """
-
-    def __init__(self, session: Session, namespace: str, name: str) -> None:
-        self._session = session
-        self._namespace, self._name = namespace, name
-
-    def __repr__(self) -> str:
-        return f"<keyfold table {self.name}>"
-
-    # ---- what it is ----
-
-    @property
-    def name(self) -> str:
-        """Its full name in SQL; of a table by path, the path."""
-        if self._namespace == NAMELESS:
-            return self._name
-        return sql_name(self._session.name, self._namespace, self._name)
-
-    @property
-    def schema(self) -> pa.Schema:
-        """Its columns."""
-        return self._layout.arrow_schema
-
-    @property
-    def columns(self) -> dict[str, str]:
-        """The SQL type of each column, with NOT NULL."""
-        return {
-            column.name: describe(column.type) + ("" if column.type.nullable else " NOT NULL")
-            for column in self._layout.columns
-        }
-
-    @property
-    def primary_key(self) -> tuple[str, ...]:
-        """The columns of its primary key, those of its partitions among them."""
-        return self._layout.primary_key
-
-    @property
-    def partitions(self) -> tuple[str, ...]:
-        """The columns that it is partitioned by."""
-        return self._layout.partition_keys
-
-    @property
-    def options(self) -> dict[str, str]:
-        """Its options, as they are stored."""
-        return dict(self._layout.options)
-
-    @property
-    def comment(self) -> str | None:
-        """Its comment."""
-        return self._layout.comment
-
-    @property
-    def location(self) -> str:
-        """Its folder."""
-        return self._layout.location
-
-    @property
-    def snapshot(self) -> int | None:
-        """The id of its newest snapshot; None if nothing was ever written."""
-        return self._load().snapshot_id
-
-    @property
-    def _layout(self) -> TableLayout:
-        return self._load().layout
-
-    @property
-    def _catalog(self) -> Catalog:
-        session = self._session
-        return session.at(self._name) if self._namespace == NAMELESS else session.catalog()
-
-    def _load(self) -> Loaded:
-        with self._session.working():
-            return self._catalog.load_table([self._namespace], self._name)
 
     def alter(
         self,
@@ -143,9 +64,12 @@ class Table:
         where: Where = None,
         *,
         limit: int | None = None,
+        snapshot: int | None = None,
+        tag: str | None = None,
+        timestamp: datetime | None = None,
         options: Mapping[str, str] | None = None,
     ) -> Scan:
-        """A read of the newest snapshot, merged by the table's engine; rows come in no order.
+        """A read of one snapshot, merged by the table's engine; rows come in no order.
 
         Args:
             columns: Names in the order wanted; all by default.
@@ -153,13 +77,82 @@ class Table:
                 expression of `pyarrow.compute`. Rows that fail it never come back, and files
                 that can't hold others are not read.
             limit: The most rows.
+            snapshot: The id of an older snapshot, which is read with its schema; by default the
+                newest. `tag` names one, `timestamp` is that of the newest one by then.
             options: Options of this read, as in Spark.
 
         Raises:
             TableError: A column or option is unknown, or the condition can't be read.
             NotSupportedError: The table holds what can't be read; the message names it.
         """
-        return scan(self._session, self._load(), columns, where, limit, options or {})
+        table = history.at(self._load(), snapshot, tag, timestamp)
+        return scan(self._session, table, columns, where, limit, options or {})
+
+    def changes(
+        self,
+        after: Version = 0,
+        until: Version | None = None,
+        columns: Sequence[str] | None = None,
+        where: Where = None,
+        *,
+        view: str = "changes",
+        net: bool = False,
+        limit: int | None = None,
+    ) -> Changes:
+        """The changes of the snapshots above `after` up to `until`, each commit's.
+
+        Args:
+            after: The id of a snapshot or a tag, or a time; 0 is before the first snapshot.
+            until: The same; by default the newest snapshot.
+            columns: Names in the order wanted; all of the view by default.
+            where: A condition on the table's columns, as in `scan`.
+            view: `changes` adds `_change_type` (insert, update_preimage, update_postimage, delete),
+                `_commit_version` and `_commit_timestamp` to the columns; `audit_log` puts `rowkind`
+                (+I, -U, +U, -D) before them; `rows` has new rows alone; `binlog` both as lists.
+            net: One change for each key over the whole range.
+            limit: The most rows.
+
+        Raises:
+            SnapshotExpiredError: The range begins before the earliest snapshot that is kept.
+            TableError: A column, version or view is unknown.
+        """
+        return changes(
+            self._session,
+            self._load(),
+            after,
+            until,
+            columns,
+            where,
+            view=view,
+            net=net,
+            limit=limit,
+        )
+
+    @property
+    def tags(self) -> Tags:
+        """Its tags."""
+        return Tags(self._load)
+
+    @property
+    def branches(self) -> Branches:
+        """Its branches."""
+        return Branches(self._load, lambda name: self._view(f"{BRANCH_MARK}{name}"))
+
+    def _view(self, suffix: str) -> Table:
+        return Table(self._session, self._namespace, f"{self._name}{suffix}")
+
+    def rollback(
+        self,
+        *,
+        snapshot: int | None = None,
+        tag: str | None = None,
+        timestamp: datetime | None = None,
+    ) -> int:
+        """Make an older snapshot the newest; later ones are removed. Returns its id. Raises
+        TableError if there is none, ConflictError if other jobs commit again and again.
+        """
+        with self._session.working():
+            return history.rolled_back(self._load(), snapshot, tag, timestamp)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """All rows by Arrow's C stream interface."""
@@ -174,10 +167,25 @@ class Table:
 
         Raises TableError if these are not the columns of the primary key.
         """
-        table = self._load()
-        filters = keys.predicates_of(table.layout, keys.keys_of(table.layout, [key]))
-        found = found_by(self._session, table, columns, filters).to_pylist()
-        return found[0] if found else None
+        with self._session.working():
+            table = self._load()
+            asked = keys.key_of(table.layout, key)
+            found, rows = keys.rows_of(self._session, table, asked, columns)
+        row: dict[str, Any] = rows.to_pylist()[0]
+        return row if found[0].as_py() else None
+
+    def get_many(self, keys_: Any, columns: Sequence[str] | None = None) -> pa.Table:
+        """The row of each key, in the order of the keys, with NULLs where there is none. The keys
+        are rows in any form, with the columns of the primary key; they may repeat.
+        """
+        with self._session.working():
+            table = self._load()
+            asked = keys.keys_of(table.layout, keys_)
+            every = [
+                keys.rows_of(self._session, table, asked.slice(at, keys.MOST_KEYS), columns)[1]
+                for at in range(0, max(asked.num_rows, 1), keys.MOST_KEYS)
+            ]
+        return pa.Table.from_batches(every)
 
     def prefix(self, key: Mapping[str, Any], columns: Sequence[str] | None = None) -> pa.Table:
         """All rows whose key begins with these values. Raises TableError if they are not those of
@@ -338,40 +346,3 @@ class Table:
         """Remove, or with `dry_run` list, files that nothing refers to: path and bytes of each."""
         with self._session.working():
             return maintenance.orphans(self._load(), older_than, dry_run=dry_run)
-
-    # ---- look at it ----
-
-    def health(self) -> pa.Table:
-        """The runs, files, bytes and rows of each bucket, what a read of it costs, and advice."""
-        table = self._load()
-        layout = table.layout
-        call = f"CALL {sql_name(self._session.name)}.sys.compact(table => '{self._shown}'"
-        found = table_health(table.live_files(), table.options, call) if layout.primary_key else []
-        rows = [one.to_json(lambda values: partition_text(layout, values)) for one in found]
-        return pa.Table.from_pylist(rows, maintenance.HEALTH)
-
-    @property
-    def _shown(self) -> str:
-        return sql_name(self._namespace, self._name).replace("'", "''")
-
-    def metadata(self, name: str, zone: str = UTC) -> pa.Table:
-        """The rows of a metadata table: snapshots, files, options, partitions, buckets, schemas,
-        manifests, tags … Points in time are those of a clock in `zone`.
-        """
-        found = metadata.ALL.get(name)
-        if found is None:
-            raise TableError(
-                f"table {self.name} has no metadata table {name}; there are "
-                f"{', '.join(metadata.ALL)}"
-            )
-        names = [column.name for column in found.columns]
-        schema = pa.schema([column.field for column in found.columns])
-        return pa.Table.from_batches(found.batches(self._load(), names, zone), schema)
-
-    def snapshots(self, zone: str = UTC) -> pa.Table:
-        """Its snapshots."""
-        return self.metadata("snapshots", zone)
-
-    def files(self) -> pa.Table:
-        """The data files of the newest snapshot."""
-        return self.metadata("files")

@@ -1,0 +1,126 @@
+"""The changes of a range of snapshots, read as rows are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+
+import pyarrow as pa
+
+from keyfold.changelog import planner, ranges, rows, views
+from keyfold.changelog.ranges import Range
+from keyfold.changelog.specs import Asked, ChangeSplit, ChangesSpec
+from keyfold.errors import NotSupportedError, TableError
+from keyfold.read.reader import limited
+from keyfold.resources.threads import streamed
+from keyfold.storage.table import Table
+from keyfold.tables.forms import Rows
+from keyfold.tables.moments import millis_of
+from keyfold.tables.session import Session
+from keyfold.tables.where.condition import Condition, Where
+
+Version = int | str | datetime
+VIEWS = tuple(found.name for found in (views.CHANGES, views.AUDIT_LOG, views.BINLOG, views.ROWS))
+
+
+@dataclass(frozen=True)
+class Changes(Rows):
+    """Changes, which are read when one of its methods asks for them, anew each time. The changes of
+    one key come in their order; others in none.
+    """
+
+    session: Session = field(repr=False)
+    table: Table = field(repr=False)
+    asked: Asked
+    columns: tuple[str, ...]
+    condition: Condition = field(repr=False)
+    limit: int | None = None
+
+    @property
+    def schema(self) -> pa.Schema:
+        layout = self.table.layout
+        return views.schema_of(views.view(self.asked.view), layout, self.columns)
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        condition = self.condition
+        names = (*self.columns, *(n for n in condition.columns if n not in self.columns))
+        with self.session.working():
+            spec, tasks, _ = planner.plan(
+                self.table,
+                names,
+                self.asked,
+                condition.predicates,
+                self.limit if condition.is_enforced else None,
+                cores=self.session.threads,
+                enforced=condition.enforced,
+            )
+        makers = [partial(self._read, spec, splits) for splits in tasks]
+        working = partial(self.session.working, min(self.session.threads, len(tasks)) or 1)
+        found: Iterator[pa.RecordBatch] = streamed(makers, self.session.threads, working)
+        return found if self.limit is None else limited(found, self.limit)
+
+    def _read(self, spec: ChangesSpec, splits: Sequence[ChangeSplit]) -> Iterator[pa.RecordBatch]:
+        batches = rows.read_task(spec, splits)
+        if not self.condition.is_enforced:
+            batches = self.condition.kept(batches)
+        if spec.columns == self.columns:
+            return batches
+        return (batch.select(list(self.columns)) for batch in batches)
+
+
+def changes(
+    session: Session,
+    table: Table,
+    after: Version,
+    until: Version | None,
+    columns: Sequence[str] | None,
+    where: Where,
+    *,
+    view: str,
+    net: bool,
+    limit: int | None,
+) -> Changes:
+    """The changes of a loaded table. Raises TableError if the range, a column or the view is
+    unknown, NotSupportedError if the table has no changes that can be read.
+    """
+    table.check_readable()
+    layout = table.layout
+    if view not in VIEWS:
+        raise TableError(
+            f"changes of table {layout.name}: view is '{view}'; expected one of {', '.join(VIEWS)}"
+        )
+    if where is not None and not views.view(view).is_plain:
+        raise NotSupportedError(
+            f"changes of table {layout.name}: view {view} has lists, which take no condition"
+        )
+    found = _range(table, after, until)
+    asked = Asked(view, found.after, found.until, net, True)
+    known = views.columns_of(views.view(view), layout)
+    names = tuple(known if columns is None else columns)
+    if unknown := [name for name in names if name not in known]:
+        raise TableError(
+            f"changes of table {layout.name}: view {view} has no column {unknown[0]}; it has "
+            f"{', '.join(known)}"
+        )
+    return Changes(session, table, asked, names, Condition.of(layout, where), limit)
+
+
+def _range(table: Table, after: Version, until: Version | None) -> Range:
+    if isinstance(after, datetime):
+        if until is not None and not isinstance(until, datetime):
+            raise _mixed(table)
+        end = None if until is None else millis_of(until) * ranges.MICROS
+        return ranges.by_timestamp(table, millis_of(after) * ranges.MICROS, False, end, True)
+    if isinstance(until, datetime):
+        raise _mixed(table)
+    if until is None and table.snapshot_id is None:
+        return Range(0, 0)
+    return ranges.between(table, str(after), str(table.snapshot_id if until is None else until))
+
+
+def _mixed(table: Table) -> TableError:
+    return TableError(
+        f"changes of table {table.layout.name}: expected two times or two versions as the range"
+    )

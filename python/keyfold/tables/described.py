@@ -1,0 +1,132 @@
+"""What a table is: its columns, key and options, the state of its files, its metadata tables."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from keyfold.compact.health import table_health
+from keyfold.errors import TableError
+from keyfold.files.value_text import partition_text
+from keyfold.read import metadata
+from keyfold.storage.catalogs.interface import Catalog
+from keyfold.storage.catalogs.places import NAMELESS
+from keyfold.storage.table import Table as Loaded
+from keyfold.tables import maintenance
+from keyfold.tables.session import Session
+from keyfold.types.logical import describe
+from keyfold.wire.layout import TableLayout, sql_name
+
+UTC = "UTC"
+
+
+class Described:
+    """A table by its name or path, as it is now."""
+
+    def __init__(self, session: Session, namespace: str, name: str) -> None:
+        self._session = session
+        self._namespace, self._name = namespace, name
+
+    def __repr__(self) -> str:
+        return f"<keyfold table {self.name}>"
+
+    # ---- what it is ----
+
+    @property
+    def name(self) -> str:
+        """Its full name in SQL; of a table by path, the path."""
+        if self._namespace == NAMELESS:
+            return self._name
+        return sql_name(self._session.name, self._namespace, self._name)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Its columns."""
+        return self._layout.arrow_schema
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The SQL type of each column, with NOT NULL."""
+        return {
+            column.name: describe(column.type) + ("" if column.type.nullable else " NOT NULL")
+            for column in self._layout.columns
+        }
+
+    @property
+    def primary_key(self) -> tuple[str, ...]:
+        """The columns of its primary key, those of its partitions among them."""
+        return self._layout.primary_key
+
+    @property
+    def partitions(self) -> tuple[str, ...]:
+        """The columns that it is partitioned by."""
+        return self._layout.partition_keys
+
+    @property
+    def options(self) -> dict[str, str]:
+        """Its options, as they are stored."""
+        return dict(self._layout.options)
+
+    @property
+    def comment(self) -> str | None:
+        """Its comment."""
+        return self._layout.comment
+
+    @property
+    def location(self) -> str:
+        """Its folder."""
+        return self._layout.location
+
+    @property
+    def snapshot(self) -> int | None:
+        """The id of its newest snapshot; None if nothing was ever written."""
+        return self._load().snapshot_id
+
+    @property
+    def _layout(self) -> TableLayout:
+        return self._load().layout
+
+    @property
+    def _catalog(self) -> Catalog:
+        session = self._session
+        return session.at(self._name) if self._namespace == NAMELESS else session.catalog()
+
+    def _load(self) -> Loaded:
+        with self._session.working():
+            return self._catalog.load_table([self._namespace], self._name)
+
+    # ---- look at it ----
+
+    def health(self) -> pa.Table:
+        """The runs, files, bytes and rows of each bucket, what a read of it costs, and advice."""
+        table = self._load()
+        layout = table.layout
+        call = f"CALL {sql_name(self._session.name)}.sys.compact(table => '{self._shown}'"
+        found = table_health(table.live_files(), table.options, call) if layout.primary_key else []
+        rows = [one.to_json(lambda values: partition_text(layout, values)) for one in found]
+        return pa.Table.from_pylist(rows, maintenance.HEALTH)
+
+    @property
+    def _shown(self) -> str:
+        return sql_name(self._namespace, self._name).replace("'", "''")
+
+    def metadata(self, name: str, zone: str = UTC) -> pa.Table:
+        """The rows of a metadata table: snapshots, files, options, partitions, buckets, schemas,
+        manifests, tags … Points in time are those of a clock in `zone`.
+        """
+        found = metadata.ALL.get(name)
+        if found is None:
+            raise TableError(
+                f"table {self.name} has no metadata table {name}; there are "
+                f"{', '.join(metadata.ALL)}"
+            )
+        names = [column.name for column in found.columns]
+        schema = pa.schema([column.field for column in found.columns])
+        return pa.Table.from_batches(found.batches(self._load(), names, zone), schema)
+
+    def snapshots(self, zone: str = UTC) -> pa.Table:
+        """Its snapshots."""
+        return self.metadata("snapshots", zone)
+
+    def files(self) -> pa.Table:
+        """The data files of the newest snapshot."""
+        return self.metadata("files")

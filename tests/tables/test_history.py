@@ -1,0 +1,130 @@
+"""Older snapshots, tags, branches, rollback and changes."""
+
+import itertools
+from collections.abc import Mapping
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+import keyfold
+from keyfold import Catalog, NotSupportedError, SnapshotExpiredError, Table, TableError
+
+COLUMNS = {"k": "INT", "v": "STRING"}
+State = dict[int, str]
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Catalog:
+    return keyfold.connect(tmp_path, threads=2)
+
+
+def rows_of(table: Table, **when: Any) -> State:
+    return {row["k"]: row["v"] for row in table.scan(**when).to_pylist()}
+
+
+def grown(table: Table, random: Random, count: int) -> list[State]:
+    """The states after each of `count` commits, beginning with nothing."""
+    states: list[State] = [{}]
+    for _ in range(count):
+        state = dict(states[-1])
+        if random.random() < 0.3 and state:
+            gone = random.sample(sorted(state), min(3, len(state)))
+            table.delete([{"k": k} for k in gone])
+            states.append({k: v for k, v in state.items() if k not in gone})
+        else:
+            fresh = {random.randrange(30): random.choice("xyz") for _ in range(8)}
+            table.upsert([{"k": k, "v": v} for k, v in fresh.items()])
+            states.append(state | fresh)
+    return states
+
+
+def test_older_snapshots(catalog: Catalog, seed: int) -> None:
+    table = catalog.create_table("t", COLUMNS, ["k"], options={"write-only": "true"})
+    states = grown(table, Random(seed), 6)
+    snapshots = table.snapshots()
+    for number, state in enumerate(states[1:], 1):
+        assert rows_of(table, snapshot=number) == state
+        at = snapshots.column("commit_time").to_pylist()[number - 1].replace(tzinfo=timezone.utc)
+        assert rows_of(table, timestamp=at) == state
+    table.tags.create("two", 2)
+    table.alter(rename={"v": "value"})
+    assert table.scan(tag="two", where="v = 'x'").schema.names == ["k", "v"]
+    assert rows_of(table, tag="two") == states[2]
+    with pytest.raises(TableError, match="expected one of snapshot, tag and timestamp"):
+        table.scan(snapshot=1, tag="two")
+    with pytest.raises(TableError, match="no tag 'three'; it has two"):
+        table.scan(tag="three")
+    table.expire(retain_max=1, retain_min=1)
+    assert rows_of(table, tag="two") == states[2]
+    with pytest.raises(SnapshotExpiredError, match="has expired, the earliest kept is 6"):
+        table.scan(snapshot=3)
+
+
+def test_tags_and_branches(catalog: Catalog, seed: int) -> None:
+    table = catalog.create_table("t", COLUMNS, ["k"])
+    states = grown(table, Random(seed), 3)
+    table.tags.create("a", retained=timedelta(days=1))
+    table.tags.rename("a", "b")
+    assert table.tags.names() == ["b"]
+    branch = table.branches.create("try", "b")
+    branch.upsert([{"k": 99, "v": "new"}])
+    assert rows_of(table.branches["try"]) == states[-1] | {99: "new"}
+    assert rows_of(table) == states[-1]
+    table.branches.rename("try", "done")
+    table.branches.fast_forward("done")
+    assert rows_of(table) == states[-1] | {99: "new"}
+    table.branches.delete("done")
+    assert table.branches.names() == []
+    with pytest.raises(TableError, match="done"):
+        table.branches["done"]
+    assert table.rollback(tag="b") == table.snapshot
+    assert rows_of(table) == states[-1]
+    assert table.tags.delete("b")
+    assert not table.tags.delete("b")
+
+
+def compared(before: State, after: State) -> set[tuple[Any, ...]]:
+    """The changes between two states, as views name them."""
+    found = {("delete", k, v) for k, v in before.items() if k not in after}
+    found |= {("insert", k, v) for k, v in after.items() if k not in before}
+    for k in before.keys() & after.keys():
+        if before[k] != after[k]:
+            found |= {("update_preimage", k, before[k]), ("update_postimage", k, after[k])}
+    return found
+
+
+def change_of(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return row["_change_type"], row["k"], row["v"]
+
+
+def test_changes_are_what_snapshots_show(catalog: Catalog, seed: int) -> None:
+    table = catalog.create_table("t", COLUMNS, ["k"], options={"write-only": "true"})
+    assert table.changes().to_pylist() == []
+    states = grown(table, Random(seed), 6)
+    for row in table.changes().to_pylist():
+        number = row["_commit_version"]
+        assert change_of(row) in compared(states[number - 1], states[number])
+    whole = table.changes(2, 5).to_arrow()
+    wanted = [compared(a, b) for a, b in itertools.pairwise(states[2:6])]
+    assert whole.num_rows == sum(map(len, wanted))
+    net = {change_of(row) for row in table.changes(2, 5, net=True).to_pylist()}
+    assert net == compared(states[2], states[5])
+    some = table.changes(2, where="v = 'x'", columns=["k"]).to_pylist()
+    assert len(some) == sum(row["v"] == "x" for row in table.changes(2).to_pylist())
+    since = table.snapshots().column("commit_time").to_pylist()[3]
+    times = {row["_commit_version"] for row in table.changes(since).to_pylist()}
+    assert times <= {5, 6}
+    assert table.changes(5, view="audit_log", limit=1).to_arrow().schema.names[0] == "rowkind"
+    for wrong, reason in (
+        ({"view": "other"}, "expected one of changes, audit_log, binlog, rows"),
+        ({"columns": ["no"]}, "has no column no"),
+        ({"after": 3, "until": 2}, "ends before it starts"),
+        ({"after": datetime(2026, 1, 1), "until": 2}, "two times or two versions"),
+    ):
+        with pytest.raises(TableError, match=reason):
+            table.changes(**wrong)  # type: ignore[arg-type]
+    with pytest.raises(NotSupportedError, match="take no condition"):
+        table.changes(view="binlog", where="k = 1")

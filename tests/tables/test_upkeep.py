@@ -1,0 +1,195 @@
+"""Compaction, rescaling, expiry, orphans and health, and the command line."""
+
+import json
+import os
+import uuid
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+import keyfold
+from keyfold import Table, TableError
+from keyfold.__main__ import main
+from keyfold.compact import rewrite as compaction
+
+COLUMNS = {"p": "INT", "k": "INT", "v": "STRING"}
+
+
+def made(folder: Path, **options: str) -> Table:
+    names = {name.replace("_", "-"): value for name, value in options.items()}
+    catalog = keyfold.connect(folder, threads=2)
+    return catalog.create_table("t", COLUMNS, ["p", "k"], ["p"], {"bucket": "2"} | names)
+
+
+def filled(table: Table, runs: int) -> dict[int, str]:
+    for run in range(runs):
+        table.upsert([{"p": k % 2, "k": k, "v": f"{run}"} for k in range(run, 40)])
+    return {k: f"{min(k, runs - 1)}" for k in range(40)}
+
+
+def rows_of(table: Table) -> dict[int, str]:
+    return {row["k"]: row["v"] for row in table.scan().to_pylist()}
+
+
+def test_compaction(tmp_path: Path) -> None:
+    table = made(tmp_path, write_only="true")
+    wanted = filled(table, 4)
+    found = table.compact(where="p = 1").to_pylist()
+    assert {row["partition"] for row in found} == {"p=1"}
+    assert {row["status"] for row in found} == {"committed"}
+    assert sum(row["rows_after"] for row in found) == 20
+    assert sum(row["rows_before"] for row in found) > 20
+    assert len(table.compact().to_pylist()) == 2
+    assert rows_of(table) == wanted
+    assert table.compact().num_rows == 0
+    assert set(table.health().column("runs").to_pylist()) == {1}
+    for wrong in ({"strategy": "some"}, {"max_bytes": 0}, {"partitions": "no"}):
+        with pytest.raises(TableError):
+            table.compact(**wrong)  # type: ignore[arg-type]
+
+
+def test_writes_compact_as_in_spark(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    table.alter(options={"num-sorted-run.compaction-trigger": "3"})
+    wanted = filled(table, 8)
+    assert rows_of(table) == wanted
+    assert max(table.health().column("runs").to_pylist()) <= 3
+    assert "COMPACT" in table.snapshots().column("commit_kind").to_pylist()
+
+
+def test_a_task_that_fails_leaves_its_bucket_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = made(tmp_path, write_only="true")
+    wanted, original = filled(table, 3), compaction.write_files
+
+    def failing(target: Any, directory: str, *more: Any) -> Any:
+        if directory.endswith("p=1/bucket-0"):
+            raise OSError("no space left")
+        return original(target, directory, *more)
+
+    monkeypatch.setattr(compaction, "write_files", failing)
+    found = table.compact().to_pylist()
+    failed = [(row["partition"], row["bucket"]) for row in found if row["status"] == "failed"]
+    assert failed == [("p=1", 0)]
+    assert [row["status"] for row in found].count("committed") == 3
+    assert rows_of(table) == wanted
+    live = set(table.files().column("file_path").to_pylist())
+    dropped = {str(path) for path in Path(table.location).rglob("*.parquet")} - live
+    assert table.expire(retain_max=1, retain_min=1) == 3
+    assert not [path for path in dropped if Path(path).exists()]
+
+
+def test_rescale_expire_and_orphans(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    wanted = filled(table, 3)
+    assert table.rescale(5)["rows"] == 40
+    assert (table.options["bucket"], rows_of(table)) == ("5", wanted)
+    before = table.snapshots().num_rows
+    assert table.expire(retain_max=1, retain_min=1) == before - 1
+    orphan = Path(table.location, "p=1", "bucket-0", f"data-{uuid.uuid4()}-0.parquet")
+    orphan.parent.mkdir(parents=True, exist_ok=True)
+    orphan.write_bytes(b"x" * 5)
+    old = (datetime.now(timezone.utc) - timedelta(days=9)).timestamp()
+    os.utime(orphan, (old, old))
+    found = table.remove_orphans(dry_run=True).to_pylist()
+    assert found == [{"path": str(orphan), "bytes": 5}]
+    assert orphan.exists()
+    assert table.remove_orphans().num_rows == 1
+    assert not orphan.exists()
+    assert rows_of(table) == wanted
+
+
+def test_metadata(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    filled(table, 2)
+    assert table.snapshots().num_rows == 2
+    assert table.files().num_rows == len(list(Path(table.location).rglob("*.parquet")))
+    assert sorted(table.metadata("partitions").column("record_count").to_pylist()) == [39, 40]
+    with pytest.raises(TableError, match="no metadata table x; there are snapshots"):
+        table.metadata("x")
+
+
+# ---- the command line ----
+
+
+class Commands:
+    """Runs commands on a warehouse, and gives what they print."""
+
+    def __init__(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        self._folder, self._monkeypatch, self._capsys = folder, monkeypatch, capsys
+
+    def text(self, *words: str) -> str:
+        line = ["keyfold", *words, "--warehouse", str(self._folder)]
+        self._monkeypatch.setattr("sys.argv", line)
+        code, printed = main(), self._capsys.readouterr()
+        return printed.out if code == 0 else f"{code} {printed.err}"
+
+    def rows(self, *words: str) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.text(*words, "--json").splitlines()]
+
+
+@pytest.fixture
+def commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Commands:
+    return Commands(tmp_path / "warehouse", monkeypatch, capsys)
+
+
+def test_commands(commands: Commands, tmp_path: Path) -> None:
+    schema = "sku STRING, qty BIGINT, price DECIMAL(6,2)"
+    assert commands.rows("create", "stock", schema, "--key", "sku")[0]["table"].endswith(".stock")
+    assert commands.rows("ls") == [{"namespace": "default"}]
+    assert commands.rows("ls", "default") == [{"table": "stock"}]
+    pq.write_table(pa.table({"sku": ["bolt", "nut"], "qty": [5, 2]}), tmp_path / "a.parquet")
+    pa.csv.write_csv(pa.table({"sku": ["nut"], "qty": [9]}), tmp_path / "b.csv")
+    (tmp_path / "c.jsonl").write_text('{"sku": "gear", "qty": 1}\n\n{"sku": "pin"}\n')
+    for number, name in enumerate(("a.parquet", "b.csv", "c.jsonl"), 1):
+        assert commands.rows("upsert", "stock", str(tmp_path / name)) == [{"snapshot": number}]
+    scan = commands.rows("scan", "stock", "--columns", "sku,qty", "--where", "qty > 1")
+    assert sorted(map(str, scan)) == ["{'sku': 'bolt', 'qty': 5}", "{'sku': 'nut', 'qty': 9}"]
+    assert commands.rows("get", "stock", "sku=pin") == [{"sku": "pin", "qty": None, "price": None}]
+    assert commands.rows("get", "stock", "sku=none") == []
+    commands.rows("delete", "stock", "--where", "sku IN ('pin', 'gear')")
+    assert commands.text("scan", "stock", "--where", "sku = 'bolt'") == (
+        "sku   qty  price\n----  ---  -----\nbolt    5   NULL\n"
+    )
+    assert commands.rows("compact", "stock")[0]["status"] == "committed"
+    assert commands.rows("rescale", "stock", "2")[0]["buckets"] == 2
+    assert commands.rows("tag", "stock", "monday") == [{"tag": "monday"}]
+    assert len(commands.rows("scan", "stock", "--tag", "monday")) == 2
+    assert commands.rows("expire", "stock", "--retain-max", "1", "--retain-min", "1")
+    assert len(commands.rows("snapshots", "stock")) == 1
+    assert commands.rows("health", "stock")[0]["runs"] == 1
+    assert {row["level"] for row in commands.rows("files", "stock")} == {5}
+    assert commands.rows("show", "stock", "tags")[0]["tag_name"] == "monday"
+    assert commands.rows("orphans", "stock", "--dry-run") == []
+    shown = {row["name"]: row["value"] for row in commands.rows("describe", "stock")}
+    assert (shown["qty"], shown["(primary key)"]) == ("BIGINT", "sku")
+    assert commands.rows("tag", "stock", "monday", "--delete") == [{"tag": "monday"}]
+    assert commands.rows("drop", "stock") == [{"table": "stock", "dropped": True}]
+
+
+def test_commands_that_fail_say_why(commands: Commands, tmp_path: Path) -> None:
+    assert commands.text("scan", "nothing").startswith("1 keyfold: table keyfold.default.nothing")
+    commands.text("create", "t", "k INT", "--key", "k")
+    for words, reason in (
+        (("upsert", "t", "none.parquet"), "none.parquet is not a file"),
+        (("upsert", "t", str(tmp_path)), "is not a file"),
+        (("get", "t", "k"), "expected NAME=VALUE"),
+        (("get", "t", "k=x"), "key of table"),
+        (("create", "u", "k"), "expected columns such as"),
+        (("expire", "t", "--older-than", "soon"), "expected a time such as"),
+        (("scan", "t", "--where", "k ="), "expected a constant"),
+        (("ls", "--set", "x"), "--set: expected NAME=VALUE"),
+    ):
+        found = commands.text(*words)
+        assert found.startswith("1 keyfold:"), found
+        assert reason in found
