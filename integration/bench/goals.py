@@ -85,6 +85,11 @@ def writing(figures: Figures) -> Iterator[Goal]:
     yield Goal("upsert of 1 %", 0.4, "s", figures.seconds("upsert/1 %", "keyfold"), most=True)
     least = figures.seconds("upsert/0.01 %", "keyfold")
     yield Goal("upsert of 0.01 %", 0.25, "s", least, most=True)
+    batch = figures.seconds("stream/small", "keyfold")
+    yield Goal("micro-batch of a stream, a minute of the day", 0.5, "s", batch, most=True)
+    stream, insert = (figures.seconds(f"stream/{of}", "keyfold") for of in ("large", "insert"))
+    held = insert / stream if stream and insert else None
+    yield Goal("large micro-batch of a stream, to INSERT", 0.9, "x", held)
 
 
 def smaller(figures: Figures) -> Iterator[Goal]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 
 from integration import sessions
-from integration.bench import answers, day, fresh, partitions
+from integration.bench import answers, day, fresh, partitions, streaming
 from integration.bench.cases import ENGINES, Settings
 from integration.bench.data import Shape
 from integration.bench.measure import Pace, Result, size, times
@@ -188,6 +188,17 @@ def a_day(session: Session) -> Iterator[Result]:
     )
 
 
+def streams(session: Session) -> Iterator[Result]:
+    """Streams into a table like the day's."""
+    settings, shape = session.settings, session.settings.today
+    options = {"large": RUNS_STAY, "inserted": RUNS_STAY, "streamed": KEPT}
+    names = {name: create(session, name, shape, options[name]) for name in options}
+    checkpoints = settings.folder / "checkpoints"
+    yield from streaming.large(session, names["large"], names["inserted"], checkpoints)
+    session.runs(shape)[0].writeTo(names["streamed"]).append()
+    yield streaming.small(session, names["streamed"], checkpoints)
+
+
 def buckets(session: Session) -> Iterator[Result]:
     """How rows spread over tasks, and what writing and reading cost, by the number of buckets."""
     settings = session.settings
@@ -255,6 +266,7 @@ CASES = (
     upserts,
     lookups,
     a_day,
+    streams,
     buckets,
     many_partitions,
     planning,

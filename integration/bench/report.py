@@ -364,6 +364,12 @@ def others(figures: Figures, settings: Settings) -> str:
         of = f"{settings.partitions} partitions of {ROWS} rows"
         both = f"keyfold {cell(ours, 3)} s, plain Spark {cell(plain, 3)} s"
         parts.append(f"\n{what} of {of}: {both}.\n")
+    batches = figures.get("stream/small", "keyfold")
+    if batches:
+        took = batches.series["batch"][1:]
+        ends = [statistics.median(of) for of in (took[: len(took) // 10 + 1], took[-10:])]
+        small = f"Micro-batches of {settings.minute:,} rows into {settings.day:,}"
+        parts.append(f"\n{small}: {', then '.join(map(short, ends))} s ({len(took)} batches).\n")
     if all(first):
         ours, plain = (cell(result, settings.repeat) for result in first)
         parts.append(f"\nFirst query of a new process: keyfold {ours} s, plain Spark {plain} s.\n")

@@ -34,6 +34,7 @@ from integration.faults.harness import (
     tell,
     wide_table,
 )
+from integration.streams.doomed import streaming
 
 
 def killed(spark: SparkSession, table: str) -> dict[str, Any]:
@@ -235,4 +236,5 @@ SCENARIOS: dict[str, Callable[[Path, str], object]] = {
 }
 
 if __name__ == "__main__":
-    tell((SCENARIOS | doomed.SCENARIOS)[sys.argv[1]](Path(sys.argv[2]), sys.argv[3]))
+    others = doomed.SCENARIOS | {"streaming": streaming}
+    tell((SCENARIOS | others)[sys.argv[1]](Path(sys.argv[2]), sys.argv[3]))

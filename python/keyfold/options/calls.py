@@ -60,7 +60,14 @@ READ_CHANGES = Call(
 READ_METADATA = Call("reading", (), _TIME_TRAVEL)
 TARGET_COLUMNS = "target-columns"
 MERGE_MODE = "merge_mode"
-WRITE = Call("writing", (TARGET_COLUMNS, MERGE_MODE), ("partitionOverwriteMode",))
+TRANSACTION_APP = "txnAppId"
+TRANSACTION_VERSION = "txnVersion"
+ACCEPT_LOST = "accept-lost-epochs"
+WRITE = Call(
+    "writing",
+    (TARGET_COLUMNS, MERGE_MODE, TRANSACTION_APP, TRANSACTION_VERSION, ACCEPT_LOST),
+    ("partitionOverwriteMode", "checkpointLocation"),
+)
 
 # The place of a table and the collation of its text, which Spark also passes as options.
 _ELSEWHERE = ("path", "collation")

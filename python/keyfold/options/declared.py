@@ -189,6 +189,9 @@ class TableOptions:
         "Whether automatic tags are also made for periods without a commit.")
     tag_time_expiry = Option("tag.time-expire-enabled", boolean, "true",
         "Whether commits delete the tags whose time is over.")
+    streams_seconds = Option("keyfold.streams.time-retained", duration, "30 d",
+        "How long snapshots name a stream and its last epoch, so that a batch which is written "
+        "again is recognised.")
     # fmt: on
 
 

@@ -5,6 +5,7 @@ only this file reads. `messages` are one list of CommitMessages per task.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from keyfold.bridge.frames import Frame
@@ -39,6 +40,7 @@ def plan_write(question: Frame) -> dict[str, Any]:
         mode=question["mode"],
         filters=question["filters"],
         ordinal=question["ordinal"],
+        query=question.get("query"),
     )
     own = {"handle": question["table"], **functions_for(question, spec.layout)}
     return {"write": spec.to_json() | own}
@@ -84,7 +86,8 @@ def commit_write(question: Frame) -> dict[str, Any]:
             return {"snapshot": found, "touched": []}
         check_kept(spec, messages)
     published = jobs.publish(table, spec, messages)
-    buckets = [] if table.options.write_only else touched(question["messages"])
+    is_due = published is not None and not table.options.write_only
+    buckets = touched(question["messages"]) if is_due else []
     return {"snapshot": published, "touched": buckets}
 
 
@@ -122,8 +125,9 @@ def check_kept(spec: WriteSpec, messages: Sequence[CommitMessage]) -> None:
 
 def job_of(question: Frame) -> tuple[WriteSpec, Sequence[CommitMessage]]:
     """The job of a question and the files all its tasks wrote."""
-    spec = WriteSpec.from_json(question["write"])
-    tasks = question["messages"]
+    spec, tasks = WriteSpec.from_json(question["write"]), question["messages"]
+    if spec.epoch is not None and "epoch" in question:  # a query's numbers are known at the end
+        spec = replace(spec, epoch=replace(spec.epoch, number=question["epoch"]))
     return spec, [CommitMessage.from_json(message) for task in tasks for message in task]
 
 

@@ -166,6 +166,17 @@ class ScanSpec(Wire):
 
 
 @dataclass(frozen=True)
+class Epoch(Wire):
+    """One epoch of a stream, whose numbers grow; a table has each once. `accepts_loss`: it counts
+    as new if it is not known whether the table has it.
+    """
+
+    stream: str
+    number: int
+    accepts_loss: bool = False
+
+
+@dataclass(frozen=True)
 class WriteSpec(Wire):
     """The part of one write job that all its tasks share.
 
@@ -174,7 +185,8 @@ class WriteSpec(Wire):
     overwrite or overwrite_dynamic; `filters` (predicate JSON) select what overwrite replaces.
     `snapshot` is the one the job was planned on, None for an empty table. `named` are the columns
     whose values count, None for all; the values of others are ignored. `merge_mode` is default
-    (named columns are folded) or overwrite (they are replaced).
+    (named columns are folded) or overwrite (they are replaced). `epoch` is the one that the job
+    commits, if it is part of a stream.
     """
 
     layout: TableLayout
@@ -187,6 +199,7 @@ class WriteSpec(Wire):
     filters: tuple[Json, ...] = ()
     named: tuple[str, ...] | None = None
     merge_mode: str = "default"
+    epoch: Epoch | None = None
 
 
 @dataclass(frozen=True)

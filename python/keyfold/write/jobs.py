@@ -25,6 +25,7 @@ from keyfold.write.delete import delete_rows
 from keyfold.write.job import Job
 from keyfold.write.renumber import renumber
 from keyfold.write.targets import DEFAULT, folds_columns, merge_mode, named_columns
+from keyfold.write.transaction import epoch_of
 
 RANDOM_NUMBERS = 1 << 20
 
@@ -38,9 +39,11 @@ def plan_job(
     mode: str = "append",
     filters: Sequence[Json] = (),
     ordinal: bool = False,
+    query: str | None = None,
 ) -> WriteSpec:
     """The write of rows with these columns, planned on the table's snapshot, the newest one.
-    `options` are the writer's, `seen` the columns that its statement names (see `targets`).
+    `options` are the writer's, `seen` the columns that its statement names (see `targets`), `query`
+    is the id of the streaming query that the job is part of.
     """
     table.check_writable()
     layout = table.layout
@@ -57,6 +60,7 @@ def plan_job(
         filters=tuple(filters),
         named=named,
         merge_mode=merge_mode(layout, asked.get(MERGE_MODE), named),
+        epoch=epoch_of(layout.name, asked, query),
     )
     if spec.mode == "overwrite":
         table.live_files(partition_filter=_replaced_by(layout, spec.filters))
@@ -83,7 +87,8 @@ def sequence_of_job(highest: int) -> int:
 
 
 def publish(table: Table, spec: WriteSpec, messages: Sequence[CommitMessage]) -> int | None:
-    """Publish the job's files as one snapshot; returns its id, None if nothing changed.
+    """Publish the job's files as one snapshot; returns its id, None if nothing changed. Files of an
+    epoch that the table has already are gone then.
 
     After an error the caller abandons the job; files that this commit made instead are gone.
     """
@@ -106,6 +111,8 @@ def publish(table: Table, spec: WriteSpec, messages: Sequence[CommitMessage]) ->
         if OUTCOMES.give_up(spec.job):
             Job(spec.layout, rewritten).remove()
         raise
+    if published is None:
+        abandon(table, spec, messages)
     return followed(table, published)
 
 

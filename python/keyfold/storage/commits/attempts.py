@@ -5,7 +5,7 @@ The manifests are removed only if the snapshot is known not to exist.
 
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from keyfold.errors import ConflictError, UnknownOutcomeError
@@ -20,12 +20,13 @@ from keyfold.stores.files import UnsettledError
 @dataclass(frozen=True)
 class By:
     """The job of a commit, and the commit's kind. `statistics` is the name of a file of them, None
-    if those of the snapshot before stay.
+    if those of the snapshot before stay. `properties` are those of the snapshot.
     """
 
     job: str
     kind: str
     statistics: str | None = None
+    properties: Mapping[str, str] | None = None
 
 
 def attempt(
@@ -84,6 +85,7 @@ def _prepare(
         watermark=None if base is None else base.watermark,
         statistics=by.statistics or (None if base is None else base.statistics),
         next_row_id=None if base is None else base.next_row_id,
+        properties=by.properties,
     )
 
 

@@ -30,6 +30,7 @@ from keyfold.storage.commits.conflicts import (
     is_tied,
     number_to_pass,
 )
+from keyfold.storage.commits.epochs import carried, epochs_of, is_committed, is_noted
 from keyfold.storage.commits.outcomes import OUTCOMES
 from keyfold.storage.commits.replaced import Partitions, Replaced, replaced_by
 from keyfold.storage.metadata import table_statistics
@@ -45,7 +46,7 @@ from keyfold.storage.metadata.entries import (
 from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.metadata.table_statistics import TableStatistics
 from keyfold.storage.table import Table, live_of_snapshot
-from keyfold.wire.specs import CommitMessage, WriteSpec
+from keyfold.wire.specs import CommitMessage, Epoch, WriteSpec
 
 APPEND = "APPEND"
 OVERWRITE = "OVERWRITE"
@@ -70,6 +71,7 @@ class Change:
     buckets: int | None = None  # the count that all files have afterwards
     statistics: str | None = None  # the name of a file of them, which this commit publishes
     partitions: Replaced | None = None  # those an overwrite replaces; to others it appends
+    epoch: Epoch | None = None  # nothing changes if the table has it already
 
 
 def append(
@@ -78,13 +80,15 @@ def append(
     messages: Sequence[CommitMessage],
     renumber: Renumber | None = None,
 ) -> int | None:
-    """Add the files. Returns the new snapshot's id, None if there is nothing to add.
+    """Add the files. Returns the new snapshot's id, None if there is nothing to add, or the table
+    has the job's epoch already.
 
     A file committed meanwhile may share a sequence number with one of ours in its bucket, or a
     compaction may have merged later ones. If so, `renumber(messages, sequence)` rewrites ours.
     Raises ConflictError if it is not given.
     """
-    return _commit(table, Change(spec.job, APPEND, messages, planned=spec.snapshot), renumber)
+    change = Change(spec.job, APPEND, messages, planned=spec.snapshot, epoch=spec.epoch)
+    return _commit(table, change, renumber)
 
 
 def overwrite(
@@ -94,13 +98,14 @@ def overwrite(
     partitions: Partitions,
     renumber: Renumber | None = None,
 ) -> int | None:
-    """Replace the files of `partitions` by ours; None if nothing changes.
+    """Replace the files of `partitions` by ours; None if nothing changes, or the table has the
+    job's epoch already.
 
     `partitions` is `all`; `dynamic` (those our files are in); dictionaries of some or all partition
     columns; or a function of the partition's values.
     """
     change = _overwriting(table, spec.job, messages, partitions)
-    return _commit(table, replace(change, planned=spec.snapshot), renumber)
+    return _commit(table, replace(change, planned=spec.snapshot, epoch=spec.epoch), renumber)
 
 
 def truncate(table: Table, partitions: Partitions = "all") -> int | None:
@@ -185,11 +190,16 @@ def _tried(table: Table, change: Change, renumber: Renumber | None) -> int | Non
         # A base that expires meanwhile has been followed by others: the race is lost.
         with contextlib.suppress(SnapshotExpiredError), table.held() as location:
             base = table.snapshots.latest()
+            known = epochs_of(table, base)
+            if change.epoch is not None and is_committed(table, known, change.epoch):
+                return None
             with table.reading(base):
                 change, records = _plan(table, change, base, renumber)
-                if not records and change.statistics is None:
+                is_due = change.statistics is not None or is_noted(known, change.epoch)
+                if not records and not is_due:
                     return None
-                by = By(change.job, change.kind, change.statistics)
+                properties = carried(table, known, change.epoch)
+                by = By(change.job, change.kind, change.statistics, properties)
                 published = attempt(table, by, base, records, location)
             if published is not None:
                 return published

@@ -43,11 +43,17 @@ def is_text(value: Any) -> bool:
     return isinstance(value, str) and (value.isascii() or not _HALF.search(value))
 
 
+def is_texts(value: Any) -> bool:
+    """Whether it is texts by name."""
+    return isinstance(value, dict) and all(map(is_text, [*value, *value.values()]))
+
+
 _EXPECTED: Mapping[Check, str] = {
     is_name: "a name in the table's own folder",
     is_int: "a number of 32 bits",
     is_long: "a number of 64 bits",
     is_text: "text",
+    is_texts: "texts by name",
 }
 
 

@@ -15,7 +15,14 @@ from typing import Any
 from keyfold.errors import CorruptDataError, SnapshotExpiredError
 from keyfold.files import damage
 from keyfold.storage.metadata.documents import document
-from keyfold.storage.metadata.records import Check, check_record, is_long, is_name, is_text
+from keyfold.storage.metadata.records import (  # fmt: skip
+    Check,
+    check_record,
+    is_long,
+    is_name,
+    is_text,
+    is_texts,
+)
 from keyfold.stores.files import Files
 
 _NAME = re.compile(r"snapshot-([0-9]{1,18})")
@@ -105,6 +112,7 @@ _MAYBE: dict[str, Check] = {
     "watermark": is_long,
     "statistics": is_name,
     "next_row_id": is_long,
+    "properties": is_texts,
     "writer_version": is_text,
 }
 

@@ -17,6 +17,7 @@ final class KeyfoldExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectHintResolutionRule(DropsOfPartitions(_))
     extensions.injectResolutionRule(_ => PartitionsInFull)
     extensions.injectResolutionRule(_ => OverwriteConditions)
+    extensions.injectResolutionRule(StreamsInto(_))
     extensions.injectPostHocResolutionRule(_ => StatesInWrites)
     extensions.injectPostHocResolutionRule(_ => NullsInWrites)
     extensions.injectPostHocResolutionRule(_ => NotNullsOfWrites)

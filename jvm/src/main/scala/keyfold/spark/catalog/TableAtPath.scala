@@ -3,9 +3,10 @@ package keyfold.spark.catalog
 import java.util.{Set => JavaSet}
 
 import keyfold.spark.{KeyfoldCatalog, KeyfoldSource}
-import org.apache.spark.sql.connector.catalog.{Column, Identifier, SupportsRead, Table, TableCapability}
-import org.apache.spark.sql.connector.catalog.TableCapability.{BATCH_READ, V1_BATCH_WRITE}
+import org.apache.spark.sql.connector.catalog.{Column, Identifier, SupportsRead, SupportsWrite, Table, TableCapability}
+import org.apache.spark.sql.connector.catalog.TableCapability._
 import org.apache.spark.sql.connector.read.ScanBuilder
+import org.apache.spark.sql.connector.write.{LogicalWriteInfo, WriteBuilder}
 import org.apache.spark.sql.keyfold.{Ours, Refusal, SqlTypes}
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
@@ -14,7 +15,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
   * there. The session extension puts the table of the catalog in its place, which is loaded once more for each
   * query; without the extension it reads the table as it was at `load`.
   */
-final case class TableAtPath(asked: StructType, options: CaseInsensitiveStringMap) extends Table with SupportsRead {
+final case class TableAtPath(asked: StructType, options: CaseInsensitiveStringMap)
+    extends Table with SupportsRead with SupportsWrite {
   lazy val place: TableAtPath.Place = TableAtPath.place(options)
 
   /** The table; refused where `spark.read.schema(…)` says other columns than it has. */
@@ -29,8 +31,17 @@ final case class TableAtPath(asked: StructType, options: CaseInsensitiveStringMa
 
   override def name(): String = place.path
   override def columns(): Array[Column] = SqlTypes.columns(asked)
-  override def capabilities(): JavaSet[TableCapability] = JavaSet.of(BATCH_READ, V1_BATCH_WRITE)
+  override def capabilities(): JavaSet[TableCapability] = 
+    JavaSet.of(BATCH_READ, V1_BATCH_WRITE, STREAMING_WRITE)
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = table.newScanBuilder(options)
+
+  /** The table that a stream is written to: the extension puts it in this one's place. */
+  def target: Table = place.load()
+
+  override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder = throw Refusal(
+    s"streaming into the table at ${place.path} needs the session extension of keyfold: start Spark with --conf "
+      + "spark.sql.extensions=keyfold.spark.KeyfoldExtensions")
+
   override def toString: String = name()
 }
 

@@ -29,7 +29,8 @@ class KeyfoldTable(val questions: CatalogQuestions, val description: Description
   override def properties(): JavaMap[String, String] = description.properties.asJava
 
   override def capabilities(): JavaSet[TableCapability] =
-    JavaSet.of(BATCH_READ, BATCH_WRITE, TRUNCATE, OVERWRITE_BY_FILTER, OVERWRITE_DYNAMIC)
+    JavaSet.of(BATCH_READ, BATCH_WRITE, STREAMING_WRITE, TRUNCATE, OVERWRITE_BY_FILTER,
+      OVERWRITE_DYNAMIC)
 
   override def partitioning(): Array[Transform] =
     description.partitioning.map(name => Expressions.identity(Names.quote(name))).toArray

@@ -9,7 +9,9 @@ import org.apache.spark.sql.connector.distributions.{Distribution, Distributions
 import org.apache.spark.sql.connector.expressions.{Expressions, SortOrder}
 import org.apache.spark.sql.connector.metric.{CustomMetric, CustomTaskMetric}
 import org.apache.spark.sql.connector.write.{BatchWrite, LogicalWriteInfo, RequiresDistributionAndOrdering}
-import org.apache.spark.sql.types.LongType
+import org.apache.spark.sql.connector.write.streaming.StreamingWrite
+import org.apache.spark.sql.keyfold.Refusal
+import org.apache.spark.sql.types.{LongType, StructType}
 
 /** Driver side: one write, whose rows Spark clusters by bucket and partition before we get them. With
   * `hasOrdinal` their last column is the place each row had in the input (see OrdinalStrategy).
@@ -42,18 +44,28 @@ final case class KeyfoldWrite(table: KeyfoldTable, info: LogicalWriteInfo, mode:
 
   override def requiredOrdering(): Array[SortOrder] = Array.empty
 
-  override def toBatch(): BatchWrite = {
-    val schema = if (hasOrdinal) info.schema.add(KeyfoldWrite.Ordinal, LongType, nullable = false) else info.schema
-    new KeyfoldBatchWrite(this, schema)
+  override def toBatch(): BatchWrite = new KeyfoldBatchWrite(this)
+
+  override def toStreaming(): StreamingWrite = {
+    if (!TargetColumns.isMarked(info.options))
+      throw Refusal(s"streaming into table ${table.name()} needs the session extension of keyfold: Spark alone does "
+        + "not match the columns of a stream with those of a table. Start Spark with --conf "
+        + "spark.sql.extensions=keyfold.spark.KeyfoldExtensions")
+    new KeyfoldStreamingWrite(this)
   }
 
-  /** The question plan_write, asked when the job starts. */
-  def planned(): String = {
+  /** The rows that tasks get. */
+  def rowSchema: StructType =
+    if (hasOrdinal) info.schema.add(KeyfoldWrite.Ordinal, LongType, nullable = false) else info.schema
+
+  /** The question plan_write, asked when the job starts; `query` is the streaming query that the job is part of. */
+  def planned(query: Option[String]): String = {
     val fields = Seq(
       "table" -> described.handle,
       "columns" -> info.schema.fieldNames,
       "ordinal" -> hasOrdinal,
       "mode" -> mode.name,
+      "query" -> query,
       "filters" -> mode.filters.flatMap(Predicates.toJson))
     Json.text(table.questions.ask("plan_write", fields ++ TargetColumns.asked(info.options): _*).get("write"))
   }

@@ -7,12 +7,13 @@ import keyfold.spark.table.KeyfoldTable
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.write.{LogicalWriteInfo, SupportsDynamicOverwrite, SupportsOverwriteV2,
   Write, WriteBuilder}
+import org.apache.spark.sql.internal.connector.SupportsStreamingUpdateAsAppend
 import org.apache.spark.sql.keyfold.Refusal
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /** Driver side: gathers what kind of write Spark wants. */
 final case class KeyfoldWriteBuilder(table: KeyfoldTable, info: LogicalWriteInfo, mode: WriteMode)
-    extends WriteBuilder with SupportsOverwriteV2 with SupportsDynamicOverwrite {
+    extends WriteBuilder with SupportsOverwriteV2 with SupportsDynamicOverwrite with SupportsStreamingUpdateAsAppend {
 
   override def canOverwrite(predicates: Array[Predicate]): Boolean = {
     predicates.find(Predicates.toJson(_).isEmpty).foreach { predicate =>

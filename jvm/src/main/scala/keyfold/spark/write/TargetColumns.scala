@@ -1,5 +1,7 @@
 package keyfold.spark.write
 
+import java.util.Locale
+
 import scala.jdk.CollectionConverters._
 
 import keyfold.spark.table.{KeyfoldTable, Names, StagedKeyfoldTable}
@@ -12,6 +14,7 @@ object TargetColumns {
   /** The option that the session extension adds to every write of ours that it has seen. */
   val Mark = "keyfold.named-columns"
   private val Everything = "*"
+  private val Plain = Set(Mark, "checkpointLocation").map(_.toLowerCase(Locale.ROOT))
 
   def mark(names: Option[Seq[String]]): (String, String) = Mark -> names.fold(Everything)(joined)
 
@@ -33,7 +36,7 @@ object TargetColumns {
 
   /** Refuses options that are unknown, and a write of which nobody knows the columns it named. */
   def checkSeen(table: KeyfoldTable, options: CaseInsensitiveStringMap): Unit = {
-    val isPlain = isMarked(options) && options.size == 1
+    val isPlain = isMarked(options) && options.keySet.asScala.forall(Plain.contains)
     if (!isPlain) {
       val isNew = table.isInstanceOf[StagedKeyfoldTable]
       val fields = Seq("table" -> table.description.handle, "new" -> isNew) ++ asked(options)

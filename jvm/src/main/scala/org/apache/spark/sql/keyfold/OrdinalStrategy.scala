@@ -1,10 +1,14 @@
 package org.apache.spark.sql.keyfold
 
-import keyfold.spark.write.KeyfoldWrite
+import scala.annotation.nowarn
+
+import keyfold.spark.write.{KeyfoldStreamingWrite, KeyfoldWrite}
 import org.apache.spark.sql.catalyst.expressions.{Alias, MonotonicallyIncreasingID}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.connector.write.Write
 import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy}
+import org.apache.spark.sql.execution.datasources.v2.WriteToDataSourceV2
+import org.apache.spark.sql.execution.streaming.sources.MicroBatchWrite
 
 /** Driver side: gives every row that is clustered for one of our writes its place in the input, map
   * partition and row, as a last column, so that rows of one key fold in that order on any cluster.
@@ -21,6 +25,18 @@ object OrdinalStrategy extends SparkStrategy {
         .map { case (query, write) => overwrite.copy(query = query, write = write) }
     case dynamic: OverwritePartitionsDynamic =>
       placed(dynamic.query, dynamic.write).map { case (query, write) => dynamic.copy(query = query, write = write) }
+    case other => ofEpoch(other)
+  }
+
+  /** Spark plans epochs by a node that it has deprecated otherwise. */
+  @nowarn("cat=deprecation")
+  private def ofEpoch(plan: LogicalPlan): Option[LogicalPlan] = plan match {
+    case WriteToDataSourceV2(_, batch: MicroBatchWrite, exchange: RepartitionByExpression, _) => batch.writeSupport match {
+        case ours: KeyfoldStreamingWrite if !exchange.output.exists(_.name == KeyfoldWrite.Ordinal) =>
+          ours.withOrdinal()
+          Some(plan.withNewChildren(Seq(numbered(exchange))))
+        case _ => None
+      }
     case _ => None
   }
 
@@ -28,9 +44,12 @@ object OrdinalStrategy extends SparkStrategy {
   private def placed(query: LogicalPlan, write: Option[Write]): Option[(LogicalPlan, Option[Write])] =
     (query, write) match {
       case (exchange: RepartitionByExpression, Some(ours: KeyfoldWrite)) if !ours.hasOrdinal =>
-        val ordinal = Alias(MonotonicallyIncreasingID(), KeyfoldWrite.Ordinal)()
-        val numbered = Project(exchange.child.output :+ ordinal, exchange.child)
-        Some(exchange.copy(child = numbered) -> Some(ours.copy(hasOrdinal = true)))
+        Some(numbered(exchange) -> Some(ours.copy(hasOrdinal = true)))
       case _ => None
     }
+
+  private def numbered(exchange: RepartitionByExpression): LogicalPlan = {
+    val ordinal = Alias(MonotonicallyIncreasingID(), KeyfoldWrite.Ordinal)()
+    exchange.copy(child = Project(exchange.child.output :+ ordinal, exchange.child))
+  }
 }

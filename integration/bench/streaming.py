@@ -1,0 +1,70 @@
+"""Streams into tables of keyfold: how long a micro-batch takes, and rows a second of a large one
+beside those of an INSERT.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming import StreamingQuery
+
+from integration.bench import data
+from integration.bench.cases import MINUTES
+from integration.bench.measure import Result, Times, seconds
+from integration.bench.spark import Session
+
+
+def small(session: Session, table: str, folder: Path) -> Result:
+    """Micro-batches of a minute's rows each: the whole of each, by Spark's own clock."""
+    settings = session.settings
+    minutes = settings.input / "day"
+    files = max(len(list(minutes.rglob("*.parquet"))) // MINUTES, 1)
+    turns = max(settings.commits_of(session.system) // MINUTES, 1)
+    session.spark.conf.set("spark.sql.streaming.numRecentProgressUpdates", str(2 * MINUTES))
+    spent = [
+        progress["durationMs"]["triggerExecution"] / 1000
+        for turn in range(turns)
+        for progress in run(
+            source(session, minutes, files), table, folder / str(turn)
+        ).recentProgress
+        if progress["numInputRows"]
+    ]
+    times = Times(spent[0], tuple(spent[1:]))
+    series = {"batch": list(spent)}
+    return Result("stream/small", session.system, times, settings.minute, series=series)
+
+
+def large(session: Session, streamed: str, inserted: str, folder: Path) -> Iterator[Result]:
+    """The rows that the day begins with in one micro-batch, then the same by INSERT, warm."""
+    shape = session.settings.today
+    (rows,) = data.runs(session.settings.input, shape)
+    files = len(list(rows.rglob("*.parquet")))
+
+    def stream(turn: int) -> object:
+        return run(source(session, rows, files), streamed, folder / f"large-{turn}")
+
+    def insert(_: int) -> object:
+        return session.runs(shape)[0].writeTo(inserted).append()
+
+    for case, step in (("stream/large", stream), ("stream/insert", insert)):
+        cold = seconds(step, 0)
+        times = Times(cold, (seconds(step, 1),))
+        yield Result(case, session.system, times, shape.total)
+
+
+def source(session: Session, folder: Path, files: int) -> DataFrame:
+    """A stream of the day's Parquet files below a folder, so many a micro-batch."""
+    columns = session.settings.today.columns
+    reader = session.spark.readStream.schema(", ".join(f"{n} {k}" for n, k in columns.items()))
+    reader = reader.option("maxFilesPerTrigger", files).option("recursiveFileLookup", "true")
+    return reader.parquet(str(folder))
+
+
+def run(frame: DataFrame, table: str, checkpoint: Path) -> StreamingQuery:
+    """Write what is there, and end."""
+    writer = frame.writeStream.option("checkpointLocation", str(checkpoint))
+    query = writer.trigger(availableNow=True).toTable(table)
+    query.awaitTermination()
+    return query

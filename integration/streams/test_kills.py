@@ -1,0 +1,76 @@
+"""Streams whose sessions and processes are killed at any moment: each row is in the table once, in
+its order. KEYFOLD_STREAM_KILLS sets how many kills there are.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import time
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from integration.faults import harness, processes
+from integration.streams import doomed
+from integration.streams.sinks import folded
+
+KILLS = int(os.environ.get("KEYFOLD_STREAM_KILLS", "4"))
+KILLS_A_SESSION = 3  # the last is the session's own
+KEYS, ROWS = 7, 20
+FILES = 60 * KILLS
+
+
+def rows_of(number: int) -> list[dict[str, object]]:
+    """The rows of a file of the source."""
+    ids = range(number * ROWS, (number + 1) * ROWS)
+    return [{"k": i % KEYS, "n": i, "word": f"w{i}"} for i in ids]
+
+
+def add_files(folder: Path) -> None:
+    """The source: read in the order of the files' times."""
+    folder.mkdir()
+    begin = time.time() - 10_000
+    for number in range(FILES):
+        path = folder / f"{number:05}.json"
+        path.write_text("\n".join(map(json.dumps, rows_of(number))))
+        os.utime(path, (begin + number, begin + number))
+
+
+def kill_at_random(jvm: int, draw: random.Random, left: int) -> int:
+    """Kill processes of Python below a session, then the session; how many kills that were."""
+    for _ in range(min(left, KILLS_A_SESSION) - 1):
+        time.sleep(draw.uniform(0.3, 3.0))
+        victims = sorted(processes.workers(jvm) - processes.children(jvm))
+        if victims:
+            processes.kill(draw.choice(victims))
+    time.sleep(draw.uniform(0.3, 3.0))
+    below = processes.workers(jvm)
+    processes.kill(jvm)
+    assert processes.wait_until(lambda: not processes.alive(below))
+    return min(left, KILLS_A_SESSION)
+
+
+def test_killed_at_any_moment(spark: SparkSession, tmp_path: Path, seed: int) -> None:
+    draw, left, session = random.Random(seed), KILLS, 0
+    add_files(tmp_path / "in")
+    while left:
+        with harness.running("streaming", tmp_path, str(session)) as (_, answer):
+            left -= kill_at_random(answer["jvm"], draw, left)
+        session += 1
+    spark.conf.set("spark.sql.catalog.streamed", "keyfold.spark.KeyfoldCatalog")
+    spark.conf.set("spark.sql.catalog.streamed.warehouse", str(tmp_path / "warehouse"))
+    for name in doomed.TABLES:
+        writer = doomed.stream(spark, tmp_path, name, FILES).trigger(availableNow=True)
+        query = writer.toTable(f"streamed.s.{name}")
+        try:
+            assert query.awaitTermination(processes.PATIENCE)
+        finally:
+            query.stop()
+    rows = [row for number in range(FILES) for row in rows_of(number)]
+    sums = spark.table("streamed.s.sums").collect()
+    assert sorted(map(tuple, sums)) == folded((row["k"], row["n"]) for row in rows)
+    lists = {row.k: row.word for row in spark.table("streamed.s.lists").collect()}
+    for key in range(KEYS):
+        assert lists[key] == ",".join(row["word"] for row in rows if row["k"] == key)

@@ -1,0 +1,33 @@
+package keyfold.spark.write
+
+import com.fasterxml.jackson.databind.JsonNode
+import keyfold.spark.{Json, KeyfoldException}
+import keyfold.spark.processes.Uninterrupted
+import org.apache.spark.sql.connector.write.WriterCommitMessage
+
+/** Driver side: one job of a write: planned once, then committed or aborted once. `query` is the id of the
+  * streaming query that it is an epoch of.
+  */
+final class WriteJob(write: KeyfoldWrite, query: Option[String]) {
+  private lazy val planned: String = write.planned(query)
+
+  def factory: KeyfoldWriterFactory = KeyfoldWriterFactory(planned, write.rowSchema)
+
+  /** Python's answer to commit_write. */
+  def commit(messages: Array[WriterCommitMessage], more: (String, Any)*): JsonNode =
+    try finish("commit_write", messages, more)
+    catch { // the next process looks whether the one that died had published
+      case failure: Exception if KeyfoldException.isDeath(failure) =>
+        Uninterrupted(finish("commit_write", messages, more :+ ("again" -> true)))
+    }
+
+  def abort(messages: Array[WriterCommitMessage]): Unit = Uninterrupted(finish("abort_write", messages, Nil)): Unit
+
+  private def finish(question: String, messages: Array[WriterCommitMessage], more: Seq[(String, Any)]): JsonNode = {
+    val reported = messages.toSeq.collect { case KeyfoldCommitMessage(json, _) => Json.parse(json) }
+    write.table.questions.ask(question, Seq("write" -> Json.parse(planned), "messages" -> reported) ++ more: _*)
+  }
+}
+
+/** Both sides: what one task wrote and what it took, in Python's own words. */
+final case class KeyfoldCommitMessage(json: String, metrics: String) extends WriterCommitMessage

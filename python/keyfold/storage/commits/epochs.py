@@ -1,0 +1,126 @@
+"""Batches that are written exactly once: every snapshot names the streams that write to the table
+and the last epoch of each that is in it.
+
+The name of a stream is the id of its query, or a job's `txnAppId`; epochs only grow. Each commit of
+keyfold carries the property on, so that it outlives the snapshot of the epoch itself. A commit of
+another writer drops it. It is then taken from the newest older snapshot that has it. If that may
+have expired, the entries that it had are lost, which is carried on too.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from keyfold.errors import CorruptDataError, TableError, UnknownOutcomeError
+from keyfold.options import TableOptions
+from keyfold.storage.metadata.records import is_long
+from keyfold.storage.metadata.snapshots import Snapshot
+from keyfold.storage.table import Table
+from keyfold.wire.specs import Epoch
+
+PROPERTY = "keyfold.streams"
+_MOST = 1000  # streams that a snapshot names
+
+
+@dataclass(frozen=True)
+class Epochs:
+    """The last epoch of each stream in a snapshot and the time of its commit (ms). `lost` is the
+    latest time at which an entry that is missing may have been made, None if all are there.
+    """
+
+    last: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    lost: int | None = None
+
+    def text(self) -> str:
+        """The value of the property."""
+        lost = {} if self.lost is None else {"lost": self.lost}
+        return json.dumps({"last": self.last, **lost}, ensure_ascii=False)
+
+
+def epochs_of(table: Table, snapshot: Snapshot | None) -> Epochs:
+    """The epochs that a snapshot and those before it have. Raises CorruptDataError if the property
+    can't be read.
+    """
+    found = snapshot
+    while found is not None:
+        text = (found.properties or {}).get(PROPERTY)
+        if text is not None:
+            return _parsed(table, found.id, text)
+        if found.id == 1:
+            return Epochs()
+        lost = found.time_millis
+        found = table.snapshots.find(found.id - 1)
+        if found is None:
+            return Epochs(lost=lost)
+    return Epochs()
+
+
+def _parsed(table: Table, snapshot_id: int, text: str) -> Epochs:
+    try:
+        stored = json.loads(text)
+        last = {str(name): (number, millis) for name, (number, millis) in stored["last"].items()}
+        lost = stored.get("lost")
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        raise _damaged(table, snapshot_id, text) from error
+    numbers = [number for pair in last.values() for number in pair]
+    if not all(map(is_long, [*numbers, 0 if lost is None else lost])):
+        raise _damaged(table, snapshot_id, text)
+    return Epochs(last, lost)
+
+
+def _damaged(table: Table, snapshot_id: int, text: str) -> CorruptDataError:
+    return CorruptDataError(
+        f"property {PROPERTY} of {table.snapshots.path(snapshot_id)}: expected the last epoch of "
+        f"each stream, found {text[:200]}"
+    )
+
+
+def is_committed(table: Table, found: Epochs, epoch: Epoch) -> bool:
+    """Whether the epoch, or a later one of its stream, is in the table.
+
+    Raises UnknownOutcomeError if that is not known: another writer's commits have dropped the
+    entries, and the snapshots that had them have expired. The first epoch of a stream is new then.
+    """
+    last = found.last.get(epoch.stream)
+    if last is not None:
+        return epoch.number <= last[0]
+    if found.lost is None or epoch.number <= 0 or epoch.accepts_loss:
+        return False
+    raise UnknownOutcomeError(
+        f"whether epoch {epoch.number} of stream {epoch.stream} was committed to table "
+        f"{table.layout.name} is not known: commits of another writer have dropped property "
+        f"{PROPERTY} of the snapshots, and those that had it have expired. If the last rows of the "
+        "stream are not in the table, or may be there twice, write with the option "
+        "accept-lost-epochs = true"
+    )
+
+
+def is_noted(found: Epochs, epoch: Epoch | None) -> bool:
+    """Whether an epoch is committed even if it changes no rows: later ones of its stream are then
+    known to be new.
+    """
+    return epoch is not None and found.lost is not None and epoch.stream not in found.last
+
+
+def carried(table: Table, found: Epochs, epoch: Epoch | None) -> Mapping[str, str]:
+    """The property of the next snapshot: what is known, and the epoch that it commits. Entries
+    older than the table's option are dropped.
+
+    Raises TableError if the snapshot would name too many streams.
+    """
+    now, option = int(time.time() * 1000), TableOptions.streams_seconds
+    oldest = now - int(table.options.streams_seconds * 1000)
+    last = {name: entry for name, entry in found.last.items() if entry[1] >= oldest}
+    if epoch is not None:
+        last[epoch.stream] = (epoch.number, now)
+        if len(last) > _MOST:
+            raise TableError(
+                f"commit to table {table.layout.name}: {len(last)} streams have written to it in "
+                f"the time of option {option.name}, of at most {_MOST}; use few txnAppId, each "
+                "with growing txnVersion, or shorten the time"
+            )
+    lost = found.lost if found.lost is not None and found.lost >= oldest else None
+    return {PROPERTY: Epochs(last, lost).text()}

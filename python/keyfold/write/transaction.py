@@ -1,0 +1,45 @@
+"""The epoch that a write job commits: one of a streaming query, or one that its options name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from keyfold.errors import TableError
+from keyfold.options.calls import ACCEPT_LOST, TRANSACTION_APP, TRANSACTION_VERSION
+from keyfold.options.values import boolean, whole
+from keyfold.wire.specs import Epoch
+
+T = TypeVar("T")
+_GREATEST = 2**63 - 1
+
+
+def epoch_of(table: str, asked: Mapping[str, str], query: str | None) -> Epoch | None:
+    """The epoch of a job with the options `asked`, or of the streaming query `query`, whose number
+    is known at the commit. None if neither names one. Raises TableError if the options are wrong.
+    """
+    given = [name for name in (TRANSACTION_APP, TRANSACTION_VERSION) if asked.get(name)]
+    if given and query is not None:
+        raise TableError(
+            f"streaming into table {table}: option {given[0]} is for batches; a streaming query is "
+            "known by its own id"
+        )
+    if len(given) == 1:
+        raise TableError(
+            f"writing table {table}: options {TRANSACTION_APP} and {TRANSACTION_VERSION} go "
+            f"together, found {given[0]} = {asked[given[0]]} alone"
+        )
+    number = _value(table, asked, TRANSACTION_VERSION, whole(0, _GREATEST))
+    accepts = _value(table, asked, ACCEPT_LOST, boolean)
+    stream = query or asked.get(TRANSACTION_APP)
+    return Epoch(stream, number or 0, bool(accepts)) if stream else None
+
+
+def _value(table: str, asked: Mapping[str, str], name: str, parse: Callable[[str], T]) -> T | None:
+    text = asked.get(name)
+    try:
+        return None if text is None else parse(text.strip())
+    except ValueError as error:
+        raise TableError(
+            f"writing table {table}: option {name}: expected {error}, found '{text}'"
+        ) from error
