@@ -39,13 +39,14 @@ def read(
     return [row for task in every for batch in read_task(sent, task) for row in batch.to_pylist()]
 
 
-def changes(
-    found: Table, after: int, until: int, *, net: bool = False, **more: Any
-) -> list[tuple[int, str, str]]:
-    """The changes of a range: snapshot (0 of net changes), word and row, in one order."""
+Changes = list[tuple[int, str, str]]
+
+
+def changes(found: Table, after: int, until: int, *, net: bool = False, **more: Any) -> Changes:
+    """The changes of a range: snapshot, word and row, in one order."""
     asked = Asked(CHANGES.name, after, until, net=net, updates=True)
     rows = read(found, asked, **more)
-    return sorted((0 if net else r.pop(VERSION), r.pop(CHANGE), shown(r)) for r in rows)
+    return sorted((row[VERSION], row[CHANGE], shown(row)) for row in rows)
 
 
 def shown(row: Row) -> str:
@@ -72,6 +73,19 @@ def state(found: Table, snapshot: int) -> State:
     by_key = {repr([row[name] for name in key]): row for row in rows}
     assert len(by_key) == len(rows)
     return by_key
+
+
+def net_in_order(net: Changes) -> Changes:
+    """Net changes whatever their commits."""
+    return sorted(net, key=lambda change: change[1:])
+
+
+def check_commits(net: Changes, expected: Sequence[Changes], until: int) -> None:
+    """The commit of a net change is no earlier than the last that made its row what it is."""
+    last = {row: number for of_one in expected for number, _, row in of_one}
+    for number, word, row in net:
+        if word in ("insert", "update_postimage"):
+            assert last[row] <= number <= until
 
 
 def compared(before: State, after: State, number: int) -> Iterator[tuple[int, str, str]]:
@@ -102,7 +116,10 @@ def check_every_range(found: Table) -> int:
     for after in range(newest):
         for until in range(after + 1, newest + 1):
             net = changes(found, after, until, net=True)
-            assert net == sorted(compared(states[after], states[until], 0))
+            assert [one[1:] for one in net_in_order(net)] == sorted(
+                one[1:] for one in compared(states[after], states[until], 0)
+            )
+            check_commits(net, expected[after:until], until)
     folded: set[str] = set()
     for _, word, row in sorted(whole, key=lambda one: (one[0], "post" in one[1], one[1])):
         (folded.discard if word in ("delete", "update_preimage") else folded.add)(row)

@@ -6,6 +6,7 @@ from random import Random
 
 import pytest
 
+from keyfold.changelog import parts
 from keyfold.errors import TableError
 from keyfold.questions.commit import delete_where
 from keyfold.storage.commits import commit
@@ -46,8 +47,12 @@ STEPS: dict[Callable[[History], None], int] = {append: 6, compact: 2, overwrite:
 
 @pytest.mark.parametrize("engine_name", ENGINES)
 @pytest.mark.parametrize("number", range(2))
-def test_every_engine(tmp_path: Path, engine_name: str, number: int, seed: int) -> None:
+def test_every_engine(
+    tmp_path: Path, engine_name: str, number: int, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Keys are looked up, or all rows of touched sections compared."""
     random = Random(f"{seed} changes {engine_name} {number}")
+    monkeypatch.setattr(parts, "SPARSE", 0 if number else 1 << 20)
     layout = random_table(random, engine_name)
     while is_refused(layout) or depends_on_what_is_merged(layout):
         layout = random_table(random, engine_name)

@@ -13,6 +13,7 @@ from keyfold.changelog.specs import Asked
 from keyfold.changelog.views import ROWS
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.options.calls import INCREMENTAL
+from keyfold.storage.history import automatic, tags
 from keyfold.storage.table import Table
 
 BETWEEN, BETWEEN_TIMES, TO_AUTO_TAG, SCAN_MODE = INCREMENTAL
@@ -50,10 +51,9 @@ def asked(table: Table, view: str, options: Mapping[str, str], zone: str) -> Ask
 def _range(table: Table, name: str, text: str, zone: str) -> Range:
     where = f"reading changes of table {table.layout.name}: option {name} = '{text}'"
     if name == TO_AUTO_TAG:
-        raise NotSupportedError(
-            f"{where} is not supported, as no tags are made by themselves here: give {BETWEEN} the "
-            "names of two tags"
-        )
+        before = automatic.previous(table, text)
+        end = tags.require(table, text).snapshot.id
+        return Range(end if before is None else before.snapshot.id, end)
     parts = [part.strip() for part in text.split(",")]
     if len(parts) != 2 or not all(parts):
         raise TableError(f"{where}: expected two values, as in '5,10'")

@@ -23,6 +23,7 @@ from keyfold.wire.specs import Split
 # Values of a partition, and a bucket; None for all buckets where their number is another.
 Where = tuple[tuple[Any, ...], int | None]
 Touched = tuple[int, LiveFile]
+SPARSE = 4  # of so many rows at most one is touched if keys are looked up
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,12 @@ class Part:
         """All its files, each once."""
         every = (*self.before, *self.after, *(file for _, file in self.touched))
         return list({file.name: file for file in every}.values())
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether looking up the touched keys reads less than comparing all rows."""
+        rows = sum(file.rows for file in self.files)
+        return sum(file.rows for _, file in self.touched) * SPARSE < rows
 
 
 @dataclass(frozen=True)
@@ -77,18 +84,21 @@ def parts_of(table: Table, settings: TableOptions, step: Step, chosen: Pruning) 
         yield from found[at].parts(table.layout, settings, step.after.id, at)
 
 
-def cut(how: Splitting, part: Part) -> Iterator[Unit]:
-    """A part as splits, by key if it is larger than a task should be."""
+def cut(how: Splitting, part: Part, *, is_net: bool) -> Iterator[Unit]:
+    """A part as splits, by key if it is larger than a task should be. Of net changes the commits
+    are known by their keys.
+    """
     size = max(sum(file.size for file in part.files), how.settings.split_open_file_cost)
     if part.is_stored:
         stored = replace(part.base, sections=tuple(((file,),) for file in part.after))
-        yield Unit(ChangeSplit(part.snapshot, part.base, stored, (), True), size)
+        yield Unit(ChangeSplit(part.snapshot, part.base, stored, is_stored=True), size)
         return
     before, after = (_runs(side) for side in (part.before, part.after))
     splits = by_key(how.layout, part.base, part.files, math.ceil(size / how.target))
     for split in splits:
         sides = replace(split, sections=before), replace(split, sections=after)
-        yield Unit(ChangeSplit(part.snapshot, *sides, part.touched), size // len(splits))
+        found = ChangeSplit(part.snapshot, *sides, part.touched, part.is_sparse or is_net)
+        yield Unit(found, size // len(splits))
 
 
 class _Place:

@@ -76,7 +76,7 @@ def plan(
     parts = [part for step in found for part in parts_of(table, settings, step, chosen)]
     files = {identifier(file.record): file for part in parts for file in part.files}.values()
     how = Splitting(layout, settings, task_size(settings, files, cores), chosen.by_key)
-    units = (unit for part in parts for unit in cut(how, part))
+    units = (unit for part in parts for unit in cut(how, part, is_net=asked.net))
     tasks = [tuple(u.split for u in held) for held in packed(units, lambda u: u.weight, how.target)]
     scan = ScanSpec(
         layout=layout,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from keyfold.errors import TableError
+from keyfold.storage.history import tags, versions
 from keyfold.storage.table import Table
 
 MICROS = 1000
@@ -80,24 +81,21 @@ def by_timestamp(
 
 
 def _snapshot(table: Table, version: str) -> int:
+    """The snapshot of a version. That of an id may have expired, as its changelog may be kept."""
     newest = table.snapshot_id or 0
-    if not version.isdigit() or not 1 <= int(version) <= newest:
-        raise TableError(
-            f"table {table.layout.name} has no version '{version}': expected a snapshot from 1 to "
-            f"{newest}"
-        )
-    return int(version)
+    if version.isascii() and version.isdigit() and tags.find(table, version) is None:
+        found = int(version)
+        if 1 <= found <= newest:
+            return found
+    return versions.snapshot_of_version(table, version).id
 
 
 def _newest(table: Table, millis: int) -> int:
-    """The newest snapshot that is not later; 0 if all are."""
-    newest = table.snapshot_id or 0
-    earliest = table.snapshots.earliest_id() or 1
-    low, high = earliest - 1, newest
-    while low < high:
-        middle = (low + high + 1) // 2
-        if table.snapshots.read(middle).time_millis <= millis:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    """The newest snapshot that is not later; 0 if all are. Raises SnapshotExpiredError if it is no
+    longer known which was.
+    """
+    try:
+        found = versions.snapshot_at(table, millis).id
+    except TableError:
+        return 0
+    return min(found, table.snapshot_id or 0)

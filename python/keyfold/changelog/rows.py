@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
 from keyfold.changelog.compare import changes
 from keyfold.changelog.specs import ChangeSplit, ChangesSpec
+from keyfold.changelog.touched import touched
 from keyfold.changelog.views import TIME, VERSION, schema_of, view
+from keyfold.kernels.buffers import Rows
 from keyfold.merge.plan import plan
 from keyfold.predicates.row_filter import Sieve
 from keyfold.read import reader
@@ -43,14 +46,27 @@ def read(spec: ChangesSpec, split: ChangeSplit) -> Iterator[pa.RecordBatch]:
     """The changes of one split: all columns of the table, `_VALUE_KIND`, `_commit_version` (int64)
     and `_commit_timestamp` (timestamp[us, UTC]).
     """
+    if split.by_key:
+        yield from _of_touched(spec, split)
+        return
     for batch in _stored(spec.scan, split) if split.is_stored else _compared(spec.scan, split):
-        yield _committed(batch, split.snapshot, spec.millis[split.snapshot])
+        yield _committed(batch, np.full(batch.num_rows, split.snapshot, dtype=np.int64), spec)
 
 
 def _compared(scan: ScanSpec, split: ChangeSplit) -> Iterator[pa.RecordBatch]:
     merge = plan(scan.layout, scan.columns)
     before, after = (reader.read(scan, side, merge) for side in (split.before, split.after))
     return changes(scan.layout, before, after)
+
+
+def _of_touched(spec: ChangesSpec, split: ChangeSplit) -> Iterator[pa.RecordBatch]:
+    """The changes of the touched keys, each with the newest commit that touched it."""
+    scan, merge = spec.scan, plan(spec.scan.layout, spec.scan.columns)
+    sides = [replace(side, after=None, until=None) for side in (split.before, split.after)]
+    for window in touched(scan, split):
+        before, after = (reader.read(scan, side, merge, window.keys) for side in sides)
+        for batch in changes(scan.layout, before, after):
+            yield _committed(batch, window.commits[window.keys.places(batch)], spec)
 
 
 def _stored(scan: ScanSpec, split: ChangeSplit) -> Iterator[pa.RecordBatch]:
@@ -64,11 +80,12 @@ def _stored(scan: ScanSpec, split: ChangeSplit) -> Iterator[pa.RecordBatch]:
             yield sieve.kept(batch)
 
 
-def _committed(batch: pa.RecordBatch, snapshot: int, millis: int) -> pa.RecordBatch:
-    rows = batch.num_rows
-    numbers = pa.array(np.full(rows, snapshot, dtype=np.int64))
-    times = pa.array(np.full(rows, millis * MILLI, dtype=np.int64)).cast(pa.timestamp("us", "UTC"))
-    return batch.append_column(VERSION, numbers).append_column(TIME, times)
+def _committed(batch: pa.RecordBatch, commits: Rows, spec: ChangesSpec) -> pa.RecordBatch:
+    """The changes with the number and the time of the commit of each."""
+    known = np.array(sorted(spec.millis.items()), dtype=np.int64).reshape(-1, 2)
+    micros = known[np.searchsorted(known[:, 0], commits), 1] * MILLI
+    times = pa.array(micros).cast(pa.timestamp("us", "UTC"))
+    return batch.append_column(VERSION, pa.array(commits)).append_column(TIME, times)
 
 
 def _typed(batches: Iterator[pa.RecordBatch], wanted: pa.Schema) -> Iterator[pa.RecordBatch]:

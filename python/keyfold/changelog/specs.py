@@ -47,12 +47,14 @@ class ChangeSplit(Wire):
     """Some keys of a bucket before and after a snapshot, which is the newest of those compared.
 
     `before` and `after` are splits of one range of keys. Only keys in `touched` can differ: files
-    that a snapshot added or removed, in the same bucket. If `is_stored`, the changes themselves
-    are the files of `after`, which a producer wrote.
+    that a snapshot added or removed, in the same bucket. With `by_key` these keys are looked up,
+    else all rows are compared. If `is_stored`, the changes themselves are the files of `after`,
+    which a producer wrote.
     """
 
     snapshot: int
     before: Split
     after: Split
     touched: tuple[tuple[int, DataFile], ...] = ()
+    by_key: bool = False
     is_stored: bool = False

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from keyfold.changelog.specs import Asked
 from keyfold.errors import SnapshotExpiredError
-from keyfold.storage.metadata.entries import LiveFile
+from keyfold.storage.history import versions
+from keyfold.storage.metadata.entries import LiveFile, identifier
 from keyfold.storage.metadata.snapshots import KEEPING, Snapshot
 from keyfold.storage.table import Table, live_of_snapshot
 
@@ -54,21 +55,32 @@ def live(table: Table, snapshot: Snapshot | None) -> tuple[LiveFile, ...]:
 
 
 def _full(table: Table, number: int) -> Step:
-    found = _snapshot(table, number)
+    found = _snapshot(table, number, number)
     every = tuple((number, file) for file in live(table, found))
     return Step(None, found, every, None, {number: found.time_millis})
 
 
 def _net(table: Table, asked: Asked) -> Step:
-    before = _before(table, asked.after + 1)
-    states = [_snapshot(table, n) for n in range(asked.after + 1, asked.until + 1)]
-    every = [(state.id, file) for state in states for file in _touched(table, state)]
-    millis = {state.id: state.time_millis for state in states}
-    return Step(before, states[-1], tuple(every), None, millis)
+    first, last = asked.after + 1, asked.until
+    before, after = _before(table, first), _snapshot(table, last, first)
+    states = [table.snapshots.find(number) for number in range(first, last)]
+    kept = [*(state for state in states if state is not None), after]
+    if len(kept) == last - first + 1:
+        every = [(state.id, file) for state in kept for file in _touched(table, state)]
+    else:  # tags keep both ends, but not what was between them
+        every = [(last, file) for file in _other(live(table, before), live(table, after))]
+    return Step(before, after, tuple(every), None, {state.id: state.time_millis for state in kept})
+
+
+def _other(before: Sequence[LiveFile], after: Sequence[LiveFile]) -> Iterator[LiveFile]:
+    """The files that only one of two states has."""
+    sides = [{identifier(file.record): file for file in side} for side in (before, after)]
+    for one, other in (sides, sides[::-1]):
+        yield from (file for name, file in one.items() if name not in other)
 
 
 def _step(table: Table, number: int) -> Step | None:
-    after = _snapshot(table, number)
+    after = _snapshot(table, number, number)
     millis = {number: after.time_millis}
     with table.reading(after):
         stored = tuple(table.manifests.logged(after))
@@ -90,25 +102,17 @@ def _touched(table: Table, snapshot: Snapshot) -> list[LiveFile]:
 
 def _before(table: Table, number: int) -> Snapshot | None:
     """The state before a snapshot, None if that is the first."""
-    if number == 1:
-        return None
-    found = table.snapshots.find(number - 1)
-    if found is None:
-        raise _gone(table, number)
-    return found
+    return None if number == 1 else _snapshot(table, number - 1, number)
 
 
-def _snapshot(table: Table, number: int) -> Snapshot:
-    found = table.snapshots.find(number)
-    if found is None:
-        raise _gone(table, number)
-    return found
-
-
-def _gone(table: Table, number: int) -> SnapshotExpiredError:
-    earliest = table.snapshots.earliest_id() or 1
-    return SnapshotExpiredError(
-        f"the changes of snapshot {number} of table {table.layout.name} can't be read: the "
-        f"earliest snapshot that is kept is {earliest}, and changes are kept from snapshot "
-        f"{earliest + 1} on; {KEEPING}"
-    )
+def _snapshot(table: Table, number: int, first: int) -> Snapshot:
+    """A state that the changes of snapshot `first` need; a tag may keep it."""
+    try:
+        return versions.snapshot_of_id(table, number)[0]
+    except SnapshotExpiredError as error:
+        earliest = table.snapshots.earliest_id() or 1
+        raise SnapshotExpiredError(
+            f"the changes of snapshot {first} of table {table.layout.name} can't be read: the "
+            f"earliest snapshot that is kept is {earliest}, and changes are kept from snapshot "
+            f"{earliest + 1} on; {KEEPING}"
+        ) from error

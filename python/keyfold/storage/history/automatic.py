@@ -9,7 +9,7 @@ import contextlib
 import datetime
 import time
 
-from keyfold.errors import SnapshotExpiredError
+from keyfold.errors import SnapshotExpiredError, TableError
 from keyfold.options import TAG_PERIODS, TableOptions
 from keyfold.resources.cache import Cache
 from keyfold.storage.history import tags
@@ -74,6 +74,21 @@ def expire_due(table: Table) -> list[str]:
     ]
     _DUE.put(table.layout.home, (found, min(ends, default=_NEVER)))
     return gone
+
+
+def previous(table: Table, name: str) -> tags.Tag | None:
+    """The automatic tag before one of that name; None if that is the first. Raises TableError if no
+    automatic tag of this table has such a name.
+    """
+    at = _time_of(table.options, name)
+    if at is None or table.options.tag_creation == "none":
+        raise TableError(
+            f"table {table.layout.name}: '{name}' is no automatic tag of it; its options "
+            "tag.automatic-creation and tag.creation-period say how such tags are named"
+        )
+    times = {one: each for one in tags.names(table) if (each := _time_of(table.options, one))}
+    before = [one for one, each in times.items() if each < at]
+    return tags.find(table, max(before, key=times.__getitem__)) if before else None
 
 
 def _files(table: Table) -> list[tuple[str, int]]:
