@@ -63,13 +63,27 @@ class Estimates:
     rows: Sequence[Mapping[str, float]]
 
 
+@dataclass(frozen=True)
+class Changelog:
+    """The changes (kind and row) that a case expects: a list for each commit that has any, or one
+    for all without `has_commits`. With `is_exact` rows are as they came, else each key has one
+    change a commit; with `is_by_record` the case lists each record of a commit.
+    """
+
+    groups: Sequence[Sequence[tuple[str, Sequence[Any]]]]
+    has_commits: bool = True
+    is_exact: bool = False
+    is_by_record: bool = False
+
+
 Expectation = Refusal | Rows | Elements | Estimates
 
 
 @dataclass(frozen=True)
 class Case:
     """Columns are (name, Spark SQL type); any one of `accepted` is right. A case that is `left_out`
-    names the capability it needs. `declared` and `configured` are the names of `words`.
+    names the capability it needs. `declared` and `configured` are the names of `words`. `changes`
+    are compared too if they are given.
     """
 
     id: str
@@ -83,6 +97,8 @@ class Case:
     left_out: str | None = None
     declared: frozenset[str] = frozenset()
     configured: Sequence[frozenset[str]] = ()
+    key: Sequence[str] = ()
+    changes: Changelog | None = None
 
 
 class Dialect(Protocol):

@@ -1,7 +1,7 @@
 """The form of Fluss' cases: options as Fluss spells them, target columns and merge modes."""
 
 from integration.conformance import tables, words
-from integration.conformance.case import Case, Expectation, Insert, Raw, Refusal, Rows
+from integration.conformance.case import Case, Changelog, Expectation, Insert, Raw, Refusal, Rows
 
 ENGINE = "table.merge-engine"
 
@@ -33,7 +33,18 @@ def read(raw: Raw, layout: str) -> Case:
         left_out=left_out(raw),
         declared=words.declared(raw),
         configured=words.configured(raw),
+        key=raw["primary_key"],
+        changes=changes(raw),
     )
+
+
+def changes(raw: Raw) -> Changelog | None:
+    """The changelog of a case, which is one list of kinds and rows."""
+    if "expect_changelog" not in raw:
+        return None
+    is_by_record = raw.get("changelog_granularity") == "row"
+    rows = [(kind, row) for kind, *row in raw["expect_changelog"]]
+    return Changelog([rows], has_commits=False, is_by_record=is_by_record)
 
 
 def _inserts(raw: Raw, commit: list[Raw], with_kind: bool) -> list[Insert]:
@@ -72,4 +83,4 @@ def left_out(raw: Raw) -> str | None:
         return "auto-partitions"
     if raw.get("lookups"):
         return "lookups"
-    return None if accepted(raw) else "changelogs (expect_changelog only)"
+    return None

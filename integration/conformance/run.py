@@ -10,7 +10,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from integration.conformance import compare, functions, values, words
+from integration.conformance import changes, compare, functions, values, words
 from integration.conformance.case import (
     PHASES,
     Case,
@@ -61,7 +61,16 @@ def verdict(case: Case, spark: SparkSession, namespace: str) -> str | None:
     if isinstance(outcome, Refused) and expects_rows and OVERFLOW.search(outcome.message):
         raise LeftOut("values beyond the column's type (overflow is refused, never silent)")
     wrong = [judged(case, expectation, outcome) for expectation in case.accepted]
-    return None if None in wrong else "\n  or: ".join(text for text in wrong if text)
+    if wrong and None not in wrong:
+        return "\n  or: ".join(text for text in wrong if text)
+    if isinstance(outcome, Refused):
+        return (
+            None if wrong else f"expected changes\n  found    error at {outcome.phase}: {outcome}"
+        )
+    if case.changes is None:
+        return None
+    table = spark.read.option("computeUpdates", "true").changes("t").toArrow()
+    return changes.difference(case, case.changes, table)
 
 
 def judged(case: Case, expectation: Expectation, outcome: pa.Table | Refused) -> str | None:
@@ -114,7 +123,7 @@ def in_spark(spark: SparkSession, text: str) -> str:
 
 def query(case: Case) -> str:
     """The statement whose rows are compared."""
-    first = case.accepted[0]
+    first = case.accepted[0] if case.accepted else None
     if isinstance(first, Estimates):
         names = compare.column_names(first.rows)
         calls = [f"{ESTIMATE[case.functions[n]]}({statement.quoted(n)}) AS {n}" for n in names]

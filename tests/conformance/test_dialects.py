@@ -106,7 +106,6 @@ def test_fluss_drops_updates_before_and_junk_of_deletes() -> None:
     [
         ({"options": {"changelog-producer": "lookup"}}, "changelogs"),
         ({"options": {"deletion-vectors.enabled": "true"}}, "deletion vectors"),
-        ({"expect": None, "expect_changelog": []}, "changelogs"),
     ],
     ids=str,
 )
