@@ -15,6 +15,7 @@ import org.apache.paimon.disk.IOManager
 import org.apache.paimon.fs.Path
 import org.apache.paimon.fs.local.LocalFileIO
 import org.apache.paimon.options.Options
+import org.apache.paimon.reader.RecordReader
 import org.apache.paimon.schema.{Schema, SchemaChange, SchemaManager}
 import org.apache.paimon.table.{BucketMode, FileStoreTable, FileStoreTableFactory}
 import org.apache.paimon.table.sink.BatchTableWrite
@@ -67,6 +68,7 @@ object PaimonJava {
   ): ObjectNode =
     what match {
       case "read" => read(table, scratch)
+      case "changes" => changes(table, scratch)
       case "write" =>
         val kinds = table.rowType.getFieldTypes.asScala.toSeq
         changed(table, scratch, request.path("overwrite").asBoolean) { writer =>
@@ -105,22 +107,46 @@ object PaimonJava {
   private def splits(table: FileStoreTable): Seq[DataSplit] =
     table.newReadBuilder.newScan.plan.splits.asScala.toSeq.collect { case split: DataSplit => split }
 
-  private def read(table: FileStoreTable, scratch: IOManager): ObjectNode = {
-    val found = splits(table)
+  /** What a stream from snapshot 1 reads: rows that begin with the snapshot and the kind. */
+  private def changes(table: FileStoreTable, scratch: IOManager): ObjectNode = {
+    val answer = json.createObjectNode()
+    val rows = answer.putArray("rows")
+    val builder = table.newReadBuilder
+    val scan = builder.newStreamScan
+    val last = table.snapshotManager.latestSnapshotId
+    scan.restore(1L)
+    while (scan.checkpoint <= last) {
+      val plan = scan.plan // of the next snapshot that has changes
+      val snapshot = scan.checkpoint - 1
+      add(table, builder.newRead.withIOManager(scratch).createReader(plan), rows) { row =>
+        rows.addArray().add(snapshot).add(row.getRowKind.shortString)
+      }
+    }
+    answer
+  }
+
+  private def add(table: FileStoreTable, reader: RecordReader[InternalRow], rows: ArrayNode)(
+      cells: InternalRow => ArrayNode
+  ): Unit = {
     val kinds = table.rowType.getFieldTypes.asScala.toSeq
     val getters = kinds.zipWithIndex.map { case (k, i) => InternalRow.createFieldGetter(k, i) }
+    try
+      reader.forEachRemaining { row =>
+        val made = cells(row)
+        getters.zip(kinds).foreach { case (getter, kind) =>
+          made.add(Cells.tree(getter.getFieldOrNull(row), kind))
+        }
+      }
+    finally reader.close()
+  }
+
+  private def read(table: FileStoreTable, scratch: IOManager): ObjectNode = {
+    val found = splits(table)
     val answer = json.createObjectNode()
     val rows = answer.putArray("rows")
     val builder = table.newReadBuilder
     val reader = builder.newRead.withIOManager(scratch).createReader(builder.newScan.plan)
-    try
-      reader.forEachRemaining { row =>
-        val cells = rows.addArray()
-        getters.zip(kinds).foreach { case (getter, kind) =>
-          cells.add(Cells.tree(getter.getFieldOrNull(row), kind))
-        }
-      }
-    finally reader.close()
+    add(table, reader, rows)(_ => rows.addArray())
     val names = answer.putArray("names")
     table.rowType.getFieldNames.forEach(name => { names.add(name); () })
     val levels = answer.putArray("levels")

@@ -67,6 +67,11 @@ class Paimon:
         found = self.ask("read", table, options)
         return Answer(found["names"], found["rows"], found["levels"])
 
+    def changes(self, table: Path) -> Rows:
+        """What a stream reads from the first snapshot on; rows begin with snapshot and kind."""
+        found: Rows = self.ask("changes", table, {})["rows"]
+        return found
+
     def write(self, table: Path, rows: Iterable[Sequence[Any]], *, overwrite: bool = False) -> None:
         """One commit of Paimon's batch writer; a row is its kind and the cells that `row` makes."""
         given = [list(row) for row in rows]

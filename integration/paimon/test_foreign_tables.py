@@ -40,12 +40,12 @@ BOTH = (
     {"snapshot.num-retained.min": "1", "snapshot.num-retained.max": "1"},
     {"commit.force-compact": "true"},
     {"scan.mode": "latest"},
-)
-READ_ONLY = (
-    {"bucket": "-1"},
     {"changelog-producer": "input"},
     {"changelog-producer": "lookup"},
     {"changelog-producer": "full-compaction"},
+)
+READ_ONLY = (
+    {"bucket": "-1"},
     {"bucket-function.type": "mod"},
     {"metadata.iceberg.storage": "table-location"},
     {"tag.automatic-creation": "process-time"},

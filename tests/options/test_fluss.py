@@ -97,7 +97,6 @@ def test_translated_once_and_for_all(given: dict[str, str], stored: dict[str, st
             TableError,
             "'AGGREGATION' merge engine does not support 'WAL' changelog image mode",
         ),
-        ({"table.log.ttl": "7d"}, NotSupportedError, "known to Fluss but not supported"),
         ({"auto-increment.fields": "v"}, NotSupportedError, "auto-increment.fields"),
         ({"table.bogus": "1"}, TableError, "option table.bogus of table db.t is unknown"),
     ],
@@ -110,6 +109,18 @@ def test_refused(given: dict[str, str], kind: type[KeyfoldError], words: str) ->
 @pytest.mark.parametrize("image", ["FULL", "wal"])
 def test_changelog_images(image: str) -> None:
     options.check_create(layout(COLUMNS, ["k"], {"bucket": "1", "table.changelog.image": image}))
+
+
+@pytest.mark.parametrize("given", [{"table.changelog.image": "WAL"}, {"table.log.ttl": "7 d"}])
+def test_a_changelog_of_fluss(given: dict[str, str]) -> None:
+    """It has images of both rows, so rows are compared; a producer that is named stays."""
+    found = options.normalize(given)
+    kept = {} if "table.log.ttl" not in given else {"changelog.time-retained": "7 d"}
+    shown = {name: text for name, text in given.items() if name != "table.log.ttl"}
+    assert found == {"changelog-producer": "lookup"} | kept | shown
+    assert options.normalize(found) == found
+    named = {"changelog-producer": "input", **given}
+    assert options.normalize(named)["changelog-producer"] == "input"
 
 
 def test_a_version_column_may_be_a_key_column() -> None:

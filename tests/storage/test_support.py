@@ -47,7 +47,7 @@ def test_unreadable(tmp_path: Path, option: str, value: str) -> None:
     ("option", "value"),
     [
         ("bucket", "-1"),
-        ("changelog_producer", "lookup"),
+        ("changelog_file__format", "avro"),
         ("bucket_function__type", "mod"),
         ("data_file__external_paths", "s3://x"),
         ("metadata__iceberg__storage", "table-location"),

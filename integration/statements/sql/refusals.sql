@@ -32,8 +32,9 @@ TBLPROPERTIES ('merge-engine' = 'aggregation', 'fields.nope.aggregate-function' 
 -- Known to Paimon, not supported here.
 -- error: deletion-vectors.enabled
 CREATE TABLE t (id INT, PRIMARY KEY (id)) TBLPROPERTIES ('deletion-vectors.enabled' = 'true');
--- error: changelog-producer
-CREATE TABLE t (id INT, PRIMARY KEY (id)) TBLPROPERTIES ('changelog-producer' = 'lookup');
+-- error: changelog-producer.compaction-interval
+CREATE TABLE t (id INT, PRIMARY KEY (id))
+TBLPROPERTIES ('changelog-producer.compaction-interval' = '1 h');
 -- error: file.format | orc
 CREATE TABLE t (id INT, PRIMARY KEY (id)) TBLPROPERTIES ('file.format' = 'orc');
 -- error: bucket | -1

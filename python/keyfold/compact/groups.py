@@ -56,13 +56,16 @@ def work(
     *,
     keeps_oldest: bool = False,
     lacking: Collection[int] = (),
+    told_from: int = 0,
 ) -> Work:
     """The work for a pick. Files of less than `small` bytes are joined with their neighbours. With
     `keeps_oldest` a file is written again without the keys of the files that stay below. Files of
-    the schemas `lacking` are written again in any case.
+    the schemas `lacking` are written again in any case, and those that the changelog has not told
+    (below level `told_from`) if it tells them now.
     """
     below = Intervals([file for run in stays for file in run.files])
-    sorter = Sorter(level, small, below, keeps_oldest, lacking)
+    told_from = told_from if told_from <= level else 0
+    sorter = Sorter(level, small, below, keeps_oldest, lacking, told_from)
     for section in sections(file for run in picked for file in run.files):
         found = runs(section)
         if len(found) > 1:
@@ -84,9 +87,11 @@ class Sorter:
         below: Intervals,
         keeps_oldest: bool,
         lacking: Collection[int],
+        told_from: int = 0,
     ) -> None:
         self._level, self._small, self._below = level, small, below
         self._keeps_oldest, self._lacking = keeps_oldest, lacking
+        self._told_from = told_from
         self._held: list[Files] = []
         self.groups: list[Group] = []
         self.upgraded: list[LiveFile] = []
@@ -127,10 +132,10 @@ class Sorter:
         return not self._below.touch(section[0].first, max(file.last for file in section))
 
     def ends_here(self, file: LiveFile) -> bool:
-        """Whether a rewrite of the file alone takes something out of it (deletes, marks, keys) or
-        adds something that it lacks.
+        """Whether a rewrite of the file alone takes something out of it (deletes, marks, keys),
+        adds something that it lacks, or tells its changes.
         """
-        if file.schema_id in self._lacking:
+        if file.schema_id in self._lacking or file.level < self._told_from:
             return True
         has_any = file.delete_rows != 0 or file.is_marked
         if self._is_oldest((file,)):

@@ -12,11 +12,13 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
 
+from keyfold.changelog.told import LOOKUP, told_from
+from keyfold.compact.awaited import is_full_due, takes_level_0
 from keyfold.compact.groups import Group, Work, work
 from keyfold.compact.pick import Pick, Rules, pick, pick_level_0, unit
 from keyfold.compact.runs import BucketRun, Intervals, bucket_runs, whole
 from keyfold.files.paths import bucket_path
-from keyfold.files.sections import packed, runs
+from keyfold.files.sections import packed, runs, sections
 from keyfold.options import TableOptions
 from keyfold.read.cuts import by_key
 from keyfold.read.planner import schemas_of
@@ -28,10 +30,20 @@ from keyfold.storage.metadata.entries import (
     partition_batch,
 )
 from keyfold.storage.table import Table
-from keyfold.wire.specs import CompactionSpec, FileAtLevel, Merged, Split, Step, Task, totals
+from keyfold.wire.specs import (
+    CompactionSpec,
+    FileAtLevel,
+    Merged,
+    Split,
+    Step,
+    Task,
+    Told,
+    totals,
+)
 
 STEP_BYTES = 1 << 30
 LEAST_PIECE = 16 << 20
+_FEW = 8  # times as many rows are below: their row groups are then looked up by key
 AUTO, MINOR, FULL = "auto", "minor", "full"
 STRATEGIES = (AUTO, MINOR, FULL)
 
@@ -82,10 +94,11 @@ def plan(table: Table, asked: Asked) -> tuple[CompactionSpec, list[PlannedStep]]
     """The steps of a compaction of the table's snapshot; no steps if nothing needs it."""
     options = table.options
     files = table.live_files(partition_filter=asked.partitions)
+    if asked.strategy == AUTO and is_full_due(table, files):
+        asked = replace(asked, strategy=FULL, touched=None, max_bytes=None)
     if asked.strategy == FULL:
         asked = replace(asked, lacking=_lacking(table, files))
-    touched = asked.touched
-    found = {at: of for at, of in by_place(files).items() if touched is None or at in touched}
+    found = {at: of for at, of in by_place(files).items() if _is_asked(options, asked, at, of)}
     chosen = list(_chosen(options, asked, found))
     chunks = [(one, chunk) for one in chosen for chunk in _chunks(one.work)]
     if asked.strategy == FULL and asked.max_bytes is not None:
@@ -121,6 +134,16 @@ def _lacking(table: Table, files: Iterable[LiveFile]) -> frozenset[int]:
 
 
 # ---- which files ----
+
+
+def _is_asked(options: TableOptions, asked: Asked, place: Place, files: Sequence[LiveFile]) -> bool:
+    """Whether the request is about a bucket. A write whose job ended before its changes were told
+    left them to the next one.
+    """
+    if asked.touched is None or place in asked.touched:
+        return True
+    is_awaited = options.changelog_producer == LOOKUP and takes_level_0(options)
+    return is_awaited and any(file.level == 0 for file in files)
 
 
 def _chosen(
@@ -162,7 +185,7 @@ def _wanted(
     if asked.strategy == FULL:
         return Pick(len(found), rules.top)
     wanted = pick(found, rules, is_due=due)
-    if wanted is None and options.engine.hides_level_0:
+    if wanted is None and takes_level_0(options):
         wanted = pick_level_0(found, rules)
     return None if wanted is None else whole(found, rules, wanted)
 
@@ -180,7 +203,7 @@ def _fitting(
     if wanted is None:
         return None
     todo = _work(options, asked, found, wanted, small)
-    is_urgent = len(found) >= rules.stop or options.engine.hides_level_0
+    is_urgent = len(found) >= rules.stop or takes_level_0(options)
     must = asked.strategy == AUTO and is_urgent
     if todo.bytes <= left or must:
         return wanted.count, wanted.level, todo
@@ -198,7 +221,13 @@ def _work(
     keeps_oldest = options.engine.keeps_oldest
     picked, stays = found[: wanted.count], found[wanted.count :]
     return work(
-        picked, stays, wanted.level, small, keeps_oldest=keeps_oldest, lacking=asked.lacking
+        picked,
+        stays,
+        wanted.level,
+        small,
+        keeps_oldest=keeps_oldest,
+        lacking=asked.lacking,
+        told_from=told_from(options),
     )
 
 
@@ -288,19 +317,40 @@ def _tasks(
         group = Group((group.files,), (False,))
     split = replace(base, sections=tuple(runs(section) for section in group.sections))
     pieces = math.ceil(group.bytes / piece) if len(group.sections) == 1 else 1
+    told = _told(told_from(options), one, group)
     for cut in by_key(table.layout, split, group.sections[0], pieces):
         under = None if below is None else replace(below, after=cut.after, until=cut.until)
-        yield Task(cut, one.level, group.oldest, under)
+        yield Task(cut, one.level, group.oldest, under, told=told)
+
+
+def _told(least: int, one: _Chosen, group: Group) -> Told | None:
+    """What the changelog is told of a group; None if its result is below level `least`, or if the
+    changelog has told all of it. Where few rows are new, only their keys are looked up.
+    """
+    new = [file for file in group.files if file.level < least]
+    if not new or one.level < least:
+        return None
+    stays = _staying(one, group)
+    before = [file for file in group.files if file.level >= least] + stays
+    is_sparse = _FEW * sum(f.rows for f in new) < sum(f.rows for f in before)
+    return Told(
+        tuple(runs(section) for section in sections(before)),
+        runs(stays) if stays else (),
+        tuple(f.name for f in new) if stays and is_sparse else (),
+    )
+
+
+def _staying(one: _Chosen, group: Group) -> list[LiveFile]:
+    """The files that stay and hold keys of the group's range."""
+    range_of = Intervals(group.files)
+    return [f for run in one.stays for f in run.files if range_of.touch(f.first, f.last)]
 
 
 def _below(base: Split, one: _Chosen, group: Group) -> Split | None:
     """The files that stay and hold keys of the group's range, as the runs of one section. None if
     there are no such files, or if a record that overwrites may win over them.
     """
-    range_of = Intervals(group.files)
-    files = [
-        stays for run in one.stays for stays in run.files if range_of.touch(stays.first, stays.last)
-    ]
+    files = _staying(one, group)
     if not files or any(file.is_marked for file in group.files):
         return None
     return replace(base, sections=(runs(files),))

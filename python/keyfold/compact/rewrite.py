@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from keyfold.compact.changelog import asking, write_changelog
 from keyfold.files.buckets import buckets_of
 from keyfold.files.footers import forget
 from keyfold.merge.marks.records import with_marks
@@ -31,12 +32,12 @@ from keyfold.wire.specs import (
     SEQUENCE,
     CommitMessage,
     CompactionSpec,
-    FileMeta,
     Run,
     ScanSpec,
     Section,
     Task,
 )
+from keyfold.write.job import Job
 from keyfold.write.parquet import Target, write_files
 
 OLDER = -1  # no record has this number
@@ -45,27 +46,22 @@ OLDER = -1  # no record has this number
 def rewrite(
     spec: CompactionSpec, task: Task, go_on: Callable[[], None] = lambda: None
 ) -> CommitMessage:
-    """Merge and write. The message names the new files: nothing refers to them before a commit.
-    `go_on` is called for each batch. The new files are removed on any error, also one of `go_on`.
-    Footers of the merged files are not kept, because these files are about to leave the table.
+    """Merge and write, the changelog too. The message names the new files: nothing refers to them
+    before a commit. `go_on` is called for each batch. The new files are removed on any error, also
+    one of `go_on`. Footers of the merged files are not kept: these files are about to leave.
     """
     layout, split = spec.layout, task.split
     options = parse(layout)
     target = Target(layout, options, task.level)
-    batches = _asking(_Merging(spec, task).batches(), go_on)
+    batches = asking(_Merging(spec, task).batches(), go_on)
     try:
-        files: list[FileMeta] = write_files(target, task.directory, batches)
+        files = tuple(write_files(target, task.directory, batches))
+        message = CommitMessage(split.partition, split.bucket, options.bucket, files)
+        with Job(layout, [message]):
+            told = tuple(write_changelog(spec, task, files, go_on))
     finally:
         forget(f"{split.path}/{file.name}" for file in split.files)
-    return CommitMessage(split.partition, split.bucket, options.bucket, tuple(files))
-
-
-def _asking(
-    batches: Iterator[pa.RecordBatch], go_on: Callable[[], None]
-) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        go_on()
-        yield batch
+    return replace(message, changelog=told)
 
 
 class _Merging:

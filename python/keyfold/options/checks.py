@@ -6,6 +6,7 @@ import re
 
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.options import fluss
+from keyfold.options.changelogs import check_changelog
 from keyfold.options.declared import (
     DEFAULT_PREFIX,
     INITIAL_PREFIX,
@@ -24,6 +25,7 @@ from keyfold.wire.layout import TableLayout
 
 # Paimon's words for the columns that an option names.
 _NAMED = {"sequence.field": "Sequence field", "rowkind.field": "Rowkind field"}
+_CHANGELOG = ("changelog", "full-compaction.delta-commits", "snapshot.")
 _VERSIONS = ("INT", "BIGINT", "TIMESTAMP", "TIMESTAMP_LTZ")
 
 
@@ -45,6 +47,7 @@ def check_create(layout: TableLayout) -> None:
     _check_columns(layout, options)
     _check_retention(layout, options)
     _check_tags(layout, options)
+    check_changelog(layout, options)
 
 
 def _check_across_partitions(layout: TableLayout) -> None:
@@ -71,6 +74,11 @@ def check_change(before: TableLayout, after: TableLayout) -> None:
         _check_retention(after, options)
     if _of_tags(options) != _of_tags(old):
         _check_tags(after, options)
+    if any(
+        name.startswith(_CHANGELOG) for name, _ in after.options.items() - before.options.items()
+    ):
+        options.engine.refuses(after)
+        check_changelog(after, options)
 
 
 def _retained(options: TableOptions) -> tuple[int, int]:
@@ -178,6 +186,7 @@ def _check_columns(layout: TableLayout, options: TableOptions) -> None:
         _check_version(layout, options.version_column)
     _check_named(layout, "bucket-key", options.bucket_key)
     _check_named(layout, "sequence.field", options.sequence_fields)
+    _check_named(layout, TableOptions.changelog_ignored.name, options.changelog_ignored)
     stray = [name for name in options.bucket_key if name not in layout.key]
     if stray:
         raise TableError(

@@ -16,6 +16,7 @@ from keyfold.options.values import (  # fmt: skip
     boolean,
     byte_size,
     duration,
+    file_prefix,
     lower,
     names,
     one_of,
@@ -192,6 +193,34 @@ class TableOptions:
     streams_seconds = Option("keyfold.streams.time-retained", duration, "30 d",
         "How long snapshots name a stream and its last epoch, so that a batch which is written "
         "again is recognised.")
+    changelog_producer = Option("changelog-producer",
+        one_of("none", "input", "lookup", "full-compaction"), "none",
+        "How changelog files are made: of the records that come in, by the compaction that follows "
+        "a write, by full compactions, or not at all.", changes="by ALTER")
+    changelog_ignored = Option("changelog-producer.row-deduplicate-ignore-fields", names, None,
+        "Columns whose values alone make no change.", absent=(), changes="by ALTER",
+        names_columns=True)
+    delta_commits = Option("full-compaction.delta-commits", whole(1), "1",
+        "Number of commits after which a table with changelog-producer = full-compaction is merged "
+        "and its changes are told.")
+    lookup_wait = Option("lookup-wait", boolean, "true",
+        "Whether a write to a table with changelog-producer = lookup waits until its changes are "
+        "told; if not, the next compaction tells them.",
+        aliases=("changelog-producer.lookup-wait",))
+    changelog_prefix = Option("changelog-file.prefix", file_prefix, "changelog-",
+        "How the names of changelog files begin.", changes="by ALTER")
+    changelog_compression = Option("changelog-file.compression",
+        optional(one_of("zstd", "snappy", "lz4", "gzip", "none")), None,
+        "Codec of changelog files; that of data files when not named.")
+    changelogs_at_least = Option("changelog.num-retained.min", optional(whole(1)), None,
+        "Snapshots whose changes are kept whatever their age; as snapshots when not named.")
+    changelogs_at_most = Option("changelog.num-retained.max", optional(whole(1)), None,
+        "Snapshots whose changes are kept at most; as snapshots when not named.")
+    changelog_seconds = Option("changelog.time-retained", optional(duration), None,
+        "How long changes are kept; as snapshots when not named.")
+    changelog_image = Option("table.changelog.image", one_of("full", "wal"), "full",
+        "Fluss': whether an update is told with the row before it, by a producer that compares.",
+        changes="never")
     # fmt: on
 
 
@@ -206,8 +235,6 @@ KEY_NULLABLE = Option("primary-key.nullable", boolean, "false",
 # Options that are checked, and read only as texts, if at all.
 TEXTS: tuple[Option[Any], ...] = (
     KEY_NULLABLE,
-    Option("table.changelog.image", one_of("full", "wal"), "full",
-        "Fluss': whether changes come with the row before.", changes="never"),
     Option("partition.legacy-name", boolean, "true",
         "Spell partition directories as Java prints the stored value.", changes="while empty"),
     _fixed("type", "table", "Kind of table.", changes="never", required_to="read or write"),
@@ -216,7 +243,10 @@ TEXTS: tuple[Option[Any], ...] = (
     _fixed("manifest.format", "avro", "Format of manifests.", required_to="read or write"),
     _fixed("manifest.compression", "zstd", "Codec of manifests."),
     _fixed("metadata.stats-mode", "truncate(16)", "Statistics kept of each column."),
-    _fixed("changelog-producer", "none", "How changelog files are made.", required_to="write"),
+    _fixed("changelog-producer.row-deduplicate", "true",
+        "Rows that are written again as they are make no change."),
+    _fixed("changelog-file.format", "parquet", "Format of changelog files.", required_to="write"),
+    _fixed("changelog-file.stats-mode", "truncate(16)", "Statistics kept of changelog files."),
     _fixed("deletion-vectors.enabled", "false", "Mark replaced rows in bitmaps.",
         required_to="read or write"),
     _fixed("row-tracking.enabled", "false", "Row ids for append tables.",

@@ -16,6 +16,9 @@ ENGINE = "table.merge-engine"
 BEHAVIOR = "table.delete.behavior"
 VERSION = "table.merge-engine.versioned.ver-column"
 IMAGE = "table.changelog.image"
+LOG_TTL = "table.log.ttl"
+TRANSLATED = (ENGINE, LOG_TTL)  # which are not stored themselves
+PRODUCER, RETAINED = "changelog-producer", "changelog.time-retained"
 _VERSIONED = "versioned"
 
 # Names of Fluss that concern its servers, its log or its lake.
@@ -28,7 +31,7 @@ table.datalake.auto-expire-snapshot table.datalake.enabled table.datalake.format
 table.datalake.freshness table.datalake.historical-partition.enabled table.kv.format
 table.kv.format-version table.kv.standby-replica.enabled table.log.arrow.compression.type
 table.log.arrow.compression.zstd.level table.log.format table.log.local-ttl
-table.log.tiered.local-segments table.log.ttl table.replication.factor
+table.log.tiered.local-segments table.replication.factor
 table.statistics.columns
 """
 OPTIONS = frozenset(_NAMES.split())
@@ -61,6 +64,18 @@ def heeded(properties: Mapping[str, str], columns: Container[str]) -> dict[str, 
 
 def translate(given: Mapping[str, str]) -> dict[str, str]:
     """The options, in stored spelling, that Fluss' options among `given` mean."""
+    return _changelog(given) | _rows(given)
+
+
+def _changelog(given: Mapping[str, str]) -> dict[str, str]:
+    """The options of the changelog, which every table of Fluss has: images of both rows."""
+    if PRODUCER in given or not (IMAGE in given or LOG_TTL in given):
+        return {}
+    kept = {RETAINED: given[LOG_TTL]} if LOG_TTL in given else {}
+    return {PRODUCER: "lookup"} | kept
+
+
+def _rows(given: Mapping[str, str]) -> dict[str, str]:
     engine = _engine(given)
     behavior = given.get(BEHAVIOR)
     if engine is None and behavior is None:

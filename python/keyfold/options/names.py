@@ -23,7 +23,7 @@ _SPARKS_OWN = frozenset(
     ["comment", "external", "is_managed_location", "location", "owner", "provider", "table_type"]
 )
 # Properties of CREATE that a table's options don't hold.
-_FIXED = ("primary-key", "partition", "location", "provider", fluss.ENGINE)
+_FIXED = ("primary-key", "partition", "location", "provider", *fluss.TRANSLATED)
 FIELD = re.compile(r"^fields\.(.+)\.([^.]+)$")
 _FIELD_ALIAS = re.compile(
     rf"^fields\.(.+?)(?:\.[\w-]+(?=\.delimiter$))?\.({'|'.join(map(re.escape, FIELD_ALIASES))})$",
@@ -44,7 +44,8 @@ def normalize(properties: Mapping[str, str]) -> dict[str, str]:
     for name, text in fluss.translate(stored).items():
         if stored.setdefault(name, text).strip().lower() != text.lower():
             raise _twice(name, stored[name], text)
-    stored.pop(fluss.ENGINE, None)
+    for name in fluss.TRANSLATED:
+        stored.pop(name, None)
     return _keeping_blanks(properties) | stored
 
 
@@ -88,7 +89,7 @@ def is_of_table(name: str, engine: str | None) -> bool:
         _stored_name(name) in (*known(engine), "primary-key")
         or FIELD.match(name) is not None
         or name.startswith((TAG_PREFIX, "option."))
-        or name in _SPARKS_OWN | PAIMON_OPTIONS | fluss.OPTIONS
+        or name in _SPARKS_OWN | PAIMON_OPTIONS | fluss.OPTIONS | {fluss.LOG_TTL}
     )
 
 

@@ -13,6 +13,7 @@ blob.target-file-size branch btree-index.block-size btree-index.bloom-filter.ena
 btree-index.fallback-scan-max-size btree-index.records-per-range bucket bucket-function.type
 bucket-key cache-page-size changelog-file.compression changelog-file.format
 changelog-file.prefix changelog-file.stats-mode changelog-producer
+changelog-producer.compaction-interval
 changelog-producer.row-deduplicate changelog-producer.row-deduplicate-ignore-fields
 changelog.num-retained.max changelog.num-retained.min changelog.time-retained clustering.columns
 clustering.incremental clustering.strategy commit.callbacks commit.catalog-option
@@ -139,7 +140,6 @@ _EITHER: dict[str, str | None] = {
 }
 NEEDED_TO_READ = _EITHER | dict.fromkeys(sorted(OTHER_ROWS)) | {"query-auth.enabled": "false"}
 NEEDED_TO_WRITE = _EITHER | {
-    "changelog-file.format": "parquet",
     "data-file.external-paths": None,
     "file.format.per.level": None,
     "metadata.iceberg.storage": None,

@@ -99,6 +99,13 @@ def one_of(*values: str) -> Callable[[str], str]:
     return parse_word
 
 
+def file_prefix(text: str) -> str:
+    """The beginning of file names, which no system escapes."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", text.strip()):
+        raise ValueError("letters, digits, '.', '_' and '-'")
+    return text.strip()
+
+
 def word(text: str) -> str:
     return text.strip()
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from keyfold.bridge.frames import Frame
+from keyfold.compact.awaited import is_awaited
 from keyfold.errors import ConflictError, TableError
 from keyfold.files.paths import bucket_path
 from keyfold.options.calls import TARGET_COLUMNS, WRITE
@@ -73,7 +74,8 @@ def check_targets(question: Frame) -> None:
 @QUESTIONS.plain
 def commit_write(question: Frame) -> dict[str, Any]:
     """Publish the job's files as one snapshot. The answer is its id, null if nothing changed, and
-    the buckets to consider for compaction: those with new files, none in a write-only table.
+    the buckets to consider for compaction: those with new files, none in a write-only table;
+    `awaited` if the job waits until its changes are told.
 
     `again`: the process that was asked before has died, and may have published.
     """
@@ -88,7 +90,8 @@ def commit_write(question: Frame) -> dict[str, Any]:
     published = jobs.publish(table, spec, messages)
     is_due = published is not None and not table.options.write_only
     buckets = touched(question["messages"]) if is_due else []
-    return {"snapshot": published, "touched": buckets}
+    awaited = is_awaited(table.options)
+    return {"snapshot": published, "touched": buckets, "awaited": awaited}
 
 
 def touched(messages: Sequence[Sequence[Json]]) -> list[list[Any]]:

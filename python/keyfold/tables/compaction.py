@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from keyfold.compact import jobs, planner, rescale
+from keyfold.compact.awaited import is_awaited
 from keyfold.compact.jobs import Outcome, PlannedJob
 from keyfold.compact.rewrite import rewrite
 from keyfold.merge.plan import plan
@@ -28,6 +29,7 @@ from keyfold.wire.specs import CommitMessage, Task, totals
 from keyfold.write.job import Job
 
 LOG = logging.getLogger("keyfold")
+_TRIES = 10  # of a compaction that a changelog awaits
 COLUMNS = pa.schema(
     [
         pa.field("partition", pa.utf8()),
@@ -44,17 +46,21 @@ COLUMNS = pa.schema(
 
 class _AtWork:
     """The tables that compact after a write. If writes of one table end at once, one compacts and
-    the others leave their buckets to the next: two would rewrite the same files.
+    the others leave their buckets to the next: two would rewrite the same files. A write whose
+    changes a changelog awaits leaves nothing, and takes its turn.
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
         self._waiting: dict[str, frozenset[Place]] = {}
         self._running: set[str] = set()
 
-    def begin(self, table: str, touched: frozenset[Place]) -> frozenset[Place] | None:
+    def begin(
+        self, table: str, touched: frozenset[Place], *, awaited: bool
+    ) -> frozenset[Place] | None:
         """The buckets to compact; None while another thread is at work."""
         with self._lock:
+            self._lock.wait_for(lambda: not awaited or table not in self._running)
             every = self._waiting.pop(table, frozenset()) | touched
             if table in self._running:
                 self._waiting[table] = every
@@ -66,6 +72,7 @@ class _AtWork:
         """Let another thread begin."""
         with self._lock:
             self._running.discard(table)
+            self._lock.notify_all()
 
 
 _AT_WORK = _AtWork()
@@ -79,12 +86,16 @@ def after_write(session: Session, table: Table, messages: Iterable[CommitMessage
         return
     written = frozenset((partition_values(m.partition), m.bucket) for m in messages)
     name = table.layout.location
-    touched = _AT_WORK.begin(name, written)
+    awaited = is_awaited(table.options)
+    touched = _AT_WORK.begin(name, written, awaited=awaited)
     if touched is None:
         return
     try:
         newest = partial(open_newest, table.handle, session.options)
-        compacted(session, newest, "auto", touched=touched)
+        for _ in range(_TRIES if awaited else 1):
+            steps = compacted(session, newest, "auto", touched=touched)
+            if all(step["status"] != "conflict" for step in steps):
+                return
     except Exception:
         LOG.warning("%s: the compaction after a write failed", table.layout.name, exc_info=True)
     finally:

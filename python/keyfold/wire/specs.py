@@ -71,7 +71,7 @@ class FileMeta(DataFile):
 
 @dataclass(frozen=True)
 class CommitMessage(Wire):
-    """The files one task wrote into one bucket of one partition.
+    """The files one task wrote into one bucket of one partition, and those of its changelog.
 
     `partition` is a one-row batch of the partition columns, None in an unpartitioned table.
     """
@@ -80,6 +80,7 @@ class CommitMessage(Wire):
     bucket: int
     total_buckets: int
     files: tuple[FileMeta, ...]
+    changelog: tuple[FileMeta, ...] = ()
 
 
 def totals(files: Iterable[DataFile]) -> dict[str, int]:
@@ -213,6 +214,19 @@ class CompactionSpec(Wire):
 
 
 @dataclass(frozen=True)
+class Told(Wire):
+    """What a task of a compaction tells in changelog files: the changes from the rows of `before`,
+    sections of files that the changelog has told already, to those of its result. The runs `stays`
+    are among both: they hold keys of the task and are not merged. The keys are then those of the
+    files `new`, by name; if it is empty, all.
+    """
+
+    before: tuple[Section, ...]
+    stays: Section = ()
+    new: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Task(Wire):
     """The input of one task: sections of one bucket, whole or cut by key range.
 
@@ -220,7 +234,8 @@ class Task(Wire):
     below it, so that it need not keep deletes. The files of `below` are not merged: under
     first-row, rows whose key they hold are left out. With `rescaled`, the new number of buckets,
     the split is of all buckets of a partition and its path is the partition's folder. The files
-    written are those of one new bucket.
+    written are those of one new bucket. `told` are the changes that its changelog files hold, None
+    without such files.
     """
 
     split: Split
@@ -228,6 +243,7 @@ class Task(Wire):
     oldest: tuple[bool, ...]
     below: Split | None = None
     rescaled: int | None = None
+    told: Told | None = None
 
     @property
     def directory(self) -> str:

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from keyfold.files.buckets import Place, grouped
 from keyfold.merge.buffer import fold_unsorted
 from keyfold.merge.plan import MergePlan
+from keyfold.merge.records import merge_records, sort_records
 from keyfold.merge.run import merge_runs
 from keyfold.merge.sorted_run import SortedRun
 from keyfold.merge.spill import Spilled, SpillFile
@@ -40,20 +41,31 @@ Folded = tuple[list[pa.RecordBatch], tuple[int, int]]
 
 
 @dataclass
-class _Bucket:
+class Bucket:
+    """The rows of one bucket: batches in memory, and what is spilled of others: folded, and if
+    records are kept, those too.
+    """
+
     batches: list[pa.RecordBatch] = field(default_factory=list)
     bytes: int = 0
     runs: list[Spilled] = field(default_factory=list)
+    rows: int = 0
+    records: list[Spilled] = field(default_factory=list)
 
 
 class WriteBuffer:
-    """Rows of one task until they are written; `limit` bytes of them stay in memory."""
+    """Rows of one task until they are written; `limit` bytes of them stay in memory. With
+    `keeps_records` the records can be had as they came, too.
+    """
 
-    def __init__(self, plan: MergePlan, has_ordinal: bool, limit: int) -> None:
+    def __init__(
+        self, plan: MergePlan, has_ordinal: bool, limit: int, *, keeps_records: bool = False
+    ) -> None:
         self._plan = plan
+        self.keeps_records = keeps_records
         self._ordinal = ORDINAL if has_ordinal else None
         self._limit = limit
-        self._buckets: dict[Place, _Bucket] = {}
+        self._buckets: dict[Place, Bucket] = {}
         self._bytes = self._spilled = 0
 
     @property
@@ -63,8 +75,9 @@ class WriteBuffer:
 
     def add(self, place: Place, batch: pa.RecordBatch) -> None:
         """Take rows of one bucket; spill if the buffer holds too much."""
-        bucket = self._buckets.setdefault(place, _Bucket())
+        bucket = self._buckets.setdefault(place, Bucket())
         bucket.batches.append(batch)
+        bucket.rows += batch.num_rows
         size = batch.nbytes + _ARRAY_BYTES * batch.num_columns
         bucket.bytes += size
         self._bytes += size
@@ -74,29 +87,52 @@ class WriteBuffer:
             while self._bytes > self._limit // 2:
                 self._spill(max(self._buckets.values(), key=lambda b: b.bytes), file)
 
+    def released(self, place: Place) -> Bucket:
+        """A bucket that is finished and whose records were kept."""
+        return self._buckets.pop(place)
+
+    def records(self, bucket: Bucket) -> Iterator[pa.RecordBatch]:
+        """Its records as they came, with `_VALUE_KIND`, ascending by key, those of a key in order
+        of arrival.
+        """
+        runs = [run.open() for run in bucket.records]
+        runs.append(SortedRun(iter(self._sorted(bucket)), (0, 0), repeats=True))
+        return merge_records(self._plan, runs, ordinal=self._ordinal)
+
     def finish(self, place: Place) -> Iterator[pa.RecordBatch]:
-        """The folded rows of a bucket, ascending by key, each key once. The bucket is released."""
-        bucket = self._buckets.pop(place)
+        """The folded rows of a bucket, ascending by key, each key once. The bucket is released,
+        unless records are kept.
+        """
+        bucket = self._buckets[place] if self.keeps_records else self._buckets.pop(place)
         self._bytes -= bucket.bytes
         if not bucket.runs:
             folded = fold_unsorted(self._plan, bucket.batches, ordinal=self._ordinal)
-            bucket.batches.clear()
+            self._clear(bucket)
             yield from folded
             return
         rest = self._fold(bucket)
-        bucket.batches.clear()
+        self._clear(bucket)
         runs = [run.open() for run in bucket.runs]
         runs += [SortedRun(iter(batches), sequence) for batches, sequence in rest]
         yield from merge_runs(self._plan, runs, **_ABOVE_OTHERS)
 
-    def _spill(self, bucket: _Bucket, file: SpillFile) -> None:
+    def _clear(self, bucket: Bucket) -> None:
+        if not self.keeps_records:
+            bucket.batches.clear()
+
+    def _sorted(self, bucket: Bucket) -> list[pa.RecordBatch]:
+        return sort_records(self._plan, bucket.batches, ordinal=self._ordinal)
+
+    def _spill(self, bucket: Bucket, file: SpillFile) -> None:
+        if self.keeps_records:
+            bucket.records.append(file.append(self._sorted(bucket), (0, 0), repeats=True))
         bucket.runs += [file.append(batches, sequence) for batches, sequence in self._fold(bucket)]
         self._bytes -= bucket.bytes
         self._spilled += bucket.bytes
         bucket.bytes = 0
         bucket.batches = []
 
-    def _fold(self, bucket: _Bucket) -> list[Folded]:
+    def _fold(self, bucket: Bucket) -> list[Folded]:
         """The rows of a bucket as sorted runs. Later runs have greater sequence numbers, unless the
         ordinal decides.
         """

@@ -40,7 +40,7 @@ class Job:
         store = store_of(self.layout.location, self.layout.store)
         for message in self.messages:
             directory = bucket_path(self.layout, message.partition, message.bucket)
-            delete_files(store, directory, message.files)
+            delete_files(store, directory, (*message.files, *message.changelog))
 
 
 def delete_files(store: Files, directory: str, files: Iterable[DataFile]) -> None:
@@ -49,7 +49,7 @@ def delete_files(store: Files, directory: str, files: Iterable[DataFile]) -> Non
         store.remove(f"{directory}/{file.name}")
 
 
-def file_names() -> Iterator[str]:
-    """Names `data-<uuid>-<n>`; each iterator has one uuid."""
+def file_names(prefix: str = "data-") -> Iterator[str]:
+    """Names `<prefix><uuid>-<n>`; each iterator has one uuid."""
     writer = uuid.uuid4()
-    return (f"data-{writer}-{number}" for number in itertools.count())
+    return (f"{prefix}{writer}-{number}" for number in itertools.count())

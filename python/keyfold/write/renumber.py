@@ -8,6 +8,7 @@ which have no defined order. The later commit gives its own files a greater numb
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -23,7 +24,8 @@ def renumber(
     spec: WriteSpec, messages: Sequence[CommitMessage], sequence: int
 ) -> list[CommitMessage]:
     """The messages of new files with the same rows, which carry `sequence`. The old files, which no
-    snapshot names, are removed. On an error the new ones are removed too.
+    snapshot names, are removed. On an error the new ones are removed too. Changelog files stay: no
+    reader orders their rows by number.
     """
     with Job(spec.layout) as made:
         for message in messages:
@@ -43,4 +45,4 @@ def _renumbered(spec: WriteSpec, message: CommitMessage, sequence: int) -> Commi
 
     files = tuple(write_files(target, directory, rows(), sequence))
     delete_files(target.store, directory, message.files)
-    return CommitMessage(message.partition, message.bucket, message.total_buckets, files)
+    return replace(message, files=files)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -13,6 +14,7 @@ from keyfold.options import TableOptions, parse
 from keyfold.storage.metadata.entries import partition_batch
 from keyfold.wire.specs import CommitMessage, WriteSpec
 from keyfold.write.buffer import WriteBuffer, allowance
+from keyfold.write.changelog import input_changelog, tells_input
 from keyfold.write.durable import Flushes
 from keyfold.write.incoming import conform
 from keyfold.write.job import Job
@@ -48,7 +50,8 @@ def write_parts(
     """Fold and write the rows of some buckets, all rows of each, as `write` does."""
     options = parse(spec.layout)
     merge = _plan(spec, Marking.of(spec, options))
-    buffer = WriteBuffer(merge, spec.ordinal, allowance(options.write_buffer_size))
+    size, has_records = allowance(options.write_buffer_size), tells_input(spec, options)
+    buffer = WriteBuffer(merge, spec.ordinal, size, keeps_records=has_records)
     for place, part in found:
         buffer.add(place, part)
     return _written(spec, options, buffer)
@@ -79,4 +82,9 @@ def _written(spec: WriteSpec, options: TableOptions, buffer: WriteBuffer) -> lis
             files = tuple(write_files(target, directory, rows, spec.sequence, flushes))
             if files:
                 job.messages.append(CommitMessage(partition, place.bucket, options.bucket, files))
+            if files and buffer.keeps_records:
+                told = input_changelog(
+                    target, directory, buffer, place, files, spec.sequence, flushes
+                )
+                job.messages[-1] = replace(job.messages[-1], changelog=told)
     return job.messages

@@ -284,11 +284,11 @@ def test_another_engines_table_is_refused_by_option(tmp_path: Path) -> None:
     found = tables.table(tmp_path)
     path = Path(found.layout.location) / "schema" / "schema-0"
     schema = json.loads(path.read_text())
-    schema["options"]["changelog-producer"] = "input"
+    schema["options"]["bucket-function.type"] = "mod"
     path.write_text(json.dumps(schema))
     altered = tables.reload(found)
     altered.check_readable()
-    with pytest.raises(NotSupportedError, match=r"option changelog-producer is 'input'"):
+    with pytest.raises(NotSupportedError, match=r"option bucket-function.type is 'mod'"):
         append(altered, tables.message(altered))
 
 

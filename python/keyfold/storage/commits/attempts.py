@@ -18,6 +18,19 @@ from keyfold.stores.files import UnsettledError
 
 
 @dataclass(frozen=True)
+class Entries:
+    """The manifest entries of a commit: those that change the table, and those of changelog
+    files.
+    """
+
+    delta: Sequence[Record]
+    changelog: Sequence[Record] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.delta or self.changelog)
+
+
+@dataclass(frozen=True)
 class By:
     """The job of a commit, and the commit's kind. `statistics` is the name of a file of them, None
     if those of the snapshot before stay. `properties` are those of the snapshot.
@@ -30,14 +43,14 @@ class By:
 
 
 def attempt(
-    table: Table, by: By, base: Snapshot | None, records: Sequence[Record], location: str
+    table: Table, by: By, base: Snapshot | None, entries: Entries, location: str
 ) -> int | None:
     """Write manifests and publish a snapshot in the folder `location`. Returns its id, None if
     another commit took it.
     """
     written: list[str] = []
     try:
-        snapshot = _prepare(table, by, base, records, written)
+        snapshot = _prepare(table, by, base, entries, written)
     except BaseException:
         table.manifests.remove(written)
         raise
@@ -52,22 +65,22 @@ def attempt(
 
 
 def _prepare(
-    table: Table, by: By, base: Snapshot | None, records: Sequence[Record], written: list[str]
+    table: Table, by: By, base: Snapshot | None, entries: Entries, written: list[str]
 ) -> Snapshot:
     """The snapshot to publish; names of the files it needs are added to `written` beforehand."""
     manifests, schema_id = table.manifests, table.layout.schema_id
     unique = uuid.uuid4()
     base_list, delta_list = f"manifest-list-{unique}-0", f"manifest-list-{unique}-1"
     written += [base_list, delta_list]
-    delta = manifests.write(records, schema_id)
+    delta = manifests.write(entries.delta, schema_id)
     written += [record["_FILE_NAME"] for record in delta]
     listed = [] if base is None else manifests.listed(base)
     kept, fresh = merge(manifests, listed, table.options, schema_id)
     written += fresh
     base_size = manifests.write_list(base_list, kept)
     delta_size = manifests.write_list(delta_list, delta)
-    rows = sum(_signed_rows(record) for record in records)
-    return Snapshot(
+    rows = sum(map(_signed_rows, entries.delta))
+    snapshot = Snapshot(
         version=3,
         id=1 if base is None else base.id + 1,
         schema_id=schema_id,
@@ -86,6 +99,18 @@ def _prepare(
         statistics=by.statistics or (None if base is None else base.statistics),
         next_row_id=None if base is None else base.next_row_id,
         properties=by.properties,
+    )
+    if not entries.changelog:
+        return snapshot
+    changelog_list = f"manifest-list-{unique}-2"
+    written.append(changelog_list)
+    listed = manifests.write(entries.changelog, schema_id)
+    written += [record["_FILE_NAME"] for record in listed]
+    return replace(
+        snapshot,
+        changelog_manifest_list=changelog_list,
+        changelog_manifest_list_size=manifests.write_list(changelog_list, listed),
+        changelog_record_count=sum(map(_signed_rows, entries.changelog)),
     )
 
 

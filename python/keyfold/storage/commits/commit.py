@@ -18,7 +18,7 @@ from keyfold.errors import (
     SnapshotExpiredError,
     UnknownOutcomeError,
 )
-from keyfold.storage.commits.attempts import By, attempt
+from keyfold.storage.commits.attempts import By, Entries, attempt
 from keyfold.storage.commits.compaction import Compaction, fitting
 from keyfold.storage.commits.conflicts import (
     COMPACT,
@@ -38,6 +38,7 @@ from keyfold.storage.metadata.entries import (
     LiveFile,
     Record,
     added,
+    changelog_of,
     identifier,
     partition_values,
     rewritten,
@@ -194,13 +195,13 @@ def _tried(table: Table, change: Change, renumber: Renumber | None) -> int | Non
             if change.epoch is not None and is_committed(table, known, change.epoch):
                 return None
             with table.reading(base):
-                change, records = _plan(table, change, base, renumber)
+                change, entries = _plan(table, change, base, renumber)
                 is_due = change.statistics is not None or is_noted(known, change.epoch)
-                if not records and not is_due:
+                if not entries and not is_due:
                     return None
                 properties = carried(table, known, change.epoch)
                 by = By(change.job, change.kind, change.statistics, properties)
-                published = attempt(table, by, base, records, location)
+                published = attempt(table, by, base, entries, location)
             if published is not None:
                 return published
     raise AssertionError("attempts end by an error")
@@ -208,7 +209,7 @@ def _tried(table: Table, change: Change, renumber: Renumber | None) -> int | Non
 
 def _plan(
     table: Table, change: Change, base: Snapshot | None, renumber: Renumber | None
-) -> tuple[Change, list[Record]]:
+) -> tuple[Change, Entries]:
     """The change as it fits the snapshot `base`, and the manifest entries that it makes."""
     live = () if base is None else live_of_snapshot(table.manifests, base)
     if change.compactions:
@@ -224,7 +225,12 @@ def _plan(
     deleted, ours = _records(table, change, live, 1 if base is None else base.id + 1)
     if change.kind != APPEND:
         check_levels(table, table.manifests.files_of(ours), kept)
-    return change, deleted + ours
+    told = (
+        []
+        if change.kind == OVERWRITE
+        else changelog_of(table.schema, table.shapes, change.messages)
+    )
+    return change, Entries(deleted + ours, told)
 
 
 def _attempts(table: Table) -> Iterator[int]:

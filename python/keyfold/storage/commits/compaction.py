@@ -12,12 +12,21 @@ from functools import cached_property
 from typing import Any
 
 from keyfold.errors import ConflictError
+from keyfold.storage.commits.attempts import Entries
 from keyfold.storage.commits.conflicts import (
     check_buckets,
     check_levels,
     is_more,
 )
-from keyfold.storage.metadata.entries import LiveFile, Place, Record, added, at_level, rewritten
+from keyfold.storage.metadata.entries import (
+    LiveFile,
+    Place,
+    Record,
+    added,
+    at_level,
+    changelog_of,
+    rewritten,
+)
 from keyfold.storage.table import Table
 from keyfold.wire.specs import CommitMessage, FileAtLevel, Merged
 
@@ -52,9 +61,10 @@ def fitting(
     compactions: Sequence[Compaction],
     live: Iterable[LiveFile],
     conflicts: dict[str, ConflictError],
-) -> list[Record]:
-    """The entries that put compactions in place, one after another. The error that keeps one out is
-    added to `conflicts`, by its job. Jobs that are there already are passed over.
+) -> Entries:
+    """The entries that put compactions in place, one after another, and those of the changes that
+    these tell. The error that keeps one out is added to `conflicts`, by its job. Jobs that are
+    there already are passed over.
     """
     buckets: dict[Place, list[LiveFile]] = {one.place: [] for one in compactions}
     for file in live:
@@ -62,6 +72,7 @@ def fitting(
             buckets[file.partition, file.bucket].append(file)
     deleted: list[Record] = []
     ours: list[Record] = []
+    told: list[Record] = []
     for one in compactions:
         if one.job in conflicts:
             continue
@@ -73,8 +84,9 @@ def fitting(
             continue
         deleted += [file.deleted() for file in bucket if (file.name, file.level) in one.taken]
         ours += [file.record for file in put]
+        told += changelog_of(table.schema, table.shapes, one.messages)
         buckets[one.place] = kept + put
-    return deleted + ours
+    return Entries(deleted + ours, told)
 
 
 def _placed(

@@ -18,6 +18,14 @@ from keyfold.errors import (
     SnapshotExpiredError,
     TableError,
 )
+from keyfold.options.changelogs import ChangelogRetention
+from keyfold.storage.maintenance.changelogs import (
+    Changelogs,
+    expire_changes,
+    files_of,
+    tells,
+    without_changelog,
+)
 from keyfold.storage.maintenance.retained import (
     Pins,
     data_names,
@@ -28,16 +36,10 @@ from keyfold.storage.maintenance.retained import (
 )
 from keyfold.storage.metadata.entries import LiveFile, Record
 from keyfold.storage.metadata.manifests import Manifests
-from keyfold.storage.metadata.records import LISTED
 from keyfold.storage.metadata.snapshots import Snapshot, Snapshots
 from keyfold.storage.table import Table, live_of_snapshot
 
 Directory = Callable[[tuple[Any, ...], int], str]
-_DECOUPLED = (
-    "changelog.num-retained.min",
-    "changelog.num-retained.max",
-    "changelog.time-retained",
-)
 
 
 @dataclass(frozen=True)
@@ -86,21 +88,27 @@ def check_expirable(table: Table) -> None:
     of.
     """
     table.check_writable()
-    found = next((name for name in _DECOUPLED if name in table.layout.options), None)
-    if found is not None:
+    if table.options.changelog_producer == "none" and _keeps_changes(table):
         raise NotSupportedError(
-            f"snapshots of table {table.layout.name} can't expire here: its option {found} keeps "
-            "changelogs longer than snapshots, which only Paimon itself does"
+            f"snapshots of table {table.layout.name} can't expire here: it keeps changes longer "
+            "than snapshots (changelog.num-retained.min, .max or changelog.time-retained), and "
+            "without a changelog-producer only Paimon itself does"
         )
+
+
+def _keeps_changes(table: Table) -> bool:
+    return ChangelogRetention.of(table.options).is_longer
 
 
 def expire(table: Table, retention: Retention, directory: Directory) -> int:
     """Remove what `retention` does not keep. Returns the number of snapshots that went.
 
     `directory` gives the folder of a partition's bucket. The newest snapshot always stays, as do
-    those a consumer has yet to read. Raises ConflictError if the table was replaced.
+    those a consumer has yet to read. Changes that the table's options keep longer stay, and go by
+    these. Raises ConflictError if the table was replaced.
     """
     with table.held() as location:
+        expire_changes(table, directory)
         begin, end = _window(table, retention)
         if begin >= end:
             return 0
@@ -111,7 +119,12 @@ def expire(table: Table, retention: Retention, directory: Directory) -> int:
                 return 0  # another expiry is ahead of this one
             if not _is_announced(replace(table.snapshots, location=location), end):
                 return 0
-            keeping = pins(table.files, table.layout.location, table.layout.branch)
+            if _keeps_changes(table):
+                Changelogs(replace(table.snapshots, location=location)).keep(snapshots[:-1])
+                snapshots = [*map(without_changelog, snapshots[:-1]), snapshots[-1]]
+            keeping = pins(
+                table.files, table.layout.location, table.layout.branch, tells=tells(table)
+            )
             for path in _data_files(table.manifests, snapshots, keeping, directory):
                 table.files.remove(path)
             for path in _metadata(table.manifests, snapshots, keeping):
@@ -162,8 +175,10 @@ def _data_files(
     dropped: dict[tuple[bytes, int, str], tuple[Record, int]] = {}
     for snapshot in snapshots[1:]:
         _note_dropped(manifests, snapshot, dropped)
+    tags = {tag.id for tag in keeping.tags}
     for snapshot in snapshots[:-1]:
-        _note_changelog(manifests, snapshot, dropped)
+        for file in files_of(manifests, snapshot) if snapshot.id not in tags else ():
+            dropped[_place(file.record)] = file.record, snapshot.id
     if not dropped:
         return []
     elsewhere = _needed_elsewhere(manifests, keeping)
@@ -204,20 +219,6 @@ def _note_dropped(
     for manifest in delta:
         for file in manifest.added.values():
             dropped.pop(_place(file.record), None)
-
-
-def _note_changelog(
-    manifests: Manifests,
-    snapshot: Snapshot,
-    dropped: dict[tuple[bytes, int, str], tuple[Record, int]],
-) -> None:
-    """Add the changelog files of an expiring snapshot, which are its alone."""
-    if snapshot.changelog_manifest_list is None:
-        return
-    with contextlib.suppress(CorruptDataError):
-        for listed in manifests.records(LISTED, snapshot.changelog_manifest_list):
-            for file in manifests.decoded(listed).added.values():
-                dropped[_place(file.record)] = file.record, snapshot.id
 
 
 def _place(record: Record) -> tuple[bytes, int, str]:

@@ -133,7 +133,7 @@ def _read_in_use(table: Table) -> set[str]:
     for changelog in keeping.changelogs:
         needed |= metadata(manifests, changelog, may_lack_lists=True)
         needed |= data_names(manifests, changelog, may_lack_lists=True)
-    for snapshot in own:
+    for snapshot in [*own, *keeping.tags, *keeping.branched]:
         if snapshot.changelog_manifest_list is not None:
             changes = manifests.records(LISTED, snapshot.changelog_manifest_list)
             needed |= entries.added(changes)

@@ -39,16 +39,18 @@ class Pins:
         return older[-1] if older else None
 
 
-def pins(files: Files, location: str, branch: str = "") -> Pins:
-    """All tags, branches and changelogs of the table. To a branch the table itself is one more."""
+def pins(files: Files, location: str, branch: str = "", *, tells: bool = False) -> Pins:
+    """All tags, branches and changelogs of the table. To a branch the table itself is one more.
+    A table that `tells` its changes in files has no changelogs that need another's files.
+    """
     snapshots = Snapshots(files, home(location, branch))
-    changelogs = list(_kept(snapshots, "changelog", _CHANGELOG))
+    changelogs = [] if tells else list(_kept(snapshots, "changelog", _CHANGELOG))
     branched: list[Any] = []
     for other in {location, *branches(files, location)} - {snapshots.location}:
         own = Snapshots(files, other)
         branched += [found for n in own.ids() if (found := own.find(n)) is not None]
         branched += _kept(own, "tag", _TAG)
-        changelogs += _kept(own, "changelog", _CHANGELOG)
+        changelogs += [] if tells else _kept(own, "changelog", _CHANGELOG)
     tags = sorted(_kept(snapshots, "tag", _TAG), key=lambda tag: int(tag.id))
     return Pins(tags, branched, changelogs)
 

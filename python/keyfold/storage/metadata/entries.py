@@ -250,11 +250,21 @@ def added(
     """The manifest records that add the files of messages. `schema` gives the layout that a file
     was written by: a job planned before an ALTER wrote by the one from before.
     """
-    return [record for message in messages for record in _added(schema, shapes, message)]
+    return [r for one in messages for r in _added(schema, shapes, one, one.files)]
+
+
+def changelog_of(
+    schema: Callable[[int], TableLayout], shapes: RowShapes, messages: Iterable[CommitMessage]
+) -> list[Record]:
+    """The manifest records of the changelog files of messages."""
+    return [r for one in messages for r in _added(schema, shapes, one, one.changelog)]
 
 
 def _added(
-    schema: Callable[[int], TableLayout], shapes: RowShapes, message: CommitMessage
+    schema: Callable[[int], TableLayout],
+    shapes: RowShapes,
+    message: CommitMessage,
+    files: Iterable[FileMeta],
 ) -> list[Record]:
     partition = shapes.partition.encode(partition_values(message.partition))
     return [
@@ -266,7 +276,7 @@ def _added(
             "_TOTAL_BUCKETS": message.total_buckets,
             "_FILE": _file_record(schema(file.schema_id), shapes, file),
         }
-        for file in message.files
+        for file in files
     ]
 
 

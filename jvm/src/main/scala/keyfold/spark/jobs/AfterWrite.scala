@@ -10,12 +10,14 @@ import org.slf4j.LoggerFactory
 
 /** Driver side: the compaction that a write runs after its commit, in the buckets it touched. The
   * write has succeeded even if it fails. If writes of one table end at once, one compacts and the others leave
-  * their buckets to the next: two would rewrite the same files, and one of them would lose.
+  * their buckets to the next: two would rewrite the same files, and one of them would lose. A write whose
+  * changes a changelog awaits leaves nothing: it takes its turn, and compacts again after a conflict.
   */
 object AfterWrite {
   private val log = LoggerFactory.getLogger("keyfold.spark.AfterWrite")
   private val Inherited = Seq("spark.jobGroup.id", "spark.job.interruptOnCancel", "spark.sql.execution.id")
   private val MostBehind = 32
+  private val Tries = 10
   private val atWork = mutable.Map.empty[String, Work]
   private val waiting = mutable.Map.empty[String, Set[JsonNode]]
 
@@ -26,15 +28,21 @@ object AfterWrite {
   }
 
   /** `touched` is from Python's answer to commit_write: none where nothing is to be compacted. */
-  def compact(table: KeyfoldTable, touched: Seq[JsonNode]): Unit = if (touched.nonEmpty) {
+  def compact(table: KeyfoldTable, touched: Seq[JsonNode], isAwaited: Boolean): Unit = if (touched.nonEmpty) {
     val key = keyOf(table)
-    begin(key, touched.toSet).foreach { case (_, buckets) => try run(table, buckets) finally end(key) }
+    if (isAwaited) turn(key)
+    begin(key, touched.toSet) match {
+      case Some((_, buckets)) => try run(table, buckets, if (isAwaited) Tries else 1) finally end(key)
+      case None => if (isAwaited) compact(table, touched, isAwaited) // another was quicker
+    }
   }
 
   /** The same for an epoch of a stream, on a thread of its own: the next epochs do not wait for it, unless
-    * MostBehind were committed since it began.
+    * MostBehind were committed since it began, or a changelog awaits it.
     */
-  def compactLater(table: KeyfoldTable, touched: Seq[JsonNode]): Unit = if (touched.nonEmpty) {
+  def compactLater(table: KeyfoldTable, touched: Seq[JsonNode], isAwaited: Boolean): Unit = if (isAwaited)
+    compact(table, touched, isAwaited)
+  else if (touched.nonEmpty) {
     val key = keyOf(table)
     begin(key, touched.toSet) match {
       case Some((work, buckets)) => start(table, key, work, buckets)
@@ -47,8 +55,8 @@ object AfterWrite {
     val thread = new Thread(() => {
       Inherited.foreach(context.setLocalProperty(_, null)) // a query that is stopped cancels its own jobs only
       try {
-        run(table, buckets)
-        Iterator.continually(left(key)).takeWhile(_.nonEmpty).foreach(run(table, _))
+        run(table, buckets, 1)
+        Iterator.continually(left(key)).takeWhile(_.nonEmpty).foreach(run(table, _, 1))
       } finally end(key)
     }, s"keyfold-compaction ${table.name()}")
     thread.setDaemon(true)
@@ -56,11 +64,12 @@ object AfterWrite {
     thread.start()
   }
 
-  private def run(table: KeyfoldTable, buckets: Set[JsonNode]): Unit =
+  private def run(table: KeyfoldTable, buckets: Set[JsonNode], tries: Int): Unit =
     try {
-      val compaction = new Compaction(table)
-      val plan = compaction.plan("strategy" -> "auto", "touched" -> buckets.toSeq)
-      if (plan.steps.nonEmpty) compaction.run(plan, "compact after a write"): Unit
+      val isDone = Iterator.fill(tries)(isSettled(table, buckets)).contains(true)
+      if (!isDone && tries > 1)
+        log.warn(s"${table.name()}: other jobs replaced files of each of $tries compactions; the rows are written, "
+          + "and the next write, or CALL sys.compact, tells their changes")
     } catch {
       case _: InterruptedException =>
         log.warn(s"${table.name()}: the compaction after a write was interrupted; the rows are written")
@@ -69,6 +78,13 @@ object AfterWrite {
         log.warn(s"${table.name()}: the compaction after a write failed; the rows are written, and the "
           + "next write tries again", failure)
     }
+
+  /** Compacts; whether no other job was in the way. */
+  private def isSettled(table: KeyfoldTable, buckets: Set[JsonNode]): Boolean = {
+    val compaction = new Compaction(table)
+    val plan = compaction.plan("strategy" -> "auto", "touched" -> buckets.toSeq)
+    plan.steps.isEmpty || !compaction.run(plan, "compact after a write").exists(_.isConflict)
+  }
 
   private def keyOf(table: KeyfoldTable) = s"${table.questions.name} ${table.name()} ${table.id()}"
 
@@ -98,5 +114,11 @@ object AfterWrite {
     atWork.get(key).filter(_.epochs >= MostBehind).flatMap(_.thread)
   }
 
-  private def end(key: String): Unit = synchronized(atWork.remove(key): Unit)
+  /** Waits until no other is at work. */
+  private def turn(key: String): Unit = synchronized(while (atWork.contains(key)) wait())
+
+  private def end(key: String): Unit = synchronized {
+    atWork.remove(key): Unit
+    notifyAll()
+  }
 }

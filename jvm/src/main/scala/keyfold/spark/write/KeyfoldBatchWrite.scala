@@ -15,7 +15,7 @@ final class KeyfoldBatchWrite(write: KeyfoldWrite) extends BatchWrite {
     val committed = job.commit(messages)
     val reported = messages.toSeq.collect { case KeyfoldCommitMessage(_, metrics) => Json.parse(metrics) }
     write.figures = WriteMetrics.ofJob(reported)
-    AfterWrite.compact(write.table, Json.items(committed.get("touched")))
+    AfterWrite.compact(write.table, Json.items(committed.get("touched")), committed.path("awaited").asBoolean)
   }
 
   override def abort(messages: Array[WriterCommitMessage]): Unit = job.abort(messages)

@@ -21,7 +21,7 @@ final class KeyfoldStreamingWrite(write: KeyfoldWrite) extends StreamingWrite {
 
   override def commit(epoch: Long, messages: Array[WriterCommitMessage]): Unit = {
     val committed = job.commit(messages, "epoch" -> epoch)
-    AfterWrite.compactLater(write.table, Json.items(committed.get("touched")))
+    AfterWrite.compactLater(write.table, Json.items(committed.get("touched")), committed.path("awaited").asBoolean)
   }
 
   override def abort(epoch: Long, messages: Array[WriterCommitMessage]): Unit = job.abort(messages)

@@ -1,0 +1,120 @@
+"""The changelog files of one task of a compaction: what a reader of told files saw before, and what
+it sees with the task's result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from keyfold.changelog.compare import changes
+from keyfold.kernels.ops import UPDATE_BEFORE
+from keyfold.merge.columns import combine
+from keyfold.merge.plan import MergePlan, plan
+from keyfold.merge.sorted_run import SortedRun
+from keyfold.merge.window import rounds
+from keyfold.options import parse
+from keyfold.read.keyrange import KeyRange
+from keyfold.read.keyset import KeySet
+from keyfold.read.parquet import Wanted, read_file
+from keyfold.read.reader import read
+from keyfold.resources.merge_room import Room
+from keyfold.stores.opened import store_of
+from keyfold.wire.specs import (
+    KIND,
+    CompactionSpec,
+    FileMeta,
+    Run,
+    ScanSpec,
+    Section,
+    Split,
+    Task,
+    Told,
+)
+from keyfold.write.changelog import changelog_target
+from keyfold.write.parquet import write_files
+
+KEYS = 1 << 16  # that are looked up at once
+
+
+def write_changelog(
+    spec: CompactionSpec, task: Task, made: Sequence[FileMeta], go_on: Callable[[], None]
+) -> list[FileMeta]:
+    """The changelog files of a task whose result is in the files `made`; none if it tells nothing.
+    `go_on` is called for each batch. On an error no changelog file is left behind.
+    """
+    if task.told is None:
+        return []
+    target = changelog_target(spec.layout, parse(spec.layout), task.level)
+    number = max(file.max_sequence for file in task.split.files)
+    found = asking(_Telling(spec, task, task.told, tuple(made)).changes(), go_on)
+    return write_files(target, task.directory, found, number)
+
+
+def asking(
+    batches: Iterator[pa.RecordBatch], go_on: Callable[[], None]
+) -> Iterator[pa.RecordBatch]:
+    """The batches; `go_on` is called for each."""
+    for batch in batches:
+        go_on()
+        yield batch
+
+
+class _Telling:
+    """The two states of one task."""
+
+    def __init__(self, spec: CompactionSpec, task: Task, told: Told, made: Run) -> None:
+        columns = tuple(spec.layout.arrow_schema.names)
+        self._scan = ScanSpec(spec.layout, columns, spec.schemas)
+        self._options = parse(spec.layout)
+        self._plan: MergePlan = plan(spec.layout, columns)
+        self._task, self._told = task, told
+        after: tuple[Section, ...] = ((made,),) if made else ()
+        if told.stays:
+            after = ((*told.stays, *after[0]),) if made else (told.stays,)
+        self._states = [replace(task.split, sections=sections) for sections in (told.before, after)]
+
+    def changes(self) -> Iterator[pa.RecordBatch]:
+        """The changes, in key order."""
+        if not self._told.new:
+            yield from self._compared(self._states, None)
+            return
+        whole = [replace(split, after=None, until=None) for split in self._states]
+        for keys in self._new_keys():
+            yield from self._compared(whole, keys)
+
+    def _compared(self, states: Sequence[Split], keys: KeySet | None) -> Iterator[pa.RecordBatch]:
+        before, after = (read(self._scan, split, self._plan, keys) for split in states)
+        ignore = self._options.changelog_ignored
+        for batch in changes(self._scan.layout, before, after, ignore=ignore):
+            is_whole = self._options.changelog_image == "full"
+            yield batch if is_whole else _without_before(batch)
+
+    def _new_keys(self) -> Iterator[KeySet]:
+        """The keys of the files that were not told before, ascending, KEYS at a time."""
+        layout, names = self._scan.layout, frozenset(self._told.new)
+        files = [file for file in self._task.split.files if file.name in names]
+        runs = [SortedRun(self._keys((file,)), (0, 0), file.rows) for file in files]
+        for pieces in rounds(runs, layout.key, layout.nullable_key, Room.now().round, KEYS):
+            batches = [batch for parts in pieces for batch in parts]
+            columns = [combine([batch.column(name) for batch in batches]) for name in layout.key]
+            yield KeySet.of(layout, columns)[0]
+
+    def _keys(self, run: Run) -> Iterator[pa.RecordBatch]:
+        layout, split = self._scan.layout, self._task.split
+        store, bounds = store_of(layout.location, layout.store), KeyRange.of(split, layout)
+        keep = None if bounds is None else partial(bounds.may_hold, key=layout.key)
+        for file in run:
+            for batch in read_file(
+                self._scan, store, split.path, file, Wanted(layout.key, keep=keep)
+            ):
+                yield (batch if bounds is None else bounds.cut(batch)).select(layout.key)
+
+
+def _without_before(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch as Fluss logs changes in the image WAL: without the rows before updates."""
+    return batch.filter(pc.not_equal(batch.column(KIND), UPDATE_BEFORE))

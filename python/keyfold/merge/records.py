@@ -1,0 +1,85 @@
+"""Records as they came, ascending by key and not folded: those of a key in order of arrival."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from keyfold.kernels.buffers import Rows
+from keyfold.kernels.closed import encode_closed
+from keyfold.kernels.groups import group_starts, merge_groups, sort_in_groups
+from keyfold.kernels.order import sort_order
+from keyfold.kernels.words import ordered
+from keyfold.merge import kinds as row_kinds
+from keyfold.merge.buffer import accepted
+from keyfold.merge.columns import Columns, combine, indices, sliced, take
+from keyfold.merge.kinds import VALUE_KIND
+from keyfold.merge.marks.records import marks_of
+from keyfold.merge.plan import MergePlan
+from keyfold.merge.run import OUTPUT_ROWS
+from keyfold.merge.sequence import sort_rows
+from keyfold.merge.sorted_run import SortedRun
+from keyfold.merge.window import rounds
+from keyfold.resources.merge_room import Room
+from keyfold.resources.metering import metered
+
+_TOGETHER = 1 << 14  # rows of a batch, unless one key has more
+
+
+@metered("merge")
+def sort_records(
+    plan: MergePlan, batches: Sequence[pa.RecordBatch], *, ordinal: str | None = None
+) -> list[pa.RecordBatch]:
+    """The records of a write that `fold_unsorted` would fold: `plan.output`, `_VALUE_KIND` (int8),
+    and the int64 column `ordinal` if there is one. No key is in two batches.
+    """
+    batches = [batch for batch in batches if batch.num_rows]
+    kinds = row_kinds.of_all(batches) if batches else None
+    marks = marks_of(plan.bits, batches)
+    rows = accepted(plan, kinds, sum(batch.num_rows for batch in batches), marks)
+    if not len(rows):
+        return []
+    columns = Columns(batches, plan.reads)
+    ordinals = None if ordinal is None else combine([batch.column(ordinal) for batch in batches])
+    rows = sort_rows(plan, columns, ordinals, rows, by_fields=False)
+    keys = encode_closed([columns[name] for name in plan.key])
+    words, order = sort_order(keys, rows)
+    arrays, fields = columns.taken(plan.output, order), list(plan.schema)
+    arrays.append(row_kinds.to_array(None if kinds is None else kinds[order], len(order)))
+    fields.append(pa.field(VALUE_KIND, pa.int8(), False))
+    if ordinals is not None:
+        arrays.append(take(ordinals, indices(order)))
+        fields.append(pa.field(ordinal, pa.int64(), False))
+    starts = group_starts(keys, words, order)
+    return _cut(arrays, pa.schema(fields), starts)
+
+
+def _cut(arrays: list[pa.Array], schema: pa.Schema, starts: Rows) -> list[pa.RecordBatch]:
+    """Batches that end where a key does."""
+    wanted = np.arange(0, starts[-1], _TOGETHER)
+    bounds = np.unique(starts[np.searchsorted(starts, np.append(wanted, starts[-1]))])
+    return [
+        batch
+        for start, stop in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)
+        for batch in sliced([a.slice(start, stop - start) for a in arrays], schema, stop - start)
+    ]
+
+
+def merge_records(
+    plan: MergePlan, runs: Sequence[SortedRun], *, ordinal: str | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The records of runs that `sort_records` made, oldest run first, as one such run without the
+    ordinal; at most 128 Ki rows in a batch.
+    """
+    schema = pa.schema([*plan.schema, pa.field(VALUE_KIND, pa.int8(), False)])
+    for pieces in rounds(runs, plan.key, plan.layout.nullable_key, Room.now().round):
+        lengths = [sum(batch.num_rows for batch in parts) for parts in pieces]
+        extra = () if ordinal is None else (ordinal,)
+        columns = Columns([b for parts in pieces for b in parts], (*schema.names, *extra))
+        keys = encode_closed([columns[name] for name in plan.key], lengths)
+        order, starts = merge_groups(keys, lengths)
+        if ordinal is not None:
+            sort_in_groups(order, starts, ordered(columns[ordinal]))
+        yield from sliced(columns.taken(schema.names, order), schema, OUTPUT_ROWS)

@@ -1,0 +1,83 @@
+"""Changelog files: their place, names and form. They have the columns of data files, and may hold a
+key more than once; readers take their rows as they lie there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from keyfold.changelog.told import INPUT
+from keyfold.files.buckets import Place
+from keyfold.options import TableOptions
+from keyfold.stores import full_disk
+from keyfold.wire.layout import TableLayout
+from keyfold.wire.specs import FILE_SUFFIX, FileMeta, WriteSpec
+from keyfold.write.buffer import WriteBuffer
+from keyfold.write.durable import Flush, Flushes
+from keyfold.write.job import file_names
+from keyfold.write.parquet import Target, write_files
+
+_COPIED = 16 << 20  # bytes at once
+
+
+def changelog_target(layout: TableLayout, options: TableOptions, level: int) -> Target:
+    """The form of changelog files of one task, which count as files of that level."""
+    codec = options.changelog_compression or options.file_compression
+    values = {**options.values, TableOptions.file_compression.name: codec}
+    names = file_names(options.changelog_prefix)
+    return Target(layout, replace(options, values=values), level, names)
+
+
+def tells_input(spec: WriteSpec, options: TableOptions) -> bool:
+    """Whether a job writes its records to changelog files. An overwrite does not, as in Paimon: its
+    changes are those of two snapshots.
+    """
+    return options.changelog_producer == INPUT and spec.mode == "append"
+
+
+def input_changelog(
+    data: Target,
+    directory: str,
+    buffer: WriteBuffer,
+    place: Place,
+    files: Sequence[FileMeta],
+    sequence: int,
+    flushes: Flushes,
+) -> tuple[FileMeta, ...]:
+    """The changelog files of a bucket that is finished: the records of `files`, before they were
+    folded. If no record met another one of its key, the bytes are copied. The bucket is released.
+    """
+    target = changelog_target(data.layout, data.options, 0)
+    kept = buffer.released(place)
+    is_whole = kept.rows == sum(file.rows for file in files)
+    is_alike = target.options.file_compression == data.options.file_compression
+    if is_whole and is_alike and not any(file.is_marked for file in files):
+        return tuple(_copies(target, directory, files, flushes))
+    records = buffer.records(kept)
+    return tuple(write_files(target, directory, records, sequence, flushes))
+
+
+def _copies(
+    target: Target, directory: str, files: Sequence[FileMeta], flushes: Flushes
+) -> Iterator[FileMeta]:
+    made: list[str] = []
+    try:
+        for file in files:
+            name = f"{next(target.names)}{FILE_SUFFIX}"
+            made.append(f"{directory}/{name}")
+            _copy(target, f"{directory}/{file.name}", made[-1], file.size, flushes)
+            yield replace(file, name=name)
+    except BaseException:
+        for path in made:
+            target.store.remove(path)
+        raise
+
+
+def _copy(target: Target, source: str, path: str, size: int, flushes: Flushes) -> None:
+    with full_disk.writing(path), target.store.create(path) as sink:
+        for start in range(0, size, _COPIED):
+            sink.write(target.store.ranges(source, [(start, min(size, start + _COPIED))])[0])
+    if target.is_synced:
+        flushes.add(Flush(Path(path)), size)

@@ -1,0 +1,116 @@
+"""Changes that compactions tell: random histories of every engine, folded after each commit."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from keyfold.wire.layout import TableLayout
+from tests.changelog.told import Rows, changes_of, changes_since, check_rows, folded
+from tests.compact import harness as compaction
+from tests.compact.histories import History, rows, stored
+from tests.compact.test_histories import depends_on_what_is_merged, is_refused
+from tests.concurrency import jobs
+from tests.merge.random_tables import ENGINES, random_table
+from tests.storage import tables
+
+ROUNDS = 4
+SMALL = {
+    "num_levels": "6",
+    "compaction__max_size_amplification_percent": "1000",
+    "target_file_size": "1 kb",
+}
+
+
+def some_table(random: Random, engine: str) -> TableLayout:
+    """A table whose rows do not depend on which of its files were merged."""
+    while True:
+        layout = random_table(random, engine)
+        if not is_refused(layout) and not depends_on_what_is_merged(layout):
+            return layout
+
+
+class Told:
+    """A history whose changes are folded as they are told."""
+
+    def __init__(self, random: Random, history: History) -> None:
+        self.history, self.random = history, random
+        self.rows: Rows = {}
+        self.seen = 0
+
+    def follow(self, strategy: str, **more: Any) -> None:
+        """Compact, and fold the changes told since."""
+        table = self.history.table
+        done = compaction.compact(table, strategy, **more)
+        assert {one["outcome"] for one in done} <= {"committed"}
+        self.rows = folded(table, self.rows, changes_since(table, self.seen))
+        self.seen = tables.reload(table).snapshot_id or 0
+
+    def check(self) -> None:
+        check_rows(self.history.table, self.rows, rows(self.history.table))
+
+
+def made(folder: Path, random: Random, engine: str, more: Mapping[str, str]) -> Told:
+    layout = some_table(random, engine)
+    table = stored(folder, layout, **more)
+    kinds = (0, 0, 1, 2, 3) if engine == "deduplicate" else (0, 2)
+    return Told(random, History(random, table, kinds))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("number", range(ROUNDS))
+def test_lookup_tells_what_readers_see(tmp_path: Path, engine: str, number: int, seed: int) -> None:
+    """After a write, and however many writes were before the compaction."""
+    random = Random(f"{seed} lookup {engine} {number}")
+    size = SMALL if number % 2 else {}
+    told = made(tmp_path, random, engine, size | {"changelog_producer": "lookup"})
+    told.history.append_base()
+    told.follow(random.choice(("auto", "full")))
+    for _ in range(6):
+        told.history.append(random.choice((1, 1, 3)))
+        told.follow("auto", touched=[((), 0)], parallelism=random.choice((1, 4)))
+        told.check()
+        if random.random() < 0.3:
+            told.follow(random.choice(("minor", "full")))
+            told.check()
+    assert not any(file.level == 0 for file in tables.reload(told.history.table).live_files())
+
+
+@pytest.mark.parametrize("engine", [name for name in ENGINES if name != "first-row"])
+@pytest.mark.parametrize("number", range(2))
+def test_full_compactions_tell_the_changes_since_the_last(
+    tmp_path: Path, engine: str, number: int, seed: int
+) -> None:
+    random = Random(f"{seed} full {engine} {number}")
+    every = random.choice((1, 3))
+    more = {"changelog_producer": "full-compaction", "full_compaction__delta_commits": str(every)}
+    told = made(tmp_path, random, engine, SMALL | more)
+    for turn in range(1, 7):
+        told.history.append(1)
+        before = told.seen
+        told.follow("auto", touched=[((), 0)])
+        if turn % every == 0:
+            told.check()
+        else:
+            assert not [
+                n
+                for n in range(before + 1, told.seen + 1)
+                if changes_of(tables.reload(told.history.table), n)
+            ]
+    told.follow("minor")
+    told.follow("full")
+    told.check()
+
+
+def test_rows_written_again_as_they_are_are_no_change(tmp_path: Path) -> None:
+    found = tables.table(tmp_path, tables.new_table(bucket="1", changelog_producer="lookup"))
+    folder = str(tmp_path)
+    jobs.written(folder, [{"k": 1, "v": 1}, {"k": 2, "v": None}])
+    jobs.compacted(folder, "auto")
+    jobs.written(folder, [{"k": 1, "v": 1}, {"k": 2, "v": None}, {"k": 3, "v": 3}])
+    jobs.compacted(folder, "auto")
+    now = tables.reload(found)
+    assert changes_of(now, 2) == [(0, {"k": 1, "v": 1}), (0, {"k": 2, "v": None})]
+    assert changes_of(now, 4) == [(0, {"k": 3, "v": 3})]
