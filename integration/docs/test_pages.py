@@ -107,7 +107,10 @@ def run_shell(text: str, folder: Path) -> str:
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=str)
-def test_block(spark: SparkSession, tmp_path: Path, block: Block) -> None:
+def test_block(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: Block
+) -> None:
+    monkeypatch.chdir(tmp_path)
     in_fresh_namespace(spark, block)
     if block.language == "sql":
         printed = run_sql(spark, block.text)

@@ -112,6 +112,8 @@ def test_changes_are_what_snapshots_show(catalog: Catalog, seed: int) -> None:
     assert whole.num_rows == sum(map(len, wanted))
     net = {change_of(row) for row in table.changes(2, 5, net=True).to_pylist()}
     assert net == compared(states[2], states[5])
+    table.tags.create("five", 5)
+    assert {change_of(row) for row in table.changes(2, "five", net=True).to_pylist()} == net
     some = table.changes(2, where="v = 'x'", columns=["k"]).to_pylist()
     assert len(some) == sum(row["v"] == "x" for row in table.changes(2).to_pylist())
     since = table.snapshots().column("commit_time").to_pylist()[3]

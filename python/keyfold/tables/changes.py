@@ -15,6 +15,7 @@ from keyfold.changelog.specs import Asked, ChangeSplit, ChangesSpec
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.read.reader import limited
 from keyfold.resources.threads import streamed
+from keyfold.storage.history.versions import snapshot_of_version
 from keyfold.storage.table import Table
 from keyfold.tables.forms import Rows
 from keyfold.tables.moments import millis_of
@@ -117,7 +118,13 @@ def _range(table: Table, after: Version, until: Version | None) -> Range:
         raise _mixed(table)
     if until is None and table.snapshot_id is None:
         return Range(0, 0)
-    return ranges.between(table, str(after), str(table.snapshot_id if until is None else until))
+    return ranges.between(table, _id(table, after), _id(table, until))
+
+
+def _id(table: Table, version: int | str | None) -> str:
+    """The id of a snapshot, of the newest one for None; of a tag, that of its snapshot."""
+    text = str(table.snapshot_id if version is None else version)
+    return text if text.isdigit() else str(snapshot_of_version(table, text).id)
 
 
 def _mixed(table: Table) -> TableError:
