@@ -128,7 +128,14 @@ def test_block(
 
 def test_what_the_blocks_of_the_readme_are() -> None:
     found = [block for block in BLOCKS if block.page == README]
-    assert [block.language for block in found] == ["sh", "sql", "python", "scala", "python", "python"]
+    assert [block.language for block in found] == [
+        "sh",
+        "sql",
+        "python",
+        "scala",
+        "python",
+        "python",
+    ]
     assert "make demo" in found[0].text
     assert "make test" in found[0].text
     assert sum(block.shown is not None for block in found) == 4

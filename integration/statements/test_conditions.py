@@ -126,22 +126,6 @@ def test_rows_that_are_read_are_plain_sparks(
     assert plans == {True, False}  # some are left to Spark, some are not
 
 
-def test_rows_that_are_deleted_are_plain_sparks(
-    spark: SparkSession, table: str, draw: random.Random
-) -> None:
-    conditions = NAMED + DECIDED + [condition(draw, KEY, draw.choice([1, 2])) for _ in range(20)]
-    found = truths(spark, conditions)
-    deleted = 0
-    for n, wanted in enumerate(conditions):
-        left = [row for row, are in found if not are[n]]
-        if took(lambda c=wanted: spark.sql(f"DELETE FROM {table} WHERE {c}"), "can't be deleted"):
-            deleted += 1
-            assert shown(spark.table(table).collect()) == shown(left), wanted
-            spark.sql(f"INSERT INTO {table} SELECT * FROM every_row")
-        assert spark.table(table).count() == len(found)
-    assert deleted >= len(DECIDED)
-
-
 def test_partitions_that_are_replaced_are_plain_sparks(
     spark: SparkSession, table: str, draw: random.Random
 ) -> None:

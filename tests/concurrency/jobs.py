@@ -3,13 +3,17 @@ in the order in which the JVM asks them.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+import pyarrow as pa
+
 from keyfold.errors import ConflictError
+from keyfold.kernels.ops import DELETE, UPDATE_AFTER
 from keyfold.merge.plan import check
 from keyfold.questions import commit, compact, maintenance, partitions, rescale, rewrite
 from keyfold.read import planner
+from keyfold.read.provenance import stored_sequences
 from keyfold.read.reader import read
 from keyfold.storage.catalogs.catalog import open_catalog
 from keyfold.storage.catalogs.interface import Catalog
@@ -101,6 +105,56 @@ class Write:
         return question(
             self.table, self.place, write=self.planned, messages=[self.messages], **more
         )
+
+
+class Changes(Write):
+    """A statement that changes rows: it reads the table when it is made. `records` are pairs of a
+    kind (byte) and a row; `assigned` are the columns that updates set, None if nobody knows.
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        records: Sequence[tuple[int, Row]],
+        command: str = "MERGE",
+        assigned: Sequence[str] | None = None,
+        reads: bool = True,
+    ) -> None:
+        self.place, self.table, self.records = place, table_of(place), records
+        told = {"command": command, "reads": reads, "assigned": assigned, "has_kinds": True}
+        stored = stored_sequences(self.table.layout) if reads else {}
+        self._stored = tuple(stored.values())
+        asked = question(
+            self.table,
+            place,
+            columns=self.table.layout.arrow_schema.names,
+            ordinal=False,
+            mode="append",
+            filters=[],
+            changes=told | {"stored": self._stored},
+        )
+        self.planned = commit.plan_write(asked)["write"]
+        self.messages: list[Json] = []
+
+    def run(self, tasks: int = 1) -> "Changes":
+        """Write the records in as many tasks."""
+        spec = WriteSpec.from_json(self.planned)
+        for task in range(tasks):
+            found = write(spec, self._batches(spec, self.records[task::tasks]))
+            self.messages += [message.to_json() for message in found]
+        return self
+
+    def _batches(
+        self, spec: WriteSpec, records: Sequence[tuple[int, Row]]
+    ) -> Iterator[pa.RecordBatch]:
+        own = [field.with_nullable(True) for field in spec.layout.arrow_schema]
+        stored = [
+            pa.field(f"_STORED_{name}", spec.layout.column(name).arrow_field.type)
+            for name in self._stored
+        ]
+        schema = pa.schema([*own, *stored, pa.field("_VALUE_KIND", pa.int8())])
+        rows = [{**row, "_VALUE_KIND": kind} for kind, row in records]
+        yield from pa.Table.from_pylist(rows, schema=schema).to_batches(5)
 
 
 class Compact:
@@ -201,9 +255,12 @@ def orphans_removed(folder: str, older_than: float | None = None) -> list[str]:
 
 def deleted(folder: str, key: int) -> int | None:
     """A whole DELETE of one key."""
-    asked = question(table_of(folder), filters=[harness.where("=", "k", key)])
-    published: int | None = commit.delete_where(asked)["snapshot"]
-    return published
+    return Changes(folder, [(DELETE, {"k": key})], "DELETE").run().commit()
+
+
+def updated(folder: str, key: int, value: int) -> int | None:
+    """A whole UPDATE of one key, which is there."""
+    return Changes(folder, [(UPDATE_AFTER, {"k": key, "v": value})], "UPDATE").run().commit()
 
 
 def truncated(folder: str) -> int | None:

@@ -18,22 +18,55 @@ LINK, RENAME = "os.link", "os.rename"
 OTHER = {"change": "add_column", "name": ["x"], "type": "long"}
 
 
-def test_append_during_delete(folder: str) -> None:
-    """What is inserted meanwhile stays, of a key that is deleted too."""
+@pytest.mark.parametrize("statement", [jobs.deleted, jobs.updated])
+def test_append_during_change(folder: str, statement: Any) -> None:
+    """The statement has not seen a row that it would write over."""
+    args = (1,) if statement is jobs.deleted else (1, 5)
     new = [{"k": 1, "v": 100}, *NEW]
-    meanwhile(folder, LINK, lambda: jobs.written(folder, new), jobs.deleted, folder, 1)
+    with pytest.raises(ConflictError, match=r"changed rows of keys .*run the statement"):
+        meanwhile(folder, LINK, lambda: jobs.written(folder, new), statement, folder, *args)
     assert rows(folder) == {1: 100, 2: 200, 3: 300}
+    statement(folder, *args)
+    assert rows(folder).get(1) == (None if statement is jobs.deleted else 5)
 
 
-@pytest.mark.parametrize("other", [jobs.deleted, jobs.compacted])
-def test_rewrite_during_delete(folder: str, other: Any) -> None:
-    args = (1,) if other is jobs.deleted else ()
-    with pytest.raises(ConflictError):
-        meanwhile(folder, LINK, lambda: other(folder, *args), jobs.deleted, folder, 2)
-    assert rows(folder) == ({2: 20} if args else {1: 10, 2: 20})
+def test_append_elsewhere_during_change(folder: str) -> None:
+    """Rows of other keys don't matter."""
+    new = [{"k": 7, "v": 70}]
+    meanwhile(folder, LINK, lambda: jobs.written(folder, new), jobs.updated, folder, 1, 5)
+    assert rows(folder) == {1: 5, 2: 20, 7: 70}
 
 
-def test_overwrite_during_delete(folder: str) -> None:
+def test_change_during_change(folder: str) -> None:
+    with pytest.raises(ConflictError, match="run the statement again"):
+        meanwhile(folder, LINK, lambda: jobs.updated(folder, 2, 5), jobs.updated, folder, 2, 6)
+    meanwhile(folder, LINK, lambda: jobs.updated(folder, 1, 7), jobs.deleted, folder, 2)
+    assert rows(folder) == {1: 7}
+
+
+def test_compaction_during_change(folder: str) -> None:
+    """It changes no row."""
+    jobs.written(folder, NEW)
+    meanwhile(folder, LINK, lambda: jobs.compacted(folder), jobs.updated, folder, 2, 5)
+    assert rows(folder) == {1: 10, 2: 5, 3: 300}
+    meanwhile(folder, LINK, lambda: jobs.compacted(folder), jobs.deleted, folder, 2)
+    assert rows(folder) == {1: 10, 3: 300}
+
+
+def test_expiry_during_change(folder: str) -> None:
+    """Nobody knows any more what the snapshots between have changed."""
+
+    def others() -> None:
+        jobs.written(folder, [{"k": 7, "v": 70}])
+        jobs.written(folder, [{"k": 7, "v": 71}])
+        jobs.expired(folder, 1)
+
+    with pytest.raises(ConflictError, match="snapshot 3 has expired after the statement"):
+        meanwhile(folder, LINK, others, jobs.updated, folder, 1, 5)
+    assert rows(folder) == {1: 10, 2: 20, 7: 71}
+
+
+def test_overwrite_during_change(folder: str) -> None:
     with pytest.raises(ConflictError):
         meanwhile(
             folder, LINK, lambda: jobs.written(folder, NEW, "overwrite"), jobs.deleted, folder, 2
@@ -41,7 +74,7 @@ def test_overwrite_during_delete(folder: str) -> None:
     assert rows(folder) == {2: 200, 3: 300}
 
 
-def test_drop_during_delete(folder: str) -> None:
+def test_drop_during_change(folder: str) -> None:
     with pytest.raises(ConflictError, match="dropped, renamed or replaced"):
         meanwhile(folder, LINK, lambda: jobs.replaced(folder), jobs.deleted, folder, 2)
     assert rows(folder) == {}

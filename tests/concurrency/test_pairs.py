@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from keyfold.errors import ConflictError, SnapshotExpiredError
+from keyfold.kernels.ops import UPDATE_AFTER
 from tests.concurrency import jobs
 from tests.concurrency.conftest import ADDED, NEW, rows
-from tests.concurrency.jobs import Compact, Rescale, Write
+from tests.concurrency.jobs import Changes, Compact, Rescale, Write
 from tests.concurrency.processes import elsewhere
 from tests.read import harness
 from tests.storage import tables
@@ -101,24 +102,49 @@ def test_compaction_during_overwrite(folder: str) -> None:
     assert rows(folder) == {7: 70}
 
 
-# ---- DELETE ----
+# ---- DELETE, UPDATE, MERGE ----
 
 
 def test_delete_during_append(folder: str) -> None:
-    """DELETE removes what is there when it commits; rows that are appended later stay."""
-    job = Write(folder, [{"k": 1, "v": 11}]).run()
+    """The rows of the job are folded where it began: before the DELETE, which was planned later."""
+    job = Write(folder, [{"k": 1, "v": 11}, {"k": 3, "v": 30}]).run()
     elsewhere(jobs.deleted, folder, 1)
     assert rows(folder) == {2: 20}
     job.commit()
-    assert rows(folder) == {1: 11, 2: 20}
+    assert rows(folder) == {2: 20, 3: 30}
 
 
-def test_delete_during_compaction(folder: str) -> None:
-    """The compaction gives up: its files were rewritten without the deleted rows."""
+def test_update_during_append(folder: str) -> None:
+    """The same: the UPDATE counts."""
+    job = Write(folder, [{"k": 1, "v": 11}, {"k": 3, "v": 30}]).run()
+    elsewhere(jobs.updated, folder, 1, 5)
+    job.commit()
+    assert rows(folder) == {1: 5, 2: 20, 3: 30}
+
+
+def test_change_during_compaction(folder: str) -> None:
+    """Both are there."""
     job = Compact(folder).run()
     elsewhere(jobs.deleted, folder, 1)
-    assert job.commit() == ["conflict"]
-    assert rows(folder) == {2: 20}
+    elsewhere(jobs.updated, folder, 2, 5)
+    assert job.commit() == ["committed"]
+    assert rows(folder) == {2: 5}
+
+
+def test_change_during_overwrite(folder: str) -> None:
+    """The overwrite replaces what is stored when it commits."""
+    job = Write(folder, NEW, "overwrite").run()
+    elsewhere(jobs.updated, folder, 1, 5)
+    job.commit()
+    assert rows(folder) == {2: 200, 3: 300}
+
+
+def test_rescale_during_change(folder: str) -> None:
+    job = Changes(folder, [(UPDATE_AFTER, {"k": 1, "v": 5})]).run()
+    elsewhere(jobs.rescaled, folder, 3)
+    with pytest.raises(ConflictError):
+        job.commit()
+    assert rows(folder) == {1: 10, 2: 20}
 
 
 # ---- partitions ----

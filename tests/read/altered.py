@@ -16,7 +16,6 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from keyfold.questions.commit import delete_where
 from keyfold.storage.commits import commit
 from keyfold.storage.table import Table
 from keyfold.wire.specs import CommitMessage, WriteSpec
@@ -237,7 +236,7 @@ class Altered:
         """DELETE by key, asked under the schema this table was loaded at."""
         self.commit_jobs()
         key = self.random.randrange(KEYS)
-        delete_where(compaction.question(self.table, filters=[harness.where("=", "k", key)]))
+        harness.delete(self.table, {"k": key})
         self.model.records = [one for one in self.model.records if one.key != key]
 
     # ---- changes of columns ----

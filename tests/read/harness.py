@@ -3,18 +3,28 @@
 import itertools
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from keyfold.kernels.ops import DELETE
 from keyfold.read.planner import ScanReport, plan
 from keyfold.read.reader import read
 from keyfold.storage.commits import commit
 from keyfold.storage.table import Table
 from keyfold.testing import tables as testing
 from keyfold.wire.layout import TableLayout
-from keyfold.wire.specs import ORDINAL, CommitMessage, ScanSpec, Split, WriteSpec
+from keyfold.wire.specs import (
+    KIND,
+    ORDINAL,
+    CommitMessage,
+    RowChanges,
+    ScanSpec,
+    Split,
+    WriteSpec,
+)
 from keyfold.write.writer import write
 from tests.storage import tables
 
@@ -51,6 +61,16 @@ def upsert(found: Table, rows: Iterable[dict[str, Any]]) -> list[CommitMessage]:
     messages = write(spec, batches(found.layout, rows))
     commit.append(tables.reload(found), spec, messages)
     return messages
+
+
+def delete(found: Table, *keys: dict[str, Any]) -> None:
+    """Delete the rows of some keys in one job, and commit it."""
+    changes = RowChanges(is_unique=False)
+    spec = replace(job(found.layout, columns=found.layout.primary_key), changes=changes)
+    fields = [found.layout.column(name).arrow_field for name in spec.columns]
+    schema = pa.schema([*fields, pa.field(KIND, pa.int8())])
+    rows = pa.RecordBatch.from_pylist([key | {KIND: DELETE} for key in keys], schema)
+    commit.append(tables.reload(found), spec, write(spec, [rows]))
 
 
 def planned(

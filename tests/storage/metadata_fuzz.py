@@ -26,7 +26,6 @@ from keyfold.read import metadata
 from tests.bridge import fuzz
 from tests.bridge.fuzz import MOST_FINDINGS, Figures
 from tests.concurrency import jobs
-from tests.read import harness
 from tests.storage import damaged, snapshots, tables
 from tests.storage.beside import outside
 from tests.storage.crafted import Metadata, decoded, encoded
@@ -113,9 +112,8 @@ def dropped_partition(folder: str, name: str) -> None:
 
 
 def deleted(folder: str, name: str) -> None:
-    filters = [harness.where("=", "k", 3)]
     if name != "first-row":
-        jobs.commit.delete_where(jobs.question(jobs.table_of(folder), filters=filters))
+        jobs.deleted(folder, 3)
 
 
 STATEMENTS: Mapping[str, Callable[[str, str], Any]] = {

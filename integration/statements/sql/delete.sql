@@ -1,4 +1,4 @@
--- DELETE by columns of the key, under every engine; a later row of the key starts afresh.
+-- DELETE, under every engine; a later row of the key starts afresh.
 CREATE TABLE t (id DECIMAL(38, 0), pv BIGINT, PRIMARY KEY (id) NOT ENFORCED)
 TBLPROPERTIES ('merge-engine' = 'aggregation', 'fields.pv.aggregate-function' = 'sum');
 -- keyfold
@@ -28,5 +28,11 @@ DELETE FROM t;
 SELECT * FROM t;
 -- against
 SELECT * FROM t WHERE false;
--- error: can't be deleted by
-DELETE FROM t WHERE id % 2 = 1;
+-- keyfold
+INSERT INTO t VALUES (1, 1), (2, 2), (3, 3), (4, 4);
+-- keyfold
+DELETE FROM t WHERE id % 2 = 1 OR pv IN (SELECT max(pv) FROM t);
+-- query
+SELECT * FROM t;
+-- against
+SELECT CAST(2 AS DECIMAL(38, 0)) AS id, 2L AS pv;

@@ -145,22 +145,7 @@ SELECT * FROM t;
 -- Statements that are not there yet.
 -- keyfold
 CREATE TABLE here (id INT, v INT, PRIMARY KEY (id));
--- error: DELETE FROM keyfold.sql_refusals.here is not supported
-DELETE FROM here WHERE v = 1;
--- error: DELETE FROM keyfold.sql_refusals.here is not supported | primary key (id)
-DELETE FROM here WHERE id IN (SELECT id FROM tagged);
--- error: UPDATE keyfold.sql_refusals.here is not supported
-UPDATE here SET v = 1;
--- error: MERGE INTO keyfold.sql_refusals.here is not supported
-MERGE INTO here USING tagged ON here.id = tagged.id WHEN MATCHED THEN DELETE;
 -- error: keyfold.sql_refusals.here VERSION AS OF is not supported
 SELECT * FROM here VERSION AS OF 1;
 -- error: keyfold.sql_refusals.here TIMESTAMP AS OF is not supported
 SELECT * FROM here TIMESTAMP AS OF '2020-01-01';
--- CHAR columns are read through an expression: the refusal is the same.
--- keyfold
-CREATE TABLE padded (id INT, c CHAR(3), PRIMARY KEY (id));
--- error: DELETE FROM keyfold.sql_refusals.padded is not supported
-DELETE FROM padded;
--- error: UPDATE keyfold.sql_refusals.padded is not supported
-UPDATE padded SET c = 'x';

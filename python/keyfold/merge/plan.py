@@ -29,7 +29,7 @@ class MergePlan:
     `output` are the user columns that come out. `reads` are the columns every input batch must hold
     (output, key, sequence fields and the columns the engine needs, in table order). `key` is the
     key a bucket is sorted by. With `marks` results that may have something older below them carry
-    `_NAMED` and `_OVERWRITTEN`.
+    `_NAMED` and `_OVERWRITTEN`. With `is_unique` two records of a key that are no -D are an error.
     """
 
     layout: TableLayout
@@ -42,6 +42,7 @@ class MergePlan:
     marks: bool
     fold: Fold = field(repr=False)
     schema: pa.Schema = field(repr=False)
+    is_unique: bool = False
 
     def normalized(
         self, batch: pa.RecordBatch, columns: Iterable[str], *, overwrites: bool
@@ -95,7 +96,9 @@ class MergePlan:
         return self.engine.deletes_clear(self.options) and not self.keeps_records
 
 
-def plan(layout: TableLayout, output: Sequence[str], *, marks: bool = False) -> MergePlan:
+def plan(
+    layout: TableLayout, output: Sequence[str], *, marks: bool = False, is_unique: bool = False
+) -> MergePlan:
     """The plan that emits `output`. With `marks` some rows may be partial, overwrite, or begin with
     a delete. Raises TableError if engine, aggregates and types don't fit together.
     """
@@ -114,6 +117,7 @@ def plan(layout: TableLayout, output: Sequence[str], *, marks: bool = False) -> 
         marks=marks,
         fold=declared.prepare(layout, options, output),
         schema=pa.schema([layout.column(name).arrow_field for name in output]),
+        is_unique=is_unique,
     )
 
 

@@ -79,6 +79,21 @@ def check_not_null(layout: TableLayout, schema: pa.Schema, step: Step, folded: F
             )
 
 
+def check_unique(layout: TableLayout, step: Step) -> None:
+    """Raises TableError, with the key, if a key has two records that are not deletes."""
+    if len(step.starts) - 1 == len(step.order):
+        return
+    adds = np.ones(len(step.order), bool) if step.kinds is None else ~is_retract(step.kinds)
+    counts = np.add.reduceat(adds[step.order].astype(np.int64), step.starts[:-1])
+    groups = np.flatnonzero(counts > 1)
+    if len(groups):
+        raise TableError(
+            f"table {layout.name}: the statement writes key ({_key(layout, step, groups[0])}) "
+            f"{counts[groups[0]]} times (MERGE_CARDINALITY_VIOLATION): one row of the source may "
+            "write a key; leave out the others, or aggregate them before"
+        )
+
+
 def column_result(aggregate: Aggregate, inputs: Inputs) -> FoldResult:
     """The folded column of one step; the aggregate accepts the column's type."""
     match aggregate:

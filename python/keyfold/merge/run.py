@@ -24,7 +24,7 @@ from keyfold.merge.marks.folding import decided, fold_marked, settled
 from keyfold.merge.marks.records import FIELDS, mark_columns, marks_of
 from keyfold.merge.plan import MergePlan
 from keyfold.merge.plan import plan as plan_of
-from keyfold.merge.results import check_not_null
+from keyfold.merge.results import check_not_null, check_unique
 from keyfold.merge.sequence import sort_by_arrival, sort_by_fields
 from keyfold.merge.sorted_run import SortedRun, by_age, numbers_of, sequences_overlap
 from keyfold.merge.window import rounds
@@ -71,7 +71,7 @@ def merge_runs(
 
 def _folding(whole: MergePlan, overlap: bool, room: Room) -> Fold | None:
     """The fold of some of the runs of a merge; None if only all runs may fold together."""
-    if not whole.keeps_records:
+    if not whole.keeps_records or whole.is_unique:
         return None
     part = plan_of(whole.layout, whole.reads, marks=True)
     if part.reads != whole.reads:
@@ -185,6 +185,8 @@ def fold_step(plan: MergePlan, step: Step, *, drop_deletes: bool, has_oldest: bo
     """One row a group, by the engine; if no group has two rows, they stay as they are. Rows are in
     merge order, or in order of arrival if some replace everything.
     """
+    if plan.is_unique:
+        check_unique(plan.layout, step)
     folded = _folded_step(plan, step, drop_deletes=drop_deletes, has_oldest=has_oldest)
     check_not_null(plan.layout, plan.schema, step, folded)
     return folded

@@ -19,10 +19,11 @@ from keyfold.storage.commits import commit
 from keyfold.storage.commits.outcomes import snapshot_of
 from keyfold.storage.commits.replanned import replanned
 from keyfold.storage.maintenance.due import followed
-from keyfold.storage.table import open_handle, open_newest
+from keyfold.storage.table import Table, open_handle
 from keyfold.stores.opened import store_of
 from keyfold.wire.specs import CommitMessage, Json, WriteSpec
 from keyfold.write import jobs
+from keyfold.write.jobs import Changes
 from keyfold.write.targets import folds_columns, named_columns
 
 QUESTIONS = Questions()
@@ -42,9 +43,22 @@ def plan_write(question: Frame) -> dict[str, Any]:
         filters=question["filters"],
         ordinal=question["ordinal"],
         query=question.get("query"),
+        changes=row_changes(table, question),
     )
     own = {"handle": question["table"], **functions_for(question, spec.layout)}
     return {"write": spec.to_json() | own}
+
+
+def row_changes(table: Table, question: Frame) -> Changes | None:
+    """The part of a statement that changes rows; None of other writes. If it has read rows, then
+    those of the snapshot of the handle.
+    """
+    told = question.get("changes")
+    if told is None:
+        return None
+    reads = question["table"]["snapshot_id"] or 0 if told["reads"] else None
+    stored = tuple(table.layout.column(name).name for name in told["stored"])
+    return Changes(told["command"], reads, told["assigned"], stored, told["has_kinds"])
 
 
 @QUESTIONS.look
@@ -135,11 +149,10 @@ def job_of(question: Frame) -> tuple[WriteSpec, Sequence[CommitMessage]]:
 
 
 @QUESTIONS.plain
-@replanned
 def delete_where(question: Frame) -> dict[str, Any]:
-    """Remove the rows that satisfy all filters, predicates over key columns."""
-    table = open_newest(question["table"], question["catalog"]["options"])
-    return {"snapshot": jobs.delete_where(table, question["filters"])}
+    """Remove the partitions that satisfy all filters, without reading them."""
+    table = open_handle(question["table"], question["catalog"]["options"], latest=True)
+    return {"snapshot": jobs.delete_partitions(table, question["filters"])}
 
 
 @QUESTIONS.plain

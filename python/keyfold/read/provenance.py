@@ -2,19 +2,26 @@
 
 They are not part of a table's columns and cost nothing unless a query names one. A table's own
 column of that name hides one. The rows of a table without a key have no sequence number or level.
+Statements that change rows ask for the stored values of sequence fields beside the new ones. So
+there are metadata columns of these too, `_stored_<field>`, if such a field orders whole records.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from keyfold.merge.origins import ORIGIN
+from keyfold.options import parse
+from keyfold.types.spark import to_spark
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import SEQUENCE, ScanSpec, Split
+
+STORED = "_stored_"
 
 
 @dataclass(frozen=True)
@@ -22,7 +29,7 @@ class MetadataColumn:
     """A column that every table has: its Arrow field, its type in Spark, and its meaning."""
 
     field: pa.Field
-    type: str
+    type: Any
     comment: str
     needs_key: bool = False
 
@@ -50,16 +57,29 @@ _LEVEL = MetadataColumn(
     needs_key=True,
 )
 COLUMNS = (_FILE, _BUCKET, _NUMBER, _LEVEL)
-_BY_NAME = {column.name: column for column in COLUMNS}
 
 
 def metadata_columns(layout: TableLayout) -> list[MetadataColumn]:
     """The metadata columns of a table."""
-    return [
-        column
-        for column in COLUMNS
-        if not layout.has_column(column.name) and (layout.key or not column.needs_key)
-    ]
+    own = [column for column in COLUMNS if layout.key or not column.needs_key]
+    stored = [_stored(layout, name) for name in stored_sequences(layout).values()]
+    return [column for column in (*own, *stored) if not layout.has_column(column.name)]
+
+
+def stored_sequences(layout: TableLayout) -> dict[str, str]:
+    """The sequence fields, by the metadata columns that have their stored values, of a table whose
+    engine keeps the last record. None if the table has a column of such a name.
+    """
+    options = parse(layout)
+    fields = options.sequence_fields or () if options.engine.is_default else ()
+    found = {STORED + name: name for name in fields}
+    return {} if any(layout.has_column(name) for name in found) else found
+
+
+def _stored(layout: TableLayout, name: str) -> MetadataColumn:
+    column = layout.column(name)
+    field = pa.field(STORED + name, column.arrow_field.type)
+    return MetadataColumn(field, to_spark(column.type), f"the stored value of {name}")
 
 
 def divided(layout: TableLayout, names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -71,9 +91,10 @@ def divided(layout: TableLayout, names: Sequence[str]) -> tuple[tuple[str, ...],
     )
 
 
-def fields(names: Sequence[str]) -> list[pa.Field]:
+def fields(layout: TableLayout, names: Sequence[str]) -> list[pa.Field]:
     """The Arrow fields of metadata columns."""
-    return [_BY_NAME[name].field for name in names]
+    found = {column.name: column.field for column in metadata_columns(layout)}
+    return [found[name] for name in names]
 
 
 def needs_number(scan: ScanSpec) -> bool:
@@ -108,9 +129,8 @@ class Provenance:
         """The scan's columns of a batch of rows, which holds what the metadata are made of."""
         own = [batch.column(name) for name in self.scan.columns]
         added = [self._column(name, batch) for name in self.scan.metadata]
-        schema = pa.schema(
-            [*(batch.schema.field(name) for name in self.scan.columns), *fields(self.scan.metadata)]
-        )
+        metadata = fields(self.scan.layout, self.scan.metadata)
+        schema = pa.schema([*(batch.schema.field(name) for name in self.scan.columns), *metadata])
         return pa.RecordBatch.from_arrays([*own, *added], schema=schema)
 
     def _column(self, name: str, batch: pa.RecordBatch) -> pa.Array:
@@ -118,5 +138,8 @@ class Provenance:
             return pa.array(np.full(batch.num_rows, self.bucket, dtype=np.int32))
         if name == _NUMBER.name:
             return batch.column(SEQUENCE)
+        stored = stored_sequences(self.scan.layout)
+        if name in stored:
+            return batch.column(stored[name])
         values = self.names if name == _FILE.name else self.levels
         return values.take(batch.column(ORIGIN))

@@ -23,7 +23,7 @@ def schema_of(scan: ScanSpec) -> pa.Schema:
     if scan.aggregate is not None:
         return summary.schema_of(scan.layout, scan.aggregate)
     own = [scan.layout.column(name).arrow_field for name in scan.columns]
-    return pa.schema([*own, *provenance.fields(scan.metadata)])
+    return pa.schema([*own, *provenance.fields(scan.layout, scan.metadata)])
 
 
 def read_task(scan: ScanSpec, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:

@@ -178,6 +178,22 @@ class Epoch(Wire):
 
 
 @dataclass(frozen=True)
+class RowChanges(Wire):
+    """The part of a write job that only statements which change rows have (DELETE, UPDATE, MERGE).
+
+    `reads` is the snapshot whose rows they looked at, 0 for an empty table, None if they looked at
+    none. With `has_kinds` the incoming columns are followed by the stored values of the sequence
+    fields `stored`, then by the row kind. All rows but deletes then carry the number after the
+    job's. `is_unique`: each key is written once at most, but for its delete.
+    """
+
+    reads: int | None = None
+    has_kinds: bool = True
+    stored: tuple[str, ...] = ()
+    is_unique: bool = True
+
+
+@dataclass(frozen=True)
 class WriteSpec(Wire):
     """The part of one write job that all its tasks share.
 
@@ -187,7 +203,8 @@ class WriteSpec(Wire):
     `snapshot` is the one the job was planned on, None for an empty table. `named` are the columns
     whose values count, None for all; the values of others are ignored. `merge_mode` is default
     (named columns are folded) or overwrite (they are replaced). `epoch` is the one that the job
-    commits, if it is part of a stream.
+    commits, if it is part of a stream. With `changes` of rows `named` are the columns of updated
+    rows.
     """
 
     layout: TableLayout
@@ -201,6 +218,7 @@ class WriteSpec(Wire):
     named: tuple[str, ...] | None = None
     merge_mode: str = "default"
     epoch: Epoch | None = None
+    changes: RowChanges | None = None
 
 
 @dataclass(frozen=True)

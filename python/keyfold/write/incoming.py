@@ -35,7 +35,7 @@ def conform(spec: WriteSpec, options: TableOptions, batch: pa.RecordBatch) -> pa
     named = spec.columns if spec.named is None else spec.named
     place = {name: at for at, name in enumerate(spec.columns) if name in named}
     fields = list(spec.layout.arrow_schema)
-    arrays = [_column(batch, place.get(field.name), field) for field in fields]
+    arrays = [column(batch, place.get(field.name), field) for field in fields]
     _check_not_null(spec, arrays, fields)
     if options.rowkind_field is not None and options.rowkind_field in named:
         texts = arrays[[field.name for field in fields].index(options.rowkind_field)]
@@ -47,11 +47,17 @@ def conform(spec: WriteSpec, options: TableOptions, batch: pa.RecordBatch) -> pa
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
 
-def _column(batch: pa.RecordBatch, place: int | None, field: pa.Field) -> pa.Array:
+def column(batch: pa.RecordBatch, place: int | None, field: pa.Field) -> pa.Array:
+    """The incoming column at that place in the table's type; NULLs if the place is None."""
     if place is None:
         return pa.nulls(batch.num_rows, field.type)
-    column = settled(batch.column(place))
-    return column if column.type.equals(field.type) else pc.cast(column, field.type)
+    found = settled(batch.column(place))
+    return found if found.type.equals(field.type) else pc.cast(found, field.type)
+
+
+def filler(kind: pa.DataType, rows: int) -> pa.Array:
+    """Values, without NULLs at any depth that a reader sees, for columns that nobody looks at."""
+    return _settled(pa.nulls(rows, kind), False)
 
 
 def _check_not_null(spec: WriteSpec, arrays: list[pa.Array], fields: list[pa.Field]) -> None:

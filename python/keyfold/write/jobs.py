@@ -5,29 +5,62 @@ from __future__ import annotations
 import random
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
 
 from keyfold.errors import NotSupportedError
 from keyfold.files.value_text import partition_text
+from keyfold.kernels.ops import DELETE
 from keyfold.merge.plan import plan
 from keyfold.options.calls import MERGE_MODE, TARGET_COLUMNS, WRITE
+from keyfold.predicates.condition import undecided
 from keyfold.predicates.prune import on_partitions
+from keyfold.predicates.ranges import conjuncts
+from keyfold.predicates.sql_text import describe
+from keyfold.read import planner
 from keyfold.read.call_options import call_options
+from keyfold.read.provenance import stored_sequences
+from keyfold.read.task import read_task
 from keyfold.storage.commits import commit
 from keyfold.storage.commits.outcomes import OUTCOMES, is_abandonable
 from keyfold.storage.maintenance.due import followed
 from keyfold.storage.metadata.entries import partition_values
 from keyfold.storage.table import Table
 from keyfold.wire.layout import TableLayout
-from keyfold.wire.specs import CommitMessage, Json, WriteSpec
-from keyfold.write.delete import delete_rows
+from keyfold.wire.specs import KIND, CommitMessage, Json, RowChanges, WriteSpec
+from keyfold.write.changes import assigned_columns, check_deletes, orders_records
 from keyfold.write.job import Job
 from keyfold.write.renumber import renumber
-from keyfold.write.targets import DEFAULT, folds_columns, merge_mode, named_columns
+from keyfold.write.targets import DEFAULT, OVERWRITE, folds_columns, merge_mode, named_columns
 from keyfold.write.transaction import epoch_of
+from keyfold.write.writer import write
 
 RANDOM_NUMBERS = 1 << 20
+
+
+@dataclass(frozen=True)
+class Changes:
+    """A statement that changes rows, as its job is planned: `reads` is the snapshot that it has
+    read, 0 without data, None if it has read none. Its UPDATEs set the columns `assigned`, None if
+    nobody knows which. `stored` and `has_kinds` are those of RowChanges.
+    """
+
+    command: str
+    reads: int | None
+    assigned: Sequence[str] | None = None
+    stored: tuple[str, ...] = ()
+    has_kinds: bool = True
+
+    @property
+    def wire(self) -> RowChanges:
+        """The part of it that tasks and the commit must know."""
+        is_unique = self.command != "DELETE"
+        return RowChanges(self.reads, self.has_kinds, self.stored, is_unique)
 
 
 def plan_job(
@@ -40,15 +73,23 @@ def plan_job(
     filters: Sequence[Json] = (),
     ordinal: bool = False,
     query: str | None = None,
+    changes: Changes | None = None,
 ) -> WriteSpec:
     """The write of rows with these columns, planned on the table's snapshot, the newest one.
     `options` are the writer's, `seen` the columns that its statement names (see `targets`), `query`
-    is the id of the streaming query that the job is part of.
+    is the id of the streaming query that the job is part of. Raises TableError if `changes` are a
+    DELETE and the table takes no deletes.
     """
     table.check_writable()
     layout = table.layout
     asked = call_options(WRITE, table, options)
-    named = named_columns(layout, targets(layout, asked, seen), mode)
+    if changes is None:
+        named = named_columns(layout, targets(layout, asked, seen), mode)
+    else:
+        named = assigned_columns(layout, table.options, changes.assigned)
+        if changes.command == "DELETE":
+            check_deletes(layout, table.options, "DELETE FROM")
+    overwrites = changes is not None and not changes.has_kinds and orders_records(table.options)
     spec = WriteSpec(
         layout=layout,
         columns=tuple(layout.column(name).name for name in columns),
@@ -59,7 +100,8 @@ def plan_job(
         snapshot=table.snapshot_id,
         filters=tuple(filters),
         named=named,
-        merge_mode=merge_mode(layout, asked.get(MERGE_MODE), named),
+        merge_mode=OVERWRITE if overwrites else merge_mode(layout, asked.get(MERGE_MODE), named),
+        changes=None if changes is None else changes.wire,
         epoch=epoch_of(layout.name, asked, query),
     )
     if spec.mode == "overwrite":
@@ -122,19 +164,50 @@ def abandon(table: Table, spec: WriteSpec, messages: Sequence[CommitMessage]) ->
         Job(spec.layout, messages).remove()
 
 
-def delete_where(table: Table, filters: Sequence[Json]) -> int | None:
-    """Remove the rows that satisfy all filters, predicates over key columns, in one commit of the
-    table at its newest snapshot and schema; returns its id, None if nothing changed.
+def delete_partitions(table: Table, filters: Sequence[Json]) -> int | None:
+    """Remove the partitions that satisfy all filters, with what they hold when this commits; all of
+    them without filters. Returns the snapshot's id, None if nothing changed. Raises TableError if
+    the table takes no deletes.
     """
-    table.check_rewritable()
-    found, job = delete_rows(table, filters), str(uuid.uuid4())
+    table.check_writable()
+    check_deletes(table.layout, table.options, "DELETE FROM")
+    takes = on_partitions(table.layout, filters, f"deleting rows of table {table.layout.name}")
+    return followed(table, commit.truncate(table, takes if filters else "all"))
+
+
+def delete_where(table: Table, filters: Sequence[Json]) -> int | None:
+    """Remove the rows that satisfy all filters, predicates over key columns, in one commit; returns
+    its id, None if nothing changed. Raises NotSupportedError if a predicate is not one, TableError
+    if the table takes no deletes, ConflictError if other jobs have changed such rows meanwhile.
+    """
+    layout, predicates = table.layout, list(conjuncts(filters))
+    other = undecided(layout, predicates)
+    if other is not None:
+        raise NotSupportedError(
+            f"table {layout.name}: rows can't be deleted by {describe(other)}; compare columns "
+            f"of the primary key ({', '.join(layout.primary_key)}) with constants of their type"
+        )
+    table.check_readable()
+    stored = stored_sequences(layout)
+    changes = Changes("DELETE", table.snapshot_id or 0, stored=tuple(stored.values()))
+    spec = plan_job(table, layout.primary_key, changes=changes)
+    columns = [*layout.primary_key, *stored.values(), *stored]
+    scan, tasks, _ = planner.plan(table, columns, predicates, None, {}, enforced=predicates)
+    messages = write(spec, _deleted(spec, stored, read_task(scan, list(chain(*tasks)))))
     try:
-        published = commit.rewrite(table, job, found.removed, found.job.messages)
+        return publish(table, spec, messages)
     except BaseException:
-        if OUTCOMES.give_up(job):
-            found.job.remove()
+        abandon(table, spec, messages)
         raise
-    return followed(table, published)
+
+
+def _deleted(
+    spec: WriteSpec, stored: Mapping[str, str], rows: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    for batch in rows:
+        kinds = pa.array(np.full(batch.num_rows, DELETE, dtype=np.int8))
+        arrays = [batch.column(name) for name in (*spec.columns, *stored)]
+        yield pa.RecordBatch.from_arrays([*arrays, kinds], [*spec.columns, *stored, KIND])
 
 
 def _replaced(

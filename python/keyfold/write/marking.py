@@ -57,7 +57,7 @@ class Marking:
         named = None
         if spec.named is not None:
             sequences = [group.fields for group in declared.sequences(options)]
-            named = _ids(layout, _with_sequences(spec.named, (options.sequence_fields, *sequences)))
+            named = ids(layout, _with_sequences(spec.named, (options.sequence_fields, *sequences)))
         left = () if spec.named is None else set(layout.arrow_schema.names) - set(spec.named)
         needs_names = is_overwriting or not all(
             declared.passes_nulls(layout, options, name) for name in left
@@ -133,7 +133,7 @@ def _with_sequences(named: Sequence[str], sequences: Iterable[Sequence[str]]) ->
     return names
 
 
-def _ids(layout: TableLayout, names: Collection[str]) -> str:
+def ids(layout: TableLayout, names: Collection[str]) -> str:
     """The text of named columns: ids of those outside the primary key."""
     own = [c for c in layout.columns if c.name in names and c.name not in layout.primary_key]
     return ",".join(str(column.id) for column in own)

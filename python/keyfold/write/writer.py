@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 
 import pyarrow as pa
 
@@ -15,6 +16,7 @@ from keyfold.storage.metadata.entries import partition_batch
 from keyfold.wire.specs import CommitMessage, WriteSpec
 from keyfold.write.buffer import WriteBuffer, allowance
 from keyfold.write.changelog import input_changelog, tells_input
+from keyfold.write.changes import Changing, has_marks
 from keyfold.write.durable import Flushes
 from keyfold.write.incoming import conform
 from keyfold.write.job import Job
@@ -37,11 +39,10 @@ def parts(
 ) -> Iterator[tuple[Place, pa.RecordBatch]]:
     """The rows of each batch by bucket, in the form that `write_parts` folds."""
     options = parse(spec.layout)
-    marking = Marking.of(spec, options)
-    merge = _plan(spec, marking)
+    _, prepare = preparing(spec, options)
     for batch in batches:
         if batch.num_rows:
-            yield from split(spec.layout, options, prepared(spec, merge, marking, batch))
+            yield from split(spec.layout, options, prepare(batch))
 
 
 def write_parts(
@@ -49,17 +50,34 @@ def write_parts(
 ) -> list[CommitMessage]:
     """Fold and write the rows of some buckets, all rows of each, as `write` does."""
     options = parse(spec.layout)
-    merge = _plan(spec, Marking.of(spec, options))
+    merge, _ = preparing(spec, options)
     size, has_records = allowance(options.write_buffer_size), tells_input(spec, options)
-    buffer = WriteBuffer(merge, spec.ordinal, size, keeps_records=has_records)
+    has_ordinal = spec.ordinal or _has_kinds(spec)
+    buffer = WriteBuffer(merge, has_ordinal, size, keeps_records=has_records)
     for place, part in found:
         buffer.add(place, part)
     return _written(spec, options, buffer)
 
 
-def _plan(spec: WriteSpec, marking: Marking | None) -> MergePlan:
-    has_marks = marking is not None and marking.has_marks
-    return plan(spec.layout, spec.layout.arrow_schema.names, marks=has_marks)
+def _has_kinds(spec: WriteSpec) -> bool:
+    return spec.changes is not None and spec.changes.has_kinds
+
+
+def preparing(
+    spec: WriteSpec, options: TableOptions
+) -> tuple[MergePlan, Callable[[pa.RecordBatch], pa.RecordBatch]]:
+    """The plan by which the job's rows fold, and what brings incoming rows, with their marks, into
+    the form that the buffer folds.
+    """
+    changes, names = spec.changes, spec.layout.arrow_schema.names
+    is_unique = changes is not None and changes.is_unique
+    if changes is not None and changes.has_kinds:
+        merge = plan(spec.layout, names, marks=has_marks(options), is_unique=is_unique)
+        return merge, Changing(spec, changes, merge).rows
+    marking = Marking.of(spec, options)
+    is_marked = marking is not None and marking.has_marks
+    merge = plan(spec.layout, names, marks=is_marked, is_unique=is_unique)
+    return merge, partial(prepared, spec, merge, marking)
 
 
 def prepared(
@@ -74,12 +92,13 @@ def prepared(
 
 def _written(spec: WriteSpec, options: TableOptions, buffer: WriteBuffer) -> list[CommitMessage]:
     target = Target(spec.layout, options)
+    number = None if _has_kinds(spec) else spec.sequence  # else each row has its own
     with Job(spec.layout) as job, Flushes() as flushes:
         for place in buffer.places:
             partition = partition_batch(spec.layout, place.partition)
             directory = bucket_path(spec.layout, partition, place.bucket)
             rows = buffer.finish(place)
-            files = tuple(write_files(target, directory, rows, spec.sequence, flushes))
+            files = tuple(write_files(target, directory, rows, number, flushes))
             if files:
                 job.messages.append(CommitMessage(partition, place.bucket, options.bucket, files))
             if files and buffer.keeps_records:

@@ -31,6 +31,7 @@ from keyfold.storage.commits.conflicts import (
     number_to_pass,
 )
 from keyfold.storage.commits.epochs import carried, epochs_of, is_committed, is_noted
+from keyfold.storage.commits.isolation import check_unseen
 from keyfold.storage.commits.outcomes import OUTCOMES
 from keyfold.storage.commits.replaced import Partitions, Replaced, replaced_by
 from keyfold.storage.metadata import table_statistics
@@ -73,6 +74,7 @@ class Change:
     statistics: str | None = None  # the name of a file of them, which this commit publishes
     partitions: Replaced | None = None  # those an overwrite replaces; to others it appends
     epoch: Epoch | None = None  # nothing changes if the table has it already
+    reads: int | None = None  # the snapshot whose rows decided about ours, 0 without data
 
 
 def append(
@@ -86,9 +88,13 @@ def append(
 
     A file committed meanwhile may share a sequence number with one of ours in its bucket, or a
     compaction may have merged later ones. If so, `renumber(messages, sequence)` rewrites ours.
-    Raises ConflictError if it is not given.
+    Raises ConflictError if it is not given, and if a job that the statement has not seen wrote to
+    key ranges that it changes.
     """
-    change = Change(spec.job, APPEND, messages, planned=spec.snapshot, epoch=spec.epoch)
+    reads = None if spec.changes is None else spec.changes.reads
+    change = Change(
+        spec.job, APPEND, messages, planned=spec.snapshot, epoch=spec.epoch, reads=reads
+    )
     return _commit(table, change, renumber)
 
 
@@ -221,6 +227,8 @@ def _plan(
     elif not change.rewrites:
         check_meanwhile(table, change.messages)
     check_buckets(table, change.messages, kept)
+    if change.reads is not None and base is not None:
+        check_unseen(table, change.messages, change.reads, base)
     change = _in_order(table, change, base, kept, live, renumber)
     deleted, ours = _records(table, change, live, 1 if base is None else base.id + 1)
     if change.kind != APPEND:

@@ -23,6 +23,11 @@ final case class Description(json: JsonNode) {
   val metadata: String = json.path("metadata").asText
   val bucketKeys: Seq[String] = Json.strings(json.path("bucketing").get("keys"))
 
+  /** Metadata columns with the stored values of sequence fields, which a DELETE or UPDATE brings along. */
+  private val sequences: Map[String, String] = Json.texts(json.get("stored_sequences"))
+  val storedSequences: Seq[String] = sequences.keys.toSeq
+  val sequenceOf: String => String = sequences
+
   lazy val pushdown: Pushdown = Pushdown.fromJson(json.path("pushdown"))
   lazy val order: KeyOrder = KeyOrder.of(json.path("pushdown"), partitioning)
   lazy val columns: Array[Column] = Json.items(json.get("columns")).map(Columns.fromJson).toArray

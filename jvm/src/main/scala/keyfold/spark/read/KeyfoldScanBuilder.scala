@@ -17,7 +17,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
   * columns that Python decides are not left to Spark: so LIMIT and aggregates are pushed past
   * them, and no code is generated anew for each key that is looked up.
   */
-final class KeyfoldScanBuilder(table: KeyfoldTable, options: CaseInsensitiveStringMap)
+class KeyfoldScanBuilder(table: KeyfoldTable, options: CaseInsensitiveStringMap)
     extends SupportsPushDownRequiredColumns with SupportsPushDownV2Filters with SupportsPushDownLimit
     with SupportsPushDownTopN with SupportsPushDownAggregates {
 
@@ -32,10 +32,13 @@ final class KeyfoldScanBuilder(table: KeyfoldTable, options: CaseInsensitiveStri
   private val folds = table.description.pushdown.folds
   private var canFold = options.getBoolean("keyfold.aggregate-push-down", true)
 
-  /** Top-level columns only: a struct is read whole. Metadata columns come last. */
+  /** Top-level columns only: a struct is read whole. Metadata columns come last; a stored value is one of a column,
+    * which is read too.
+    */
   override def pruneColumns(required: StructType): Unit = {
     val (own, hidden) = required.fieldNames.partition(whole.fieldNames.contains)
-    columns = StructType((own ++ hidden).map(table.readable(_)))
+    val stored = hidden.filter(table.description.storedSequences.contains).map(table.description.sequenceOf)
+    columns = StructType((own ++ stored.filterNot(own.contains(_)) ++ hidden).map(table.readable(_)))
   }
 
   override def pushPredicates(predicates: Array[Predicate]): Array[Predicate] = {
@@ -77,6 +80,8 @@ final class KeyfoldScanBuilder(table: KeyfoldTable, options: CaseInsensitiveStri
 
   override def isPartiallyPushed(): Boolean = true
 
-  override def build(): Scan = KeyfoldScan(table, summary.map(_.schema).getOrElse(columns), pushed.toSeq,
+  override def build(): Scan = built()
+
+  protected def built(): KeyfoldScan = KeyfoldScan(table, summary.map(_.schema).getOrElse(columns), pushed.toSeq,
     enforced.toSeq, limit, isTop, summary, all)
 }

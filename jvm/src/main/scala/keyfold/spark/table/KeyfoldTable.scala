@@ -8,23 +8,25 @@ import keyfold.spark.changes.{ChangesScan, ChangesScanBuilder}
 import keyfold.spark.processes.Uninterrupted
 import keyfold.spark.questions.{CatalogQuestions, Description, Predicates}
 import keyfold.spark.read.KeyfoldScanBuilder
-import keyfold.spark.write.{KeyfoldWriteBuilder, WriteMode}
+import keyfold.spark.write.{KeyfoldRowLevelOperation, KeyfoldWriteBuilder, WriteMode}
 import org.apache.spark.sql.connector.catalog._
 import org.apache.spark.sql.connector.catalog.TableCapability._
 import org.apache.spark.sql.connector.catalog.constraints.Constraint
 import org.apache.spark.sql.connector.catalog.constraints.Constraint.ValidationStatus
 import org.apache.spark.sql.connector.expressions.{Expressions, Transform}
-import org.apache.spark.sql.connector.expressions.filter.Predicate
+import org.apache.spark.sql.connector.expressions.filter.{AlwaysTrue, Predicate}
 import org.apache.spark.sql.connector.metric.CustomTaskMetric
 import org.apache.spark.sql.connector.read.ScanBuilder
-import org.apache.spark.sql.connector.write.{LogicalWriteInfo, WriteBuilder}
+import org.apache.spark.sql.connector.write.{LogicalWriteInfo, RowLevelOperationBuilder, RowLevelOperationInfo,
+  WriteBuilder}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /** Driver side: a table at the snapshot that was the latest when Spark loaded it. Its version makes
   * Spark load it once more for each query, so all of a query's scans read one snapshot, the newest.
   */
 class KeyfoldTable(val questions: CatalogQuestions, val description: Description)
-    extends DescribedTable with SupportsWrite with SupportsDeleteV2 with KeyfoldPartitions with HiddenColumns {
+    extends DescribedTable with SupportsWrite with SupportsDeleteV2 with SupportsRowLevelOperations
+    with KeyfoldPartitions with HiddenColumns {
 
   override def properties(): JavaMap[String, String] = description.properties.asJava
 
@@ -50,15 +52,21 @@ class KeyfoldTable(val questions: CatalogQuestions, val description: Description
   override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder =
     KeyfoldWriteBuilder(this, info, WriteMode.Append)
 
-  /** A session with our extension refuses other conditions before, and names them: see RowLevelCommands and
-    * DeletesByOthers.
-    */
-  override def canDeleteWhere(predicates: Array[Predicate]): Boolean =
-    predicates.forall(Predicates.toJson(_).isDefined)
+  override def newRowLevelOperationBuilder(info: RowLevelOperationInfo): RowLevelOperationBuilder =
+    () => new KeyfoldRowLevelOperation(this, info.command)
+
+  /** Whole partitions: those go without being read. Other rows are deleted one by one. */
+  override def canDeleteWhere(predicates: Array[Predicate]): Boolean = conditions(predicates).forall { condition =>
+    val columns = condition.references.map(_.fieldNames.mkString(".")).toSet
+    columns.subsetOf(description.partitioning.toSet) && description.pushdown.decides(condition, readable)
+  }
 
   override def deleteWhere(predicates: Array[Predicate]): Unit =
     questions.ask("delete_where", "table" -> description.handle,
-      "filters" -> predicates.toSeq.flatMap(Predicates.toJson)): Unit
+      "filters" -> conditions(predicates).flatMap(Predicates.toJson)): Unit
+
+  private def conditions(predicates: Array[Predicate]): Seq[Predicate] =
+    predicates.toSeq.filterNot(_.isInstanceOf[AlwaysTrue])
 
   override def truncateTable(): Boolean = {
     questions.ask("truncate_table", "table" -> description.handle): Unit

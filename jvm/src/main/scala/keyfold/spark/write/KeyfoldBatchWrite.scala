@@ -6,8 +6,8 @@ import keyfold.spark.metrics.WriteMetrics
 import org.apache.spark.sql.connector.write.{BatchWrite, DataWriterFactory, PhysicalWriteInfo, WriterCommitMessage}
 
 /** Driver side: the job of a statement. A commit is followed by the compaction of what it touched. */
-final class KeyfoldBatchWrite(write: KeyfoldWrite) extends BatchWrite {
-  private val job = new WriteJob(write, query = None)
+class KeyfoldBatchWrite(write: ClusteredWrite) extends BatchWrite {
+  protected val job = new WriteJob(write, query = None)
 
   override def createBatchWriterFactory(info: PhysicalWriteInfo): DataWriterFactory = job.factory
 

@@ -3,7 +3,7 @@ package keyfold.spark.write
 import keyfold.spark.Json
 import keyfold.spark.buckets.{SlotFunction, Slots}
 import keyfold.spark.metrics.WriteMetrics
-import keyfold.spark.questions.Predicates
+import keyfold.spark.questions.{Description, Predicates}
 import keyfold.spark.table.{KeyfoldTable, Names}
 import org.apache.spark.sql.connector.distributions.{Distribution, Distributions}
 import org.apache.spark.sql.connector.expressions.{Expressions, SortOrder}
@@ -13,23 +13,22 @@ import org.apache.spark.sql.connector.write.streaming.StreamingWrite
 import org.apache.spark.sql.keyfold.Refusal
 import org.apache.spark.sql.types.{LongType, StructType}
 
-/** Driver side: one write, whose rows Spark clusters by bucket and partition before we get them. With
-  * `hasOrdinal` their last column is the place each row had in the input (see OrdinalStrategy).
-  */
-final case class KeyfoldWrite(table: KeyfoldTable, info: LogicalWriteInfo, mode: WriteMode, hasOrdinal: Boolean)
-    extends RequiresDistributionAndOrdering {
+/** Driver side: a write whose rows Spark clusters by bucket and partition before we get them. */
+trait ClusteredWrite extends RequiresDistributionAndOrdering {
+  def table: KeyfoldTable
+  protected def described: Description = table.description
 
-  private val described = table.description
+  /** The rows that tasks send to Python. */
+  def rowSchema: StructType
+
+  /** The question plan_write, asked when the job starts; `query` is the streaming query that the job is part of. */
+  def planned(query: Option[String]): String
 
   /** The figures that the tasks reported, once they are committed. */
   @volatile private[spark] var figures: Array[CustomTaskMetric] = Array.empty
 
   override def supportedCustomMetrics(): Array[CustomMetric] = WriteMetrics.declared
   override def reportDriverMetrics(): Array[CustomTaskMetric] = figures
-
-  override def description(): String = s"keyfold ${table.name()} ${mode.name}"
-
-  override def toString: String = if (hasOrdinal) s"${description()}, in input order" else description()
 
   override def requiredDistribution(): Distribution = {
     val counts = Seq(requiredNumPartitions(), described.buckets, described.bucketKeys.length)
@@ -44,6 +43,23 @@ final case class KeyfoldWrite(table: KeyfoldTable, info: LogicalWriteInfo, mode:
 
   override def requiredOrdering(): Array[SortOrder] = Array.empty
 
+  protected def ask(columns: Seq[String], fields: (String, Any)*): String = {
+    val common = Seq("table" -> described.handle, "columns" -> columns)
+    Json.text(table.questions.ask("plan_write", common ++ fields: _*).get("write"))
+  }
+}
+
+/** Driver side: one write of rows that are folded. With `hasOrdinal` their last column is the place each row had
+  * in the input (see OrdinalStrategy). `isOfMerge`: rows of a MERGE that has found no rows with their keys.
+  */
+final case class KeyfoldWrite(
+    table: KeyfoldTable, info: LogicalWriteInfo, mode: WriteMode, hasOrdinal: Boolean, isOfMerge: Boolean = false)
+    extends ClusteredWrite {
+
+  override def description(): String = s"keyfold ${table.name()} ${mode.name}"
+
+  override def toString: String = if (hasOrdinal) s"${description()}, in input order" else description()
+
   override def toBatch(): BatchWrite = new KeyfoldBatchWrite(this)
 
   override def toStreaming(): StreamingWrite = {
@@ -54,20 +70,18 @@ final case class KeyfoldWrite(table: KeyfoldTable, info: LogicalWriteInfo, mode:
     new KeyfoldStreamingWrite(this)
   }
 
-  /** The rows that tasks get. */
-  def rowSchema: StructType =
+  override def rowSchema: StructType =
     if (hasOrdinal) info.schema.add(KeyfoldWrite.Ordinal, LongType, nullable = false) else info.schema
 
-  /** The question plan_write, asked when the job starts; `query` is the streaming query that the job is part of. */
-  def planned(query: Option[String]): String = {
+  override def planned(query: Option[String]): String = {
+    val changes = if (isOfMerge) Some(RowChanges("MERGE", reads = true).toJson(hasKinds = false)) else None
     val fields = Seq(
-      "table" -> described.handle,
-      "columns" -> info.schema.fieldNames,
       "ordinal" -> hasOrdinal,
       "mode" -> mode.name,
       "query" -> query,
-      "filters" -> mode.filters.flatMap(Predicates.toJson))
-    Json.text(table.questions.ask("plan_write", fields ++ TargetColumns.asked(info.options): _*).get("write"))
+      "filters" -> mode.filters.flatMap(Predicates.toJson),
+      "changes" -> changes)
+    ask(info.schema.fieldNames.toSeq, fields ++ TargetColumns.asked(info.options): _*)
   }
 }
 

@@ -4,6 +4,7 @@ import java.util.Locale
 
 import scala.jdk.CollectionConverters._
 
+import keyfold.spark.Json
 import keyfold.spark.table.{KeyfoldTable, Names, StagedKeyfoldTable}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
@@ -15,6 +16,15 @@ object TargetColumns {
   val Mark = "keyfold.named-columns"
   private val Everything = "*"
   private val Plain = Set(Mark, "checkpointLocation").map(_.toLowerCase(Locale.ROOT))
+  private val AssignedMark = "keyfold.assigned-columns"
+
+  /** The same for the columns that the UPDATEs of a statement set. */
+  def markAssigned(names: Seq[String]): (String, String) = AssignedMark -> Json.text(Json.node(names))
+
+  def assigned(options: CaseInsensitiveStringMap): Option[Seq[String]] =
+    Option(options.get(AssignedMark)).map(text => Json.strings(Json.parse(text)))
+
+  def isMarkedAssigned(options: CaseInsensitiveStringMap): Boolean = options.containsKey(AssignedMark)
 
   def mark(names: Option[Seq[String]]): (String, String) = Mark -> names.fold(Everything)(joined)
 

@@ -8,8 +8,8 @@ import org.apache.spark.sql.connector.write.WriterCommitMessage
 /** Driver side: one job of a write: planned once, then committed or aborted once. `query` is the id of the
   * streaming query that it is an epoch of.
   */
-final class WriteJob(write: KeyfoldWrite, query: Option[String]) {
-  private lazy val planned: String = write.planned(query)
+final class WriteJob(write: ClusteredWrite, query: Option[String]) {
+  lazy val planned: String = write.planned(query)
 
   def factory: KeyfoldWriterFactory = KeyfoldWriterFactory(planned, write.rowSchema)
 

@@ -18,11 +18,12 @@ object NullsInWrites extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperators {
     case command: V2WriteCommand if command.resolved => (command.table, command.query) match {
         case (Ours(table), checked: Project) => command.withNewQuery(explained(table, checked))
+        case (Ours.Target(_, table), checked) => command.withNewQuery(explained(table, checked))
         case _ => command
       }
   }
 
-  private def explained(table: KeyfoldTable, checked: Project): LogicalPlan = checked.transformExpressions {
+  private def explained(table: KeyfoldTable, checked: LogicalPlan): LogicalPlan = checked.transformExpressions {
     case AssertNotNull(child, path) => NotNull(child, sentence(table, path))
   }
 

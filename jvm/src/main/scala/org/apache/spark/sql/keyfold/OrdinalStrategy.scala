@@ -25,6 +25,12 @@ object OrdinalStrategy extends SparkStrategy {
         .map { case (query, write) => overwrite.copy(query = query, write = write) }
     case dynamic: OverwritePartitionsDynamic =>
       placed(dynamic.query, dynamic.write).map { case (query, write) => dynamic.copy(query = query, write = write) }
+    case merge: InsertOnlyMerge => placed(merge.query, merge.write).map { case (query, write) =>
+        merge.copy(query = query, write = write.map {
+          case ours: KeyfoldWrite => ours.copy(isOfMerge = true)
+          case other => other
+        })
+      }
     case other => ofEpoch(other)
   }
 

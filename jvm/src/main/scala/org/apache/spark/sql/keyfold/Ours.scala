@@ -8,6 +8,7 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.analysis.ResolvedTable
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.connector.catalog.Identifier
+import org.apache.spark.sql.connector.write.RowLevelOperationTable
 import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, DataSourceV2ScanRelation}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
@@ -33,6 +34,18 @@ object Ours {
   object Relation {
     def unapply(node: LogicalPlan): Option[(DataSourceV2Relation, KeyfoldTable)] = node match {
       case relation: DataSourceV2Relation => Ours.unapply(relation).map(relation -> _)
+      case _ => None
+    }
+  }
+
+  /** The same of the target of a statement that changes rows: its relation, which has the operation, and the table. */
+  object Target {
+    def unapply(node: LogicalPlan): Option[(DataSourceV2Relation, KeyfoldTable)] = node match {
+      case relation: DataSourceV2Relation => relation.table match {
+          case operation: RowLevelOperationTable =>
+            Some(operation.table).collect { case ours: KeyfoldTable => relation -> ours }
+          case _ => None
+        }
       case _ => None
     }
   }

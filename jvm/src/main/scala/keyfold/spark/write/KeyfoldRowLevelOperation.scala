@@ -1,0 +1,53 @@
+package keyfold.spark.write
+
+import com.fasterxml.jackson.databind.JsonNode
+import keyfold.spark.Json
+import keyfold.spark.read.{KeyfoldRowLevelScan, KeyfoldScanBuilder}
+import keyfold.spark.table.{KeyfoldTable, Names}
+import org.apache.spark.sql.connector.expressions.{Expressions, NamedReference}
+import org.apache.spark.sql.connector.read.{Scan, ScanBuilder}
+import org.apache.spark.sql.connector.write.{DeltaWrite, DeltaWriteBuilder, LogicalWriteInfo, RowLevelOperation,
+  SupportsDelta}
+import org.apache.spark.sql.keyfold.Refusal
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+/** Driver side: one DELETE, UPDATE or MERGE, as deltas of rows that their primary key names. Its scan and its
+  * write are of one table at one snapshot: the statement is refused at its commit if others changed rows since.
+  */
+final class KeyfoldRowLevelOperation(val table: KeyfoldTable, override val command: RowLevelOperation.Command)
+    extends SupportsDelta {
+  table.description.unwritable.foreach(reason => throw Refusal(reason))
+  if (table.columns().exists(column => column.nullable && table.description.primaryKey.contains(column.name)))
+    throw Refusal(s"$command ${table.name()}: the key may be NULL (primary-key.nullable), and Spark changes rows by "
+      + "keys that are not; INSERT rows, or rows whose rowkind.field is -D")
+
+  override def description(): String = s"keyfold $command ${table.name()}"
+
+  override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder =
+    new KeyfoldScanBuilder(table, options) {
+      override def build(): Scan = KeyfoldRowLevelScan(built())
+    }
+
+  override def newWriteBuilder(info: LogicalWriteInfo): DeltaWriteBuilder = new DeltaWriteBuilder {
+    override def build(): DeltaWrite = KeyfoldDeltaWrite(KeyfoldRowLevelOperation.this, info, reads = true)
+  }
+
+  override def rowId(): Array[NamedReference] = references(table.description.primaryKey)
+
+  override def requiredMetadataAttributes(): Array[NamedReference] = references(table.description.storedSequences)
+
+  /** An update whose key changes becomes two records where it is written: others are one. */
+  override def representUpdateAsDeleteAndInsert(): Boolean = false
+
+  private def references(names: Seq[String]): Array[NamedReference] =
+    names.map(name => Expressions.column(Names.quote(name)): NamedReference).toArray
+}
+
+/** Driver side: what Python is told of a statement that changes rows. `assigned` are the columns that its UPDATEs
+  * set, None where that is not known; `reads`, whether it looked at rows of the table.
+  */
+final case class RowChanges(
+    command: String, reads: Boolean, assigned: Option[Seq[String]] = None, stored: Seq[String] = Nil) {
+  def toJson(hasKinds: Boolean): JsonNode = Json.obj("command" -> command, "reads" -> reads, "assigned" -> assigned,
+    "stored" -> stored, "has_kinds" -> hasKinds)
+}
