@@ -85,13 +85,9 @@ def test_a_table_made_here_is_one_of_spark(
 ) -> None:
     name = fresh_name()
     options = {"merge-engine": "aggregation", "fields.v.aggregate-function": "sum"}
-    made = catalog.create_table(
-        name.removeprefix("keyfold."),
-        {"p": "INT", "k": "STRING", "v": "INT"},
-        ["p", "k"],
-        ["p"],
-        options,
-    )
+    columns = {"p": "INT", "k": "STRING", "v": "INT"}
+    own = name.removeprefix("keyfold.")
+    made = catalog.create_table(own, columns, ["p", "k"], ["p"], options)
     spark.sql(f"INSERT INTO {name} VALUES (1, 'a', 1), (1, 'a', 2), (2, 'b', 3)")
     made.upsert([{"p": 1, "k": "a", "v": 10}])
     spark.sql(f"CALL keyfold.sys.compact(table => '{own}')")
