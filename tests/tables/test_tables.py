@@ -14,6 +14,7 @@ import pytest
 import keyfold
 from keyfold import Catalog, ConflictError, NotSupportedError, Table, TableError
 from keyfold.storage.commits import commit
+from keyfold.write import jobs
 
 Rows = dict[tuple[int, str], dict[str, Any]]
 COLUMNS = {"p": "INT", "k": "STRING", "v": "BIGINT", "w": "STRING"}
@@ -73,7 +74,7 @@ def test_random_jobs(catalog: Catalog, engine: str, seed: int) -> None:
     if engine == "aggregation":
         options |= {"fields.v.aggregate-function": "sum"}
     table = catalog.create_table("t", COLUMNS, ["p", "k"], ["p"], options)
-    for _ in range(12):
+    for _ in range(7):
         rows = random_rows(random, random.randrange(60))
         names = ["p", "k", *random.choice((["v", "w"], ["w"], ["v"], ["w", "v"]))]
         rows = [{name: row[name] for name in names} for row in rows]
@@ -300,11 +301,47 @@ def test_deletes(catalog: Catalog) -> None:
     table.delete(where="p = 1 AND k >= 'b'")
     assert sorted(stored(table)) == [(0, "b"), (0, "c"), (1, "a"), (2, "a"), (2, "b"), (2, "c")]
     assert table.delete(where="k = 'zz'") is None
+    table.upsert([{"p": 5, "k": "a", "v": 7}])
+    assert table.delete(where="v > 6") is not None
+    assert (5, "a") not in stored(table)
     with pytest.raises(TableError, match="expected keys with the columns p, k, found k"):
         table.delete([{"k": "a"}])
     for wrong in ({}, {"keys": [], "where": "p = 1"}):
         with pytest.raises(TableError, match="expected keys or where"):
             table.delete(wrong.get("keys"), where=wrong.get("where"))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_deletes_by_a_condition_on_values(catalog: Catalog, engine: str) -> None:
+    options = {"merge-engine": engine, "bucket": "1"}
+    table = catalog.create_table("t", COLUMNS, ["p", "k"], ["p"], options)
+    for v in (1, 5, 9):
+        table.upsert([{"p": 0, "k": f"{k}", "v": v + k, "w": f"{v}"} for k in range(10)])
+    limit = sorted(row["v"] for row in stored(table).values())[4]
+    kept = {key: row for key, row in stored(table).items() if row["v"] <= limit}
+    table.delete(where=f"v > {limit}")
+    assert stored(table) == kept
+    table.compact()
+    assert stored(table) == kept
+    assert len(kept) == 5
+
+
+def test_a_delete_does_not_take_a_row_it_has_not_seen(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = catalog.create_table("t", {"k": "INT", "v": "INT"}, ["k"])
+    table.upsert([{"k": 1, "v": 1}])
+    publish = jobs.publish
+
+    def overtaken(*given: Any) -> Any:
+        monkeypatch.undo()
+        table.upsert([{"k": 1, "v": 2}])
+        return publish(*given)
+
+    monkeypatch.setattr(jobs, "publish", overtaken)
+    with pytest.raises(ConflictError, match="changed rows of keys"):
+        table.delete(where="v = 1")
+    assert table.get({"k": 1}) == {"k": 1, "v": 2}
 
 
 def test_merge_modes(catalog: Catalog) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -51,6 +52,10 @@ class _AtWork:
     """
 
     def __init__(self) -> None:
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """Forget all work."""
         self._lock = threading.Condition()
         self._waiting: dict[str, frozenset[Place]] = {}
         self._running: set[str] = set()
@@ -76,6 +81,7 @@ class _AtWork:
 
 
 _AT_WORK = _AtWork()
+os.register_at_fork(after_in_child=_AT_WORK.begin_anew)  # a child has no thread of its parent
 
 
 def after_write(session: Session, table: Table, messages: Iterable[CommitMessage]) -> None:

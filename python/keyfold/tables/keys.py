@@ -119,17 +119,3 @@ def prefix_of(layout: TableLayout, given: Mapping[str, Any]) -> list[Json]:
             f"({', '.join(layout.primary_key)}), found {', '.join(given) or 'none'}"
         )
     return [leaves.compared(layout.column(name), "<=>", value) for name, value in given.items()]
-
-
-def predicates_of(layout: TableLayout, keys: pa.RecordBatch) -> list[Json]:
-    """A predicate that exactly the rows of these keys satisfy."""
-    names, rows = keys.schema.names, keys.to_pylist()
-    if len(names) == 1:
-        return [leaves.among(layout.column(names[0]), [row[names[0]] for row in rows])]
-    each = [
-        leaves.node(
-            "AND", *(leaves.compared(layout.column(name), "<=>", row[name]) for name in names)
-        )
-        for row in rows
-    ]
-    return [leaves.node("OR", *each)] if each else [{"op": "ALWAYS_FALSE"}]

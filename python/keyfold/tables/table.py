@@ -11,7 +11,15 @@ import pyarrow as pa
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.storage.commits import commit
 from keyfold.storage.maintenance.due import followed
-from keyfold.tables import compaction, definition, history, keys, maintenance, writes
+from keyfold.tables import (
+    compaction,
+    definition,
+    deletes,
+    history,
+    keys,
+    maintenance,
+    writes,
+)
 from keyfold.tables.changes import Changes, Version, changes
 from keyfold.tables.definition import Schema
 from keyfold.tables.described import Described
@@ -19,7 +27,7 @@ from keyfold.tables.history import Branches, Tags
 from keyfold.tables.incoming import incoming
 from keyfold.tables.scan import Scan, found_by, scan
 from keyfold.tables.where.condition import Condition, Where
-from keyfold.wire.layout import BRANCH_MARK, TableLayout
+from keyfold.wire.layout import BRANCH_MARK
 
 
 class Table(Described):
@@ -262,27 +270,17 @@ class Table(Described):
         return writes.written(self._session, self._load, rows, **how)
 
     def delete(self, keys_: Any = None, *, where: Where = None) -> int | None:
-        """Remove rows, by their keys (any form of rows with the primary key's columns) or by a
-        condition over the key. Returns the snapshot's id, None if no row was there.
+        """Remove rows under every engine, by their keys (any form of rows with the columns of the
+        primary key) or by a condition. Returns the snapshot's id, None if no row was there.
 
-        Raises NotSupportedError if the condition is about other columns, TableError if the table
-        takes no deletes, ConflictError if another job rewrote the same files.
+        Raises TableError if the table takes no deletes, ConflictError if another job changed such
+        rows meanwhile; then nothing has changed.
         """
         if (keys_ is None) == (where is None):
             raise TableError(f"delete from table {self.name}: expected keys or where, one of them")
-
-        def filters(layout: TableLayout) -> Sequence[Any]:
-            if keys_ is not None:
-                return keys.predicates_of(layout, keys.keys_of(layout, keys_))
-            found = Condition.of(layout, where)
-            if found.expression is not None:
-                raise NotSupportedError(
-                    f"delete from table {self.name}: this expression of Arrow does not compare "
-                    "columns of the key with constants; give the condition as SQL text"
-                )
-            return found.predicates
-
-        return writes.deleted(self._session, self._load, filters)
+        if where is None:
+            return deletes.by_keys(self._session, self._load, keys_)
+        return deletes.by_condition(self._session, self._load, where)
 
     def truncate(self) -> int | None:
         """Remove all rows. Returns the snapshot's id, None if there were none."""

@@ -44,13 +44,20 @@ def written(
     options = {} if merge_mode is None else {MERGE_MODE: merge_mode}
     with session.working():
         table, rows, spec = _planned(load, rows, mode, filters, options)
-        messages = _messages(session, spec, rows.batches)
-        try:
-            newest = open_handle(table.handle, session.options, latest=True)
-            published = jobs.publish(newest, spec, messages)
-        except BaseException:
-            jobs.abandon(table, spec, messages)
-            raise
+        return committed(session, table, spec, rows.batches)
+
+
+def committed(
+    session: Session, table: Table, spec: WriteSpec, batches: Iterator[pa.RecordBatch]
+) -> int | None:
+    """Write the rows of a job planned on a table and publish them; returns the snapshot."""
+    messages = _messages(session, spec, batches)
+    try:
+        newest = open_handle(table.handle, session.options, latest=True)
+        published = jobs.publish(newest, spec, messages)
+    except BaseException:
+        jobs.abandon(table, spec, messages)
+        raise
     if published is not None:
         compaction.after_write(session, table, messages)
     return published
@@ -98,22 +105,6 @@ def _messages(
         Job(spec.layout, messages).remove()
         raise errors[0]
     return messages
-
-
-def deleted(
-    session: Session, load: Load, filters: Callable[[TableLayout], Sequence[Json]]
-) -> int | None:
-    """Remove the rows that satisfy predicates over the key, made for the table's newest schema;
-    returns the snapshot, None if there is no such row.
-    """
-
-    @replanned
-    def delete() -> int | None:
-        table = load()
-        return jobs.delete_where(table, filters(table.layout))
-
-    with session.working():
-        return delete()
 
 
 # ---- DEFAULTs ----

@@ -5,40 +5,28 @@ from __future__ import annotations
 import random
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any, Literal
-
-import numpy as np
-import pyarrow as pa
 
 from keyfold.errors import NotSupportedError
 from keyfold.files.value_text import partition_text
-from keyfold.kernels.ops import DELETE
 from keyfold.merge.plan import plan
 from keyfold.options.calls import MERGE_MODE, TARGET_COLUMNS, WRITE
-from keyfold.predicates.condition import undecided
 from keyfold.predicates.prune import on_partitions
-from keyfold.predicates.ranges import conjuncts
-from keyfold.predicates.sql_text import describe
-from keyfold.read import planner
 from keyfold.read.call_options import call_options
-from keyfold.read.provenance import stored_sequences
-from keyfold.read.task import read_task
 from keyfold.storage.commits import commit
 from keyfold.storage.commits.outcomes import OUTCOMES, is_abandonable
 from keyfold.storage.maintenance.due import followed
 from keyfold.storage.metadata.entries import partition_values
 from keyfold.storage.table import Table
 from keyfold.wire.layout import TableLayout
-from keyfold.wire.specs import KIND, CommitMessage, Json, RowChanges, WriteSpec
+from keyfold.wire.specs import CommitMessage, Json, RowChanges, WriteSpec
 from keyfold.write.changes import assigned_columns, check_deletes, orders_records
 from keyfold.write.job import Job
 from keyfold.write.renumber import renumber
 from keyfold.write.targets import DEFAULT, OVERWRITE, folds_columns, merge_mode, named_columns
 from keyfold.write.transaction import epoch_of
-from keyfold.write.writer import write
 
 RANDOM_NUMBERS = 1 << 20
 
@@ -173,41 +161,6 @@ def delete_partitions(table: Table, filters: Sequence[Json]) -> int | None:
     check_deletes(table.layout, table.options, "DELETE FROM")
     takes = on_partitions(table.layout, filters, f"deleting rows of table {table.layout.name}")
     return followed(table, commit.truncate(table, takes if filters else "all"))
-
-
-def delete_where(table: Table, filters: Sequence[Json]) -> int | None:
-    """Remove the rows that satisfy all filters, predicates over key columns, in one commit; returns
-    its id, None if nothing changed. Raises NotSupportedError if a predicate is not one, TableError
-    if the table takes no deletes, ConflictError if other jobs have changed such rows meanwhile.
-    """
-    layout, predicates = table.layout, list(conjuncts(filters))
-    other = undecided(layout, predicates)
-    if other is not None:
-        raise NotSupportedError(
-            f"table {layout.name}: rows can't be deleted by {describe(other)}; compare columns "
-            f"of the primary key ({', '.join(layout.primary_key)}) with constants of their type"
-        )
-    table.check_readable()
-    stored = stored_sequences(layout)
-    changes = Changes("DELETE", table.snapshot_id or 0, stored=tuple(stored.values()))
-    spec = plan_job(table, layout.primary_key, changes=changes)
-    columns = [*layout.primary_key, *stored.values(), *stored]
-    scan, tasks, _ = planner.plan(table, columns, predicates, None, {}, enforced=predicates)
-    messages = write(spec, _deleted(spec, stored, read_task(scan, list(chain(*tasks)))))
-    try:
-        return publish(table, spec, messages)
-    except BaseException:
-        abandon(table, spec, messages)
-        raise
-
-
-def _deleted(
-    spec: WriteSpec, stored: Mapping[str, str], rows: Iterable[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
-    for batch in rows:
-        kinds = pa.array(np.full(batch.num_rows, DELETE, dtype=np.int8))
-        arrays = [batch.column(name) for name in (*spec.columns, *stored)]
-        yield pa.RecordBatch.from_arrays([*arrays, kinds], [*spec.columns, *stored, KIND])
 
 
 def _replaced(
