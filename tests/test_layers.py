@@ -31,8 +31,9 @@ ROWS = (
 RANK = {layer: row for row, layers in enumerate(ROWS) for layer in layers}
 # The same below keyfold.storage, where every folder and module has its row.
 STORAGE = (
-    ("history",),
+    ("branching",),
     ("catalogs", "commits", "maintenance"),
+    ("history",),
     ("table",),
     ("schema", "support"),
     ("rest_client",),

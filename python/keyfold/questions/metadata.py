@@ -19,8 +19,8 @@ from keyfold.options.calls import READ_METADATA
 from keyfold.questions.serve import Questions
 from keyfold.read import metadata
 from keyfold.read.call_options import call_options
+from keyfold.storage.branching import branches
 from keyfold.storage.catalogs.interface import Catalog
-from keyfold.storage.history import branches
 from keyfold.storage.table import Table, open_handle
 from keyfold.wire.layout import BRANCH_MARK, sql_name
 

@@ -14,7 +14,8 @@ from typing import Any
 from keyfold.files import damage
 from keyfold.files.value_text import compact
 from keyfold.read.metadata.declare import MetadataTable, columns
-from keyfold.storage.history import branches, tags
+from keyfold.storage.branching import branches
+from keyfold.storage.history import tags
 from keyfold.storage.history.tags import Tag
 from keyfold.storage.metadata import table_statistics
 from keyfold.storage.metadata.documents import document

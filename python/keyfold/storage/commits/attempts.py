@@ -33,13 +33,15 @@ class Entries:
 @dataclass(frozen=True)
 class By:
     """The job of a commit, and the commit's kind. `statistics` is the name of a file of them, None
-    if those of the snapshot before stay. `properties` are those of the snapshot.
+    if those of the snapshot before stay. `properties` are those of the snapshot. With
+    `merges_manifests` all manifests are written anew.
     """
 
     job: str
     kind: str
     statistics: str | None = None
     properties: Mapping[str, str] | None = None
+    merges_manifests: bool = False
 
 
 def attempt(
@@ -75,7 +77,9 @@ def _prepare(
     delta = manifests.write(entries.delta, schema_id)
     written += [record["_FILE_NAME"] for record in delta]
     listed = [] if base is None else manifests.listed(base)
-    kept, fresh = merge(manifests, listed, table.options, schema_id)
+    kept, fresh = merge(
+        manifests, listed, table.options, schema_id, whole_table=by.merges_manifests
+    )
     written += fresh
     base_size = manifests.write_list(base_list, kept)
     delta_size = manifests.write_list(delta_list, delta)

@@ -75,6 +75,7 @@ class Change:
     partitions: Replaced | None = None  # those an overwrite replaces; to others it appends
     epoch: Epoch | None = None  # nothing changes if the table has it already
     reads: int | None = None  # the snapshot whose rows decided about ours, 0 without data
+    merges_manifests: bool = False
 
 
 def append(
@@ -152,6 +153,17 @@ def analyze(table: Table, found: TableStatistics) -> int:
     return published
 
 
+def compact_manifests(table: Table) -> int | None:
+    """Write all manifests anew, without deletes. Returns the id of the snapshot that has them, None
+    if there is only one.
+    """
+    base = table.snapshots.latest()
+    with table.reading(base):
+        if base is None or len(table.manifests.listed(base)) < 2:
+            return None
+    return _commit(table, Change(str(uuid.uuid4()), COMPACT, merges_manifests=True), None)
+
+
 def _rewriting(job: str, removed: Sequence[LiveFile], messages: Sequence[CommitMessage]) -> Change:
     gone = frozenset(identifier(file.record) for file in removed)
     return Change(job, OVERWRITE, messages, lambda f: identifier(f.record) in gone, gone)
@@ -202,11 +214,12 @@ def _tried(table: Table, change: Change, renumber: Renumber | None) -> int | Non
                 return None
             with table.reading(base):
                 change, entries = _plan(table, change, base, renumber)
-                is_due = change.statistics is not None or is_noted(known, change.epoch)
-                if not entries and not is_due:
+                is_due = change.statistics is not None or change.merges_manifests
+                if not entries and not (is_due or is_noted(known, change.epoch)):
                     return None
                 properties = carried(table, known, change.epoch)
-                by = By(change.job, change.kind, change.statistics, properties)
+                merges = change.merges_manifests
+                by = By(change.job, change.kind, change.statistics, properties, merges)
                 published = attempt(table, by, base, entries, location)
             if published is not None:
                 return published

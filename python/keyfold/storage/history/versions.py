@@ -23,7 +23,7 @@ def at_version(table: Table, text: str) -> Table:
     """The table at the snapshot of a version. Raises SnapshotExpiredError, which names the earliest
     snapshot that is kept, or TableError if there never was such a version.
     """
-    return _at(table, *_of_version(table, text))
+    return _at(table, *resolve(table, text))
 
 
 def at_timestamp(table: Table, millis: int) -> Table:
@@ -31,9 +31,9 @@ def at_timestamp(table: Table, millis: int) -> Table:
     return _at(table, snapshot_at(table, millis), "")
 
 
-def snapshot_of_version(table: Table, text: str) -> Snapshot:
+def snapshotresolve(table: Table, text: str) -> Snapshot:
     """The snapshot of a version. Raises as `at_version` does."""
-    return _of_version(table, text)[0]
+    return resolve(table, text)[0]
 
 
 def snapshot_at(table: Table, millis: int) -> Snapshot:
@@ -68,6 +68,19 @@ def _newest_until(table: Table, ids: Sequence[int], millis: int) -> Snapshot | N
     return found
 
 
+def snapshot_from(table: Table, millis: int) -> Snapshot:
+    """The first snapshot that was committed at or after a time, in ms since the epoch. Raises
+    TableError if there is none.
+    """
+    for snapshot in map(table.snapshots.find, sorted(table.snapshots.ids())):
+        if snapshot is not None and snapshot.time_millis >= millis:
+            return snapshot
+    raise TableError(
+        f"table {table.layout.name} has no snapshot of {_shown(millis)} or later: its newest is "
+        f"{table.snapshots.latest_id() or 'none'}"
+    )
+
+
 def snapshot_from_watermark(table: Table, watermark: int) -> Snapshot:
     """The first snapshot whose watermark has reached this one. Raises TableError if none has."""
     return _by_watermark(table, watermark, until=False)
@@ -96,7 +109,8 @@ def _at(table: Table, snapshot: Snapshot, tag: str) -> Table:
     return replace(table, layout=layout, snapshot_id=snapshot.id, is_past=True, tag=tag)
 
 
-def _of_version(table: Table, text: str) -> Found:
+def resolve(table: Table, text: str) -> Found:
+    """The snapshot of a version, and the tag that keeps it. Raises as `at_version` does."""
     tagged = tags.find(table, text)
     if tagged is not None:
         return tagged.snapshot, text
@@ -145,7 +159,7 @@ _BY_OPTION: Mapping[str, Callable[[Table, str], Found]] = {
     "scan.tag-name": _of_tag,
     "scan.timestamp-millis": _of_millis,
     "scan.watermark": _of_watermark,
-    "scan.version": _of_version,
+    "scan.version": resolve,
 }
 
 

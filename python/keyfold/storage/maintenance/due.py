@@ -1,13 +1,17 @@
-"""Expiry that follows a commit, in a thread of the process, so that no job waits.
+"""Tags that follow a commit, and the expiry of tags and snapshots, in a thread of the process, so
+that no job waits.
 
 If the process ends before it is done, the next commit does the rest.
 """
 
+import contextlib
 import os
 import sys
 import threading
+from collections.abc import Iterator
 
 from keyfold.files.paths import bucket_path
+from keyfold.storage.maintenance.automatic import expire_due, tag_due
 from keyfold.storage.maintenance.expire import Directory, Retention, check_expirable, expire
 from keyfold.storage.metadata.entries import partition_batch
 from keyfold.storage.table import Table
@@ -31,7 +35,7 @@ class Expiry:
     def begin(self, table: Table) -> None:
         """Expire the table's due snapshots, soon."""
         with self._changed:
-            self._waiting[table.layout.location] = table
+            self._waiting[table.layout.home] = table
             if not self._is_running:
                 self._is_running = True
                 threading.Thread(target=self._run, name="expiry", daemon=True).start()
@@ -66,10 +70,14 @@ def followed(table: Table, published: int | None) -> int | None:
 
 
 def after_commit(table: Table) -> None:
-    """Begin the expiry of old snapshots, unless the table is write-only."""
+    """Tag what is due, and begin the expiry of tags and old snapshots; not if the table is
+    write-only.
+    """
     options = table.options
     if options.write_only:
         return
+    with _logged("tags of table", table, "were not made"):
+        tag_due(table)
     if options.snapshot_expire_mode == "sync":
         expire_quietly(table)
     else:
@@ -78,12 +86,19 @@ def after_commit(table: Table) -> None:
 
 def expire_quietly(table: Table) -> None:
     """Expire by the table's options; a failure is only logged, as the next commit tries again."""
-    try:
+    with _logged("tags of table", table, "did not expire"):
+        expire_due(table)
+    with _logged("snapshots of table", table, "did not expire"):
         check_expirable(table)
         expire(table, Retention.of(table), directory_of(table))
+
+
+@contextlib.contextmanager
+def _logged(what: str, table: Table, failure: str) -> Iterator[None]:
+    try:
+        yield
     except Exception as error:
-        name = table.layout.name
-        print(f"keyfold: snapshots of table {name} did not expire: {error}", file=sys.stderr)
+        print(f"keyfold: {what} {table.layout.name} {failure}: {error}", file=sys.stderr)
 
 
 def directory_of(table: Table) -> Directory:

@@ -15,10 +15,17 @@ LEAST_DELETES = 64
 
 
 def merge(
-    manifests: Manifests, listed: Sequence[Record], options: TableOptions, schema_id: int
+    manifests: Manifests,
+    listed: Sequence[Record],
+    options: TableOptions,
+    schema_id: int,
+    *,
+    whole_table: bool = False,
 ) -> tuple[list[Record], list[str]]:
-    """The manifests to list instead of `listed`, and the names of those written anew."""
-    if _is_full(listed, options):
+    """The manifests to list instead of `listed`, and the names of those written anew: those that
+    are due, or those of the whole table.
+    """
+    if whole_table or _is_full(listed, options):
         return _rewrite(manifests, listed, schema_id, whole_table=True)
     young = _young(listed, options)
     if young == 0:

@@ -52,8 +52,17 @@ final class KeyfoldCatalog extends StagingTableCatalog with KeyfoldNamespaces wi
   private def named(ident: Identifier): Identifier =
     if (TablePath.isPath(ident)) identifierOf(ident.name) else ident
 
-  override def loadTable(ident: Identifier): Table = {
-    val loaded = table(ident, "load_table")
+  override def loadTable(ident: Identifier): Table = load(ident)
+
+  /** The table of then, which can't be written: an id of a snapshot, a tag, or an option of readers and its value. */
+  override def loadTable(ident: Identifier, version: String): Table = load(ident, "version" -> version)
+
+  /** Microseconds come from Spark. */
+  override def loadTable(ident: Identifier, timestamp: Long): Table =
+    load(ident, "timestamp_millis" -> Math.floorDiv(timestamp, 1000L))
+
+  private def load(ident: Identifier, asOf: (String, Any)*): Table = {
+    val loaded = table(ident, "load_table", asOf: _*)
     loaded.description.view match {
       case Some("metadata") => MetadataTable(catalog, loaded.description)
       case Some("read-optimized") => ReadOptimizedTable(loaded)
@@ -65,12 +74,6 @@ final class KeyfoldCatalog extends StagingTableCatalog with KeyfoldNamespaces wi
   override def loadChangelog(
       ident: Identifier, context: ChangelogContext, options: CaseInsensitiveStringMap): Changelog =
     KeyfoldChangelog(table(ident, "load_changes", KeyfoldChangelog.asked(context): _*))
-
-  override def loadTable(ident: Identifier, version: String): Table = noHistory(ident, "VERSION")
-  override def loadTable(ident: Identifier, timestamp: Long): Table = noHistory(ident, "TIMESTAMP")
-
-  private def noHistory(ident: Identifier, what: String): Table =
-    throw Refusal(s"reading table ${shown(ident)} $what AS OF is not supported: the newest snapshot is read")
 
   override def createTable(ident: Identifier, info: TableInfo): Table =
     table(ident, "create_table", fields(ident, info): _*)

@@ -28,6 +28,7 @@ final class KeyfoldExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectCheckRule(_ => SessionCatalogTables)
     extensions.injectCheckRule(_ => DistinctInOrder)
     extensions.injectHintResolutionRule(NamesOfOurs(_))
+    extensions.injectHintResolutionRule(VersionsInOptions(_))
     extensions.injectHintResolutionRule(StateNames(_))
     extensions.injectResolutionRule(_ => AggregateStates)
     extensions.injectHintResolutionRule(UnqualifiedAggregates(_))

@@ -7,7 +7,7 @@ import org.apache.spark.sql.connector.catalog.{Column, Identifier, SupportsRead,
 import org.apache.spark.sql.connector.catalog.TableCapability._
 import org.apache.spark.sql.connector.read.ScanBuilder
 import org.apache.spark.sql.connector.write.{LogicalWriteInfo, WriteBuilder}
-import org.apache.spark.sql.keyfold.{Ours, Refusal, SqlTypes}
+import org.apache.spark.sql.keyfold.{Ours, Refusal, SqlTypes, TimeTravel}
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
@@ -21,7 +21,7 @@ final case class TableAtPath(asked: StructType, options: CaseInsensitiveStringMa
 
   /** The table; refused where `spark.read.schema(…)` says other columns than it has. */
   lazy val table: Table with SupportsRead = {
-    val found = place.load()
+    val found = place.load(TimeTravel.of(options))
     val has = SqlTypes.ofRows(found.columns())
     if (!SqlTypes.areAlike(has, asked))
       throw Refusal(s"table ${found.name()} has the columns ${has.toDDL}, and .schema(…) says ${asked.toDDL}: "
@@ -31,9 +31,10 @@ final case class TableAtPath(asked: StructType, options: CaseInsensitiveStringMa
 
   override def name(): String = place.path
   override def columns(): Array[Column] = SqlTypes.columns(asked)
-  override def capabilities(): JavaSet[TableCapability] = 
+  override def capabilities(): JavaSet[TableCapability] =
     JavaSet.of(BATCH_READ, V1_BATCH_WRITE, STREAMING_WRITE)
-  override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = table.newScanBuilder(options)
+  override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder =
+    table.newScanBuilder(TimeTravel.without(options))
 
   /** The table that a stream is written to: the extension puts it in this one's place. */
   def target: Table = place.load()
@@ -51,7 +52,7 @@ object TableAtPath {
 
   /** The place of a table: a path, the catalog that can open it, and its name there. */
   final case class Place(catalog: KeyfoldCatalog, ident: Identifier, path: String) {
-    def load(): Table with SupportsRead = catalog.loadTable(ident) match {
+    def load(asOf: Option[TimeTravel.Spec] = None): Table with SupportsRead = TimeTravel.load(catalog, ident, asOf) match {
       case found: SupportsRead => found
       case other => throw Refusal(s"${other.name()} can't be read")
     }
@@ -68,5 +69,5 @@ object TableAtPath {
   }
 
   /** The columns that the table has, which must be there. */
-  def stored(options: CaseInsensitiveStringMap): StructType = SqlTypes.declared(place(options).load().columns())
+  def stored(options: CaseInsensitiveStringMap): StructType = SqlTypes.declared(place(options).load(TimeTravel.of(options)).columns())
 }

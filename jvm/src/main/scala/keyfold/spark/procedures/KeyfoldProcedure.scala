@@ -83,7 +83,8 @@ final class Arguments(procedure: String, parameters: Seq[ProcedureParameter], ro
   def text(name: String): Option[String] = of(name)(row.getUTF8String(_).toString).filter(_.nonEmpty)
   def int(name: String): Option[Int] = of(name)(row.getInt)
   def long(name: String): Option[Long] = of(name)(row.getLong)
-  def flag(name: String): Boolean = of(name)(row.getBoolean).getOrElse(false)
+  def chosen(name: String): Option[Boolean] = of(name)(row.getBoolean)
+  def flag(name: String): Boolean = chosen(name).getOrElse(false)
 
   /** A TIMESTAMP in milliseconds. */
   def millis(name: String): Option[Long] = of(name)(row.getLong).map(Math.floorDiv(_, 1000L))
@@ -127,6 +128,7 @@ final case class ProcedureResult(schema: StructType, json: Seq[JsonNode]) extend
       case IntegerType => json.asInt
       case LongType => json.asLong
       case DoubleType => json.asDouble
+      case BooleanType => json.asBoolean
       case ArrayType(item, _) => new GenericArrayData(json.elements.asScala.map(value(_, item)).toArray[Any])
       case _ => UTF8String.fromString(json.asText)
     }

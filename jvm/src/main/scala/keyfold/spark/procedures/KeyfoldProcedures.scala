@@ -13,7 +13,7 @@ trait KeyfoldProcedures extends ProcedureCatalog { this: KeyfoldCatalog =>
     new ExpireSnapshotsProcedure(this),
     new RemoveOrphanFilesProcedure(this),
     new RescaleProcedure(this),
-    new TableHealthProcedure(this))
+    new TableHealthProcedure(this)) ++ HistoryProcedures(this)
 
   override def listProcedures(namespace: Array[String]): Array[Identifier] =
     if (isSystem(namespace)) procedures.map(one => Identifier.of(KeyfoldProcedures.System, one.name)).toArray

@@ -57,7 +57,8 @@ object TablesAtPaths extends Rule[LogicalPlan] {
     case relation: DataSourceV2Relation if relation.catalog.isEmpty && relation.identifier.isEmpty =>
       relation.table match {
         case at: TableAtPath =>
-          relation.copy(table = at.table, catalog = Some(at.place.catalog), identifier = Some(at.place.ident))
+          relation.copy(table = at.table, catalog = Some(at.place.catalog), identifier = Some(at.place.ident),
+            options = TimeTravel.without(relation.options), timeTravelSpec = TimeTravel.of(at.options))
         case _ => relation
       }
   }

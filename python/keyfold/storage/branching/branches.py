@@ -8,11 +8,11 @@ import contextlib
 from dataclasses import replace
 
 from keyfold.errors import ConflictError, NotSupportedError, TableError
+from keyfold.storage.branching.rollback import rollback
 from keyfold.storage.history import tags
-from keyfold.storage.history.rollback import rollback
-from keyfold.storage.history.tagging import check_own, content_of, is_held, text_of, too_late
 from keyfold.storage.maintenance.freed import free
 from keyfold.storage.maintenance.retained import BRANCH, branches
+from keyfold.storage.maintenance.tagging import check_own, content_of, is_held, text_of, too_late
 from keyfold.storage.metadata.records import is_name
 from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.table import Table, load

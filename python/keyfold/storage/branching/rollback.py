@@ -16,9 +16,9 @@ from keyfold.options import parse
 from keyfold.storage.commits.conflicts import changed_facts
 from keyfold.storage.commits.rescale import take_back
 from keyfold.storage.history import tags
-from keyfold.storage.history.tagging import check_own, content_of, text_of, too_late
 from keyfold.storage.history.tags import PREFIX
 from keyfold.storage.maintenance.freed import free
+from keyfold.storage.maintenance.tagging import check_own, content_of, text_of, too_late
 from keyfold.storage.metadata.snapshots import Snapshot, Snapshots
 from keyfold.storage.schema.schemas import Schemas
 from keyfold.storage.table import Table, newest_schema

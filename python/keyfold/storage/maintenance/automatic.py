@@ -13,7 +13,7 @@ from keyfold.errors import SnapshotExpiredError, TableError
 from keyfold.options import TAG_PERIODS, TableOptions
 from keyfold.resources.cache import Cache
 from keyfold.storage.history import tags
-from keyfold.storage.history.tagging import create, delete, expire
+from keyfold.storage.maintenance.tagging import create, delete, expire
 from keyfold.storage.table import Table
 
 PROCESS_TIME = "process-time"
