@@ -45,9 +45,9 @@ def made(place: Place, **options: str) -> Table:
     return catalog(place).create_table(["default"], "t", new)
 
 
-def table_of(place: Place) -> Table:
-    """The table `t` of a warehouse as it is now."""
-    return catalog(place).load_table(["default"], "t")
+def table_of(place: Place, name: str = "t") -> Table:
+    """The table of a warehouse as it is now."""
+    return catalog(place).load_table(["default"], name)
 
 
 def question(table: Table, place: Place | None = None, **more: Any) -> Json:
@@ -61,9 +61,14 @@ class Write:
     """A write job: planned when it is made, then `run`, then `commit`ted."""
 
     def __init__(
-        self, place: Place, rows: Sequence[Row], mode: str = "append", filters: Sequence[Json] = ()
+        self,
+        place: Place,
+        rows: Sequence[Row],
+        mode: str = "append",
+        filters: Sequence[Json] = (),
+        name: str = "t",
     ) -> None:
-        self.place, self.table, self.rows = place, table_of(place), rows
+        self.place, self.table, self.rows = place, table_of(place, name), rows
         columns = [column.name for column in self.table.layout.columns]
         more = {"mode": mode, "filters": filters}
         asked = question(self.table, place, columns=columns, ordinal=False, **more)

@@ -43,13 +43,19 @@ def killed_at(step: int, folder: str, job: Callable[..., Any], *args: Any) -> bo
 
 
 def meanwhile(
-    folder: str, event: str, other: Callable[[], Any], job: Callable[..., Any], *args: Any
+    folder: str,
+    event: str,
+    other: Callable[[], Any],
+    job: Callable[..., Any],
+    *args: Any,
+    before: int = 1,
 ) -> Any:
     """What a job returns, in a process of its own, where `other` runs whole right before its first
-    step of that kind (`os.link` publishes, `os.rename` drops); what it raises is raised here.
+    step of that kind (`os.link` publishes, `os.rename` drops), or before the step of that kind with
+    the number `before`; what it raises is raised here.
     """
     here, there = CONTEXT.Pipe()
-    process = CONTEXT.Process(target=_waiting, args=(there, folder, event, job, args))
+    process = CONTEXT.Process(target=_waiting, args=(there, folder, (event, before), job, args))
     process.start()
     there.close()
     assert here.recv() is None, "the job took no such step"
@@ -63,14 +69,18 @@ def meanwhile(
 
 
 def _waiting(
-    connection: Connection, folder: str, event: str, job: Callable[..., Any], args: tuple[Any, ...]
+    connection: Connection,
+    folder: str,
+    event: tuple[str, int],
+    job: Callable[..., Any],
+    args: tuple[Any, ...],
 ) -> None:
-    waited = False
+    name, left = event
 
     def wait(seen: str, path: str) -> None:
-        nonlocal waited
-        if seen == event and not waited:
-            waited = True
+        nonlocal left
+        left -= seen == name
+        if seen == name and left == 0:
             connection.send(None)
             connection.recv()
 

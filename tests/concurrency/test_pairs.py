@@ -395,6 +395,9 @@ def test_orphan_removal_during_append(folder: str) -> None:
 
 def test_each_case_is_documented() -> None:
     documented = re.findall(r"`(test_[a-z]+(?:_[a-z]+)*_during_[a-z]+)`", DOCUMENT.read_text())
-    texts = [Path(__file__).with_name(f"test_{n}.py").read_text() for n in ("pairs", "meanwhile")]
+    texts = [
+        Path(__file__).with_name(f"test_{n}.py").read_text()
+        for n in ("pairs", "meanwhile", "history")
+    ]
     cases = re.findall(r"^def (test_\w+_during_\w+)\(", "".join(texts), re.MULTILINE)
     assert sorted(documented) == sorted(cases)

@@ -12,7 +12,14 @@ from keyfold.storage.branching.rollback import rollback
 from keyfold.storage.history import tags
 from keyfold.storage.maintenance.freed import free
 from keyfold.storage.maintenance.retained import BRANCH, branches
-from keyfold.storage.maintenance.tagging import check_own, content_of, is_held, text_of, too_late
+from keyfold.storage.maintenance.tagging import (
+    check_own,
+    content_of,
+    content_of_tag,
+    is_held,
+    text_of,
+    too_late,
+)
 from keyfold.storage.metadata.records import is_name
 from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.table import Table, load
@@ -47,29 +54,25 @@ def create(table: Table, name: str, tag: str | None, *, if_not_exists: bool = Fa
         return
     start = None if tag is None else tags.require(table, tag)
     last = table.schemas.latest_id() if start is None else start.snapshot.schema_id
+    numbers = sorted(n for n in table.schemas.ids() if last is None or n <= last)
+    files = {f"schema/schema-{n}": table.files.read(table.schemas.path(n)) for n in numbers}
+    if start is not None:
+        keeper = "" if table.snapshots.find(start.snapshot.id) is not None else start.name
+        snapshot = content_of(table, start.snapshot, keeper)
+        files[f"tag/{tags.PREFIX}{start.name}"] = content_of_tag(table, start.name)
+        files[f"snapshot/snapshot-{start.snapshot.id}"] = text_of(snapshot)
     with table.held() as location:
         folder = f"{location}/branch/{BRANCH}{name}"
-        schemas = {n: table.files.read(table.schemas.path(n)) for n in table.schemas.ids()}
-        first, *others = sorted(n for n in schemas if last is None or n <= last)
-        if not table.files.publish(f"{folder}/schema/schema-{first}", schemas[first]):
+        first, *others = files  # the first schema decides who makes the branch
+        if not table.files.publish(f"{folder}/{first}", files[first]):
             if if_not_exists:
                 return
             raise TableError(f"table {table.layout.name} has a branch '{name}' already")
-        for number in others:
-            table.files.publish(f"{folder}/schema/schema-{number}", schemas[number])
-        if start is None or tag is None:
-            return
-        keeper = "" if table.snapshots.find(start.snapshot.id) is not None else tag
-        snapshot = text_of(content_of(table, start.snapshot, keeper))
-        table.files.publish(f"{folder}/tag/{tags.PREFIX}{tag}", table.files.read(_path(table, tag)))
-        table.files.publish(f"{folder}/snapshot/snapshot-{start.snapshot.id}", snapshot)
-        if not is_held(table, start.snapshot.id):
+        for path in others:
+            table.files.publish(f"{folder}/{path}", files[path])
+        if start is not None and not is_held(table, start.snapshot.id):
             table.files.remove_folder(folder)
             raise too_late(table, start.snapshot.id)
-
-
-def _path(table: Table, tag: str) -> str:
-    return table.snapshots.tag_path(tag)
 
 
 def delete(table: Table, name: str) -> None:

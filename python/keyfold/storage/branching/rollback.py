@@ -76,8 +76,8 @@ def _removed(table: Table, at: Snapshots, target: Snapshot, tag: str) -> list[Re
     if is_there:
         at.start_anew(latest=target.id)  # readers climb from there: they pass no gap
     else:
+        at.begin_at(target.id)  # first: who dies here may do it again
         at.files.publish(at.path(target.id), text_of(content_of(table, target, tag)))
-        at.begin_at(target.id)
     removed: list[Removed] = []
     try:
         _remove_all(table, at, target, removed)

@@ -117,7 +117,7 @@ def expire(table: Table, retention: Retention, directory: Directory) -> int:
         with contextlib.suppress(SnapshotExpiredError), table.reading(last):
             if last is None or last.id != end or len(snapshots) == 1:
                 return 0  # another expiry is ahead of this one
-            if not _is_announced(replace(table.snapshots, location=location), end):
+            if not _is_announced(replace(table.snapshots, location=location), begin, end):
                 return 0
             if _keeps_changes(table):
                 Changelogs(replace(table.snapshots, location=location)).keep(snapshots[:-1])
@@ -134,13 +134,17 @@ def expire(table: Table, retention: Retention, directory: Directory) -> int:
     return 0
 
 
-def _is_announced(snapshots: Snapshots, end: int) -> bool:
+def _is_announced(snapshots: Snapshots, begin: int, end: int) -> bool:
     """Whether the expiry may begin. It looks for tags and branches after it has said what it will
     remove, and gives way to a rollback, which removes the newest snapshot and looks afterwards.
     """
     newest = snapshots.latest_id()
     snapshots.announce_earliest(end)
-    return newest is not None and newest >= end and snapshots.find(newest) is not None
+    if newest is not None and newest >= end and snapshots.find(newest) is not None:
+        return True
+    if snapshots.first_kept() == end:
+        snapshots.begin_at(begin)
+    return False
 
 
 def _window(table: Table, retention: Retention) -> tuple[int, int]:

@@ -159,6 +159,14 @@ def content_of(table: Table, snapshot: Snapshot, tag: str) -> dict[str, Any]:
     return {key: value for key, value in stored.items() if key not in (CREATED, RETAINED)}
 
 
+def content_of_tag(table: Table, name: str) -> bytes:
+    """The file of a tag. Raises TableError if it was deleted meanwhile."""
+    try:
+        return table.files.read(table.snapshots.tag_path(name))
+    except FileNotFoundError:
+        raise TableError(f"table {table.layout.name} has no tag '{name}' any more") from None
+
+
 def _content(
     table: Table, snapshot_id: int | None, retained: float | None
 ) -> tuple[bytes, Snapshot]:

@@ -286,7 +286,9 @@ class Snapshots:
             self.files.remove(self.path(snapshot_id))
 
     def begin_at(self, snapshot_id: int) -> None:
-        """Set the hint of the earliest snapshot back to one that a tag kept."""
+        """Set the hint of the earliest snapshot back: to one that a tag kept, or to one that is not
+        removed after all.
+        """
         self._write_hint("EARLIEST", snapshot_id)
 
     def start_anew(self, *, latest: int) -> None:

@@ -1,0 +1,245 @@
+"""Rollback, tags and branches beside other jobs, and killed at any step: the other job runs whole,
+in a process of its own, between two steps of the first.
+
+docs/concurrency.md is the table of these cases.
+"""
+
+import itertools
+import shutil
+from pathlib import Path
+
+import pytest
+
+from keyfold.errors import ConflictError, SnapshotExpiredError
+from keyfold.storage.history import versions
+from tests.concurrency import history_jobs, jobs
+from tests.concurrency.conftest import NEW, rows
+from tests.concurrency.jobs import Compact, Write
+from tests.concurrency.processes import elsewhere, killed_at, meanwhile
+from tests.storage.snapshots import data_files, live
+
+LINK, REMOVE, RENAME = "os.link", "os.remove", "os.rename"
+FIRST = {1: 1, 2: 2}
+
+
+@pytest.fixture
+def tagged(folder: str) -> str:
+    """The table, whose first snapshot has expired but for a tag."""
+    history_jobs.tagged(folder, "x", 1)
+    jobs.written(folder, NEW)
+    jobs.expired(folder, 1)
+    return folder
+
+
+def back_to_first(folder: str) -> None:
+    elsewhere(history_jobs.rolled_back, folder, "1")
+
+
+# ---- rollback ----
+
+
+def test_rollback_during_append(folder: str) -> None:
+    """The job's rows come on top of what the table was rolled back to, whenever that was."""
+    job = Write(folder, NEW).run()
+    back_to_first(folder)
+    job.commit()
+    assert rows(folder) == FIRST | {2: 200, 3: 300}
+
+
+@pytest.mark.parametrize("others", [0, 1, 2])
+def test_rollback_and_others_during_append(folder: str, others: int) -> None:
+    """A commit that was prepared on a snapshot that is gone is prepared again, though another job
+    took the number of that snapshot, or of its own.
+    """
+
+    def other() -> None:
+        back_to_first(folder)
+        for number in range(others):
+            elsewhere(jobs.written, folder, [{"k": 7 + number, "v": 7}])
+
+    meanwhile(folder, LINK, other, jobs.written, folder, NEW)
+    assert rows(folder) == FIRST | {2: 200, 3: 300} | {7 + n: 7 for n in range(others)}
+    assert sorted(jobs.table_of(folder).snapshots.ids()) == [*range(1, 3 + others)]
+
+
+def test_append_during_rollback(folder: str) -> None:
+    """What is committed while snapshots are removed goes with them."""
+    job = history_jobs.rolled_back
+    assert (
+        meanwhile(folder, REMOVE, lambda: elsewhere(jobs.written, folder, NEW), job, folder, "1")
+        == 1
+    )
+    assert rows(folder) == FIRST
+    assert jobs.table_of(folder).snapshots.ids() == [1]
+
+
+def test_rollback_during_compaction(folder: str) -> None:
+    """The step is given up: its files are gone."""
+    job = Compact(folder).run()
+    back_to_first(folder)
+    assert job.commit() == ["conflict"]
+    assert rows(folder) == FIRST
+
+
+def test_compaction_during_rollback(folder: str) -> None:
+    job = history_jobs.rolled_back
+    meanwhile(folder, REMOVE, lambda: elsewhere(jobs.compacted, folder), job, folder, "1")
+    assert rows(folder) == FIRST
+
+
+def test_rollback_during_read(folder: str) -> None:
+    """A query of a snapshot that is gone is told so."""
+    planned = jobs.table_of(folder)
+    back_to_first(folder)
+    with pytest.raises(
+        SnapshotExpiredError, match=r"snapshot 2 .* was rolled back, the newest is 1"
+    ):
+        jobs.rows_of(planned)
+
+
+def test_rollback_during_expiry(folder: str) -> None:
+    """The expiry has said that it removes the snapshot: the rollback changes nothing."""
+    jobs.written(folder, NEW)
+
+    def other() -> None:
+        with pytest.raises(SnapshotExpiredError, match=r"snapshot 2 .* has begun to expire"):
+            elsewhere(history_jobs.rolled_back, folder, "2")
+
+    assert meanwhile(folder, REMOVE, other, jobs.expired, folder, 1) == 2
+    assert rows(folder) == {1: 10, 2: 200, 3: 300}
+
+
+def test_expiry_during_rollback(folder: str) -> None:
+    """The rollback puts back what it has removed."""
+    jobs.written(folder, NEW)
+    with pytest.raises(SnapshotExpiredError, match=r"snapshot 2 .* has begun to expire"):
+        meanwhile(
+            folder,
+            REMOVE,
+            lambda: elsewhere(jobs.expired, folder, 1),
+            history_jobs.rolled_back,
+            folder,
+            "2",
+        )
+    assert rows(folder) == {1: 10, 2: 200, 3: 300}
+
+
+def test_rollback_before_an_expiry_says_what_it_removes(folder: str) -> None:
+    """The expiry finds the newest snapshot gone, and gives way."""
+    jobs.written(folder, NEW)
+    other = lambda: elsewhere(history_jobs.rolled_back, folder, "2")  # noqa: E731
+    assert meanwhile(folder, RENAME, other, jobs.expired, folder, 1) == 0
+    assert rows(folder) == {1: 10, 2: 20}
+    jobs.written(folder, NEW)
+    assert elsewhere(history_jobs.rolled_back, folder, "2") == 2  # nothing says that it expires
+
+
+def test_a_rescale_is_rolled_back(folder: str) -> None:
+    """The table has the number of buckets that its files have."""
+    jobs.rescaled(folder, 2)
+    back_to_first(folder)
+    assert rows(folder) == FIRST
+    jobs.written(folder, NEW)
+    assert rows(folder) == FIRST | {2: 200, 3: 300}
+
+
+# ---- tags and branches ----
+
+
+def test_expiry_during_tagging(folder: str) -> None:
+    """The tag is taken back: its snapshot is gone."""
+    other = lambda: elsewhere(jobs.expired, folder, 1)  # noqa: E731
+    with pytest.raises(SnapshotExpiredError, match=r"snapshot 1 .* has begun to expire"):
+        meanwhile(folder, LINK, other, history_jobs.tagged, folder, "y", 1)
+    assert history_jobs.tags_of(folder) == []
+
+
+def test_tagging_during_expiry(folder: str) -> None:
+    """A tag that is made before the expiry says what it removes keeps its snapshot."""
+    other = lambda: elsewhere(history_jobs.tagged, folder, "y", 1)  # noqa: E731
+    assert meanwhile(folder, RENAME, other, jobs.expired, folder, 1) == 1
+    assert jobs.rows_of(versions.at_version(jobs.table_of(folder), "y")) == FIRST
+
+
+def test_late_tagging_during_expiry(folder: str) -> None:
+    def other() -> None:
+        with pytest.raises(SnapshotExpiredError, match=r"snapshot 1 .* has begun to expire"):
+            elsewhere(history_jobs.tagged, folder, "y", 1)
+
+    meanwhile(folder, REMOVE, other, jobs.expired, folder, 1)
+    assert history_jobs.tags_of(folder) == []
+
+
+def test_tagging_during_rollback(folder: str) -> None:
+    """A tag above the snapshot that is rolled back to goes too."""
+    other = lambda: elsewhere(history_jobs.tagged, folder, "y", 2)  # noqa: E731
+    meanwhile(folder, REMOVE, other, history_jobs.rolled_back, folder, "1")
+    assert (history_jobs.tags_of(folder), rows(folder)) == ([], FIRST)
+
+
+def test_untagging_during_branching(tagged: str) -> None:
+    """The branch is taken back: the tag alone held its files."""
+    other = lambda: elsewhere(history_jobs.untagged, tagged, "x")  # noqa: E731
+    with pytest.raises(SnapshotExpiredError, match="snapshot 1"):
+        meanwhile(tagged, LINK, other, history_jobs.branched, tagged, "b", "x")
+    assert history_jobs.branches_of(tagged) == []
+
+
+def test_untagging_after_branching(tagged: str) -> None:
+    history_jobs.branched(tagged, "b", "x")
+    elsewhere(history_jobs.untagged, tagged, "x")
+    assert jobs.rows_of(jobs.table_of(tagged, "t$branch_b")) == FIRST
+
+
+def test_expiry_beside_a_branch(tagged: str) -> None:
+    """Neither line removes what the other has."""
+    history_jobs.branched(tagged, "b", "x")
+    job = Write(tagged, NEW, name="t$branch_b").run()
+    jobs.compacted(tagged)
+    elsewhere(jobs.expired, tagged, 1)
+    job.commit()
+    assert jobs.rows_of(jobs.table_of(tagged, "t$branch_b")) == FIRST | {2: 200, 3: 300}
+    assert rows(tagged) == {1: 10, 2: 200, 3: 300}
+
+
+def test_append_during_forwarding(tagged: str) -> None:
+    """The rows are there, on top of what both lines have; the rest of the branch is not."""
+    history_jobs.branched(tagged, "b", "x")
+    history_jobs.written_to_branch(tagged, "b", [{"k": 9, "v": 9}])
+    assert history_jobs.tags_of(tagged) == ["x"]
+
+    other = lambda: elsewhere(jobs.written, tagged, [{"k": 8, "v": 8}])  # noqa: E731
+    with pytest.raises(ConflictError, match="committed snapshot 2 while it was moved on"):
+        meanwhile(tagged, LINK, other, history_jobs.forwarded, tagged, "b", before=2)
+    assert rows(tagged) == FIRST | {8: 8}
+    history_jobs.forwarded(tagged, "b")
+    assert rows(tagged) == FIRST | {9: 9}
+
+
+# ---- killed ----
+
+
+@pytest.mark.parametrize("version", ["1", "x"])
+def test_a_killed_rollback_leaves_a_readable_table(
+    tmp_path: Path, folder: str, version: str
+) -> None:
+    """Of a snapshot, and of a tag whose snapshot has expired; before each of its steps."""
+    jobs.written(folder, NEW)
+    history_jobs.tagged(folder, "x", 1)
+    if version == "x":
+        jobs.expired(folder, 2)
+    states = [FIRST, {1: 10, 2: 20}, {1: 10, 2: 200, 3: 300}]
+    for step in itertools.count():
+        copy = f"{tmp_path}-{step}"
+        shutil.copytree(folder, copy)
+        was_killed = killed_at(step, copy, history_jobs.rolled_back, copy, version)
+        assert rows(copy) in states
+        history_jobs.rolled_back(copy, version)
+        found = jobs.table_of(copy)
+        assert (rows(copy), found.snapshots.ids()) == (FIRST, [1])
+        jobs.written(copy, NEW)
+        assert rows(copy) == FIRST | {2: 200, 3: 300}
+        assert live(found, 2) <= data_files(found)
+        shutil.rmtree(copy)
+        if not was_killed:
+            return
