@@ -48,6 +48,7 @@ def rollback(table: Table, snapshot: Snapshot, tag: str = "") -> int:
                 table.files.publish(path, content)
             raise
         dropped += _remove_tags(table, location, snapshot.id)  # those made meanwhile
+        dropped += _remove_changelogs(at, snapshot.id)
         _set_buckets(table, location, snapshot)
     gone = {one.id: one for one, *_ in (*dropped, *removed)}
     free(table, list(gone.values()))
@@ -130,6 +131,18 @@ def _remove_tags(table: Table, location: str, snapshot_id: int) -> list[Removed]
             path = f"{location}/tag/{PREFIX}{tag.name}"
             found.append((tag.snapshot, path, table.files.read(path)))
             table.files.remove(path)
+    return found
+
+
+def _remove_changelogs(at: Snapshots, snapshot_id: int) -> list[Removed]:
+    """Remove the changelogs of later snapshots that have expired: those after a tag's."""
+    found = []
+    for name in at.files.names(f"{at.location}/changelog"):
+        number = name.removeprefix("changelog-")
+        path = f"{at.location}/changelog/{name}"
+        if number.isdigit() and int(number) > snapshot_id:
+            found.append((at.parse(path), path, b""))
+            at.files.remove(path)
     return found
 
 

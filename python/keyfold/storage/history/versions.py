@@ -31,7 +31,7 @@ def at_timestamp(table: Table, millis: int) -> Table:
     return _at(table, snapshot_at(table, millis), "")
 
 
-def snapshotresolve(table: Table, text: str) -> Snapshot:
+def snapshot_of_version(table: Table, text: str) -> Snapshot:
     """The snapshot of a version. Raises as `at_version` does."""
     return resolve(table, text)[0]
 
