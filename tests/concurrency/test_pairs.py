@@ -4,7 +4,6 @@ runs whole, in a process of its own, between two steps of the first.
 docs/concurrency.md is the table of these cases.
 """
 
-import re
 from pathlib import Path
 
 import pytest
@@ -17,9 +16,6 @@ from tests.concurrency.jobs import Changes, Compact, Rescale, Write
 from tests.concurrency.processes import elsewhere
 from tests.read import harness
 from tests.storage import tables
-
-DOCUMENT = Path(__file__).parents[2] / "docs" / "concurrency.md"
-
 
 # ---- writers ----
 
@@ -391,13 +387,3 @@ def test_orphan_removal_during_append(folder: str) -> None:
     assert elsewhere(jobs.orphans_removed, folder) == []
     job.commit()
     assert rows(folder) == {1: 10, 2: 200, 3: 300}
-
-
-def test_each_case_is_documented() -> None:
-    documented = re.findall(r"`(test_[a-z]+(?:_[a-z]+)*_during_[a-z]+)`", DOCUMENT.read_text())
-    texts = [
-        Path(__file__).with_name(f"test_{n}.py").read_text()
-        for n in ("pairs", "meanwhile", "history")
-    ]
-    cases = re.findall(r"^def (test_\w+_during_\w+)\(", "".join(texts), re.MULTILINE)
-    assert sorted(documented) == sorted(cases)

@@ -89,7 +89,7 @@ def upgrade(found: Table, number: int) -> None:
     record["_FILE"] = {**record["_FILE"], "_LEVEL": record["_FILE"]["_LEVEL"] + 1}
     by = attempts.By("job", commit.APPEND)
     with found.held() as location:
-        attempts.attempt(found, by, base, [file.deleted(), record], location)
+        attempts.attempt(found, by, base, attempts.Entries([file.deleted(), record]), location)
     OUTCOMES.forget("job")
 
 
