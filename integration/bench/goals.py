@@ -85,6 +85,8 @@ def writing(figures: Figures) -> Iterator[Goal]:
     yield Goal("upsert of 1 %", 0.4, "s", figures.seconds("upsert/1 %", "keyfold"), most=True)
     least = figures.seconds("upsert/0.01 %", "keyfold")
     yield Goal("upsert of 0.01 %", 0.25, "s", least, most=True)
+    changed = figures.seconds("changes/1 %", "keyfold")
+    yield Goal("changes of a commit of 1 %", 1.0, "s", changed, most=True)
     batch = figures.seconds("stream/small", "keyfold")
     yield Goal("micro-batch of a stream, a minute of the day", 0.5, "s", batch, most=True)
     stream, insert = (figures.seconds(f"stream/{of}", "keyfold") for of in ("large", "insert"))

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 
 from integration import sessions
 from integration.bench import answers, day, fresh, partitions, streaming
-from integration.bench.cases import ENGINES, Settings
+from integration.bench.cases import ENGINES, Settings, upsert
 from integration.bench.data import Shape
 from integration.bench.measure import Pace, Result, size, times
 from integration.bench.spark import Session, looked_up, scan
@@ -199,6 +199,23 @@ def streams(session: Session) -> Iterator[Result]:
     yield streaming.small(session, names["streamed"], checkpoints)
 
 
+def changes(session: Session) -> Iterator[Result]:
+    """What a commit changed that wrote one row in a hundred; no producer wrote it ahead."""
+    settings, shape = session.settings, session.settings.base
+    table = create(session, "changed", shape, RUNS_STAY)
+    session.runs(shape)[0].writeTo(table).append()
+    session.few(shape, upsert("1 %"), 0).writeTo(table).append()
+    query = f"SELECT * FROM {table} CHANGES FROM VERSION 2"
+
+    def read(_: int) -> object:
+        return scan(session.spark.sql(query), shape)
+
+    with session.peaks() as peaks:
+        found = times(read, settings.pace, files=[folder(settings, "changed")])
+    rows = settings.changed("1 %")
+    yield Result("changes/1 %", SYSTEM, found, rows, memory=peaks.memory)
+
+
 def buckets(session: Session) -> Iterator[Result]:
     """How rows spread over tasks, and what writing and reading cost, by the number of buckets."""
     settings = session.settings
@@ -267,6 +284,7 @@ CASES = (
     lookups,
     a_day,
     streams,
+    changes,
     buckets,
     many_partitions,
     planning,
