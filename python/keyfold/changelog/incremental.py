@@ -73,13 +73,13 @@ def _micros(where: str, text: str, zone: str) -> int:
             f"{where}: expected milliseconds since 1970, or a time as '2026-01-31 12:00:00'"
         ) from None
     aware = found if found.tzinfo else found.replace(tzinfo=_zone(zone))
-    since = aware - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+    since = aware - datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
     return since // datetime.timedelta(microseconds=1)
 
 
 def _zone(name: str) -> datetime.tzinfo:
     offset = _OFFSET.fullmatch(name)
     if offset is None:
-        return datetime.UTC if name == "Z" else zoneinfo.ZoneInfo(name)
+        return datetime.timezone.utc if name == "Z" else zoneinfo.ZoneInfo(name)
     shift = datetime.timedelta(hours=int(offset[2]), minutes=int(offset[3]))
     return datetime.timezone(-shift if offset[1] == "-" else shift)

@@ -66,10 +66,14 @@ def parts_of(table: Table, settings: TableOptions, step: Step, chosen: Pruning) 
     if step.stored is not None:
         yield from _stored(table.layout, step.after.id, filter(keeps, step.stored))
         return
-    touched = [(number, file) for number, file in step.touched if keeps(file)]
+
+    def counts(file: LiveFile) -> bool:
+        return file.level >= step.least_level and keeps(file)
+
+    touched = [(number, file) for number, file in step.touched if counts(file)]
     partitions = {file.partition for _, file in touched}
     sides = [
-        [file for file in live(table, state) if file.partition in partitions and keeps(file)]
+        [file for file in live(table, state) if file.partition in partitions and counts(file)]
         for state in (step.before, step.after)
     ]
     where = _places([*sides[0], *sides[1], *(file for _, file in touched)])

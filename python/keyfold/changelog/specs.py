@@ -14,7 +14,8 @@ class Asked(Wire):
     """The changes of the snapshots after `after` (0: from the first one on) up to `until`, as the
     rows of a view (`views`). With `net` each key has one change over the whole range, else one a
     snapshot. With `updates` the two images of an update are called so; else they are a delete and
-    an insert. `full` asks for every row of snapshot `until`, as inserted.
+    an insert. `full` asks for every row of snapshot `until`, as inserted;
+    with `told` for those alone that a producer's changelog has told, which the next ones follow.
     """
 
     view: str
@@ -23,6 +24,7 @@ class Asked(Wire):
     net: bool = False
     updates: bool = False
     full: bool = False
+    told: bool = False
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,8 @@
-"""The snapshots of a range as steps from one state of a table to a later one (driver side)."""
+"""The snapshots of a range as steps from one state of a table to a later one (driver side).
+
+A producer's changelog tells the changes of a table later than its snapshots show them (`told`). It
+has none of an overwrite, so these are compared here: the files before and after that are told.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +10,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from keyfold.changelog.specs import Asked
+from keyfold.changelog.told import NONE, told_from
 from keyfold.errors import SnapshotExpiredError
+from keyfold.options import parse
 from keyfold.storage.history import versions
+from keyfold.storage.maintenance.changelogs import Changelogs
 from keyfold.storage.metadata.entries import LiveFile, identifier
 from keyfold.storage.metadata.snapshots import KEEPING, Snapshot
 from keyfold.storage.table import Table, live_of_snapshot
 
-_ROWS_CHANGE = ("APPEND", "OVERWRITE")
+APPEND, OVERWRITE = "APPEND", "OVERWRITE"
 
 
 @dataclass(frozen=True)
 class Step:
     """Two states, and the files whose keys may differ in them, each with the snapshot that added or
     removed it. `stored` are the files of a producer that have the changes; None if rows have to be
-    compared. `millis` are the times of the snapshots.
+    compared, of which those below `least_level` do not count. `millis` are the times of the
+    snapshots.
     """
 
     before: Snapshot | None
@@ -27,6 +35,7 @@ class Step:
     touched: tuple[tuple[int, LiveFile], ...]
     stored: tuple[LiveFile, ...] | None
     millis: Mapping[int, int]
+    least_level: int = 0
 
 
 def steps(table: Table, asked: Asked) -> Iterator[Step]:
@@ -36,7 +45,7 @@ def steps(table: Table, asked: Asked) -> Iterator[Step]:
     if asked.after >= asked.until:
         return
     if asked.full:
-        yield _full(table, asked.until)
+        yield _full(table, asked.until, told_from(table.options) if asked.told else 0)
     elif asked.net:
         yield _net(table, asked)
     else:
@@ -54,10 +63,10 @@ def live(table: Table, snapshot: Snapshot | None) -> tuple[LiveFile, ...]:
         return live_of_snapshot(table.manifests, snapshot)
 
 
-def _full(table: Table, number: int) -> Step:
+def _full(table: Table, number: int, least_level: int) -> Step:
     found = _snapshot(table, number, number)
     every = tuple((number, file) for file in live(table, found))
-    return Step(None, found, every, None, {number: found.time_millis})
+    return Step(None, found, every, None, {number: found.time_millis}, least_level)
 
 
 def _net(table: Table, asked: Asked) -> Step:
@@ -80,21 +89,28 @@ def _other(before: Sequence[LiveFile], after: Sequence[LiveFile]) -> Iterator[Li
 
 
 def _step(table: Table, number: int) -> Step | None:
-    after = _snapshot(table, number, number)
+    found = table.snapshots.find(number) or Changelogs(table.snapshots).find(number)
+    after = found or _snapshot(table, number, number)
     millis = {number: after.time_millis}
     with table.reading(after):
         stored = tuple(table.manifests.logged(after))
     if stored:
         return Step(None, after, (), stored, millis)
+    options = parse(table.schema(after.schema_id))
+    if options.changelog_producer != NONE and after.commit_kind != OVERWRITE:
+        return None
+    after = _snapshot(table, number, number)
     touched = tuple((number, file) for file in _touched(table, after))
-    return Step(_before(table, number), after, touched, None, millis) if touched else None
+    if not touched:
+        return None
+    return Step(_before(table, number), after, touched, None, millis, told_from(options))
 
 
 def _touched(table: Table, snapshot: Snapshot) -> list[LiveFile]:
     """The files that a snapshot added to the table or removed from it. Those of a compaction hold
     the rows that were there before.
     """
-    if snapshot.commit_kind not in _ROWS_CHANGE:
+    if snapshot.commit_kind not in (APPEND, OVERWRITE):
         return []
     with table.reading(snapshot):
         return table.manifests.touched(snapshot)
