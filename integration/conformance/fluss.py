@@ -4,6 +4,7 @@ from integration.conformance import tables, words
 from integration.conformance.case import Case, Changelog, Expectation, Insert, Raw, Refusal, Rows
 
 ENGINE = "table.merge-engine"
+IMAGE = "table.changelog.image"
 
 
 def is_form(raw: Raw) -> bool:
@@ -20,6 +21,8 @@ def read(raw: Raw, layout: str) -> Case:
         options[tables.KIND_FIELD] = tables.KIND
         if options.get(ENGINE) == "aggregation":
             options[f"fields.{tables.KIND}.agg"] = "last_value"
+    if IMAGE in options:  # then each commit tells its changes
+        options.setdefault("write-only", "false")
     options = tables.laid_out(options, layout, "bucket.num")
     writes = (_inserts(raw, commit, with_kind) for commit in raw["commits"])
     return Case(
@@ -44,7 +47,8 @@ def changes(raw: Raw) -> Changelog | None:
         return None
     is_by_record = raw.get("changelog_granularity") == "row"
     rows = [(kind, row) for kind, *row in raw["expect_changelog"]]
-    return Changelog([rows], has_commits=False, is_by_record=is_by_record)
+    is_exact = raw["options"].get(IMAGE, "").upper() == "WAL"
+    return Changelog([rows], has_commits=False, is_exact=is_exact, is_by_record=is_by_record)
 
 
 def _inserts(raw: Raw, commit: list[Raw], with_kind: bool) -> list[Insert]:

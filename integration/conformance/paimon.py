@@ -15,6 +15,7 @@ from integration.conformance.case import (
 FUNCTION = "fields.{}.aggregate-function"
 # The function that keeps a column for kinds out of everything, by engine.
 HARMLESS = {"aggregation": "last_value", "partial-update": "last_non_null_value"}
+TOLD_BY_COMPACTIONS = ("lookup", "full-compaction")
 PHASES = {"create": "create", "write": "write", "commit": "write", "read": "read"}
 
 
@@ -33,6 +34,8 @@ def read(raw: Raw, layout: str) -> Case:
         options[tables.KIND_FIELD] = tables.KIND
         if raw["engine"] in HARMLESS:
             options[FUNCTION.format(tables.KIND)] = HARMLESS[raw["engine"]]
+    if options.get("changelog-producer") in TOLD_BY_COMPACTIONS:
+        options.setdefault("write-only", "false")
     options = {"merge-engine": raw["engine"], **tables.laid_out(options, layout, "bucket")}
     create = tables.create(columns, raw["primary_key"], options, raw.get("partition_by") or ())
     writes = (tables.inserts(commit, with_kind) for commit in raw["commits"])
@@ -86,8 +89,6 @@ def left_out(raw: Raw) -> str | None:
     """The capability that a case needs and keyfold does not declare yet."""
     if raw.get("error_phase") == "create":
         return None  # what CREATE refuses needs no capability
-    if raw["options"].get("changelog-producer", "none") != "none":
-        return "changelogs (changelog-producer)"
     if str(raw["options"].get("deletion-vectors.enabled", "false")) == "true":
         return "deletion vectors"
     return None

@@ -101,17 +101,9 @@ def test_fluss_drops_updates_before_and_junk_of_deletes() -> None:
     assert case.commits == [Insert([[1, "a", "-D"]])]
 
 
-@pytest.mark.parametrize(
-    ("changes", "reason"),
-    [
-        ({"options": {"changelog-producer": "lookup"}}, "changelogs"),
-        ({"options": {"deletion-vectors.enabled": "true"}}, "deletion vectors"),
-    ],
-    ids=str,
-)
-def test_paimon_cases_left_out(changes: dict[str, Any], reason: str) -> None:
-    raw = {name: value for name, value in {**PAIMON, **changes}.items() if value is not None}
-    assert reason in str(paimon.read(raw, "write-only").left_out)
+def test_paimon_cases_left_out() -> None:
+    raw = {**PAIMON, "options": {"deletion-vectors.enabled": "true"}}
+    assert paimon.read(raw, "write-only").left_out == "deletion vectors"
 
 
 @pytest.mark.parametrize(
@@ -136,7 +128,7 @@ def test_doris_states_in_doris_words() -> None:
 
 
 def test_a_case_refused_at_create_needs_no_capability() -> None:
-    raw = {**PAIMON, "options": {"changelog-producer": "lookup"}, "expect_error": "no"}
+    raw = {**PAIMON, "options": {"deletion-vectors.enabled": "true"}, "expect_error": "no"}
     del raw["expect"]
     assert paimon.read({**raw, "error_phase": "create"}, "write-only").left_out is None
     assert paimon.read({**raw, "error_phase": "read"}, "write-only").left_out is not None
