@@ -13,7 +13,7 @@ from keyfold.changelog.ranges import Range
 from keyfold.changelog.specs import Asked
 from keyfold.changelog.views import AUDIT_LOG, BINLOG, CHANGE, CHANGES, ROWS, VERSION
 from keyfold.errors import NotSupportedError, SnapshotExpiredError, TableError
-from keyfold.storage.history import tagging
+from keyfold.storage.maintenance import tagging
 from keyfold.storage.table import Table
 from tests.changelog.ranges_of_changes import changes, read
 from tests.read import harness

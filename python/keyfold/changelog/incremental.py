@@ -13,7 +13,8 @@ from keyfold.changelog.specs import Asked
 from keyfold.changelog.views import ROWS
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.options.calls import INCREMENTAL
-from keyfold.storage.history import automatic, tags
+from keyfold.storage.history import tags
+from keyfold.storage.maintenance import automatic
 from keyfold.storage.table import Table
 
 BETWEEN, BETWEEN_TIMES, TO_AUTO_TAG, SCAN_MODE = INCREMENTAL

@@ -7,8 +7,10 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from keyfold.errors import TableError
-from keyfold.storage.history import branches, tagging, tags, versions
-from keyfold.storage.history.rollback import rollback
+from keyfold.storage.branching import branches
+from keyfold.storage.branching.rollback import rollback
+from keyfold.storage.history import tags, versions
+from keyfold.storage.maintenance import tagging
 from keyfold.storage.table import Table as Loaded
 from keyfold.tables.moments import millis_of
 
