@@ -80,6 +80,15 @@ Expectation = Refusal | Rows | Elements | Estimates
 
 
 @dataclass(frozen=True)
+class Lookup:
+    """The rows of one key once all is committed; `by` are its columns, None for the primary key."""
+
+    key: Sequence[Any]
+    by: tuple[str, ...] | None
+    expected: Rows | Refusal
+
+
+@dataclass(frozen=True)
 class Case:
     """Columns are (name, Spark SQL type); any one of `accepted` is right. A case that is `left_out`
     names the capability it needs. `declared` and `configured` are the names of `words`. `changes`
@@ -95,6 +104,7 @@ class Case:
     functions: Mapping[str, str] = field(default_factory=dict)
     query: str | None = None
     left_out: str | None = None
+    lookups: Sequence[Lookup] = ()
     declared: frozenset[str] = frozenset()
     configured: Sequence[frozenset[str]] = ()
     key: Sequence[str] = ()

@@ -1,7 +1,16 @@
 """The form of Fluss' cases: options as Fluss spells them, target columns and merge modes."""
 
 from integration.conformance import tables, words
-from integration.conformance.case import Case, Changelog, Expectation, Insert, Raw, Refusal, Rows
+from integration.conformance.case import (
+    Case,
+    Changelog,
+    Expectation,
+    Insert,
+    Lookup,
+    Raw,
+    Refusal,
+    Rows,
+)
 
 ENGINE = "table.merge-engine"
 IMAGE = "table.changelog.image"
@@ -34,6 +43,7 @@ def read(raw: Raw, layout: str) -> Case:
         accepted=accepted(raw),
         functions={n: options.get(f"fields.{n}.agg", "") for n, _ in raw["columns"]},
         left_out=left_out(raw),
+        lookups=[_lookup(one) for one in raw.get("lookups") or ()],
         declared=words.declared(raw),
         configured=words.configured(raw),
         key=raw["primary_key"],
@@ -64,6 +74,11 @@ def _inserts(raw: Raw, commit: list[Raw], with_kind: bool) -> list[Insert]:
     return list(tables.inserts(changes, with_kind))
 
 
+def _lookup(raw: Raw) -> Lookup:
+    expected = Rows(raw["expect"]) if "expect" in raw else Refusal(raw["expect_error"])
+    return Lookup(raw["key"], tuple(raw["by"]) if "by" in raw else None, expected)
+
+
 def accepted(raw: Raw) -> list[Expectation]:
     """What passes. Where document and code of Fluss disagree we do as the document says, but for
     what Fluss refuses: a combination that is not supported is refused at CREATE.
@@ -85,6 +100,6 @@ def left_out(raw: Raw) -> str | None:
         return "auto-increment"
     if "auto_partition" in raw or options.get("table.auto-partition.enabled") == "true":
         return "auto-partitions"
-    if raw.get("lookups"):
-        return "lookups"
+    if any(one.get("insert_if_not_exists") for one in raw.get("lookups") or ()):
+        return "lookups that insert"
     return None

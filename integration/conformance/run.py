@@ -10,7 +10,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from integration.conformance import changes, compare, functions, values, words
+from integration.conformance import changes, compare, functions, lookups, values, words
 from integration.conformance.case import (
     PHASES,
     Case,
@@ -67,8 +67,9 @@ def verdict(case: Case, spark: SparkSession, namespace: str) -> str | None:
         return (
             None if wrong else f"expected changes\n  found    error at {outcome.phase}: {outcome}"
         )
-    if case.changes is None:
-        return None
+    missing = lookups.wrong(case, spark, namespace)
+    if missing is not None or case.changes is None:
+        return missing
     table = spark.read.option("computeUpdates", "true").changes("t").toArrow()
     return changes.difference(case, case.changes, table)
 

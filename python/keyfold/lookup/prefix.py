@@ -80,5 +80,7 @@ def _bucket_key(layout: TableLayout, by: Sequence[str]) -> tuple[str, ...]:
         )
     missing = [name for name in layout.partition_keys if name not in by]
     if missing:
-        raise TableError(f"{where}: expected all partition columns, found no {', '.join(missing)}")
+        raise TableError(
+            f"{where}: expected all partition columns, found no column {', '.join(missing)}"
+        )
     return names
