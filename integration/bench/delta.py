@@ -9,7 +9,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 
 from integration import sessions
-from integration.bench import answers, day
+from integration.bench import answers, day, row_changes
 from integration.bench.cases import Settings
 from integration.bench.data import Shape
 from integration.bench.measure import Result, times
@@ -108,6 +108,12 @@ def upserts(session: Session) -> Iterator[Result]:
     )
 
 
+def changed_rows(session: Session) -> Iterator[Result]:
+    """DELETE, UPDATE and MERGE with deletion vectors."""
+    table = filled(session, "changed", session.settings.base)
+    yield from row_changes.changed(session, table, path(session, "changed"), is_ours=False)
+
+
 def a_day(session: Session) -> Iterator[Result]:
     """A short one."""
     settings, shape = session.settings, session.settings.today
@@ -128,4 +134,4 @@ def a_day(session: Session) -> Iterator[Result]:
     )
 
 
-CASES = (write, lookups, upserts, a_day)
+CASES = (write, lookups, upserts, changed_rows, a_day)

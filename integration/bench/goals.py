@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from integration.bench.cases import ENGINES, Settings
 from integration.bench.figures import Figures
+from integration.bench.row_changes import DELETE, INSERT, MERGE, SCAN, UPDATE, WHERE
 
 WORKER_MB = 512
 PAIRS = (
@@ -45,7 +46,7 @@ class Goal:
 
 def goals(figures: Figures, settings: Settings) -> list[Goal]:
     """All of them, in the issue's order."""
-    return [*merging(figures, settings), *writing(figures), *smaller(figures)]
+    return [*merging(figures, settings), *writing(figures), *changing(figures), *smaller(figures)]
 
 
 def merging(figures: Figures, settings: Settings) -> Iterator[Goal]:
@@ -92,6 +93,19 @@ def writing(figures: Figures) -> Iterator[Goal]:
     stream, insert = (figures.seconds(f"stream/{of}", "keyfold") for of in ("large", "insert"))
     held = insert / stream if stream and insert else None
     yield Goal("large micro-batch of a stream, to INSERT", 0.9, "x", held)
+
+
+def changing(figures: Figures) -> Iterator[Goal]:
+    """Statements that change rows."""
+    merge, insert = (figures.seconds(f"rows/{name}", "keyfold") for name in (MERGE, INSERT))
+    ratio = merge / insert if merge and insert else None
+    yield Goal("MERGE of 1 %, to an INSERT of the same rows", 1.5, "x", ratio, most=True)
+    yield Goal("the same, to Delta's", 15.0, "x", figures.ratio(f"rows/{MERGE}", "delta"))
+    yield Goal(WHERE, 0.8, "s", figures.seconds(f"rows/{WHERE}", "keyfold"), most=True)
+    update, scan = (figures.seconds(case, "keyfold") for case in (f"rows/{UPDATE}", SCAN))
+    more = update - scan if update and scan else None
+    yield Goal(f"{UPDATE}, beyond a scan", 0.4, "s", more, most=True)
+    yield Goal(DELETE, 0.4, "s", figures.seconds(f"rows/{DELETE}", "keyfold"), most=True)
 
 
 def smaller(figures: Figures) -> Iterator[Goal]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 
 from integration import sessions
-from integration.bench import answers, day, fresh, partitions, streaming
+from integration.bench import answers, day, fresh, partitions, row_changes, streaming
 from integration.bench.cases import ENGINES, Settings, upsert
 from integration.bench.data import Shape
 from integration.bench.measure import Pace, Result, size, times
@@ -149,6 +149,15 @@ def upserts(session: Session) -> Iterator[Result]:
     )
 
 
+def changed_rows(session: Session) -> Iterator[Result]:
+    """DELETE, UPDATE and MERGE, with the options that a table has by default."""
+    shape = session.settings.base
+    table = create(session, "changed", shape, {})
+    session.runs(shape)[0].writeTo(table).append()
+    files = folder(session.settings, "changed")
+    yield from row_changes.changed(session, table, files, is_ours=True)
+
+
 def lookups(session: Session) -> Iterator[Result]:
     """By key, in one run and in four."""
     settings = session.settings
@@ -281,6 +290,7 @@ CASES = (
     merges,
     compaction,
     upserts,
+    changed_rows,
     lookups,
     a_day,
     streams,

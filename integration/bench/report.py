@@ -17,6 +17,7 @@ from integration.bench.figures import NAMES, Figures, compared, differences
 from integration.bench.goals import goals
 from integration.bench.measure import Result
 from integration.bench.partitions import ROWS
+from integration.bench.row_changes import STATEMENTS
 
 Read = tuple[str, str, str]  # label, case, shape
 READS = """\
@@ -156,9 +157,9 @@ def failures(figures: Figures) -> Iterator[str]:
 def upserts(figures: Figures, settings: Settings, pictures: dict[str, str]) -> str:
     """By the part of rows that change."""
     systems = ("keyfold", "delta", "paimon")
-    rows = []
-    for part in settings.fractions:
-        case = f"upsert/{part}"
+    rows, few = [], len(settings.fractions)
+    parts = {part: f"upsert/{part}" for part in settings.fractions}
+    for part, case in (parts | {name: f"rows/{name}" for name in STATEMENTS}).items():
         cells = [cell(figures.get(case, system), settings.repeat) for system in systems]
         ratios = [times(figures.ratio(case, system)) for system in systems[1:]]
         rows.append([part, *cells, *ratios])
@@ -170,7 +171,7 @@ def upserts(figures: Figures, settings: Settings, pictures: dict[str, str]) -> s
     return (
         f"## Upserts into {settings.base.total:,} rows\n\n"
         + picture(pictures, "upserts", "Seconds of an upsert by the part of rows that changes")
-        + table(heads, [*rows, ["read of the table then", *read, *ratios]])
+        + table(heads, [*rows[:few], ["read of the table then", *read, *ratios], *rows[few:]])
         + "\nkeyfold and Paimon compact as they go, by default; Delta merges with deletion "
         + f"vectors. The commit is in every figure. {wrote}\n"
     )

@@ -1,0 +1,70 @@
+"""Statements that change rows of a table, beside an INSERT of as many, in any Spark system."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from pyspark.sql import DataFrame
+
+from integration.bench import answers
+from integration.bench.cases import FRACTIONS, upsert
+from integration.bench.measure import Result, times
+from integration.bench.spark import Session
+
+KEYS = 1_000
+MERGE, WHERE, UPDATE = "MERGE of 1 %", "MERGE with a condition, 0.1 %", "UPDATE of 1 %"
+DELETE, INSERT = f"DELETE of {KEYS:,} keys", "INSERT of 1 %"
+SCAN = "rows/scan before them"
+STATEMENTS = (INSERT, MERGE, WHERE, UPDATE, DELETE)
+
+
+def changed(session: Session, table: str, files: Path, *, is_ours: bool) -> Iterator[Result]:
+    """Each statement, cold and warm; the last one with what the table then holds."""
+    settings, shape = session.settings, session.settings.base
+    spark, total = session.spark, settings.base.total
+
+    def given(turn: int, part: str = "1 %") -> DataFrame:
+        """Rows of random keys, of the least input that has as many."""
+        enough = [name for name in settings.fractions if FRACTIONS[name] >= FRACTIONS[part]]
+        least = min(enough, key=lambda name: FRACTIONS[name])
+        rows = session.few(shape, upsert(least), turn % settings.inputs(least))
+        return rows if least == part else rows.limit(max(int(total * FRACTIONS[part]), 1))
+
+    def insert(turn: int) -> object:
+        return given(turn).writeTo(table).append()
+
+    def merge(turn: int) -> object:
+        return merged(turn, "1 %", "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *")
+
+    def where(turn: int) -> object:
+        return merged(
+            turn + 1, "0.1 %", "WHEN MATCHED AND t.a <> s.a THEN UPDATE SET b = t.b + s.b"
+        )
+
+    def merged(turn: int, part: str, clauses: str) -> object:
+        given(turn, part).createOrReplaceTempView("changed")
+        return spark.sql(f"MERGE INTO {table} AS t USING changed AS s ON t.id = s.id {clauses}")
+
+    def update(turn: int) -> object:
+        least = 10 * turn % 1000  # of the thousand values of e
+        return spark.sql(f"UPDATE {table} SET b = b + 1 WHERE e BETWEEN {least} AND {least + 9}")
+
+    def delete(turn: int) -> object:
+        keys = f"SELECT pmod(xxhash64(id, {turn}), {total}) AS id FROM range({KEYS})"
+        if is_ours:
+            return spark.sql(f"DELETE FROM {table} WHERE id IN ({keys})")
+        on = "ON t.id = s.id WHEN MATCHED THEN DELETE"  # Delta's DELETE takes no subquery
+        return spark.sql(f"MERGE INTO {table} AS t USING ({keys}) AS s {on}")
+
+    yield session.scanned(SCAN, shape, lambda: spark.table(table), [files], answer=False)
+    steps: dict[str, Callable[[int], object]] = {MERGE: merge, WHERE: where, UPDATE: update}
+    if is_ours:
+        steps = {INSERT: insert, **steps}
+    for name, step in {**steps, DELETE: delete}.items():
+        with session.peaks() as peaks:
+            found = times(step, settings.pace, files=[files])
+        alike = name == DELETE and not settings.timed  # the number of warm turns is each one's own
+        answer = answers.of_frame(spark.table(table), shape) if alike else None
+        case = f"rows/{name}"
+        yield Result(case, session.system, found, 0, answer, peaks.memory)
