@@ -29,7 +29,8 @@ class MergePlan:
     `output` are the user columns that come out. `reads` are the columns every input batch must hold
     (output, key, sequence fields and the columns the engine needs, in table order). `key` is the
     key a bucket is sorted by. With `marks` results that may have something older below them carry
-    `_NAMED` and `_OVERWRITTEN`. With `is_unique` two records of a key that are no -D are an error.
+    `_NAMED` and `_OVERWRITTEN`. With `is_unique` two records of a key that are no -D are an error,
+    with `counts_deletes` any two.
     """
 
     layout: TableLayout
@@ -43,6 +44,7 @@ class MergePlan:
     fold: Fold = field(repr=False)
     schema: pa.Schema = field(repr=False)
     is_unique: bool = False
+    counts_deletes: bool = False
 
     def normalized(
         self, batch: pa.RecordBatch, columns: Iterable[str], *, overwrites: bool

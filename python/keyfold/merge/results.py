@@ -79,11 +79,15 @@ def check_not_null(layout: TableLayout, schema: pa.Schema, step: Step, folded: F
             )
 
 
-def check_unique(layout: TableLayout, step: Step) -> None:
-    """Raises TableError, with the key, if a key has two records that are not deletes."""
+def check_unique(layout: TableLayout, step: Step, *, counts_deletes: bool = False) -> None:
+    """Raises TableError, with the key, if a key has two records that are not deletes, or that may
+    be if `counts_deletes`.
+    """
     if len(step.starts) - 1 == len(step.order):
         return
-    adds = np.ones(len(step.order), bool) if step.kinds is None else ~is_retract(step.kinds)
+    adds = np.ones(len(step.order), bool)
+    if step.kinds is not None and not counts_deletes:
+        adds = ~is_retract(step.kinds)
     counts = np.add.reduceat(adds[step.order].astype(np.int64), step.starts[:-1])
     groups = np.flatnonzero(counts > 1)
     if len(groups):

@@ -186,7 +186,7 @@ def fold_step(plan: MergePlan, step: Step, *, drop_deletes: bool, has_oldest: bo
     merge order, or in order of arrival if some replace everything.
     """
     if plan.is_unique:
-        check_unique(plan.layout, step)
+        check_unique(plan.layout, step, counts_deletes=plan.counts_deletes)
     folded = _folded_step(plan, step, drop_deletes=drop_deletes, has_oldest=has_oldest)
     check_not_null(plan.layout, plan.schema, step, folded)
     return folded

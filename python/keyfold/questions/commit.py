@@ -58,7 +58,8 @@ def row_changes(table: Table, question: Frame) -> Changes | None:
         return None
     reads = question["table"]["snapshot_id"] or 0 if told["reads"] else None
     stored = tuple(table.layout.column(name).name for name in told["stored"])
-    return Changes(told["command"], reads, told["assigned"], stored, told["has_kinds"])
+    is_once = bool(told.get("is_once"))
+    return Changes(told["command"], reads, told["assigned"], stored, told["has_kinds"], is_once)
 
 
 @QUESTIONS.look

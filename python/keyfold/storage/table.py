@@ -207,6 +207,12 @@ class Table:
         }
 
     @property
+    def _stores_alike(self) -> bool:
+        """Whether a record that replaces a row is stored as that of a new row is."""
+        found = self.options
+        return found.engine.is_default and not found.sequence_fields and not found.rowkind_field
+
+    @property
     def _birth(self) -> str:
         """An id that stays if the table is altered, and changes if it is dropped and made anew."""
         return _stamp(self.schemas, 0) or self.layout.identity
@@ -225,6 +231,7 @@ class Table:
             "partitioning": list(layout.partition_keys),
             "properties": shown_properties(layout),
             "folds_columns": self.options.engine.folds_columns,
+            "stores_alike": self._stores_alike,
             "bucketing": {"buckets": self.options.bucket, "keys": list(self.options.bucket_key)},
             "handle": self.handle,
             "unwritable": self.unwritable,

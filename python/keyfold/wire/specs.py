@@ -184,13 +184,15 @@ class RowChanges(Wire):
     `reads` is the snapshot whose rows they looked at, 0 for an empty table, None if they looked at
     none. With `has_kinds` the incoming columns are followed by the stored values of the sequence
     fields `stored`, then by the row kind. All rows but deletes then carry the number after the
-    job's. `is_unique`: each key is written once at most, but for its delete.
+    job's. `is_unique`: each key is written once at most, but for its delete, which counts too with
+    `counts_deletes`.
     """
 
     reads: int | None = None
     has_kinds: bool = True
     stored: tuple[str, ...] = ()
     is_unique: bool = True
+    counts_deletes: bool = False
 
 
 @dataclass(frozen=True)

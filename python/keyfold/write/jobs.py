@@ -35,7 +35,7 @@ RANDOM_NUMBERS = 1 << 20
 class Changes:
     """A statement that changes rows, as its job is planned: `reads` is the snapshot that it has
     read, 0 without data, None if it has read none. Its UPDATEs set the columns `assigned`, None if
-    nobody knows which. `stored` and `has_kinds` are those of RowChanges.
+    nobody knows which. `stored`, `has_kinds` and `counts_deletes` are those of RowChanges.
     """
 
     command: str
@@ -43,12 +43,13 @@ class Changes:
     assigned: Sequence[str] | None = None
     stored: tuple[str, ...] = ()
     has_kinds: bool = True
+    counts_deletes: bool = False
 
     @property
     def wire(self) -> RowChanges:
         """The part of it that tasks and the commit must know."""
         is_unique = self.command != "DELETE"
-        return RowChanges(self.reads, self.has_kinds, self.stored, is_unique)
+        return RowChanges(self.reads, self.has_kinds, self.stored, is_unique, self.counts_deletes)
 
 
 def plan_job(

@@ -73,6 +73,7 @@ def preparing(
     is_unique = changes is not None and changes.is_unique
     if changes is not None and changes.has_kinds:
         merge = plan(spec.layout, names, marks=has_marks(options), is_unique=is_unique)
+        merge = replace(merge, counts_deletes=changes.counts_deletes)
         return merge, Changing(spec, changes, merge).rows
     marking = Marking.of(spec, options)
     is_marked = marking is not None and marking.has_marks

@@ -23,6 +23,7 @@ final class KeyfoldExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectPostHocResolutionRule(_ => NotNullsOfWrites)
     extensions.injectPostHocResolutionRule(_ => ChangedRows)
     extensions.injectPlannerStrategy(_ => OrdinalStrategy)
+    extensions.injectPlannerStrategy(_ => LookupStrategy)
     extensions.injectPlannerStrategy(_ => DescribeHealth)
     extensions.injectOptimizerRule(_ => DeletesOfCached)
     extensions.injectCheckRule(_ => SessionCatalogTables)

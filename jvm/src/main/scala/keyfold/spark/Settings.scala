@@ -14,8 +14,10 @@ object Settings {
   private val WorkerMemory = "spark.keyfold.worker.memory"
   /** Whether tables are read bucket by bucket, where that can be done. */
   val ReadByBucket = "spark.keyfold.read-by-bucket"
-  private val ForUsers = Seq("spark.keyfold.driver.python", "spark.keyfold.modules", "spark.keyfold.python",
-    ReadByBucket, WorkerMemory)
+  /** Whether statements that change rows look keys up; if not, Spark's own plan joins with the whole table. */
+  private val MergeLookup = "spark.keyfold.merge.lookup"
+  private val ForUsers = Seq("spark.keyfold.driver.python", MergeLookup, "spark.keyfold.modules",
+    "spark.keyfold.python", ReadByBucket, WorkerMemory)
   private val Known = ForUsers.toSet + "spark.keyfold.session.python" // which `keyfold.configure` sets
 
   /** The session's value if there is one (Spark carries it into tasks), else the application's. */
@@ -36,6 +38,8 @@ object Settings {
     if (!conf.getBoolean("spark.dynamicAllocation.enabled", false)) 0
     else conf.getInt("spark.dynamicAllocation.maxExecutors", 0) * conf.getInt("spark.executor.cores", 1) /
       conf.getInt("spark.task.cpus", 1)
+
+  def looksUpKeys: Boolean = !get(MergeLookup).exists(_.trim.equalsIgnoreCase("false"))
 
   def isDriver: Boolean = Option(SparkEnv.get).forall(_.executorId == "driver")
 

@@ -18,6 +18,9 @@ final case class Description(json: JsonNode) {
   val buckets: Int = json.path("bucketing").path("buckets").asInt(1)
   val foldsColumns: Boolean = json.path("folds_columns").asBoolean(false)
 
+  /** Whether a row is written in the same way if it replaces another and if it is new. */
+  val storesAlike: Boolean = json.path("stores_alike").asBoolean(false)
+
   /** The view that a name with a `$` gives of its table: "metadata" or "read-optimized"; None for the table. */
   val view: Option[String] = Json.optional(json, "view")
   val metadata: String = json.path("metadata").asText

@@ -7,9 +7,11 @@ import org.apache.spark.sql.keyfold.DeltaRows
 import org.apache.spark.sql.types.StructType
 
 /** Driver side: the write of one DELETE, UPDATE or MERGE. `reads` says that rows of the table decided what is
-  * written: the commit then conflicts with jobs that have changed them since.
+  * written: the commit then conflicts with jobs that have changed them since. `isOnce`: the write itself finds keys
+  * that come twice.
   */
-final case class KeyfoldDeltaWrite(operation: KeyfoldRowLevelOperation, info: LogicalWriteInfo, reads: Boolean)
+final case class KeyfoldDeltaWrite(
+    operation: KeyfoldRowLevelOperation, info: LogicalWriteInfo, reads: Boolean, isOnce: Boolean = false)
     extends ClusteredWrite with DeltaWrite {
 
   override def table: KeyfoldTable = operation.table
@@ -32,7 +34,7 @@ final case class KeyfoldDeltaWrite(operation: KeyfoldRowLevelOperation, info: Lo
 
   override def planned(query: Option[String]): String = {
     val stored = metadata.fieldNames.toSeq.map(table.description.sequenceOf)
-    val changes = RowChanges(operation.command.name, reads, TargetColumns.assigned(info.options), stored)
+    val changes = RowChanges(operation.command.name, reads, TargetColumns.assigned(info.options), stored, isOnce)
     ask(rows.fieldNames.toSeq, "ordinal" -> false, "mode" -> WriteMode.Append.name, "filters" -> Nil,
       "changes" -> changes.toJson(hasKinds = true))
   }

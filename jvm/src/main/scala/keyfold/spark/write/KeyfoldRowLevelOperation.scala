@@ -44,10 +44,11 @@ final class KeyfoldRowLevelOperation(val table: KeyfoldTable, override val comma
 }
 
 /** Driver side: what Python is told of a statement that changes rows. `assigned` are the columns that its UPDATEs
-  * set, None where that is not known; `reads`, whether it looked at rows of the table.
+  * set, None where that is not known; `reads`, whether it looked at rows of the table; `isOnce`, whether it is an error
+  * if a key comes twice, deletes included.
   */
-final case class RowChanges(
-    command: String, reads: Boolean, assigned: Option[Seq[String]] = None, stored: Seq[String] = Nil) {
+final case class RowChanges(command: String, reads: Boolean, assigned: Option[Seq[String]] = None,
+    stored: Seq[String] = Nil, isOnce: Boolean = false) {
   def toJson(hasKinds: Boolean): JsonNode = Json.obj("command" -> command, "reads" -> reads, "assigned" -> assigned,
-    "stored" -> stored, "has_kinds" -> hasKinds)
+    "stored" -> stored, "has_kinds" -> hasKinds, "is_once" -> isOnce)
 }
