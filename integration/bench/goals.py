@@ -46,7 +46,14 @@ class Goal:
 
 def goals(figures: Figures, settings: Settings) -> list[Goal]:
     """All of them, in the issue's order."""
-    return [*merging(figures, settings), *writing(figures), *changing(figures), *smaller(figures)]
+    found = (
+        merging(figures, settings),
+        writing(figures),
+        changing(figures),
+        telling(figures),
+        smaller(figures),
+    )
+    return [goal for some in found for goal in some]
 
 
 def merging(figures: Figures, settings: Settings) -> Iterator[Goal]:
@@ -106,6 +113,21 @@ def changing(figures: Figures) -> Iterator[Goal]:
     more = update - scan if update and scan else None
     yield Goal(f"{UPDATE}, beyond a scan", 0.4, "s", more, most=True)
     yield Goal(DELETE, 0.4, "s", figures.seconds(f"rows/{DELETE}", "keyfold"), most=True)
+
+
+def telling(figures: Figures) -> Iterator[Goal]:
+    """Changelog files, to the same work without them."""
+    for what, producer, limit in (
+        ("write", "input", 1.3),
+        ("compaction", "full-compaction", 1.25),
+        ("both", "lookup", 1.6),
+    ):
+        own, without = (
+            figures.seconds(f"changelog/{what}/{name}", "keyfold") for name in (producer, "none")
+        )
+        words = "write and compaction" if what == "both" else what
+        cost = own / without if own and without else None
+        yield Goal(f"{words} with changelog-producer = {producer}", limit, "x", cost, most=True)
 
 
 def smaller(figures: Figures) -> Iterator[Goal]:

@@ -10,7 +10,15 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 
 from integration import sessions
-from integration.bench import answers, day, fresh, partitions, row_changes, streaming
+from integration.bench import (
+    answers,
+    changelogs,
+    day,
+    fresh,
+    partitions,
+    row_changes,
+    streaming,
+)
 from integration.bench.cases import ENGINES, Settings, upsert
 from integration.bench.data import Shape
 from integration.bench.measure import Pace, Result, size, times
@@ -268,6 +276,17 @@ def planning(session: Session) -> Iterator[Result]:
         yield Result(f"planning/{name}", SYSTEM, found, notes=notes)
 
 
+def producers(session: Session) -> Iterator[Result]:
+    """Changelog files, beside the same work without them."""
+    settings = session.settings
+    yield from changelogs.measured(
+        session,
+        lambda name, options: create(session, name, settings.base, options),
+        lambda name: folder(settings, name),
+        recopied,
+    )
+
+
 def many_partitions(session: Session) -> Iterator[Result]:
     """A table whose files are many and small, with the options it has by default."""
     table = "keyfold.bench.parts"
@@ -297,6 +316,7 @@ CASES = (
     changes,
     buckets,
     many_partitions,
+    producers,
     planning,
     first,
 )

@@ -16,6 +16,7 @@ from keyfold.kernels.ops import UPDATE_BEFORE
 from keyfold.merge.columns import combine
 from keyfold.merge.plan import MergePlan, plan
 from keyfold.merge.sorted_run import SortedRun
+from keyfold.merge.telling import Telling
 from keyfold.merge.window import rounds
 from keyfold.options import parse
 from keyfold.read.keyrange import KeyRange
@@ -42,16 +43,22 @@ KEYS = 1 << 16  # that are looked up at once
 
 
 def write_changelog(
-    spec: CompactionSpec, task: Task, made: Sequence[FileMeta], go_on: Callable[[], None]
+    spec: CompactionSpec,
+    task: Task,
+    made: Sequence[FileMeta],
+    seen: Telling | None,
+    go_on: Callable[[], None],
 ) -> list[FileMeta]:
     """The changelog files of a task whose result is in the files `made`; none if it tells nothing.
-    `go_on` is called for each batch. On an error no changelog file is left behind.
+    `seen` has the rows that the merge changed, if it could show them. `go_on` is called for each
+    batch. On an error no changelog file is left behind.
     """
     if task.told is None:
         return []
     target = changelog_target(spec.layout, parse(spec.layout), task.level)
     number = max(file.max_sequence for file in task.split.files)
-    found = asking(_Telling(spec, task, task.told, tuple(made)).changes(), go_on)
+    states = _States(spec, task, task.told, tuple(made))
+    found = asking(states.changes() if seen is None else states.compared(seen), go_on)
     return write_files(target, task.directory, found, number)
 
 
@@ -64,7 +71,14 @@ def asking(
         yield batch
 
 
-class _Telling:
+def new_names(task: Task) -> frozenset[str]:
+    """The files of a task that its changelog has not told before."""
+    told = () if task.told is None else task.told.before
+    before = {file.name for section in told for run in section for file in run}
+    return frozenset(file.name for file in task.split.files if file.name not in before)
+
+
+class _States:
     """The two states of one task."""
 
     def __init__(self, spec: CompactionSpec, task: Task, told: Told, made: Run) -> None:
@@ -87,8 +101,17 @@ class _Telling:
         for keys in self._new_keys():
             yield from self._compared(whole, keys)
 
+    def compared(self, seen: Telling) -> Iterator[pa.RecordBatch]:
+        """The changes among the rows that a merge has shown."""
+        return self._told_of(seen.before.batches(), seen.after.batches())
+
     def _compared(self, states: Sequence[Split], keys: KeySet | None) -> Iterator[pa.RecordBatch]:
         before, after = (read(self._scan, split, self._plan, keys) for split in states)
+        return self._told_of(before, after)
+
+    def _told_of(
+        self, before: Iterator[pa.RecordBatch], after: Iterator[pa.RecordBatch]
+    ) -> Iterator[pa.RecordBatch]:
         ignore = self._options.changelog_ignored
         for batch in changes(self._scan.layout, before, after, ignore=ignore):
             is_whole = self._options.changelog_image == "full"

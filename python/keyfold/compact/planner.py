@@ -336,7 +336,7 @@ def _told(least: int, one: _Chosen, group: Group) -> Told | None:
     return Told(
         tuple(runs(section) for section in sections(before)),
         runs(stays) if stays else (),
-        tuple(f.name for f in new) if stays and is_sparse else (),
+        tuple(f.name for f in new) if is_sparse else (),
     )
 
 

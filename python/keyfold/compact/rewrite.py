@@ -12,13 +12,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from keyfold.compact.changelog import asking, write_changelog
+from keyfold.compact.changelog import asking, new_names, write_changelog
 from keyfold.files.buckets import buckets_of
 from keyfold.files.footers import forget
 from keyfold.merge.marks.records import with_marks
 from keyfold.merge.plan import MergePlan, plan
 from keyfold.merge.run import merge_runs
 from keyfold.merge.sorted_run import SortedRun
+from keyfold.merge.telling import Telling
 from keyfold.options import parse
 from keyfold.read.keyrange import KeyRange
 from keyfold.read.parquet import Wanted, read_file
@@ -53,12 +54,13 @@ def rewrite(
     layout, split = spec.layout, task.split
     options = parse(layout)
     target = Target(layout, options, task.level)
-    batches = asking(_Merging(spec, task).batches(), go_on)
+    merging = _Merging(spec, task)
+    batches = asking(merging.batches(), go_on)
     try:
         files = tuple(write_files(target, task.directory, batches))
         message = CommitMessage(split.partition, split.bucket, options.bucket, files)
         with Job(layout, [message]):
-            told = tuple(write_changelog(spec, task, files, go_on))
+            told = tuple(write_changelog(spec, task, files, merging.telling, go_on))
     finally:
         forget(f"{split.path}/{file.name}" for file in split.files)
     return replace(message, changelog=told)
@@ -76,6 +78,29 @@ class _Merging:
         self._store = store_of(spec.layout.location, spec.layout.store)
         self._plan: MergePlan = plan(spec.layout, columns, marks=True)
         self._range = KeyRange.of(task.split, spec.layout)
+        self._is_told = {file.name: file.name not in new_names(task) for file in task.split.files}
+        self.telling = Telling() if self._is_plain() else None
+
+    def _is_plain(self) -> bool:
+        """Whether each merge is of files that are told, as one run without deletes, and of one run
+        of others. Then the merge itself shows what it changes.
+        """
+        task = self._task
+        if task.told is None or task.told.stays or task.below is not None:
+            return False
+        for section in task.split.sections:
+            flags = [{self._is_told[file.name] for file in run} for run in section]
+            if len(section) > 2 or any(len(found) > 1 for found in flags):
+                return False
+            if len(section) == 2 and flags[0] == flags[1]:
+                return False
+        files = task.split.files
+        told = [file for file in files if self._is_told[file.name]]
+        return (
+            all(task.oldest)
+            and not any(file.is_marked or file.delete_rows != 0 for file in told)
+            and not any(file.is_marked for file in files)
+        )
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The rows of all sections, in key order, with system columns and marks."""
@@ -86,10 +111,19 @@ class _Merging:
     def _merged(self, section: Section, oldest: bool) -> Iterator[pa.RecordBatch]:
         source, room = Source(self._store, self._path, frozenset(self._plan.reads)), Room.now()
         runs = sized_runs(source, section, room, self._rows)
+        if self.telling is not None:
+            flags = [self._is_told[run[0].name] for run in section]
+            runs = [replace(r, is_told=flag) for r, flag in zip(runs, flags, strict=True)]
         if self._task.below is not None:
             return self._new_keys(runs, self._task.below.sections[0])
         return merge_runs(
-            self._plan, runs, system_columns=True, drop_deletes=oldest, has_oldest=oldest, room=room
+            self._plan,
+            runs,
+            system_columns=True,
+            drop_deletes=oldest,
+            has_oldest=oldest,
+            room=room,
+            telling=self.telling,
         )
 
     def _new_keys(self, runs: list[SortedRun], below: Section) -> Iterator[pa.RecordBatch]:

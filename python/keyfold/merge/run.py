@@ -27,6 +27,7 @@ from keyfold.merge.plan import plan as plan_of
 from keyfold.merge.results import check_not_null, check_unique
 from keyfold.merge.sequence import sort_by_arrival, sort_by_fields
 from keyfold.merge.sorted_run import SortedRun, by_age, numbers_of, sequences_overlap
+from keyfold.merge.telling import Telling
 from keyfold.merge.window import rounds
 from keyfold.resources.merge_room import Room
 from keyfold.resources.metering import each, metered
@@ -47,6 +48,7 @@ def merge_runs(
     has_oldest: bool = True,
     room: Room | None = None,
     round_rows: int | None = None,
+    telling: Telling | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Batches of `plan.output`, ascending by key, one row a key; at most 128 Ki rows each.
 
@@ -59,13 +61,14 @@ def merge_runs(
     `_OVERWRITTEN`) then need all columns as output. Results have `_ORIGIN` if rows have it.
     Memory stays within `room`, by default the free memory: if more runs are given than can be open,
     some are merged on disk. `round_rows` are merged at once: few if the caller may stop soon.
+    `telling` takes the rows before and after of two runs, one of which `is_told`.
     """
     room = room or Room.now()
     overlap = sequences_overlap([run.sequence for run in runs])
     with metered("merge"):
         fold = _folding(plan, overlap, room)
         runs = reduced(plan, by_age(runs), room, numbers=system_columns or overlap, fold=fold)
-    merge = _Merge(plan, runs, overlap, system_columns, drop_deletes, has_oldest)
+    merge = _Merge(plan, runs, overlap, system_columns, drop_deletes, has_oldest, telling)
     yield from _merged(merge, room, round_rows)
 
 
@@ -98,6 +101,7 @@ class _Merge:
     system_columns: bool
     drop_deletes: bool
     has_oldest: bool
+    telling: Telling | None = None
 
     @property
     def keeps_marks(self) -> bool:
@@ -121,6 +125,8 @@ class _Merge:
         if marks is not None and kinds is not None and self.has_oldest:
             kinds = decided(self.plan, arrays, kinds, marks.is_pending(kinds))
         passed = Folded(arrays, kinds, np.arange(batch.num_rows), marks)
+        if self.telling is not None and not self.runs[run].is_told:
+            self.telling.after.add(self.plan.schema, shown(passed).arrays)
         if marks is not None and self.has_oldest:
             passed = settled(self.plan, passed, self.drop_deletes)
         elif self.drop_deletes:
@@ -147,6 +153,10 @@ class _Merge:
         folded = fold_step(
             self.plan, step, drop_deletes=self.drop_deletes, has_oldest=self.has_oldest
         )
+        if self.telling is not None:
+            at = [run.is_told for run in self.runs].index(True)
+            start = sum(lengths[:at])
+            self.telling.folded(self.plan.schema, step, folded, (start, start + lengths[at]))
         taken = take(numbers, indices(folded.last)) if self.system_columns else None
         origins = row_origins.of_all(flat)
         if origins is not None:
