@@ -87,6 +87,15 @@ object PaimonJava {
         changed(table, scratch) { writer =>
           buckets.foreach { case (partition, bucket) => writer.compact(partition, bucket, isFull) }
         }
+      case "history" =>
+        val name = request.get("name").asText
+        request.get("what").asText match {
+          case "create_tag" => table.createTag(name, request.get("at").asLong)
+          case "create_branch" => table.createBranch(name, request.get("at").asText)
+          case "rollback" => table.rollbackTo(name)
+          case "fast_forward" => table.fastForward(name)
+        }
+        json.createObjectNode()
       case _ => PaimonBench.ask(request, table, scratch)
     }
 
@@ -101,7 +110,9 @@ object PaimonJava {
     options.set("path", request.get("table").asText)
     val dynamic = new HashMap[String, String]()
     request.get("options").properties.asScala.foreach(o => dynamic.put(o.getKey, o.getValue.asText))
-    FileStoreTableFactory.create(CatalogContext.create(options)).copy(dynamic)
+    val branch = Option(dynamic.remove("branch"))
+    val table = FileStoreTableFactory.create(CatalogContext.create(options)).copy(dynamic)
+    branch.fold(table)(table.switchToBranch)
   }
 
   private def splits(table: FileStoreTable): Seq[DataSplit] =

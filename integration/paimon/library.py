@@ -83,6 +83,10 @@ class Paimon:
         options = {"write_only": "false", "batch_scan_mode": "compact"}
         self.ask("compact", table, options, full=full)
 
+    def history(self, table: Path, what: str, name: str, at: int | str = "") -> None:
+        """A tag of a snapshot, a branch of a tag, a rollback to a tag, or a fast forward."""
+        self.ask("history", table, {}, what=what, name=name, at=at)
+
     def statistics(self, table: Path) -> Json:
         """The statistics of the newest snapshot, as they are stored, once they are understood."""
         found: Json = self.ask("statistics", table, {})["statistics"]
