@@ -6,6 +6,7 @@ the client when it first needs it, never before a fork.
 
 import contextlib
 import io
+import os
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,7 +20,7 @@ from obstore import open_writer
 from obstore.exceptions import AlreadyExistsError, BaseError, GenericError
 from obstore.store import GCSStore, S3Store
 
-from keyfold.errors import TableError
+from keyfold.errors import EnvironmentMismatchError, TableError
 from keyfold.stores import settings
 from keyfold.stores.files import Entry, Files, Span, UnsettledError, check_size
 
@@ -76,6 +77,32 @@ KINDS = {
 }
 
 
+class Process:
+    """This process: whether it has used a client, and whether one that had was forked to it. The
+    threads that all clients share stay with the parent, and calls would wait for ever.
+    """
+
+    has_clients = False
+    is_lost = False
+
+    def forked(self) -> None:
+        """Remember that this process is a child."""
+        self.is_lost = self.has_clients
+
+    def check(self, root: str) -> None:
+        """Raises EnvironmentMismatchError if no client works here."""
+        if self.is_lost:
+            raise EnvironmentMismatchError(
+                f"{root} can't be reached from this process, which was forked from one that has "
+                "used an object store: start processes with 'spawn' (multiprocessing.get_context) "
+                "or 'forkserver'"
+            )
+
+
+PROCESS = Process()
+os.register_at_fork(after_in_child=PROCESS.forked)
+
+
 @dataclass(frozen=True)
 class ObjectFiles(Files):
     """The bucket that `root` begins with; paths are URIs of that bucket."""
@@ -94,6 +121,7 @@ class ObjectFiles(Files):
     @cached_property
     def client(self) -> Any:
         """obstore's client of the bucket."""
+        PROCESS.has_clients = True
         return self._kind.client(settings.bucket_of(self.root), self.options)
 
     # ---- reading ----
@@ -261,6 +289,7 @@ class ObjectFiles(Files):
 
     def _asked(self, doing: str, path: str, ask: Callable[[str], Answer]) -> Answer:
         """The store's answer. Raises OSError, without any credential, if the request fails."""
+        PROCESS.check(self.root)
         if doing in ("writing", "removing") and not self.is_writable:
             raise self.refused(path)
         try:

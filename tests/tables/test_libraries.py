@@ -1,0 +1,87 @@
+"""Libraries that keyfold does not need: Polars, of the environment that tests compare with, and
+what is said where a library is missing.
+"""
+
+import importlib.machinery
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import keyfold
+from keyfold import EnvironmentMismatchError, Table
+from tests.readers import PYTHON
+
+NAMES = ("polars", "_polars_runtime_32")
+
+
+class OfReaders:
+    """Finds Polars among the libraries of `build/readers`, and nothing else there."""
+
+    @staticmethod
+    def find_spec(name: str, path: Any = None, target: Any = None) -> Any:
+        if name not in NAMES:
+            return None
+        (folder,) = PYTHON.parents[1].glob("lib/python3*/site-packages")
+        return importlib.machinery.PathFinder.find_spec(name, [str(folder)])
+
+
+@pytest.fixture
+def polars() -> Iterator[Any]:
+    sys.meta_path.append(OfReaders)  # type: ignore[arg-type]
+    yield importlib.import_module("polars")
+    sys.meta_path.remove(OfReaders)  # type: ignore[arg-type]
+    for name in [name for name in sys.modules if name.partition(".")[0] in NAMES]:
+        del sys.modules[name]
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Table:
+    made = keyfold.connect(tmp_path, threads=2).create_table(
+        "t", {"k": "INT", "v": "STRING", "w": "DOUBLE"}, ["k"]
+    )
+    made.upsert([{"k": k, "v": f"v{k % 3}", "w": k / 2} for k in range(1000)])
+    return made
+
+
+def test_polars_reads_and_is_written(polars: Any, table: Table) -> None:
+    frame = table.scan(where="k < 500").to_polars()
+    assert frame.shape == (500, 3)
+    assert frame.filter(polars.col("v") == "v1")["w"].sum() == sum(k / 2 for k in range(1, 500, 3))
+    assert polars.DataFrame(table.scan(["k"], "k < 7")).shape == (7, 1)
+    table.upsert(polars.DataFrame({"k": [1, 2000], "v": ["new", None]}))
+    table.upsert(polars.LazyFrame({"k": [2], "v": ["lazy"]}))
+    wanted = [{"v": "new"}, {"v": "lazy"}, {"v": None}]
+    assert table.get_many(polars.DataFrame({"k": [1, 2, 2000]}), ["v"]).to_pylist() == wanted
+
+
+def test_a_lazy_frame_reads_what_its_query_uses(polars: Any, table: Table) -> None:
+    lazy = table.scan(where="k >= 10").to_polars(lazy=True)
+    assert lazy.collect_schema().names() == ["k", "v", "w"]
+    found = lazy.filter(polars.col("v") == "v0").select(polars.col("k").max()).collect()
+    assert found.item() == 999
+    assert lazy.select("w").head(5).collect().shape == (5, 1)
+    assert lazy.filter(polars.col("k") > 990).head(3).collect().shape == (3, 3)
+    counts = lazy.group_by("v").agg(polars.len().alias("n")).collect()
+    assert sum(counts["n"]) == 990
+    assert lazy.collect().shape == (990, 3), "each query reads anew"
+
+
+@pytest.mark.parametrize(
+    ("library", "call"),
+    [
+        ("pandas", lambda scan: scan.to_pandas()),
+        ("polars", lambda scan: scan.to_polars()),
+        ("duckdb", lambda scan: scan.to_duckdb(None, "t")),
+    ],
+)
+def test_a_library_that_is_missing_is_named(
+    table: Table, monkeypatch: pytest.MonkeyPatch, library: str, call: Any
+) -> None:
+    monkeypatch.setitem(sys.modules, library, None)  # as where it is not installed
+    with pytest.raises(
+        EnvironmentMismatchError, match=f"needs {library}, .* pip install {library}"
+    ):
+        call(table.scan())
