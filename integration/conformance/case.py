@@ -67,13 +67,15 @@ class Estimates:
 class Changelog:
     """The changes (kind and row) that a case expects: a list for each commit that has any, or one
     for all without `has_commits`. With `is_exact` rows are as they came, else each key has one
-    change a commit; with `is_by_record` the case lists each record of a commit.
+    change a commit; with `is_by_record` the case lists each record of a commit. Without
+    `has_before` updates have no -U, and whether the first one of a key is a +I is free.
     """
 
     groups: Sequence[Sequence[tuple[str, Sequence[Any]]]]
     has_commits: bool = True
     is_exact: bool = False
     is_by_record: bool = False
+    has_before: bool = True
 
 
 Expectation = Refusal | Rows | Elements | Estimates

@@ -31,14 +31,14 @@ def difference(case: Case, wanted: Changelog, table: pa.Table) -> str | None:
     ]
     places = [columns.index(name) for name in case.key]
     mine = list(_by_commit(table, columns, _bitmaps(wanted, len(columns))))
+    if not wanted.has_before and any(kind == "-U" for group in mine for kind, _ in group):
+        return f"expected no -U, found {mine}"
     try:
-        found = _states(mine, places, is_checked=not wanted.is_exact)
+        found = _states(mine, places, is_checked=wanted.has_before and not wanted.is_exact)
     except ValueError as broken:
         return f"the changes contradict each other: {broken}"
-    if wanted.is_exact and wanted.has_commits:
-        return _unequal(expected, mine)
     if wanted.is_exact:
-        return _unequal(_by_key(expected, places), _by_key(mine, places))
+        return _unequal(expected, mine)
     theirs = _states(expected, places)
     if wanted.has_commits:
         return _unequal(theirs, found)
@@ -99,14 +99,6 @@ def _states(
         if changed:
             found.append(dict(sorted(changed.items(), key=repr)))
     return found
-
-
-def _by_key(groups: Iterable[Sequence[Change]], places: Sequence[int]) -> dict[Key, list[Change]]:
-    """The changes of each key, in their order."""
-    found: dict[Key, list[Change]] = {}
-    for kind, row in (change for group in groups for change in group):
-        found.setdefault(tuple(row[place] for place in places), []).append((kind, row))
-    return dict(sorted(found.items(), key=repr))
 
 
 def _check(kind: str, row: State, before: State, open_update: Key | None, key: Key) -> None:

@@ -57,8 +57,8 @@ def changes(raw: Raw) -> Changelog | None:
         return None
     is_by_record = raw.get("changelog_granularity") == "row"
     rows = [(kind, row) for kind, *row in raw["expect_changelog"]]
-    is_exact = raw["options"].get(IMAGE, "").upper() == "WAL"
-    return Changelog([rows], has_commits=False, is_exact=is_exact, is_by_record=is_by_record)
+    has_before = raw["options"].get(IMAGE, "").upper() != "WAL"
+    return Changelog([rows], has_commits=False, is_by_record=is_by_record, has_before=has_before)
 
 
 def _inserts(raw: Raw, commit: list[Raw], with_kind: bool) -> list[Insert]:

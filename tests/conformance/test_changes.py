@@ -40,8 +40,8 @@ EQUAL = [("-U", [1, "a"]), ("+U", [1, "a"])]
         ),
         (Changelog([[*INSERT, *UPDATE]], is_exact=True), table([*INSERT, *UPDATE])),
         (
-            Changelog([[*INSERT, *UPDATE[1:]]], has_commits=False, is_exact=True),
-            table(INSERT, UPDATE[1:]),
+            Changelog([[*UPDATE[1:]]], has_commits=False, has_before=False),
+            table([("+I", [1, "b"])]),
         ),
     ],
 )
@@ -63,7 +63,7 @@ def test_passes(wanted: Changelog, found: pa.Table) -> None:
         (Changelog([INSERT, UPDATE]), table(INSERT, UPDATE[1:])),
         (Changelog([INSERT, UPDATE]), table(INSERT, [("+I", [1, "b"])])),
         (Changelog([INSERT, UPDATE], is_exact=True), table(INSERT, UPDATE[1:])),
-        (Changelog([[*INSERT, *UPDATE]], has_commits=False, is_exact=True), table(INSERT)),
+        (Changelog([UPDATE[1:]], has_commits=False, has_before=False), table(INSERT, UPDATE)),
         (Changelog([INSERT, [("-D", [1, "a"])]]), table(INSERT, [("-D", [1, "z"])])),
     ],
 )
