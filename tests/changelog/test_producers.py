@@ -16,7 +16,7 @@ from tests.concurrency import jobs
 from tests.merge.random_tables import ENGINES, random_table
 from tests.storage import tables
 
-ROUNDS = 4
+ROUNDS = 2
 SMALL = {
     "num_levels": "6",
     "compaction__max_size_amplification_percent": "1000",
