@@ -135,11 +135,11 @@ class Changing:
         found = {}
         for field in self.spec.layout.arrow_schema:
             array = column(batch, place.get(field.name), field)
-            if field.name in stored:
-                array = pc.if_else(deletes, stored[field.name].cast(field.type), array)
             if named is not None and field.name not in named:
                 array = pc.if_else(updates, pa.scalar(None, field.type), array)
-            if not field.nullable and field.name not in self.spec.layout.primary_key:
+            if field.name in stored:
+                array = pc.if_else(deletes, stored[field.name].cast(field.type), array)
+            elif not field.nullable and field.name not in self.spec.layout.primary_key:
                 array = pc.if_else(deletes, filler(field.type, len(array)), array)
             if not field.nullable and array.null_count:
                 raise TableError(

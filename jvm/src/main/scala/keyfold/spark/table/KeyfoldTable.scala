@@ -19,6 +19,7 @@ import org.apache.spark.sql.connector.metric.CustomTaskMetric
 import org.apache.spark.sql.connector.read.ScanBuilder
 import org.apache.spark.sql.connector.write.{LogicalWriteInfo, RowLevelOperationBuilder, RowLevelOperationInfo,
   WriteBuilder}
+import org.apache.spark.sql.keyfold.SqlTypes
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /** Driver side: a table at the snapshot that was the latest when Spark loaded it. Its version makes
@@ -26,13 +27,13 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
   */
 class KeyfoldTable(val questions: CatalogQuestions, val description: Description)
     extends DescribedTable with SupportsWrite with SupportsDeleteV2 with SupportsRowLevelOperations
-    with KeyfoldPartitions with HiddenColumns {
+    with SupportsSchemaEvolution with KeyfoldPartitions with HiddenColumns {
 
   override def properties(): JavaMap[String, String] = description.properties.asJava
 
   override def capabilities(): JavaSet[TableCapability] =
     JavaSet.of(BATCH_READ, BATCH_WRITE, STREAMING_WRITE, TRUNCATE, OVERWRITE_BY_FILTER,
-      OVERWRITE_DYNAMIC)
+      OVERWRITE_DYNAMIC, AUTOMATIC_SCHEMA_EVOLUTION)
 
   override def partitioning(): Array[Transform] =
     description.partitioning.map(name => Expressions.identity(Names.quote(name))).toArray
@@ -51,6 +52,15 @@ class KeyfoldTable(val questions: CatalogQuestions, val description: Description
 
   override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder =
     KeyfoldWriteBuilder(this, info, WriteMode.Append)
+
+  /** `WITH SCHEMA EVOLUTION` adds columns that may be NULL and takes wider numbers; other types are cast. */
+  override def supportsColumnChange(change: TableChange.ColumnChange): Boolean = change match {
+    case added: TableChange.AddColumn => added.isNullable
+    case typed: TableChange.UpdateColumnType => columns().exists { column =>
+        typed.fieldNames.sameElements(Array(column.name)) && SqlTypes.isWiderNumber(typed.newDataType, column.dataType)
+      }
+    case _ => false
+  }
 
   override def newRowLevelOperationBuilder(info: RowLevelOperationInfo): RowLevelOperationBuilder =
     () => new KeyfoldRowLevelOperation(this, info.command)

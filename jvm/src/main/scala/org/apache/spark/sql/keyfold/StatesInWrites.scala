@@ -19,9 +19,29 @@ object StatesInWrites extends Rule[LogicalPlan] {
             if (place < query.output.length) column.written(query, place) else query
           }
           if (checked eq command.query) command else command.withNewQuery(checked)
+        case Ours.Target(_, table) => columns(table).foldLeft(command) { case (changed, (place, column)) =>
+            changed.withNewQuery(assigned(changed.query, place + 1, column))
+          }
         case _ => command
       }
   }
+
+  /** What a statement that changes rows puts into a column of states, which comes behind the kind of the change. */
+  private def assigned(query: LogicalPlan, place: Int, column: WrittenState): LogicalPlan = query match {
+    case project: Project if place < project.projectList.size && isNamed(project.projectList(place), column) =>
+      project.copy(projectList = project.projectList.updated(place, column.assigned(project.projectList(place))))
+    case rows: MergeRows =>
+      def all(instructions: Seq[MergeRows.Instruction]): Seq[MergeRows.Instruction] = instructions.map {
+        case keep: MergeRows.Keep => keep.copy(output = keep.output.updated(place, column.checked(keep.output(place))))
+        case other => other
+      }
+      rows.copy(matchedInstructions = all(rows.matchedInstructions),
+        notMatchedInstructions = all(rows.notMatchedInstructions),
+        notMatchedBySourceInstructions = all(rows.notMatchedBySourceInstructions))
+    case other => other
+  }
+
+  private def isNamed(value: NamedExpression, column: WrittenState): Boolean = value.name == column.name
 
   private def columns(table: KeyfoldTable): Seq[(Int, WrittenState)] =
     table.columns().toSeq.zipWithIndex.flatMap { case (column, place) =>
@@ -32,6 +52,14 @@ object StatesInWrites extends Rule[LogicalPlan] {
 /** Driver side: a column of states that a statement writes. */
 final class WrittenState(table: KeyfoldTable, column: String, target: StateColumn) {
   private lazy val bound = BoundState.ofSignature(target.declared)
+
+  def name: String = column
+
+  /** The same value, if it is a state of the signature. */
+  def assigned(value: NamedExpression): NamedExpression = value match {
+    case alias: Alias => alias.withNewChildren(Seq(checked(passed(alias.child)))).asInstanceOf[NamedExpression]
+    case other => checked(other).asInstanceOf[NamedExpression]
+  }
 
   /** The plan whose column at this place has states of the signature. */
   def written(plan: LogicalPlan, place: Int): LogicalPlan = plan match {
@@ -83,7 +111,7 @@ final class WrittenState(table: KeyfoldTable, column: String, target: StateColum
     case other => other
   }
 
-  private def checked(expression: Expression): Expression = expression match {
+  def checked(expression: Expression): Expression = expression match {
     case producer: StateOf => cast(producer)
     case nothing if isNull(nothing) => nothing
     case other => AggregateStates.signature(other) match {
