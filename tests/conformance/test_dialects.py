@@ -111,7 +111,6 @@ def test_paimon_cases_left_out() -> None:
     [
         ({"options": {"auto-increment.fields": "v"}}, "auto-increment"),
         ({"auto_partition": {}, "expect": None}, "auto-partitions"),
-        ({"lookups": [{"key": [1]}]}, "lookups"),
     ],
     ids=str,
 )
