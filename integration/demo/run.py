@@ -21,7 +21,7 @@ from pyspark.sql import Row, SparkSession
 
 import keyfold
 from integration import sessions
-from integration.demo import chart, flights, functions, tables
+from integration.demo import chart, corrections, flights, functions, tables
 from integration.demo.chart import Course
 
 CATALOG = "keyfold.demo"
@@ -199,6 +199,24 @@ def check(spark: SparkSession) -> bool:
     return all(answers)
 
 
+def correct(spark: SparkSession) -> bool:
+    """Change departures by statements; whether they and the state before are plain Spark's."""
+    title("corrections of departures: MERGE with conditions, UPDATE, DELETE; before them by a tag")
+    ours = {"departures": f"{CATALOG}.departures"}
+    spark.sql(corrections.CORRECTIONS).createOrReplaceTempView("corrections")
+    spark.sql(corrections.CORRECTED_FLIGHTS).createOrReplaceTempView("corrected_flights")
+    spark.sql(corrections.CORRECTED).createOrReplaceTempView("expected_corrected")
+    spark.sql(corrections.CREATE_TAG)
+    for verb, statement in corrections.STATEMENTS.items():
+        with timed(verb):
+            spark.sql(statement.format(**ours))
+    answers = [
+        compare(spark, label, own.format(**ours), plain)
+        for label, (own, plain) in corrections.QUESTIONS.items()
+    ]
+    return all(answers)
+
+
 def show(spark: SparkSession) -> None:
     """A few folded rows of each table."""
     title("some of the folded rows")
@@ -257,6 +275,7 @@ def run(folder: Path, months: int, picture: Path | None) -> bool:
     fold_airports(spark, months, course)
     fold_delays(spark, months, course)
     right = check(spark)
+    right = correct(spark) and right
     show(spark)
     title("what is on disk")
     for name in ("carrier_days", "aircraft", "departures", "airports", "delays"):
