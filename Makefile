@@ -25,8 +25,8 @@ test: test-python test-spark  ## all tests: those without a JVM, then those with
 test-python: setup build/readers/.installed  ## the tests without a JVM
 	$(BIN)/python -m pytest -n 2 --dist loadfile tests
 
-test-spark: setup build/readers/.installed  ## the tests with Spark
-	$(BIN)/python -m pytest integration
+test-spark: setup build/readers/.installed  ## the tests with Spark, in two sessions
+	$(BIN)/python -m pytest -n 2 --dist loadfile integration
 
 lint: setup  ## ruff, mypy --strict, scalac warnings, the direction of imports
 	$(BIN)/ruff check

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import base64
 import datetime as dt
+import fcntl
 import json
 import re
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -143,19 +145,20 @@ def library() -> Path:
 
 
 def compiled() -> Path:
-    """The folder of our reader's classes, which a change of its source or of the library renews."""
+    """The folder of our reader's classes, which a change of its source or of the library renews.
+    One process compiles, others wait for it.
+    """
     sources = b"".join(source.read_bytes() for source in SOURCES)
     digest = sha256(sources + library().name.encode()).hexdigest()[:16]
     classes = BUILD / f"classes-{digest}"
-    if not classes.exists():
-        with tempfile.TemporaryDirectory(dir=BUILD) as scratch:
+    with (BUILD / "compiled.lock").open("w") as lock, tempfile.TemporaryDirectory() as scratch:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not classes.exists():
             command = [*START, "-Xss8m", "-cp", f"{SPARK_JARS}/*", "scala.tools.nsc.Main"]
             command += ["-cp", f"{library()}:{SPARK_JARS}/*", "-release:17", "-Xlint", "-Werror"]
             subprocess.run([*command, "-d", scratch, *map(str, SOURCES)], check=True)
-            made = Path(scratch) / "made"
-            made.mkdir()
-            (Path(scratch) / "keyfold").rename(made / "keyfold")
-            made.rename(classes)
+            shutil.copytree(scratch, f"{classes}.new", dirs_exist_ok=True)
+            Path(f"{classes}.new").rename(classes)
     return classes
 
 
