@@ -1,0 +1,1 @@
+"""Streaming queries that write and read tables."""

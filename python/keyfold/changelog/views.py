@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from keyfold.errors import NotSupportedError
-from keyfold.kernels.ops import KIND_NAMES, UPDATE_AFTER, UPDATE_BEFORE
+from keyfold.kernels.ops import DELETE, KIND_NAMES, UPDATE_AFTER, UPDATE_BEFORE
 from keyfold.merge import kinds as row_kinds
 from keyfold.merge.kinds import Kinds, is_retract
 from keyfold.types import arrow as arrow_types
@@ -106,6 +106,21 @@ def _rows(batches: Batches, names: Sequence[str], _: bool) -> Batches:
         yield _selected(batch.filter(pa.array(~takes_back)), names, {})
 
 
+def _rows_alone(batches: Batches, names: Sequence[str], _: bool) -> Batches:
+    def checked() -> Batches:
+        for batch in batches:
+            gone = np.flatnonzero(_kinds(batch) == DELETE)
+            if len(gone):
+                raise NotSupportedError(
+                    f"snapshot {batch.column(VERSION)[int(gone[0])]} deletes rows, which a stream "
+                    "of rows can't show: stream the changes (readStream.changes(…), t$audit_log), "
+                    "or read with the option ignore-deletes = true"
+                )
+            yield batch
+
+    yield from _rows(checked(), names, _)
+
+
 def _binlog(batches: Batches, names: Sequence[str], _: bool) -> Batches:
     words = pa.array(KIND_NAMES, pa.string())
     for batch in _in_pairs(batches):
@@ -161,4 +176,5 @@ CHANGES = View("changes", lambda own: {**own, CHANGE: _TEXT, **COMMIT}, _changes
 AUDIT_LOG = View("audit_log", lambda own: {ROW_KIND: _TEXT, **own}, _audit_log)
 BINLOG = View("binlog", _listed, _binlog, is_plain=False)
 ROWS = View("rows", lambda own: own, _rows)
-_BY_NAME = {found.name: found for found in (CHANGES, AUDIT_LOG, BINLOG, ROWS)}
+ROWS_ALONE = View("rows_without_deletes", lambda own: own, _rows_alone)  # a delete is an error
+_BY_NAME = {found.name: found for found in (CHANGES, AUDIT_LOG, BINLOG, ROWS, ROWS_ALONE)}

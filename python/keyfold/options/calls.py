@@ -57,6 +57,22 @@ READ_CHANGES = Call(
         "computeUpdates",
     ),
 )
+SCAN_MODE, SCAN_SNAPSHOT, SCAN_MILLIS = "scan.mode", "scan.snapshot-id", "scan.timestamp-millis"
+STARTING_VERSION, STARTING_TIMESTAMP = "startingVersion", "startingTimestamp"
+CONSUMER, IGNORE_DELETES = "consumer-id", "ignore-deletes"
+MAX_FILES, MAX_ROWS = "maxFilesPerTrigger", "maxRowsPerTrigger"
+MAX_BYTES = "maxBytesPerTrigger"
+_PAIMONS = "read.stream."  # before the names of limits
+STREAM_FROM = Call(
+    "streaming from",
+    (
+        *(SCAN_MODE, SCAN_SNAPSHOT, SCAN_MILLIS, STARTING_VERSION, STARTING_TIMESTAMP),
+        *(MAX_FILES, MAX_ROWS, MAX_BYTES, CONSUMER, IGNORE_DELETES),
+        *OF_READS,
+    ),
+    # By bucket is for batches, and a session may ask for it.
+    (READ_BY_BUCKET, *READ_CHANGES.sparks),
+)
 READ_METADATA = Call("reading", (), _TIME_TRAVEL)
 TARGET_COLUMNS = "target-columns"
 MERGE_MODE = "merge_mode"
@@ -99,8 +115,8 @@ def split(
 
 
 def _plain(name: str) -> str:
-    """The name in any letter case, with `-` for `_`."""
-    return name.lower().replace("_", "-")
+    """The name in any letter case, with `-` for `_` and without Paimon's prefix of limits."""
+    return name.lower().removeprefix(_PAIMONS).replace("_", "-")
 
 
 def _is_sparks(call: Call, name: str) -> bool:

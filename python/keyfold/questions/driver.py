@@ -25,6 +25,7 @@ from keyfold.questions import (
     scan,
     states,
     statistics,
+    streams,
 )
 from keyfold.questions.serve import Answer, serve
 from keyfold.storage.maintenance.due import EXPIRY, FAREWELL_SECONDS
@@ -44,6 +45,7 @@ FAMILIES = (
     partitions,
     functions,
     states,
+    streams,
 )
 ANSWERS: Mapping[str, Answer] = {
     name: answer for family in FAMILIES for name, answer in family.QUESTIONS.items()

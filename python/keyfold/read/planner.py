@@ -53,6 +53,7 @@ def plan(
     enforced: Sequence[Json] = (),
     aggregate: Aggregate | None = None,
     is_top: bool = False,
+    only: tuple[int, int | None] | None = None,
 ) -> tuple[ScanSpec, list[Task], ScanReport]:
     """The scan of a table's snapshot, and the splits of each of its tasks. `columns` may name
     metadata columns, which come after the others. All `filters` (predicate JSON) must hold;
@@ -60,6 +61,7 @@ def plan(
     sizes and whether checksums are compared; `cores` read at once. The option `read-optimized`
     leaves out all but the highest level, as Paimon's `t$ro` does: then nothing is merged, and rows
     are as old as the last full compaction. With `is_top` each split returns its first `limit` rows.
+    `only` are the first of `units` to read and the one after the last, None for all that follow.
     """
     layout = table.layout
     overridden = {name: options[name] for name in OF_READS if name in options}
@@ -67,10 +69,8 @@ def plan(
     assert undecided(layout, enforced) is None, "a condition that Spark checks no more"
     chosen = pruning(layout, settings, filters)
     total = table.live_files()
-    files = files_to_read(table, chosen)
-    if _is_read_optimized(layout, options):
-        files = _of_highest_level(settings, files)
-    places = list(_sections(table, settings, chosen, files))
+    files = _asked_for(files_to_read(table, chosen), settings, layout, options)
+    places = _some(list(_sections(table, settings, chosen, files)), only)
     read = [file for _, found in places for section in found for file in section]
     unmerged = aggregate is not None and _is_unmerged(layout, aggregate, read)
     # of a section whose first rows are asked for, only the first piece would be of use
@@ -102,6 +102,34 @@ def plan(
         unmerged=unmerged,
     )
     return scan, found, report
+
+
+def units(table: Table) -> list[KeyedSection]:
+    """The parts of a table's snapshot that can be read one after another, each whole: sections, in
+    an order that the snapshot alone decides.
+    """
+    chosen = pruning(table.layout, table.options, ())
+    places = _sections(table, table.options, chosen, table.live_files())
+    return [unit for _, unit in _units(places)]
+
+
+def _some(
+    places: list[tuple[Place, list[KeyedSection]]], only: tuple[int, int | None] | None
+) -> list[tuple[Place, list[KeyedSection]]]:
+    """The places that are left if only some units are read."""
+    if only is None:
+        return places
+    return [(place, [unit]) for place, unit in _units(places)[slice(*only)]]
+
+
+def _units(places: Iterable[tuple[Place, list[KeyedSection]]]) -> list[tuple[Place, KeyedSection]]:
+    return [(place, unit) for place, found in places for unit in found]
+
+
+def _asked_for(
+    files: list[LiveFile], settings: TableOptions, layout: TableLayout, options: Mapping[str, str]
+) -> list[LiveFile]:
+    return _of_highest_level(settings, files) if _is_read_optimized(layout, options) else files
 
 
 def _is_read_optimized(layout: TableLayout, options: Mapping[str, str]) -> bool:

@@ -213,7 +213,7 @@ class Table:
         return found.engine.is_default and not found.sequence_fields and not found.rowkind_field
 
     @property
-    def _birth(self) -> str:
+    def birth(self) -> str:
         """An id that stays if the table is altered, and changes if it is dropped and made anew."""
         return _stamp(self.schemas, 0) or self.layout.identity
 
@@ -224,7 +224,7 @@ class Table:
             "name": layout.name,
             "namespace": [self.namespace],
             "table": self.table,
-            "id": self._birth,
+            "id": self.birth,
             "version": f"{layout.schema_id}:{self.snapshot_id or 0}",
             "columns": [_column_json(layout, column) for column in layout.columns],
             "primary_key": list(layout.primary_key),

@@ -1,5 +1,4 @@
-"""Tags, branches, changelogs and the positions of consumers, which keep files from expiring as the
-table's own snapshots do.
+"""Tags, branches and changelogs, which keep files from expiring as the table's own snapshots do.
 
 A branch has snapshots and tags of its own, whose data files and manifests are with the table's.
 """
@@ -10,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from keyfold.errors import CorruptDataError
-from keyfold.storage.metadata.documents import document
 from keyfold.storage.metadata.entries import Record
 from keyfold.storage.metadata.manifests import Manifests
 from keyfold.storage.metadata.records import INDEXED, LISTED, Check
@@ -59,23 +57,6 @@ def branches(files: Files, location: str) -> list[str]:
     """The folders of the table's branches."""
     folder = f"{location}/branch"
     return [f"{folder}/{n}" for n in files.folders(folder) if n.startswith(BRANCH)]
-
-
-def least_consumed(files: Files, location: str) -> int | None:
-    """The oldest snapshot that a consumer has yet to read; None without consumers."""
-    folder = f"{location}/consumer"
-    names = [name for name in files.names(folder) if name.startswith("consumer-")]
-    positions = (_next_snapshot(files, f"{folder}/{name}") for name in names)
-    return min((position for position in positions if position is not None), default=None)
-
-
-def _next_snapshot(files: Files, path: str) -> int | None:
-    try:
-        return int(document(files.read(path))["nextSnapshot"])
-    except FileNotFoundError:
-        return None
-    except (ValueError, TypeError, KeyError) as error:
-        raise CorruptDataError(f"consumer file {path} can't be read: {error}") from error
 
 
 def _kept(snapshots: Snapshots, folder: str, name: re.Pattern[str]) -> Iterator[Any]:

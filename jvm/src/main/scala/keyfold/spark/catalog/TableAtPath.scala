@@ -32,7 +32,7 @@ final case class TableAtPath(asked: StructType, options: CaseInsensitiveStringMa
   override def name(): String = place.path
   override def columns(): Array[Column] = SqlTypes.columns(asked)
   override def capabilities(): JavaSet[TableCapability] =
-    JavaSet.of(BATCH_READ, V1_BATCH_WRITE, STREAMING_WRITE)
+    JavaSet.of(BATCH_READ, MICRO_BATCH_READ, V1_BATCH_WRITE, STREAMING_WRITE)
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder =
     table.newScanBuilder(TimeTravel.without(options))
 

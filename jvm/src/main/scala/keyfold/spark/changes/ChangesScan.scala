@@ -8,12 +8,13 @@ import com.fasterxml.jackson.databind.JsonNode
 import keyfold.spark.{Json, Settings}
 import keyfold.spark.metrics.ScanMetrics
 import keyfold.spark.questions.Predicates
-import keyfold.spark.read.{AnySplits, KeyfoldReaderFactory}
+import keyfold.spark.read.{AnySplits, KeyfoldReaderFactory, KeyfoldScan, KeyfoldStream}
 import keyfold.spark.table.KeyfoldTable
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.metric.{CustomMetric, CustomTaskMetric}
 import org.apache.spark.sql.connector.read._
 import org.apache.spark.sql.connector.read.Scan.ColumnarSupportMode
+import org.apache.spark.sql.connector.read.streaming.MicroBatchStream
 import org.apache.spark.sql.keyfold.{MetadataRows, SqlTypes}
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
@@ -63,6 +64,7 @@ final case class ChangesScan(
     options: Map[String, String])
     extends Scan with Batch with SupportsReportStatistics {
 
+  @volatile private var isStream = false
   private lazy val plan: JsonNode = table.questions.ask("plan_changes",
     "table" -> table.description.handle,
     "changes" -> asked,
@@ -76,10 +78,17 @@ final case class ChangesScan(
 
   override def readSchema(): StructType = columns
   override def toBatch(): Batch = this
-  override def columnarSupportMode(): ColumnarSupportMode = ColumnarSupportMode.SUPPORTED
-  override def description(): String = s"keyfold changes: ${plan.path("description").asText}"
 
-  override def estimateStatistics(): Statistics = new Statistics {
+  override def toMicroBatchStream(checkpoint: String): MicroBatchStream = {
+    isStream = true
+    new KeyfoldStream(table, columns, asked, options)
+  }
+  override def columnarSupportMode(): ColumnarSupportMode = ColumnarSupportMode.SUPPORTED
+  override def description(): String =
+    if (isStream) s"keyfold: stream of changes of ${table.name()}"
+    else s"keyfold changes: ${plan.path("description").asText}"
+
+  override def estimateStatistics(): Statistics = if (isStream) KeyfoldScan.Unknown else new Statistics {
     override def sizeInBytes(): OptionalLong =
       OptionalLong.of(Math.max(1L, plan.path("rows").asLong * (8L + columns.defaultSize.toLong)))
     override def numRows(): OptionalLong = OptionalLong.of(plan.path("rows").asLong)
@@ -92,7 +101,8 @@ final case class ChangesScan(
     KeyfoldReaderFactory(Json.text(plan.get("scan")), KeyfoldReaderFactory.Changes)
 
   override def supportedCustomMetrics(): Array[CustomMetric] = ScanMetrics.declared
-  override def reportDriverMetrics(): Array[CustomTaskMetric] = ScanMetrics.ofPlan(plan.path("metrics"))
+  override def reportDriverMetrics(): Array[CustomTaskMetric] =
+    if (isStream) Array.empty else ScanMetrics.ofPlan(plan.path("metrics"))
 }
 
 object ChangesScan {

@@ -1,12 +1,15 @@
 package keyfold.spark.changes
 
+import java.util.{Set => JavaSet}
+
 import com.fasterxml.jackson.databind.JsonNode
 import keyfold.spark.Json
 import keyfold.spark.questions.Description
 import keyfold.spark.table.{DescribedTable, KeyfoldTable}
-import org.apache.spark.sql.connector.catalog.{Changelog, ChangelogContext, Column}
+import org.apache.spark.sql.connector.catalog.{Changelog, ChangelogContext, Column, TableCapability}
 import org.apache.spark.sql.connector.catalog.ChangelogContext.DeduplicationMode
 import org.apache.spark.sql.connector.catalog.ChangelogRange.{TimestampRange, VersionRange}
+import org.apache.spark.sql.connector.catalog.TableCapability.{BATCH_READ, MICRO_BATCH_READ}
 import org.apache.spark.sql.connector.read.ScanBuilder
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
@@ -47,6 +50,7 @@ object KeyfoldChangelog {
   * options name, with the kind of each change.
   */
 final case class ChangesTable(table: KeyfoldTable) extends DescribedTable {
+  override def capabilities(): JavaSet[TableCapability] = JavaSet.of(BATCH_READ, MICRO_BATCH_READ)
   override def description: Description = table.description
   override def toString: String = name()
 

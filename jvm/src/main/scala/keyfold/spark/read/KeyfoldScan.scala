@@ -14,6 +14,7 @@ import org.apache.spark.sql.connector.read._
 import org.apache.spark.sql.connector.read.Scan.ColumnarSupportMode
 import org.apache.spark.sql.connector.read.colstats.ColumnStatistics
 import org.apache.spark.sql.connector.read.partitioning.{Partitioning, UnknownPartitioning}
+import org.apache.spark.sql.connector.read.streaming.MicroBatchStream
 import org.apache.spark.sql.keyfold.{RuntimeFilters, SqlTypes}
 import org.apache.spark.sql.types.StructType
 
@@ -35,6 +36,7 @@ final case class KeyfoldScan(
 
   private lazy val plan: JsonNode = planned(filters)
   @volatile private var narrowed: Option[JsonNode] = None
+  @volatile private var isStream = false
 
   private def planned(filters: Seq[Predicate]): JsonNode = table.questions.ask("plan_scan",
     "table" -> table.description.handle,
@@ -51,13 +53,19 @@ final case class KeyfoldScan(
   override def toBatch(): Batch = this
   override def columnarSupportMode(): ColumnarSupportMode = ColumnarSupportMode.SUPPORTED
 
-  override def description(): String = s"keyfold: ${plan.path("description").asText}"
+  override def description(): String =
+    if (isStream) s"keyfold: stream of ${table.name()}" else s"keyfold: ${plan.path("description").asText}"
+
+  override def toMicroBatchStream(checkpoint: String): MicroBatchStream = {
+    isStream = true
+    new KeyfoldStream(table, columns, KeyfoldStream.Rows, options)
+  }
 
   /** The size of the result, as Spark estimates its own file scans: the bytes of the files by the share of their
     * columns that is read, and no more rows than LIMIT or an aggregate leaves. Rows are counted before the merge,
     * unless `sys.analyze` has counted them.
     */
-  override def estimateStatistics(): Statistics = new Statistics {
+  override def estimateStatistics(): Statistics = if (isStream) KeyfoldScan.Unknown else new Statistics {
     private val stored = plan.path("rows").asLong
     private val analyzed = plan.path("statistics")
     private val rows = Math.min(analyzed.path("rows").asLong(stored), mostRows)
@@ -107,16 +115,24 @@ final case class KeyfoldScan(
     byBucket.filter(found => columns.fieldNames.contains(found.column)).map(_.partitioning)
       .getOrElse(new UnknownPartitioning(0))
 
-  private lazy val byBucket: Option[ByBucket] = Option.when(ByBucket.isAsked(options))(plan).flatMap(ByBucket.of)
+  private lazy val byBucket: Option[ByBucket] =
+    Option.when(ByBucket.isAsked(options) && !isStream)(plan).flatMap(ByBucket.of)
 
   override def createReaderFactory(): PartitionReaderFactory =
     KeyfoldReaderFactory(Json.text(current.get("scan")))
 
   override def supportedCustomMetrics(): Array[CustomMetric] = ScanMetrics.declared
-  override def reportDriverMetrics(): Array[CustomTaskMetric] = ScanMetrics.ofPlan(current.path("metrics"))
+  override def reportDriverMetrics(): Array[CustomTaskMetric] =
+    if (isStream) Array.empty else ScanMetrics.ofPlan(current.path("metrics"))
 }
 
 object KeyfoldScan {
+  /** What is known of the size of a stream. */
+  private[spark] object Unknown extends Statistics {
+    override def sizeInBytes(): OptionalLong = OptionalLong.empty()
+    override def numRows(): OptionalLong = OptionalLong.empty()
+  }
+
   /** Bytes of a row in memory, what Spark adds to each included. */
   private def width(columns: StructType): Double = 8.0 + columns.defaultSize
 }

@@ -32,7 +32,7 @@ class KeyfoldTable(val questions: CatalogQuestions, val description: Description
   override def properties(): JavaMap[String, String] = description.properties.asJava
 
   override def capabilities(): JavaSet[TableCapability] =
-    JavaSet.of(BATCH_READ, BATCH_WRITE, STREAMING_WRITE, TRUNCATE, OVERWRITE_BY_FILTER,
+    JavaSet.of(BATCH_READ, MICRO_BATCH_READ, BATCH_WRITE, STREAMING_WRITE, TRUNCATE, OVERWRITE_BY_FILTER,
       OVERWRITE_DYNAMIC, AUTOMATIC_SCHEMA_EVOLUTION)
 
   override def partitioning(): Array[Transform] =

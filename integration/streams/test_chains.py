@@ -1,0 +1,140 @@
+"""Streams from table to table: each table ends equal to what a batch query makes of the input."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+from integration.streams.sinks import Source, drained, rows
+
+Fresh = Callable[[], str]
+
+
+def test_totals_of_the_newest_rows(
+    spark: SparkSession, tmp_path: Path, fresh_name: Fresh, seed: int
+) -> None:
+    """Orders change and are deleted; sums and counts by customer take back what is no more."""
+    orders, totals = fresh_name(), fresh_name()
+    spark.sql(
+        f"CREATE TABLE {orders} (id INT NOT NULL, customer INT, amount BIGINT, kind STRING, "
+        "PRIMARY KEY (id) NOT ENFORCED) TBLPROPERTIES ('bucket' = '2', 'rowkind.field' = 'kind')"
+    )
+    spark.sql(
+        f"CREATE TABLE {totals} (customer INT NOT NULL, amount BIGINT, orders BIGINT, "
+        "kind STRING, PRIMARY KEY (customer) NOT ENFORCED) TBLPROPERTIES ('bucket' = '2', "
+        "'merge-engine' = 'aggregation', 'rowkind.field' = 'kind', "
+        "'fields.amount.aggregate-function' = 'sum', 'fields.orders.aggregate-function' = 'sum', "
+        "'fields.kind.aggregate-function' = 'last_value')"
+    )
+    source = Source(spark, tmp_path / "in", "id INT, customer INT, amount BIGINT, kind STRING")
+    draw, now = random.Random(seed), dict[int, tuple[int, int]]()
+    for _ in range(4):
+        batch = []
+        for _ in range(15):
+            order = (draw.randrange(12), draw.randrange(3), draw.randrange(100))
+            kind = draw.choice(["+I", "+I", "-D"])
+            batch.append(
+                dict(zip(("id", "customer", "amount", "kind"), (*order, kind), strict=True))
+            )
+            now.pop(order[0], None)
+            if kind == "+I":
+                now[order[0]] = order[1:]
+        source.add(*batch)
+        drained(source.stream(), orders, tmp_path / "c1")
+        changes = spark.readStream.table(
+            f"keyfold.it.`{orders.split('.')[2]}$audit_log`"
+        ).selectExpr("customer", "amount", "1L AS orders", "rowkind AS kind")
+        drained(changes, totals, tmp_path / "c2")
+        expected: dict[int, tuple[int, int]] = {}
+        for customer, amount in now.values():
+            total, count = expected.get(customer, (0, 0))
+            expected[customer] = (total + amount, count + 1)
+        found = {row[0]: (row[1], row[2]) for row in rows(spark, totals)}
+        assert {c: pair for c, pair in found.items() if pair[1]} == expected
+
+
+def test_two_streams_join_in_one_table(
+    spark: SparkSession, tmp_path: Path, fresh_name: Fresh
+) -> None:
+    """A partial update with a sequence group for each stream, as Paimon's documents have it."""
+    name = fresh_name()
+    spark.sql(
+        f"CREATE TABLE {name} (k INT NOT NULL, a STRING, a_at INT, b STRING, b_at INT, "
+        "PRIMARY KEY (k) NOT ENFORCED) TBLPROPERTIES ('bucket' = '1', "
+        "'merge-engine' = 'partial-update', 'fields.a_at.sequence-group' = 'a', "
+        "'fields.b_at.sequence-group' = 'b')"
+    )
+    left = Source(spark, tmp_path / "a", "k INT, a STRING, a_at INT")
+    right = Source(spark, tmp_path / "b", "k INT, b STRING, b_at INT")
+    left.add({"k": 1, "a": "new", "a_at": 2}, {"k": 2, "a": "only", "a_at": 1})
+    left.add({"k": 1, "a": "old", "a_at": 1})
+    right.add({"k": 1, "b": "x", "b_at": 5}, {"k": 3, "b": "alone", "b_at": 1})
+    right.add({"k": 1, "b": "y", "b_at": 6})
+    drained(left.stream(), name, tmp_path / "c1")
+    drained(right.stream(), name, tmp_path / "c2")
+    assert rows(spark, name) == [
+        (1, "new", 2, "y", 6),
+        (2, "only", 1, None, None),
+        (3, None, None, "alone", 1),
+    ]
+
+
+def test_a_log_without_repeats(spark: SparkSession, tmp_path: Path, fresh_name: Fresh) -> None:
+    """`first-row` keeps the first of each id; what reads its stream meets each id once."""
+    name = fresh_name()
+    spark.sql(
+        f"CREATE TABLE {name} (id INT NOT NULL, v STRING, PRIMARY KEY (id) NOT ENFORCED) "
+        "TBLPROPERTIES ('bucket' = '1', 'merge-engine' = 'first-row')"
+    )
+    source, met = Source(spark, tmp_path / "in", "id INT, v STRING"), list[tuple[int, str]]()
+
+    def meet(batch: DataFrame, _: int) -> None:
+        met.extend(tuple(row) for row in batch.collect())
+
+    for begin in (0, 2, 4):
+        source.add(*({"id": i, "v": f"{begin}-{i}"} for i in range(begin, begin + 4)))
+        drained(source.stream(), name, tmp_path / "c1")
+        reading = spark.readStream.table(name).writeStream.foreachBatch(meet)
+        reading = reading.option("checkpointLocation", str(tmp_path / "c2"))
+        reading.trigger(availableNow=True).start().awaitTermination()
+    assert sorted(met) == [
+        *((i, f"0-{i}") for i in range(4)),
+        *((i, f"2-{i}") for i in (4, 5)),
+        *((i, f"4-{i}") for i in (6, 7)),
+    ]
+    assert rows(spark, name) == sorted(met)
+
+
+def test_a_copy_in_parquet(
+    spark: SparkSession, tmp_path: Path, fresh_name: Fresh, seed: int
+) -> None:
+    """Changes applied by `foreachBatch` to plain files, which end equal to the table."""
+    name, copy = fresh_name(), tmp_path / "copy"
+    spark.sql(
+        f"CREATE TABLE {name} (k INT NOT NULL, v STRING, PRIMARY KEY (k) NOT ENFORCED) "
+        "TBLPROPERTIES ('bucket' = '2')"
+    )
+    draw, applied = random.Random(seed), list[int]()
+
+    def apply(changes: DataFrame, number: int) -> None:
+        kept = spark.read.parquet(str(copy / str(applied[-1]))) if applied else None
+        new = changes.where("_change_type IN ('insert', 'update_postimage')").select("k", "v")
+        if kept is not None:
+            new = kept.join(changes.select("k").distinct(), "k", "left_anti").unionByName(new)
+        new.write.parquet(str(copy / str(number)))
+        applied.append(number)
+
+    for turn in range(3):
+        values = ", ".join(f"({draw.randrange(20)}, '{turn}-{i}')" for i in range(12))
+        spark.sql(f"INSERT INTO {name} VALUES {values}")
+        spark.sql(f"DELETE FROM {name} WHERE k = {draw.randrange(20)}")
+        stream = spark.readStream.option("deduplicationMode", "netChanges")
+        stream = stream.option("computeUpdates", "true")
+        writer = stream.changes(name).writeStream.foreachBatch(apply)
+        writer = writer.option("checkpointLocation", str(tmp_path / "c")).trigger(availableNow=True)
+        writer.start().awaitTermination()
+        found = spark.read.parquet(str(copy / str(applied[-1]))).collect()
+        assert sorted(map(tuple, found)) == rows(spark, name)

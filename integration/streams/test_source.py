@@ -1,0 +1,206 @@
+"""Streaming queries that read tables of keyfold."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import StreamingQuery
+
+from integration.faults import processes
+from integration.streams.sinks import loaded
+
+Fresh = Callable[[], str]
+
+
+@contextlib.contextmanager
+def batches(frame: DataFrame, checkpoint: Path) -> Iterator[list[list[tuple[Any, ...]]]]:
+    """The rows of each micro-batch that is there now, sorted."""
+    found: list[list[tuple[Any, ...]]] = []
+
+    def keep(batch: DataFrame, number: int) -> None:
+        found.append(sorted(tuple(row) for row in batch.collect()))
+
+    writer = frame.writeStream.foreachBatch(keep).option("checkpointLocation", str(checkpoint))
+    query = writer.trigger(availableNow=True).start()
+    try:
+        assert query.awaitTermination(processes.PATIENCE)
+        yield found
+    finally:
+        query.stop()
+
+
+def read(frame: DataFrame, checkpoint: Path) -> list[list[tuple[Any, ...]]]:
+    with batches(frame, checkpoint) as found:
+        return [batch for batch in found if batch]
+
+
+def made(spark: SparkSession, name: str, more: str = "") -> str:
+    spark.sql(
+        f"CREATE TABLE {name} (k INT NOT NULL, v STRING, PRIMARY KEY (k) NOT ENFORCED) "
+        f"TBLPROPERTIES ('bucket' = '2', 'write-only' = 'true'{more})"
+    )
+    return name
+
+
+def stream(spark: SparkSession, name: str, **options: str) -> DataFrame:
+    given = {key.replace("__", ".").replace("_", "-"): value for key, value in options.items()}
+    return spark.readStream.options(**given).table(name)
+
+
+def test_rows_then_changes(spark: SparkSession, tmp_path: Path, fresh_name: Fresh) -> None:
+    """The table as it is, then after-images; a restart goes on where the query ended."""
+    name, checkpoint = made(spark, fresh_name()), tmp_path / "c"
+    assert read(stream(spark, name), tmp_path / "empty") == []
+    spark.sql(f"INSERT INTO {name} VALUES (1, 'a'), (2, 'b')")
+    spark.sql(f"INSERT INTO {name} VALUES (2, 'c')")
+    assert read(stream(spark, name), checkpoint) == [[(1, "a"), (2, "c")]]
+    assert read(stream(spark, name), checkpoint) == []
+    spark.sql(f"INSERT INTO {name} VALUES (1, 'a'), (3, 'd')")
+    spark.sql(f"INSERT INTO {name} VALUES (2, 'e')")
+    spark.sql(f"CALL keyfold.sys.compact(table => '{name}')")
+    assert read(stream(spark, name), checkpoint) == [[(2, "e"), (3, "d")]]
+    assert read(stream(spark, name), tmp_path / "empty") == [
+        [(1, "a"), (2, "b"), (2, "c"), (2, "e"), (3, "d")]
+    ]
+
+
+def test_where_a_stream_begins(
+    spark: SparkSession, tmp_path: Path, fresh_name: Fresh, warehouse: Path
+) -> None:
+    name = made(spark, fresh_name())
+    for value in "abcd":
+        spark.sql(f"INSERT INTO {name} VALUES (1, '{value}')")
+    table = loaded(warehouse, name)
+    millis = {number: table.snapshots.read(number).time_millis for number in (1, 2, 3, 4)}
+    path = table.layout.location
+    wanted: list[tuple[dict[str, str], list[str]]] = [
+        ({}, ["d"]),
+        ({"scan__mode": "latest"}, []),
+        ({"startingVersion": "latest"}, []),
+        ({"startingVersion": "3"}, ["c", "d"]),
+        ({"scan__snapshot_id": "1"}, ["a", "b", "c", "d"]),
+        ({"scan__mode": "from-snapshot", "scan__snapshot_id": "5"}, []),
+        ({"scan__mode": "from-snapshot-full", "scan__snapshot_id": "2"}, ["b", "c", "d"]),
+        ({"scan__timestamp_millis": str(millis[3])}, ["c", "d"]),
+        ({"startingTimestamp": "2020-01-01"}, ["a", "b", "c", "d"]),
+        ({"scan__mode": "from-timestamp", "startingTimestamp": str(millis[4] + 1)}, []),
+    ]
+    for number, (options, values) in enumerate(wanted):
+        found = read(stream(spark, name, **options), tmp_path / f"c{number}")
+        assert [row[1] for batch in found for row in batch] == values, options
+    by_path = spark.readStream.format("keyfold").load(path)
+    assert read(by_path, tmp_path / "path") == [[(1, "d")]]
+    for options, said in (
+        ({"scan__mode": "compacted-full"}, "compacted-full is not supported"),
+        ({"scan__mode": "from-snapshot"}, "needs scan.snapshot-id"),
+        ({"scan__mode": "latest", "startingVersion": "1"}, "does not go with"),
+        ({"startingVersion": "1", "startingTimestamp": "2020-01-01"}, "exclude each other"),
+        ({"startingVersion": "6"}, "the newest is 4"),
+        ({"maxFilesPerTrigger": "0"}, "maxFilesPerTrigger: expected a whole number"),
+        ({"startingVersoin": "6"}, "did you mean startingVersion"),
+    ):
+        with pytest.raises(Exception, match=said):
+            read(stream(spark, name, **options), tmp_path / "refused" / said)
+
+
+def test_limits_of_a_batch(spark: SparkSession, tmp_path: Path, fresh_name: Fresh) -> None:
+    """The full scan is split, by sections of buckets; a commit never is."""
+    name = made(spark, fresh_name())
+    spark.sql(f"INSERT INTO {name} SELECT id, 'x' FROM range(100)")
+    for begin in (100, 110, 120):
+        spark.sql(f"INSERT INTO {name} SELECT id, 'y' FROM range({begin}, {begin + 10})")
+    for options, sizes in (
+        ({"maxFilesPerTrigger": "1", "startingVersion": "2"}, [10, 10, 10]),
+        ({"read__stream__maxRowsPerTrigger": "20", "startingVersion": "2"}, [20, 10]),
+        ({"maxBytesPerTrigger": "1 gb", "startingVersion": "1"}, [130]),
+        ({"maxRowsPerTrigger": "5", "startingVersion": "1"}, [100, 10, 10, 10]),
+    ):
+        found = read(stream(spark, name, **options), tmp_path / str(options))
+        assert [len(batch) for batch in found] == sizes, options
+    split = read(stream(spark, name, maxRowsPerTrigger="1"), tmp_path / "split")
+    assert len(split) == 8, "four writes of keys apart, in two buckets"
+    assert sorted(row[0] for batch in split for row in batch) == list(range(130))
+
+
+def test_deletes(spark: SparkSession, tmp_path: Path, fresh_name: Fresh) -> None:
+    name = made(spark, fresh_name())
+    spark.sql(f"INSERT INTO {name} VALUES (1, 'a'), (2, 'b')")
+    read(stream(spark, name), tmp_path / "a")
+    read(stream(spark, name), tmp_path / "b")
+    spark.sql(f"DELETE FROM {name} WHERE k = 1")
+    spark.sql(f"INSERT INTO {name} VALUES (2, 'c')")
+    with pytest.raises(Exception, match="ignore-deletes"):
+        read(stream(spark, name), tmp_path / "a")
+    assert read(stream(spark, name, ignore_deletes="true"), tmp_path / "b") == [[(2, "c")]]
+
+
+def test_what_a_stream_cannot_go_on_from(
+    spark: SparkSession, tmp_path: Path, fresh_name: Fresh
+) -> None:
+    """Each is an error that says so; nothing is skipped and nothing begins anew."""
+    name = made(spark, fresh_name())
+    spark.sql(f"INSERT INTO {name} VALUES (1, 'a')")
+    read(stream(spark, name), tmp_path / "c")
+    for value in "bcd":
+        spark.sql(f"INSERT INTO {name} VALUES (1, '{value}')")
+    spark.sql(f"CALL keyfold.sys.expire_snapshots(table => '{name}', retain_max => 1)")
+    with pytest.raises(Exception, match=r"snapshot 2 .* earliest snapshot that is kept is 4"):
+        read(stream(spark, name), tmp_path / "c")
+    with pytest.raises(Exception, match="the oldest kept is 4"):
+        read(stream(spark, name, startingTimestamp="2020-01-01"), tmp_path / "d")
+    spark.sql(f"DROP TABLE {name}")
+    made(spark, name)
+    for value in "abcdef":
+        spark.sql(f"INSERT INTO {name} VALUES (1, '{value}')")
+    with pytest.raises(Exception, match="dropped and made anew"):
+        read(stream(spark, name), tmp_path / "c")
+
+
+def test_consumers(spark: SparkSession, tmp_path: Path, fresh_name: Fresh, warehouse: Path) -> None:
+    """What a consumer has yet to read does not expire, and a new query begins there."""
+    name = made(spark, fresh_name())
+    spark.sql(f"INSERT INTO {name} VALUES (1, 'a')")
+    options = {"consumer_id": "mine", "maxRowsPerTrigger": "1"}
+    assert read(stream(spark, name, **options), tmp_path / "c") == [[(1, "a")]]
+    spark.sql(f"INSERT INTO {name} VALUES (1, 'b')")
+    assert read(stream(spark, name, **options), tmp_path / "c") == [[(1, "b")]]
+    for value in "cde":
+        spark.sql(f"INSERT INTO {name} VALUES (1, '{value}')")
+    spark.sql(f"CALL keyfold.sys.expire_snapshots(table => '{name}', retain_max => 1)")
+    kept = sorted(loaded(warehouse, name).snapshots.ids())
+    assert kept[0] in (1, 2)
+    values = [
+        row[1] for batch in read(stream(spark, name, **options), tmp_path / "new") for row in batch
+    ]
+    assert values in (["c", "d", "e"], ["b", "c", "d", "e"])
+
+
+def test_columns_that_change(spark: SparkSession, tmp_path: Path, fresh_name: Fresh) -> None:
+    """A restart has the columns of today; rows of before have NULL in new ones."""
+    name = made(spark, fresh_name())
+    spark.sql(f"INSERT INTO {name} VALUES (1, 'a')")
+    read(stream(spark, name), tmp_path / "c")
+    spark.sql(f"INSERT INTO {name} VALUES (2, 'b')")
+    spark.sql(f"ALTER TABLE {name} ADD COLUMN w INT")
+    spark.sql(f"ALTER TABLE {name} RENAME COLUMN v TO x")
+    spark.sql(f"INSERT INTO {name} VALUES (3, 'c', 7)")
+    assert read(stream(spark, name), tmp_path / "c") == [[(2, "b", None), (3, "c", 7)]]
+
+
+def test_lag_in_the_progress(spark: SparkSession, tmp_path: Path, fresh_name: Fresh) -> None:
+    name = made(spark, fresh_name())
+    for value in "abc":
+        spark.sql(f"INSERT INTO {name} VALUES (1, '{value}')")
+    frame = stream(spark, name, startingVersion="1", maxRowsPerTrigger="1")
+    writer = frame.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "c"))
+    query: StreamingQuery = writer.trigger(availableNow=True).start()
+    assert query.awaitTermination(processes.PATIENCE)
+    metrics = [json.loads(p.json)["sources"][0]["metrics"] for p in query.recentProgress]
+    assert [found["snapshotsBehind"] for found in metrics][:3] == ["2", "1", "0"]
+    assert {found["newestSnapshot"] for found in metrics} == {"3"}

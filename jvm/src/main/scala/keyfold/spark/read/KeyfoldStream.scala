@@ -1,0 +1,102 @@
+package keyfold.spark.read
+
+import java.util.{Map => JavaMap, Optional}
+
+import scala.jdk.CollectionConverters._
+
+import com.fasterxml.jackson.databind.JsonNode
+import keyfold.spark.{Json, Settings}
+import keyfold.spark.table.KeyfoldTable
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
+import org.apache.spark.sql.connector.read.streaming._
+import org.apache.spark.sql.keyfold.MetadataRows
+import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.vectorized.ColumnarBatch
+
+/** Driver side: a stream of what changes in a table. `changes` says in Python's words as what: rows, changes, an
+  * audit log. Python decides where it begins and how far a batch goes; its offsets are opaque here.
+  */
+final class KeyfoldStream(table: KeyfoldTable, columns: StructType, changes: JsonNode, options: Map[String, String])
+    extends MicroBatchStream with SupportsTriggerAvailableNow with ReportsSourceMetrics {
+
+  private val limited = ask("open_stream").path("limited").asBoolean
+  @volatile private var newest: Option[JsonNode] = None
+  @volatile private var until: Option[Long] = None
+
+  override def initialOffset(): Offset = KeyfoldOffset(ask("begin_stream").path("offset").asText)
+  override def deserializeOffset(json: String): Offset = KeyfoldOffset(json)
+
+  /** Which limits, Python knows: only that there are some is told. */
+  override def getDefaultReadLimit: ReadLimit = if (limited) ReadLimit.maxFiles(1) else ReadLimit.allAvailable()
+
+  override def latestOffset(start: Offset, limit: ReadLimit): Offset = {
+    val found = ask("following_offset", "start" -> start.json, "until" -> until,
+      "limited" -> (limit != ReadLimit.allAvailable()))
+    newest = Some(found)
+    KeyfoldOffset(found.path("offset").asText)
+  }
+
+  override def latestOffset(): Offset =
+    throw new UnsupportedOperationException("a stream of keyfold is asked how far a batch goes")
+
+  /** The batches of this query end at the snapshot that is the newest now. */
+  override def prepareForTriggerAvailableNow(): Unit =
+    until = Some(ask("newest_snapshot").path("snapshot").asLong)
+
+  override def planInputPartitions(start: Offset, end: Offset): Array[InputPartition] = {
+    val plan = ask("plan_stream", "start" -> start.json, "end" -> end.json, "columns" -> columns.fieldNames,
+      "cores" -> Settings.cores)
+    val (question, scan) = (plan.path("question").asText, Json.text(plan.get("scan")))
+    Json.items(plan.get("tasks")).map(splits => StreamPartition(question, scan, Json.text(splits))).toArray
+  }
+
+  override def createReaderFactory(): PartitionReaderFactory = KeyfoldStreamReaderFactory
+
+  override def commit(end: Offset): Unit = ask("commit_stream", "end" -> end.json): Unit
+
+  override def stop(): Unit = ()
+
+  /** How far the last batch is behind the table's newest snapshot. */
+  override def metrics(latestConsumed: Optional[Offset]): JavaMap[String, String] = {
+    val found = for (now <- newest; offset <- Option(latestConsumed.orElse(null))) yield {
+      val snapshot = now.path("snapshot").asLong
+      Map("newestSnapshot" -> snapshot, "newestSnapshotMillis" -> now.path("millis").asLong,
+        "snapshotsBehind" -> Math.max(0L, snapshot - Json.parse(offset.json).path("snapshot").asLong))
+    }
+    found.getOrElse(Map.empty).map { case (name, number) => name -> number.toString }.asJava
+  }
+
+  override def toString: String = s"keyfold ${table.name()}"
+
+  private def ask(question: String, fields: (String, Any)*): JsonNode = table.questions.ask(question,
+    Seq("table" -> table.description.handle, "options" -> options, "changes" -> changes, "zone" -> MetadataRows.zone)
+      ++ fields: _*)
+}
+
+object KeyfoldStream {
+  /** The rows of a table, as they are after a change. */
+  val Rows: JsonNode = Json.obj("view" -> "rows")
+}
+
+/** Driver side: how far a stream has read, in Python's words. */
+final case class KeyfoldOffset(override val json: String) extends Offset
+
+/** Both sides: the splits of one task of a batch, with what the tasks of a batch share. */
+final case class StreamPartition(question: String, scan: String, splits: String) extends InputPartition {
+  /** Without the scan, which says how to log in to an object store. */
+  override def toString: String = "StreamPartition"
+}
+
+/** Executor side: opens readers of any batch. */
+case object KeyfoldStreamReaderFactory extends PartitionReaderFactory {
+  override def supportColumnarReads(partition: InputPartition): Boolean = true
+
+  override def createColumnarReader(partition: InputPartition): PartitionReader[ColumnarBatch] = {
+    val task = partition.asInstanceOf[StreamPartition]
+    new KeyfoldPartitionReader(task.scan, task.splits, task.question)
+  }
+
+  override def createReader(partition: InputPartition): PartitionReader[InternalRow] =
+    throw new UnsupportedOperationException("keyfold reads columnar batches only")
+}

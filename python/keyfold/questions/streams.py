@@ -1,0 +1,96 @@
+"""Questions of a stream that reads a table (driver side): where it begins, how far the next batch
+goes, its tasks, and that it has been read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from keyfold.bridge.frames import Frame
+from keyfold.options.calls import STREAM_FROM
+from keyfold.questions.serve import Questions, functions_for
+from keyfold.read.call_options import call_options
+from keyfold.storage.maintenance import consumers
+from keyfold.storage.table import Table, open_handle
+from keyfold.streams import batches, start
+from keyfold.streams.offsets import offset_at, parsed
+from keyfold.streams.options import STARTS, StreamOptions, stream_options
+
+QUESTIONS = Questions()
+
+
+def _opened(question: Frame) -> tuple[Table, StreamOptions, Mapping[str, str]]:
+    table = open_handle(question["table"], question["catalog"]["options"], latest=True)
+    table.check_readable()
+    asked = call_options(STREAM_FROM, table, question["options"])
+    if "after" in question["changes"]:  # Spark has made a range of these
+        asked = {name: text for name, text in asked.items() if name not in STARTS}
+    return table, stream_options(table.layout.name, asked, question["zone"]), asked
+
+
+@QUESTIONS.look
+def open_stream(question: Frame) -> dict[str, Any]:
+    """Check the options of a stream. The answer says whether they limit batches."""
+    _, options, _ = _opened(question)
+    return {"limited": bool(options.limits)}
+
+
+@QUESTIONS.look
+def begin_stream(question: Frame) -> dict[str, Any]:
+    """The offset before the first batch; changes begin after the snapshot that they name."""
+    table, options, _ = _opened(question)
+    after = question["changes"].get("after")
+    found = start.initial(table, options) if after is None else offset_at(table, after)
+    return {"offset": found.text()}
+
+
+@QUESTIONS.look
+def newest_snapshot(question: Frame) -> dict[str, Any]:
+    """The newest snapshot's number, 0 without data."""
+    table, _, _ = _opened(question)
+    return {"snapshot": table.snapshot_id or 0}
+
+
+@QUESTIONS.look
+def following_offset(question: Frame) -> dict[str, Any]:
+    """The end of the batch after `start`. `limited`: it is no larger than the options say. `until`
+    is the last snapshot that may be read, null for the newest. With the newest snapshot and its
+    time in ms.
+    """
+    table, options, _ = _opened(question)
+    limits = options.limits if question["limited"] else {}
+    begin, until = parsed(question["start"]), question.get("until")
+    rows = batches.shown(question["changes"], ignores_deletes=options.ignores_deletes)
+    found = batches.following(table, begin, rows, limits, until)
+    newest = table.snapshots.latest()
+    return {
+        "offset": found.text(),
+        "snapshot": newest.id if newest else 0,
+        "millis": newest.time_millis if newest else 0,
+    }
+
+
+@QUESTIONS.look
+def plan_stream(question: Frame) -> dict[str, Any]:
+    """The tasks of the batch from `start` to `end`, and the question by which workers read them."""
+    table, options, asked = _opened(question)
+    rows = batches.shown(question["changes"], ignores_deletes=options.ignores_deletes)
+    begin, end = parsed(question["start"]), parsed(question["end"])
+    reading, spec, tasks = batches.plan(
+        table, begin, end, rows, question["columns"], asked, question["cores"]
+    )
+    return {
+        "question": reading,
+        "scan": spec.to_json() | functions_for(question, table.layout),
+        "tasks": [[split.to_json() for split in task] for task in tasks],
+    }
+
+
+@QUESTIONS.plain
+def commit_stream(question: Frame) -> None:
+    """Note that the stream needs nothing before `end`, if it is a consumer."""
+    table, options, _ = _opened(question)
+    if options.consumer is not None:
+        end = parsed(question["end"])
+        consumers.advance(table, options.consumer, end.snapshot + (end.index is None))

@@ -1,0 +1,138 @@
+"""How far the next batch of a stream goes, and the tasks that read it.
+
+A batch has rows of one full scan, cut into units that depend on the snapshot alone (sections of
+buckets), or the changes of whole snapshots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from keyfold.changelog import planner as changes
+from keyfold.changelog.specs import Asked
+from keyfold.changelog.views import ROWS, ROWS_ALONE
+from keyfold.read import planner
+from keyfold.storage.commits.conflicts import COMPACT
+from keyfold.storage.metadata.entries import LiveFile
+from keyfold.storage.table import Table
+from keyfold.streams.offsets import Offset, check, offset_at
+
+Limits = Mapping[str, int]
+_OF_ROWS = (ROWS.name, ROWS_ALONE.name)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The rows of a stream: those of a view of changes. With `net` each key has one change a batch;
+    `updates`: the two images of an update are called so.
+    """
+
+    view: str
+    net: bool = False
+    updates: bool = True
+
+    @property
+    def is_rows(self) -> bool:
+        """Whether they are rows of the table, no changes."""
+        return self.view in _OF_ROWS
+
+    def asked(self, start: Offset, end: Offset, *, full: bool = False) -> Asked:
+        """The changes of a batch, or all rows of the snapshot of its end."""
+        return Asked(self.view, start.snapshot, end.snapshot, self.net, self.updates, full)
+
+
+def shown(asked: Mapping[str, Any], *, ignores_deletes: bool) -> Shown:
+    """The rows that a question asks for. Deletes can't be seen among rows: they are an error unless
+    they are ignored.
+    """
+    view = asked["view"]
+    if view == ROWS.name and not ignores_deletes:
+        view = ROWS_ALONE.name
+    return Shown(view, asked.get("net", False), asked.get("updates", True))
+
+
+def following(
+    table: Table, start: Offset, rows: Shown, limits: Limits, until: int | None = None
+) -> Offset:
+    """The end of the batch that begins at `start`: as much as `limits` allow, but one unit or one
+    snapshot at least; `start` itself if there is nothing new. `until` is the last snapshot that may
+    be read. A full scan that shows changes is one batch. Raises ConflictError if the stream can't
+    go on.
+    """
+    check(table, start)
+    if start.index is not None and not rows.is_rows:
+        return offset_at(table, start.snapshot)
+    if start.index is not None:
+        units = planner.units(replace(table, snapshot_id=start.snapshot))
+        index = start.index + _admitted((_size(unit) for unit in units[start.index :]), limits)
+        return offset_at(table, start.snapshot, index if index < len(units) else None)
+    latest = table.snapshot_id or 0
+    last = latest if until is None else min(until, latest)
+    numbers = range(start.snapshot + 1, last + 1)
+    if not numbers:
+        return start
+    taken = len(numbers)
+    if limits:
+        taken = _admitted((_size(_added(table, number)) for number in numbers), limits)
+    return offset_at(table, start.snapshot + taken)
+
+
+def _admitted(sizes: Iterable[Mapping[str, int]], limits: Limits) -> int:
+    """How many of the first are in the limits together: one at least, and those after it that add
+    nothing.
+    """
+    totals, taken = dict.fromkeys(limits, 0), 0
+    for size in sizes:
+        totals = {kind: totals[kind] + size[kind] for kind in limits}
+        is_over = any(totals[kind] > most for kind, most in limits.items())
+        if taken and is_over and size["files"]:
+            break
+        taken += 1
+    return taken
+
+
+def _size(files: Sequence[LiveFile]) -> Mapping[str, int]:
+    return {
+        "files": len(files),
+        "rows": sum(file.rows for file in files),
+        "bytes": sum(file.size for file in files),
+    }
+
+
+def _added(table: Table, snapshot_id: int) -> Sequence[LiveFile]:
+    """The files whose records are new in a snapshot: none if it only compacted, or has expired."""
+    found = table.snapshots.find(snapshot_id)
+    if found is None or found.commit_kind == COMPACT:
+        return ()
+    with table.reading(found):
+        listed = table.manifests.changed(found)
+        return [f for one in listed for f in table.manifests.decoded(one).added.values()]
+
+
+def plan(
+    table: Table,
+    start: Offset,
+    end: Offset,
+    rows: Shown,
+    columns: Sequence[str],
+    options: Mapping[str, str],
+    cores: int,
+) -> tuple[str, Any, list[Any]]:
+    """The tasks of the batch (start, end]: the question by which workers read them, its spec, and
+    the splits of each task.
+    """
+    check(table, start)
+    pinned = replace(table, snapshot_id=end.snapshot)
+    if start.index is None:
+        asked = rows.asked(start, end)
+        spec, tasks, _ = changes.plan(pinned, columns, asked, options=options, cores=cores)
+        return "read_changes", spec, tasks
+    units = (start.index, end.index)
+    if rows.is_rows:
+        scan, splits, _ = planner.plan(pinned, columns, (), None, options, cores=cores, only=units)
+        return "read", scan, splits
+    whole = rows.asked(start, end, full=True)
+    spec, tasks, _ = changes.plan(pinned, columns, whole, options=options, cores=cores)
+    return "read_changes", spec, tasks

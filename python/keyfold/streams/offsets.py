@@ -1,0 +1,94 @@
+"""The offset of a stream: how much of a table's history it has read.
+
+It outlives the query in a checkpoint. So it says which table and which snapshot it means: a table
+that was dropped and made anew, or rolled back, has other rows under the same numbers.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from keyfold.errors import ConflictError, CorruptDataError, TableError
+from keyfold.storage.metadata.records import is_long, is_text
+from keyfold.storage.table import Table
+
+_ANEW = "start the stream anew, with a new checkpoint, where it is to begin"
+
+
+@dataclass(frozen=True)
+class Offset:
+    """All changes up to and including `snapshot` were read. With an `index`, so many units of the
+    rows of that snapshot were, and no changes.
+
+    `table` is the table's id, `job` the commit user of the snapshot, empty for snapshot 0, which is
+    before the first.
+    """
+
+    table: str
+    snapshot: int
+    job: str
+    index: int | None = None
+
+    def text(self) -> str:
+        """The JSON in a checkpoint; equal offsets have equal texts."""
+        index = {} if self.index is None else {"index": self.index}
+        stored = {"table": self.table, "snapshot": self.snapshot, "job": self.job, **index}
+        return json.dumps(stored, separators=(",", ":"))
+
+
+def parsed(text: str) -> Offset:
+    """The offset of a text. Raises CorruptDataError if it is not one of ours."""
+    try:
+        stored = json.loads(text)
+        found = Offset(stored["table"], stored["snapshot"], stored["job"], stored.get("index"))
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        raise CorruptDataError(f"offset of a stream: {text[:300]} can't be read") from error
+    numbers = (found.snapshot, found.index or 0)
+    if not (is_text(found.table) and is_text(found.job) and all(map(is_long, numbers))):
+        raise CorruptDataError(f"offset of a stream: {text[:300]} can't be read")
+    return found
+
+
+def offset_at(table: Table, snapshot_id: int, index: int | None = None) -> Offset:
+    """The offset of a stream that has read the changes up to a snapshot, or `index` of its units.
+    A snapshot that has expired is known by its number alone.
+    """
+    found = table.snapshots.find(snapshot_id) if snapshot_id else None
+    return Offset(table.birth, snapshot_id, found.commit_user if found else "", index)
+
+
+def check(table: Table, offset: Offset) -> None:
+    """Raises ConflictError if the table's history is not the one that the offset is of, TableError
+    if ALTER TABLE has changed a column that the stream reads.
+    """
+    name, latest = table.layout.name, table.snapshot_id or 0
+    if offset.table != table.birth:
+        raise ConflictError(
+            f"streaming table {name}: the table that the stream has read up to snapshot "
+            f"{offset.snapshot} was dropped and made anew: {_ANEW}"
+        )
+    found = table.snapshots.find(offset.snapshot) if offset.snapshot <= latest else None
+    is_other = found is not None and bool(offset.job) and found.commit_user != offset.job
+    if offset.snapshot > latest or is_other:
+        raise ConflictError(
+            f"streaming table {name}: the table was rolled back below snapshot {offset.snapshot}, "
+            f"up to which the stream has read it (the newest is {latest}): {_ANEW}"
+        )
+    _check_columns(table)
+
+
+def _check_columns(table: Table) -> None:
+    """Later schemas must have the columns that the stream began with."""
+    newest = table.snapshots.latest()
+    if newest is None or newest.schema_id <= table.layout.schema_id:
+        return
+    now = {column.id: column for column in table.schema(newest.schema_id).columns}
+    for column in table.layout.columns:
+        later = now.get(column.id)
+        if later is None or later.type != column.type:
+            what = "dropped" if later is None else "changed the type of"
+            raise TableError(
+                f"streaming table {table.layout.name}: ALTER TABLE has {what} column "
+                f"{column.name} since the stream began: start it again from its checkpoint"
+            )

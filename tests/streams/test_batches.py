@@ -1,0 +1,74 @@
+"""How far a batch goes, by a definition that adds up one snapshot after another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from keyfold.storage.commits import commit
+from keyfold.storage.metadata.table_statistics import TableStatistics
+from keyfold.streams.batches import Shown, following
+from keyfold.streams.offsets import offset_at
+from tests.storage import tables
+
+ROWS = Shown("rows")
+LIMITS = st.fixed_dictionaries(
+    {},
+    optional={
+        "files": st.integers(1, 6),
+        "rows": st.integers(1, 60),
+        "bytes": st.integers(1, 6000),
+    },
+)
+
+
+@settings(max_examples=20)
+@given(st.lists(st.integers(0, 3), max_size=6), LIMITS, st.integers(0, 7))
+def test_whole_snapshots(
+    tmp_path_factory: pytest.TempPathFactory,
+    sizes: list[int],
+    limits: dict[str, int],
+    until: int,
+) -> None:
+    """Each snapshot adds so many files of 10 rows and 1000 bytes; 0 is a compaction."""
+    folder: Path = tmp_path_factory.mktemp("t")
+    found = tables.table(folder)
+    for files in sizes:
+        if files:
+            commit.append(found, tables.spec(found), [tables.message(found, files=files)])
+        else:
+            commit.analyze(found, TableStatistics(1, 0, None, None, {}))
+    found = tables.reload(found)
+    offset, last = offset_at(found, 0), min(until, len(sizes))
+    while offset.snapshot < last:
+        taken = 0
+        for taken in range(1, last - offset.snapshot + 1):
+            batch = sizes[offset.snapshot : offset.snapshot + taken + 1]
+            total = {"files": sum(batch), "rows": 10 * sum(batch), "bytes": 1000 * sum(batch)}
+            is_over = any(total[kind] > most for kind, most in limits.items())
+            if offset.snapshot + taken == last or (is_over and batch[-1]):
+                break
+        end = following(found, offset, ROWS, limits, until)
+        assert end.snapshot == offset.snapshot + taken
+        offset = end
+    assert following(found, offset, ROWS, limits, until) == offset
+
+
+def test_units_of_a_full_scan(tmp_path: Path) -> None:
+    """Sections of buckets, whichever batches they are read in."""
+    found = tables.table(tmp_path)
+    messages = [
+        tables.message(found, 10 * n, 10 * n + 9, bucket=n % 2, sequence=n) for n in range(6)
+    ]
+    commit.append(found, tables.spec(found), messages)
+    found = tables.reload(found)
+    offset, seen = offset_at(found, 1, 0), []
+    while offset.index is not None:
+        offset = following(found, offset, ROWS, {"rows": 20})
+        seen.append(offset.index)
+    assert seen == [2, 4, None]
+    assert following(found, offset_at(found, 1, 0), ROWS, {}).index is None
+    assert following(found, offset_at(found, 1, 0), Shown("changes"), {"rows": 1}).index is None
