@@ -40,7 +40,9 @@ class Shown:
 
     def asked(self, start: Offset, end: Offset, *, full: bool = False) -> Asked:
         """The changes of a batch, or all rows of the snapshot of its end."""
-        return Asked(self.view, start.snapshot, end.snapshot, self.net, self.updates, full)
+        return Asked(
+            self.view, start.snapshot, end.snapshot, net=self.net, updates=self.updates, full=full
+        )
 
 
 def shown(asked: Mapping[str, Any], *, ignores_deletes: bool) -> Shown:
