@@ -13,6 +13,49 @@ from integration.streams.sinks import Source, drained, rows
 Fresh = Callable[[], str]
 
 
+def test_totals_of_the_newest_rows(
+    spark: SparkSession, tmp_path: Path, fresh_name: Fresh, seed: int
+) -> None:
+    """Orders change and are deleted; sums and counts by customer take back what is no more."""
+    orders, totals = fresh_name(), fresh_name()
+    spark.sql(
+        f"CREATE TABLE {orders} (id INT NOT NULL, customer INT, amount BIGINT, kind STRING, "
+        "PRIMARY KEY (id) NOT ENFORCED) TBLPROPERTIES ('bucket' = '2', 'rowkind.field' = 'kind')"
+    )
+    spark.sql(
+        f"CREATE TABLE {totals} (customer INT NOT NULL, amount BIGINT, orders BIGINT, "
+        "kind STRING, PRIMARY KEY (customer) NOT ENFORCED) TBLPROPERTIES ('bucket' = '2', "
+        "'merge-engine' = 'aggregation', 'rowkind.field' = 'kind', "
+        "'fields.amount.aggregate-function' = 'sum', 'fields.orders.aggregate-function' = 'sum', "
+        "'fields.kind.aggregate-function' = 'last_value')"
+    )
+    source = Source(spark, tmp_path / "in", "id INT, customer INT, amount BIGINT, kind STRING")
+    draw, now = random.Random(seed), dict[int, tuple[int, int]]()
+    for _ in range(4):
+        batch = []
+        for _ in range(15):
+            order = (draw.randrange(12), draw.randrange(3), draw.randrange(100))
+            kind = draw.choice(["+I", "+I", "-D"])
+            batch.append(
+                dict(zip(("id", "customer", "amount", "kind"), (*order, kind), strict=True))
+            )
+            now.pop(order[0], None)
+            if kind == "+I":
+                now[order[0]] = order[1:]
+        source.add(*batch)
+        drained(source.stream(), orders, tmp_path / "c1")
+        changes = spark.readStream.table(
+            f"keyfold.it.`{orders.split('.')[2]}$audit_log`"
+        ).selectExpr("customer", "amount", "1L AS orders", "rowkind AS kind")
+        drained(changes, totals, tmp_path / "c2")
+        expected: dict[int, tuple[int, int]] = {}
+        for customer, amount in now.values():
+            total, count = expected.get(customer, (0, 0))
+            expected[customer] = (total + amount, count + 1)
+        found = {row[0]: (row[1], row[2]) for row in rows(spark, totals)}
+        assert {c: pair for c, pair in found.items() if pair[1]} == expected
+
+
 def test_two_streams_join_in_one_table(
     spark: SparkSession, tmp_path: Path, fresh_name: Fresh
 ) -> None:

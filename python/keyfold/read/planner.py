@@ -54,6 +54,7 @@ def plan(
     aggregate: Aggregate | None = None,
     is_top: bool = False,
     only: tuple[int, int | None] | None = None,
+    least_level: int = 0,
 ) -> tuple[ScanSpec, list[Task], ScanReport]:
     """The scan of a table's snapshot, and the splits of each of its tasks. `columns` may name
     metadata columns, which come after the others. All `filters` (predicate JSON) must hold;
@@ -62,6 +63,7 @@ def plan(
     leaves out all but the highest level, as Paimon's `t$ro` does: then nothing is merged, and rows
     are as old as the last full compaction. With `is_top` each split returns its first `limit` rows.
     `only` are the first of `units` to read and the one after the last, None for all that follow.
+    Files below `least_level` are left out.
     """
     layout = table.layout
     overridden = {name: options[name] for name in OF_READS if name in options}
@@ -70,6 +72,7 @@ def plan(
     chosen = pruning(layout, settings, filters)
     total = table.live_files()
     files = _asked_for(files_to_read(table, chosen), settings, layout, options)
+    files = [file for file in files if file.level >= least_level]
     places = _some(list(_sections(table, settings, chosen, files)), only)
     read = [file for _, found in places for section in found for file in section]
     unmerged = aggregate is not None and _is_unmerged(layout, aggregate, read)
@@ -104,12 +107,13 @@ def plan(
     return scan, found, report
 
 
-def units(table: Table) -> list[KeyedSection]:
+def units(table: Table, least_level: int = 0) -> list[KeyedSection]:
     """The parts of a table's snapshot that can be read one after another, each whole: sections, in
-    an order that the snapshot alone decides.
+    an order that the snapshot alone decides. Files below `least_level` are left out.
     """
     chosen = pruning(table.layout, table.options, ())
-    places = _sections(table, table.options, chosen, table.live_files())
+    files = [file for file in table.live_files() if file.level >= least_level]
+    places = _sections(table, table.options, chosen, files)
     return [unit for _, unit in _units(places)]
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from keyfold.changelog import planner as changes
 from keyfold.changelog.specs import Asked
+from keyfold.changelog.told import told_from
 from keyfold.changelog.views import ROWS, ROWS_ALONE
 from keyfold.read import planner
 from keyfold.storage.commits.conflicts import COMPACT
@@ -39,10 +40,12 @@ class Shown:
         return self.view in _OF_ROWS
 
     def asked(self, start: Offset, end: Offset, *, full: bool = False) -> Asked:
-        """The changes of a batch, or all rows of the snapshot of its end."""
-        return Asked(
-            self.view, start.snapshot, end.snapshot, net=self.net, updates=self.updates, full=full
-        )
+        """The changes of a batch, or all rows of the snapshot of its end: those that the changelog
+        of a producer has told, as the others come with the next changes.
+        """
+        after = 0 if full else start.snapshot
+        how = {"net": self.net, "updates": self.updates, "full": full}
+        return Asked(self.view, after, end.snapshot, **how, told=full and not self.net)
 
 
 def shown(asked: Mapping[str, Any], *, ignores_deletes: bool) -> Shown:
@@ -67,7 +70,8 @@ def following(
     if start.index is not None and not rows.is_rows:
         return offset_at(table, start.snapshot)
     if start.index is not None:
-        units = planner.units(replace(table, snapshot_id=start.snapshot))
+        pinned = replace(table, snapshot_id=start.snapshot)
+        units = planner.units(pinned, told_from(table.options))
         index = start.index + _admitted((_size(unit) for unit in units[start.index :]), limits)
         return offset_at(table, start.snapshot, index if index < len(units) else None)
     latest = table.snapshot_id or 0
@@ -133,7 +137,10 @@ def plan(
         return "read_changes", spec, tasks
     units = (start.index, end.index)
     if rows.is_rows:
-        scan, splits, _ = planner.plan(pinned, columns, (), None, options, cores=cores, only=units)
+        told = told_from(table.options)
+        scan, splits, _ = planner.plan(
+            pinned, columns, (), None, options, cores=cores, only=units, least_level=told
+        )
         return "read", scan, splits
     whole = rows.asked(start, end, full=True)
     spec, tasks, _ = changes.plan(pinned, columns, whole, options=options, cores=cores)
