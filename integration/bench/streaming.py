@@ -59,6 +59,7 @@ def source(session: Session, folder: Path, files: int) -> DataFrame:
     columns = session.settings.today.columns
     reader = session.spark.readStream.schema(", ".join(f"{n} {k}" for n, k in columns.items()))
     reader = reader.option("maxFilesPerTrigger", files).option("recursiveFileLookup", "true")
+    reader = reader.option("pathGlobFilter", "*.parquet")
     return reader.parquet(str(folder))
 
 

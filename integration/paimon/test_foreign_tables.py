@@ -48,7 +48,6 @@ READ_ONLY = (
     {"bucket": "-1"},
     {"bucket-function.type": "mod"},
     {"metadata.iceberg.storage": "table-location"},
-    {"tag.automatic-creation": "process-time"},
 )
 REFUSED = (
     {"bucket": "-2"},

@@ -95,7 +95,6 @@ def test_unknown_options_of_tables_that_are_made(
         ("target-columns", "is unknown"),
         ("bucket", "the call says"),
         ("scan.mode", "option scan.mode = '3' is not supported"),
-        ("scan.snapshot-id", "the newest snapshot is read"),
     ],
 )
 def test_unknown_options_of_reads(
@@ -116,7 +115,7 @@ def test_unknown_options_of_reads(
 def test_unknown_options_of_metadata(spark: SparkSession) -> None:
     reader = spark.read.option("read-optimized", "true")
     files = reader.table("keyfold.it.`call_options$files`")
-    refused(files.collect, "option read-optimized is unknown", "none")
+    refused(files.collect, "option read-optimized is unknown", "versionAsOf")
 
 
 def test_what_spark_puts_there_and_what_the_table_has_pass(

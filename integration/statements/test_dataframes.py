@@ -176,5 +176,3 @@ def test_a_stream_is_written_by_its_batches(
     query = stream.foreachBatch(lambda batch, _: batch.writeTo(name).append()).start()
     assert query.awaitTermination(120)
     assert pairs(spark, name, "id, n") == [(1, 7), (2, 1)]
-    with pytest.raises(PySparkException, match="support streaming write"):
-        stream.toTable(name)

@@ -142,10 +142,12 @@ CREATE TABLE t (id INT, `` INT, PRIMARY KEY (id));
 -- error: t
 SELECT * FROM t;
 
--- Statements that are not there yet.
+-- States that never were.
 -- keyfold
 CREATE TABLE here (id INT, v INT, PRIMARY KEY (id));
--- error: keyfold.sql_refusals.here VERSION AS OF is not supported
-SELECT * FROM here VERSION AS OF 1;
--- error: keyfold.sql_refusals.here TIMESTAMP AS OF is not supported
+-- keyfold
+INSERT INTO here VALUES (1, 1);
+-- error: snapshot 2 of table keyfold.sql_refusals.here does not exist
+SELECT * FROM here VERSION AS OF 2;
+-- error: keyfold.sql_refusals.here
 SELECT * FROM here TIMESTAMP AS OF '2020-01-01';
