@@ -86,11 +86,11 @@ def test_a_commit_that_loses_the_race_goes_on_with_what_still_fits(
     planned, steps, results = done(found)
     publish, passed = Snapshots.publish, list[list[str]]()
 
-    def overtaken(self: Snapshots, snapshot: Any) -> bool:
+    def overtaken(self: Snapshots, snapshot: Any, base: Any) -> bool:
         if not passed:
             passed.append([])
             passed.append(only(found, 0))
-        return publish(self, snapshot)
+        return publish(self, snapshot, base)
 
     monkeypatch.setattr(Snapshots, "publish", overtaken)
     answers = compaction.together(found, planned, steps, results)

@@ -258,9 +258,9 @@ def orphans_removed(folder: str, older_than: float | None = None) -> list[str]:
     return removed
 
 
-def deleted(folder: str, key: int) -> int | None:
+def deleted(folder: str, key: int, **partition: int) -> int | None:
     """A whole DELETE of one key."""
-    return Changes(folder, [(DELETE, {"k": key})], "DELETE").run().commit()
+    return Changes(folder, [(DELETE, {"k": key, **partition})], "DELETE").run().commit()
 
 
 def updated(folder: str, key: int, value: int) -> int | None:

@@ -113,7 +113,7 @@ def dropped_partition(folder: str, name: str) -> None:
 
 def deleted(folder: str, name: str) -> None:
     if name != "first-row":
-        jobs.deleted(folder, 3)
+        jobs.deleted(folder, 3, **({"p": 1} if name == "partitioned" else {}))
 
 
 STATEMENTS: Mapping[str, Callable[[str, str], Any]] = {

@@ -42,6 +42,17 @@ class ScanReport:
     unmerged: bool
 
 
+@dataclass(frozen=True)
+class Units:
+    """A range of `units`: the first, the one after the last (None: all that follow), and the least
+    level of their files.
+    """
+
+    first: int
+    end: int | None
+    least_level: int
+
+
 def plan(
     table: Table,
     columns: Sequence[str],
@@ -53,8 +64,7 @@ def plan(
     enforced: Sequence[Json] = (),
     aggregate: Aggregate | None = None,
     is_top: bool = False,
-    only: tuple[int, int | None] | None = None,
-    least_level: int = 0,
+    only: Units | None = None,
 ) -> tuple[ScanSpec, list[Task], ScanReport]:
     """The scan of a table's snapshot, and the splits of each of its tasks. `columns` may name
     metadata columns, which come after the others. All `filters` (predicate JSON) must hold;
@@ -62,8 +72,7 @@ def plan(
     sizes and whether checksums are compared; `cores` read at once. The option `read-optimized`
     leaves out all but the highest level, as Paimon's `t$ro` does: then nothing is merged, and rows
     are as old as the last full compaction. With `is_top` each split returns its first `limit` rows.
-    `only` are the first of `units` to read and the one after the last, None for all that follow.
-    Files below `least_level` are left out.
+    `only` are some of its `units`, which the range of them says.
     """
     layout = table.layout
     overridden = {name: options[name] for name in OF_READS if name in options}
@@ -71,8 +80,7 @@ def plan(
     assert undecided(layout, enforced) is None, "a condition that Spark checks no more"
     chosen = pruning(layout, settings, filters)
     total = table.live_files()
-    files = _asked_for(files_to_read(table, chosen), settings, layout, options)
-    files = [file for file in files if file.level >= least_level]
+    files = _asked_for(files_to_read(table, chosen), settings, layout, options, only)
     places = _some(list(_sections(table, settings, chosen, files)), only)
     read = [file for _, found in places for section in found for file in section]
     unmerged = aggregate is not None and _is_unmerged(layout, aggregate, read)
@@ -118,12 +126,12 @@ def units(table: Table, least_level: int = 0) -> list[KeyedSection]:
 
 
 def _some(
-    places: list[tuple[Place, list[KeyedSection]]], only: tuple[int, int | None] | None
+    places: list[tuple[Place, list[KeyedSection]]], only: Units | None
 ) -> list[tuple[Place, list[KeyedSection]]]:
     """The places that are left if only some units are read."""
     if only is None:
         return places
-    return [(place, [unit]) for place, unit in _units(places)[slice(*only)]]
+    return [(place, [unit]) for place, unit in _units(places)[only.first : only.end]]
 
 
 def _units(places: Iterable[tuple[Place, list[KeyedSection]]]) -> list[tuple[Place, KeyedSection]]:
@@ -131,8 +139,14 @@ def _units(places: Iterable[tuple[Place, list[KeyedSection]]]) -> list[tuple[Pla
 
 
 def _asked_for(
-    files: list[LiveFile], settings: TableOptions, layout: TableLayout, options: Mapping[str, str]
+    files: list[LiveFile],
+    settings: TableOptions,
+    layout: TableLayout,
+    options: Mapping[str, str],
+    only: Units | None,
 ) -> list[LiveFile]:
+    if only is not None:
+        files = [file for file in files if file.level >= only.least_level]
     return _of_highest_level(settings, files) if _is_read_optimized(layout, options) else files
 
 

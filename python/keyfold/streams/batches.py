@@ -135,12 +135,9 @@ def plan(
         asked = rows.asked(start, end)
         spec, tasks, _ = changes.plan(pinned, columns, asked, options=options, cores=cores)
         return "read_changes", spec, tasks
-    units = (start.index, end.index)
     if rows.is_rows:
-        told = told_from(table.options)
-        scan, splits, _ = planner.plan(
-            pinned, columns, (), None, options, cores=cores, only=units, least_level=told
-        )
+        only = planner.Units(start.index, end.index, told_from(table.options))
+        scan, splits, _ = planner.plan(pinned, columns, (), None, options, cores=cores, only=only)
         return "read", scan, splits
     whole = rows.asked(start, end, full=True)
     spec, tasks, _ = changes.plan(pinned, columns, whole, options=options, cores=cores)
