@@ -42,7 +42,7 @@ wheel: setup  ## the wheel, with the jar in it, in dist/
 docs: build/docs-tools/.installed  ## the pages of docs/ as a site in build/docs; a dead link is an error
 	NO_MKDOCS_2_WARNING=1 build/docs-tools/bin/mkdocs build --quiet --strict -f site/mkdocs.yml
 
-bench: setup build/readers/.installed  ## keyfold beside Spark, Delta, Paimon: docs/benchmarks.md; 20 minutes
+bench: setup build/readers/.installed  ## keyfold beside Spark, Delta, Paimon: docs/benchmarks.md; 40 minutes
 	$(BIN)/python -m integration.bench
 
 bench-smoke: setup build/readers/.installed  ## the same suite on tiny tables: answers are compared, times decide nothing
