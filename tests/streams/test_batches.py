@@ -8,10 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from keyfold.changelog import rows as changes
+from keyfold.read.task import read_task
 from keyfold.storage.commits import commit
 from keyfold.storage.metadata.table_statistics import TableStatistics
-from keyfold.streams.batches import Shown, following
+from keyfold.streams.batches import Shown, following, plan
 from keyfold.streams.offsets import offset_at
+from tests.compact import harness as compaction
+from tests.read import harness
 from tests.storage import tables
 
 ROWS = Shown("rows")
@@ -72,3 +76,24 @@ def test_units_of_a_full_scan(tmp_path: Path) -> None:
     assert seen == [2, 4, None]
     assert following(found, offset_at(found, 1, 0), ROWS, {}).index is None
     assert following(found, offset_at(found, 1, 0), Shown("changes"), {"rows": 1}).index is None
+
+
+@pytest.mark.parametrize("view", ["rows", "audit_log"])
+@pytest.mark.parametrize("producer", ["lookup", "full-compaction"])
+def test_a_producer_tells_each_row_once(tmp_path: Path, producer: str, view: str) -> None:
+    """A stream begins with what the changelog has told; the next compaction tells the rest."""
+    found = tables.table(tmp_path, tables.new_table(changelog_producer=producer))
+    harness.upsert(found, [{"k": 1, "v": 1}])
+    compaction.compact(found, "full")
+    harness.upsert(found, [{"k": 2, "v": 2}])
+    offset, seen = offset_at(tables.reload(found), 3, 0), []
+    for _ in range(2):
+        table = tables.reload(found)
+        end = following(table, offset, Shown(view), {})
+        question, spec, tasks = plan(table, offset, end, Shown(view), ["k"], {}, 1)
+        read_one = changes.read_task if question == "read_changes" else read_task
+        batches = [batch for task in tasks for batch in read_one(spec, task)]
+        seen.append([k for batch in batches for k in batch.column("k").to_pylist()])
+        offset = end
+        compaction.compact(found, "full")
+    assert seen == [[1], [2]]

@@ -35,19 +35,10 @@ def fold_unsorted(
     those that `ignore-delete` and `ignore-update-before` drop here. Under a plan with `marks` the
     last columns are `_NAMED` and `_OVERWRITTEN`.
     """
-    batches = [batch for batch in batches if batch.num_rows]
-    kinds = row_kinds.of_all(batches) if batches else None
-    marks = marks_of(plan.bits, batches)
-    rows = accepted(plan, kinds, sum(batch.num_rows for batch in batches), marks)
-    if not len(rows):
+    found = in_order(plan, batches, ordinal, is_folded=True)
+    if found is None:
         return []
-    columns = Columns(batches, plan.reads)
-    ordinals = None if ordinal is None else combine([batch.column(ordinal) for batch in batches])
-    by_fields = marks is None or not marks.has_whole
-    rows = sort_rows(plan, columns, ordinals, rows, by_fields=by_fields)
-    keys = encode_closed([columns[name] for name in plan.key])
-    words, order = sort_order(keys, rows)
-    step = Step(columns, kinds, order, group_starts(keys, words, order), marks)
+    step, ordinals = found
     folded = fold_step(plan, step, drop_deletes=False, has_oldest=False)
     arrays, fields = list(folded.arrays), list(plan.schema)
     if ordinals is not None:
@@ -59,6 +50,28 @@ def fold_unsorted(
         arrays += mark_columns(folded.marks, len(folded.last))
         fields += FIELDS
     return sliced(arrays, pa.schema(fields), OUTPUT_ROWS)
+
+
+def in_order(
+    plan: MergePlan, batches: Sequence[pa.RecordBatch], ordinal: str | None, *, is_folded: bool
+) -> tuple[Step, pa.Array | None] | None:
+    """The accepted rows of a write by key, those of a key in order, and their ordinals; None if
+    there are no rows. The order is that of arrival, before it that of the ordinals, and of sequence
+    fields if the rows are to be folded.
+    """
+    batches = [batch for batch in batches if batch.num_rows]
+    kinds = row_kinds.of_all(batches) if batches else None
+    marks = marks_of(plan.bits, batches)
+    rows = accepted(plan, kinds, sum(batch.num_rows for batch in batches), marks)
+    if not len(rows):
+        return None
+    columns = Columns(batches, plan.reads)
+    ordinals = None if ordinal is None else combine([batch.column(ordinal) for batch in batches])
+    by_fields = is_folded and (marks is None or not marks.has_whole)
+    rows = sort_rows(plan, columns, ordinals, rows, by_fields=by_fields)
+    keys = encode_closed([columns[name] for name in plan.key])
+    words, order = sort_order(keys, rows)
+    return Step(columns, kinds, order, group_starts(keys, words, order), marks), ordinals
 
 
 def accepted(plan: MergePlan, kinds: Kinds | None, length: int, marks: Marks | None = None) -> Rows:

@@ -9,17 +9,14 @@ import pyarrow as pa
 
 from keyfold.kernels.buffers import Rows
 from keyfold.kernels.closed import encode_closed
-from keyfold.kernels.groups import group_starts, merge_groups, sort_in_groups
-from keyfold.kernels.order import sort_order
+from keyfold.kernels.groups import merge_groups, sort_in_groups
 from keyfold.kernels.words import ordered
 from keyfold.merge import kinds as row_kinds
-from keyfold.merge.buffer import accepted
-from keyfold.merge.columns import Columns, combine, indices, sliced, take
+from keyfold.merge.buffer import in_order
+from keyfold.merge.columns import Columns, indices, sliced, take
 from keyfold.merge.kinds import VALUE_KIND
-from keyfold.merge.marks.records import marks_of
 from keyfold.merge.plan import MergePlan
 from keyfold.merge.run import OUTPUT_ROWS
-from keyfold.merge.sequence import sort_rows
 from keyfold.merge.sorted_run import SortedRun
 from keyfold.merge.window import rounds
 from keyfold.resources.merge_room import Room
@@ -35,25 +32,18 @@ def sort_records(
     """The records of a write that `fold_unsorted` would fold: `plan.output`, `_VALUE_KIND` (int8),
     and the int64 column `ordinal` if there is one. No key is in two batches.
     """
-    batches = [batch for batch in batches if batch.num_rows]
-    kinds = row_kinds.of_all(batches) if batches else None
-    marks = marks_of(plan.bits, batches)
-    rows = accepted(plan, kinds, sum(batch.num_rows for batch in batches), marks)
-    if not len(rows):
+    found = in_order(plan, batches, ordinal, is_folded=False)
+    if found is None:
         return []
-    columns = Columns(batches, plan.reads)
-    ordinals = None if ordinal is None else combine([batch.column(ordinal) for batch in batches])
-    rows = sort_rows(plan, columns, ordinals, rows, by_fields=False)
-    keys = encode_closed([columns[name] for name in plan.key])
-    words, order = sort_order(keys, rows)
-    arrays, fields = columns.taken(plan.output, order), list(plan.schema)
+    step, ordinals = found
+    order, kinds = step.order, step.kinds
+    arrays, fields = step.columns.taken(plan.output, order), list(plan.schema)
     arrays.append(row_kinds.to_array(None if kinds is None else kinds[order], len(order)))
     fields.append(pa.field(VALUE_KIND, pa.int8(), False))
     if ordinals is not None:
         arrays.append(take(ordinals, indices(order)))
         fields.append(pa.field(ordinal, pa.int64(), False))
-    starts = group_starts(keys, words, order)
-    return _cut(arrays, pa.schema(fields), starts)
+    return _cut(arrays, pa.schema(fields), step.starts)
 
 
 def _cut(arrays: list[pa.Array], schema: pa.Schema, starts: Rows) -> list[pa.RecordBatch]:

@@ -1,7 +1,7 @@
 """Decides which rows of a batch satisfy a condition: Spark's predicates, exactly.
 
 Pruning may answer "perhaps"; this module decides, in SQL's three-valued logic. Conditions that it
-can't decide are known before a row is read: a delete refuses them, and a read leaves them to Spark.
+can't decide are known before a row is read, and a read leaves them to Spark.
 """
 
 from __future__ import annotations
@@ -21,21 +21,13 @@ from keyfold.types.logical import Atomic
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import Json
 
-_COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
-    "=": pc.equal,
-    "<>": pc.not_equal,
-    "<": pc.less,
-    "<=": pc.less_equal,
-    ">": pc.greater,
-    ">=": pc.greater_equal,
-}
 _TEXTS: Mapping[str, Callable[..., Any]] = {
     "STARTS_WITH": pc.starts_with,
     "ENDS_WITH": pc.ends_with,
     "CONTAINS": pc.match_substring,
 }
 # These need no look at a literal: with columns that `is_exact`, Spark need not check them again.
-OPERATORS = (*_COMPARISONS, "<=>", "IN", "IS_NULL", "IS_NOT_NULL", "AND", "OR", "NOT")
+OPERATORS = (*floats.COMPARISONS, "<=>", "IN", "IS_NULL", "IS_NOT_NULL", "AND", "OR", "NOT")
 
 
 def undecided(layout: TableLayout, predicates: Sequence[Json]) -> Json | None:
@@ -108,8 +100,8 @@ def _leaf(layout: TableLayout, predicate: Json, batch: pa.RecordBatch) -> pa.Boo
     literals = [value_of(arg, kind) for arg in rest]
     if op in _TEXTS and kind.name in TEXT and literals[0] is not None:
         return _TEXTS[op](column, literals[0])
-    if op in _COMPARISONS:
-        return _COMPARISONS[op](column, arrow_array(literals, kind)[0])
+    if op in floats.COMPARISONS:
+        return floats.COMPARISONS[op](column, arrow_array(literals, kind)[0])
     if op == "<=>":
         if literals[0] is None:
             return pc.is_null(column)

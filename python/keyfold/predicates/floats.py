@@ -15,7 +15,7 @@ from keyfold.types.literals import NAN_TOP, Unknown, value_of
 from keyfold.types.logical import DataType
 from keyfold.wire.specs import Json
 
-_COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
+COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
     "=": pc.equal,
     "<>": pc.not_equal,
     "<": pc.less,
@@ -32,7 +32,7 @@ def truth(op: str, column: pa.Array, args: Sequence[Json], kind: DataType) -> pa
     """
     if op == "IN":
         return _among(column, args, kind)
-    if op not in (*_COMPARISONS, "<=>"):
+    if op not in (*COMPARISONS, "<=>"):
         raise Unknown
     value = value_of(args[1], kind)
     if value is None:
@@ -45,7 +45,7 @@ def truth(op: str, column: pa.Array, args: Sequence[Json], kind: DataType) -> pa
 def _compared(op: str, column: pa.Array, value: tuple[int, float]) -> pa.BooleanArray:
     is_nan = pc.is_nan(column)
     if value != NAN_TOP:
-        found = _COMPARISONS[op](column, pa.scalar(value[1], column.type))
+        found = COMPARISONS[op](column, pa.scalar(value[1], column.type))
         return pc.or_(found, is_nan) if op in (">", ">=") else found
     if op in (">", "<="):  # nothing is above NaN
         return pc.if_else(is_nan, op == "<=", op == "<=")
