@@ -63,12 +63,7 @@ class Changes(Rows):
         return found if self.limit is None else limited(found, self.limit)
 
     def _read(self, spec: ChangesSpec, splits: Sequence[ChangeSplit]) -> Iterator[pa.RecordBatch]:
-        batches = rows.read_task(spec, splits)
-        if not self.condition.is_enforced:
-            batches = self.condition.kept(batches)
-        if spec.columns == self.columns:
-            return batches
-        return (batch.select(list(self.columns)) for batch in batches)
+        return self.condition.shown(rows.read_task(spec, splits), spec.columns, self.columns)
 
 
 def changes(

@@ -92,12 +92,7 @@ class Scan(Rows):
         return spec, tasks, report
 
     def _rows(self, spec: ScanSpec, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
-        batches = task.read_task(spec, splits)
-        if not self.condition.is_enforced:
-            batches = self.condition.kept(batches)
-        if spec.columns == self.columns:
-            return batches
-        return (batch.select(list(self.columns)) for batch in batches)
+        return self.condition.shown(task.read_task(spec, splits), spec.columns, self.columns)
 
 
 def scan(

@@ -77,6 +77,13 @@ class Condition:
         found = set() if self.expression is None else arrow.fields(self.expression)
         return [c.name for c in self.layout.columns if found is None or c.name in named | found]
 
+    def shown(
+        self, batches: Iterator[pa.RecordBatch], read: tuple[str, ...], columns: tuple[str, ...]
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows that pass, with `columns` of those that were `read`."""
+        passing = batches if self.is_enforced else self.kept(batches)
+        return passing if read == columns else (b.select(list(columns)) for b in passing)
+
     def kept(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The rows for which what is left is true."""
         for batch in batches:
