@@ -17,7 +17,7 @@ QUERIES = (
     "SELECT keyfold.sum(x), keyfold.max(s), keyfold.count(k) FROM facts WHERE k > 1000",
     "SELECT k, keyfold.sum(x) FROM facts WHERE k > 1000 GROUP BY k",
     "SELECT k, g, keyfold.sum(x), keyfold.max(s), keyfold.min(d) FROM facts GROUP BY k, g",
-    "SELECT d, keyfold.sum(x), keyfold.count(x) FROM facts GROUP BY d",
+    "SELECT d, keyfold.sum(x), keyfold.count(s), keyfold.count(d) FROM facts GROUP BY d",
     "SELECT k, keyfold.sum(x), count(*), avg(x), collect_set(g) IS NULL FROM facts GROUP BY k",
     "SELECT g, keyfold.sum(DISTINCT x) FROM facts GROUP BY g",
     "SELECT g, keyfold.sum(DISTINCT x), keyfold.max(s), max(x) FROM facts GROUP BY g",

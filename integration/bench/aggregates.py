@@ -23,9 +23,9 @@ import pyarrow as pa
 from integration.bench import states
 from keyfold.aggregates import aggregates
 from keyfold.aggregates.declare import Aggregate, Combine, Inputs
+from keyfold.aggregates.results import column_result
 from keyfold.kernels import jit
 from keyfold.kernels.ops import ADD
-from keyfold.merge.results import column_result
 from keyfold.types.arrow import to_arrow
 from keyfold.types.logical import DataType
 from keyfold.types.paimon import from_paimon

@@ -24,8 +24,8 @@ from pyroaring import BitMap, BitMap64
 
 from keyfold.aggregates import aggregates
 from keyfold.aggregates.declare import Inputs
+from keyfold.aggregates.results import column_result
 from keyfold.kernels.roaring import bitmaps
-from keyfold.merge.results import column_result
 
 A_KEY, ROUNDS = 4, 5
 Pair = Callable[[bytes, bytes], bytes]

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from keyfold.aggregates import aggregates
+from keyfold.aggregates.binding import short_name
 from keyfold.aggregates.declare import Aggregate
 from keyfold.options.engines import engines
-from keyfold.queries.bound import short_name
+from keyfold.queries.bound import functions as called
 from keyfold.states.functions import functions as state_functions
 
 # What the types column says where an aggregate takes all of these.
@@ -43,11 +44,14 @@ def functions() -> str:
 
 def calls() -> str:
     """The table of aggregates as queries call them."""
-    known = sorted(set(aggregates().values()), key=lambda one: one.name)
     return table(
         ("function", "gives", "of", "NULL"),
-        [(_call(one), _clause(one.summary), types_of(one), one.nulls) for one in known],
+        [(_call(one), _clause(one.summary), _takes(one), one.nulls) for one in called()],
     )
+
+
+def _takes(one: Aggregate) -> str:
+    return types_of(one) if one.result_of_any is None else "any"
 
 
 def _call(one: Aggregate) -> str:

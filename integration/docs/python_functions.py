@@ -6,10 +6,10 @@ import textwrap
 
 from integration import TOP
 from integration.docs.aggregate_tables import types_of
-from keyfold.aggregates import aggregates
+from keyfold.aggregates.binding import short_name
 from keyfold.aggregates.declare import Aggregate, Parameter
 from keyfold.options.values import boolean
-from keyfold.queries.bound import short_name
+from keyfold.queries.bound import functions
 
 SOURCE = TOP / "python" / "keyfold" / "functions.py"
 MARK = "# Below this line: made of the declarations by `python -m integration.docs.pages`.\n"
@@ -19,7 +19,7 @@ _WIDTH = 100
 def rewritten() -> str:
     """The module, with its functions as they are declared now."""
     head = SOURCE.read_text(encoding="utf-8").partition(MARK)[0]
-    known = sorted(set(aggregates().values()), key=lambda one: one.name)
+    known = functions()
     names = "".join(f'    "{name}",\n' for name in sorted(["call", *(one.name for one in known)]))
     parts = [f"__all__ = [\n{names}]\n", *map(_function, known)]
     return head + MARK + "\n" + "\n\n".join(parts)

@@ -16,8 +16,8 @@ from pyspark.sql import SparkSession
 
 from keyfold.aggregates import aggregates
 from keyfold.aggregates.declare import Fold, Inputs
+from keyfold.aggregates.results import column_result
 from keyfold.kernels.unsafe_rows.decode import decode
-from keyfold.merge.results import column_result
 from keyfold.states.signature import Signature, parse, text_of
 from keyfold.types.arrow import to_arrow
 from keyfold.types.logical import Atomic

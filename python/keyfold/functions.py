@@ -44,7 +44,6 @@ def __dir__() -> list[str]:
 # Below this line: made of the declarations by `python -m integration.docs.pages`.
 
 __all__ = [
-    "agg_state",
     "bool_and",
     "bool_or",
     "call",
@@ -69,16 +68,6 @@ __all__ = [
     "sum",
     "theta_sketch",
 ]
-
-
-def agg_state(column: Column | str, *, agg_state: str | None = None) -> Column:
-    """The state of all values of some aggregate states. NULL: ignored; all NULL gives NULL.
-
-    Args:
-        column: BINARY.
-        agg_state: The function and the types of its arguments: `max_by(int, int)`.
-    """
-    return call("agg_state", column, agg_state)
 
 
 def bool_and(column: Column | str) -> Column:

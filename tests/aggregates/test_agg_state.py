@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from keyfold.aggregates import aggregates
 from keyfold.aggregates.declare import Aggregate, BadRecord, Fold, Inputs
 from keyfold.aggregates.quantile_union import written
+from keyfold.aggregates.results import column_result
 from keyfold.aggregates.sketches import opened_hll
 from keyfold.kernels.ops import ADD, RESET, SKIP
 from keyfold.kernels.roaring import bitmaps
 from keyfold.kernels.unsafe_rows.decode import decode
 from keyfold.kernels.unsafe_rows.encode import encode
-from keyfold.merge.results import column_result
 from keyfold.states.functions import functions
 from keyfold.states.signature import Signature, bind, parse
 from keyfold.types.arrow import to_arrow

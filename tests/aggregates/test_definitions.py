@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from keyfold.aggregates import aggregates, by_name, spelling
 from keyfold.aggregates.declare import Aggregate, BadRecord, Combine, Inputs, Pick, Records
+from keyfold.aggregates.results import column_result
 from keyfold.kernels.ops import ADD, RESET, RETRACT, REVERSED, SKIP
-from keyfold.merge.results import column_result
 from keyfold.testing.tables import cells
 from keyfold.types.arrow import to_arrow
 from keyfold.types.logical import DataType

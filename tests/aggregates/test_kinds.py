@@ -7,9 +7,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from keyfold.aggregates.declare import ANY, Combine, Gather, Inputs, Records
+from keyfold.aggregates.results import column_result
 from keyfold.kernels.buffers import Rows, validity
 from keyfold.kernels.ops import ADD, RETRACT
-from keyfold.merge.results import column_result
 
 
 def joined(records: Records) -> Any:

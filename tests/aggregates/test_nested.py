@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from keyfold.aggregates import aggregates
 from keyfold.aggregates.declare import Aggregate, BadRecord, Inputs
+from keyfold.aggregates.results import column_result
 from keyfold.errors import TableError
 from keyfold.kernels.codes import codes, ranks
 from keyfold.kernels.ops import ADD, RESET, RETRACT, SKIP
 from keyfold.merge.plan import check
-from keyfold.merge.results import column_result
 from keyfold.testing.tables import layout
 from keyfold.types import arrow as arrow_types
 from keyfold.types import logical

@@ -10,9 +10,9 @@ import pytest
 
 from keyfold.aggregates.declare import Inputs
 from keyfold.aggregates.product import PRODUCT
+from keyfold.aggregates.results import column_result
 from keyfold.errors import FoldOverflowError, TableError
 from keyfold.kernels.ops import ADD, RETRACT
-from keyfold.merge.results import column_result
 from tests.read import harness
 from tests.storage import tables
 

@@ -28,11 +28,11 @@ from pyroaring import BitMap, BitMap64
 
 from keyfold.aggregates import aggregates, quantile_union
 from keyfold.aggregates.declare import BadRecord, Combine, Inputs
+from keyfold.aggregates.results import column_result
 from keyfold.errors import TableError
 from keyfold.kernels.ops import ADD, RESET, SKIP
 from keyfold.kernels.roaring import bitmaps
 from keyfold.merge.plan import plan
-from keyfold.merge.results import column_result
 from keyfold.options.engines import engines
 from keyfold.testing.tables import batch, layout
 

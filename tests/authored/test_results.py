@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keyfold.aggregates.declare import Aggregate, Inputs
+from keyfold.aggregates.results import column_result
 from keyfold.authored.declare import aggregate_of
 from keyfold.authored.function import Function
 from keyfold.kernels.ops import ADD, RESET, RETRACT, SKIP
-from keyfold.merge.results import column_result
 from keyfold.testing.tables import cells
 from keyfold.types import arrow as arrow_types
 from keyfold.types import logical

@@ -20,6 +20,7 @@ from numba.core.types import unliteral
 
 from keyfold.aggregates import aggregates
 from keyfold.aggregates.declare import BadRecord
+from keyfold.aggregates.results import column_result
 from keyfold.aggregates.state_folds import MERGES
 from keyfold.errors import KeyfoldError
 from keyfold.files.chunks import Chunks
@@ -33,7 +34,6 @@ from keyfold.kernels.membership import find
 from keyfold.kernels.order import merge_order, sort_order
 from keyfold.merge.buffer import fold_unsorted
 from keyfold.merge.plan import plan
-from keyfold.merge.results import column_result
 from keyfold.merge.run import merge_runs
 from keyfold.merge.sorted_run import SortedRun
 from keyfold.queries.accumulate import Accumulated, GroupError

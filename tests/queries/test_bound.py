@@ -3,12 +3,15 @@
 import json
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 import keyfold
 from keyfold.authored import shipping
 from keyfold.authored.sources import Sources
 from keyfold.errors import FunctionError, KeyfoldError, NotSupportedError, TableError
+from keyfold.queries.accumulate import Accumulated
 from keyfold.queries.bound import BoundCall, bind
 from keyfold.questions.functions import QUESTIONS, aggregate_functions, bind_aggregate
 from keyfold.questions.serve import functions_of
@@ -105,7 +108,20 @@ def test_results_may_be_null_at_every_depth() -> None:
     assert json.loads(found["result"]) == array(array("string"))
     assert found["argument"] == found["result"]
     assert found["empty"] is None
-    assert bind_aggregate({"name": "count", "types": ['"integer"']})["empty"] == "0"
+
+
+def test_values_of_any_type_are_counted() -> None:
+    found = bind_aggregate({"name": "count", "types": ['"string"']})
+    assert (found["argument"], found["result"], found["empty"]) == ('"string"', '"long"', "0")
+    call = BoundCall.from_json(found["fold"])
+    counts = Accumulated(call, 0)
+    counts.add(np.array([0, 1, 0, 1], np.int32), pa.array(["a", None, "", None]))
+    counts.add(np.array([0], np.int32), pa.array([[1, None]]))
+    assert counts.values(0, 3).to_pylist() == [3, 0, 0]
+
+
+def test_states_have_functions_of_their_own() -> None:
+    assert "agg_state" not in {one["name"] for one in aggregate_functions({})["functions"]}
 
 
 @keyfold.aggregate("BIGINT", name="widest")

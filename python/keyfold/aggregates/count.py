@@ -13,14 +13,16 @@ from pyarrow import types
 from keyfold.aggregates.declare import Accepts, Fold
 from keyfold.aggregates.sum import SUM
 from keyfold.kernels.buffers import column_of, dtype_of, ones, validity
+from keyfold.types.logical import Atomic
 
 INTEGER = Accepts("an integer type", types.is_integer)
 
 
 def counted(column: pa.Array) -> pa.Array:
-    """1 for each value, 0 for each null."""
-    counts = validity(column).astype(dtype_of(column.type))
-    return column_of(column.type, np.ascontiguousarray(counts), ones(len(column)))
+    """1 for each value, 0 for each null: in the column's type if it is whole, else BIGINT."""
+    kind = column.type if INTEGER.test(column.type) else pa.int64()
+    counts = validity(column).astype(dtype_of(kind))
+    return column_of(kind, np.ascontiguousarray(counts), ones(len(column)))
 
 
 COUNT = Fold(
@@ -34,6 +36,7 @@ COUNT = Fold(
     normalizes_states=False,
     running=SUM.running,
     of_nothing="0",
+    result_of_any=Atomic("BIGINT"),
     fold=SUM.fold,
     over_records="SUM",
     summary="how many inputs were not NULL; a written value counts 1, whatever it is",

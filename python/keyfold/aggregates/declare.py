@@ -104,6 +104,8 @@ class _Declaration:
     also those that overwrite stored values.
     `running` makes the groups of a query, for types to whose groups each row can be added at once.
     `of_nothing` is the SQL text of the result of no records at all in a query, unless it is NULL.
+    `result_of_any` is the type of its results in a query, if it takes values of any type there: by
+    `normalize`.
     `over_records` is the function of SQL, if there is one, that has the same result over all
     records as over the values that this aggregate makes of them, if none is a retraction.
     `summary`, `nulls` and `retraction` are the words of the documentation's table.
@@ -125,6 +127,7 @@ class _Declaration:
     normalizes_states: bool = True
     running: "Callable[[pa.DataType], running.Groups | None] | None" = None
     of_nothing: str | None = None
+    result_of_any: DataType | None = None
     over_records: str | None = None
     summary: str = ""
     nulls: str = ""

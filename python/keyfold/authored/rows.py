@@ -19,7 +19,7 @@ from keyfold.authored.shapes import Shape, Slot
 from keyfold.errors import TableError
 from keyfold.kernels.buffers import ones
 from keyfold.kernels.ops import ADD
-from keyfold.merge.columns import indices, take
+from keyfold.kernels.picked import indices, take
 from keyfold.merge.declare import Engine, Fold, Folded, Step
 from keyfold.merge.kinds import Kinds, is_retract
 from keyfold.merge.results import key_words

@@ -19,8 +19,8 @@ from keyfold.errors import TableError
 from keyfold.files.buckets import grouped, partition_codes
 from keyfold.files.paimon_values import hashes
 from keyfold.kernels.buffers import Rows
+from keyfold.kernels.picked import indices, take
 from keyfold.lookup.places import BucketOfKeys, LookupPlan
-from keyfold.merge.columns import indices, take
 from keyfold.merge.plan import plan as merge_plan
 from keyfold.options import parse
 from keyfold.read import task

@@ -11,8 +11,9 @@ from keyfold.kernels.closed import encode_closed
 from keyfold.kernels.groups import group_starts
 from keyfold.kernels.ops import DELETE, INSERT, UPDATE_BEFORE
 from keyfold.kernels.order import sort_order
+from keyfold.kernels.picked import indices, take
 from keyfold.merge import kinds as row_kinds
-from keyfold.merge.columns import Columns, combine, indices, sliced, take
+from keyfold.merge.columns import Columns, combine, sliced
 from keyfold.merge.declare import Step
 from keyfold.merge.kinds import SEQUENCE_NUMBER, VALUE_KIND, Kinds, is_retract
 from keyfold.merge.marks.records import FIELDS, Marks, mark_columns, marks_of

@@ -5,27 +5,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from keyfold.kernels.buffers import Rows, pack
+from keyfold.kernels.buffers import Rows
+from keyfold.kernels.picked import indices, take
 from keyfold.merge.deferred import Deferred
 
-_UNCHECKED = pc.TakeOptions(boundscheck=False)
 _WIDE = {pa.utf8(): pa.large_utf8(), pa.binary(): pa.large_binary()}
 MOST_BYTES = 1 << 30
 BATCH_BYTES = 1 << 26
-
-
-def indices(picks: Rows) -> pa.Array:
-    """The Arrow indices of picked rows; -1 is null."""
-    return pa.Array.from_buffers(
-        pa.int64(), len(picks), [pack((picks >= 0).view(np.uint8)), pa.py_buffer(picks)]
-    )
-
-
-def take(column: pa.Array, picked: pa.Array) -> pa.Array:
-    """The picked rows of a column of any type; a null index gives null."""
-    return pc.call_function("take", [column, picked], _UNCHECKED)
 
 
 def keep(column: pa.Array, flags: npt.NDArray[np.bool_]) -> pa.Array:

@@ -11,9 +11,10 @@ import pyarrow as pa
 from keyfold.kernels.buffers import Rows
 from keyfold.kernels.closed import encode_closed
 from keyfold.kernels.groups import merge_groups
+from keyfold.kernels.picked import indices, take
 from keyfold.merge import kinds as row_kinds
 from keyfold.merge import origins as row_origins
-from keyfold.merge.columns import combine, indices, take
+from keyfold.merge.columns import combine
 from keyfold.merge.kinds import SEQUENCE_NUMBER, VALUE_KIND
 from keyfold.merge.marks.records import FIELDS, mark_columns, marks_of
 from keyfold.merge.plan import MergePlan

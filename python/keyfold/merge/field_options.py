@@ -12,11 +12,12 @@ import pyarrow as pa
 
 from keyfold import options as table_options
 from keyfold.aggregates import aggregates, find
+from keyfold.aggregates.binding import named, settings_of
 from keyfold.aggregates.declare import Aggregate, Parameter
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.files.initial_values import initial
 from keyfold.kernels.ops import ADD
-from keyfold.merge.functions import aggregate_of, named, settings_of
+from keyfold.merge.functions import aggregate_of
 from keyfold.options import FIELD, FIELD_OPTIONS, TableOptions
 from keyfold.options.paimon import PAIMON_FIELD_OPTIONS
 from keyfold.options.values import boolean

@@ -1,18 +1,15 @@
-"""The aggregate of a column, and the messages for functions and sums that don't fit it."""
+"""The aggregate of a column of a table, and the messages for sums that don't fit it."""
 
-import difflib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
 
 import pyarrow as pa
 
-from keyfold.aggregates import aggregates, find, spelling
+from keyfold.aggregates import aggregates
+from keyfold.aggregates.binding import Words, bound, named
 from keyfold.aggregates.declare import Aggregate
-from keyfold.errors import FunctionError, TableError
+from keyfold.errors import TableError
 from keyfold.merge.sequence_groups import group_fields
-from keyfold.options import TableOptions, provided
-from keyfold.types import arrow as arrow_types
+from keyfold.options import TableOptions
 from keyfold.types import logical
 from keyfold.wire.layout import Column, TableLayout, sql_name
 
@@ -58,38 +55,6 @@ def chosen_aggregate(layout: TableLayout, options: TableOptions, name: str) -> A
     return bound(named(words.names, function), column.type, options.field_options(name), words)
 
 
-@dataclass(frozen=True)
-class Words:
-    """The words of messages: for the place that names the function, for what it folds, for that in
-    a sentence on its type, and for an option of the function.
-    """
-
-    names: str
-    folds: str
-    what: str
-    option: Callable[[str], str]
-
-
-def bound(
-    declared: Aggregate, kind: logical.DataType, given: Mapping[str, str], words: Words
-) -> Aggregate:
-    """The aggregate for values of a type. Raises TableError if it does not take the type or an
-    option, and FunctionError if a function of the user's own does not compile for it.
-    """
-    refused = _refused(declared, kind, words.what)
-    if refused is not None:
-        raise TableError(f"{words.names}: {refused}")
-    settings = settings_of(declared, given, words.option)
-    if declared.bind is None:
-        return declared
-    try:
-        return declared.bind(settings, kind)
-    except FunctionError as error:
-        raise FunctionError(f"{words.folds}: {error}") from error.__cause__
-    except ValueError as error:
-        raise TableError(f"{words.folds}: {error}") from None
-
-
 def normalizers(
     layout: TableLayout, options: TableOptions, *, overwrites: bool
 ) -> dict[str, Normalize]:
@@ -114,52 +79,6 @@ def refused_retract(layout: TableLayout, name: str, aggregate: Aggregate) -> Tab
         f"table {layout.name}, column {name}: Aggregate function '{aggregate.name}' does "
         "not support retraction, If you allow this function to ignore retraction messages, you "
         f"can configure 'fields.{name}.ignore-retract'='true'."
-    )
-
-
-def _refused(declared: Aggregate, kind: logical.DataType, what: str) -> str | None:
-    """The reason why a function does not take values of a type, None if it takes them."""
-    if not declared.accepts.test(arrow_types.to_arrow(kind)):
-        return (
-            f"Data type for {declared.name} {what} must be "
-            f"{declared.accepts.words} but was '{logical.describe(kind)}'."
-        )
-    words = None if declared.refuses is None else declared.refuses(kind)
-    return None if words is None else f"{what}: {words}"
-
-
-def settings_of(
-    declared: Aggregate, given: Mapping[str, str], option: Callable[[str], str]
-) -> Mapping[str, Any]:
-    """The parameters of a function; raises TableError if a value does not parse. `option` has the
-    words for one of that name.
-    """
-    found = {}
-    for parameter in declared.parameters:
-        text = given.get(parameter.name, parameter.default)
-        try:
-            found[parameter.name] = None if text is None else parameter.parse(text)
-        except ValueError as error:
-            raise TableError(
-                f"{option(parameter.name)}: expected {error}, found '{text}'"
-            ) from None
-    return found
-
-
-def named(where: str, function: str) -> Aggregate:
-    """The aggregate of that name or alias; raises TableError with the nearest name. `where` begins
-    the message.
-    """
-    found = find(function)
-    if found is not None:
-        return found
-    theirs = provided.names("aggregates")
-    own = sorted({aggregate.name for aggregate in aggregates().values()})
-    near = difflib.get_close_matches(spelling(function), [*aggregates(), *theirs], 1, 0.6)
-    hint = f"Did you mean '{near[0]}'? " if near else ""
-    raise TableError(
-        f"{where}: Could not find any factory for identifier '{function}'. "
-        f"{hint}There are {', '.join([*own, *theirs])}.{provided.explain('aggregates')}"
     )
 
 

@@ -10,10 +10,11 @@ import pyarrow as pa
 from keyfold.kernels.buffers import Rows
 from keyfold.kernels.closed import encode_closed
 from keyfold.kernels.groups import merge_groups, sort_in_groups
+from keyfold.kernels.picked import indices, take
 from keyfold.kernels.words import ordered
 from keyfold.merge import kinds as row_kinds
 from keyfold.merge.buffer import in_order
-from keyfold.merge.columns import Columns, indices, sliced, take
+from keyfold.merge.columns import Columns, sliced
 from keyfold.merge.kinds import VALUE_KIND
 from keyfold.merge.plan import MergePlan
 from keyfold.merge.run import OUTPUT_ROWS

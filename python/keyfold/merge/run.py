@@ -14,9 +14,10 @@ import pyarrow as pa
 
 from keyfold.kernels.closed import encode_closed
 from keyfold.kernels.groups import merge_groups
+from keyfold.kernels.picked import indices, take
 from keyfold.merge import kinds as row_kinds
 from keyfold.merge import origins as row_origins
-from keyfold.merge.columns import Columns, indices, sliced, take
+from keyfold.merge.columns import Columns, sliced
 from keyfold.merge.declare import Folded, Step, picked, shown
 from keyfold.merge.fan_in import Fold, reduced
 from keyfold.merge.kinds import SEQUENCE_NUMBER, VALUE_KIND, is_retract

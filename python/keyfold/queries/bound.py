@@ -6,32 +6,34 @@ code of a user's function. Types, options and their errors are those of a column
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 
 from keyfold.aggregates import aggregates, spelling
-from keyfold.aggregates.declare import Aggregate, Parameter
+from keyfold.aggregates.agg_state import AGG_STATE
+from keyfold.aggregates.binding import Words, bound, loose, named, options_of
+from keyfold.aggregates.declare import Aggregate
 from keyfold.authored.sources import Sources
 from keyfold.errors import FunctionError
-from keyfold.merge.functions import Words, bound, named
 from keyfold.options import provided
 from keyfold.types import arrow as arrow_types
-from keyfold.types.logical import Array, Atomic, DataType, Map, Row, describe, with_nullability
+from keyfold.types.logical import DataType, describe
 from keyfold.types.spark import from_spark, to_spark
 
 CATALOG = "keyfold"
-_OF_LISTAGG = "list_agg_"
 
 
-def short_name(parameter: Parameter) -> str:
-    """The name of an option as an argument: `skip_blank` of `list-agg-skip-blank`."""
-    return spelling(parameter.name).removeprefix(_OF_LISTAGG)
+def functions() -> list[Aggregate]:
+    """keyfold's aggregates that queries call, by name. Aggregate states have functions of their
+    own: `x_merge` and its kin.
+    """
+    known = dict.fromkeys(aggregates().values())
+    return sorted((one for one in known if one is not AGG_STATE), key=lambda one: one.name)
 
 
 @dataclass(frozen=True)
@@ -96,10 +98,11 @@ def bind(
         raise FunctionError(
             f"{_where(name)}: expected one column, then options, found {len(types)} columns"
         )
-    options = _options(declared, given, positional)
+    options = options_of(_where(declared.name), declared, given, positional)
     is_own = spelling(name) not in aggregates()
     code = sources.for_options({"": declared.name}) if is_own else None
-    call = BoundCall(declared.name, _loose(from_spark(json.loads(types[0]))), options, code)
+    kind = declared.result_of_any or loose(from_spark(json.loads(types[0])))
+    call = BoundCall(declared.name, kind, options, code)
     assert call.aggregate is not None  # bound, which raises what is wrong
     return call
 
@@ -115,59 +118,3 @@ def _words(call: BoundCall) -> Words:
         "argument",
         lambda name: f"{_where(call.name)}, option {name}",
     )
-
-
-def _options(
-    declared: Aggregate, given: Mapping[str, str], positional: Sequence[str | None]
-) -> dict[str, str]:
-    """The texts of options that are not at their defaults, by the names of their declaration."""
-    if len(positional) > len(declared.parameters):
-        known = _known(declared)
-        raise FunctionError(
-            f"{_where(declared.name)}: expected one column and at most "
-            f"{len(declared.parameters)} options ({known}), found {len(positional)}"
-        )
-    texts: dict[Parameter, str | None] = dict(zip(declared.parameters, positional, strict=False))
-    for name, text in given.items():
-        parameter = _parameter(declared, name)
-        if texts.get(parameter) is not None:
-            raise FunctionError(f"{_where(declared.name)}: option {name} is given twice")
-        texts[parameter] = text
-    found = {parameter.name: texts.get(parameter) for parameter in declared.parameters}
-    defaults = {parameter.name: parameter.default for parameter in declared.parameters}
-    return {n: text for n, text in found.items() if text is not None and text != defaults[n]}
-
-
-def _parameter(declared: Aggregate, name: str) -> Parameter:
-    known = {
-        own: parameter
-        for parameter in declared.parameters
-        for own in (spelling(parameter.name), short_name(parameter))
-    }
-    found = known.get(spelling(name))
-    if found is None:
-        near = difflib.get_close_matches(spelling(name), known, 1, 0.6)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        raise FunctionError(
-            f"{_where(declared.name)}: option {name} is unknown{hint} "
-            f"(its options: {_known(declared)})"
-        )
-    return found
-
-
-def _known(declared: Aggregate) -> str:
-    return ", ".join(map(short_name, declared.parameters)) or "none"
-
-
-def _loose(kind: DataType) -> DataType:
-    """The type of a result: texts without a length, and every part may be NULL but keys of maps."""
-    match kind:
-        case Array(element):
-            return Array(_loose(element))
-        case Map(key, value):
-            return Map(with_nullability(_loose(key), False), _loose(value))
-        case Row(fields):
-            return Row(tuple(replace(field, type=_loose(field.type)) for field in fields))
-        case Atomic(name="CHAR" | "VARCHAR"):
-            return Atomic("STRING")
-    return with_nullability(kind, True)

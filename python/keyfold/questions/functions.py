@@ -3,12 +3,13 @@
 import json
 from typing import Any
 
-from keyfold.aggregates import aggregates, find
+from keyfold.aggregates import find
+from keyfold.aggregates.binding import short_name
 from keyfold.aggregates.declare import Aggregate
 from keyfold.authored.sources import Sources
 from keyfold.bridge import frames
 from keyfold.options import provided
-from keyfold.queries.bound import bind, short_name
+from keyfold.queries.bound import bind, functions
 from keyfold.questions.serve import CODE, Questions
 from keyfold.types.spark import to_spark
 
@@ -19,9 +20,7 @@ QUESTIONS = Questions()
 def aggregate_functions(question: frames.Frame) -> dict[str, Any]:
     """Every aggregate, the session's own ones too, with its options as arguments."""
     theirs = [found for name in provided.names("aggregates") if (found := find(name)) is not None]
-    return {
-        "functions": [_described(one) for one in [*dict.fromkeys(aggregates().values()), *theirs]]
-    }
+    return {"functions": [_described(one) for one in [*functions(), *theirs]]}
 
 
 @QUESTIONS.look
@@ -36,12 +35,13 @@ def bind_aggregate(question: frames.Frame) -> dict[str, Any]:
         question.get("positional") or (),
         Sources.from_json(question.get(CODE)),
     )
+    takes_any = call.aggregate.result_of_any is not None
     kind = json.dumps(to_spark(call.type))
     return {
         "fold": call.to_json(),
         "name": call.name,
         "result": kind,
-        "argument": kind,
+        "argument": question["types"][0] if takes_any else kind,
         "empty": call.aggregate.of_nothing,
         "signature": call.signature,
     }

@@ -24,7 +24,7 @@ from keyfold.kernels.buffers import column_of, is_text, ones, validity
 from keyfold.kernels.by_code import Coded
 from keyfold.kernels.extremes import pick_extremes
 from keyfold.kernels.keys import MORE, encode
-from keyfold.merge.columns import indices, take
+from keyfold.kernels.picked import indices, take
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import Aggregate
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from keyfold.kernels.by_code import Coded
 from keyfold.kernels.codes import codes
-from keyfold.merge.columns import indices, take
+from keyfold.kernels.picked import indices, take
 from keyfold.read import by_acero
 from keyfold.read.functions import Function, folded, lifted, nothing
 from keyfold.resources import budget

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from keyfold.aggregates.declare import Aggregate, BadRecord, Inputs
+from keyfold.aggregates.results import column_result
 from keyfold.authored import failing, fold, rows, shapes, shipping
 from keyfold.authored.declare import aggregate_of
 from keyfold.authored.function import Function
@@ -21,7 +22,6 @@ from keyfold.errors import FunctionError
 from keyfold.kernels.ops import ADD, RETRACT
 from keyfold.merge.buffer import fold_unsorted
 from keyfold.merge.plan import plan
-from keyfold.merge.results import column_result
 from keyfold.testing.own import using
 from keyfold.testing.tables import batch, cells, layout, records
 from keyfold.testing.types import logical_type, paimon_name, small_value

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from keyfold.aggregates import aggregates
 from keyfold.aggregates.declare import Aggregate, Inputs
+from keyfold.aggregates.results import column_result
 from keyfold.authored import shipping
 from keyfold.authored.declare import aggregate_of
 from keyfold.authored.function import Function
@@ -19,7 +20,6 @@ from keyfold.authored.shapes import NUMBERS
 from keyfold.authored.sources import Sources
 from keyfold.merge.buffer import fold_unsorted
 from keyfold.merge.plan import plan
-from keyfold.merge.results import column_result
 from keyfold.merge.run import merge_runs
 from keyfold.merge.sorted_run import SortedRun
 from keyfold.options import provided

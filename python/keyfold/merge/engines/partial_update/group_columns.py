@@ -19,7 +19,7 @@ from keyfold.kernels.groups import group_starts
 from keyfold.kernels.keys import encode_nullable
 from keyfold.kernels.ops import ADD, INSERT, LATE_RETRACT, RESET, RETRACT, REVERSED, SEED, SKIP
 from keyfold.kernels.order import sort_order
-from keyfold.merge.columns import indices, take
+from keyfold.kernels.picked import indices, take
 from keyfold.merge.declare import Step
 from keyfold.merge.engines.partial_update.group_events import (
     RESTARTS,
