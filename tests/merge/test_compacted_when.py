@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from keyfold.compact.kept_deletes import NONE, first_kept
 from keyfold.errors import TableError
 from keyfold.merge.buffer import fold_unsorted
 from keyfold.merge.kinds import SEQUENCE_NUMBER
@@ -32,11 +33,13 @@ def function(name: str) -> dict[str, str]:
     return {"fields.v.aggregate-function": name}
 
 
-def merged(found: TableLayout, runs: Sequence[list[pa.RecordBatch]]) -> list[pa.RecordBatch]:
-    """One run of several, as a compaction of all files makes it: without deletes."""
+def merged(
+    found: TableLayout, runs: Sequence[list[pa.RecordBatch]], drop_deletes: bool = True
+) -> list[pa.RecordBatch]:
+    """One run of several, as a reader or a compaction of all files makes it."""
     sources = [SortedRun(iter(run), (i, i)) for i, run in enumerate(runs)]
     merge = plan(found, list(COLUMNS))
-    out = list(merge_runs(merge, sources, system_columns=True))
+    out = list(merge_runs(merge, sources, system_columns=True, drop_deletes=drop_deletes))
     return [part.drop_columns([SEQUENCE_NUMBER]) for part in out]
 
 
@@ -47,8 +50,8 @@ def both(options: dict[str, str], *texts: str) -> tuple[str, str]:
     runs = [fold_unsorted(merge, [batch(found, parse(found, text))]) for text in texts]
     stored: list[pa.RecordBatch] = []
     for run in runs:
-        stored = merged(found, [stored, run])
-    return render(records(merged(found, runs))), render(records(stored))
+        stored = merged(found, [stored, run], first_kept(merge.options) == NONE)
+    return render(records(merged(found, runs))), render(records(merged(found, [stored])))
 
 
 @pytest.mark.parametrize(
@@ -76,7 +79,6 @@ def test_a_late_record_under_sequence_field_with_last_non_null_value(
 @pytest.mark.parametrize(
     "options",
     [
-        LATEST,
         REMOVING | LATEST,
         AGGREGATION | LATEST | {"aggregation.remove-record-on-delete": "true"},
     ],
@@ -84,6 +86,11 @@ def test_a_late_record_under_sequence_field_with_last_non_null_value(
 def test_a_late_insert_after_a_dropped_tombstone(options: dict[str, str]) -> None:
     found = both(options, "+I 1 4 a", "-D 1 6 a", "+I 1 5 b")
     assert found == ("", "+I 1 5 b")
+
+
+def test_deletes_that_are_kept_hide_late_rows() -> None:
+    assert both(LATEST, "+I 1 4 a", "-D 1 6 a", "+I 1 5 b") == ("", "")
+    assert both(LATEST, "+I 1 4 a", "-D 1 6 a", "+I 1 6 b") == ("+I 1 6 b", "+I 1 6 b")
 
 
 def test_a_late_insert_after_a_dropped_tombstone_of_a_group() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from keyfold.compact.kept_deletes import NONE
 from keyfold.compact.runs import BucketRun, Intervals
 from keyfold.files.sections import runs, sections
 from keyfold.storage.metadata.entries import LiveFile
@@ -57,15 +58,16 @@ def work(
     keeps_oldest: bool = False,
     lacking: Collection[int] = (),
     told_from: int = 0,
+    first_kept: int = NONE,
 ) -> Work:
     """The work for a pick. Files of less than `small` bytes are joined with their neighbours. With
     `keeps_oldest` a file is written again without the keys of the files that stay below. Files of
     the schemas `lacking` are written again in any case, and those that the changelog has not told
-    (below level `told_from`) if it tells them now.
+    (below level `told_from`) if it tells them now. Deletes of numbers from `first_kept` on stay.
     """
     below = Intervals([file for run in stays for file in run.files])
     told_from = told_from if told_from <= level else 0
-    sorter = Sorter(level, small, below, keeps_oldest, lacking, told_from)
+    sorter = Sorter(level, small, below, keeps_oldest, lacking, told_from, first_kept)
     for section in sections(file for run in picked for file in run.files):
         found = runs(section)
         if len(found) > 1:
@@ -88,10 +90,11 @@ class Sorter:
         keeps_oldest: bool,
         lacking: Collection[int],
         told_from: int = 0,
+        first_kept: int = NONE,
     ) -> None:
         self._level, self._small, self._below = level, small, below
         self._keeps_oldest, self._lacking = keeps_oldest, lacking
-        self._told_from = told_from
+        self._told_from, self._first_kept = told_from, first_kept
         self._held: list[Files] = []
         self.groups: list[Group] = []
         self.upgraded: list[LiveFile] = []
@@ -137,7 +140,8 @@ class Sorter:
         """
         if file.schema_id in self._lacking or file.level < self._told_from:
             return True
-        has_any = file.delete_rows != 0 or file.is_marked
+        has_deletes = file.delete_rows != 0 and file.max_sequence < self._first_kept
+        has_any = has_deletes or file.is_marked
         if self._is_oldest((file,)):
             return has_any
         return self._keeps_oldest and file.level == 0

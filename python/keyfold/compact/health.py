@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from keyfold.compact.kept_deletes import first_kept
 from keyfold.compact.pick import Rules
 from keyfold.compact.runs import BucketRun, bucket_runs
 from keyfold.files.sections import runs, sections
@@ -122,8 +123,10 @@ def _advice(
     elif len(found) >= whole.rules.stop:
         yield f"{len(found)} runs, more than writes work off: run {whole.compact('minor')}"
     elif rows and deletes * DELETES >= rows:
-        share = 100 * deletes // rows
-        yield f"{share} % of the rows are deletes: run {whole.compact('full')} to drop them"
+        drops = f"run {whole.compact('full')} to drop them"
+        if first_kept(whole.options) == 0:
+            drops = "they hide late rows; keyfold.deletes.time-retained says for how long"
+        yield f"{100 * deletes // rows} % of the rows are deletes: {drops}"
     yield from _on_files(found, whole)
     yield from _on_size(size, whole)
 

@@ -15,6 +15,7 @@ from typing import Any
 from keyfold.changelog.told import LOOKUP, told_from
 from keyfold.compact.awaited import is_full_due, takes_level_0
 from keyfold.compact.groups import Group, Work, work
+from keyfold.compact.kept_deletes import first_kept
 from keyfold.compact.pick import Pick, Rules, pick, pick_level_0, unit
 from keyfold.compact.runs import BucketRun, Intervals, bucket_runs, whole
 from keyfold.files.paths import bucket_path
@@ -228,6 +229,7 @@ def _work(
         keeps_oldest=keeps_oldest,
         lacking=asked.lacking,
         told_from=told_from(options),
+        first_kept=first_kept(options),
     )
 
 

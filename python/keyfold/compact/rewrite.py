@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from keyfold.compact.changelog import asking, new_names, write_changelog
+from keyfold.compact.kept_deletes import NONE, first_kept, kept
 from keyfold.files.buckets import buckets_of
 from keyfold.files.footers import forget
 from keyfold.merge.marks.records import with_marks
@@ -77,6 +78,7 @@ class _Merging:
         self._path = task.split.path
         self._store = store_of(spec.layout.location, spec.layout.store)
         self._plan: MergePlan = plan(spec.layout, columns, marks=True)
+        self._first_kept = first_kept(self._options)
         self._range = KeyRange.of(task.split, spec.layout)
         self._is_told = {file.name: file.name not in new_names(task) for file in task.split.files}
         self.telling = Telling() if self._is_plain() else None
@@ -100,6 +102,7 @@ class _Merging:
             all(task.oldest)
             and not any(file.is_marked or file.delete_rows != 0 for file in told)
             and not any(file.is_marked for file in files)
+            and (self._first_kept == NONE or not any(file.delete_rows != 0 for file in files))
         )
 
     def batches(self) -> Iterator[pa.RecordBatch]:
@@ -116,15 +119,17 @@ class _Merging:
             runs = [replace(r, is_told=flag) for r, flag in zip(runs, flags, strict=True)]
         if self._task.below is not None:
             return self._new_keys(runs, self._task.below.sections[0])
-        return merge_runs(
+        is_kept = oldest and self._first_kept != NONE
+        merged = merge_runs(
             self._plan,
             runs,
             system_columns=True,
-            drop_deletes=oldest,
+            drop_deletes=oldest and not is_kept,
             has_oldest=oldest,
             room=room,
             telling=self.telling,
         )
+        return (kept(batch, self._first_kept) for batch in merged) if is_kept else merged
 
     def _new_keys(self, runs: list[SortedRun], below: Section) -> Iterator[pa.RecordBatch]:
         """First-row: the rows whose key no older file holds. Paimon's readers take each file of a

@@ -81,6 +81,9 @@ class TableOptions:
     sequence_descending = Option("sequence.field.sort-order", _is_descending, "ascending",
         "Whether the greatest or the smallest sequence value is folded last.",
         changes="while empty")
+    deletes_seconds = Option("keyfold.deletes.time-retained", optional(duration), None,
+        "How long compactions of a `deduplicate` table with `sequence.field` keep deletes, which "
+        "hide rows that come late; always when not named.")
     snapshot_ordering = Option("sequence.snapshot-ordering", boolean, "false",
         "Rows of a later snapshot are folded last, whenever their job began; needs write-only.",
         changes="while empty")

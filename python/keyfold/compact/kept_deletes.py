@@ -1,0 +1,37 @@
+"""Deletes that stay in the oldest files: under a `sequence.field` they hide rows that come late.
+
+Without them a compaction would decide what a later INSERT of a lower sequence does.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from keyfold.kernels.buffers import values
+from keyfold.merge.kinds import SEQUENCE_NUMBER, VALUE_KIND, is_retract
+from keyfold.options import TableOptions
+
+NONE = (1 << 63) - 1
+
+
+def first_kept(options: TableOptions) -> int:
+    """The number from which on records of kind -D and -U stay; NONE if they leave with the rows
+    that they remove. The numbers of a job's records begin with the time at which it started.
+    """
+    if not options.engine.is_default or not options.sequence_fields or options.ignore_delete:
+        return NONE
+    if options.deletes_seconds is None:
+        return 0
+    return int((time.time() - options.deletes_seconds) * 1000) << 20
+
+
+def kept(batch: pa.RecordBatch, first: int) -> pa.RecordBatch:
+    """The merged rows, with system columns, less the deletes of numbers below `first`."""
+    deletes = pa.array(is_retract(values(batch.column(VALUE_KIND), np.int8)))
+    if first == 0 or not pc.any(deletes).as_py():
+        return batch
+    return batch.filter(pc.invert(pc.and_(deletes, pc.less(batch.column(SEQUENCE_NUMBER), first))))
