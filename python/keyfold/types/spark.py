@@ -18,14 +18,17 @@ from keyfold.types.logical import (
 from keyfold.types.paimon import checked
 
 _PLAIN_COLLATION = "UTF8_BINARY"
-_SPARK_PLAIN = {spark: paimon for paimon, (spark, _) in PLAIN.items()}
-_SPARK_ATOMIC = re.compile(r"^(decimal|char|varchar)\((\d+)(?:,\s*(-?\d+))?\)$")
+_SYNONYMS = {spark.upper(): paimon for paimon, (spark, _) in PLAIN.items()} | {
+    "REAL": "FLOAT", "DEC": "DECIMAL", "NUMERIC": "DECIMAL", "BOOL": "BOOLEAN",
+    "TIMESTAMP": "TIMESTAMP_LTZ", "TIMESTAMP_NTZ": "TIMESTAMP",
+}  # fmt: skip
+_ATOMIC = re.compile(r"^(\w+)(?:\(\s*(\d+)\s*(?:,\s*(-?\d+)\s*)?\))?$")
 
 
 def from_spark(json: Any, nullable: bool = True) -> DataType:
     """Parse Spark's DataType JSON. VARIANT, TIME, INTERVAL and collations are refused by name."""
     if isinstance(json, str):
-        return _parse_spark_atomic(json, nullable)
+        return atomic(json, nullable)
     kind = json["type"]
     if kind == "array":
         return Array(from_spark(json["elementType"], json["containsNull"]), nullable)
@@ -51,21 +54,18 @@ def _spark_field(index: int, json: Any) -> Field:
     )
 
 
-def _parse_spark_atomic(text: str, nullable: bool) -> Atomic:
-    name = text.strip().lower().removesuffix(f" collate {_PLAIN_COLLATION.lower()}")
-    if name in _SPARK_PLAIN:
-        return Atomic(_SPARK_PLAIN[name], nullable)
-    if name in ("timestamp", "timestamp_ltz"):
-        return Atomic("TIMESTAMP_LTZ", nullable, MICROS)
-    if name == "timestamp_ntz":
-        return Atomic("TIMESTAMP", nullable, MICROS)
-    match = _SPARK_ATOMIC.match(name)
+def atomic(text: str, nullable: bool = True) -> Atomic:
+    """A type without parts, by the name it has in Spark's JSON or SQL."""
+    word = text.strip().upper().removesuffix(f" COLLATE {_PLAIN_COLLATION}")
+    match = _ATOMIC.match(word)
     if match is None:
-        raise NotSupportedError(f"type {text.upper()} is not supported")
-    root, length, scale = match.groups()
+        raise NotSupportedError(f"type {word} is not supported")
+    root, length, scale = _SYNONYMS.get(match[1], match[1]), match[2], match[3]
     if scale is not None and int(scale) < 0:
-        raise NotSupportedError(f"type {text.upper()} is not supported: the scale is negative")
-    return checked(root.upper(), nullable, int(length), int(scale) if scale else None)
+        raise NotSupportedError(f"type {word} is not supported: the scale is negative")
+    if root in ("TIMESTAMP", "TIMESTAMP_LTZ"):
+        return Atomic(root, nullable, MICROS)
+    return checked(root, nullable, int(length) if length else None, int(scale) if scale else None)
 
 
 def to_spark(data_type: DataType) -> Any:

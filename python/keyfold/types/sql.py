@@ -3,19 +3,9 @@
 import re
 
 from keyfold.errors import NotSupportedError
-from keyfold.types.logical import MICROS, Array, Atomic, DataType, Field, Map, Row
-from keyfold.types.paimon import checked
+from keyfold.types.logical import Array, DataType, Field, Map, Row
+from keyfold.types.spark import atomic
 
-_SYNONYMS = {
-    "INTEGER": "INT", "LONG": "BIGINT", "SHORT": "SMALLINT", "BYTE": "TINYINT", "REAL": "FLOAT",
-    "DEC": "DECIMAL", "NUMERIC": "DECIMAL", "BINARY": "BYTES", "BOOL": "BOOLEAN",
-}  # fmt: skip
-_TIMES = {
-    "TIMESTAMP": "TIMESTAMP_LTZ",
-    "TIMESTAMP_LTZ": "TIMESTAMP_LTZ",
-    "TIMESTAMP_NTZ": "TIMESTAMP",
-}
-_ATOMIC = re.compile(r"^(\w+)(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?$")
 _NESTED = re.compile(r"^(ARRAY|MAP|STRUCT)\s*<(.*)>$", re.IGNORECASE | re.DOTALL)
 _OPEN, _CLOSE = "<(", ">)"
 
@@ -25,7 +15,7 @@ def from_sql(text: str) -> DataType:
     words = text.strip()
     nested = _NESTED.match(words)
     if nested is None:
-        return _atomic(words)
+        return atomic(words)
     parts = split(nested[2])
     match nested[1].upper(), parts:
         case "ARRAY", [element]:
@@ -57,15 +47,3 @@ def split(text: str) -> list[str]:
 def _field(place: int, text: str) -> Field:
     name, _, kind = text.partition(":")
     return Field(place, name.strip().strip("`"), from_sql(kind))
-
-
-def _atomic(text: str) -> Atomic:
-    match = _ATOMIC.match(text)
-    if match is None:
-        raise NotSupportedError(f"type {text} is not supported")
-    word = match[1].upper()
-    root = _SYNONYMS.get(word, word)
-    if root in _TIMES:
-        return Atomic(_TIMES[root], True, MICROS)
-    first, second = match[2], match[3]
-    return checked(root, True, int(first) if first else None, int(second) if second else None)
