@@ -37,6 +37,7 @@ from keyfold.types import logical
 from keyfold.types import paimon as paimon_types
 from keyfold.types import spark as spark_types
 from keyfold.wire.layout import TableLayout
+from keyfold.wire.predicates import decoded
 from keyfold.wire.specs import WriteSpec
 from keyfold.write.writer import write
 from tests import readers
@@ -172,11 +173,11 @@ class Keyfold(Side):
     def read(self, layout: TableLayout, name: str) -> pa.Table:
         return self.filtered(layout, name, ())
 
-    def filtered(self, layout: TableLayout, name: str, filters: Sequence[Json]) -> pa.Table:
+    def filtered(self, layout: TableLayout, name: str, filters: Sequence[Any]) -> pa.Table:
         """Rows that may pass the filters, and all that do."""
         table = self.table(name)
         table.check_readable()
-        scan, tasks, _ = plan(table, layout.arrow_schema.names, filters, None, {})
+        scan, tasks, _ = plan(table, layout.arrow_schema.names, decoded(filters), None, {})
         batches = [b for task in tasks for split in task for b in read(scan, split)]
         return pa.Table.from_batches(batches, layout.arrow_schema)
 

@@ -1,5 +1,6 @@
 """Which buckets a compaction takes, how much of them, and how tasks share the work."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 from keyfold.compact import planner
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.storage.table import Table
+from keyfold.wire.predicates import Predicate
 from tests import readers
 from tests.compact import harness as compaction
 from tests.read import harness
@@ -44,7 +46,8 @@ def partitioned(folder: Path) -> Table:
     return table
 
 
-def partitions(table: Table, **asked: Any) -> set[str]:
+def partitions(table: Table, where: Sequence[Predicate] = (), **asked: Any) -> set[str]:
+    asked["where"] = [predicate.to_json() for predicate in where]
     return {step["partition"] for step in compaction.plan(table, **asked)["steps"]}
 
 

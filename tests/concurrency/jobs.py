@@ -18,6 +18,7 @@ from keyfold.read.reader import read
 from keyfold.storage.catalogs.catalog import open_catalog
 from keyfold.storage.catalogs.interface import Catalog
 from keyfold.storage.table import Table
+from keyfold.wire.predicates import Predicate
 from keyfold.wire.specs import ScanSpec, Split, WriteSpec
 from keyfold.write.writer import write
 from tests.read import harness
@@ -65,12 +66,12 @@ class Write:
         place: Place,
         rows: Sequence[Row],
         mode: str = "append",
-        filters: Sequence[Json] = (),
+        filters: Sequence[Predicate] = (),
         name: str = "t",
     ) -> None:
         self.place, self.table, self.rows = place, table_of(place, name), rows
         columns = [column.name for column in self.table.layout.columns]
-        more = {"mode": mode, "filters": filters}
+        more = {"mode": mode, "filters": [one.to_json() for one in filters]}
         asked = question(self.table, place, columns=columns, ordinal=False, **more)
         self.planned: Json = commit.plan_write(asked)["write"]
         self.messages: list[Json] = []
@@ -228,12 +229,12 @@ def rescaled(folder: str, buckets: int) -> int | None:
 
 def partition_dropped(folder: str, value: int) -> bool:
     """A DROP PARTITION of column `p`."""
-    named = [harness.where("<=>", "p", value)]
+    named = [harness.where("<=>", "p", value).to_json()]
     return partitions.drop_partitions(question(table_of(folder), partitions=[named]))
 
 
 def written(
-    folder: str, rows: Sequence[Row], mode: str = "append", filters: Sequence[Json] = ()
+    folder: str, rows: Sequence[Row], mode: str = "append", filters: Sequence[Predicate] = ()
 ) -> int | None:
     """A whole write job."""
     return Write(folder, rows, mode, filters).run().commit()

@@ -9,6 +9,7 @@ import pytest
 
 from keyfold.read import parquet
 from keyfold.storage.table import Table
+from keyfold.wire.predicates import Predicate
 from tests.read import harness
 from tests.read.harness import where
 from tests.storage import tables
@@ -63,21 +64,20 @@ def greatest(value: float) -> tuple[bool, float]:
     return (True, 0.0) if math.isnan(value) else (False, value)
 
 
-def passes(predicate: Any, row: dict[str, Any]) -> bool:
-    column, *literals = predicate["args"]
-    value = row[column["column"][0]]
-    if predicate["op"] == "IS_NULL":
+def passes(predicate: Predicate, row: dict[str, Any]) -> bool:
+    value = row[predicate.column]
+    if predicate.op == "IS_NULL":
         return value is None
     if value is None:
         return False
-    wanted = [one["literal"] for one in literals]
+    wanted = [one.value for one in predicate.args[1:]]
     if isinstance(value, float):
         value, wanted = greatest(value), [greatest(float(one)) for one in wanted]
-    if predicate["op"] == "IN":
+    if predicate.op == "IN":
         return value in wanted
     (other,) = wanted
     compared = {"=": value == other, "<": value < other, ">=": value >= other, "<>": value != other}
-    return bool(compared[predicate["op"]])
+    return bool(compared[predicate.op])
 
 
 def test_no_result_is_lost(tmp_path: Path, seed: int) -> None:

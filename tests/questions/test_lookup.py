@@ -84,7 +84,8 @@ def test_keys_are_asked_for_until_the_end(worker: Channel, table: Table) -> None
 
 
 def test_conditions_on_the_key_count(worker: Channel, table: Table) -> None:
-    plan = planned(table, filters=[where(">", "k", 4), where("=", "v", 3)])
+    filters = [where(">", "k", 4).to_json(), where("=", "v", 3).to_json()]
+    plan = planned(table, filters=filters)
     assert ask(worker, {"question": "lookup", "lookup": plan}) == {"ok": {}}
     assert [row["v"] for row in looked_up(worker, 3, 4, 5)] == [None, None, -5]
 

@@ -15,7 +15,9 @@ from keyfold.read.reader import read
 from keyfold.storage.commits import commit
 from keyfold.storage.table import Table
 from keyfold.testing import tables as testing
+from keyfold.types.literals import Constant
 from keyfold.wire.layout import TableLayout
+from keyfold.wire.predicates import Named, Predicate
 from keyfold.wire.specs import (
     KIND,
     ORDINAL,
@@ -117,7 +119,6 @@ def rows(found: Table, *args: Any, **options: Any) -> list[dict[str, Any]]:
     return rows_of(scan, splits)
 
 
-def where(op: str, column: str, *values: Any, type: str = "long") -> dict[str, Any]:
-    """A predicate of a column and literals."""
-    literals = [{"literal": value, "type": type} for value in values]
-    return {"op": op, "args": [{"column": [column]}, *literals]}
+def where(op: str, column: str, *values: Any, type: str = "long") -> Predicate:
+    """A predicate of a column and constants."""
+    return Predicate(op, (Named((column,)), *(Constant(value, type) for value in values)))

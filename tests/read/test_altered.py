@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from keyfold.questions.compact import commit_compaction, plan_compaction
 from keyfold.read.summary import summarized
 from keyfold.storage.table import Table
+from keyfold.wire.predicates import Predicate
 from keyfold.wire.specs import Aggregate
 from tests.compact import harness as compaction
 from tests.read import harness
@@ -41,7 +42,7 @@ def check_filter(
 ) -> None:
     """No row that passes is left out, and what comes are the table's rows."""
     literal = {"literal": value, "type": kind}
-    predicate = {"op": "<=>", "args": [{"column": [name]}, literal]}
+    predicate = Predicate.from_json({"op": "<=>", "args": [{"column": [name]}, literal]})
     found = by_key(harness.rows(altered.table, filters=[predicate]))
     assert [row for row in found if row[name] == value] == [
         row for row in expected if row[name] == value

@@ -8,6 +8,7 @@ import pytest
 
 from keyfold.errors import TableError
 from keyfold.storage.table import Table
+from keyfold.wire.predicates import Predicate
 from tests.predicates.test_ranges import compare, connect
 from tests.read import harness
 from tests.read.harness import where
@@ -55,10 +56,10 @@ def test_nulls_are_equal_and_no_empty_text(stored: tuple[Table, list[Row]]) -> N
 
 def passes(predicate: Any, row: Row) -> bool | None:
     """A predicate of one row in SQL's three-valued logic."""
-    op, args = predicate["op"], predicate["args"]
+    op, args = predicate.op, predicate.args
     if op in ("AND", "OR", "NOT"):
         return connect(op, [passes(arg, row) for arg in args])
-    value, literals = row[args[0]["column"][0]], [arg["literal"] for arg in args[1:]]
+    value, literals = row[predicate.column], [arg.value for arg in args[1:]]
     if op in ("IS_NULL", "IS_NOT_NULL"):
         return (value is None) == (op == "IS_NULL")
     if op == "<=>":
@@ -72,7 +73,7 @@ def random_predicate(draw: random.Random, depth: int = 2) -> Any:
     if depth and draw.random() < 0.4:
         op = draw.choice(["AND", "OR", "NOT"])
         parts = [random_predicate(draw, depth - 1) for _ in range(1 if op == "NOT" else 2)]
-        return {"op": op, "args": parts}
+        return Predicate(op, tuple(parts))
     name = draw.choice(list(KINDS))
     op = draw.choice(["=", "<=>", "<=>", "<>", "<", ">=", "IN", "IS_NULL", "IS_NULL"])
     values = [None, *range(-1, 20)] if name == "a" else [None, "", "g", "x"]

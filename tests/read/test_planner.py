@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from keyfold.errors import NotSupportedError, TableError
-from keyfold.predicates.ranges import columns_of
 from keyfold.read import reader
 from keyfold.storage.support import check_asked
 from keyfold.storage.table import Table
+from keyfold.wire.predicates import Predicate
 from tests.predicates.test_ranges import compare, connect
 from tests.read import harness
 from tests.read.harness import where
@@ -49,11 +49,11 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> tuple[Table, dict[tuple[
 
 def passes(predicate: Any, row: Row) -> bool:
     """A predicate of one row without NULLs."""
-    op, args = predicate["op"], predicate["args"]
+    op, args = predicate.op, predicate.args
     if op in ("AND", "OR", "NOT"):
         return bool(connect(op, [passes(arg, row) for arg in args]))
-    value = row[args[0]["column"][0]]
-    literals = [arg["literal"] for arg in args[1:]]
+    value = row[predicate.column]
+    literals = [arg.value for arg in args[1:]]
     return value in literals if op == "IN" else compare(op, value, literals[0])
 
 
@@ -61,7 +61,7 @@ def random_predicate(draw: random.Random, depth: int = 2) -> Any:
     if depth and draw.random() < 0.5:
         op = draw.choice(["AND", "OR", "NOT"])
         parts = [random_predicate(draw, depth - 1) for _ in range(1 if op == "NOT" else 2)]
-        return {"op": op, "args": parts}
+        return Predicate(op, tuple(parts))
     column, kind, value = draw.choice(
         [
             ("p", "string", lambda: draw.choice("wxyz")),
@@ -84,13 +84,13 @@ def test_filters_change_nothing_but_the_files_read(
         filters = [random_predicate(draw) for _ in range(draw.choice([1, 2]))]
         scan, splits, report = harness.planned(table, filters=filters)
         read = harness.rows_of(scan, splits)
-        by_key = [f for f in filters if columns_of(f) <= set("pab")]
+        by_key = [f for f in filters if f.columns <= set("pab")]
         assert all(passes(f, row) for row in read for f in by_key), by_key
         found = [row for row in read if all(passes(f, row) for f in filters)]
         wanted = [row for row in model.values() if all(passes(f, row) for f in filters)]
         assert sorted(found, key=str) == sorted(wanted, key=str), filters
         pruned += report.files_read < report.files_total
-        if {column for f in filters for column in columns_of(f)} == {"v"}:
+        if {column for f in filters for column in f.columns} == {"v"}:
             assert report.files_read == report.files_total
     assert pruned > 10
 

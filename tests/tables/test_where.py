@@ -15,6 +15,7 @@ import pytest
 
 import keyfold
 from keyfold import Table, TableError
+from tests.read import harness
 
 TYPES = {
     "k": "INT",
@@ -257,9 +258,7 @@ def test_what_arrow_computes_is_left_to_arrow(filled: tuple[Table, list[Any]]) -
     scan = table.scan(["k"], (pc.field("k") + pc.field("t") > 20) & (pc.field("k") < 100))
     wanted = [r for r in every if r["t"] is not None and r["k"] + r["t"] > 20 and r["k"] < 100]
     assert keys(scan.to_pylist()) == keys(wanted)
-    assert scan.condition.predicates == ({
-        "op": "<", "args": [{"column": ["k"]}, {"literal": 100, "type": "integer"}]
-    },)  # fmt: skip
+    assert scan.condition.predicates == (harness.where("<", "k", 100, type="integer"),)
 
 
 @pytest.mark.parametrize("pattern", ["a%", "%b", "%", "a", "_b", "b\\%", "b\\_%", "%'%", ""])

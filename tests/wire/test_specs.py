@@ -5,7 +5,9 @@ import json
 import pyarrow as pa
 
 from keyfold.types import paimon as paimon_types
+from keyfold.types.literals import Constant
 from keyfold.wire.layout import Column, TableLayout
+from keyfold.wire.predicates import Named, Predicate
 from keyfold.wire.specs import CommitMessage, DataFile, FileMeta, ScanSpec, Split, WriteSpec
 
 LAYOUT = TableLayout(
@@ -36,13 +38,13 @@ def test_split() -> None:
 
 
 def test_scan() -> None:
-    predicate = {"op": "=", "args": [{"column": ["k"]}, {"literal": 1, "type": "integer"}]}
+    predicate = Predicate("=", (Named(("k",)), Constant(1, "integer")))
     scan = ScanSpec(LAYOUT, ("k",), {1: ((0, "k", "INT NOT NULL"),)}, 5, (predicate,))
     assert ScanSpec.from_json(json.loads(json.dumps(scan.to_json()))) == scan
 
 
 def test_write() -> None:
-    spec = WriteSpec(LAYOUT, ("k",), True, 9, "job", "overwrite", None, ({"op": "ALWAYS_TRUE"},))
+    spec = WriteSpec(LAYOUT, ("k",), True, 9, "job", "overwrite", None, (Predicate("ALWAYS_TRUE"),))
     assert WriteSpec.from_json(json.loads(json.dumps(spec.to_json()))) == spec
 
 

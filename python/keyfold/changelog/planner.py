@@ -20,13 +20,13 @@ from keyfold.options import parse
 from keyfold.options.calls import OF_READS
 from keyfold.predicates.condition import undecided
 from keyfold.predicates.prune import Pruning, pruning
-from keyfold.predicates.ranges import Range, conjuncts, may_be_true
-from keyfold.predicates.ranges import columns_of as names_in
+from keyfold.predicates.ranges import Range, may_be_true
 from keyfold.read.planner import schemas_of
 from keyfold.read.splits import Splitting, task_size
 from keyfold.storage.metadata.entries import identifier
 from keyfold.storage.table import Table
-from keyfold.wire.specs import Json, ScanSpec
+from keyfold.wire.predicates import Predicate, conjuncts
+from keyfold.wire.specs import ScanSpec
 
 ChangeTask = tuple[ChangeSplit, ...]
 
@@ -48,12 +48,12 @@ def plan(
     table: Table,
     columns: Sequence[str],
     asked: Asked,
-    filters: Sequence[Json] = (),
+    filters: Sequence[Predicate] = (),
     limit: int | None = None,
     options: Mapping[str, str] | None = None,
     *,
     cores: int = 1,
-    enforced: Sequence[Json] = (),
+    enforced: Sequence[Predicate] = (),
 ) -> tuple[ChangesSpec, list[ChangeTask], ChangesReport]:
     """The changes of a range, read under the table's newest schema, and the splits of each task.
     `columns` are those of the view. All `filters` must hold; Spark has to check them again, except
@@ -98,17 +98,17 @@ def plan(
 
 
 def _chosen(
-    table: Table, asked: Asked, filters: Sequence[Json]
-) -> tuple[Pruning, tuple[Json, ...]]:
+    table: Table, asked: Asked, filters: Sequence[Predicate]
+) -> tuple[Pruning, tuple[Predicate, ...]]:
     """The filters on the table's columns, and those that a snapshot decides."""
     layout = table.layout
     every = list(conjuncts(filters)) if view(asked.view).is_plain else []
-    own = [p for p in every if all(map(layout.has_column, names_in(p)))]
-    of_commits = tuple(p for p in every if names_in(p) and names_in(p) <= COMMIT.keys())
+    own = [p for p in every if all(map(layout.has_column, p.columns))]
+    of_commits = tuple(p for p in every if p.columns and p.columns <= COMMIT.keys())
     return pruning(layout, table.options, own), () if asked.net else of_commits
 
 
-def _is_wanted(step: Step, predicates: Iterable[Json]) -> bool:
+def _is_wanted(step: Step, predicates: Iterable[Predicate]) -> bool:
     """Whether the changes of a snapshot may pass filters on its number and time."""
     values = zip(COMMIT.items(), (step.after.id, step.after.time_millis * 1000), strict=True)
     ranges = {name: Range(kind, value, value, False) for (name, kind), value in values}

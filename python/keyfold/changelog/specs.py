@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from keyfold.wire.codec import Wire
-from keyfold.wire.specs import DataFile, Json, ScanSpec, Split
+from keyfold.wire.predicates import Predicate
+from keyfold.wire.specs import DataFile, ScanSpec, Split
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class ChangesSpec(Wire):
     asked: Asked
     columns: tuple[str, ...]
     millis: Mapping[int, int]
-    value_filter: tuple[Json, ...] = ()
+    value_filter: tuple[Predicate, ...] = ()
     limit: int | None = None
 
 

@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from keyfold.changelog.specs import ChangeSplit
 from keyfold.kernels.buffers import Rows
-from keyfold.predicates.constants import prepared
 from keyfold.predicates.row_filter import Sieve
 from keyfold.read.keyrange import KeyRange
 from keyfold.read.keyset import KeySet
@@ -57,7 +56,7 @@ def _keys_of(scan: ScanSpec, split: ChangeSplit, file: DataFile) -> Iterator[pa.
     reach = KeyRange.of(place, layout)
     sieve = Sieve.of(layout, scan.key_filter, layout.primary_key, place.partition)
     names = tuple(dict.fromkeys((*layout.key, *sieve.columns)))
-    filters = tuple(map(prepared, scan.key_filter))
+    filters = scan.key_filter
     keep = partial(may_matter, filters, reach, layout.key) if filters or reach else None
     store = store_of(layout.location, layout.store)
     for batch in read_file(scan, store, place.path, file, Wanted(names, keep=keep)):

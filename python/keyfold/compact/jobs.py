@@ -23,7 +23,8 @@ from keyfold.storage.maintenance.due import followed
 from keyfold.storage.metadata.entries import Place, partition_values
 from keyfold.storage.table import Table
 from keyfold.wire.layout import TableLayout
-from keyfold.wire.specs import CommitMessage, CompactionSpec, Json, Step, totals
+from keyfold.wire.predicates import Predicate
+from keyfold.wire.specs import CommitMessage, CompactionSpec, Step, totals
 from keyfold.write.job import Job
 
 Outcome = dict[str, Any]
@@ -44,7 +45,7 @@ def plan_job(
     *,
     options: Mapping[str, str] | None = None,
     partitions: str | None = None,
-    where: Sequence[Json] = (),
+    where: Sequence[Predicate] = (),
     max_bytes: int | None = None,
     touched: frozenset[Place] | None = None,
     parallelism: int | None = None,

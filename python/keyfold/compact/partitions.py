@@ -13,13 +13,13 @@ from keyfold.predicates.prune import on_partitions
 from keyfold.storage.metadata.entries import values_of
 from keyfold.types.arrow import to_arrow
 from keyfold.wire.layout import TableLayout
-from keyfold.wire.specs import Json
+from keyfold.wire.predicates import Predicate
 
 Values = tuple[Any, ...]
 
 
 def chosen(
-    layout: TableLayout, text: str | None, where: Sequence[Json]
+    layout: TableLayout, text: str | None, where: Sequence[Predicate]
 ) -> Callable[[Values], bool] | None:
     """Whether a partition (values as manifests have them) is taken; None if all are.
 

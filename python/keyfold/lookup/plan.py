@@ -17,18 +17,19 @@ from keyfold.storage.metadata.entries import LiveFile, Place, by_place, partitio
 from keyfold.storage.table import Table
 from keyfold.types.literals import arrow_array
 from keyfold.wire.layout import TableLayout
-from keyfold.wire.specs import Json, ScanSpec, Split
+from keyfold.wire.predicates import Predicate
+from keyfold.wire.specs import ScanSpec, Split
 
 
 def plan_lookup(
     table: Table,
     columns: Sequence[str],
-    filters: Sequence[Json] = (),
+    filters: Sequence[Predicate] = (),
     *,
     snapshot_id: int | None = None,
 ) -> LookupPlan:
     """The plan of lookups of `columns`, metadata columns among them, in a snapshot of the table; by
-    default that of this handle. Rows that fail one of the `filters` (predicate JSON) that are over
+    default that of this handle. Rows that fail one of the `filters` that are over
     the primary key are not found; others are ignored. Raises TableError if the table has no key.
     """
     layout = table.layout

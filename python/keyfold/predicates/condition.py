@@ -14,12 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from keyfold.predicates import floats
-from keyfold.predicates.constants import Members, members
-from keyfold.predicates.ranges import columns_of, conjuncts
-from keyfold.types.literals import FLOATING, TEXT, Unknown, arrow_array, value_of
+from keyfold.types.literals import FLOATING, TEXT, Members, Unknown, arrow_array
 from keyfold.types.logical import Atomic
 from keyfold.wire.layout import TableLayout
-from keyfold.wire.specs import Json
+from keyfold.wire.predicates import Predicate, conjuncts
 
 _TEXTS: Mapping[str, Callable[..., Any]] = {
     "STARTS_WITH": pc.starts_with,
@@ -30,7 +28,7 @@ _TEXTS: Mapping[str, Callable[..., Any]] = {
 OPERATORS = (*floats.COMPARISONS, "<=>", "IN", "IS_NULL", "IS_NOT_NULL", "AND", "OR", "NOT")
 
 
-def undecided(layout: TableLayout, predicates: Sequence[Json]) -> Json | None:
+def undecided(layout: TableLayout, predicates: Sequence[Predicate]) -> Predicate | None:
     """The first condition over other columns than the key's, or without a form here; None if there
     is no such condition.
     """
@@ -38,9 +36,9 @@ def undecided(layout: TableLayout, predicates: Sequence[Json]) -> Json | None:
     return next((p for p in every if not is_decided(layout, p, layout.primary_key)), None)
 
 
-def is_decided(layout: TableLayout, predicate: Json, names: Collection[str]) -> bool:
+def is_decided(layout: TableLayout, predicate: Predicate, names: Collection[str]) -> bool:
     """Whether `satisfies` decides the predicate on batches that hold the columns `names`."""
-    if not columns_of(predicate) <= set(names):
+    if not predicate.columns <= set(names):
         return False
     try:
         _truth(layout, predicate, pa.RecordBatch.from_pylist([], layout.arrow_schema))
@@ -57,7 +55,7 @@ def is_exact(layout: TableLayout, name: str) -> bool:
 
 
 def satisfies(
-    layout: TableLayout, predicates: Sequence[Json], batch: pa.RecordBatch
+    layout: TableLayout, predicates: Sequence[Predicate], batch: pa.RecordBatch
 ) -> pa.BooleanArray:
     """Whether all predicates are true, for each row; never NULL. The predicates are decided ones,
     and `batch` has their columns.
@@ -67,8 +65,8 @@ def satisfies(
     return everything if not found else pc.fill_null(reduce(pc.and_kleene, found), False)
 
 
-def _truth(layout: TableLayout, predicate: Json, batch: pa.RecordBatch) -> pa.BooleanArray:
-    op, args = predicate["op"], predicate.get("args", ())
+def _truth(layout: TableLayout, predicate: Predicate, batch: pa.RecordBatch) -> pa.BooleanArray:
+    op, args = predicate.op, predicate.args
     if op == "NOT":
         return pc.invert(_truth(layout, args[0], batch))
     if op in ("AND", "OR"):
@@ -79,33 +77,30 @@ def _truth(layout: TableLayout, predicate: Json, batch: pa.RecordBatch) -> pa.Bo
     return _leaf(layout, predicate, batch)
 
 
-def _leaf(layout: TableLayout, predicate: Json, batch: pa.RecordBatch) -> pa.BooleanArray:
-    op, (first, *rest) = predicate["op"], predicate["args"]
-    path = first.get("column", ())
-    if len(path) != 1 or any("literal" not in arg for arg in rest):
-        raise Unknown
-    kind, column = layout.column(path[0]).type, batch.column(path[0])
+def _leaf(layout: TableLayout, predicate: Predicate, batch: pa.RecordBatch) -> pa.BooleanArray:
+    op, name = predicate.op, predicate.column
+    kind, column = layout.column(name).type, batch.column(name)
     if op in ("IS_NULL", "IS_NOT_NULL"):
         return pc.is_null(column) if op == "IS_NULL" else pc.is_valid(column)
     if not isinstance(kind, Atomic):
         raise Unknown
     if kind.name in FLOATING:
-        return floats.truth(op, column, predicate["args"], kind)
+        return floats.truth(predicate, column, kind)
     if kind.name == "CHAR":
         column = pc.utf8_rpad(column, kind.length)
     if op == "LIKE" and kind.name in (*TEXT, "CHAR"):
-        return pc.match_like(column, rest[0]["literal"])
+        return pc.match_like(column, predicate.args[1].value)
     if op == "IN":
-        return _among(column, members(predicate["args"], kind))
-    literals = [value_of(arg, kind) for arg in rest]
-    if op in _TEXTS and kind.name in TEXT and literals[0] is not None:
-        return _TEXTS[op](column, literals[0])
+        return _among(column, predicate.members(kind))
+    value = predicate.value(kind)
+    if op in _TEXTS and kind.name in TEXT and value is not None:
+        return _TEXTS[op](column, value)
     if op in floats.COMPARISONS:
-        return floats.COMPARISONS[op](column, arrow_array(literals, kind)[0])
+        return floats.COMPARISONS[op](column, arrow_array([value], kind)[0])
     if op == "<=>":
-        if literals[0] is None:
+        if value is None:
             return pc.is_null(column)
-        return pc.fill_null(pc.equal(column, arrow_array(literals, kind)[0]), False)
+        return pc.fill_null(pc.equal(column, arrow_array([value], kind)[0]), False)
     raise Unknown
 
 

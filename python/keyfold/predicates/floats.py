@@ -4,16 +4,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from keyfold.predicates.constants import members
-from keyfold.types.literals import NAN_TOP, Unknown, value_of
+from keyfold.types.literals import NAN_TOP, Members, Unknown
 from keyfold.types.logical import DataType
-from keyfold.wire.specs import Json
+from keyfold.wire.predicates import Predicate
 
 COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
     "=": pc.equal,
@@ -26,15 +25,16 @@ COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
 _OF_NAN = {"=": True, ">=": True, "<>": False, "<": False}  # `NaN op NaN`, or not `other op NaN`
 
 
-def truth(op: str, column: pa.Array, args: Sequence[Json], kind: DataType) -> pa.BooleanArray:
-    """The truth of `column op constants`, NULL where SQL's is. Raises Unknown if the operator is
-    not one of them, or a constant is not of the column's type.
+def truth(predicate: Predicate, column: pa.Array, kind: DataType) -> pa.BooleanArray:
+    """The truth of a comparison with constants, NULL where SQL's is. Raises Unknown if the operator
+    is not one, or a constant is not of the column's type.
     """
+    op = predicate.op
     if op == "IN":
-        return _among(column, args, kind)
+        return _among(column, predicate.members(kind))
     if op not in (*COMPARISONS, "<=>"):
         raise Unknown
-    value = value_of(args[1], kind)
+    value = predicate.value(kind)
     if value is None:
         return pc.is_null(column) if op == "<=>" else pa.nulls(len(column), pa.bool_())
     if op == "<=>":
@@ -52,8 +52,7 @@ def _compared(op: str, column: pa.Array, value: tuple[int, float]) -> pa.Boolean
     return is_nan if _OF_NAN[op] else pc.invert(is_nan)
 
 
-def _among(column: pa.Array, args: Sequence[Json], kind: DataType) -> pa.BooleanArray:
-    values = members(args, kind)
+def _among(column: pa.Array, values: Members) -> pa.BooleanArray:
     numbers = [value[1] + 0.0 for value in values.ordered if value != NAN_TOP]
     plain = pc.add(column, pa.scalar(0.0, column.type))  # -0.0 becomes 0.0
     found = pc.is_in(plain, value_set=pa.array(numbers, column.type))

@@ -18,13 +18,12 @@ import pyarrow as pa
 from keyfold.errors import NotSupportedError
 from keyfold.files.paimon_values import hashes
 from keyfold.options import TableOptions
-from keyfold.predicates.constants import members, prepared
-from keyfold.predicates.ranges import Range, Ranges, columns_of, conjuncts, decided, may_be_true
+from keyfold.predicates.ranges import Range, Ranges, decided, may_be_true
 from keyfold.predicates.sql_text import describe
 from keyfold.types.literals import FLOATING, NAN_TOP, Unknown, arrow_array, comparable
 from keyfold.types.logical import Atomic
 from keyfold.wire.layout import TableLayout
-from keyfold.wire.specs import Json
+from keyfold.wire.predicates import Predicate, conjuncts
 
 MOST_KEYS = 1024
 Bounds = tuple[Any, Any, int | None]
@@ -35,9 +34,9 @@ class Pruning:
     """The predicates of a scan, grouped by what they can decide."""
 
     layout: TableLayout
-    by_partition: tuple[Json, ...]
-    by_key: tuple[Json, ...]
-    by_value: tuple[Json, ...]
+    by_partition: tuple[Predicate, ...]
+    by_key: tuple[Predicate, ...]
+    by_value: tuple[Predicate, ...]
     bucket_hashes: tuple[int, ...] | None
 
     @property
@@ -89,12 +88,12 @@ class Pruning:
         return all(may_be_true(predicate, ranges) for predicate in self.by_value)
 
 
-def pruning(layout: TableLayout, options: TableOptions, filters: Sequence[Json]) -> Pruning:
+def pruning(layout: TableLayout, options: TableOptions, filters: Sequence[Predicate]) -> Pruning:
     """Groups the filters of a scan, all of which must hold."""
     partition, key = set(layout.partition_keys), set(layout.key)
     by_partition, by_key, by_value = [], [], []
-    for predicate in map(prepared, conjuncts(filters)):
-        columns = columns_of(predicate)
+    for predicate in conjuncts(filters):
+        columns = predicate.columns
         if columns and columns <= partition:
             by_partition.append(predicate)
         elif columns and columns <= partition | key:
@@ -114,7 +113,7 @@ def partition_ranges(layout: TableLayout, values: Sequence[Any]) -> dict[str, Ra
 
 
 def on_partitions(
-    layout: TableLayout, filters: Sequence[Json], what: str
+    layout: TableLayout, filters: Sequence[Predicate], what: str
 ) -> Callable[[Sequence[Any]], bool]:
     """Whether a partition (manifest values) satisfies all filters. Each filter must decide about a
     partition as a whole. Raises NotSupportedError, on behalf of `what`, if a filter has other
@@ -122,13 +121,13 @@ def on_partitions(
     """
     predicates, keys = list(conjuncts(filters)), layout.partition_keys
     for predicate in predicates:
-        if columns_of(predicate) - set(keys):
+        if predicate.columns - set(keys):
             raise NotSupportedError(
                 f"{what}: a condition takes partition columns ({', '.join(keys) or 'there is none'}"
                 f"); found {describe(predicate)}"
             )
 
-    def holds(predicate: Json, ranges: Ranges) -> bool:
+    def holds(predicate: Predicate, ranges: Ranges) -> bool:
         found = decided(predicate, ranges)
         if found is None:
             raise NotSupportedError(
@@ -193,7 +192,7 @@ def _behind(layout: TableLayout, stats: Callable[[], Sequence[Bounds]]) -> Seque
 
 
 def _bucket_hashes(
-    layout: TableLayout, options: TableOptions, predicates: Sequence[Json]
+    layout: TableLayout, options: TableOptions, predicates: Sequence[Predicate]
 ) -> tuple[int, ...] | None:
     """Hashes of all bucket keys the predicates allow; None if they don't pin every bucket-key
     column.
@@ -216,7 +215,7 @@ def _bucket_hashes(
     return tuple(hashes(layout, options.bucket_key, columns).tolist())
 
 
-def _pinned(layout: TableLayout, name: str, predicates: Sequence[Json]) -> set[Any] | None:
+def _pinned(layout: TableLayout, name: str, predicates: Sequence[Predicate]) -> set[Any] | None:
     """The values a column may have; None means any. Floating values are left alone, as 0.0 and NaN
     have several bit patterns. So is CHAR, which may be stored with or without its padding.
     """
@@ -231,15 +230,15 @@ def _pinned(layout: TableLayout, name: str, predicates: Sequence[Json]) -> set[A
     return found
 
 
-def _equalities(predicate: Mapping[str, Any], name: str, kind: Atomic) -> set[Any] | None:
+def _equalities(predicate: Predicate, name: str, kind: Atomic) -> set[Any] | None:
     """The values (NULL as None) for which a predicate can be true; None if any value may do."""
-    args, op = predicate.get("args") or [{}], predicate["op"]
-    if op not in ("=", "<=>", "IN", "IS_NULL") or args[0].get("column") != [name]:
-        return None
-    if op == "IS_NULL":
-        return {None}
+    op = predicate.op
     try:
-        found = members(args, kind)
+        if op not in ("=", "<=>", "IN", "IS_NULL") or predicate.column != name:
+            return None
+        if op == "IS_NULL":
+            return {None}
+        found = predicate.members(kind)
     except Unknown:
         return None
     return {*found.ordered, None} if found.has_null and op == "<=>" else {*found.ordered}

@@ -7,14 +7,13 @@ not understood may be both.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from keyfold.predicates.constants import Members, members
-from keyfold.types.literals import TEXT, Unknown, value_of
+from keyfold.types.literals import TEXT, Unknown
 from keyfold.types.logical import Atomic, DataType
-from keyfold.wire.specs import Json
+from keyfold.wire.predicates import Predicate
 
 
 @dataclass(frozen=True)
@@ -33,12 +32,12 @@ class Range:
 Ranges = Mapping[str, Range]
 
 
-def may_be_true(predicate: Json, ranges: Ranges) -> bool:
+def may_be_true(predicate: Predicate, ranges: Ranges) -> bool:
     """False only if no row in the ranges satisfies the predicate."""
     return _may(predicate, ranges, True)
 
 
-def decided(predicate: Json, ranges: Ranges) -> bool | None:
+def decided(predicate: Predicate, ranges: Ranges) -> bool | None:
     """Whether the predicate is true for a row. Each range is the one value the row has, as the
     ranges of a partition are. None if these values do not decide it.
 
@@ -49,31 +48,8 @@ def decided(predicate: Json, ranges: Ranges) -> bool | None:
     return True if _must(predicate, ranges, True) else None
 
 
-def conjuncts(predicates: Sequence[Json]) -> Iterator[Json]:
-    """The predicates, which must all hold, with ANDs taken apart."""
-    for predicate in predicates:
-        if predicate["op"] == "AND":
-            yield from conjuncts(predicate["args"])
-        else:
-            yield predicate
-
-
-def columns_of(expression: Any) -> set[str]:
-    """Names of all columns a predicate mentions; see `_name` for nested fields."""
-    if not isinstance(expression, Mapping):
-        return set()
-    if "column" in expression:
-        return {_name(expression["column"])}
-    return set().union(*(columns_of(arg) for arg in expression.get("args", ())))
-
-
-def _name(path: Sequence[str]) -> str:
-    """A column's own name. A nested field gets a name that no column has, even one with dots."""
-    return path[0] if len(path) == 1 else "\0".join(["", *path])
-
-
-def _may(predicate: Json, ranges: Ranges, outcome: bool) -> bool:
-    op, args = predicate["op"], predicate.get("args", ())
+def _may(predicate: Predicate, ranges: Ranges, outcome: bool) -> bool:
+    op, args = predicate.op, predicate.args
     if op == "NOT":
         return _may(args[0], ranges, not outcome)
     if op in ("AND", "OR"):
@@ -85,14 +61,14 @@ def _may(predicate: Json, ranges: Ranges, outcome: bool) -> bool:
     if decide is None:
         return True
     try:
-        return decide(_range(args[0], ranges), _Literals(args), outcome)
-    except Unknown:
+        return decide(ranges[predicate.column], predicate, outcome)
+    except (Unknown, KeyError):
         return True
 
 
-def _must(predicate: Json, ranges: Ranges, outcome: bool) -> bool:
+def _must(predicate: Predicate, ranges: Ranges, outcome: bool) -> bool:
     """Whether a row, with one value in each range, surely has that outcome; a NULL has neither."""
-    op, args = predicate["op"], predicate.get("args", ())
+    op, args = predicate.op, predicate.args
     if op == "NOT":
         return _must(args[0], ranges, not outcome)
     if op in ("AND", "OR"):
@@ -101,36 +77,14 @@ def _must(predicate: Json, ranges: Ranges, outcome: bool) -> bool:
     return _may(predicate, ranges, outcome) and not _may(predicate, ranges, not outcome)
 
 
-@dataclass(frozen=True)
-class _Literals:
-    """The arguments of a leaf: the column, and constants."""
-
-    args: Sequence[Json]
-
-    def value(self, found: Range) -> Any:
-        if len(self.args) != 2 or "literal" not in self.args[1]:
-            raise Unknown
-        return value_of(self.args[1], found.type)
-
-    def members(self, found: Range) -> Members:
-        return members(self.args, found.type)
-
-
-def _range(expression: Json, ranges: Ranges) -> Range:
-    found = ranges.get(_name(expression.get("column", ())))
-    if found is None:
-        raise Unknown
-    return found
-
-
-Leaf = Callable[[Range, _Literals, bool], bool]
+Leaf = Callable[[Range, Predicate, bool], bool]
 
 
 def _comparison(
     true_for: Callable[[Any, Any, Any], bool], false_for: Callable[[Any, Any, Any], bool]
 ) -> Leaf:
-    def decide(found: Range, literals: _Literals, outcome: bool) -> bool:
-        value = literals.value(found)
+    def decide(found: Range, predicate: Predicate, outcome: bool) -> bool:
+        value = predicate.value(found.type)
         if value is None or not found.may_hold_value:
             return False
         if found.low is None or found.high is None:
@@ -148,16 +102,16 @@ def _is_other(low: Any, high: Any, value: Any) -> bool:
     return not low == value == high
 
 
-def _same_or_null(found: Range, literals: _Literals, outcome: bool) -> bool:
-    if literals.value(found) is None:
+def _same_or_null(found: Range, predicate: Predicate, outcome: bool) -> bool:
+    if predicate.value(found.type) is None:
         return found.may_hold_null if outcome else found.may_hold_value
     if not outcome and found.may_hold_null:
         return True
-    return _LEAVES["="](found, literals, outcome)
+    return _LEAVES["="](found, predicate, outcome)
 
 
-def _in(found: Range, literals: _Literals, outcome: bool) -> bool:
-    values = literals.members(found)
+def _in(found: Range, predicate: Predicate, outcome: bool) -> bool:
+    values = predicate.members(found.type)
     if values.is_empty:
         return not outcome
     if not found.may_hold_value:
@@ -171,18 +125,18 @@ def _in(found: Range, literals: _Literals, outcome: bool) -> bool:
     )
 
 
-def _is_null(found: Range, _: _Literals, outcome: bool) -> bool:
+def _is_null(found: Range, _: Predicate, outcome: bool) -> bool:
     return found.may_hold_null if outcome else found.may_hold_value
 
 
-def _is_not_null(found: Range, _: _Literals, outcome: bool) -> bool:
+def _is_not_null(found: Range, _: Predicate, outcome: bool) -> bool:
     return found.may_hold_value if outcome else found.may_hold_null
 
 
-def _starts_with(found: Range, literals: _Literals, outcome: bool) -> bool:
+def _starts_with(found: Range, predicate: Predicate, outcome: bool) -> bool:
     if not isinstance(found.type, Atomic) or found.type.name not in TEXT:
         raise Unknown
-    prefix = literals.value(found)
+    prefix = predicate.value(found.type)
     if prefix is None or not found.may_hold_value:
         return False
     if found.low is None or found.high is None:

@@ -13,10 +13,8 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from keyfold.predicates.condition import is_decided, satisfies
-from keyfold.predicates.constants import prepared
-from keyfold.predicates.ranges import columns_of, conjuncts
 from keyfold.wire.layout import TableLayout
-from keyfold.wire.specs import Json
+from keyfold.wire.predicates import Predicate, conjuncts
 
 
 @dataclass(frozen=True)
@@ -26,14 +24,14 @@ class Sieve:
     """
 
     layout: TableLayout
-    predicates: tuple[Json, ...] = ()
+    predicates: tuple[Predicate, ...] = ()
     columns: tuple[str, ...] = ()
     constants: Mapping[str, pa.Scalar] = field(default_factory=dict)
 
     @staticmethod
     def of(
         layout: TableLayout,
-        predicates: Sequence[Json],
+        predicates: Sequence[Predicate],
         names: Collection[str],
         partition: pa.RecordBatch | None = None,
     ) -> Sieve:
@@ -44,9 +42,8 @@ class Sieve:
             {} if partition is None else {n: partition.column(n)[0] for n in partition.schema.names}
         )
         known = {*names, *fixed}
-        every = map(prepared, conjuncts(predicates))
-        chosen = tuple(p for p in every if is_decided(layout, p, known))
-        needed = set().union(*map(columns_of, chosen))
+        chosen = tuple(p for p in conjuncts(predicates) if is_decided(layout, p, known))
+        needed = {name for predicate in chosen for name in predicate.columns}
         return Sieve(
             layout,
             chosen,

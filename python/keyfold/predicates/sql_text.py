@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from keyfold.wire.specs import Json
+from keyfold.types.literals import Constant
+from keyfold.wire.predicates import Named, Part, Predicate
 
 
-def describe(expression: Json) -> str:
+def describe(part: Part) -> str:
     """`id = 5`, `(a OR NOT b)`, `d IN ('x', 'y')` …."""
-    if "column" in expression:
-        return ".".join(expression["column"])
-    if "literal" in expression:
-        return _literal(expression["literal"])
-    op = str(expression["op"])
-    args = [describe(arg) for arg in expression.get("args", ())]
+    if isinstance(part, Named):
+        return ".".join(part.path)
+    if isinstance(part, Constant):
+        return _literal(part.value)
+    op, args = part.op, [describe(arg) for arg in part.args]
     match op, args:
         case (("AND" | "OR"), _):
             return f"({f' {op} '.join(args)})"
@@ -23,18 +23,18 @@ def describe(expression: Json) -> str:
         case "IN", [column, *values]:
             return f"{column} IN ({', '.join(values)})"
         case (("IS_NULL" | "IS_NOT_NULL"), [_]):
-            return f"{_operand(expression['args'][0])} {op.replace('_', ' ')}"
+            return f"{_operand(part.args[0])} {op.replace('_', ' ')}"
         case "STARTS_WITH", [column, prefix]:
             return f"{column} STARTS WITH {prefix}"
         case _, [_, _]:
-            return f" {op} ".join(_operand(arg) for arg in expression["args"])
+            return f" {op} ".join(_operand(arg) for arg in part.args)
     return f"{op}({', '.join(args)})"
 
 
-def _operand(expression: Json) -> str:
+def _operand(part: Part) -> str:
     """The text, in parentheses if it is a condition: `(k = 1) = (p = 1)`."""
-    shown = describe(expression)
-    is_bare = expression.get("op") not in (None, "AND", "OR")
+    shown = describe(part)
+    is_bare = isinstance(part, Predicate) and part.op not in ("AND", "OR")
     return f"({shown})" if is_bare else shown
 
 

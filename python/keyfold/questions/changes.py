@@ -13,6 +13,7 @@ from keyfold.questions.catalog import pushdown, table_of
 from keyfold.questions.serve import Questions, functions_for
 from keyfold.read.call_options import call_options
 from keyfold.storage.table import Table, open_handle
+from keyfold.wire.predicates import decoded
 
 QUESTIONS = Questions()
 
@@ -43,11 +44,11 @@ def plan_changes(question: Frame) -> dict[str, Any]:
         table,
         question["columns"],
         asked,
-        question["filters"],
+        decoded(question["filters"]),
         question.get("limit"),
         given,
         cores=question.get("cores") or 1,
-        enforced=question.get("enforced") or (),
+        enforced=decoded(question.get("enforced")),
     )
     plan(spec.scan.layout, spec.scan.columns)  # refuses here, not in a task, what is missing
     return {

@@ -21,7 +21,8 @@ from keyfold.storage.commits.replanned import replanned
 from keyfold.storage.maintenance.due import followed
 from keyfold.storage.table import Table, open_handle
 from keyfold.stores.opened import store_of
-from keyfold.wire.specs import CommitMessage, Json, WriteSpec
+from keyfold.wire.predicates import decoded
+from keyfold.wire.specs import CommitMessage, WriteSpec
 from keyfold.write import jobs
 from keyfold.write.jobs import Changes
 from keyfold.write.targets import folds_columns, named_columns
@@ -40,7 +41,7 @@ def plan_write(question: Frame) -> dict[str, Any]:
         options=question.get("options"),
         seen=question.get("named"),
         mode=question["mode"],
-        filters=question["filters"],
+        filters=decoded(question["filters"]),
         ordinal=question["ordinal"],
         query=question.get("query"),
         changes=row_changes(table, question),
@@ -109,7 +110,7 @@ def commit_write(question: Frame) -> dict[str, Any]:
     return {"snapshot": published, "touched": buckets, "awaited": awaited}
 
 
-def touched(messages: Sequence[Sequence[Json]]) -> list[list[Any]]:
+def touched(messages: Sequence[Sequence[Frame]]) -> list[list[Any]]:
     """The partition (a batch as text, or null) and bucket of all tasks' files, each once."""
     places = [(message["partition"], message["bucket"]) for task in messages for message in task]
     return [list(place) for place in dict.fromkeys(places)]
@@ -153,7 +154,7 @@ def job_of(question: Frame) -> tuple[WriteSpec, Sequence[CommitMessage]]:
 def delete_where(question: Frame) -> dict[str, Any]:
     """Remove the partitions that satisfy all filters, without reading them."""
     table = open_handle(question["table"], question["catalog"]["options"], latest=True)
-    return {"snapshot": jobs.delete_partitions(table, question["filters"])}
+    return {"snapshot": jobs.delete_partitions(table, decoded(question["filters"]))}
 
 
 @QUESTIONS.plain

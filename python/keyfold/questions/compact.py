@@ -16,6 +16,7 @@ from keyfold.storage.commits.replanned import replanned
 from keyfold.storage.metadata.entries import Place, partition_values
 from keyfold.storage.table import open_handle, open_newest
 from keyfold.wire.codec import batch_from_text
+from keyfold.wire.predicates import decoded
 from keyfold.wire.specs import CommitMessage, CompactionSpec, Step
 from keyfold.write.job import Job
 
@@ -40,7 +41,7 @@ def plan_compaction(question: Frame) -> dict[str, Any]:
         asked["strategy"],
         options=asked.get("options"),
         partitions=asked.get("partitions"),
-        where=asked.get("where") or (),
+        where=decoded(asked.get("where")),
         max_bytes=asked.get("max_bytes"),
         touched=None if touched is None else frozenset(_place(*place) for place in touched),
         parallelism=asked.get("parallelism"),

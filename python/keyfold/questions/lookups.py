@@ -7,6 +7,7 @@ from keyfold.lookup.plan import plan_lookup as planned
 from keyfold.merge.plan import plan
 from keyfold.questions.serve import Questions, functions_for
 from keyfold.storage.table import open_handle
+from keyfold.wire.predicates import decoded
 
 QUESTIONS = Questions()
 
@@ -16,7 +17,7 @@ def plan_lookup(question: Frame) -> dict[str, Any]:
     """What tasks need to look keys up, and the snapshot that they look into."""
     table = open_handle(question["table"], question["catalog"]["options"])
     table.check_readable()
-    found = planned(table, question["columns"], question.get("filters") or ())
+    found = planned(table, question["columns"], decoded(question.get("filters")))
     plan(found.scan.layout, found.scan.columns)  # refuses here what this session lacks
     return {
         "lookup": found.to_json() | functions_for(question, found.scan.layout),

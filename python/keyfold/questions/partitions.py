@@ -19,6 +19,7 @@ from keyfold.storage.maintenance.due import followed
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.table import Table, open_handle
 from keyfold.types.literals import arrow_array
+from keyfold.wire.predicates import decoded
 from keyfold.wire.specs import totals
 
 FIGURES = ("record_count", "file_size_in_bytes", "file_count")
@@ -34,7 +35,7 @@ def read_partitions(channel: Channel, question: Frame) -> None:
     def rows() -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         table = open_handle(question["table"], question["catalog"]["options"])
         what = f"partitions of table {table.layout.name}"
-        batch = partitions(table, on_partitions(table.layout, question["filters"], what))
+        batch = partitions(table, on_partitions(table.layout, decoded(question["filters"]), what))
         return batch.schema, iter((batch,))
 
     send_rows(channel, "listing partitions", rows)
@@ -69,7 +70,7 @@ def drop_partitions(question: Frame) -> bool:
     """
     table = open_handle(question["table"], question["catalog"]["options"], latest=True)
     what = f"partitions of table {table.layout.name}"
-    named = [on_partitions(table.layout, filters, what) for filters in question["partitions"]]
+    named = [on_partitions(table.layout, decoded(one), what) for one in question["partitions"]]
     published = commit.truncate(table, lambda values: any(takes(values) for takes in named))
     followed(table, published)
     return published is not None

@@ -13,6 +13,7 @@ from keyfold.read.call_options import call_options
 from keyfold.read.planner import ScanReport
 from keyfold.storage.support import check_asked
 from keyfold.storage.table import Table, open_handle
+from keyfold.wire.predicates import decoded
 from keyfold.wire.specs import Aggregate, ScanSpec
 
 QUESTIONS = Questions()
@@ -33,11 +34,11 @@ def plan_scan(question: Frame) -> dict[str, Any]:
     scan, tasks, report = planner.plan(
         table,
         question["columns"],
-        question["filters"],
+        decoded(question["filters"]),
         limit,
         asked,
         cores=1 if column else question.get("cores") or 1,
-        enforced=question.get("enforced") or (),
+        enforced=decoded(question.get("enforced")),
         is_top=question.get("is_top") or False,
         aggregate=None if aggregate is None else Aggregate.from_json(aggregate),
     )

@@ -24,7 +24,8 @@ from keyfold.storage.metadata.entries import LiveFile, Place, by_place
 from keyfold.storage.table import Table
 from keyfold.types import paimon as paimon_types
 from keyfold.wire.layout import TableLayout
-from keyfold.wire.specs import Aggregate, Json, ScanSpec, SchemaColumns, Split
+from keyfold.wire.predicates import Predicate
+from keyfold.wire.specs import Aggregate, ScanSpec, SchemaColumns, Split
 
 
 @dataclass(frozen=True)
@@ -56,18 +57,18 @@ class Units:
 def plan(
     table: Table,
     columns: Sequence[str],
-    filters: Sequence[Json],
+    filters: Sequence[Predicate],
     limit: int | None,
     options: Mapping[str, str],
     *,
     cores: int = 1,
-    enforced: Sequence[Json] = (),
+    enforced: Sequence[Predicate] = (),
     aggregate: Aggregate | None = None,
     is_top: bool = False,
     only: Units | None = None,
 ) -> tuple[ScanSpec, list[Task], ScanReport]:
     """The scan of a table's snapshot, and the splits of each of its tasks. `columns` may name
-    metadata columns, which come after the others. All `filters` (predicate JSON) must hold;
+    metadata columns, which come after the others. All `filters` must hold;
     Spark has to check them again, except those in `enforced`. `options` may override the split
     sizes and whether checksums are compared; `cores` read at once. The option `read-optimized`
     leaves out all but the highest level, as Paimon's `t$ro` does: then nothing is merged, and rows

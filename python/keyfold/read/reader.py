@@ -20,7 +20,6 @@ from keyfold.merge.kinds import is_retract
 from keyfold.merge.origins import ORIGIN, with_origin
 from keyfold.merge.plan import MergePlan, plan
 from keyfold.merge.run import merge_runs
-from keyfold.predicates.constants import prepared
 from keyfold.predicates.ranges import Ranges, may_be_true
 from keyfold.predicates.row_filter import Sieve
 from keyfold.read.keyrange import KeyRange
@@ -32,7 +31,8 @@ from keyfold.resources import budget
 from keyfold.resources.merge_room import Room
 from keyfold.resources.metering import count, each, reach
 from keyfold.stores.opened import store_of
-from keyfold.wire.specs import KIND, SEQUENCE, DataFile, Json, Run, ScanSpec, Section, Split
+from keyfold.wire.predicates import Predicate
+from keyfold.wire.specs import KIND, SEQUENCE, DataFile, Run, ScanSpec, Section, Split
 
 LEAST_ROWS = 1 << 12
 AHEAD = 16  # the largest section, as stored, times this must fit into the memory there is
@@ -75,7 +75,7 @@ class _Source:
             else None
         )
         self._is_remote = not self._store.is_local
-        self._filters = tuple(map(prepared, scan.key_filter))
+        self._filters = scan.key_filter
         self._keep = partial(may_matter, self._filters, self._range, scan.layout.key)
 
     @property
@@ -192,7 +192,10 @@ def _rows_for(limit: int) -> int:
 
 
 def may_matter(
-    filters: Sequence[Json], key_range: KeyRange | KeySet | None, key: Sequence[str], ranges: Ranges
+    filters: Sequence[Predicate],
+    key_range: KeyRange | KeySet | None,
+    key: Sequence[str],
+    ranges: Ranges,
 ) -> bool:
     """Whether rows of a row group can pass the filters and be in the split's key range."""
     if key_range is not None and not key_range.may_hold(ranges, key):

@@ -21,7 +21,8 @@ from keyfold.read.cuts import by_key, stretches_of
 from keyfold.storage.metadata.entries import LiveFile, Place, partition_batch
 from keyfold.stores.opened import store_of
 from keyfold.wire.layout import TableLayout
-from keyfold.wire.specs import Json, Split
+from keyfold.wire.predicates import Predicate
+from keyfold.wire.specs import Split
 
 Task = tuple[Split, ...]
 KeyedSection = tuple[LiveFile, ...]
@@ -36,7 +37,7 @@ class Splitting:
     layout: TableLayout
     settings: TableOptions
     target: int
-    by_key: tuple[Json, ...] = ()
+    by_key: tuple[Predicate, ...] = ()
     may_cut: Callable[[KeyedSection], bool] = bool
 
 
@@ -105,7 +106,7 @@ def _pieces(how: Splitting, split: Split, section: KeyedSection, size: int) -> I
     yield from (_Unit(one, size // len(splits)) for one in splits)
 
 
-def _may_pass(predicates: Sequence[Json], ranges: Ranges) -> bool:
+def _may_pass(predicates: Sequence[Predicate], ranges: Ranges) -> bool:
     return all(may_be_true(predicate, ranges) for predicate in predicates)
 
 

@@ -21,7 +21,7 @@ from keyfold.tables.incoming import incoming
 from keyfold.tables.session import Session
 from keyfold.tables.where import leaves
 from keyfold.wire.layout import TableLayout
-from keyfold.wire.specs import Json
+from keyfold.wire.predicates import Predicate
 
 PLANS: Cache[LookupPlan] = Cache(64)
 MOST_KEYS = 1 << 20  # of one round, whose rows are in memory twice
@@ -107,7 +107,7 @@ def _primary_key(layout: TableLayout) -> tuple[str, ...]:
     return layout.primary_key
 
 
-def prefix_of(layout: TableLayout, given: Mapping[str, Any]) -> list[Json]:
+def prefix_of(layout: TableLayout, given: Mapping[str, Any]) -> list[Predicate]:
     """Predicates for rows whose columns of the key have these values. Raises TableError if they
     are not the first of the key's columns, the partition's left out.
     """

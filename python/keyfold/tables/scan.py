@@ -22,7 +22,8 @@ from keyfold.storage.table import Table
 from keyfold.tables.forms import Rows
 from keyfold.tables.session import Session
 from keyfold.tables.where.condition import Condition
-from keyfold.wire.specs import Json, ScanSpec, Split
+from keyfold.wire.predicates import Predicate
+from keyfold.wire.specs import ScanSpec, Split
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ def scan(
 
 
 def found_by(
-    session: Session, table: Table, columns: Sequence[str] | None, predicates: Sequence[Json]
+    session: Session, table: Table, columns: Sequence[str] | None, predicates: Sequence[Predicate]
 ) -> Scan:
     """The scan of the rows that satisfy predicates over the key."""
     found = scan(session, table, columns, None, None, {})

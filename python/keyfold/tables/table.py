@@ -28,6 +28,7 @@ from keyfold.tables.incoming import incoming
 from keyfold.tables.scan import Scan, found_by, scan
 from keyfold.tables.where.condition import Condition, Where
 from keyfold.wire.layout import BRANCH_MARK
+from keyfold.wire.predicates import Predicate
 
 
 class Table(Described):
@@ -254,7 +255,7 @@ class Table(Described):
         mode = "overwrite_dynamic" if dynamic else "overwrite"
         return self._written(data, columns, mode=mode, filters=filters)
 
-    def _partition_filters(self, where: Where) -> tuple[Any, ...]:
+    def _partition_filters(self, where: Where) -> tuple[Predicate, ...]:
         found = Condition.of(self._layout, where)
         if found.expression is not None:
             raise NotSupportedError(

@@ -20,7 +20,8 @@ from keyfold.tables.session import Session
 from keyfold.tables.where import leaves, sql
 from keyfold.types.literals import arrow_array, value_of
 from keyfold.wire.layout import Column, TableLayout, sql_name
-from keyfold.wire.specs import CommitMessage, Json, WriteSpec
+from keyfold.wire.predicates import Predicate
+from keyfold.wire.specs import CommitMessage, WriteSpec
 from keyfold.write import jobs
 from keyfold.write.job import Job
 from keyfold.write.targets import folds_columns
@@ -35,7 +36,7 @@ def written(
     rows: Incoming,
     *,
     mode: str = "append",
-    filters: Sequence[Json] = (),
+    filters: Sequence[Predicate] = (),
     merge_mode: str | None = None,
 ) -> int | None:
     """Write the rows in one commit; returns its snapshot, None if nothing changed. `load` gives the
@@ -65,7 +66,7 @@ def committed(
 
 @replanned
 def _planned(
-    load: Load, rows: Incoming, mode: str, filters: Sequence[Json], options: Mapping[str, str]
+    load: Load, rows: Incoming, mode: str, filters: Sequence[Predicate], options: Mapping[str, str]
 ) -> tuple[Table, Incoming, WriteSpec]:
     """The job. In a table that folds column by column it names the columns of the rows; elsewhere
     the others get their DEFAULTs.
@@ -134,7 +135,7 @@ def _default(layout: TableLayout, column: Column) -> pa.Scalar:
             f"writing table {layout.name}: column {sql_name(column.name)} has a DEFAULT that Spark "
             f"computes ({error}): give the rows a value for it"
         ) from None
-    if value["literal"] is None:
+    if value.value is None:
         return pa.scalar(None, column.arrow_field.type)
     found: Any = value_of(value, column.type)
     if isinstance(found, tuple):  # floating numbers, as they are compared

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Mapping
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -37,14 +40,59 @@ def floating(value: float) -> Floating:
     return NAN_TOP if math.isnan(value) else (0, value)
 
 
-def value_of(literal: Mapping[str, Any], data_type: DataType) -> Any:
-    """The literal as a value of the column's type, None if NULL; raises Unknown if types differ."""
-    if literal.get("literal") is None:
+@dataclass(frozen=True)
+class Constant:
+    """A literal as JSON has it, with Spark's name of its type."""
+
+    value: Any
+    type: str | None
+
+    @staticmethod
+    def from_json(json: Mapping[str, Any]) -> Constant:
+        """The literal of `{"literal": value, "type": Spark's type}`."""
+        return Constant(json["literal"], json.get("type"))
+
+
+@dataclass(frozen=True)
+class Members:
+    """The values of a list, as values of one column type. `ordered` leaves NULL out."""
+
+    type: DataType
+    ordered: tuple[Any, ...]
+    has_null: bool
+
+    def reach_into(self, low: Any, high: Any) -> bool:
+        """Whether one of the values is from low to high."""
+        at = bisect_left(self.ordered, low)
+        return at < len(self.ordered) and bool(self.ordered[at] <= high)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no constant: then nothing is among them, and NULL is not either."""
+        return not self.ordered and not self.has_null
+
+    @cached_property
+    def array(self) -> pa.Array:
+        """The values, NULL left out."""
+        return arrow_array(list(self.ordered), self.type)
+
+
+def members_of(constants: Sequence[Constant], data_type: DataType) -> Members:
+    """The constants as values of the column's type. Raises Unknown if one has another type."""
+    values = {value_of(constant, data_type) for constant in constants}
+    return Members(data_type, tuple(sorted(values - {None})), None in values)
+
+
+def value_of(constant: Constant, data_type: DataType) -> Any:
+    """The constant as a value of the column's type, None if NULL. Raises Unknown if its type is
+    another.
+    """
+    if constant.value is None:
         return None
-    if not isinstance(data_type, Atomic) or not _fits(str(literal.get("type")), data_type):
+    if not isinstance(data_type, Atomic) or not _fits(str(constant.type), data_type):
         raise Unknown
     try:
-        return _convert(literal["literal"], data_type)
+        return _convert(constant.value, data_type)
     except (ValueError, TypeError, InvalidOperation) as error:
         raise Unknown from error
 

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from keyfold.types import logical
 from keyfold.types import paimon as paimon_types
+from keyfold.wire.predicates import Predicate
 
 Travelling = TypeVar("Travelling", bound="Wire")
 
@@ -60,6 +61,7 @@ class _Codec(NamedTuple):
 _AS_IT_IS = _Codec(lambda value: value, lambda value: value)
 _codecs: dict[Any, _Codec] = {
     pa.RecordBatch: _Codec(batch_to_text, batch_from_text),
+    Predicate: _Codec(Predicate.to_json, Predicate.from_json),
     logical.DataType: _Codec(paimon_types.to_paimon, paimon_types.from_paimon),
 }
 

@@ -15,8 +15,7 @@ import pyarrow as pa
 
 from keyfold.wire.codec import Wire
 from keyfold.wire.layout import TableLayout
-
-Json = Mapping[str, Any]
+from keyfold.wire.predicates import Predicate
 
 SEQUENCE = "_SEQUENCE_NUMBER"
 KIND = "_VALUE_KIND"
@@ -148,7 +147,7 @@ class ScanSpec(Wire):
     `columns` are the output columns in order. `schemas` holds (field id, name, Paimon type JSON) of
     each column, for schema ids older than the layout's that files use. `limit` counts merged rows
     of a task, with `is_top` of each split.
-    `key_filter` is a list of predicates (JSON) over partition and key columns, all of which must
+    `key_filter` are predicates over partition and key columns, all of which must
     hold. If `read.condition` decides one, no row that fails it is returned. `value_filter` are
     predicates over other columns: rows that fail them may be left out. `verify` says that the
     checksums of read files are compared. `metadata` are metadata columns, behind the others.
@@ -158,8 +157,8 @@ class ScanSpec(Wire):
     columns: tuple[str, ...]
     schemas: Mapping[int, SchemaColumns]
     limit: int | None = None
-    key_filter: tuple[Json, ...] = ()
-    value_filter: tuple[Json, ...] = ()
+    key_filter: tuple[Predicate, ...] = ()
+    value_filter: tuple[Predicate, ...] = ()
     aggregate: Aggregate | None = None
     verify: bool = True
     metadata: tuple[str, ...] = ()
@@ -201,7 +200,7 @@ class WriteSpec(Wire):
 
     `columns` names the incoming columns in order (without `_ORDINAL`); with `ordinal` one more
     int64 column follows them. All rows carry the sequence number `sequence`. `mode` is append,
-    overwrite or overwrite_dynamic; `filters` (predicate JSON) select what overwrite replaces.
+    overwrite or overwrite_dynamic; `filters` select what overwrite replaces.
     `snapshot` is the one the job was planned on, None for an empty table. `named` are the columns
     whose values count, None for all; the values of others are ignored. `merge_mode` is default
     (named columns are folded) or overwrite (they are replaced). `epoch` is the one that the job
@@ -216,7 +215,7 @@ class WriteSpec(Wire):
     job: str
     mode: str = "append"
     snapshot: int | None = None
-    filters: tuple[Json, ...] = ()
+    filters: tuple[Predicate, ...] = ()
     named: tuple[str, ...] | None = None
     merge_mode: str = "default"
     epoch: Epoch | None = None

@@ -21,7 +21,8 @@ from keyfold.storage.maintenance.due import followed
 from keyfold.storage.metadata.entries import partition_values
 from keyfold.storage.table import Table
 from keyfold.wire.layout import TableLayout
-from keyfold.wire.specs import CommitMessage, Json, RowChanges, WriteSpec
+from keyfold.wire.predicates import Predicate
+from keyfold.wire.specs import CommitMessage, RowChanges, WriteSpec
 from keyfold.write.changes import assigned_columns, check_deletes, orders_records
 from keyfold.write.job import Job
 from keyfold.write.renumber import renumber
@@ -59,7 +60,7 @@ def plan_job(
     options: Mapping[str, str] | None = None,
     seen: str | None = None,
     mode: str = "append",
-    filters: Sequence[Json] = (),
+    filters: Sequence[Predicate] = (),
     ordinal: bool = False,
     query: str | None = None,
     changes: Changes | None = None,
@@ -153,7 +154,7 @@ def abandon(table: Table, spec: WriteSpec, messages: Sequence[CommitMessage]) ->
         Job(spec.layout, messages).remove()
 
 
-def delete_partitions(table: Table, filters: Sequence[Json]) -> int | None:
+def delete_partitions(table: Table, filters: Sequence[Predicate]) -> int | None:
     """Remove the partitions that satisfy all filters, with what they hold when this commits; all of
     them without filters. Returns the snapshot's id, None if nothing changed. Raises TableError if
     the table takes no deletes.
@@ -173,7 +174,9 @@ def _replaced(
     return _replaced_by(layout, spec.filters) if spec.filters else "all"
 
 
-def _replaced_by(layout: TableLayout, filters: Sequence[Json]) -> Callable[[tuple[Any, ...]], bool]:
+def _replaced_by(
+    layout: TableLayout, filters: Sequence[Predicate]
+) -> Callable[[tuple[Any, ...]], bool]:
     """The test of whether an overwrite by these filters replaces a partition."""
     return on_partitions(layout, filters, f"overwrite of partitions of table {layout.name}")
 

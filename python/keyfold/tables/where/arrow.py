@@ -17,7 +17,7 @@ from keyfold.errors import TableError
 from keyfold.predicates.condition import is_exact
 from keyfold.tables.where import leaves
 from keyfold.wire.layout import Column, TableLayout
-from keyfold.wire.specs import Json
+from keyfold.wire.predicates import Predicate
 
 _LINE = re.compile(r"^(call|end|field_ref|nested_field_ref|literal|options): '(.*)'$")
 _METADATA = "-- schema metadata --"
@@ -42,10 +42,10 @@ class _Constant:
         self.value = value
 
 
-Part = Json | Column | _Constant
+Part = Predicate | Column | _Constant
 
 
-def conjuncts(layout: TableLayout, expression: pc.Expression) -> tuple[list[Json], bool]:
+def conjuncts(layout: TableLayout, expression: pc.Expression) -> tuple[list[Predicate], bool]:
     """Predicates that all rows satisfy for which the expression is true, and whether the converse
     holds too. Raises TableError if a column is unknown.
     """
@@ -93,7 +93,7 @@ class _Reader:
         self._at += 1
         return self._parts[self._at - 1]
 
-    def conjuncts(self) -> tuple[list[Json], bool]:
+    def conjuncts(self) -> tuple[list[Predicate], bool]:
         """The predicates of the next part, whose ANDs are taken apart."""
         kind, name = self._take()
         if (kind, name) in (("call", "and_kleene"), ("call", "and")):
@@ -141,7 +141,7 @@ class _Reader:
             raise _Unread
         return self._called(name, arguments, options)
 
-    def _called(self, name: str, arguments: list[Any], options: dict[str, Any]) -> Json:
+    def _called(self, name: str, arguments: list[Any], options: dict[str, Any]) -> Predicate:
         match name, arguments:
             case (("and_kleene" | "or_kleene" | "and" | "or"), [left, right]):
                 op = name.partition("_")[0].upper()
@@ -155,9 +155,8 @@ class _Reader:
             case "is_in", [Column() as column]:
                 return self._among(column, options)
             case "starts_with", [Column() as column] if not options.get("ignore_case"):
-                text = {"literal": options["pattern"], "type": "string"}
                 self._check(column, options["pattern"])
-                return leaves.node("STARTS_WITH", {"column": [column.name]}, text)
+                return leaves.starts_with(column, options["pattern"])
             case _, [Column() as column, _Constant() as constant] if name in _COMPARISONS:
                 return self._compared(column, _COMPARISONS[name], constant.value)
             case _, [_Constant() as constant, Column() as column] if name in _COMPARISONS:
@@ -165,17 +164,17 @@ class _Reader:
                 return self._compared(column, leaves.FLIPPED.get(op, op), constant.value)
         raise _Unread
 
-    def _among(self, column: Column, options: dict[str, Any]) -> Json:
+    def _among(self, column: Column, options: dict[str, Any]) -> Predicate:
         """Arrow's `isin` is false for NULL, and true if NULL is among the values."""
         values = options["value_set"]
         if not isinstance(values, list) or None in values:
             raise _Unread
         for value in values:
             self._check(column, value)
-        is_there = {"op": "IS_NOT_NULL", "args": [{"column": [column.name]}]}
+        is_there = leaves.node("NOT", leaves.is_null(column))
         return leaves.node("AND", is_there, leaves.among(column, values))
 
-    def _compared(self, column: Column, op: str, value: Any) -> Json:
+    def _compared(self, column: Column, op: str, value: Any) -> Predicate:
         self._check(column, value)
         return leaves.compared(column, op, value)
 
@@ -190,12 +189,12 @@ class _Reader:
             raise _Unread from error
 
 
-def _condition(part: Any) -> Json:
+def _condition(part: Any) -> Predicate:
     if isinstance(part, Column) and leaves.is_boolean(part):
         return leaves.is_true(part)
     if isinstance(part, _Constant) and isinstance(part.value, bool):
-        return {"op": "ALWAYS_TRUE" if part.value else "ALWAYS_FALSE"}
+        return leaves.node("ALWAYS_TRUE" if part.value else "ALWAYS_FALSE")
     if isinstance(part, Column | _Constant):
         raise _Unread
-    found: Json = part
+    found: Predicate = part
     return found

@@ -12,11 +12,9 @@ import pyarrow.compute as pc
 from keyfold.errors import TableError
 from keyfold.predicates import sql_text
 from keyfold.predicates.condition import is_decided, satisfies, undecided
-from keyfold.predicates.constants import prepared
-from keyfold.predicates.ranges import columns_of, conjuncts
 from keyfold.tables.where import arrow, sql
 from keyfold.wire.layout import TableLayout
-from keyfold.wire.specs import Json
+from keyfold.wire.predicates import Predicate, conjuncts
 
 Where: TypeAlias = "str | pc.Expression | None"
 
@@ -28,9 +26,9 @@ class Condition:
     """
 
     layout: TableLayout
-    predicates: tuple[Json, ...] = ()
-    enforced: tuple[Json, ...] = ()
-    rest: tuple[Json, ...] = ()
+    predicates: tuple[Predicate, ...] = ()
+    enforced: tuple[Predicate, ...] = ()
+    rest: tuple[Predicate, ...] = ()
     expression: pc.Expression | None = None
 
     @staticmethod
@@ -52,11 +50,13 @@ class Condition:
 
     @staticmethod
     def over(
-        layout: TableLayout, predicates: Sequence[Json], expression: pc.Expression | None = None
+        layout: TableLayout,
+        predicates: Sequence[Predicate],
+        expression: pc.Expression | None = None,
     ) -> Condition:
         """The condition of predicates, all of which hold where the expression does."""
-        every = tuple(map(prepared, conjuncts(predicates)))
-        enforced = tuple(p for p in every if columns_of(p) and undecided(layout, [p]) is None)
+        every = tuple(conjuncts(predicates))
+        enforced = tuple(p for p in every if p.columns and undecided(layout, [p]) is None)
         rest = () if expression is not None else tuple(p for p in every if p not in enforced)
         names = [column.name for column in layout.columns]
         if unread := [one for one in rest if not is_decided(layout, one, names)]:
@@ -73,7 +73,7 @@ class Condition:
     @property
     def columns(self) -> list[str]:
         """The columns that what is left is about, in table order."""
-        named = set().union(*map(columns_of, self.rest))
+        named = {name for predicate in self.rest for name in predicate.columns}
         found = set() if self.expression is None else arrow.fields(self.expression)
         return [c.name for c in self.layout.columns if found is None or c.name in named | found]
 

@@ -1,4 +1,4 @@
-"""Comparisons of a column with constants, as predicates (JSON of the wire) that are exact.
+"""Comparisons of a column with constants, as predicates that are exact.
 
 A constant becomes one of the column's own type. A number between two values of the type, or beyond
 them, becomes a comparison with its neighbours: for whole numbers `v > 5.5` is `v >= 6`.
@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from keyfold.errors import TableError
-from keyfold.types.literals import FLOATING, TEXT
+from keyfold.types.literals import FLOATING, TEXT, Constant
 from keyfold.types.logical import SPELLED, Atomic, describe
 from keyfold.wire.layout import Column
-from keyfold.wire.specs import Json
+from keyfold.wire.predicates import Named, Part, Predicate
 
 COMPARISONS = ("=", "<>", "<", "<=", ">", ">=", "<=>")
 FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -29,12 +29,12 @@ _EPOCH = datetime.datetime(1970, 1, 1)
 _MICRO = datetime.timedelta(microseconds=1)
 
 
-def node(op: str, *args: Json) -> Json:
+def node(op: str, *args: Part) -> Predicate:
     """A predicate."""
-    return {"op": op, "args": list(args)}
+    return Predicate(op, args)
 
 
-def compared(column: Column, op: str, value: Any) -> Json:
+def compared(column: Column, op: str, value: Any) -> Predicate:
     """`column op value`, NULL and constants of another type included. Raises TableError if a column
     of that type is not compared with such a constant.
     """
@@ -46,7 +46,7 @@ def compared(column: Column, op: str, value: Any) -> Json:
     return node(op, _column(column), literal(column, value))
 
 
-def among(column: Column, values: Sequence[Any]) -> Json:
+def among(column: Column, values: Sequence[Any]) -> Predicate:
     """`column IN (values)`; numbers that the column can't hold are left out."""
     kind, kept = _atomic(column), list(values)
     if kind.name in (*_BITS, "DECIMAL"):
@@ -58,9 +58,14 @@ def among(column: Column, values: Sequence[Any]) -> Json:
     return found if kept or not values else node("<", _column(column), _least(column))
 
 
-def is_null(column: Column) -> Json:
+def is_null(column: Column) -> Predicate:
     """`column IS NULL`, of any type."""
     return node("IS_NULL", _column(column))
+
+
+def starts_with(column: Column, prefix: str) -> Predicate:
+    """`column LIKE 'prefix%'`."""
+    return node("STARTS_WITH", _column(column), Constant(prefix, "string"))
 
 
 def is_boolean(column: Column) -> bool:
@@ -68,30 +73,30 @@ def is_boolean(column: Column) -> bool:
     return isinstance(column.type, Atomic) and column.type.name == "BOOLEAN"
 
 
-def is_true(column: Column) -> Json:
+def is_true(column: Column) -> Predicate:
     """A BOOLEAN column as a condition."""
     return compared(column, "=", True)
 
 
-def like(column: Column, pattern: str) -> Json:
+def like(column: Column, pattern: str) -> Predicate:
     """`column LIKE 'pattern'`, where \\ escapes. Raises TableError if the column is no text."""
     if _atomic(column).name not in (*TEXT, "CHAR"):
         raise TableError(f"column {column.name} has no LIKE: its type is {_shown(column)}")
     inner = pattern.strip("%")
-    text = {"literal": inner, "type": "string"}
+    text = Constant(inner, "string")
     if {"%", "_", "\\"} & set(inner) or not inner or _atomic(column).name == "CHAR":
-        return node("LIKE", _column(column), {"literal": pattern, "type": "string"})
+        return node("LIKE", _column(column), Constant(pattern, "string"))
     ends = pattern.startswith("%"), pattern.endswith("%")
     op = {(False, True): "STARTS_WITH", (True, False): "ENDS_WITH", (True, True): "CONTAINS"}
     return node(op.get(ends, "="), _column(column), text)
 
 
-def literal(column: Column, value: Any) -> Json:
+def literal(column: Column, value: Any) -> Constant:
     """A constant of the column's type. Raises TableError if it is not one."""
     kind = _atomic(column)
     spelled = SPELLED[kind.name][0].format(length=kind.length, scale=kind.scale)
     if value is None:
-        return {"literal": None, "type": spelled}
+        return Constant(None, spelled)
     convert: Callable[[Any], Any] = _CONVERSIONS.get(kind.name, _text)
     try:
         found = convert(value)
@@ -101,11 +106,11 @@ def literal(column: Column, value: Any) -> Json:
         raise TableError(
             f"column {column.name}, of type {_shown(column)}, can't be compared with {value!r}"
         )
-    return {"literal": found, "type": spelled}
+    return Constant(found, spelled)
 
 
-def _column(column: Column) -> Json:
-    return {"column": [column.name]}
+def _column(column: Column) -> Named:
+    return Named((column.name,))
 
 
 def _shown(column: Column) -> str:
@@ -158,7 +163,7 @@ def _fits(kind: Atomic, number: Decimal) -> bool:
     return is_exact and low <= units <= high
 
 
-def _of_number(column: Column, kind: Atomic, op: str, number: Decimal) -> Json:
+def _of_number(column: Column, kind: Atomic, op: str, number: Decimal) -> Predicate:
     """A comparison with values that the column can hold, true of the same rows."""
     low, high, scale = _range(kind)
     if number.is_finite():
@@ -175,7 +180,7 @@ def _of_number(column: Column, kind: Atomic, op: str, number: Decimal) -> Json:
     return _neighbours(column, op, value(units), value(units + 1))
 
 
-def _neighbours(column: Column, op: str, under: Any, over: Any) -> Json:
+def _neighbours(column: Column, op: str, under: Any, over: Any) -> Predicate:
     """A comparison with a number between two neighbouring values of the column, one of which may
     be None: the number is beyond all values.
     """

@@ -13,7 +13,7 @@ from keyfold.dialects.tokens import tokens
 from keyfold.errors import TableError
 from keyfold.tables.where import leaves
 from keyfold.wire.layout import Column, TableLayout
-from keyfold.wire.specs import Json
+from keyfold.wire.predicates import Predicate
 
 _SIGNS = ("<=>", "<>", "!=", "<=", ">=", "==", "=", "<", ">")
 _SAME = {"!=": "<>", "==": "="}
@@ -21,7 +21,7 @@ _CONSTANTS: dict[str, Any] = {"NULL": None, "TRUE": True, "FALSE": False, "NAN":
 _WORDS = {"AND", "OR", "NOT", "IN", "BETWEEN", "IS", "LIKE"}
 
 
-def parse(layout: TableLayout, text: str) -> Json:
+def parse(layout: TableLayout, text: str) -> Predicate:
     """The predicate of a condition. Raises TableError if it is not one, or names no column."""
     reader = _Reader(layout, Cursor(tokens(text, has_escapes=False)))
     try:
@@ -45,20 +45,20 @@ class _Reader:
         self._layout = layout
         self.cursor = cursor
 
-    def disjunction(self) -> Json:
+    def disjunction(self) -> Predicate:
         """A condition."""
         found = [self._conjunction()]
         while self.cursor.accept("OR"):
             found.append(self._conjunction())
         return found[0] if len(found) == 1 else leaves.node("OR", *found)
 
-    def _conjunction(self) -> Json:
+    def _conjunction(self) -> Predicate:
         found = [self._negation()]
         while self.cursor.accept("AND"):
             found.append(self._negation())
         return found[0] if len(found) == 1 else leaves.node("AND", *found)
 
-    def _negation(self) -> Json:
+    def _negation(self) -> Predicate:
         if self.cursor.accept("NOT"):
             return leaves.node("NOT", self._negation())
         if self.cursor.accept("("):
@@ -67,7 +67,7 @@ class _Reader:
             return found
         return self._comparison()
 
-    def _comparison(self) -> Json:
+    def _comparison(self) -> Predicate:
         if not self._sees_column():
             value, op = self.constant(), self._sign()
             if op is None:
@@ -86,7 +86,7 @@ class _Reader:
             self.cursor.fail(f"a comparison of column {column.name}")
         return found or leaves.is_true(column)
 
-    def _worded(self, column: Column) -> Json | None:
+    def _worded(self, column: Column) -> Predicate | None:
         """IN, BETWEEN or LIKE, None if none of them comes."""
         if self.cursor.accept("IN"):
             return leaves.among(column, self.cursor.listed(self.constant))
@@ -98,7 +98,7 @@ class _Reader:
             return leaves.like(column, self.cursor.text())
         return None
 
-    def _is(self, column: Column) -> Json:
+    def _is(self, column: Column) -> Predicate:
         is_not = self.cursor.accept("NOT")
         if self.cursor.accept("NULL"):
             found = leaves.is_null(column)
@@ -109,10 +109,10 @@ class _Reader:
             self.cursor.fail("NULL, TRUE or FALSE")
         return leaves.node("NOT", found) if is_not else found
 
-    def _truth(self, value: Any) -> Json:
+    def _truth(self, value: Any) -> Predicate:
         if not isinstance(value, bool):
             self.cursor.fail("a comparison")
-        return {"op": "ALWAYS_TRUE" if value else "ALWAYS_FALSE"}
+        return leaves.node("ALWAYS_TRUE" if value else "ALWAYS_FALSE")
 
     def _sign(self) -> str | None:
         """The comparison that comes next, None if none does. Its signs have no blank in between."""
