@@ -251,9 +251,6 @@ class Altered:
         made = Node(self.random.choice(free), self.random.choice(ATOMIC))
         more: dict[str, Any] = {}
         if not path and self.random.random() < 0.4:
-            if any(file.is_marked for file in tables.reload(self.table).live_files()):
-                self.commit_jobs()  # a DEFAULT is refused beside records that name some columns
-                compaction.compact(self.table, "full")
             value = atom(made.kind, self.random)
             more = {"default": repr(value), "default_value": wire(value, made.kind)}
             made.initial = value if self.has_data else None

@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import keyfold
+from keyfold.errors import NotSupportedError
 from keyfold.questions.compact import commit_compaction, plan_compaction
 from keyfold.read.summary import summarized
 from keyfold.storage.table import Table
@@ -153,3 +155,61 @@ def test_extremes_of_old_files(tmp_path: Path) -> None:
     scan, tasks, _ = harness.planned_tasks(table, aggregate=asked)
     (row,) = [batch for task in tasks for batch in summarized(scan, task)]
     assert list(row.to_pylist()[0].values()) == [4, 0, 3, 5, 5, None, None]
+
+
+@pytest.mark.parametrize("engine", ["partial-update", "aggregation"])
+@settings(max_examples=4)
+@given(random=st.randoms(use_true_random=False))
+def test_a_default_beside_records_of_some_columns(engine: str, random: Random) -> None:
+    """Every row that was there has it; a later one that does not name the column has none."""
+    with tempfile.TemporaryDirectory() as folder:
+        options = {"merge-engine": engine, "bucket": "1", "write-only": "true"}
+        columns = {"k": "INT", "a": "INT", "b": "INT"}
+        table = keyfold.connect(folder, threads=1).create_table(
+            "t", columns, ["k"], options=options
+        )
+        rows: dict[int, dict[str, int | None]] = {}
+        names = ["a", "b"]
+        for step in range(10):
+            if step == 5:
+                given_to_all(folder, rows)
+                names.append("c")
+            what = random.choice(["name", "name", "whole", "delete", "compact"])
+            keys = random.sample(range(5), 2)
+            if what == "compact":
+                table.compact(random.choice(["full", "minor"]))
+            elif what == "delete":
+                table.delete([{"k": key} for key in keys])
+                rows = {key: row for key, row in rows.items() if key not in keys}
+            else:
+                some = names if what == "whole" else random.sample(names, 1)
+                told = [dict.fromkeys(some, random.randrange(9)) for _ in keys]
+                table.upsert([{"k": key, **one} for key, one in zip(keys, told, strict=True)])
+                for key, one in zip(keys, told, strict=True):
+                    rows[key] = dict.fromkeys(names) | rows.get(key, {}) | one
+            found = {row.pop("k"): row for row in table.scan().to_pylist()}
+            assert found == {key: dict.fromkeys(names) | row for key, row in rows.items()}
+
+
+def given_to_all(folder: str, rows: dict[int, dict[str, int | None]]) -> None:
+    """ADD COLUMN c INT DEFAULT 7."""
+    default = {"default": "7", "default_value": {"literal": 7, "type": "integer"}}
+    added = {"change": "add_column", "name": ["c"], "type": "integer", **default}
+    tables.catalog(Path(folder)).alter_table(["default"], "t", [added])
+    for row in rows.values():
+        row["c"] = 7
+
+
+def test_a_default_is_refused_beside_deletes_of_some_columns(tmp_path: Path) -> None:
+    """They say which rows are left, by the columns of then."""
+    options = {"merge-engine": "aggregation", "rowkind.field": "op", "write-only": "true"}
+    options["aggregation.remove-record-on-delete"] = "true"
+    columns = {"k": "INT", "a": "INT", "b": "INT", "op": "STRING"}
+    table = keyfold.connect(tmp_path, threads=1).create_table("t", columns, ["k"], options=options)
+    table.upsert([{"k": 1, "a": 1, "b": 1, "op": "+I"}])
+    table.upsert([{"k": 1, "a": 1, "op": "-D"}])
+    with pytest.raises(NotSupportedError, match="a -D of some columns may be among them"):
+        given_to_all(str(tmp_path), {})
+    table.compact()
+    given_to_all(str(tmp_path), {})
+    assert table.scan(["k", "a", "b", "c"]).to_pylist() == [{"k": 1, "a": None, "b": 1, "c": 7}]

@@ -232,8 +232,14 @@ TBLPROPERTIES ('merge-engine' = 'aggregation', 'fields.a.aggregate-function' = '
 INSERT INTO named VALUES (1, 5, 6), (2, 7, 8);
 -- keyfold
 INSERT INTO named (id, b) VALUES (1, 60);
--- error: column c | while some of them name other columns only
+-- keyfold
 ALTER TABLE named ADD COLUMN c INT DEFAULT 1;
+-- query
+SELECT * FROM named;
+-- against
+SELECT * FROM VALUES (1, 5, 60, 1), (2, 7, 8, 1) AS t(id, a, b, c);
+-- keyfold
+ALTER TABLE named DROP COLUMN c;
 -- keyfold
 ALTER TABLE named RENAME COLUMN a TO x;
 -- keyfold

@@ -15,6 +15,7 @@ from functools import partial
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from keyfold.errors import CorruptDataError, NotSupportedError
@@ -28,7 +29,7 @@ from keyfold.files.leaves import Leaves, leaves_of
 from keyfold.files.pages import LEAST_CHUNK, checked
 from keyfold.merge.deferred import Deferred
 from keyfold.merge.marks.records import FIELDS as MARKS
-from keyfold.merge.marks.records import with_marks
+from keyfold.merge.marks.records import NAMED, with_marks
 from keyfold.predicates.ranges import Range, Ranges
 from keyfold.predicates.statistics import may_hold_deletes, ranges_of
 from keyfold.resources.metering import metered
@@ -338,11 +339,19 @@ def _adapted(
     for field in list(schema)[len(found) :]:
         if field.name == SEQUENCE and number is not None:
             arrays.append(pa.array(np.full(batch.num_rows, number, dtype=np.int64)))
+        elif field.name == NAMED:
+            arrays.append(_with_given(batch.column(NAMED).cast(field.type), found))
         else:
             arrays.append(batch.column(field.name).cast(field.type))
     if not arrays:
         return batch.select([])
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _with_given(texts: pa.Array, found: Sequence[Source]) -> pa.Array:
+    """The columns that records name, and those that gave them a DEFAULT when they were added."""
+    ids = [str(one.target.id) for one in found if one.stored is None and one.target.initial]
+    return pc.binary_join_element_wise(texts, *ids, ",") if ids else texts
 
 
 def _array(batch: pa.RecordBatch, source: Source) -> pa.Array:

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from keyfold.errors import ConflictError, NotSupportedError, TableError
-from keyfold.options import is_fixed, normalize
+from keyfold.options import is_fixed, normalize, parse
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.metadata.snapshots import Snapshots
 from keyfold.storage.schema.alter_columns import Change, Stored, change_column
@@ -24,15 +25,14 @@ def alter(
 ) -> None:
     """Apply all changes or none, on top of another ALTER if one comes in between."""
 
-    def has_partial_rows() -> bool:
-        return any(file.is_marked for file in live_files())
-
     for _ in range(_TRIES):
         schema_id = schemas.latest_id()
         if schema_id is None:
             raise ConflictError(f"table {schemas.name} was dropped during ALTER TABLE")
-        stored = Stored(snapshots.latest_id() is not None, has_partial_rows)
         current = changed = schemas.read(schema_id)
+        stored = Stored(
+            snapshots.latest_id() is not None, partial(_may_delete_columns, current, live_files)
+        )
         for change in changes:
             changed = _apply(changed, change, stored)
         settled = check_altered(current.layout, changed.layout, check_engine)
@@ -40,6 +40,13 @@ def alter(
         if schemas.publish(with_schema_id(changed, schema_id + 1)):
             return
     raise ConflictError(f"table {schemas.name}: other ALTER TABLE statements came first; run again")
+
+
+def _may_delete_columns(schema: StoredSchema, live_files: Callable[[], Iterable[LiveFile]]) -> bool:
+    """Whether a -D that names some columns may be stored; only rows with kinds bring them."""
+    if parse(schema.layout).rowkind_field is None:
+        return False
+    return any(file.is_marked and file.delete_rows != 0 for file in live_files())
 
 
 def _apply(schema: StoredSchema, change: Change, stored: Stored) -> StoredSchema:

@@ -28,11 +28,11 @@ Change = Mapping[str, Any]
 @dataclass(frozen=True)
 class Stored:
     """The stored rows when a table is altered: whether there are any and, asked for only if it
-    matters, whether some name only some columns.
+    matters, whether there may be a -D of some columns among them.
     """
 
     has_data: bool
-    has_partial_rows: Callable[[], bool]
+    may_delete_columns: Callable[[], bool]
 
 
 def change_column(schema: StoredSchema, change: Change, stored: Stored) -> StoredSchema:
@@ -160,11 +160,11 @@ def _initial(one: _Change) -> Mapping[str, Any]:
             "its DEFAULT is no constant of an atomic type, which rows already stored could have: "
             "add it without, then ALTER COLUMN … SET DEFAULT"
         )
-    if one.stored.has_partial_rows():
+    if one.stored.may_delete_columns():
         raise NotSupportedError(
-            "its DEFAULT can't be given to rows already stored while some of them name other "
-            "columns only: CALL sys.compact first, or add it without, then ALTER COLUMN … SET "
-            "DEFAULT"
+            "its DEFAULT can't be given to rows already stored while a -D of some columns may be "
+            "among them, as it says which rows are left: CALL sys.compact first, or add it "
+            "without, then ALTER COLUMN … SET DEFAULT"
         )
     return value
 
