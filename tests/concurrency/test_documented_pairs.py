@@ -5,7 +5,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 DOCUMENT = HERE.parents[1] / "docs" / "concurrency.md"
-FILES = ("test_pairs.py", "test_meanwhile.py", "test_history.py")
+FILES = ("test_pairs.py", "test_meanwhile.py", "test_isolation.py", "test_history.py")
 
 
 def test_each_case_is_documented() -> None:

@@ -23,7 +23,7 @@ def test_append_during_change(folder: str, statement: Any) -> None:
     """The statement has not seen a row that it would write over."""
     args = (1,) if statement is jobs.deleted else (1, 5)
     new = [{"k": 1, "v": 100}, *NEW]
-    with pytest.raises(ConflictError, match=r"changed rows of keys .*run the statement"):
+    with pytest.raises(ConflictError, match=r"changed rows, in keys .*run the statement"):
         meanwhile(folder, LINK, lambda: jobs.written(folder, new), statement, folder, *args)
     assert rows(folder) == {1: 100, 2: 200, 3: 300}
     statement(folder, *args)

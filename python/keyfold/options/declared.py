@@ -46,6 +46,10 @@ def _is_descending(text: str) -> bool:
     return one_of("ascending", "descending")(text) == "descending"
 
 
+def _is_serializable(text: str) -> bool:
+    return one_of("snapshot", "serializable")(text) == "serializable"
+
+
 @dataclass(frozen=True)
 class TableOptions:
     """The options of one table, parsed; sizes are bytes, durations seconds.
@@ -81,6 +85,9 @@ class TableOptions:
     sequence_descending = Option("sequence.field.sort-order", _is_descending, "ascending",
         "Whether the greatest or the smallest sequence value is folded last.",
         changes="while empty")
+    is_serializable = Option("keyfold.row-changes.isolation", _is_serializable, "snapshot",
+        "Whether a DELETE, UPDATE or MERGE is refused if others have changed rows that it writes "
+        "(snapshot), or any rows of the table (serializable).")
     deletes_seconds = Option("keyfold.deletes.time-retained", optional(duration), None,
         "How long compactions of a `deduplicate` table with `sequence.field` keep deletes, which "
         "hide rows that come late; always when not named.")

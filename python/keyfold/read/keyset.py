@@ -67,6 +67,11 @@ class KeySet:
         passes[places[is_there]] = True
         return batch.filter(pa.array(passes))
 
+    def has_any(self, batch: pa.RecordBatch) -> bool:
+        """Whether a row of a batch, sorted by key, has one of these keys, which are whole."""
+        few, many = sorted((self.keys, self._keys_of(batch)), key=len)
+        return bool(find(many, few)[1].any())
+
     def may_hold(self, ranges: Ranges, key: Sequence[str]) -> bool:
         """False only if sorted rows with these ranges of `key` columns hold no key of these."""
         most = len(self.names)

@@ -181,9 +181,10 @@ class RowChanges(Wire):
     """The part of a write job that only statements which change rows have (DELETE, UPDATE, MERGE).
 
     `reads` is the snapshot whose rows they looked at, 0 for an empty table, None if they looked at
-    none. With `has_kinds` the incoming columns are followed by the stored values of the sequence
-    fields `stored`, then by the row kind. All rows but deletes then carry the number after the
-    job's. `is_unique`: each key is written once at most, but for its delete, which counts too with
+    none; `read_job` is the job that made it, as a rollback may give its id to another. With
+    `has_kinds` the incoming columns are followed by the stored values of the sequence fields
+    `stored`, then by the row kind. All rows but deletes then carry the number after the job's.
+    `is_unique`: each key is written once at most, but for its delete, which counts too with
     `counts_deletes`.
     """
 
@@ -192,6 +193,7 @@ class RowChanges(Wire):
     stored: tuple[str, ...] = ()
     is_unique: bool = True
     counts_deletes: bool = False
+    read_job: str | None = None
 
 
 @dataclass(frozen=True)

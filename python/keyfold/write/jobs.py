@@ -26,6 +26,7 @@ from keyfold.wire.specs import CommitMessage, RowChanges, WriteSpec
 from keyfold.write.changes import assigned_columns, check_deletes, orders_records
 from keyfold.write.job import Job
 from keyfold.write.renumber import renumber
+from keyfold.write.shared_keys import SharedKeys
 from keyfold.write.targets import DEFAULT, OVERWRITE, folds_columns, merge_mode, named_columns
 from keyfold.write.transaction import epoch_of
 
@@ -46,11 +47,13 @@ class Changes:
     has_kinds: bool = True
     counts_deletes: bool = False
 
-    @property
-    def wire(self) -> RowChanges:
+    def wire(self, table: Table) -> RowChanges:
         """The part of it that tasks and the commit must know."""
         is_unique = self.command != "DELETE"
-        return RowChanges(self.reads, self.has_kinds, self.stored, is_unique, self.counts_deletes)
+        read = table.snapshots.find(self.reads) if self.reads else None
+        job = None if read is None else read.commit_user
+        given = self.has_kinds, self.stored, is_unique, self.counts_deletes
+        return RowChanges(self.reads, *given, job)
 
 
 def plan_job(
@@ -91,7 +94,7 @@ def plan_job(
         filters=tuple(filters),
         named=named,
         merge_mode=OVERWRITE if overwrites else merge_mode(layout, asked.get(MERGE_MODE), named),
-        changes=None if changes is None else changes.wire,
+        changes=None if changes is None else changes.wire(table),
         epoch=epoch_of(layout.name, asked, query),
     )
     if spec.mode == "overwrite":
@@ -132,7 +135,7 @@ def publish(table: Table, spec: WriteSpec, messages: Sequence[CommitMessage]) ->
 
     try:
         if spec.mode == "append":
-            published = commit.append(table, spec, messages, again)
+            published = commit.append(table, spec, messages, again, SharedKeys(table))
         else:
             takes = _replaced(table.layout, spec)
             if callable(takes):

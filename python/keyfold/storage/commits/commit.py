@@ -31,7 +31,7 @@ from keyfold.storage.commits.conflicts import (
     number_to_pass,
 )
 from keyfold.storage.commits.epochs import carried, epochs_of, is_committed, is_noted
-from keyfold.storage.commits.isolation import check_unseen
+from keyfold.storage.commits.isolation import Shares, check_unseen
 from keyfold.storage.commits.outcomes import OUTCOMES
 from keyfold.storage.commits.replaced import Partitions, Replaced, replaced_by
 from keyfold.storage.metadata import table_statistics
@@ -48,7 +48,7 @@ from keyfold.storage.metadata.entries import (
 from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.metadata.table_statistics import TableStatistics
 from keyfold.storage.table import Table, live_of_snapshot
-from keyfold.wire.specs import CommitMessage, Epoch, WriteSpec
+from keyfold.wire.specs import CommitMessage, Epoch, RowChanges, WriteSpec
 
 APPEND = "APPEND"
 OVERWRITE = "OVERWRITE"
@@ -74,7 +74,8 @@ class Change:
     statistics: str | None = None  # the name of a file of them, which this commit publishes
     partitions: Replaced | None = None  # those an overwrite replaces; to others it appends
     epoch: Epoch | None = None  # nothing changes if the table has it already
-    reads: int | None = None  # the snapshot whose rows decided about ours, 0 without data
+    changes: RowChanges | None = None  # of a statement that has read rows
+    shares: Shares = lambda _one, _other: True
     merges_manifests: bool = False
 
 
@@ -83,19 +84,19 @@ def append(
     spec: WriteSpec,
     messages: Sequence[CommitMessage],
     renumber: Renumber | None = None,
+    shares: Shares = lambda _one, _other: True,
 ) -> int | None:
     """Add the files. Returns the new snapshot's id, None if there is nothing to add, or the table
     has the job's epoch already.
 
     A file committed meanwhile may share a sequence number with one of ours in its bucket, or a
     compaction may have merged later ones. If so, `renumber(messages, sequence)` rewrites ours.
-    Raises ConflictError if it is not given, and if a job that the statement has not seen wrote to
-    key ranges that it changes.
+    Raises ConflictError if it is not given, and if a job that the statement has not seen wrote keys
+    that it changes; `shares` says whether two files have keys in common.
     """
-    reads = None if spec.changes is None else spec.changes.reads
-    change = Change(
-        spec.job, APPEND, messages, planned=spec.snapshot, epoch=spec.epoch, reads=reads
-    )
+    changes = spec.changes if spec.changes is not None and spec.changes.reads is not None else None
+    change = Change(spec.job, APPEND, messages, planned=spec.snapshot, epoch=spec.epoch)
+    change = replace(change, changes=changes, shares=shares)
     return _commit(table, change, renumber)
 
 
@@ -240,8 +241,8 @@ def _plan(
     elif not change.rewrites:
         check_meanwhile(table, change.messages)
     check_buckets(table, change.messages, kept)
-    if change.reads is not None and base is not None:
-        check_unseen(table, change.messages, change.reads, base)
+    if change.changes is not None and base is not None:
+        check_unseen(table, change.messages, change.changes, base, change.shares)
     change = _in_order(table, change, base, kept, live, renumber)
     deleted, ours = _records(table, change, live, 1 if base is None else base.id + 1)
     if change.kind != APPEND:
