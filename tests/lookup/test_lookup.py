@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 
 from keyfold.errors import TableError
 from keyfold.files.footers import KEPT
+from keyfold.lookup.kept import Kept
 from keyfold.lookup.places import LookupPlan
 from keyfold.lookup.plan import plan_lookup
 from keyfold.lookup.prefix import look_up_prefix
 from keyfold.lookup.rows import look_up
+from keyfold.lookup.warm import Warm
 from keyfold.storage.commits import commit
 from keyfold.storage.table import Table
 from keyfold.wire.specs import WriteSpec
@@ -75,7 +77,9 @@ def check(table: Table, asked: Sequence[Row], columns: Sequence[str] | None = No
     scanned = harness.rows(table, tuple(dict.fromkeys((*names, *layout.primary_key))))
     model = {text({n: row[n] for n in layout.primary_key}): row for row in scanned}
     keys = arrow(table, layout.primary_key, asked)
-    found, rows = look_up(sent(table, names), keys)
+    plan = sent(table, names)
+    found, rows = look_up(plan, keys)
+    check_warm(plan, keys, found, rows)
     expected = [model.get(text(key)) for key in keys.to_pylist()]
     assert found.to_pylist() == [row is not None for row in expected]
     assert rows.schema.names == list(names)
@@ -84,6 +88,22 @@ def check(table: Table, asked: Sequence[Row], columns: Sequence[str] | None = No
         wanted = {name: None if theirs is None else theirs[name] for name in names}
         assert text(mine) == text(wanted)
     return found.true_count
+
+
+def check_warm(
+    plan: LookupPlan, keys: pa.RecordBatch, found: pa.BooleanArray, rows: pa.RecordBatch
+) -> None:
+    """A process that keeps row groups answers alike, whether it has room for them or not."""
+    for most in (1 << 30, 1 << 14):
+        warm = Warm(plan, Kept(most))
+        for _ in range(2):
+            again = warm.look_up(keys)
+            assert again[0].equals(found)
+            assert text(again[1].to_pylist()) == text(rows.to_pylist())
+        for at in range(min(keys.num_rows, 3)):
+            one = warm.look_up_one(keys.slice(at, 1))
+            wanted = rows.slice(at, 1).to_pylist()[0] if rows.num_columns else {}
+            assert text(one) == text(wanted if found[at].as_py() else None)
 
 
 def made(folder: Path, key: dict[str, str], by: str = "", **options: str) -> Table:

@@ -18,6 +18,7 @@ def worked(table: Table, writer: int) -> list[int]:
     for number in range(ROUNDS):
         table.upsert([{"k": -1, "n": 1}, {"k": writer * 1000 + number, "n": writer}])
     own = f"k >= {writer * 1000} AND k < {writer * 1000 + ROUNDS}"
+    assert table.get({"k": writer * 1000}) == {"k": writer * 1000, "n": writer}
     return sorted(row["k"] for row in table.scan(where=own).to_pylist())
 
 

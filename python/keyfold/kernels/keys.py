@@ -8,7 +8,7 @@ bytes. The order is that of Paimon's key comparator.
 """
 
 import math
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -37,11 +37,28 @@ class Keys:
     def __len__(self) -> int:
         return len(self.words)
 
+    @property
+    def nbytes(self) -> int:
+        """The bytes in memory."""
+        own = self.offsets.nbytes + self.data.nbytes if self.is_wide else 0
+        return int(self.words.nbytes + own)
+
+    def slice(self, start: int, stop: int) -> "Keys":
+        """The keys of some rows, without a copy."""
+        offsets = self.offsets[start : stop + 1] if self.is_wide else self.offsets
+        return Keys(self.words[start:stop], offsets, self.data, self.is_wide)
+
     def scalar(self, row: int) -> int | bytes:
         """The key of one row as Python compares it: a number, or bytes if the keys are wide."""
         if not self.is_wide:
             return int(self.words[row])
         return self.data[self.offsets[row] : self.offsets[row + 1]].tobytes()
+
+    def below(self, bound: int | bytes) -> int:
+        """The number of leading rows of sorted keys that are below `bound`, a `scalar`."""
+        if not self.is_wide:
+            return int(np.searchsorted(self.words, np.uint64(bound)))
+        return bisect_left(range(len(self)), bound, key=self.scalar)
 
     def above(self, bound: int | bytes) -> int:
         """The number of leading rows of sorted keys that are not above `bound`, a `scalar`."""

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import pyarrow as pa
 
+from keyfold.merge.plan import MergePlan
+from keyfold.merge.plan import plan as merge_plan
+from keyfold.options import parse
+from keyfold.storage.metadata.entries import partition_values
 from keyfold.wire.codec import Wire
 from keyfold.wire.specs import ScanSpec, Split
 
@@ -31,3 +36,22 @@ class LookupPlan(Wire):
     columns: tuple[str, ...]
     scan: ScanSpec
     places: tuple[BucketOfKeys, ...]
+
+    @cached_property
+    def merge(self) -> MergePlan:
+        """The merge of the records of a key."""
+        return merge_plan(self.scan.layout, self.scan.columns)
+
+    @cached_property
+    def bucket_key(self) -> tuple[str, ...]:
+        """The columns whose hash tells the bucket of a key."""
+        return parse(self.scan.layout).bucket_key
+
+    @cached_property
+    def by_partition(self) -> dict[str, list[BucketOfKeys]]:
+        """The buckets of each partition, by a text of its values: NaN and -0.0 are values too."""
+        found: dict[str, list[BucketOfKeys]] = {}
+        for place in self.places:
+            values = partition_values(place.split.partition)
+            found.setdefault(repr(values), []).append(place)
+        return found

@@ -14,7 +14,6 @@ from keyfold.errors import TableError
 from keyfold.kernels.buffers import Rows
 from keyfold.lookup.places import LookupPlan
 from keyfold.lookup.rows import by_bucket, key_columns, narrowed, taken
-from keyfold.merge.plan import plan as merge_plan
 from keyfold.options import parse
 from keyfold.read.keyset import KeySet
 from keyfold.read.reader import read
@@ -33,14 +32,13 @@ def look_up_prefix(
     layout = plan.scan.layout
     names = _bucket_key(layout, by)
     asked = key_columns(layout, (*layout.partition_keys, *names), keys)
-    merge = merge_plan(layout, plan.scan.columns)
     held: list[pa.RecordBatch] = []
     found = [np.zeros((2, 0), dtype=np.int64)]  # pairs of a key and a row of `held`
     count = 0
     for place, rows in by_bucket(plan, asked):
         of_bucket = asked.take(pa.array(rows))
         wanted, places = KeySet.of(layout, [of_bucket.column(name) for name in names])
-        for batch in read(plan.scan, narrowed(place, wanted), merge, wanted):
+        for batch in read(plan.scan, narrowed(place, wanted), plan.merge, wanted):
             of_keys, of_batch = _pairs(places, wanted.places(batch))
             found.append(np.stack((rows[of_keys], of_batch + count)))
             held.append(batch.select(plan.columns))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,12 +22,10 @@ from keyfold.files.paimon_values import hashes
 from keyfold.kernels.buffers import Rows
 from keyfold.kernels.picked import indices, take
 from keyfold.lookup.places import BucketOfKeys, LookupPlan
-from keyfold.merge.plan import plan as merge_plan
-from keyfold.options import parse
 from keyfold.read import task
 from keyfold.read.keyset import KeySet
 from keyfold.read.reader import read
-from keyfold.storage.metadata.entries import partition_values
+from keyfold.storage.metadata.entries import values_of
 from keyfold.types.literals import manifest_value
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import Split
@@ -42,7 +41,6 @@ def look_up(plan: LookupPlan, keys: pa.RecordBatch) -> tuple[pa.BooleanArray, pa
     """
     layout = plan.scan.layout
     asked = key_columns(layout, layout.primary_key, keys)
-    merge = merge_plan(layout, plan.scan.columns)
     found = np.full(keys.num_rows, -1, dtype=np.int64)
     batches: list[pa.RecordBatch] = []
     count = 0
@@ -50,7 +48,7 @@ def look_up(plan: LookupPlan, keys: pa.RecordBatch) -> tuple[pa.BooleanArray, pa
         of_bucket = asked.take(pa.array(rows))
         wanted, places = KeySet.of(layout, [of_bucket.column(name) for name in layout.key])
         at = np.full(len(wanted.keys), -1, dtype=np.int64)
-        for batch in read(plan.scan, narrowed(place, wanted), merge, wanted):
+        for batch in read(plan.scan, narrowed(place, wanted), plan.merge, wanted):
             at[wanted.places(batch)] = np.arange(count, count + batch.num_rows)
             count += batch.num_rows
             batches.append(batch.select(plan.columns))
@@ -82,24 +80,50 @@ def by_bucket(plan: LookupPlan, keys: pa.RecordBatch) -> Iterator[tuple[BucketOf
     out.
     """
     layout = plan.scan.layout
-    rows = np.flatnonzero(_may_be_keys(layout, keys))
+    rows = np.flatnonzero(may_be_keys(layout, keys))
     if not len(rows):
         return
-    by_partition: dict[str, list[BucketOfKeys]] = {}
-    for place in plan.places:
-        values = partition_values(place.split.partition)
-        by_partition.setdefault(repr(values), []).append(place)  # NaN and -0.0 are values too
-    codes = partition_codes(layout, keys)[rows]
-    for group in grouped(codes):
-        of_partition = rows if group is None else rows[group]
+    for of_partition in _by_partition(layout, keys, rows):
         first = int(of_partition[0])
         columns = [keys.column(name) for name in layout.partition_keys]
         values = tuple(manifest_value(column[first]) for column in columns)
-        places = by_partition.get(repr(values), [])
-        yield from _in_partition(layout, places, keys, of_partition)
+        places = plan.by_partition.get(repr(values), [])
+        yield from _in_partition(plan, places, keys, of_partition)
 
 
-def _may_be_keys(layout: TableLayout, keys: pa.RecordBatch) -> Rows:
+def _by_partition(layout: TableLayout, keys: pa.RecordBatch, rows: Rows) -> Iterator[Rows]:
+    if not layout.partition_keys or len(rows) == 1:
+        yield rows
+        return
+    codes = partition_codes(layout, keys)[rows]
+    for group in grouped(codes):
+        yield rows if group is None else rows[group]
+
+
+def by_prefix(plan: LookupPlan, key: pa.RecordBatch) -> list[BucketOfKeys]:
+    """The buckets that may hold rows with the values of a one-row batch, of columns of the key and
+    the partition.
+    """
+    layout, names = plan.scan.layout, plan.bucket_key
+    given = [name for name in layout.partition_keys if name in key.schema.names]
+    values = repr([values_of(key.column(name)) for name in given])
+    number = None
+    if names and all(name in key.schema.names for name in names):
+        number = abs(int(hashes(layout, names, [key.column(name) for name in names])[0]))
+    return [
+        place
+        for place in plan.places
+        if number is None or not place.buckets or number % place.buckets == place.split.bucket
+        if not given or repr([_partition_value(place, name) for name in given]) == values
+    ]
+
+
+def _partition_value(place: BucketOfKeys, name: str) -> list[Any]:
+    assert place.split.partition is not None
+    return values_of(place.split.partition.column(name))
+
+
+def may_be_keys(layout: TableLayout, keys: pa.RecordBatch) -> Rows:
     """Whether the key of a row holds NULL only where a key may."""
     found = np.ones(keys.num_rows, dtype=np.bool_)
     for name, column in zip(keys.schema.names, keys.columns, strict=True):
@@ -109,12 +133,14 @@ def _may_be_keys(layout: TableLayout, keys: pa.RecordBatch) -> Rows:
 
 
 def _in_partition(
-    layout: TableLayout, places: Sequence[BucketOfKeys], keys: pa.RecordBatch, rows: Rows
+    plan: LookupPlan, places: Sequence[BucketOfKeys], keys: pa.RecordBatch, rows: Rows
 ) -> Iterator[tuple[BucketOfKeys, Rows]]:
     if not places:
         return
-    names = parse(layout).bucket_key
-    columns = [keys.column(name).take(pa.array(rows)) for name in names]
+    layout, names = plan.scan.layout, plan.bucket_key
+    columns = [keys.column(name) for name in names]
+    if len(rows) < keys.num_rows:
+        columns = [column.take(pa.array(rows)) for column in columns]
     hashed = np.abs(hashes(layout, names, columns)) if names else None
     for buckets, some in itertools.groupby(places, key=lambda place: place.buckets):
         if not buckets or hashed is None:

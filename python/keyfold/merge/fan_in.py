@@ -36,16 +36,17 @@ def reduced(
     room: Room,
     *,
     numbers: bool,
-    fold: Fold | None = None,
+    folding: Callable[[], Fold | None] = lambda: None,
 ) -> list[SortedRun]:
     """Runs, oldest first, few enough to be open at once. With `numbers` the sequence number of
-    every row is needed. `fold` merges runs if that is allowed.
+    every row is needed. `folding` gives what merges some of the runs, if that is allowed.
     """
     runs = list(runs)
     while len(runs) > 1 and sum(map(_held, runs)) > room.readers:
         start, stop = cheapest(runs, room.readers)
         group = runs[start:stop]
         sequence = min(r.sequence[0] for r in group), max(r.sequence[1] for r in group)
+        fold = folding()
         merged = _ordered(plan, group, room, numbers) if fold is None else fold(group)
         runs[start:stop] = [SpillFile().append(merged, sequence, repeats=fold is None).open()]
     return runs

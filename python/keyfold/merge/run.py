@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
+from keyfold.kernels.buffers import Rows
 from keyfold.kernels.closed import encode_closed
 from keyfold.kernels.groups import merge_groups
 from keyfold.kernels.picked import indices, take
@@ -67,10 +69,23 @@ def merge_runs(
     room = room or Room.now()
     overlap = sequences_overlap([run.sequence for run in runs])
     with metered("merge"):
-        fold = _folding(plan, overlap, room)
-        runs = reduced(plan, by_age(runs), room, numbers=system_columns or overlap, fold=fold)
+        folding = partial(_folding, plan, overlap, room)
+        runs = reduced(plan, by_age(runs), room, numbers=system_columns or overlap, folding=folding)
     merge = _Merge(plan, runs, overlap, system_columns, drop_deletes, has_oldest, telling)
     yield from _merged(merge, room, round_rows)
+
+
+def merge_key(
+    plan: MergePlan, records: Sequence[tuple[tuple[int, int], pa.RecordBatch]]
+) -> Iterator[pa.RecordBatch]:
+    """The row of one key as `merge_runs` gives it. Each run has one record of it at most; beside
+    each stand the least and greatest sequence number of its run.
+    """
+    ordered = sorted(records, key=lambda record: record[0][::-1])
+    runs = [SortedRun(iter(()), numbers) for numbers, _ in ordered]
+    overlap = sequences_overlap([run.sequence for run in runs])
+    merge = _Merge(plan, runs, overlap, False, True, True, is_one_key=True)
+    yield from merge.round([[batch] for _, batch in ordered])
 
 
 def _folding(whole: MergePlan, overlap: bool, room: Room) -> Fold | None:
@@ -103,6 +118,7 @@ class _Merge:
     drop_deletes: bool
     has_oldest: bool
     telling: Telling | None = None
+    is_one_key: bool = False
 
     @property
     def keeps_marks(self) -> bool:
@@ -144,8 +160,7 @@ class _Merge:
         flat = [batch for parts in pieces for batch in parts]
         columns = Columns(flat, self.plan.reads)
         kinds, marks = row_kinds.of_all(flat), marks_of(self.plan.bits, flat)
-        keys = encode_closed([columns[name] for name in self.plan.key], lengths)
-        order, starts = merge_groups(keys, lengths)
+        order, starts = self._groups(columns, lengths)
         numbers = self._numbers(pieces)
         sort_by_arrival(numbers if self.ranges_overlap else None, kinds, order, starts)
         if marks is None or not marks.has_whole:
@@ -164,6 +179,13 @@ class _Merge:
             is_record = self.plan.keeps_records and marks is None
             origins = row_origins.of_results(origins, step, folded.last, is_record=is_record)
         return self._batches(folded, taken, origins)
+
+    def _groups(self, columns: Columns, lengths: Sequence[int]) -> tuple[Rows, Rows]:
+        """The rows in the order of keys and runs, and where each key begins."""
+        if self.is_one_key:
+            return np.arange(sum(lengths)), np.array([0, sum(lengths)])
+        keys = encode_closed([columns[name] for name in self.plan.key], lengths)
+        return merge_groups(keys, lengths)
 
     def _numbers(self, batches: Sequence[list[pa.RecordBatch]]) -> pa.Array | None:
         """The sequence numbers of all rows, run by run; None if they are not needed."""

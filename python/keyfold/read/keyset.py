@@ -39,6 +39,13 @@ class KeySet:
     is_whole: bool
 
     @staticmethod
+    def of_one(layout: TableLayout, columns: Sequence[pa.Array]) -> KeySet:
+        """One key, by columns of one row, as `of` takes them."""
+        names, nullable = layout.key[: len(columns)], layout.nullable_key[: len(columns)]
+        is_whole = len(columns) == len(layout.key)
+        return KeySet(names, nullable, tuple(columns), encode(columns, nullable), is_whole)
+
+    @staticmethod
     def of(layout: TableLayout, columns: Sequence[pa.Array]) -> tuple[KeySet, Rows]:
         """The distinct ones of keys in any order, at least one, and the place of each among them.
         `columns` are those of `layout.key`, or its first ones, without NULL where that has none.
@@ -53,6 +60,9 @@ class KeySet:
         places[order] = np.repeat(np.arange(len(firsts)), np.diff(starts))
         distinct = tuple(column.take(firsts) for column in columns)
         return KeySet(names, nullable, distinct, encode(distinct, nullable), is_whole), places
+
+    def __len__(self) -> int:
+        return len(self.keys)
 
     def places(self, batch: pa.RecordBatch) -> Rows:
         """The place among these keys of each row of a batch, whose keys are all among them."""
@@ -75,27 +85,35 @@ class KeySet:
     def may_hold(self, ranges: Ranges, key: Sequence[str]) -> bool:
         """False only if sorted rows with these ranges of `key` columns hold no key of these."""
         most = len(self.names)
-        low, high = (_wrapped(end(ranges, key)[:most]) for end in (lowest, highest))
-        first = bisect_left(self._values, low, key=lambda value: value[: len(low)])
-        return first < bisect_right(self._values, high, key=lambda value: value[: len(high)])
+        return self.reaches(*(wrapped(end(ranges, key)[:most]) for end in (lowest, highest)))
+
+    def reaches(self, low: tuple[Any, ...], high: tuple[Any, ...]) -> bool:
+        """Whether a key is from `low` to `high`, `wrapped` values of some leading columns."""
+        first = bisect_left(self.values, low, key=lambda value: value[: len(low)])
+        return first < bisect_right(self.values, high, key=lambda value: value[: len(high)])
 
     def reach_into(self, ends: pa.RecordBatch) -> Flags:
         """For each pair of rows of `ends`, the first and last key of a file, whether a key of these
         is from one to the other.
         """
-        places, is_there = find(self.keys, self._keys_of(ends))
+        return self.reach_between(self._keys_of(ends))
+
+    def reach_between(self, ends: Keys) -> Flags:
+        """The same for the encoded ends."""
+        places, is_there = find(self.keys, ends)
         found: Flags = places[::2] < places[1::2] + is_there[1::2]
         return found
 
     @cached_property
-    def _values(self) -> list[tuple[Any, ...]]:
+    def values(self) -> list[tuple[Any, ...]]:
         """The keys as manifests hold them, in a form that compares with NULL as the least."""
         columns = zip(*map(values_of, self.columns), strict=True)
-        return [_wrapped(values) for values in columns]
+        return [wrapped(values) for values in columns]
 
     def _keys_of(self, batch: pa.RecordBatch | Deferred) -> Keys:
         return encode([batch.column(name) for name in self.names], self.nullable)
 
 
-def _wrapped(values: Sequence[Any]) -> tuple[Any, ...]:
+def wrapped(values: Sequence[Any]) -> tuple[Any, ...]:
+    """Values in a form that compares with NULL as the least."""
     return tuple((value is not None, value) for value in values)

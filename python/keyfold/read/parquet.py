@@ -50,9 +50,9 @@ class Wanted:
     them.
 
     `keep` takes the ranges of a row group, of key columns and of the columns `ranges`, and says
-    whether it may hold rows of interest. `decide` are the columns that decide which rows are
-    needed; None if all rows are. Batches have at most about `batch_bytes`, and at most
-    `batch_rows`.
+    whether it may hold rows of interest; a caller that knows the `groups` names them. `decide` are
+    the columns that decide which rows are needed; None if all rows are. Batches have at most about
+    `batch_bytes`, and at most `batch_rows`.
     """
 
     columns: tuple[str, ...]
@@ -60,6 +60,7 @@ class Wanted:
     kinds: bool = False
     marks: bool = False
     keep: Callable[[Ranges], bool] | None = None
+    groups: tuple[int, ...] | None = None
     ranges: tuple[str, ...] = ()
     decide: tuple[str, ...] | None = None
     batch_bytes: int = BATCH_BYTES
@@ -307,6 +308,8 @@ def groups_of_interest(
 ) -> list[int]:
     """The row groups that may hold rows of interest."""
     metadata, keep = footer.metadata, wanted.keep
+    if wanted.groups is not None:
+        return list(wanted.groups)
     everything = range(metadata.num_row_groups)
     if keep is None:
         return list(everything)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Any, Generic, TypeVar
@@ -18,6 +20,12 @@ class Cache(Generic[Kept]):
         self._kept: OrderedDict[Hashable, Kept] = OrderedDict()
         self._total = 0
         self._lock = threading.Lock()
+        _ALL.add(self)
+
+    @property
+    def total(self) -> int:
+        """The weight of everything that is kept."""
+        return self._total
 
     def get(self, key: Hashable) -> Kept | None:
         """The value kept under the key, None if the key has no value."""
@@ -48,3 +56,20 @@ class Cache(Generic[Kept]):
         with self._lock:
             self._kept.clear()
             self._total = 0
+
+    def begin_anew(self) -> None:
+        """In a forked process: another thread of its parent may be within a method for ever."""
+        if self._lock.locked():
+            self._lock = threading.Lock()
+            self.clear()
+
+
+_ALL: weakref.WeakSet[Cache[Any]] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for cache in list(_ALL):
+        cache.begin_anew()
+
+
+os.register_at_fork(after_in_child=_after_fork)

@@ -103,6 +103,16 @@ class Files(Protocol):
         missing.
         """
 
+    def stamps(self, paths: Sequence[str]) -> list[str]:
+        """The stamp of each file, "" if it is missing: for looking whether anything has changed."""
+        found = []
+        for path in paths:
+            try:
+                found.append(self.stamp(path))
+            except FileNotFoundError:
+                found.append("")
+        return found
+
     # ---- writing ----
 
     def create(self, path: str) -> pa.NativeFile:

@@ -11,7 +11,7 @@ import re
 import shutil
 import uuid
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -106,8 +106,16 @@ class LocalFiles(Files):
 
     def stamp(self, path: str) -> str:
         with self._at(path) as there:
-            status = Path(there).lstat()
-        return f"{status.st_ino}-{status.st_mtime_ns}"
+            return _stamp(os.lstat(there))
+
+    def stamps(self, paths: Sequence[str]) -> list[str]:
+        found = []
+        for path in paths:  # nothing is read: a link on the way shows at most another stamp
+            try:
+                found.append(_stamp(os.lstat(path)))
+            except (FileNotFoundError, NotADirectoryError):
+                found.append("")
+        return found
 
     def write(self, path: str, data: bytes) -> None:
         with self._at(path, make=True) as there:
@@ -185,6 +193,10 @@ def _entry(found: os.DirEntry[str]) -> Entry | None:
         return None
     is_folder = found.is_dir(follow_symlinks=False)
     return Entry(found.name, is_folder, status.st_size, status.st_mtime_ns)
+
+
+def _stamp(status: os.stat_result) -> str:
+    return f"{status.st_ino}-{status.st_mtime_ns}"
 
 
 def _read_all(path: str, descriptor: int) -> bytes:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from keyfold.errors import NamespaceExistsError
+from keyfold.lookup.kept import DEFAULT as LOOKUP_MEMORY
 from keyfold.storage.catalogs.interface import Catalog as Opened
 from keyfold.storage.catalogs.namespaces import DEFAULT
 from keyfold.storage.catalogs.places import NAMELESS
@@ -27,6 +28,7 @@ def connect(
     modules: Sequence[str] = (),
     threads: int | None = None,
     memory: int | None = None,
+    lookup_memory: int = LOOKUP_MEMORY,
     **options: Any,
 ) -> Catalog:
     """Open a warehouse without Spark or Java; nothing is read or made yet.
@@ -38,6 +40,8 @@ def connect(
         modules: Modules that hold aggregates and engines of your own.
         threads: Threads of a read or write; by default one for each processor.
         memory: Bytes that one read, write or compaction may take in all its threads.
+        lookup_memory: Bytes of decoded rows that look-ups may keep for the next ones, 512 MiB by
+            default.
         **options: The catalog's other settings by the names that Spark's have behind
             `spark.sql.catalog.keyfold.`, such as `**{"s3.endpoint": "…"}`, or `uri` and `type` of
             a REST catalog.
@@ -53,6 +57,7 @@ def connect(
         modules=tuple(modules),
         threads=threads,
         memory=memory,
+        lookup_memory=lookup_memory,
     )
     session.catalog()
     return Catalog(session)

@@ -28,9 +28,9 @@ def by_keys(session: Session, load: writes.Load, given: Any) -> int | None:
 
     def found(table: Table, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         asked = keys.keys_of(table.layout, given)
-        for at in range(0, asked.num_rows, keys.MOST_KEYS):
-            some = asked.slice(at, keys.MOST_KEYS)
-            is_there, rows = keys.rows_of(session, table, some, columns)
+        warm = session.lookups.of(table, columns)
+        for some in keys.rounds(asked):
+            is_there, rows = warm.look_up(some, session.spread(some.num_rows))
             yield rows.filter(is_there)
 
     return _deleted(session, load, found)

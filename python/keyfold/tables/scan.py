@@ -22,7 +22,6 @@ from keyfold.storage.table import Table
 from keyfold.tables.forms import Rows
 from keyfold.tables.session import Session
 from keyfold.tables.where.condition import Condition
-from keyfold.wire.predicates import Predicate
 from keyfold.wire.specs import ScanSpec, Split
 
 
@@ -120,11 +119,3 @@ def scan(
     with session.working():
         asked = call_options(READ, table, options)
     return Scan(session, table, tuple(names), Condition.of(layout, where), limit, asked)
-
-
-def found_by(
-    session: Session, table: Table, columns: Sequence[str] | None, predicates: Sequence[Predicate]
-) -> Scan:
-    """The scan of the rows that satisfy predicates over the key."""
-    found = scan(session, table, columns, None, None, {})
-    return replace(found, condition=Condition.over(table.layout, predicates))

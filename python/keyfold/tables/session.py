@@ -8,22 +8,27 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from keyfold.authored.shipping import PREFIX
 from keyfold.authored.sources import Sources
 from keyfold.errors import TableError
+from keyfold.lookup.warm import Spread, one_by_one
 from keyfold.merge.plan import check
 from keyfold.options import provided
 from keyfold.resources import budget
+from keyfold.resources.threads import done, raised
 from keyfold.storage.catalogs.catalog import open_catalog
 from keyfold.storage.catalogs.interface import Catalog
 from keyfold.storage.catalogs.places import open_place
 from keyfold.stores.local import local_path
+from keyfold.tables.newest import Lookups
 
 WAREHOUSE = "spark-warehouse"  # Spark's own default, below the folder of the process
 LEAST_MEMORY = 128 << 20
+FEW_KEYS = 1 << 12  # up to these, one thread is faster than several
 
 
 @dataclass
@@ -35,7 +40,9 @@ class Session:
     modules: tuple[str, ...]
     threads: int
     memory: int
+    lookup_memory: int
     registered: dict[str, str] = field(default_factory=dict)
+    _lookups: tuple[int, Lookups] | None = field(default=None, repr=False, compare=False)
 
     @staticmethod
     def of(
@@ -46,6 +53,7 @@ class Session:
         modules: tuple[str, ...],
         threads: int | None,
         memory: int | None,
+        lookup_memory: int,
     ) -> Session:
         """The session of what a user gave. Raises TableError if a number is too small."""
         given = {key: str(value) for key, value in options.items()}
@@ -55,16 +63,37 @@ class Session:
             given["warehouse"] = _absolute(os.fspath(warehouse))
         cores = len(os.sched_getaffinity(0)) if threads is None else threads
         most = budget.DEFAULT * min(cores, 4) if memory is None else memory
-        if cores < 1 or most < LEAST_MEMORY:
+        if cores < 1 or most < LEAST_MEMORY or lookup_memory < 0:
             raise TableError(
-                f"connection {name}: expected threads of 1 or more and memory of {LEAST_MEMORY} "
-                f"bytes or more, found {cores} and {most}"
+                f"connection {name}: expected threads of 1 or more, memory of {LEAST_MEMORY} bytes "
+                f"or more and lookup_memory of 0 bytes or more, found {cores}, {most} and "
+                f"{lookup_memory}"
             )
-        return Session(name, given, modules, cores, most)
+        return Session(name, given, modules, cores, most, lookup_memory)
 
     def catalog(self) -> Catalog:
         """The catalog, kept open by this process."""
         return open_catalog(self.name, self.options, check)
+
+    @property
+    def lookups(self) -> Lookups:
+        """What look-ups keep. A forked process begins with nothing: other threads of its parent
+        may have held locks.
+        """
+        process = os.getpid()
+        if self._lookups is None or self._lookups[0] != process:
+            self._lookups = (process, Lookups(self.lookup_memory))
+        return self._lookups[1]
+
+    def spread(self, keys: int) -> Spread:
+        """A way to run the jobs of a look-up: in all threads if there are many keys."""
+        if keys <= FEW_KEYS or self.threads == 1:
+            return one_by_one
+        working = partial(self.working, self.threads)
+        return lambda jobs: raised(done(jobs, self.threads, working))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_lookups": None}
 
     def at(self, path: str) -> Catalog:
         """The catalog of the table at a path."""

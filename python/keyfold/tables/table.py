@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from keyfold.errors import NotSupportedError, TableError
+from keyfold.lookup.warm import Warm
 from keyfold.storage.commits import commit
 from keyfold.storage.maintenance.due import followed
 from keyfold.tables import (
@@ -25,10 +26,12 @@ from keyfold.tables.definition import Schema
 from keyfold.tables.described import Described
 from keyfold.tables.history import Branches, Tags
 from keyfold.tables.incoming import incoming
-from keyfold.tables.scan import Scan, found_by, scan
+from keyfold.tables.scan import Scan, scan
 from keyfold.tables.where.condition import Condition, Where
 from keyfold.wire.layout import BRANCH_MARK
 from keyfold.wire.predicates import Predicate
+
+Answer = TypeVar("Answer")
 
 
 class Table(Described):
@@ -170,39 +173,59 @@ class Table(Described):
     # ---- keys ----
 
     def get(
-        self, key: Mapping[str, Any], columns: Sequence[str] | None = None
+        self, key: Mapping[str, Any], columns: Sequence[str] | None = None, *, refresh_ms: float = 0
     ) -> dict[str, Any] | None:
         """The row of a key, `{"sku": "bolt"}`; None if there is none.
 
-        Raises TableError if these are not the columns of the primary key.
+        The answer is that of the newest snapshot, or of one that was the newest at most
+        `refresh_ms` ago. Raises TableError if these are not the columns of the primary key.
         """
-        with self._session.working():
-            table = self._load()
-            asked = keys.key_of(table.layout, key)
-            found, rows = keys.rows_of(self._session, table, asked, columns)
-        row: dict[str, Any] = rows.to_pylist()[0]
-        return row if found[0].as_py() else None
 
-    def get_many(self, keys_: Any, columns: Sequence[str] | None = None) -> pa.Table:
+        def ask(warm: Warm) -> dict[str, Any] | None:
+            return warm.look_up_one(keys.key_of(warm.layout, key))
+
+        return self._asked(columns, refresh_ms, ask)
+
+    def get_many(
+        self, keys_: Any, columns: Sequence[str] | None = None, *, refresh_ms: float = 0
+    ) -> pa.Table:
         """The row of each key, in the order of the keys, with NULLs where there is none. The keys
-        are rows in any form, with the columns of the primary key; they may repeat.
+        are rows in any form, with the columns of the primary key; they may repeat. The snapshot is
+        that of `get`.
         """
-        with self._session.working():
-            table = self._load()
-            asked = keys.keys_of(table.layout, keys_)
-            every = [
-                keys.rows_of(self._session, table, asked.slice(at, keys.MOST_KEYS), columns)[1]
-                for at in range(0, max(asked.num_rows, 1), keys.MOST_KEYS)
-            ]
-        return pa.Table.from_batches(every)
+        made: list[pa.RecordBatch] = []  # once: the keys may be a stream
 
-    def prefix(self, key: Mapping[str, Any], columns: Sequence[str] | None = None) -> pa.Table:
-        """All rows whose key begins with these values. Raises TableError if they are not those of
-        the first columns of the key.
+        def ask(warm: Warm) -> pa.Table:
+            if not made:
+                made.append(keys.keys_of(warm.layout, keys_))
+            spread = self._session.spread(made[0].num_rows)
+            found = (warm.look_up(some, spread)[1] for some in keys.rounds(made[0]))
+            return pa.Table.from_batches(found)
+
+        return self._asked(columns, refresh_ms, ask)
+
+    def prefix(
+        self, key: Mapping[str, Any], columns: Sequence[str] | None = None, *, refresh_ms: float = 0
+    ) -> pa.Table:
+        """All rows whose key begins with these values, in the snapshot of `get`. Raises TableError
+        if they are not those of the first columns of the key.
         """
-        table = self._load()
-        filters = keys.prefix_of(table.layout, key)
-        return found_by(self._session, table, columns, filters).to_arrow()
+
+        def ask(warm: Warm) -> pa.Table:
+            return warm.prefix(keys.prefix_of(warm.layout, key))
+
+        return self._asked(columns, refresh_ms, ask)
+
+    def _asked(
+        self, columns: Sequence[str] | None, refresh_ms: float, ask: Callable[[Warm], Answer]
+    ) -> Answer:
+        if refresh_ms < 0:
+            raise TableError(
+                f"look-up in table {self.name}: refresh_ms is {refresh_ms}; expected 0 or more"
+            )
+        name = (self._namespace, self._name)
+        with self._session.working():
+            return self._session.lookups.answered(name, self._load, refresh_ms, columns, ask)
 
     # ---- write ----
 

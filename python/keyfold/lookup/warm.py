@@ -1,0 +1,148 @@
+"""Look-ups of one snapshot by a process that stays: it keeps the row groups that it has decoded.
+
+A key costs a search among the kept keys of each run. Only the records of the keys that are asked
+for are merged, by the plan of a scan, so that the answers are those of a scan.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from keyfold.files.sections import needs_sequence
+from keyfold.kernels.buffers import Rows
+from keyfold.kernels.keys import encode
+from keyfold.lookup.kept import Kept, KeptFile, TooLargeError
+from keyfold.lookup.places import BucketOfKeys, LookupPlan
+from keyfold.lookup.records import KeptBucket, RunOfKeys, SectionOfKeys
+from keyfold.lookup.rows import (
+    by_bucket,
+    by_prefix,
+    key_columns,
+    may_be_keys,
+    narrowed,
+    schema_of,
+    taken,
+)
+from keyfold.merge.plan import plan as merge_plan
+from keyfold.read.keyset import KeySet
+from keyfold.read.reader import read
+from keyfold.read.run_sizes import sequence_of
+from keyfold.stores.opened import store_of
+from keyfold.wire.specs import Run, Section
+
+OfBucket = tuple[Rows, Rows, list[pa.RecordBatch]]  # keys, their rows in the batches
+Made = TypeVar("Made")
+Jobs = Sequence[Callable[[], Made]]
+Spread = Callable[[Jobs[Any]], Iterable[Any]]
+
+
+def one_by_one(jobs: Jobs[Made]) -> Iterator[Made]:
+    """The results of jobs, all made by this thread."""
+    return (job() for job in jobs)
+
+
+class Warm:
+    """Look-ups by one plan, in any thread."""
+
+    def __init__(self, plan: LookupPlan, kept: Kept) -> None:
+        self.plan = plan
+        self._kept = kept
+        self.layout = layout = plan.scan.layout
+        self._store = store_of(layout.location, layout.store)
+        self._buckets: dict[int, KeptBucket] = {}
+
+    def look_up(
+        self, keys: pa.RecordBatch, spread: Spread = one_by_one
+    ) -> tuple[pa.BooleanArray, pa.RecordBatch]:
+        """The answer of `rows.look_up`. `spread` runs jobs, of one bucket each."""
+        layout = self.layout
+        asked = key_columns(layout, layout.primary_key, keys)
+        found = np.full(keys.num_rows, -1, dtype=np.int64)
+        batches: list[pa.RecordBatch] = []
+        count = 0
+        jobs = [self._job(asked, *of_bucket) for of_bucket in by_bucket(self.plan, asked)]
+        for rows, at, more in spread(jobs):
+            found[rows] = np.where(at < 0, -1, at + count)
+            batches += more
+            count += sum(batch.num_rows for batch in more)
+        return pa.array(found >= 0), taken(self.plan, batches, found)
+
+    def look_up_one(self, key: pa.RecordBatch) -> dict[str, Any] | None:
+        """The row of a key, of one row; None if there is none."""
+        layout = self.layout
+        asked = key_columns(layout, layout.primary_key, key)
+        for place, _ in by_bucket(self.plan, asked):
+            wanted = KeySet.of_one(layout, [asked.column(name) for name in layout.key])
+            for batch in self._rows(place, wanted):
+                if batch.num_rows:
+                    return {name: batch.column(name)[0].as_py() for name in self.plan.columns}
+        return None
+
+    def prefix(self, key: pa.RecordBatch) -> pa.Table:
+        """All rows whose first columns of the key have the values of `key`. It is one row, of these
+        columns and of some that the table is partitioned by.
+        """
+        layout = self.layout
+        names = [name for name in layout.key if name in key.schema.names]
+        schema = schema_of(self.plan)
+        found: list[pa.RecordBatch] = []
+        if may_be_keys(layout, key).all():
+            wanted = KeySet.of_one(layout, [key.column(name) for name in names])
+            for place in by_prefix(self.plan, key):
+                for batch in self._rows(place, wanted):
+                    columns = [batch.column(name) for name in self.plan.columns]
+                    found.append(pa.RecordBatch.from_arrays(columns, schema=schema))
+        return pa.Table.from_batches(found, schema)
+
+    def _job(
+        self, asked: pa.RecordBatch, place: BucketOfKeys, rows: Rows
+    ) -> Callable[[], OfBucket]:
+        def job() -> OfBucket:
+            layout = self.layout
+            of_bucket = asked.take(pa.array(rows))
+            columns = [of_bucket.column(name) for name in layout.key]
+            wanted, places = KeySet.of(layout, columns)
+            at = np.full(len(wanted), -1, dtype=np.int64)
+            batches, count = [], 0
+            for batch in self._rows(place, wanted):
+                at[wanted.places(batch)] = np.arange(count, count + batch.num_rows)
+                count += batch.num_rows
+                batches.append(batch.select(self.plan.columns))
+            return rows, at[places], batches
+
+        return job
+
+    def _rows(self, place: BucketOfKeys, wanted: KeySet) -> Iterator[pa.RecordBatch]:
+        """Batches of the scan's columns: the rows of a bucket that have one of the keys."""
+        if not self.plan.scan.metadata:
+            bucket = self._buckets.get(id(place))
+            if bucket is None:
+                bucket = self._buckets[id(place)] = self._bucket(place)
+            with contextlib.suppress(TooLargeError):
+                return iter(list(bucket.rows(wanted)))
+        return read(self.plan.scan, narrowed(place, wanted), self.plan.merge, wanted)
+
+    def _bucket(self, place: BucketOfKeys) -> KeptBucket:
+        scan, split = self.plan.scan, place.split
+        layout = scan.layout
+
+        def kept(run: Run) -> RunOfKeys:
+            files = [KeptFile(scan, self._store, split.path, file, self._kept) for file in run]
+            return RunOfKeys(tuple(files), sequence_of(run))
+
+        def opened(section: Section) -> SectionOfKeys:
+            files = [file for run in section for file in run if file.is_marked]
+            merge = self.plan.merge
+            if any(file.delete_rows != 0 for file in files):  # all columns decide on rows
+                merge = merge_plan(layout, layout.arrow_schema.names)
+            numbered = needs_sequence(section)
+            return SectionOfKeys(tuple(map(kept, section)), merge, numbered, bool(files))
+
+        columns = [place.ends.column(name) for name in layout.key]
+        ends = encode(columns, layout.nullable_key)
+        return KeptBucket(tuple(map(opened, split.sections)), place, ends, scan.columns)

@@ -1,0 +1,146 @@
+"""The newest state of tables, kept by a connection between look-ups.
+
+A look-up that finds its table as it was needs four looks at files. If the table has changed, it is
+planned anew; row groups of files that are still there stay decoded.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from keyfold.errors import SnapshotExpiredError
+from keyfold.lookup.kept import Kept
+from keyfold.lookup.plan import plan_lookup
+from keyfold.lookup.warm import Warm
+from keyfold.resources.cache import Cache
+from keyfold.storage.table import Table
+
+_TABLES, _SELECTIONS, _TRIES, _ANEW = 64, 16, 5, -1
+Answer = TypeVar("Answer")
+Load = Callable[[], Table]
+
+
+@dataclass
+class _Newest:
+    """A table that was loaded, the stamp of its snapshot, and when somebody last looked."""
+
+    table: Table
+    stamp: str
+    looked: float
+    warm: Cache[Warm] = field(default_factory=lambda: Cache(_SELECTIONS))
+
+    @staticmethod
+    def of(table: Table, looked: float) -> _Newest:
+        number = table.snapshot_id  # which another snapshot may have after a rollback
+        stamp = "" if number is None else table.files.stamp(table.snapshots.path(number))
+        return _Newest(table, stamp, looked)
+
+    def is_like(self, other: _Newest) -> bool:
+        """Whether look-ups see the same in both."""
+        mine, theirs = self.table, other.table
+        return (
+            self.stamp == other.stamp
+            and mine.snapshot_id == theirs.snapshot_id
+            and mine.layout == theirs.layout
+        )
+
+    def serves(self, now: float, refresh_ms: float) -> bool:
+        """Whether it is the newest state, or was that `refresh_ms` before `now`."""
+        if refresh_ms < 0:
+            return False
+        if (now - self.looked) * 1000 <= refresh_ms:
+            return True
+        looked = time.monotonic()
+        if self._is_newest():
+            self.looked = looked
+            return True
+        return False
+
+    def _is_newest(self) -> bool:
+        """Whether no snapshot and no schema has been added, replaced or removed."""
+        table = self.table
+        if table.uuid:
+            return False  # the catalog's server knows
+        snapshot, schema = table.snapshot_id or 0, table.layout.schema_id
+        looked = [table.snapshots.path(snapshot + 1), table.snapshots.path(snapshot)]
+        looked += [table.schemas.path(schema + 1), table.schemas.path(schema)]
+        return table.files.stamps(looked) == ["", self.stamp, "", table.layout.identity]
+
+    def lookups(self, kept: Kept, columns: Sequence[str] | None) -> Warm:
+        """The look-ups of these columns, all by default. Raises TableError if one is unknown."""
+        names = tuple(self.table.layout.arrow_schema.names if columns is None else columns)
+        found = self.warm.get(names)
+        if found is None:
+            self.table.check_readable()
+            found = Warm(plan_lookup(self.table, names), kept)
+            self.warm.put(names, found)
+        return found
+
+
+class Lookups:
+    """The look-ups of a connection, in all threads; `memory` bounds the bytes of row groups."""
+
+    def __init__(self, memory: int) -> None:
+        self._kept = Kept(memory)
+        self._tables: Cache[_Newest] = Cache(_TABLES)
+        self._lock = threading.Lock()
+
+    @property
+    def kept_bytes(self) -> int:
+        """The bytes of row groups that are kept."""
+        return self._kept.cache.total
+
+    def of(self, table: Table, columns: Sequence[str]) -> Warm:
+        """The look-ups of these columns of a table that somebody has loaded."""
+        return Warm(plan_lookup(table, columns), self._kept)
+
+    def answered(
+        self,
+        name: tuple[str, str],
+        load: Load,
+        refresh_ms: float,
+        columns: Sequence[str] | None,
+        ask: Callable[[Warm], Answer],
+    ) -> Answer:
+        """The answer by the newest snapshot, or by one that was that at most `refresh_ms` ago. If
+        its files expire meanwhile, a newer one is asked.
+        """
+        found = self._newest(name, load, refresh_ms)
+        while True:
+            try:
+                return ask(found.lookups(self._kept, columns))
+            except SnapshotExpiredError:
+                before, found = found, self._newest(name, load, _ANEW)
+                if found is before:
+                    raise
+
+    def _newest(self, name: tuple[str, str], load: Load, refresh_ms: float) -> _Newest:
+        """The state of a table. A negative `refresh_ms` loads it anew."""
+        now, found = time.monotonic(), self._tables.get(name)
+        if found is not None and found.serves(now, refresh_ms):
+            return found
+        with self._lock:  # one thread loads it for all
+            found = self._tables.get(name)
+            if found is not None and found.serves(now, refresh_ms):
+                return found
+            loaded = _loaded(load)
+            if found is not None and loaded.is_like(found):
+                found.looked = loaded.looked
+                return found
+            self._tables.drop(name)
+            self._tables.put(name, loaded)
+            return loaded
+
+
+def _loaded(load: Load) -> _Newest:
+    for _ in range(_TRIES):
+        looked = time.monotonic()
+        try:
+            return _Newest.of(load(), looked)
+        except FileNotFoundError:  # the snapshot expired or was rolled back meanwhile
+            continue
+    return _Newest.of(load(), time.monotonic())
