@@ -339,7 +339,7 @@ def test_a_delete_does_not_take_a_row_it_has_not_seen(
         return publish(*given)
 
     monkeypatch.setattr(jobs, "publish", overtaken)
-    with pytest.raises(ConflictError, match="changed rows of keys"):
+    with pytest.raises(ConflictError, match="changed rows, in keys"):
         table.delete(where="v = 1")
     assert table.get({"k": 1}) == {"k": 1, "v": 2}
 
