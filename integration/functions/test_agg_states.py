@@ -17,8 +17,9 @@ from pyspark.sql import SparkSession
 from keyfold.aggregates import aggregates
 from keyfold.aggregates.declare import Fold, Inputs
 from keyfold.aggregates.results import column_result
+from keyfold.aggregates.state_signatures import parse
 from keyfold.kernels.unsafe_rows.decode import decode
-from keyfold.states.signature import Signature, parse, text_of
+from keyfold.states.signature import Signature, text_of
 from keyfold.types.arrow import to_arrow
 from keyfold.types.logical import Atomic
 
@@ -29,7 +30,7 @@ NUMBERS = (
 )
 PAIRS = (
     *("covar_pop", "covar_samp", "corr", "regr_r2", "regr_slope", "regr_intercept"),
-    *("regr_sxx", "regr_syy", "regr_sxy"),
+    *("regr_sxx", "regr_syy", "regr_sxy", "regr_avgx", "regr_avgy", "regr_count"),
 )
 # The call of a function, its signature's types, and Spark's expression of the same result.
 CASES: list[tuple[str, str, str, str]] = [
@@ -45,6 +46,7 @@ CASES: list[tuple[str, str, str, str]] = [
     ("sum0", "i", "int", "coalesce(sum(i), 0)"),
     ("variance", "i", "double", "var_pop(i)"),
     ("ndv", "s", "string", "count(DISTINCT s)"),
+    ("mode", "s", "string", "mode(s, true)"),
     ("group_concat", "s, '-'", "string", "array_join(collect_list(s), '-')"),
     ("array_agg", "t", "date", "collect_list(struct(t)).t"),
     ("percentile_cont", "i, 0.25", "double", "percentile(i, 0.25)"),

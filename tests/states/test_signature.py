@@ -2,8 +2,9 @@
 
 import pytest
 
+from keyfold.aggregates.state_signatures import parse
 from keyfold.errors import TableError
-from keyfold.states.signature import parse, text_of
+from keyfold.states.signature import text_of
 from keyfold.types.logical import describe
 from keyfold.types.sql import from_sql
 

@@ -24,16 +24,16 @@ from keyfold.aggregates.declare import (
     Records,
     Settings,
 )
-from keyfold.aggregates.state_folds import MERGES
+from keyfold.aggregates.fold_states import decoded, folded
+from keyfold.aggregates.state_folds import MERGES, Merge
+from keyfold.aggregates.state_signatures import fold_of, parse
 from keyfold.aggregates.states import BYTES, live, not_fixed
-from keyfold.errors import CorruptDataError, KeyfoldError
+from keyfold.errors import KeyfoldError
 from keyfold.kernels.buffers import Rows
 from keyfold.kernels.ops import RESET, SKIP
-from keyfold.kernels.unsafe_rows.decode import decode
 from keyfold.kernels.unsafe_rows.encode import encode
 from keyfold.states.columns import STATE
-from keyfold.states.signature import FIXED, Signature, parse, text_of
-from keyfold.types.arrow import to_arrow
+from keyfold.states.signature import FIXED, Signature, text_of
 from keyfold.types.logical import DataType
 
 _MOST_BYTES = (1 << 31) - 1
@@ -75,11 +75,11 @@ def _counting(inputs: Inputs) -> tuple[_States, Rows]:
     return _States(column.filter(pa.array(counts)), starts), left
 
 
-def _fold(signature: Signature, inputs: Inputs) -> FoldResult:
+def _fold(signature: Signature, merge: Merge | Aggregate, inputs: Inputs) -> FoldResult:
     states, counts = _counting(inputs)
     groups = np.flatnonzero(counts)
     try:
-        merged = _merged(signature, states)
+        merged = _merged(signature, merge, states)
     except BadRecord as error:
         raise BadRecord(int(groups[error.group]), str(error)) from error
     places = np.full(len(counts), -1, dtype=np.int64)
@@ -87,18 +87,26 @@ def _fold(signature: Signature, inputs: Inputs) -> FoldResult:
     return FoldResult(merged.take(pa.array(places, mask=places < 0)).cast(inputs.column.type))
 
 
-def _merged(signature: Signature, states: _States) -> pa.Array:
+def _merged(signature: Signature, merge: Merge | Aggregate, states: _States) -> pa.Array:
     """The state of each group."""
     headers, buffers = split(signature, states.column, states.starts)
-    kinds = [to_arrow(kind) for kind in signature.fields]
-    try:
-        fields = decode(buffers, kinds)
-    except CorruptDataError as error:
-        raise BadRecord(0, f"a state of {signature.text} is damaged: {error}") from error
+    if isinstance(merge, Aggregate):
+        chosen = headers.take(pa.array(states.starts[:-1]))
+        return _joined(chosen, folded(merge, signature, buffers, states.starts))
+    fields = decoded(signature, buffers)
     chosen = _constants(signature, headers, fields, states.starts)
-    made = encode(MERGES[signature.function.fold](fields, states.starts))
+    return _joined(chosen, encode(merge(fields, states.starts)))
+
+
+def _joined(headers: pa.Array, buffers: pa.Array) -> pa.Array:
     between = pa.scalar(b"", pa.large_binary())
-    return pc.binary_join_element_wise(chosen, made.cast(pa.large_binary()), between)
+    return pc.binary_join_element_wise(headers, buffers.cast(pa.large_binary()), between)
+
+
+def merge_of(signature: Signature) -> Merge | Aggregate:
+    """How the states of a signature merge: field by field, or as an aggregate folds its values."""
+    function = signature.function
+    return fold_of(signature) if function.kind == "fold" else MERGES[function.fold]
 
 
 def split(signature: Signature, column: pa.Array, starts: Rows) -> tuple[pa.Array, pa.Array]:
@@ -182,7 +190,9 @@ def definition(signature: Signature | None, records: Records) -> Any:
     for state in live(records):
         if signature is not None and result is not None:
             pair = pa.array([result, state], pa.binary())
-            state = _merged(signature, _States(pair, np.array([0, 2])))[0].as_py()
+            state = _merged(signature, merge_of(signature), _States(pair, np.array([0, 2])))[
+                0
+            ].as_py()
         result = state
     return result
 
@@ -195,7 +205,7 @@ def _bind(settings: Settings, kind: DataType) -> Aggregate:
         )
     return replace(
         AGG_STATE,
-        fold=partial(_fold, signature),
+        fold=partial(_fold, signature, merge_of(signature)),
         definition=partial(definition, signature),
         normalize=partial(_checked, signature),
     )

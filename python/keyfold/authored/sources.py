@@ -51,8 +51,8 @@ class Sources:
         return Sources(tuple(filter(None, listed)), found.get("registered") or {})
 
     def for_options(self, options: Mapping[str, str]) -> dict[str, Any]:
-        """The part that a table with these options needs, as JSON."""
-        named = {spelling(text) for text in options.values()}
+        """The part that a table with these options needs, also of their signatures, as JSON."""
+        named = {spelling(text.partition("(")[0]) for text in options.values()}
         needed = {n: text for n, text in (self.registered or {}).items() if spelling(n) in named}
         return {"modules": ",".join(self.modules), "registered": needed}
 

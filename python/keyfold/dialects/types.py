@@ -7,10 +7,10 @@ Paimon and Fluss document their tables with Flink's types.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from keyfold.aggregates.state_signatures import parse
 from keyfold.dialects.cursor import Cursor
 from keyfold.dialects.statement import quoted, text
 from keyfold.errors import NotSupportedError
-from keyfold.states.signature import parse
 
 AGG_STATE = "AGG_STATE"
 _WHOLE = {"TINYINT", "SMALLINT", "INT", "BIGINT", "LARGEINT"}

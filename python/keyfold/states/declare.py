@@ -11,7 +11,7 @@ from typing import Literal
 from keyfold.types.logical import DataType
 
 Types = Sequence[DataType]
-Kind = Literal["spark", "bag", "sketch"]
+Kind = Literal["spark", "bag", "sketch", "fold"]
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,9 @@ class StateFunction:
     not of its signature. A default of None has to be given.
     The rest is for the JVM. `kind` says how it makes a state: as the buffer of Spark's function
     `unites`; as a bag of values, which `unites` says to be a list or a set; or as a sketch, by a
-    function `unites` of keyfold, whose input `prepares` makes. `finishes` makes the result.
-    """
+    function `unites` of keyfold, whose input `prepares` makes. `finishes` makes the result. A fold
+    is an aggregate of keyfold or of a user: its state is its value so far, or nothing before it had
+    a row."""
 
     name: str
     takes: Callable[[Types], Types]

@@ -69,6 +69,14 @@ def _average(types: Types) -> Types:
     return [sum_of(types[0]) if name_of(types[0]) == "DECIMAL" else DOUBLE, BIGINT]
 
 
+def _mean(types: Types) -> Types:
+    return [DOUBLE, BIGINT]
+
+
+def _count(types: Types) -> Types:
+    return [BIGINT]
+
+
 def _doubles(count: int) -> Callable[[Types], Types]:
     return lambda types: [DOUBLE] * count
 
@@ -120,7 +128,7 @@ def _sketch(
 
 _P = {"constants": (("p", None),)}
 _ALL = (
-    _spark("count", _counted, lambda types: [BIGINT], "sum", "how many are not NULL"),
+    _spark("count", _counted, _count, "sum", "how many are not NULL"),
     _spark("sum", _NUMBER, _sum_fields, "sum", "the sum"),
     _spark(
         "sum0",
@@ -156,6 +164,9 @@ _ALL = (
     _pairs("regr_r2", 6, "covariance", "the coefficient of determination"),
     _pairs("regr_slope", 7, "regression", "the slope of the fitted line"),
     _pairs("regr_intercept", 7, "regression", "where the fitted line begins"),
+    _spark("regr_avgx", _DOUBLES, _mean, "sums", "the mean of the second argument"),
+    _spark("regr_avgy", _DOUBLES, _mean, "sums", "the mean of the first argument"),
+    _spark("regr_count", _DOUBLES, _count, "sum", "how many pairs have no NULL"),
     _pairs("regr_sxx", 3, "moments", "the squares of the second argument"),
     _pairs("regr_syy", 3, "moments", "the squares of the first argument"),
     _pairs("regr_sxy", 4, "covariance", "the products of both arguments"),
@@ -180,6 +191,7 @@ _ALL = (
         **_P,
     ),
     _bagged("median", _DOUBLE, "the median, exactly", finishes="percentile"),
+    _bagged("mode", _ORDERED, "the most frequent value, of equals the least", finishes="mode"),
     _sketch(
         "percentile_approx",
         _DOUBLE,

@@ -1,37 +1,45 @@
-"""The signature of a state: the function and the types of its arguments, `max_by(INT,INT)`.
+"""The signature of a state: the function and the types of its arguments, `max_by(INT,INT)`, and the
+options of a fold, `collect(ARRAY<INT>,distinct => 'true')`.
 
 A column declares it, where an argument may be NOT NULL; its canonical text is in each state's
 header, behind two bytes of magic, a version and its length, perhaps with constants behind it.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from keyfold.errors import KeyfoldError, TableError
 from keyfold.states.declare import StateFunction
-from keyfold.states.functions import find, functions
+from keyfold.states.functions import functions
 from keyfold.types.logical import DataType, describe
 from keyfold.types.sql import from_sql, split
+
+Find = Callable[[str], StateFunction | None]
 
 MAGIC, VERSION = b"KS", 1
 FIXED = 5  # magic, version, length
 _TEXT = re.compile(r"^\s*(\w+)\s*\((.*)\)\s*$", re.DOTALL)
+_OPTION = re.compile(r"^(\w+)\s*=>\s*'([^']*)'$")
 _NULLABILITY = re.compile(r"\s+(NOT\s+)?NULL\s*$", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Signature:
-    """A function, the types of its arguments, and which of them must not be NULL."""
+    """A function, the types of its arguments, which of them must not be NULL, and its options by
+    name, as texts.
+    """
 
     function: StateFunction
     types: tuple[DataType, ...]
     required: tuple[bool, ...] = ()
+    options: tuple[tuple[str, str], ...] = ()
 
     @property
     def text(self) -> str:
         """The canonical text, without NOT NULL, which two signatures of equal states share."""
-        return f"{self.function.name}({','.join(map(describe, self.types))})"
+        parts = [*map(describe, self.types), *self._options]
+        return f"{self.function.name}({','.join(parts)})"
 
     @property
     def declared(self) -> str:
@@ -41,7 +49,11 @@ class Signature:
             describe(kind) + (" NOT NULL" if flag else "")
             for kind, flag in zip(self.types, flags, strict=True)
         ]
-        return f"{self.function.name}({', '.join(parts)})"
+        return f"{self.function.name}({', '.join([*parts, *self._options])})"
+
+    @property
+    def _options(self) -> list[str]:
+        return [f"{name} => '{text}'" for name, text in self.options]
 
     @property
     def fields(self) -> Sequence[DataType]:
@@ -54,14 +66,17 @@ class Signature:
         return MAGIC + bytes([VERSION]) + len(text).to_bytes(2, "little") + text
 
 
-def bind(name: str, types: Sequence[DataType]) -> Signature:
+def bind(name: str, types: Sequence[DataType], find: Find) -> Signature:
     """The signature of a call. Raises TableError if no such function has states, or not of these
     types.
     """
     function = find(name)
     if function is None:
         known = ", ".join(sorted({one.name for one in functions().values()}))
-        raise TableError(f"function {name} has no states; those that have are {known}")
+        raise TableError(
+            f"function {name} has no states; those that have are the aggregates of keyfold and of "
+            f"your own, and {known}"
+        )
     count = len(types)
     if function.constants and count > 1:
         types = types[: count - len(function.constants)]
@@ -71,7 +86,7 @@ def bind(name: str, types: Sequence[DataType]) -> Signature:
         raise TableError(f"{name}_state {error}") from None
 
 
-def parse(text: str) -> Signature:
+def parse(text: str, find: Find) -> Signature:
     """The signature that a column declares: `max_by(int NOT NULL, int)`. Raises TableError if it
     is not one.
     """
@@ -79,16 +94,19 @@ def parse(text: str) -> Signature:
     if match is None:
         raise TableError(f"expected a function and types, as max_by(int, int), found '{text}'")
     parts = split(match[2])
-    bare = [_NULLABILITY.sub("", f" {part}").strip() for part in parts]
-    required = [bool(re.search(r"\bNOT\s+NULL\s*$", part, re.IGNORECASE)) for part in parts]
+    options = [option for part in parts if (option := _OPTION.match(part))]
+    kinds = [part for part in parts if not _OPTION.match(part)]
+    bare = [_NULLABILITY.sub("", f" {part}").strip() for part in kinds]
+    required = [bool(re.search(r"\bNOT\s+NULL\s*$", part, re.IGNORECASE)) for part in kinds]
     try:
-        found = bind(match[1], [from_sql(part) for part in bare])
+        found = bind(match[1], [from_sql(part) for part in bare], find)
     except TableError:
         raise
     except KeyfoldError as error:
         raise TableError(f"the state {text}: {error}") from None
     flags = tuple(required[: len(found.types)])
-    return Signature(found.function, found.types, flags)
+    named = tuple((option[1], option[2]) for option in options)
+    return Signature(found.function, found.types, flags, named)
 
 
 def constants_of(function: StateFunction, given: Sequence[str | None]) -> Mapping[str, str]:

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from keyfold import options
+from keyfold.aggregates.state_signatures import state_json
 from keyfold.errors import (
     ConflictError,
     CorruptDataError,
@@ -18,7 +19,6 @@ from keyfold.errors import (
     SnapshotExpiredError,
 )
 from keyfold.resources.cache import Cache
-from keyfold.states.columns import state_json
 from keyfold.storage.metadata.entries import LiveFile, RowShapes, highest_sequence
 from keyfold.storage.metadata.manifests import Manifests
 from keyfold.storage.metadata.records import INDEXED

@@ -69,7 +69,8 @@ object AggregateStates extends Rule[LogicalPlan] {
     val bound = StateOf.bound(call)
     val inputs = StateOf.cast(call.arguments, bound)
     val shape = Shape(call.name, bound.signature, bound.constants, givesState = true)
-    if (bound.isSparks) CombinedState(bound.aggregate(inputs), shape)
+    if (bound.isFold) bound.fold(call.name, inputs.head, ofStates = false, givesState = true)
+    else if (bound.isSparks) CombinedState(bound.aggregate(inputs), shape)
     else KeptAggregate(bound.state(inputs), KeptKind.of(bound), shape)
   }
 
@@ -77,6 +78,7 @@ object AggregateStates extends Rule[LogicalPlan] {
     val (child, bound) = ofState(call)
     val shape = Shape(call.name, bound.signature, "", givesState)
     child match {
+      case _ if bound.isFold => bound.fold(call.name, child, ofStates = true, givesState)
       // each field of a state that is made on the spot would make it anew
       case StateOf(arguments, own, _) if own.isSparks =>
         CombinedState(own.aggregate(StateOf.cast(arguments, own)), shape, own.finishes)
@@ -87,7 +89,9 @@ object AggregateStates extends Rule[LogicalPlan] {
 
   private def finalized(call: StateCall): Expression = {
     val (child, bound) = ofState(call)
-    if (bound.isSparks) {
+    if (bound.isFold) FoldOfState(child, bound.signature, bound.fields.head.dataType,
+      FoldFunction.ofNothing(bound.empty, bound.fields.head.dataType), call.name)
+    else if (bound.isSparks) {
       val state = FieldsOfState(child, bound.signature, bound.fields, call.name)
       val function = bound.buffered
       val fields = function.aggBufferAttributes.map(_.exprId).zipWithIndex.toMap
@@ -125,8 +129,12 @@ final case class StateOf(children: Seq[Expression], bound: BoundState, name: Str
 }
 
 object StateOf {
-  def bound(call: StateCall): BoundState = BoundState.ofCall(call.function, call.arguments.map(_.dataType),
-    call.arguments.map(one => if (one.foldable) constant(one) else None))
+  def bound(call: StateCall): BoundState = {
+    val (named, placed) = call.arguments.partition(_.isInstanceOf[NamedArgumentExpression])
+    def text(one: Expression): Option[String] = if (one.foldable) constant(one) else None
+    BoundState.ofCall(call.function, placed.map(_.dataType), placed.map(text),
+      named.collect { case NamedArgumentExpression(name, value) => name -> text(value) }.toMap)
+  }
 
   private def constant(one: Expression): Option[String] =
     Option(Cast(one, org.apache.spark.sql.types.StringType).eval()).map(_.toString)
@@ -135,6 +143,8 @@ object StateOf {
     call.arguments.find(!_.deterministic).foreach(one =>
       throw Refusal(s"${call.name} takes deterministic arguments, and ${one.sql} is not"))
     val own = bound(call)
+    if (own.isFold && call.arguments.exists(_.exists(_.isInstanceOf[AggregateExpression])))
+      throw Refusal(s"${call.name} of an aggregate is not supported: compute the aggregate in a subquery")
     StateOf(call.arguments.take(own.arguments.length), own, call.name)
   }
 

@@ -1,7 +1,7 @@
 package org.apache.spark.sql.keyfold
 
 import com.fasterxml.jackson.databind.JsonNode
-import keyfold.spark.{Json, KeyfoldException}
+import keyfold.spark.{Json, KeyfoldException, Settings}
 import keyfold.spark.functions.Functions
 import keyfold.spark.processes.Driver
 import org.apache.spark.sql.SparkSession
@@ -22,9 +22,13 @@ final case class BoundState(json: JsonNode) {
   val signature: String = text("signature")
   val constants: String = text("constants")
   val isSparks: Boolean = text("kind") == "spark"
+  val options: JsonNode = json.path("options")
+  val isFold: Boolean = text("kind") == "fold"
   val unites: String = text("unites")
   val prepares: String = text("prepares")
   val finishes: String = text("finishes")
+  /** The SQL of a fold's result of nothing, if that is not NULL. */
+  lazy val empty: Option[String] = Json.optional(json, "empty")
   lazy val arguments: Seq[DataType] = types("arguments")
   lazy val fields: StructType =
     StructType(types("fields").zipWithIndex.map { case (kind, at) => StructField(s"f$at", kind) })
@@ -59,9 +63,15 @@ final case class BoundState(json: JsonNode) {
   /** Spark's aggregate over nothing, for its buffer alone. */
   def buffered: DeclarativeAggregate = aggregate(arguments.map(Literal.create(null, _)))
 
+  /** The aggregate of a fold over values, or over states. */
+  def fold(call: String, input: Expression, ofStates: Boolean, givesState: Boolean): FoldFunction =
+    FoldFunction(call, Json.text(json.get("fold")), fields.head.dataType, empty, Seq(input),
+      Option.when(ofStates)(signature), Option.when(givesState)(signature))
+
   /** The state of one row; the arguments have the bound types. */
   def state(inputs: Seq[Expression]): Expression =
-    if (isSparks) {
+    if (isFold) FoldOfRow(fold(name, inputs.head, ofStates = false, givesState = true))
+    else if (isSparks) {
       val function = aggregate(inputs)
       val first = function.aggBufferAttributes.map(_.exprId).zip(function.initialValues).toMap
       StateOfFields(header, function.updateExpressions.map(_.transform {
@@ -86,18 +96,19 @@ object BoundState {
   def wrong(sentence: String): Throwable = Refusal(sentence)
 
   def ask(fields: (String, Any)*): BoundState =
-    try BoundState(Driver.ask(Json.obj((("question" -> "bind_state") +: fields): _*)))
+    try BoundState(Driver.ask(Json.obj(Seq("question" -> "bind_state", "code" -> Settings.functions) ++ fields: _*)))
     catch { case failed: KeyfoldException => throw Refusal.of(failed) }
 
   /** Of a call: constants are the texts of arguments that are constant, None of others. */
-  def ofCall(name: String, types: Seq[DataType], constants: Seq[Option[String]]): BoundState =
-    ask("name" -> name, "types" -> types.map(_.json), "constants" -> constants)
+  def ofCall(name: String, types: Seq[DataType], constants: Seq[Option[String]],
+      named: Map[String, Option[String]]): BoundState =
+    ask("name" -> name, "types" -> types.map(_.json), "constants" -> constants, "named" -> named)
 
   def ofSignature(signature: String): BoundState = ask("signature" -> signature)
 
   /** The name in signatures of a function that has states. */
   def canonical(name: String): Option[String] = {
-    val answer = Driver.ask(Json.obj("question" -> "state_function", "name" -> name))
+    val answer = Driver.ask(Json.obj("question" -> "state_function", "code" -> Settings.functions, "name" -> name))
     Option.when(answer.isTextual)(answer.asText)
   }
 

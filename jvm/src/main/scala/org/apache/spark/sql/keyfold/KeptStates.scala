@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate.TypedImperativeAggregate
 import org.apache.spark.sql.catalyst.trees.UnaryLike
-import org.apache.spark.sql.catalyst.util.{ArrayData, GenericArrayData}
+import org.apache.spark.sql.catalyst.util.{ArrayData, GenericArrayData, TypeUtils}
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
@@ -87,6 +87,7 @@ final case class KeptKind(signature: String, field: DataType, unites: String, fi
     case _ if kept.content.isEmpty && finishes != "hll_cardinality" && finishes != "bitmap_count" => null
     case "join" => joined(kept.content.value.asInstanceOf[ArrayData], constant(kept, ""))
     case "percentile" => KeptKind.percentile(kept.content.value.asInstanceOf[ArrayData], constant(kept, "0.5").toDouble)
+    case "mode" => KeptKind.mode(kept.content.value.asInstanceOf[ArrayData].toObjectArray(dataType).toSeq, dataType)
     case scalar =>
       val sketch = Literal(kept.content.value, BinaryType)
       val rest = if (scalar == "quantile_percent") Seq(Literal(constant(kept, "0.5").toDouble)) else Nil
@@ -107,9 +108,20 @@ object KeptKind {
       case "join" => StringType
       case "" => field
       case "hll_cardinality" | "bitmap_count" => LongType
+      case "mode" => field.asInstanceOf[ArrayType].elementType
       case _ => DoubleType
     }
     KeptKind(state.signature, field, state.unites, state.finishes, kind)
+  }
+
+  /** The value that is there most often, of equals the least. */
+  private def mode(items: Seq[Any], kind: DataType): Any = {
+    val order = TypeUtils.getInterpretedOrdering(kind)
+    val runs = items.sorted(order).foldLeft(List.empty[(Any, Int)]) {
+      case ((item, count) :: rest, next) if order.equiv(item, next) => (item, count + 1) :: rest
+      case (found, next) => (next, 1) :: found
+    }
+    runs.reverse.maxBy(_._2)._1
   }
 
   /** As Spark's percentile: linear between the two nearest. */

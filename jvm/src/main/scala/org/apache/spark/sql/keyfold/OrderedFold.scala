@@ -81,10 +81,7 @@ final case class OrderedFold(
     group
   }
 
-  override def eval(group: OrderedRows): Any = {
-    val number = send(group)
-    if (call.isState) column.state(number) else column.value(number)
-  }
+  override def eval(group: OrderedRows): Any = call.result(column, send(group))
 
   override def serialize(group: OrderedRows): Array[Byte] = {
     val payload = ByteBuffer.allocate(group.rows.map(_.getSizeInBytes + 4).sum).order(ByteOrder.LITTLE_ENDIAN)

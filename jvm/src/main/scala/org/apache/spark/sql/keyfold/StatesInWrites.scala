@@ -128,7 +128,8 @@ final class WrittenState(table: KeyfoldTable, column: String, target: StateColum
   }
 
   private def cast(producer: StateOf): Expression = {
-    val isSame = producer.bound.name == bound.name && producer.children.length == bound.arguments.length
+    val isSame = producer.bound.name == bound.name && producer.bound.options == bound.options &&
+      producer.children.length == bound.arguments.length
     if (!isSame) throw refusedState(producer.bound.signature)
     val arguments = producer.children.zip(bound.arguments).zip(target.required).map { case ((argument, kind), required) =>
       val isWider = argument.dataType == NullType || Cast.canUpCast(argument.dataType, kind) || argument.dataType == kind ||

@@ -1,0 +1,50 @@
+"""The states of folds: the value so far as the bytes of a Spark row, no bytes before a row came."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from keyfold.aggregates.declare import Aggregate, BadRecord, Inputs
+from keyfold.aggregates.results import column_result
+from keyfold.errors import CorruptDataError
+from keyfold.kernels.buffers import Rows
+from keyfold.kernels.ops import ADD
+from keyfold.kernels.unsafe_rows.decode import decode
+from keyfold.kernels.unsafe_rows.encode import encode
+from keyfold.states.signature import Signature
+from keyfold.types.arrow import to_arrow
+
+
+def decoded(signature: Signature, buffers: pa.Array) -> list[pa.Array]:
+    """The fields of states. Raises BadRecord if bytes are damaged."""
+    try:
+        return decode(buffers, [to_arrow(kind) for kind in signature.fields])
+    except CorruptDataError as error:
+        raise BadRecord(0, f"a state of {signature.text} is damaged: {error}") from error
+
+
+def folded(aggregate: Aggregate, signature: Signature, buffers: pa.Array, starts: Rows) -> pa.Array:
+    """The buffer of each group, of no bytes if no state of it had a row."""
+    is_used = pc.greater(pc.binary_length(buffers), 0).to_numpy(zero_copy_only=False)
+    counts = np.add.reduceat(is_used.astype(np.int64), starts[:-1])
+    groups = np.flatnonzero(counts)
+    (column,) = decoded(signature, buffers.filter(pa.array(is_used)))
+    made = encode([_values(aggregate, column, counts[groups], groups)])
+    places = np.full(len(counts), -1, dtype=np.int64)
+    places[groups] = np.arange(len(groups))
+    taken = made.take(pa.array(places, mask=places < 0))
+    return pc.fill_null(taken.cast(pa.large_binary()), b"")
+
+
+def _values(aggregate: Aggregate, column: pa.Array, counts: Rows, groups: Rows) -> pa.Array:
+    """The values of these groups, of which each has so many in the column."""
+    ops = np.full(len(column), ADD, dtype=np.int8)
+    starts = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+    try:
+        result = column_result(aggregate, Inputs(column, ops, np.arange(len(column)), starts))
+    except BadRecord as error:
+        raise BadRecord(int(groups[error.group]), str(error)) from error
+    if result.overflowed >= 0:
+        words = f"the {aggregate.name} does not fit {result.array.type}"
+        raise BadRecord(int(groups[result.overflowed]), words)
+    return result.array.cast(column.type)
