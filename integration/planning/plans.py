@@ -43,13 +43,15 @@ def rows_of_tasks(spark: SparkSession, group: str) -> list[int]:
     return [metrics.shuffleReadMetrics().recordsRead() for metrics in found]
 
 
-def scan_figures(frame: DataFrame) -> list[dict[str, int]]:
-    """The figures of each scan of a frame that was collected, in the order of the plan."""
+def scan_figures(frame: DataFrame, kind: str = "BatchScanExec") -> list[dict[str, int]]:
+    """The figures of each scan, or another kind of operator, of a frame that was collected, in the
+    order of the plan.
+    """
     found: list[dict[str, int]] = []
 
     def walk(node: Any) -> None:
         name = node.getClass().getSimpleName()
-        if name == "BatchScanExec":
+        if name == kind:
             metrics = node.metrics()
             names = metrics.keys().toSeq()
             found.append(

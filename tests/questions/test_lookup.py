@@ -14,6 +14,7 @@ import pytest
 
 from keyfold.bridge.channel import Channel, Disconnected
 from keyfold.files.footers import KEPT
+from keyfold.lookup import matches
 from keyfold.questions import executor
 from keyfold.questions.lookups import plan_lookup
 from keyfold.questions.serve import serve
@@ -58,36 +59,52 @@ def ask(worker: Channel, frame: Any) -> Any:
     return worker.receive()
 
 
-def looked_up(worker: Channel, *keys: int | None) -> list[dict[str, Any]]:
-    """The answer to keys, in two batches."""
+def looked_up(worker: Channel, name: str, *keys: int | None) -> list[tuple[int, ...]]:
+    """The answer to keys of one column, sent in two batches."""
     worker.send({"keys": True})
-    batch = pa.record_batch({"k": pa.array(keys, pa.int64())})
+    batch = pa.record_batch({name: pa.array(keys, pa.int64())})
     worker.send_batches(batch.schema, iter([batch.slice(0, 1), batch.slice(1)]))
-    answer = worker.receive()
-    rows = [row for found in worker.receive_batches() for row in found.to_pylist()]
-    assert answer == {"ok": {"found": sum(row["_FOUND"] for row in rows)}}
+    assert worker.receive() == {"ok": {}}
+    rows = [tuple(r.values()) for found in worker.receive_batches() for r in found.to_pylist()]
+    assert worker.receive() == {"ok": {}}
     return rows
 
 
+def begin(worker: Channel, plan: Any, by: str = "k") -> None:
+    assert ask(worker, {"question": "lookup", "lookup": plan, "by": [by]}) == {"ok": {}}
+
+
 def test_keys_are_asked_for_until_the_end(worker: Channel, table: Table) -> None:
-    begun = {"question": "lookup", "lookup": planned(table)}
+    plan = planned(table)
     for _ in range(2):
-        assert ask(worker, begun) == {"ok": {}}
-        assert looked_up(worker, 5, None, 5, 77) == [
-            {"_FOUND": True, "v": -5},
-            {"_FOUND": False, "v": None},
-            {"_FOUND": True, "v": -5},
-            {"_FOUND": False, "v": None},
-        ]
-        assert looked_up(worker, 9, 0) == [{"_FOUND": True, "v": -9}, {"_FOUND": True, "v": 0}]
-        assert ask(worker, {"end": True})["ok"]["metrics"]["rows"] == 6
+        begin(worker, plan)
+        assert looked_up(worker, "k", 5, None, 5, 77) == [(0, -5), (2, -5)]
+        assert looked_up(worker, "k", 9, 0) == [(0, -9), (1, 0)]
+        figures = ask(worker, {"end": True})["ok"]["metrics"]
+        assert figures["rows"] == 6
+        assert figures["bytes_read"] > 0
 
 
 def test_conditions_on_the_key_count(worker: Channel, table: Table) -> None:
     filters = [where(">", "k", 4).to_json(), where("=", "v", 3).to_json()]
-    plan = planned(table, filters=filters)
-    assert ask(worker, {"question": "lookup", "lookup": plan}) == {"ok": {}}
-    assert [row["v"] for row in looked_up(worker, 3, 4, 5)] == [None, None, -5]
+    begin(worker, planned(table, filters=filters))
+    assert looked_up(worker, "k", 3, 4, 5) == [(2, -5)]
+
+
+def test_all_rows_of_a_prefix_are_found(
+    worker: Channel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    columns = [tables.column(name) for name in ("a", "b", "v")]
+    new = tables.new_table(*columns, key="a,b", bucket_key="a")
+    made = tables.table(tmp_path, new)
+    rows = [{"a": a, "b": b, "v": a * b} for a in range(100) for b in range(a)]
+    harness.upsert(made, rows)
+    begin(worker, planned(made), "a")
+    keys = [*range(90, 120), 0, *range(90)]
+    expected = [(i, a * b) for i, a in enumerate(keys) if a < 100 for b in range(a)]
+    assert looked_up(worker, "a", *keys) == expected
+    monkeypatch.setattr(matches, "MOST_BYTES", 1000)  # the next ones come a few keys at a time
+    assert looked_up(worker, "a", *keys) == expected
 
 
 def test_a_failure_is_said(worker: Channel, table: Table) -> None:
@@ -95,7 +112,7 @@ def test_a_failure_is_said(worker: Channel, table: Table) -> None:
     for file in (Path(table.layout.location) / "bucket-0").iterdir():
         file.unlink()
     KEPT.clear()
-    assert ask(worker, {"question": "lookup", "lookup": plan}) == {"ok": {}}
+    begin(worker, plan)
     worker.send({"keys": True})
     batch = pa.record_batch({"k": pa.array([1], pa.int64())})
     worker.send_batches(batch.schema, iter([batch]))

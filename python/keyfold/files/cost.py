@@ -34,7 +34,7 @@ def buffer_size(
     """The bytes of a column chunk to fetch at once. 0 means all of it: the row group is no larger
     than the batches that are made of it.
     """
-    most = max((_compressed(metadata, group, names) for group in groups), default=0)
+    most = max((stored_bytes(metadata, group, names) for group in groups), default=0)
     return _FETCHED_BYTES if most > min(batch_bytes, _CHUNKS_BYTES) else 0
 
 
@@ -70,5 +70,6 @@ def _chunks(
     return [chunk for chunk in chunks if chunk.path_in_schema.split(".")[0] in names]
 
 
-def _compressed(metadata: pq.FileMetaData, group: int, names: Collection[str]) -> int:
+def stored_bytes(metadata: pq.FileMetaData, group: int, names: Collection[str]) -> int:
+    """The bytes of a row group in these columns as stored."""
     return sum(int(c.total_compressed_size) for c in _chunks(metadata, group, names))

@@ -1,20 +1,23 @@
 """The question `lookup`: rows of the keys that one task sends, until it ends (executor side).
 
-Each frame `keys` is followed by one Arrow stream and answered with an ok frame and one more, which
-has a row for each key in its order: whether it was found, and its columns. After an error nothing
-more is read of what the JVM sends, until it closes the connection.
+Each frame `keys` is followed by one Arrow stream of the columns `by`. The answer is an ok frame, a
+stream of the rows that the keys have, and an ok frame. An error before the first row replaces the
+first of these, a later one the last. After it nothing more is read of what the JVM sends, until it
+closes the connection.
 """
+
+import itertools
+from collections.abc import Sequence
 
 import pyarrow as pa
 
 from keyfold.bridge import frames, memory
 from keyfold.bridge.channel import Channel, Disconnected, Traffic
+from keyfold.lookup.matches import matches, matches_schema
 from keyfold.lookup.places import LookupPlan
-from keyfold.lookup.rows import look_up, schema_of
 from keyfold.questions.serve import functions_of
+from keyfold.read.parquet import BYTES_READ
 from keyfold.resources.metering import Meter, metering
-
-FOUND = pa.field("_FOUND", pa.bool_(), False)
 
 
 def answer(channel: Channel, question: frames.Frame) -> None:
@@ -29,7 +32,7 @@ def answer(channel: Channel, question: frames.Frame) -> None:
     channel.send({"ok": {}})
     with metering() as meter, functions_of(question["lookup"]):
         try:
-            _serve(channel, plan, meter)
+            _serve(channel, plan, question["by"], meter)
         except Disconnected:
             raise
         except Exception as e:
@@ -37,20 +40,15 @@ def answer(channel: Channel, question: frames.Frame) -> None:
             channel.discard()
 
 
-def _serve(channel: Channel, plan: LookupPlan, meter: Meter) -> None:
+def _serve(channel: Channel, plan: LookupPlan, by: Sequence[str], meter: Meter) -> None:
     """Take frames until the last one, or until the JVM leaves."""
     traffic = Traffic()
-    schema = pa.schema([FOUND, *schema_of(plan)])
+    meter.count(BYTES_READ, 0)
     while (frame := channel.receive()) is not None:
         match frame:
             case {"keys": True}:
                 batches = traffic.counted(channel.receive_batches())
-                found, rows = look_up(plan, _keys(plan, pa.concat_batches(list(batches))))
-                arrays = [found, *rows.columns]
-                channel.send({"ok": {"found": found.true_count}})
-                channel.send_batches(
-                    schema, iter([pa.RecordBatch.from_arrays(arrays, schema=schema)])
-                )
+                _answer_keys(channel, plan, _keys(plan, by, pa.concat_batches(list(batches))))
             case {"end": True}:
                 channel.send({"ok": {"metrics": traffic.metrics() | meter.figures()}})
                 return
@@ -58,9 +56,16 @@ def _serve(channel: Channel, plan: LookupPlan, meter: Meter) -> None:
                 raise ValueError(f"unknown message {dict(frame)}")
 
 
-def _keys(plan: LookupPlan, batch: pa.RecordBatch) -> pa.RecordBatch:
+def _answer_keys(channel: Channel, plan: LookupPlan, keys: pa.RecordBatch) -> None:
+    found = matches(plan, keys.schema.names, keys)
+    first = list(itertools.islice(found, 1))
+    channel.send({"ok": {}})
+    channel.send_batches(matches_schema(plan), itertools.chain(first, found))
+    channel.send({"ok": {}})
+
+
+def _keys(plan: LookupPlan, by: Sequence[str], batch: pa.RecordBatch) -> pa.RecordBatch:
     """The keys in the table's types; the JVM has long offsets in texts."""
-    layout = plan.scan.layout
-    kinds = {name: layout.column(name).arrow_field.type for name in layout.primary_key}
+    kinds = {name: plan.scan.layout.column(name).arrow_field.type for name in by}
     arrays = [batch.column(name).cast(kind) for name, kind in kinds.items()]
     return pa.RecordBatch.from_arrays(arrays, names=list(kinds))

@@ -22,7 +22,7 @@ from keyfold.errors import CorruptDataError, NotSupportedError
 from keyfold.files import damage
 from keyfold.files.chunks import Chunks
 from keyfold.files.column_mapping import Source, adapt, missing, sources
-from keyfold.files.cost import buffer_size, chunk_bytes, row_bytes
+from keyfold.files.cost import buffer_size, chunk_bytes, row_bytes, stored_bytes
 from keyfold.files.fetch import fetched
 from keyfold.files.footers import Footer, footer_of
 from keyfold.files.leaves import Leaves, leaves_of
@@ -32,11 +32,12 @@ from keyfold.merge.marks.records import FIELDS as MARKS
 from keyfold.merge.marks.records import NAMED, with_marks
 from keyfold.predicates.ranges import Range, Ranges
 from keyfold.predicates.statistics import may_hold_deletes, ranges_of
-from keyfold.resources.metering import metered
+from keyfold.resources.metering import count, is_asked, metered
 from keyfold.stores.files import Files
 from keyfold.stores.local import LocalFiles
 from keyfold.wire.specs import KIND, SEQUENCE, DataFile, ScanSpec
 
+BYTES_READ = "bytes_read"  # a figure, where a question asks for it
 BATCH_ROWS = 1 << 16
 BATCH_BYTES = 16 << 20
 MOST_AT_ONCE = 16  # row groups decoded whole until the need for that is checked again
@@ -214,6 +215,9 @@ class _Columns:
 
     def batches(self, groups: Sequence[int]) -> Iterator[pa.RecordBatch]:
         """The rows of some row groups, `batch_rows` in each batch except the last."""
+        if is_asked(BYTES_READ):
+            metadata, names = self._file.metadata, set(self._names)
+            count(BYTES_READ, sum(stored_bytes(metadata, group, names) for group in groups))
         decoded = self._decoded(groups)
         while True:
             with damage.decoding(self._path, is_remote=self._is_remote):

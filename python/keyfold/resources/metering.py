@@ -44,6 +44,10 @@ class Meter:
         with self._lock:
             self._figures[name] = self._figures.get(name, 0) + amount
 
+    def has(self, name: str) -> bool:
+        """Whether something was added to a figure."""
+        return name in self._figures
+
     def reach(self, name: str, value: int) -> None:
         """Keep the greatest value of a figure."""
         with self._lock:
@@ -92,6 +96,12 @@ def count(name: str, amount: int) -> None:
     meter = _CURRENT.get()
     if meter is not None:
         meter.count(name, amount)
+
+
+def is_asked(name: str) -> bool:
+    """Whether the current question has this figure already: for figures that cost time to make."""
+    meter = _CURRENT.get()
+    return meter is not None and meter.has(name)
 
 
 def reach(name: str, value: int) -> None:

@@ -18,6 +18,8 @@ final class KeyfoldExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectResolutionRule(_ => PartitionsInFull)
     extensions.injectResolutionRule(_ => OverwriteConditions)
     extensions.injectResolutionRule(StreamsInto(_))
+    extensions.injectHintResolutionRule(_ => NamesInLookupHints)
+    extensions.injectResolutionRule(_ => TablesOfLookupHints)
     extensions.injectPostHocResolutionRule(_ => StatesInWrites)
     extensions.injectPostHocResolutionRule(_ => NullsInWrites)
     extensions.injectPostHocResolutionRule(_ => NotNullsOfWrites)

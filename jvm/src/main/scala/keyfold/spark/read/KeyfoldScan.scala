@@ -15,8 +15,9 @@ import org.apache.spark.sql.connector.read.Scan.ColumnarSupportMode
 import org.apache.spark.sql.connector.read.colstats.ColumnStatistics
 import org.apache.spark.sql.connector.read.partitioning.{Partitioning, UnknownPartitioning}
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream
-import org.apache.spark.sql.keyfold.{RuntimeFilters, SqlTypes}
+import org.apache.spark.sql.keyfold.{LookupHint, RuntimeFilters, SqlTypes}
 import org.apache.spark.sql.types.StructType
+import org.slf4j.LoggerFactory
 
 /** Driver side: one scan of one snapshot. Python plans it at the first question Spark has about it,
   * and once: Spark asks for statistics, partitions and text several times a query. It is planned once more where
@@ -47,14 +48,17 @@ final case class KeyfoldScan(
     "is_top" -> isTop,
     "aggregate" -> summary.map(_.toJson),
     "cores" -> Settings.cores,
-    "options" -> options)
+    "options" -> LookupHint.without(options))
 
   override def readSchema(): StructType = columns
   override def toBatch(): Batch = this
   override def columnarSupportMode(): ColumnarSupportMode = ColumnarSupportMode.SUPPORTED
 
   override def description(): String =
-    if (isStream) s"keyfold: stream of ${table.name()}" else s"keyfold: ${plan.path("description").asText}"
+    if (isStream) s"keyfold: stream of ${table.name()}" else s"keyfold: ${plan.path("description").asText}$notFollowed"
+
+  /** Where a scan is planned, nothing is looked up. */
+  private def notFollowed: String = if (LookupHint.isMarked(options)) s", ${KeyfoldScan.NotFollowed}" else ""
 
   override def toMicroBatchStream(checkpoint: String): MicroBatchStream = {
     isStream = true
@@ -105,10 +109,12 @@ final case class KeyfoldScan(
 
   private def current: JsonNode = narrowed.getOrElse(plan)
 
-  override def planInputPartitions(): Array[InputPartition] =
+  override def planInputPartitions(): Array[InputPartition] = {
+    if (notFollowed.nonEmpty) KeyfoldScan.Log.warn(s"table ${table.name()}: ${KeyfoldScan.NotFollowed}")
     Json.items(current.get("tasks")).map(Json.text).zipWithIndex.map { case (splits, place) =>
       if (byBucket.isDefined) SplitsOfBucket(splits, place) else AnySplits(splits)
     }.toArray
+  }
 
   /** Asked of every scan, so it plans those only that were asked for. */
   override def outputPartitioning(): Partitioning =
@@ -127,6 +133,10 @@ final case class KeyfoldScan(
 }
 
 object KeyfoldScan {
+  private val Log = LoggerFactory.getLogger(classOf[KeyfoldScan])
+  private val NotFollowed = "the hint LOOKUP was not followed: expected an inner, left outer, left semi or left anti " +
+    "join, whose ON gives the columns of the key values of their types"
+
   /** What is known of the size of a stream. */
   private[spark] object Unknown extends Statistics {
     override def sizeInBytes(): OptionalLong = OptionalLong.empty()

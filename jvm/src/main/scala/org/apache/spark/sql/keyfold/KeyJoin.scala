@@ -1,28 +1,29 @@
 package org.apache.spark.sql.keyfold
 
+import keyfold.spark.questions.Description
 import keyfold.spark.read.{KeyfoldRowLevelScan, KeyfoldScan}
 import keyfold.spark.table.KeyfoldTable
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
-import org.apache.spark.sql.catalyst.plans.{Inner, JoinType}
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, Join, LogicalPlan, MergeRows, Project}
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
-import org.apache.spark.sql.types.{CharType, DataType, DoubleType, FloatType, StringType}
+import org.apache.spark.sql.types.{CharType, DataType, DoubleType, FloatType, IntegralType, StringType}
 
-/** Driver side: a join whose condition pairs every column of a target's primary key with an expression of the source
-  * of the same type. `condition` is the rest of it. `isWhole`: nothing but the key decides which rows match.
+/** Driver side: a join whose condition pairs every column of a target's primary key, or of a part of it that tells
+  * the bucket, with an expression of the source of the same type. `condition` is the rest of it. `isWhole`: nothing but the key decides which rows match.
   */
 final case class KeyJoin(
     source: LogicalPlan,
     target: LookupTarget,
     project: Seq[NamedExpression],
+    by: Seq[String],
     keys: Seq[Expression],
     condition: Option[Expression],
     isWhole: Boolean,
-    kind: JoinType) {
+    kind: LookupKind) {
 
-  def lookup(blind: Expression): LookupJoin = LookupJoin(source, target, project, keys, condition, blind, kind)
+  def lookup(blind: Expression): LookupJoin = LookupJoin(source, target, project, by, keys, condition, blind, kind)
 
   /** The condition for which it makes no difference whether a row of the source has a match. */
   def blind(rows: MergeRows): Expression =
@@ -35,11 +36,11 @@ final case class KeyJoin(
       val value = BlindRows.unnamed(column).transform {
         case attribute: Attribute => keyOf(attribute).getOrElse(Literal.default(attribute.dataType))
       }
-      val known = if (kind == Inner) value
+      val known = if (kind == LookupKind.Matches) value
       else hasKey.fold(value)(If(_, value, Literal(null, column.dataType)))
       Alias(known, column.name)(exprId = column.exprId)
     }
-    val kept = hasKey.filter(_ => kind == Inner).fold(source)(Filter(_, source))
+    val kept = hasKey.filter(_ => kind == LookupKind.Matches).fold(source)(Filter(_, source))
     Project(columns ++ source.output, kept)
   }
 
@@ -49,34 +50,63 @@ final case class KeyJoin(
 }
 
 object KeyJoin {
+  /** Of a statement that changes rows of a table. */
   def of(join: Join, target: LogicalPlan, source: LogicalPlan, table: KeyfoldTable): Option[KeyJoin] =
+    Side.of(target).filter(_.target.scan.table == table)
+      .flatMap(found(join, _, source, LookupKind.of(join, target), Seq(table.description.primaryKey)))
+
+  /** Of a query with the hint LOOKUP; of two sides that have it the right one. */
+  def hinted(join: Join): Option[KeyJoin] =
+    Seq((join.right, join.left), (join.left, join.right)).flatMap { case (target, source) =>
+      Side.of(target).filter(_.isHinted).flatMap { side =>
+        val described = side.target.scan.table.description
+        val kind = LookupKind.of(join, target).filterNot(_ == LookupKind.RowsOfTarget)
+        found(join, side, source, kind, Seq(described.primaryKey) ++ prefix(described)).filter(_ => described.buckets > 0)
+      }
+    }.headOption
+
+  /** The columns that decide the bucket of a row, if the bucket key begins the key. */
+  private def prefix(described: Description): Option[Seq[String]] = {
+    val trimmed = described.primaryKey.filterNot(described.partitioning.contains)
+    val keys = described.bucketKeys
+    Option.when(keys.nonEmpty && keys.size < trimmed.size && trimmed.startsWith(keys))(described.partitioning ++ keys)
+  }
+
+  private def found(join: Join, side: Side, source: LogicalPlan, kind: Option[LookupKind], by: Seq[Seq[String]]) =
     for {
-      side <- Side.of(target) if side.target.scan.table == table
-      (pairs, rest) <- pairs(join, isLeft = join.left eq target)
-      chosen <- chosen(table, side, pairs)
-      more = pairs.diff(chosen).map { case (ours, theirs) => EqualTo(ours, theirs) } ++ rest
-      conditions = side.filters ++ more.map(side.over)
+      kind <- kind
+      (pairs, rest) <- pairs(join, isLeft = join.left ne source)
+      chosen <- by.flatMap(chosen(_, side, pairs)).headOption
+      more = pairs.filterNot(pair => chosen.exists(_.pair == pair)).map { case (ours, theirs) => EqualTo(ours, theirs) }
+      conditions = side.filters ++ (more ++ rest).map(side.over)
       if conditions.forall(one => one.deterministic && !SubqueryExpression.hasSubquery(one))
-    } yield KeyJoin(source, side.target, side.numbered, chosen.map(_._2), conditions.reduceOption(And(_, _)),
-      conditions.isEmpty && side.target.scan.filters.forall(_.name == "IS_NOT_NULL"), join.joinType)
+    } yield KeyJoin(source, side.target, side.numbered, chosen.map(_.column), chosen.map(_.key),
+      conditions.reduceOption(And(_, _)),
+      conditions.isEmpty && side.target.scan.filters.forall(_.name == "IS_NOT_NULL"), kind)
 
   private def pairs(join: Join, isLeft: Boolean): Option[(Seq[(Expression, Expression)], Seq[Expression])] =
     ExtractEquiJoinKeys.unapply(join).map { case (_, left, right, rest, _, _, _, _) =>
       (if (isLeft) left.zip(right) else right.zip(left), rest.toSeq)
     }
 
-  /** For each column of the primary key the first pair that has it alone on the target's side. */
-  private def chosen(
-      table: KeyfoldTable, side: Side, pairs: Seq[(Expression, Expression)]): Option[Seq[(Expression, Expression)]] = {
-    val found = table.description.primaryKey.flatMap { name =>
-      pairs.find {
-        case (ours: Attribute, theirs) =>
-          side.target.columns.exists(column => column.name == name && column.exprId == ours.exprId) &&
-          theirs.dataType == ours.dataType && theirs.deterministic && isExact(ours)
-        case _ => false
-      }
+  /** A column of the key, the value of the source that it is looked up by, and where the join says so. */
+  private final case class Chosen(column: String, key: Expression, pair: (Expression, Expression))
+
+  /** For each column of the key the first pair that has it alone on the target's side. */
+  private def chosen(by: Seq[String], side: Side, pairs: Seq[(Expression, Expression)]): Option[Seq[Chosen]] = {
+    val found = by.flatMap { name =>
+      pairs.flatMap { case pair @ (ours, theirs) =>
+        side.over(ours) match {
+          case column: Attribute if side.has(column, name) && isExact(column) && theirs.deterministic &&
+              theirs.dataType == column.dataType => Some(Chosen(name, theirs, pair))
+          case Cast(column: Attribute, wide: IntegralType, _, _) if side.has(column, name) && theirs.deterministic &&
+              theirs.dataType == wide && column.dataType.isInstanceOf[IntegralType] =>
+            Some(Chosen(name, Cast(theirs, column.dataType, evalMode = EvalMode.TRY), pair)) // NULL if none is as large
+          case _ => None
+        }
+      }.headOption
     }
-    Option.when(found.size == table.description.primaryKey.size && found.nonEmpty)(found)
+    Option.when(found.size == by.size && found.nonEmpty)(found)
   }
 
   /** Whether values are equal in Spark if and only if they are one key: 0.0 equals -0.0, and CHAR is padded. */
@@ -93,6 +123,9 @@ object KeyJoin {
   private final case class Side(target: LookupTarget, project: Seq[NamedExpression], filters: Seq[Expression]) {
     def isPlain: Boolean = project.forall(_.isInstanceOf[Attribute])
     def columns: AttributeSet = AttributeSet(target.columns)
+    def isHinted: Boolean = LookupHint.isMarked(target.scan.options) && LookupHint.isPlain(target.scan.options)
+    def has(column: Attribute, name: String): Boolean =
+      target.columns.exists(one => one.name == name && one.exprId == column.exprId)
 
     private val aliases = AttributeMap(project.collect { case alias: Alias => alias.toAttribute -> alias.child })
 
@@ -119,7 +152,7 @@ object KeyJoin {
     private def decisive(condition: Expression, key: Seq[Attribute]): Seq[Expression] =
       splitConjunctivePredicates(condition).filter {
         case IsNotNull(column: Attribute) => !key.exists(_.exprId == column.exprId)
-        case _: DynamicPruning => false
+        case _: DynamicPruning | _: BloomFilterMightContain => false // what Spark has found of the other side
         case _ => true
       }
 

@@ -6,7 +6,6 @@ import keyfold.spark.questions.Predicates
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.plans.{JoinType, LeftSemi}
 import org.apache.spark.sql.catalyst.plans.physical.{ClusteredDistribution, Distribution, UnspecifiedDistribution}
 import org.apache.spark.sql.catalyst.util.truncatedString
 import org.apache.spark.sql.connector.catalog.functions.ScalarFunction
@@ -20,21 +19,29 @@ import org.apache.spark.sql.types.{StructField, StructType}
   */
 final case class LookupJoinExec(
     child: SparkPlan,
-    target: LookupTarget,
+    @transient target: LookupTarget,
     project: Seq[NamedExpression],
+    by: Seq[String],
     keys: Seq[Expression],
     condition: Option[Expression],
     blind: Expression,
-    kind: JoinType) extends UnaryExecNode {
+    kind: LookupKind) extends UnaryExecNode {
 
-  override def output: Seq[Attribute] = LookupJoin.output(project, child.output, kind)
-  override lazy val producedAttributes: AttributeSet = LookupJoin.produced(target, project, kind)
+  override def output: Seq[Attribute] = kind.output(child.output, project)
+  override lazy val producedAttributes: AttributeSet = kind.produced(target, project)
 
   override lazy val metrics: Map[String, SQLMetric] = Map(
     "numOutputRows" -> SQLMetrics.createMetric(sparkContext, "number of output rows"),
     "keys" -> SQLMetrics.createMetric(sparkContext, "keys looked up"),
     "found" -> SQLMetrics.createMetric(sparkContext, "keys found"),
-    "blind" -> SQLMetrics.createMetric(sparkContext, "rows that were not looked up"))
+    "blind" -> SQLMetrics.createMetric(sparkContext, "rows that were not looked up")) ++ ofWorkers
+
+  /** What workers report, by their names. */
+  private lazy val ofWorkers = Map(
+    "bytes_read" -> SQLMetrics.createSizeMetric(sparkContext, "bytes read of files"),
+    "rows_in" -> SQLMetrics.createMetric(sparkContext, "rows into merge"),
+    "decode_nanos" -> SQLMetrics.createNanoTimingMetric(sparkContext, "time to decode files"),
+    "merge_nanos" -> SQLMetrics.createNanoTimingMetric(sparkContext, "time to merge"))
 
   private def isClustered = blind == Literal.FalseLiteral
 
@@ -45,12 +52,12 @@ final case class LookupJoinExec(
   override def requiredChildOrdering: Seq[Seq[SortOrder]] =
     if (isClustered) Seq(keys.map(SortOrder(_, Ascending))) else Seq(Nil)
 
-  private lazy val described = target.scan.table.description
+  @transient private lazy val described = target.scan.table.description
   private lazy val tasks = Slots.tasks(described.buckets, isPartitioned = described.partitioning.nonEmpty)
 
   /** The task that writes the rows of a key. */
   private lazy val slot: Expression = {
-    val byName = described.primaryKey.zip(keys).toMap
+    val byName = by.zip(keys).toMap
     val columns = (described.bucketKeys ++ described.partitioning).map(byName)
     val counts = Seq(tasks, described.buckets, described.bucketKeys.length).map(Literal(_))
     val arguments = counts ++ columns
@@ -63,7 +70,7 @@ final case class LookupJoinExec(
   }
 
   /** What tasks must know of the table's files, asked once. */
-  private lazy val plan: String = Json.text(target.scan.table.questions.ask("plan_lookup",
+  @transient private lazy val plan: String = Json.text(target.scan.table.questions.ask("plan_lookup",
     "table" -> described.handle,
     "columns" -> target.columns.map(_.name),
     "filters" -> target.scan.filters.flatMap(Predicates.toJson)).get("lookup"))
@@ -72,8 +79,8 @@ final case class LookupJoinExec(
 
   override protected def doExecute(): RDD[InternalRow] = {
     val (planned, figures) = (plan, new LookupFigures(longMetric("numOutputRows"), longMetric("keys"),
-      longMetric("found"), longMetric("blind")))
-    val work = LookupWork(planned, described.primaryKey, target.columns, target.number, project, keys, condition, blind,
+      longMetric("found"), longMetric("blind"), ofWorkers))
+    val work = LookupWork(planned, by, target.columns, target.number, project, keys, condition, blind,
       kind, child.output)
     child.execute().mapPartitionsInternal(rows => new LookupIterator(work, rows, figures))
   }
@@ -81,8 +88,7 @@ final case class LookupJoinExec(
   override def simpleString(fields: Int): String = {
     val more = condition.map(found => s", ${found.sql}").toSeq ++
       Option.unless(isClustered)(s", unless ${blind.sql}")
-    val shown = if (kind == LeftSemi) "LeftSemi, rows of the table" else kind.sql
-    s"LookupJoin ${described.name}${truncatedString(keys, "[", ", ", "]", fields)}, $shown, columns " +
+    s"LookupJoin ${described.name}${truncatedString(keys, "[", ", ", "]", fields)}, $kind, columns " +
       s"${truncatedString(target.columns, "[", ", ", "]", fields)}${more.mkString}"
   }
 

@@ -6,20 +6,28 @@ import keyfold.spark.write.KeyfoldDeltaWrite
 import org.apache.spark.sql.catalyst.expressions.Literal.{FalseLiteral, TrueLiteral}
 import org.apache.spark.sql.catalyst.plans.{Inner, LeftAnti, LeftSemi, RightOuter}
 import org.apache.spark.sql.catalyst.plans.logical._
-import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy}
+import org.apache.spark.sql.execution.{ProjectExec, SparkPlan, SparkStrategy}
 
 /** Driver side: statements that change rows look keys up in their target in place of a join that scans it, or don't
-  * read it at all. Everything else of Spark's plan stays: the rewritten statement, its casts and constraints, the
-  * cardinality check, the figures. A planner strategy, because only then it is known what is scanned.
+  * read it at all; joins of queries look keys up where the hint LOOKUP says so. Everything else of Spark's plan stays:
+  * the rewritten statement, its casts and constraints, the cardinality check, the figures. A planner strategy, because
+  * only then it is known what is scanned.
   */
 object LookupStrategy extends SparkStrategy {
   override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
     case delta: WriteDelta if Settings.looksUpKeys => changed(delta).map(planLater).toSeq
     case insert: InsertOnlyMerge if Settings.looksUpKeys => inserted(insert).map(planLater).toSeq
-    case join: LookupJoin => Seq(LookupJoinExec(
-        planLater(join.source), join.target, join.project, join.keys, join.condition, join.blind, join.kind))
+    case join: Join => KeyJoin.hinted(join).map(found => inOrder(join, exec(found.lookup(FalseLiteral)))).toSeq
+    case join: LookupJoin => Seq(exec(join))
     case _ => Nil
   }
+
+  private def exec(join: LookupJoin): SparkPlan = LookupJoinExec(planLater(join.source), join.target, join.project,
+    join.by, join.keys, join.condition, join.blind, join.kind)
+
+  /** With the columns where the join has them: whoever takes the rows of a query goes by their places. */
+  private def inOrder(join: Join, plan: SparkPlan): SparkPlan =
+    if (plan.output.map(_.exprId) == join.output.map(_.exprId)) plan else ProjectExec(join.output, plan)
 
   private def changed(delta: WriteDelta): Option[WriteDelta] =
     delta.write.collect { case write: KeyfoldDeltaWrite => write }.flatMap { write =>
