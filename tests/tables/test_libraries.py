@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 import keyfold
@@ -67,6 +68,23 @@ def test_a_lazy_frame_reads_what_its_query_uses(polars: Any, table: Table) -> No
     counts = lazy.group_by("v").agg(polars.len().alias("n")).collect()
     assert sum(counts["n"]) == 990
     assert lazy.collect().shape == (990, 3), "each query reads anew"
+
+
+def test_duckdb_asks_a_view(table: Table) -> None:
+    """Each query of the view reads anew."""
+    connection = duckdb.connect()
+    table.scan(where="k >= 10").to_duckdb(connection, "t")
+    table.scan(["k", "w"], "k < 20").to_duckdb(connection, "few")
+    for _ in range(2):
+        (row,) = connection.sql("SELECT count(*), min(k), sum(w) FROM t WHERE v = 'v1'").fetchall()
+        wanted = [k for k in range(10, 1000) if k % 3 == 1]
+        assert row == (len(wanted), wanted[0], sum(wanted) / 2)
+    joined = "SELECT t.k, v FROM t JOIN few USING (k) WHERE few.w > 9 ORDER BY k"
+    assert connection.sql(joined).fetchall() == [(19, "v1")]
+    assert connection.sql("FROM t LIMIT 3").arrow().read_all().num_rows == 3
+    found = connection.sql("SELECT k + 5000 AS k, 'duck' AS v FROM few WHERE k < 2")
+    table.upsert(found)
+    assert table.get({"k": 5001}) == {"k": 5001, "v": "duck", "w": None}
 
 
 @pytest.mark.parametrize(

@@ -45,8 +45,8 @@ def of_all(batches: Sequence[pa.RecordBatch]) -> Kinds | None:
 
 
 def from_text(column: pa.Array, table: str, name: str) -> pa.Array:
-    """The int8 kinds of a `rowkind.field` column; raises TableError if one is null or unknown."""
-    where = f"table {table}, rowkind.field column {name}"
+    """The int8 kinds of a column of texts; raises TableError if one is null or unknown."""
+    where = f"table {table}, {name}"
     if column.null_count:
         raise TableError(
             f"{where}: Row kind cannot be null. Expected one of {', '.join(KIND_NAMES)}"

@@ -26,10 +26,12 @@ from keyfold.tables.definition import Schema
 from keyfold.tables.described import Described
 from keyfold.tables.history import Branches, Tags
 from keyfold.tables.incoming import incoming
+from keyfold.tables.row_kinds import with_kinds
 from keyfold.tables.scan import Scan, scan
 from keyfold.tables.where.condition import Condition, Where
 from keyfold.wire.layout import BRANCH_MARK
 from keyfold.wire.predicates import Predicate
+from keyfold.wire.specs import KIND
 
 Answer = TypeVar("Answer")
 
@@ -235,6 +237,7 @@ class Table(Described):
         *,
         columns: Sequence[str] | None = None,
         merge_mode: str | None = None,
+        row_kind: str | None = None,
     ) -> int | None:
         """Write rows in one commit, as an INSERT does: rows of one key fold, in the order in which
         they come. Returns the new snapshot's id, None if there were no rows.
@@ -248,12 +251,14 @@ class Table(Described):
                 A stream may be larger than memory.
             columns: The columns of `data` to write; all by default.
             merge_mode: `overwrite` replaces what is stored in place of folding with it.
+            row_kind: `+I`, `-U`, `+U` or `-D` for all rows, or the column of `data` that has these;
+                the column is not written. For a table without a `rowkind.field`.
 
         Raises:
             TableError: A column is unknown, a value does not fit or is NULL in a NOT NULL column.
             ConflictError: Another job changed what this one depends on; nothing was written.
         """
-        return self._written(data, columns, merge_mode=merge_mode)
+        return self._written(data, columns, row_kind, merge_mode=merge_mode)
 
     def overwrite(
         self,
@@ -287,10 +292,13 @@ class Table(Described):
             )
         return found.predicates
 
-    def _written(self, data: Any, columns: Sequence[str] | None, **how: Any) -> int | None:
-        rows = incoming(self._layout, data)
+    def _written(
+        self, data: Any, columns: Sequence[str] | None, row_kind: str | None = None, **how: Any
+    ) -> int | None:
+        layout = self._layout
+        rows = with_kinds(layout, data, row_kind) if row_kind else incoming(layout, data)
         if columns is not None:
-            rows = rows.select(self.name, columns)
+            rows = rows.select(self.name, (*columns, *((KIND,) if row_kind else ())))
         return writes.written(self._session, self._load, rows, **how)
 
     def delete(self, keys_: Any = None, *, where: Where = None) -> int | None:

@@ -21,7 +21,7 @@ from keyfold.tables.where import leaves, sql
 from keyfold.types.literals import arrow_array, value_of
 from keyfold.wire.layout import Column, TableLayout, sql_name
 from keyfold.wire.predicates import Predicate
-from keyfold.wire.specs import CommitMessage, WriteSpec
+from keyfold.wire.specs import KIND, CommitMessage, WriteSpec
 from keyfold.write import jobs
 from keyfold.write.job import Job
 from keyfold.write.targets import folds_columns
@@ -72,13 +72,16 @@ def _planned(
     the others get their DEFAULTs.
     """
     table = load()
-    seen = None
+    seen, kinds = None, (KIND,) if KIND in rows.columns else ()
     if folds_columns(table.layout) and rows.columns:
-        seen = ",".join(map(_quoted, rows.columns))
+        seen = ",".join(_quoted(name) for name in rows.columns if name != KIND)
     else:
         rows = _filled(table.layout, rows)
+    columns = tuple(name for name in rows.columns if name != KIND)
+    if kinds:
+        rows = rows.select(table.layout.name, (*columns, *kinds))
     spec = jobs.plan_job(
-        table, rows.columns, options=options, seen=seen, mode=mode, filters=filters
+        table, columns, options=options, seen=seen, mode=mode, filters=filters, kinds=bool(kinds)
     )
     return table, rows, spec
 

@@ -200,14 +200,14 @@ class RowChanges(Wire):
 class WriteSpec(Wire):
     """The part of one write job that all its tasks share.
 
-    `columns` names the incoming columns in order (without `_ORDINAL`); with `ordinal` one more
-    int64 column follows them. All rows carry the sequence number `sequence`. `mode` is append,
-    overwrite or overwrite_dynamic; `filters` select what overwrite replaces.
-    `snapshot` is the one the job was planned on, None for an empty table. `named` are the columns
-    whose values count, None for all; the values of others are ignored. `merge_mode` is default
-    (named columns are folded) or overwrite (they are replaced). `epoch` is the one that the job
-    commits, if it is part of a stream. With `changes` of rows `named` are the columns of updated
-    rows.
+    `columns` names the incoming columns in order (without `_ORDINAL`); with `kinds` an int8 column
+    of row kinds follows them, with `ordinal` an int64 column. All rows carry the sequence number
+    `sequence`. `mode` is append, overwrite or overwrite_dynamic; `filters` select what overwrite
+    replaces. `snapshot` is the one the job was planned on, None for an empty table. `named` are the
+    columns whose values count, None for all; the values of others are ignored. `merge_mode` is
+    default (named columns are folded) or overwrite (they are replaced). `epoch` is the one that the
+    job commits, if it is part of a stream. With `changes` of rows `named` are the columns of
+    updated rows.
     """
 
     layout: TableLayout
@@ -222,6 +222,7 @@ class WriteSpec(Wire):
     merge_mode: str = "default"
     epoch: Epoch | None = None
     changes: RowChanges | None = None
+    kinds: bool = False
 
 
 @dataclass(frozen=True)

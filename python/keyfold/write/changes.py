@@ -156,7 +156,9 @@ class Changing:
         if name is None or not inserted.any():
             return made
         texts = columns[name].filter(pa.array(inserted))
-        made[inserted] = from_text(texts, self.spec.layout.name, name).to_numpy()
+        made[inserted] = from_text(
+            texts, self.spec.layout.name, f"rowkind.field column {name}"
+        ).to_numpy()
         return made
 
     def _codes(

@@ -19,14 +19,14 @@ from keyfold.wire.specs import KIND, ORDINAL, WriteSpec
 
 
 def conform(spec: WriteSpec, options: TableOptions, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch with every table column in table order and type, `_VALUE_KIND` if the table has a
-    `rowkind.field`, `_ORDINAL` if the job has one. Raises TableError if a NOT NULL column has a
-    NULL.
+    """The batch with every table column in table order and type, `_VALUE_KIND` if the job or the
+    table's `rowkind.field` brings it, `_ORDINAL` if the job has one. Raises TableError if a NOT
+    NULL column has a NULL.
 
     Incoming columns are taken by position, as `spec.columns` names them. Those the job does not
     name are NULL, whatever comes in. If it does not name the `rowkind.field`, rows are +I.
     """
-    expected = len(spec.columns) + spec.ordinal
+    expected = len(spec.columns) + spec.kinds + spec.ordinal
     if batch.num_columns != expected:
         raise TableError(
             f"writing table {spec.layout.name}: expected {expected} columns, "
@@ -37,9 +37,13 @@ def conform(spec: WriteSpec, options: TableOptions, batch: pa.RecordBatch) -> pa
     fields = list(spec.layout.arrow_schema)
     arrays = [column(batch, place.get(field.name), field) for field in fields]
     _check_not_null(spec, arrays, fields)
-    if options.rowkind_field is not None and options.rowkind_field in named:
+    if spec.kinds:
+        arrays.append(batch.column(len(spec.columns)))
+        fields.append(pa.field(KIND, pa.int8(), False))
+    elif options.rowkind_field is not None and options.rowkind_field in named:
         texts = arrays[[field.name for field in fields].index(options.rowkind_field)]
-        arrays.append(from_text(texts, spec.layout.name, options.rowkind_field))
+        where = f"rowkind.field column {options.rowkind_field}"
+        arrays.append(from_text(texts, spec.layout.name, where))
         fields.append(pa.field(KIND, pa.int8(), False))
     if spec.ordinal:
         arrays.append(batch.column(batch.num_columns - 1))

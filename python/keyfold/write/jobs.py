@@ -67,11 +67,12 @@ def plan_job(
     ordinal: bool = False,
     query: str | None = None,
     changes: Changes | None = None,
+    kinds: bool = False,
 ) -> WriteSpec:
     """The write of rows with these columns, planned on the table's snapshot, the newest one.
     `options` are the writer's, `seen` the columns that its statement names (see `targets`), `query`
-    is the id of the streaming query that the job is part of. Raises TableError if `changes` are a
-    DELETE and the table takes no deletes.
+    is the id of the streaming query that the job is part of. With `kinds` each row brings its own.
+    Raises TableError if `changes` are a DELETE and the table takes no deletes.
     """
     table.check_writable()
     layout = table.layout
@@ -96,6 +97,7 @@ def plan_job(
         merge_mode=OVERWRITE if overwrites else merge_mode(layout, asked.get(MERGE_MODE), named),
         changes=None if changes is None else changes.wire(table),
         epoch=epoch_of(layout.name, asked, query),
+        kinds=kinds,
     )
     if spec.mode == "overwrite":
         table.live_files(partition_filter=_replaced_by(layout, spec.filters))

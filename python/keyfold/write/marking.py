@@ -52,7 +52,7 @@ class Marking:
         is_overwriting = spec.merge_mode == OVERWRITE
         if spec.named is None and not is_overwriting and options.delete_behavior is None:
             return None
-        may_delete = options.rowkind_field is not None
+        may_delete = spec.kinds or options.rowkind_field is not None
         removes = is_overwriting or declared.deletes_remove(options)
         named = None
         if spec.named is not None:
