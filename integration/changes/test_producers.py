@@ -154,6 +154,39 @@ def test_a_write_only_table_tells_when_it_is_compacted(
     assert table.folded == table.rows
 
 
+@pytest.mark.parametrize("producer", ["input", *COMPARING])
+def test_java_streams_what_statements_overwrite(make: Callable[..., Told], producer: str) -> None:
+    """Paimon's own overwrites tell nothing; ours tell what is gone."""
+    table = make(changelog_producer=producer)
+    table.insert("(1, 'a', 1)", "(2, 'a', 2)", "(3, 'a', 3)")
+    table.spark.sql(f"INSERT OVERWRITE {table.name} VALUES (2, 'b', 2), (3, 'a', 3), (4, 'b', 4)")
+    assert table.told == table.streamed
+    assert table.folded == table.rows == {(2, "b", 2), (3, "a", 3), (4, "b", 4)}
+    table.spark.sql(f"TRUNCATE TABLE {table.name}")
+    assert table.folded == table.rows == set()
+    table.insert("(5, 'c', 5)")
+    assert table.folded == table.rows == {(5, "c", 5)}
+
+
+def test_java_streams_partitions_that_are_dropped(
+    spark: SparkSession, paimon: Paimon, warehouse: Path, fresh_name: Callable[[], str]
+) -> None:
+    name = fresh_name()
+    spark.sql(
+        f"CREATE TABLE {name} (p INT, k INT, PRIMARY KEY (p, k)) PARTITIONED BY (p) "
+        "TBLPROPERTIES ('bucket' = '1', 'changelog-producer' = 'lookup')"
+    )
+    spark.sql(f"INSERT INTO {name} VALUES (1, 1), (1, 2), (2, 1), (3, 1)")
+    spark.sql(f"ALTER TABLE {name} DROP PARTITION (p = 1)")
+    spark.sql(f"DELETE FROM {name} WHERE p = 2")
+    found = paimon.changes(warehouse / "it.db" / name.rpartition(".")[2])
+    assert sorted(row[1:] for row in found if row[1] == "-D") == [
+        ["-D", 1, 1],
+        ["-D", 1, 2],
+        ["-D", 2, 1],
+    ]
+
+
 def test_counts_of_changes_are_shown(make: Callable[..., Told]) -> None:
     table = make(changelog_producer="lookup")
     table.insert("(1, 'a', 1)", "(2, 'a', 2)")

@@ -108,16 +108,6 @@ def test_keys_that_come_once_are_copied(tmp_path: Path) -> None:
     assert sum(kind == UPDATE_BEFORE for kind, _ in changes_of(now, 1)) == 25
 
 
-def test_an_overwrite_tells_nothing(tmp_path: Path) -> None:
-    table = made(tmp_path, "deduplicate")
-    row = {"k": 1, "v": "a", "s": 1, "kind": "+I"}
-    jobs.written(str(tmp_path), [row])
-    jobs.written(str(tmp_path), [row | {"k": 2}], "overwrite")
-    now = tables.reload(table)
-    assert now.snapshots.read(2).changelog_manifest_list is None
-    assert len(list(Path(now.layout.location).rglob("changelog-*"))) == 1
-
-
 def test_other_names_and_codec(tmp_path: Path) -> None:
     more = {"changelog_file__prefix": "told-", "changelog_file__compression": "none"}
     table = made(tmp_path, "deduplicate", **more)

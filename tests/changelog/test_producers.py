@@ -1,5 +1,6 @@
 """Changes that compactions tell: random histories of every engine, folded after each commit."""
 
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from random import Random
@@ -114,3 +115,36 @@ def test_rows_written_again_as_they_are_are_no_change(tmp_path: Path) -> None:
     now = tables.reload(found)
     assert changes_of(now, 2) == [(0, {"k": 1, "v": 1}), (0, {"k": 2, "v": None})]
     assert changes_of(now, 4) == [(0, {"k": 3, "v": 3})]
+
+
+@pytest.mark.parametrize("producer", ["lookup", "full-compaction"])
+@pytest.mark.parametrize("many", [1, 40])
+def test_updates_to_equal_values_are_told_if_asked_for(
+    tmp_path: Path, producer: str, many: int
+) -> None:
+    """As Paimon tells them: of each key that was written, however many others there are."""
+    more = {"changelog_producer": producer, "changelog_producer__row_deduplicate": "false"}
+    found = tables.table(tmp_path, tables.new_table(bucket="1", **more))
+    folder = str(tmp_path)
+    jobs.written(folder, [{"k": k, "v": k} for k in range(many + 2)])
+    jobs.compacted(folder, "auto")
+    jobs.written(folder, [{"k": 0, "v": 0}, {"k": 1, "v": 9}, {"k": many + 2, "v": 3}])
+    jobs.compacted(folder, "auto")
+    rows = [(0, 0), (0, 0), (1, 1), (1, 9), (many + 2, 3)]
+    told = [{"k": k, "v": v} for k, v in rows]
+    assert changes_of(tables.reload(found), 4) == list(zip((1, 2, 1, 2, 0), told, strict=True))
+
+
+def test_an_interval_says_when_changes_are_told(tmp_path: Path) -> None:
+    for interval, told in (("1 h", []), ("1 ms", [(0, {"k": 1, "v": 1})])):
+        folder = tmp_path / str(len(told))
+        folder.mkdir()
+        more = {"changelog_producer": "full-compaction"}
+        more["changelog_producer__compaction_interval"] = interval
+        found = tables.table(folder, tables.new_table(bucket="1", **more))
+        jobs.written(str(folder), [{"k": 1, "v": 1}])
+        time.sleep(0.01)
+        jobs.compacted(str(folder), "auto")
+        now = tables.reload(found)
+        every = range(1, (now.snapshot_id or 0) + 1)
+        assert [one for n in every for one in changes_of(now, n)] == told

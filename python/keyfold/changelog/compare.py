@@ -36,6 +36,7 @@ def changes(
     *,
     columns: Sequence[str] | None = None,
     ignore: Collection[str] = (),
+    keeps_equal: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """Batches of `columns` (default: all, in table order) and `_VALUE_KIND` (int8), ascending by
     key; a -U is followed by its +U.
@@ -43,16 +44,17 @@ def changes(
     `before` and `after` are rows of one bucket of one partition with these columns at least, the
     key (`layout.key`) among them, ascending by it, each key once. Batches have any size, and their
     other columns are passed over. A key whose rows differ in columns of `ignore` alone has not
-    changed (`changelog-producer.row-deduplicate-ignore-fields`).
+    changed (`changelog-producer.row-deduplicate-ignore-fields`). With `keeps_equal` each key that
+    both have is an update (`changelog-producer.row-deduplicate` = false).
     """
     names = tuple(layout.arrow_schema.names) if columns is None else tuple(columns)
     schema = pa.schema([*(layout.column(name).arrow_field for name in names), KIND_FIELD])
-    compared = [name for name in names if name not in layout.key and name not in ignore]
+    told = None if keeps_equal else [n for n in names if n not in layout.key and n not in ignore]
     runs = [SortedRun(_plain(batches, names), (0, 0)) for batches in (before, after)]
     for pieces in rounds(runs, layout.key, layout.nullable_key, Room.now().round):
         lengths = [sum(batch.num_rows for batch in parts) for parts in pieces]
         found = Columns([batch for parts in pieces for batch in parts], names)
-        picks, kinds = _changed(found, layout.key, compared, lengths)
+        picks, kinds = _changed(found, layout.key, told, lengths)
         if len(picks):
             arrays = [*found.taken(names, picks), row_kinds.to_array(kinds, len(picks))]
             yield from sliced(arrays, schema, OUTPUT_ROWS)
@@ -63,9 +65,11 @@ def _plain(batches: Iterable[pa.RecordBatch], names: Sequence[str]) -> Iterator[
 
 
 def _changed(
-    found: Columns, key: Sequence[str], compared: Sequence[str], lengths: Sequence[int]
+    found: Columns, key: Sequence[str], told: Sequence[str] | None, lengths: Sequence[int]
 ) -> tuple[Rows, row_kinds.Kinds]:
-    """The rows that are part of a change, in key order, and their kinds. Rows before come first."""
+    """The rows that are part of a change, in key order, and their kinds. Rows before come first. A
+    pair differs in the columns `told`; None: every pair is a change.
+    """
     old, new = lengths
     if not old or not new:
         kind = DELETE if old else INSERT
@@ -75,7 +79,8 @@ def _changed(
     kinds = np.where(order < old, np.int8(DELETE), np.int8(INSERT))
     pairs = firsts[is_pair]
     kinds[pairs], kinds[pairs + 1] = UPDATE_BEFORE, UPDATE_AFTER
-    differs = differing([found[name] for name in compared], order[pairs], order[pairs + 1])
     is_kept = np.ones(len(order), dtype=np.bool_)
-    is_kept[pairs] = is_kept[pairs + 1] = differs
+    if told is not None:
+        differs = differing([found[name] for name in told], order[pairs], order[pairs + 1])
+        is_kept[pairs] = is_kept[pairs + 1] = differs
     return order[is_kept], kinds[is_kept]

@@ -62,19 +62,37 @@ class Unit:
 
 def parts_of(table: Table, settings: TableOptions, step: Step, chosen: Pruning) -> Iterator[Part]:
     """The parts of a step that may hold changes of interest."""
-    keeps = _keeps(chosen)
     if step.stored is not None:
+        keeps = _keeps(chosen)
         yield from _stored(table.layout, step.after.id, filter(keeps, step.stored))
         return
+    states = [live(table, state) for state in (step.before, step.after)]
+    number, least = step.after.id, step.least_level
+    yield from compared_parts(table.layout, settings, number, states, step.touched, least, chosen)
+
+
+def compared_parts(
+    layout: TableLayout,
+    settings: TableOptions,
+    snapshot: int,
+    states: Iterable[Sequence[LiveFile]],
+    differing: Iterable[Touched],
+    least_level: int,
+    chosen: Pruning,
+) -> Iterator[Part]:
+    """The parts of two states, whose rows differ by keys of the files `differing` only. Those below
+    `least_level` do not count.
+    """
+    keeps = _keeps(chosen)
 
     def counts(file: LiveFile) -> bool:
-        return file.level >= step.least_level and keeps(file)
+        return file.level >= least_level and keeps(file)
 
-    touched = [(number, file) for number, file in step.touched if counts(file)]
+    touched = [(number, file) for number, file in differing if counts(file)]
     partitions = {file.partition for _, file in touched}
     sides = [
-        [file for file in live(table, state) if file.partition in partitions and counts(file)]
-        for state in (step.before, step.after)
+        [file for file in state if file.partition in partitions and counts(file)]
+        for state in states
     ]
     where = _places([*sides[0], *sides[1], *(file for _, file in touched)])
     found = {where(file): _Place() for _, file in touched}
@@ -85,7 +103,7 @@ def parts_of(table: Table, settings: TableOptions, step: Step, chosen: Pruning) 
             if (place := found.get(where(file))) is not None:
                 place.add(side, file)
     for at in sorted(found, key=str):
-        yield from found[at].parts(table.layout, settings, step.after.id, at)
+        yield from found[at].parts(layout, settings, snapshot, at)
 
 
 def cut(how: Splitting, part: Part, *, is_net: bool) -> Iterator[Unit]:

@@ -49,11 +49,12 @@ def read(spec: ChangesSpec, split: ChangeSplit) -> Iterator[pa.RecordBatch]:
     if split.by_key:
         yield from _of_touched(spec, split)
         return
-    for batch in _stored(spec.scan, split) if split.is_stored else _compared(spec.scan, split):
+    for batch in _stored(spec.scan, split) if split.is_stored else compared(spec.scan, split):
         yield _committed(batch, np.full(batch.num_rows, split.snapshot, dtype=np.int64), spec)
 
 
-def _compared(scan: ScanSpec, split: ChangeSplit) -> Iterator[pa.RecordBatch]:
+def compared(scan: ScanSpec, split: ChangeSplit) -> Iterator[pa.RecordBatch]:
+    """The changes between all rows of the two sides of a split, with the kind of each."""
     merge = plan(scan.layout, scan.columns)
     before, after = (reader.read(scan, side, merge) for side in (split.before, split.after))
     return changes(scan.layout, before, after)

@@ -1,7 +1,7 @@
 """The snapshots of a range as steps from one state of a table to a later one (driver side).
 
-A producer's changelog tells the changes of a table later than its snapshots show them (`told`). It
-has none of an overwrite, so these are compared here: the files before and after that are told.
+A producer's changelog tells the changes of a table later than its snapshots show them (`told`). The
+overwrites of others have none, so they are compared here: the files before and after that are told.
 """
 
 from __future__ import annotations

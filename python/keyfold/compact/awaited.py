@@ -2,17 +2,20 @@
 
 Under `lookup` a job waits (`lookup-wait`) until no bucket has a file on level 0. Under
 `full-compaction` all buckets are merged to their highest level after as many commits as
-`full-compaction.delta-commits` says: 1 if it is not named, as in Paimon's stream jobs.
+`full-compaction.delta-commits` says: 1 if it is not named, as in Paimon's stream jobs; or after the
+time of `changelog-producer.compaction-interval`, if that is named alone.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 
 from keyfold.changelog.told import FULL_COMPACTION, LOOKUP, told_from
 from keyfold.options import TableOptions
 from keyfold.storage.commits.conflicts import COMPACT
 from keyfold.storage.metadata.entries import LiveFile
+from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.table import Table
 
 
@@ -35,15 +38,37 @@ def is_full_due(table: Table, files: Iterable[LiveFile]) -> bool:
     options, count, least = table.options, 0, told_from(table.options)
     if options.changelog_producer != FULL_COMPACTION or all(f.level >= least for f in files):
         return False
-    if options.delta_commits == 1:
+    if options.told_interval is not None and options.delta_commits is None:
+        return time.time() * 1000 - _last_told(table) >= options.told_interval * 1000
+    most = options.delta_commits or 1
+    if most == 1:
         return True
     for number in range(table.snapshot_id or 0, 0, -1):
         snapshot = table.snapshots.find(number)
         if snapshot is None:  # expired: more commits than are kept
             return True
-        if snapshot.commit_kind == COMPACT and snapshot.changelog_manifest_list is not None:
+        if _tells(snapshot):
             return False
         count += snapshot.commit_kind != COMPACT
-        if count >= options.delta_commits:
+        if count >= most:
             return True
     return False
+
+
+def _last_told(table: Table) -> int:
+    """The time in ms of the last compaction that told changes; of the oldest snapshot that is kept
+    if it is older than that, or there was none.
+    """
+    millis = 0
+    for number in range(table.snapshot_id or 0, 0, -1):
+        snapshot = table.snapshots.find(number)
+        if snapshot is None:
+            break
+        millis = snapshot.time_millis
+        if _tells(snapshot):
+            break
+    return millis
+
+
+def _tells(snapshot: Snapshot) -> bool:
+    return snapshot.commit_kind == COMPACT and snapshot.changelog_manifest_list is not None

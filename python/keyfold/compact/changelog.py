@@ -112,8 +112,8 @@ class _States:
     def _told_of(
         self, before: Iterator[pa.RecordBatch], after: Iterator[pa.RecordBatch]
     ) -> Iterator[pa.RecordBatch]:
-        ignore = self._options.changelog_ignored
-        for batch in changes(self._scan.layout, before, after, ignore=ignore):
+        ignore, keeps = self._options.changelog_ignored, not self._options.changelog_deduplicates
+        for batch in changes(self._scan.layout, before, after, ignore=ignore, keeps_equal=keeps):
             is_whole = self._options.changelog_image == "full"
             yield batch if is_whole else _without_before(batch)
 

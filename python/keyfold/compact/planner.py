@@ -319,26 +319,29 @@ def _tasks(
         group = Group((group.files,), (False,))
     split = replace(base, sections=tuple(runs(section) for section in group.sections))
     pieces = math.ceil(group.bytes / piece) if len(group.sections) == 1 else 1
-    told = _told(told_from(options), one, group)
+    told = _told(options, one, group)
     for cut in by_key(table.layout, split, group.sections[0], pieces):
         under = None if below is None else replace(below, after=cut.after, until=cut.until)
         yield Task(cut, one.level, group.oldest, under, told=told)
 
 
-def _told(least: int, one: _Chosen, group: Group) -> Told | None:
-    """What the changelog is told of a group; None if its result is below level `least`, or if the
-    changelog has told all of it. Where few rows are new, only their keys are looked up.
+def _told(options: TableOptions, one: _Chosen, group: Group) -> Told | None:
+    """What the changelog is told of a group; None if its result is below the level that is told, or
+    if the changelog has told all of it. Where few rows are new, only their keys are looked up; and
+    where an update to equal values is a change, as other keys have none.
     """
+    least = told_from(options)
     new = [file for file in group.files if file.level < least]
     if not new or one.level < least:
         return None
     stays = _staying(one, group)
     before = [file for file in group.files if file.level >= least] + stays
     is_sparse = _FEW * sum(f.rows for f in new) < sum(f.rows for f in before)
+    by_key = is_sparse or not options.changelog_deduplicates
     return Told(
         tuple(runs(section) for section in sections(before)),
         runs(stays) if stays else (),
-        tuple(f.name for f in new) if is_sparse else (),
+        tuple(f.name for f in new) if by_key else (),
     )
 
 

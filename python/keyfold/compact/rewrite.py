@@ -90,6 +90,8 @@ class _Merging:
         task = self._task
         if task.told is None or task.told.stays or task.below is not None:
             return False
+        if not self._options.changelog_deduplicates:
+            return False
         for section in task.split.sections:
             flags = [{self._is_told[file.name] for file in run} for run in section]
             if len(section) > 2 or any(len(found) > 1 for found in flags):

@@ -1,10 +1,13 @@
 """Options of changelogs that mean something together only."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from keyfold.errors import TableError
 from keyfold.options.declared import TableOptions
 from keyfold.wire.layout import TableLayout
+
+_COUNTS = (TableOptions.delta_commits, TableOptions.told_interval)
 
 
 @dataclass(frozen=True)
@@ -51,18 +54,29 @@ def check_changelog(layout: TableLayout, options: TableOptions) -> None:
             "changes longer than snapshots, but changelog-producer = none makes no changelog; set "
             "it to input, lookup or full-compaction"
         )
-    is_counted = "full-compaction.delta-commits" in layout.options
-    if is_counted and options.changelog_producer != "full-compaction":
+    counted = [option.name for option in _COUNTS if option.name in layout.options]
+    if counted and options.changelog_producer != "full-compaction":
         raise TableError(
-            f"table {table}: full-compaction.delta-commits counts commits for changelog-producer = "
-            f"full-compaction, found '{options.changelog_producer}'"
+            f"table {table}: {counted[0]} says when changelog-producer = full-compaction tells "
+            f"changes, found '{options.changelog_producer}'"
         )
-    if options.changelog_ignored and options.changelog_producer not in (
-        "lookup",
-        "full-compaction",
-    ):
+    named = [name for name, is_used in _comparing(options).items() if is_used]
+    if named and options.changelog_producer not in ("lookup", "full-compaction"):
         raise TableError(
-            f"table {table}: changelog-producer.row-deduplicate-ignore-fields needs "
+            f"table {table}: {named[0]} needs "
             "changelog-producer = lookup or full-compaction, which compare rows, found "
             f"'{options.changelog_producer}'"
         )
+    if len(named) > 1:
+        raise TableError(
+            f"table {table}: {named[1]} names columns that make no change, but {named[0]} tells "
+            "updates to equal values: set one of them"
+        )
+
+
+def _comparing(options: TableOptions) -> Mapping[str, bool]:
+    """The options of how producers compare rows, and whether they say more than is the rule."""
+    return {
+        f"{TableOptions.changelog_deduplicates.name} = false": not options.changelog_deduplicates,
+        TableOptions.changelog_ignored.name: bool(options.changelog_ignored),
+    }

@@ -207,12 +207,17 @@ class TableOptions:
         one_of("none", "input", "lookup", "full-compaction"), "none",
         "How changelog files are made: of the records that come in, by the compaction that follows "
         "a write, by full compactions, or not at all.", changes="by ALTER")
+    changelog_deduplicates = Option("changelog-producer.row-deduplicate", boolean, "true",
+        "Rows that are written again as they are make no change.", changes="by ALTER")
     changelog_ignored = Option("changelog-producer.row-deduplicate-ignore-fields", names, None,
         "Columns whose values alone make no change.", absent=(), changes="by ALTER",
         names_columns=True)
-    delta_commits = Option("full-compaction.delta-commits", whole(1), "1",
+    delta_commits = Option("full-compaction.delta-commits", optional(whole(1)), None,
         "Number of commits after which a table with changelog-producer = full-compaction is merged "
-        "and its changes are told.")
+        "and its changes are told; each commit when not named.")
+    told_interval = Option("changelog-producer.compaction-interval", optional(duration), None,
+        "The same by time: a write merges the table if that was so long ago. "
+        "full-compaction.delta-commits wins.")
     lookup_wait = Option("lookup-wait", boolean, "true",
         "Whether a write to a table with changelog-producer = lookup waits until its changes are "
         "told; if not, the next compaction tells them.",
@@ -253,8 +258,6 @@ TEXTS: tuple[Option[Any], ...] = (
     _fixed("manifest.format", "avro", "Format of manifests.", required_to="read or write"),
     _fixed("manifest.compression", "zstd", "Codec of manifests."),
     _fixed("metadata.stats-mode", "truncate(16)", "Statistics kept of each column."),
-    _fixed("changelog-producer.row-deduplicate", "true",
-        "Rows that are written again as they are make no change."),
     _fixed("changelog-file.format", "parquet", "Format of changelog files.", required_to="write"),
     _fixed("changelog-file.stats-mode", "truncate(16)", "Statistics kept of changelog files."),
     _fixed("deletion-vectors.enabled", "false", "Mark replaced rows in bitmaps.",

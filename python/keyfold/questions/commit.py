@@ -15,16 +15,15 @@ from keyfold.files.paths import bucket_path
 from keyfold.options.calls import TARGET_COLUMNS, WRITE
 from keyfold.questions.serve import Questions, functions_for
 from keyfold.read.call_options import call_options
-from keyfold.storage.commits import commit
 from keyfold.storage.commits.outcomes import snapshot_of
 from keyfold.storage.commits.replanned import replanned
-from keyfold.storage.maintenance.due import followed
 from keyfold.storage.table import Table, open_handle
 from keyfold.stores.opened import store_of
 from keyfold.wire.predicates import decoded
 from keyfold.wire.specs import CommitMessage, WriteSpec
 from keyfold.write import jobs
 from keyfold.write.jobs import Changes
+from keyfold.write.overwritten import truncated
 from keyfold.write.targets import folds_columns, named_columns
 
 QUESTIONS = Questions()
@@ -162,4 +161,4 @@ def truncate_table(question: Frame) -> dict[str, Any]:
     """Remove all rows."""
     table = open_handle(question["table"], question["catalog"]["options"], latest=True)
     table.check_writable()
-    return {"snapshot": followed(table, commit.truncate(table))}
+    return {"snapshot": truncated(table)}

@@ -14,13 +14,12 @@ from keyfold.bridge.frames import Frame
 from keyfold.predicates.prune import on_partitions
 from keyfold.questions.metadata import send_rows
 from keyfold.questions.serve import Questions
-from keyfold.storage.commits import commit
-from keyfold.storage.maintenance.due import followed
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.table import Table, open_handle
 from keyfold.types.literals import arrow_array
 from keyfold.wire.predicates import decoded
 from keyfold.wire.specs import totals
+from keyfold.write.overwritten import truncated
 
 FIGURES = ("record_count", "file_size_in_bytes", "file_count")
 QUESTIONS = Questions()
@@ -71,6 +70,4 @@ def drop_partitions(question: Frame) -> bool:
     table = open_handle(question["table"], question["catalog"]["options"], latest=True)
     what = f"partitions of table {table.layout.name}"
     named = [on_partitions(table.layout, decoded(one), what) for one in question["partitions"]]
-    published = commit.truncate(table, lambda values: any(takes(values) for takes in named))
-    followed(table, published)
-    return published is not None
+    return truncated(table, lambda values: any(takes(values) for takes in named)) is not None

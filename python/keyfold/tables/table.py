@@ -10,8 +10,6 @@ import pyarrow as pa
 
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.lookup.warm import Warm
-from keyfold.storage.commits import commit
-from keyfold.storage.maintenance.due import followed
 from keyfold.tables import (
     compaction,
     definition,
@@ -32,6 +30,7 @@ from keyfold.tables.where.condition import Condition, Where
 from keyfold.wire.layout import BRANCH_MARK
 from keyfold.wire.predicates import Predicate
 from keyfold.wire.specs import KIND
+from keyfold.write.overwritten import truncated
 
 Answer = TypeVar("Answer")
 
@@ -319,7 +318,7 @@ class Table(Described):
         with self._session.working():
             table = self._load()
             table.check_writable()
-            return followed(table, commit.truncate(table))
+            return truncated(table)
 
     # ---- keep in order ----
 

@@ -31,8 +31,8 @@ def changelog_target(layout: TableLayout, options: TableOptions, level: int) -> 
 
 
 def tells_input(spec: WriteSpec, options: TableOptions) -> bool:
-    """Whether a job writes its records to changelog files. An overwrite does not, as in Paimon: its
-    changes are those of two snapshots.
+    """Whether a job writes its records to changelog files. An overwrite tells its changes when it
+    is committed (`overwritten`).
     """
     return options.changelog_producer == INPUT and spec.mode == "append"
 

@@ -25,6 +25,7 @@ from keyfold.wire.predicates import Predicate
 from keyfold.wire.specs import CommitMessage, RowChanges, WriteSpec
 from keyfold.write.changes import assigned_columns, check_deletes, orders_records
 from keyfold.write.job import Job
+from keyfold.write.overwritten import telling, truncated
 from keyfold.write.renumber import renumber
 from keyfold.write.shared_keys import SharedKeys
 from keyfold.write.targets import DEFAULT, OVERWRITE, folds_columns, merge_mode, named_columns
@@ -142,7 +143,8 @@ def publish(table: Table, spec: WriteSpec, messages: Sequence[CommitMessage]) ->
             takes = _replaced(table.layout, spec)
             if callable(takes):
                 _check_whole(spec, messages, takes)
-            published = commit.overwrite(table, spec, messages, takes, again)
+            with telling(table) as tells:
+                published = commit.overwrite(table, spec, messages, takes, again, tells)
     except BaseException:
         # `abandon` is given the earlier files, not these.
         if OUTCOMES.give_up(spec.job):
@@ -167,7 +169,7 @@ def delete_partitions(table: Table, filters: Sequence[Predicate]) -> int | None:
     table.check_writable()
     check_deletes(table.layout, table.options, "DELETE FROM")
     takes = on_partitions(table.layout, filters, f"deleting rows of table {table.layout.name}")
-    return followed(table, commit.truncate(table, takes if filters else "all"))
+    return truncated(table, takes if filters else "all")
 
 
 def _replaced(

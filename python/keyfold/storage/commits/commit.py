@@ -56,6 +56,8 @@ ANALYZE = "ANALYZE"
 RANDOM_NUMBERS = 1 << 20
 
 Renumber = Callable[[Sequence[CommitMessage], int], Sequence[CommitMessage]]
+# The changelog of an overwrite, from the files before and after it.
+Tells = Callable[[Sequence[LiveFile], Sequence[LiveFile]], Sequence[CommitMessage]]
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,7 @@ class Change:
     changes: RowChanges | None = None  # of a statement that has read rows
     shares: Shares = lambda _one, _other: True
     merges_manifests: bool = False
+    tells: Tells | None = None
 
 
 def append(
@@ -106,6 +109,7 @@ def overwrite(
     messages: Sequence[CommitMessage],
     partitions: Partitions,
     renumber: Renumber | None = None,
+    tells: Tells | None = None,
 ) -> int | None:
     """Replace the files of `partitions` by ours; None if nothing changes, or the table has the
     job's epoch already.
@@ -113,20 +117,27 @@ def overwrite(
     `partitions` is `all`; `dynamic` (those our files are in); dictionaries of some or all partition
     columns; or a function of the partition's values.
     """
-    change = _overwriting(table, spec.job, messages, partitions)
+    change = _overwriting(table, spec.job, messages, partitions, tells)
     return _commit(table, replace(change, planned=spec.snapshot, epoch=spec.epoch), renumber)
 
 
-def truncate(table: Table, partitions: Partitions = "all") -> int | None:
+def truncate(
+    table: Table, partitions: Partitions = "all", tells: Tells | None = None
+) -> int | None:
     """Remove all files, or those of `partitions`; None if there were no files."""
-    return _commit(table, _overwriting(table, str(uuid.uuid4()), (), partitions), None)
+    return _commit(table, _overwriting(table, str(uuid.uuid4()), (), partitions, tells), None)
 
 
 def _overwriting(
-    table: Table, job: str, messages: Sequence[CommitMessage], partitions: Partitions
+    table: Table,
+    job: str,
+    messages: Sequence[CommitMessage],
+    partitions: Partitions,
+    tells: Tells | None,
 ) -> Change:
     takes = replaced_by(table, messages, partitions)
-    return Change(job, OVERWRITE, messages, lambda f: takes(f.partition), partitions=takes)
+    change = Change(job, OVERWRITE, messages, lambda f: takes(f.partition), partitions=takes)
+    return replace(change, tells=tells)
 
 
 def rewrite(
@@ -245,14 +256,12 @@ def _plan(
         check_unseen(table, change.messages, change.changes, base, change.shares)
     change = _in_order(table, change, base, kept, live, renumber)
     deleted, ours = _records(table, change, live, 1 if base is None else base.id + 1)
-    if change.kind != APPEND:
-        check_levels(table, table.manifests.files_of(ours), kept)
-    told = (
-        []
-        if change.kind == OVERWRITE
-        else changelog_of(table.schema, table.shapes, change.messages)
-    )
-    return change, Entries(deleted + ours, told)
+    files = [] if change.kind == APPEND else table.manifests.files_of(ours)
+    check_levels(table, files, kept)
+    told = change.messages
+    if change.kind == OVERWRITE:
+        told = () if change.tells is None else change.tells(live, [*kept, *files])
+    return change, Entries(deleted + ours, changelog_of(table.schema, table.shapes, told))
 
 
 def _attempts(table: Table) -> Iterator[int]:

@@ -1,0 +1,107 @@
+"""Changes that overwrites tell: folded with all others, they give the table."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from keyfold.errors import ConflictError
+from keyfold.kernels.ops import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE
+from keyfold.storage.commits import commit
+from keyfold.storage.metadata.entries import LiveFile
+from keyfold.storage.table import Table
+from keyfold.wire.specs import CommitMessage
+from keyfold.write.jobs import publish
+from keyfold.write.overwritten import telling, truncated
+from tests.changelog.test_producers import SMALL, Told, made
+from tests.changelog.told import changes_of
+from tests.compact.histories import written
+from tests.concurrency import jobs
+from tests.storage import tables
+
+
+def overwrite(told: Told) -> None:
+    history = told.history
+    spec, messages = written(history.table, history.some(5), history.next_number())
+    publish(tables.reload(history.table), replace(spec, mode="overwrite"), messages)
+
+
+def truncate(told: Told) -> None:
+    truncated(tables.reload(told.history.table))
+
+
+def append(told: Told) -> None:
+    told.history.append(told.random.choice((1, 2)))
+
+
+STEPS: dict[Callable[[Told], None], int] = {append: 5, overwrite: 2, truncate: 1}
+
+
+@pytest.mark.parametrize("producer", ["lookup", "full-compaction"])
+@pytest.mark.parametrize("engine", ["deduplicate", "partial-update", "aggregation"])
+def test_a_table_that_is_overwritten(tmp_path: Path, engine: str, producer: str, seed: int) -> None:
+    random = Random(f"{seed} {engine} {producer}")
+    told = made(tmp_path, random, engine, SMALL | {"changelog_producer": producer})
+    for step in (append, *random.choices(list(STEPS), list(STEPS.values()), k=6), truncate):
+        step(told)
+        told.follow("auto", touched=[((), 0)])
+        told.check()
+    assert told.rows == {}
+
+
+def jobs_in(folder: Path, producer: str) -> str:
+    """A table partitioned by `p`."""
+    columns = [tables.column(name) for name in ("k", "p", "v")]
+    options = {"changelog_producer": producer, "bucket": "1"}
+    new = tables.new_table(*columns, key="k,p", by="p", **options)
+    tables.table(folder, new)
+    return str(folder)
+
+
+def test_what_is_replaced_is_compared(tmp_path: Path) -> None:
+    """Under `input` too, whose records are the rows of a statement."""
+    folder = jobs_in(tmp_path, "input")
+    jobs.written(folder, [{"k": k, "p": k % 2, "v": 1} for k in range(6)])
+    rows = [{"k": 0, "p": 0, "v": 1}, {"k": 2, "p": 0, "v": 2}, {"k": 8, "p": 0, "v": 1}]
+    jobs.written(folder, rows, "overwrite_dynamic")
+    assert changes_of(jobs.table_of(folder), 2) == [
+        (UPDATE_BEFORE, {"k": 2, "p": 0, "v": 1}),
+        (UPDATE_AFTER, rows[1]),
+        (DELETE, {"k": 4, "p": 0, "v": 1}),
+        (INSERT, rows[2]),
+    ]
+    truncated(jobs.table_of(folder), lambda values: values == (1,))
+    assert changes_of(jobs.table_of(folder), 3) == [
+        (DELETE, {"k": k, "p": 1, "v": 1}) for k in (1, 3, 5)
+    ]
+
+
+def lost(table: Table, before: Sequence[LiveFile]) -> None:
+    """An overwrite that fails when its changes are told."""
+    with telling(table) as tells:
+        assert tells is not None
+        assert tells(before, [])
+        raise ConflictError("lost")
+
+
+def test_an_attempt_that_loses_tells_anew(tmp_path: Path) -> None:
+    """The changes are those of the snapshot that is replaced; no file of another one stays."""
+    folder = jobs_in(tmp_path, "input")
+    jobs.written(folder, [{"k": 1, "p": 0, "v": 1}])
+    table = jobs.table_of(folder)
+    with telling(table) as tells:
+        assert tells is not None
+
+        def late(before: Sequence[LiveFile], after: Sequence[LiveFile]) -> Sequence[CommitMessage]:
+            if jobs.table_of(folder).snapshot_id == 1:
+                tells(before, after)
+                jobs.written(folder, [{"k": 2, "p": 0, "v": 2}])
+            return tells(before, after)
+
+        commit.truncate(table, "all", late)
+    assert [row["k"] for _, row in changes_of(jobs.table_of(folder), 3)] == [1, 2]
+    with pytest.raises(ConflictError):
+        lost(jobs.table_of(folder), table.live_files(1))
+    assert len(list(tmp_path.rglob("changelog-*.parquet"))) == 3
