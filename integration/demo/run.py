@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import argparse
 import calendar
+import json
 import os
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -20,9 +23,11 @@ from pathlib import Path
 from pyspark.sql import Row, SparkSession
 
 import keyfold
-from integration import sessions
-from integration.demo import chart, corrections, flights, functions, tables
+from integration import TOP, sessions
+from integration.demo import chart, corrections, flights, functions, streams, tables
 from integration.demo.chart import Course
+from integration.demo.streams import Batch
+from integration.faults import processes
 
 CATALOG = "keyfold.demo"
 SHOWN_DIFFERENCES = 5
@@ -217,6 +222,50 @@ def correct(spark: SparkSession) -> bool:
     return all(answers)
 
 
+def stream(spark: SparkSession, folder: Path, course: Course) -> bool:
+    """Stream the flights into a table and its changes into another one, in a session that is killed
+    and then in this one; whether both tables are plain Spark's.
+    """
+    title("streams: files of flights into carrier and day, its changes into totals by carrier")
+    with timed("CREATE TABLE, and the flights as files"):
+        for name, statement in streams.CREATE.items():
+            spark.sql(statement.format(name=name))
+        files = streams.write_files(spark, folder / "weeks")
+    with timed(f"stream of {files} files; stopped, started, kill -9 of the JVM"):
+        course.batches = killed(folder, files)
+    course.killed = time.time()
+    with timed("started again, in this session, to the end"):
+        queries = streams.start(spark, folder)
+        for query in queries:
+            query.processAllAvailable()
+        course.batches += streams.batches(queries)
+        streams.stop(queries)
+    course.lags = list(streams.followed(spark, course.batches))
+    answers = [compare(spark, label, *texts) for label, texts in streams.QUESTIONS.items()]
+    return all(answers)
+
+
+def killed(folder: Path, files: int) -> list[Batch]:
+    """The batches of a session that is killed after two thirds of the files."""
+    command = [sys.executable, "-m", "integration.demo.streams", str(folder), str(files)]
+    done: list[Batch] = []
+    with (
+        (folder / "streams.log").open("w") as log,
+        subprocess.Popen(
+            command, cwd=TOP, stdout=subprocess.PIPE, stderr=log, text=True
+        ) as session,
+    ):
+        assert session.stdout is not None
+        jvm = json.loads(session.stdout.readline())["jvm"]
+        for line in session.stdout:
+            done.append(Batch(**json.loads(line)))
+            if sum(batch.table == streams.DAYS for batch in done) >= 2 * files / 3:
+                processes.kill(jvm)
+                session.kill()
+                return done
+    raise RuntimeError((folder / "streams.log").read_text())
+
+
 def show(spark: SparkSession) -> None:
     """A few folded rows of each table."""
     title("some of the folded rows")
@@ -276,10 +325,12 @@ def run(folder: Path, months: int, picture: Path | None) -> bool:
     fold_delays(spark, months, course)
     right = check(spark)
     right = correct(spark) and right
+    right = stream(spark, folder, course) and right
     show(spark)
     title("what is on disk")
-    for name in ("carrier_days", "aircraft", "departures", "airports", "delays"):
-        print(f"  {name:<13} {on_disk(spark, name)}")
+    own = ("carrier_days", "aircraft", "departures", "airports", "delays")
+    for name in (*own, "streamed_days", "carrier_totals"):
+        print(f"  {name:<14} {on_disk(spark, name)}")
     if picture is not None:
         by_month(spark, course)
         chart.draw(course, picture)

@@ -82,7 +82,7 @@ ACCEPT_LOST = "accept-lost-epochs"
 WRITE = Call(
     "writing",
     (TARGET_COLUMNS, MERGE_MODE, TRANSACTION_APP, TRANSACTION_VERSION, ACCEPT_LOST),
-    ("partitionOverwriteMode", "checkpointLocation"),
+    ("partitionOverwriteMode", "checkpointLocation", "queryName"),
 )
 
 # The place of a table and the collation of its text, which Spark also passes as options.
