@@ -1,9 +1,11 @@
-"""Random statements on a table of every engine, against a dictionary; and statements at once."""
+"""Random statements on a table of every engine, against dictionaries; and statements at once."""
 
 from __future__ import annotations
 
+import os
 import random
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -11,124 +13,30 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import expr
 
-from integration.planning.plans import assert_ours
+from integration.rows.in_sql import InSql
+from tests.machine.model import ENGINES
+from tests.machine.steps import Machine
 
-Row = dict[str, int | None]
-COLUMNS = ("k", "a", "b", "s")
-SUM = {"merge-engine": "aggregation", "fields.a.aggregate-function": "sum"}
-ENGINES: Mapping[str, Mapping[str, str]] = {
-    "deduplicate": {},
-    "sequence": {"sequence.field": "s"},
-    "partial-update": {"merge-engine": "partial-update"},
-    "aggregation": SUM,
-    "first-row": {"merge-engine": "first-row"},
-    "versioned": {
-        "table.merge-engine": "versioned",
-        "table.merge-engine.versioned.ver-column": "s",
-    },
-}
-
-
-class Model:
-    """One row a key; each method is a statement, and answers its SQL."""
-
-    def __init__(self, table: str, engine: str, draw: random.Random) -> None:
-        self.table, self.engine, self.draw = table, engine, draw
-        self.rows: dict[int, Row] = {}
-        self.clock = 10
-
-    def value(self) -> int | None:
-        return self.draw.choice([None, *range(5)])
-
-    def insert(self) -> str:
-        self.clock += 1
-        keys = self.draw.sample(range(8), 4)
-        rows = [{"k": k, "a": self.value(), "b": self.value(), "s": self.clock} for k in keys]
-        for row in rows:
-            self.rows[row["k"]] = self.folded(self.rows.get(row["k"]), row)
-        return f"INSERT INTO {self.table} VALUES {literal(rows)}"
-
-    def folded(self, old: Row | None, new: Row) -> Row:
-        if old is None or self.engine in ("deduplicate", "sequence", "versioned"):
-            return new
-        if self.engine == "first-row":
-            return old
-        given = {name: value for name, value in new.items() if value is not None}
-        if self.engine == "aggregation" and new["a"] is not None and old["a"] is not None:
-            given["a"] = old["a"] + new["a"]
-        return old | given
-
-    def update(self) -> str:
-        low, name, value = self.draw.randrange(5), self.draw.choice("abs"), self.value()
-        for row in self.rows.values():
-            if row["a"] is not None and row["a"] >= low:
-                row[name] = value
-        value_text = "NULL" if value is None else value
-        return f"UPDATE {self.table} SET {name} = {value_text} WHERE a >= {low}"
-
-    def move(self) -> str:
-        self.rows = {key + 1: row | {"k": key + 1} for key, row in self.rows.items()}
-        return f"UPDATE {self.table} SET k = k + 1"
-
-    def delete(self) -> str:
-        value = self.draw.randrange(5)
-        self.rows = {key: row for key, row in self.rows.items() if row["b"] != value}
-        return f"DELETE FROM {self.table} WHERE b = {value}"
-
-    def merge(self) -> str:
-        keys = self.draw.sample(range(8), 4)
-        source = [{"k": k, "a": self.value(), "b": self.value(), "s": 1} for k in keys]
-        for new in source:
-            old = self.rows.get(new["k"])
-            if old is None:
-                self.rows[new["k"]] = new | {"b": None}
-            elif new["b"] == 0 and self.deletes:
-                del self.rows[new["k"]]
-            else:
-                old["a"] = new["a"]
-        deletes = "WHEN MATCHED AND v.b = 0 THEN DELETE " if self.deletes else ""
-        return (
-            f"MERGE INTO {self.table} t USING (SELECT * FROM VALUES {literal(source)} "
-            f"AS s(k, a, b, s)) v ON t.k = v.k {deletes}WHEN MATCHED THEN UPDATE SET a = v.a "
-            "WHEN NOT MATCHED THEN INSERT (k, a, s) VALUES (v.k, v.a, v.s)"
-        )
-
-    def compact(self) -> str:
-        return f"CALL keyfold.sys.compact(table => '{self.table}', compact_strategy => 'full')"
-
-    @property
-    def deletes(self) -> bool:
-        return self.engine != "versioned"
-
-
-def literal(rows: list[Row]) -> str:
-    def shown(value: int | None) -> str:
-        return "CAST(NULL AS INT)" if value is None else str(value)
-
-    return ", ".join(f"({', '.join(shown(row[name]) for name in COLUMNS)})" for row in rows)
+STEPS = 4
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_random_statements(
     spark: SparkSession, fresh_name: Callable[[], str], engine: str, seed: int
 ) -> None:
-    table, draw = fresh_name(), random.Random(f"{engine} {seed}")
-    options = ", ".join(f"'{n}' = '{v}'" for n, v in {"bucket": "2", **ENGINES[engine]}.items())
-    spark.sql(
-        f"CREATE TABLE {table} (k INT, a INT, b INT, s INT, PRIMARY KEY (k) NOT ENFORCED) "
-        f"TBLPROPERTIES ({options})"
-    )
-    model = Model(table, engine, draw)
-    kinds = [model.insert, model.update, model.merge, model.compact]
-    kinds += [model.delete, model.move] if model.deletes else []
-    told = [model.insert()]
-    spark.sql(told[0])
-    for statement in (*draw.choices(kinds, k=7), model.compact):
-        told.append(statement())
-        spark.sql(told[-1])
-        found = assert_ours(spark.sql(f"SELECT k, a, b, s FROM {table} ORDER BY k")).collect()
-        expected = [tuple(model.rows[key][c] for c in COLUMNS) for key in sorted(model.rows)]
-        assert [tuple(row) for row in found] == expected, "\n".join(told)
+    """KEYFOLD_MACHINE_SECONDS goes on for so long, over many seeds; a failure names its own."""
+    end = time.monotonic() + float(os.environ.get("KEYFOLD_MACHINE_SECONDS", "0"))
+    number = 0
+    while number == 0 or time.monotonic() < end:
+        told = f"sql {engine} {seed} {number}"
+        driver = InSql(spark, fresh_name(), {"bucket": "2", **ENGINES[engine]})
+        machine = Machine(driver, engine, random.Random(told))
+        try:
+            machine.run(STEPS if not number else 5 * STEPS)
+        except Exception as error:
+            error.add_note(f"seed {told}:\n" + "\n".join(machine.log))
+            raise
+        number += 1
 
 
 def test_statements_at_once_count_once(spark: SparkSession, fresh_name: Callable[[], str]) -> None:

@@ -125,8 +125,9 @@ class Changes(Write):
         command: str = "MERGE",
         assigned: Sequence[str] | None = None,
         reads: bool = True,
+        name: str = "t",
     ) -> None:
-        self.place, self.table, self.records = place, table_of(place), records
+        self.place, self.table, self.records = place, table_of(place, name), records
         told = {"command": command, "reads": reads, "assigned": assigned, "has_kinds": True}
         stored = stored_sequences(self.table.layout) if reads else {}
         self._stored = tuple(stored.values())
