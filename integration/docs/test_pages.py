@@ -1,5 +1,6 @@
 """Every block of README.md and docs/ runs without those before it, and what it shows as the answer
-is the answer. `test_your_own.py` runs the blocks of docs/your-own.md, which build on each other.
+is the answer. `test_your_own.py` runs the blocks of docs/your-own.md, which build on each other,
+and `integration/pipelines` those of docs/pipelines.md, which are one pipeline.
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ def blocks(page: Path) -> list[Block]:
     return found
 
 
-BLOCKS = [block for page in PAGES if page.name != "your-own.md" for block in blocks(page)]
+RUN_ELSEWHERE = ("your-own.md", "pipelines.md")
+BLOCKS = [block for page in PAGES if page.name not in RUN_ELSEWHERE for block in blocks(page)]
 
 
 def in_fresh_namespace(spark: SparkSession, block: Block) -> None:

@@ -2,14 +2,19 @@
 the last record, after a compaction elsewhere.
 """
 
+from pathlib import Path
+
 import pytest
 
 from integration.paimon.bench import Bench
 from integration.paimon.library import RefusedByPaimon
+from tests import readers
 
 
 @pytest.mark.parametrize("options", [{}, {"sequence.field": "v"}], ids=["plain", "sequence"])
-def test_the_last_record_is_in_paimons_files(bench: Bench, options: dict[str, str]) -> None:
+def test_the_last_record_is_in_paimons_files(
+    bench: Bench, warehouse: Path, options: dict[str, str]
+) -> None:
     given = {"bucket": "2", "write-only": "true", **options}
     bench.made("k INT, v INT NOT NULL, w STRING, PRIMARY KEY (k) NOT ENFORCED", given)
     bench.insert("SELECT id, id, concat('w', id) FROM range(20)")
@@ -27,6 +32,10 @@ def test_the_last_record_is_in_paimons_files(bench: Bench, options: dict[str, st
     rows |= {} if options else {20: 120, 21: 121}
     found = bench.agree(rows=len(rows))
     assert {row["k"]: row["v"] for row in found} == rows
+    table = f"it.{bench.name.rpartition('.')[2]}"
+    for read in (readers.read, readers.read_by_rust):
+        theirs = read(warehouse, table).select(["k", "v"]).to_pylist()
+        assert {row["k"]: row["v"] for row in theirs} == rows, read
 
 
 def test_other_engines_after_a_compaction(bench: Bench) -> None:

@@ -81,6 +81,66 @@ INSERT INTO strict VALUES (CAST(NULL AS INT), 'a');
 -- error: primary-key.nullable | can't be changed
 ALTER TABLE t SET TBLPROPERTIES ('primary-key.nullable' = 'false');
 
+-- Statements that change rows: NULL is a key like any other.
+CREATE TABLE changed (a INT, b STRING, v INT, PRIMARY KEY (a, b) NOT ENFORCED)
+TBLPROPERTIES ('primary-key.nullable' = 'true', 'bucket' = '2');
+-- keyfold
+INSERT INTO changed VALUES (NULL, NULL, 1), (NULL, 'x', 2), (1, NULL, 3), (1, 'x', 4), (2, 'y', 5);
+-- keyfold
+UPDATE changed SET v = v * 10 WHERE a IS NULL OR v = 4;
+-- keyfold
+DELETE FROM changed WHERE b IS NULL AND v = 3;
+-- query
+SELECT a, b, v FROM changed;
+-- against
+SELECT * FROM VALUES (NULL, NULL, 10), (NULL, 'x', 20), (1, 'x', 40), (2, 'y', 5) AS t(a, b, v);
+-- Rows move to NULL and away from it.
+-- keyfold
+UPDATE changed SET a = CASE WHEN a IS NULL THEN 7 END, b = nullif(b, 'x') WHERE b <=> NULL OR b = 'x' AND a = 1;
+-- query
+SELECT a, b, v FROM changed;
+-- against
+SELECT * FROM VALUES (7, NULL, 10), (NULL, 'x', 20), (NULL, NULL, 40), (2, 'y', 5) AS t(a, b, v);
+-- `=` meets no NULL, `<=>` does.
+-- keyfold
+MERGE INTO changed t USING (SELECT * FROM VALUES (NULL, NULL, 0), (2, 'y', 0) AS s(a, b, v)) AS s
+ON t.a = s.a AND t.b = s.b WHEN MATCHED THEN DELETE;
+-- keyfold
+MERGE INTO changed t USING (SELECT * FROM VALUES (NULL, NULL, 6), (NULL, 'x', -1), (7, NULL, -2), (8, NULL, 9) AS s(a, b, v)) AS s
+ON t.a <=> s.a AND t.b <=> s.b WHEN MATCHED AND s.v = -1 THEN DELETE WHEN MATCHED AND s.v = -2 THEN UPDATE SET a = NULL, b = 'moved'
+WHEN MATCHED THEN UPDATE SET v = t.v + s.v WHEN NOT MATCHED THEN INSERT *;
+-- query
+SELECT a, b, v FROM changed;
+-- against
+SELECT * FROM VALUES (NULL, NULL, 46), (NULL, 'moved', 10), (8, NULL, 9) AS t(a, b, v);
+-- keyfold
+MERGE INTO changed t USING (SELECT 46 AS v) AS s ON t.v = s.v WHEN MATCHED THEN UPDATE SET v = 0 WHEN NOT MATCHED BY SOURCE AND t.a = 8 THEN DELETE;
+-- keyfold
+DELETE FROM changed WHERE (a, b) IN (SELECT 8, NULL) OR b = 'moved';
+-- query
+SELECT a, b, v FROM changed;
+-- against
+SELECT * FROM VALUES (NULL, NULL, 0) AS t(a, b, v);
+-- keyfold
+CREATE TABLE moved (p STRING, k INT, s INT, v INT, PRIMARY KEY (p, k) NOT ENFORCED) PARTITIONED BY (p)
+TBLPROPERTIES ('primary-key.nullable' = 'true', 'sequence.field' = 's');
+-- keyfold
+INSERT INTO moved VALUES (NULL, NULL, 5, 1), (NULL, 1, 5, 2), ('x', NULL, 5, 3);
+-- keyfold
+UPDATE moved SET v = 9 WHERE k IS NULL AND p IS NULL;
+-- keyfold
+DELETE FROM moved WHERE v IN (2, 3);
+-- query
+SELECT p, k, s, v FROM moved;
+-- against
+SELECT * FROM VALUES (NULL, NULL, 5, 9) AS t(p, k, s, v);
+-- keyfold
+CREATE TABLE hidden (k INT, _bucket INT, PRIMARY KEY (k) NOT ENFORCED) TBLPROPERTIES ('primary-key.nullable' = 'true');
+-- keyfold
+INSERT INTO hidden VALUES (NULL, 1);
+-- error: rename _bucket
+UPDATE hidden SET _bucket = 2;
+
 -- Files without key copies, beside files with them.
 CREATE TABLE thin (k INT, v STRING, PRIMARY KEY (k) NOT ENFORCED);
 INSERT INTO thin VALUES (1, 'a'), (2, 'b');

@@ -10,6 +10,7 @@ from keyfold.options.changelogs import check_changelog
 from keyfold.options.declared import (
     DEFAULT_PREFIX,
     INITIAL_PREFIX,
+    PIPELINES_PREFIX,
     TAG_CREATION_ELSEWHERE,
     TAG_PERIODS,
     TAG_PREFIX,
@@ -113,7 +114,7 @@ def _check_tags(layout: TableLayout, options: TableOptions) -> None:
 
 def check_option(layout: TableLayout, name: str, text: str) -> None:
     """Refuse one option that is unknown, unsupported or has a bad value."""
-    if name.startswith((TAG_PREFIX, DEFAULT_PREFIX, INITIAL_PREFIX)):
+    if name.startswith((TAG_PREFIX, PIPELINES_PREFIX, DEFAULT_PREFIX, INITIAL_PREFIX)):
         return
     option = known(layout.options.get("merge-engine")).get(name)
     if option is None:

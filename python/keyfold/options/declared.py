@@ -30,6 +30,7 @@ T = TypeVar("T")
 # Stored at CREATE when `bucket` is not named.
 DEFAULT_BUCKETS = 4
 TAG_PREFIX = "keyfold.tag."
+PIPELINES_PREFIX = "pipelines."  # what Spark's declarative pipelines keep with their tables
 TAG_PERIODS = {"daily": 86400, "hourly": 3600, "two-hours": 7200}  # seconds
 TAG_CREATION_ELSEWHERE = ("watermark", "batch")  # modes that other engines have
 DEFAULT_PREFIX = "keyfold.default."

@@ -13,6 +13,7 @@ from keyfold.options.declared import (
     FIELD_ALIASES,
     FIELD_OPTIONS,
     INITIAL_PREFIX,
+    PIPELINES_PREFIX,
     TAG_PREFIX,
     aliases,
     known,
@@ -88,7 +89,7 @@ def is_of_table(name: str, engine: str | None) -> bool:
     return (
         _stored_name(name) in (*known(engine), "primary-key")
         or FIELD.match(name) is not None
-        or name.startswith((TAG_PREFIX, "option."))
+        or name.startswith((TAG_PREFIX, PIPELINES_PREFIX, "option."))
         or name in _SPARKS_OWN | PAIMON_OPTIONS | fluss.OPTIONS | {fluss.LOG_TTL}
     )
 
@@ -107,7 +108,7 @@ def may_differ(name: str, text: str, options: Mapping[str, str]) -> bool:
     """Whether a call may have this value: it is the table's, or decides nothing about its rows."""
     option = known(options.get("merge-engine")).get(name)
     if option is None:
-        return name.startswith(TAG_PREFIX) or options.get(name) == text
+        return name.startswith((TAG_PREFIX, PIPELINES_PREFIX)) or options.get(name) == text
     return option.changes == "in a call" or options.get(name, option.default) == text
 
 

@@ -14,7 +14,7 @@ from keyfold.options.calls import WRITE, split
 from keyfold.predicates.condition import OPERATORS, is_exact
 from keyfold.questions import metadata
 from keyfold.questions.serve import Questions
-from keyfold.read.provenance import metadata_columns, stored_sequences
+from keyfold.read.provenance import metadata_columns, stored_keys, stored_sequences
 from keyfold.read.pushed import averages, groups, sums
 from keyfold.storage.catalogs.catalog import open_catalog
 from keyfold.storage.catalogs.interface import Catalog, Staged
@@ -111,6 +111,7 @@ def load_table(question: Frame) -> dict[str, Any]:
     added = {
         "pushdown": pushdown(table.layout),
         "metadata_columns": hidden(table.layout),
+        "stored_keys": stored_keys(table.layout),
         "stored_sequences": stored_sequences(table.layout),
     }
     return table.describe() | added | view

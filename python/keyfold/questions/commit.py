@@ -4,6 +4,7 @@ The opaque `write` is the WriteSpec that the executors read, plus the handle of 
 only this file reads. `messages` are one list of CommitMessages per task.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -146,6 +147,9 @@ def job_of(question: Frame) -> tuple[WriteSpec, Sequence[CommitMessage]]:
     spec, tasks = WriteSpec.from_json(question["write"]), question["messages"]
     if spec.epoch is not None and "epoch" in question:  # a query's numbers are known at the end
         spec = replace(spec, epoch=replace(spec.epoch, number=question["epoch"]))
+    if spec.changes is not None and "statement" in question:  # as are a statement's counts of rows
+        text = json.dumps(question["statement"])
+        spec = replace(spec, changes=replace(spec.changes, statement=text))
     return spec, [CommitMessage.from_json(message) for task in tasks for message in task]
 
 

@@ -3,7 +3,8 @@
 They are not part of a table's columns and cost nothing unless a query names one. A table's own
 column of that name hides one. The rows of a table without a key have no sequence number or level.
 Statements that change rows ask for the stored values of sequence fields beside the new ones. So
-there are metadata columns of these too, `_stored_<field>`, if such a field orders whole records.
+there are metadata columns of these too, `_stored_<field>`, if such a field orders whole records;
+and of the columns of a key that may be NULL, by which Spark names no row.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ COLUMNS = (_FILE, _BUCKET, _NUMBER, _LEVEL)
 def metadata_columns(layout: TableLayout) -> list[MetadataColumn]:
     """The metadata columns of a table."""
     own = [column for column in COLUMNS if layout.key or not column.needs_key]
-    stored = [_stored(layout, name) for name in stored_sequences(layout).values()]
+    stored = [_stored(layout, name) for name in _all_stored(layout).values()]
     return [column for column in (*own, *stored) if not layout.has_column(column.name)]
 
 
@@ -74,6 +75,19 @@ def stored_sequences(layout: TableLayout) -> dict[str, str]:
     fields = options.sequence_fields or () if options.engine.is_default else ()
     found = {STORED + name: name for name in fields}
     return {} if any(layout.has_column(name) for name in found) else found
+
+
+def stored_keys(layout: TableLayout) -> dict[str, str]:
+    """The columns of a key that may be NULL, by the metadata columns that have their stored values.
+    None if the table has a column of such a name, or one that hides the number of the bucket.
+    """
+    is_nullable = any(layout.column(name).type.nullable for name in layout.primary_key)
+    found = {STORED + name: name for name in layout.primary_key} if is_nullable else {}
+    return {} if any(layout.has_column(name) for name in (*found, _BUCKET.name)) else found
+
+
+def _all_stored(layout: TableLayout) -> dict[str, str]:
+    return stored_keys(layout) | stored_sequences(layout)
 
 
 def _stored(layout: TableLayout, name: str) -> MetadataColumn:
@@ -138,7 +152,7 @@ class Provenance:
             return pa.array(np.full(batch.num_rows, self.bucket, dtype=np.int32))
         if name == _NUMBER.name:
             return batch.column(SEQUENCE)
-        stored = stored_sequences(self.scan.layout)
+        stored = _all_stored(self.scan.layout)
         if name in stored:
             return batch.column(stored[name])
         values = self.names if name == _FILE.name else self.levels

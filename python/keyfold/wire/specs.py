@@ -185,7 +185,7 @@ class RowChanges(Wire):
     `has_kinds` the incoming columns are followed by the stored values of the sequence fields
     `stored`, then by the row kind. All rows but deletes then carry the number after the job's.
     `is_unique`: each key is written once at most, but for its delete, which counts too with
-    `counts_deletes`.
+    `counts_deletes`. `statement` is what its snapshot tells of it.
     """
 
     reads: int | None = None
@@ -194,6 +194,7 @@ class RowChanges(Wire):
     is_unique: bool = True
     counts_deletes: bool = False
     read_job: str | None = None
+    statement: str | None = None
 
 
 @dataclass(frozen=True)

@@ -101,6 +101,7 @@ SNAPSHOTS = MetadataTable(
         ("watermark", "BIGINT", attrgetter("watermark")),
         ("next_row_id", "BIGINT", attrgetter("next_row_id")),
         ("writer_version", "STRING", attrgetter("writer_version")),
+        ("statement", "STRING", attrgetter("statement")),
     ),
     _snapshots,
 )

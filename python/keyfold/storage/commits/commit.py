@@ -45,7 +45,7 @@ from keyfold.storage.metadata.entries import (
     rewritten,
     stamped,
 )
-from keyfold.storage.metadata.snapshots import Snapshot
+from keyfold.storage.metadata.snapshots import STATEMENT, Snapshot
 from keyfold.storage.metadata.table_statistics import TableStatistics
 from keyfold.storage.table import Table, live_of_snapshot
 from keyfold.wire.specs import CommitMessage, Epoch, RowChanges, WriteSpec
@@ -80,6 +80,7 @@ class Change:
     shares: Shares = lambda _one, _other: True
     merges_manifests: bool = False
     tells: Tells | None = None
+    statement: str | None = None  # what changed rows, and how many
 
 
 def append(
@@ -99,7 +100,8 @@ def append(
     """
     changes = spec.changes if spec.changes is not None and spec.changes.reads is not None else None
     change = Change(spec.job, APPEND, messages, planned=spec.snapshot, epoch=spec.epoch)
-    change = replace(change, changes=changes, shares=shares)
+    statement = None if spec.changes is None else spec.changes.statement
+    change = replace(change, changes=changes, shares=shares, statement=statement)
     return _commit(table, change, renumber)
 
 
@@ -229,7 +231,9 @@ def _tried(table: Table, change: Change, renumber: Renumber | None) -> int | Non
                 is_due = change.statistics is not None or change.merges_manifests
                 if not entries and not (is_due or is_noted(known, change.epoch)):
                     return None
-                properties = carried(table, known, change.epoch)
+                properties = {**carried(table, known, change.epoch)}
+                if change.statement is not None:
+                    properties[STATEMENT] = change.statement
                 merges = change.merges_manifests
                 by = By(change.job, change.kind, change.statistics, properties, merges)
                 published = attempt(table, by, base, entries, location)

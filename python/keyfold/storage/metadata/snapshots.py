@@ -31,6 +31,7 @@ KEEPING = (
     "snapshot.num-retained.min or snapshot.time-retained of the table keep snapshots longer (ALTER "
     "TABLE … SET TBLPROPERTIES)"
 )
+STATEMENT = "keyfold.statement"  # a property: the statement that changed rows, and how many
 BATCH_COMMIT_IDENTIFIER = (1 << 63) - 1  # no stream counts these commits
 
 
@@ -65,6 +66,11 @@ class Snapshot:
     properties: Mapping[str, str] | None = None
     uuid: str | None = field(default_factory=_new_uuid)
     writer_version: str | None = None
+
+    @property
+    def statement(self) -> str | None:
+        """The DELETE, UPDATE or MERGE that made it and its counts of rows, as JSON."""
+        return (self.properties or {}).get(STATEMENT)
 
     @staticmethod
     def from_json(stored: Mapping[str, Any]) -> "Snapshot":

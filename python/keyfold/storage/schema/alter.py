@@ -9,7 +9,7 @@ from keyfold.options import is_fixed, normalize, parse
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.metadata.snapshots import Snapshots
 from keyfold.storage.schema.alter_columns import Change, Stored, change_column
-from keyfold.storage.schema.definition import Check, check_altered, with_schema_id
+from keyfold.storage.schema.definition import Check, check_altered, named_key, with_schema_id
 from keyfold.storage.schema.schemas import Schemas, StoredSchema
 from keyfold.wire.layout import TableLayout, sql_name
 
@@ -33,7 +33,7 @@ def alter(
         stored = Stored(
             snapshots.latest_id() is not None, partial(_may_delete_columns, current, live_files)
         )
-        for change in changes:
+        for change in _without_key_nulls(changes, current.layout):
             changed = _apply(changed, change, stored)
         settled = check_altered(current.layout, changed.layout, check_engine)
         changed = replace(changed, layout=settled)
@@ -47,6 +47,21 @@ def _may_delete_columns(schema: StoredSchema, live_files: Callable[[], Iterable[
     if parse(schema.layout).rowkind_field is None:
         return False
     return any(file.is_marked and file.delete_rows != 0 for file in live_files())
+
+
+def _without_key_nulls(changes: Sequence[Change], layout: TableLayout) -> list[Change]:
+    """The changes; if they name the key as it is, as Spark's pipelines do that define a table once
+    more, its columns stay what CREATE makes of them, whether or not they are declared NOT NULL.
+    """
+    given = {one["key"]: one["value"] for one in changes if one["change"] == "set_property"}
+    if named_key(given) != layout.primary_key:
+        return list(changes)
+    names = [*layout.primary_key, *([name] for name in layout.primary_key)]
+    return [
+        one
+        for one in changes
+        if one["change"] != "update_column_nullability" or one["name"] not in names
+    ]
 
 
 def _apply(schema: StoredSchema, change: Change, stored: Stored) -> StoredSchema:
@@ -75,6 +90,8 @@ def _set_property(schema: StoredSchema, key: str, value: str, has_data: bool) ->
     layout = schema.layout
     if key == "comment":
         return replace(schema, layout=replace(layout, comment=value or None))
+    if _is_as_stored(layout, key, value):
+        return schema
     if is_fixed(key, None, has_data=False):
         _check_mutable(layout, key, has_data)
     for name, text in normalize({key: value}).items():
@@ -82,6 +99,13 @@ def _set_property(schema: StoredSchema, key: str, value: str, has_data: bool) ->
             _check_mutable(layout, name, has_data)
         layout = replace(layout, options={**layout.options, name: text})
     return replace(schema, layout=layout)
+
+
+def _is_as_stored(layout: TableLayout, key: str, value: str) -> bool:
+    """Whether a property that is no option says what is so."""
+    if key == "primary-key":
+        return named_key({key: value}) == layout.primary_key
+    return key == "provider" and value == "keyfold"
 
 
 def _unset_property(schema: StoredSchema, key: str, has_data: bool) -> StoredSchema:

@@ -4,6 +4,7 @@ Everything that can't work is refused here, and nothing later. Errors name table
 """
 
 import itertools
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,6 +15,7 @@ from keyfold.options import (
     DEFAULT_PREFIX,
     INITIAL_PREFIX,
     KEY_NULLABLE,
+    PIPELINES_PREFIX,
     check_change,
     check_create,
     fluss,
@@ -32,6 +34,8 @@ _RESERVED |= {"_NAMED", "_OVERWRITTEN"}  # the marks of partial and overwriting 
 # Fluss', and partly those of Spark's change queries.
 _RESERVED |= {"_change_type", "_log_offset", "_commit_timestamp", "__offset", "__timestamp"}
 _RESERVED |= {"__bucket"}
+# An AUTO CDC flow keeps deleted keys in a table of its own, which it creates without a key.
+_KEYS_OF_CDC = f"{PIPELINES_PREFIX}autocdc.keyColumnNames"
 _NO_PARTITION = {"BINARY", "VARBINARY", "BYTES", "FLOAT", "DOUBLE"}
 
 # Checks a layout, new or after an ALTER of the second, and gives it with options as stored.
@@ -125,6 +129,21 @@ def listed(text: str | None) -> tuple[str, ...] | None:
     return None if text is None else tuple(p.strip() for p in text.split(",") if p.strip())
 
 
+def named_key(properties: Mapping[str, str]) -> tuple[str, ...] | None:
+    """The primary key that properties name, if they do. Raises TableError if Spark's list of them
+    can't be read.
+    """
+    text = properties.get(_KEYS_OF_CDC)
+    if text is not None:
+        try:
+            return tuple(map(str, json.loads(text)))
+        except (ValueError, TypeError):
+            raise TableError(
+                f"option {_KEYS_OF_CDC}: expected a JSON array of names, found '{text}'"
+            ) from None
+    return listed(properties.get("primary-key"))
+
+
 def _check_own(name: str, properties: Mapping[str, str]) -> None:
     """Raises TableError if an option is one in which the catalog keeps a column's DEFAULT."""
     for option in properties:
@@ -133,7 +152,8 @@ def _check_own(name: str, properties: Mapping[str, str]) -> None:
 
 
 def _primary_key(name: str, new: NewTable, properties: dict[str, str]) -> tuple[str, ...]:
-    named = listed(properties.pop("primary-key", None))
+    named = named_key(properties)
+    properties.pop("primary-key", None)
     if named is not None and new.primary_key is not None and named != new.primary_key:
         raise TableError(
             f"table {name}: PRIMARY KEY ({', '.join(new.primary_key)}) and property primary-key "

@@ -26,13 +26,18 @@ final case class Description(json: JsonNode) {
   val metadata: String = json.path("metadata").asText
   val bucketKeys: Seq[String] = Json.strings(json.path("bucketing").get("keys"))
 
-  /** Metadata columns with the stored values of sequence fields, which a DELETE or UPDATE brings along. */
-  private val sequences: Map[String, String] = Json.texts(json.get("stored_sequences"))
-  val storedSequences: Seq[String] = sequences.keys.toSeq
-  val sequenceOf: String => String = sequences
+  /** The columns of a key that may be NULL, by the metadata columns with their stored values, which name the rows that
+    * a statement changes: Spark takes no NULL in a row's id.
+    */
+  val storedKeys: Map[String, String] = Json.texts(json.get("stored_keys"))
+
+  /** The same of sequence fields, which a DELETE or UPDATE brings along. */
+  val storedSequences: Map[String, String] = Json.texts(json.get("stored_sequences"))
+  val storedColumns: Map[String, String] = storedKeys ++ storedSequences
 
   lazy val pushdown: Pushdown = Pushdown.fromJson(json.path("pushdown"))
   lazy val order: KeyOrder = KeyOrder.of(json.path("pushdown"), partitioning)
   lazy val columns: Array[Column] = Json.items(json.get("columns")).map(Columns.fromJson).toArray
+  lazy val hasNullableKey: Boolean = columns.exists(column => column.nullable && primaryKey.contains(column.name))
   lazy val metadataColumns: Array[Column] = Json.items(json.path("metadata_columns")).map(Columns.fromJson).toArray
 }

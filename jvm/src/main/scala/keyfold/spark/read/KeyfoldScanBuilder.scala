@@ -37,7 +37,7 @@ class KeyfoldScanBuilder(table: KeyfoldTable, options: CaseInsensitiveStringMap)
     */
   override def pruneColumns(required: StructType): Unit = {
     val (own, hidden) = required.fieldNames.partition(whole.fieldNames.contains)
-    val stored = hidden.filter(table.description.storedSequences.contains).map(table.description.sequenceOf)
+    val stored = hidden.flatMap(table.description.storedColumns.get)
     columns = StructType((own ++ stored.filterNot(own.contains(_)) ++ hidden).map(table.readable(_)))
   }
 

@@ -15,7 +15,7 @@ final class KeyfoldDeltaWriter(records: KeyfoldDataWriter, deltas: DeltaRows) ex
   override def delete(metadata: InternalRow, id: InternalRow): Unit = records.write(maker.deleted(metadata, id))
 
   override def update(metadata: InternalRow, id: InternalRow, row: InternalRow): Unit =
-    if (maker.isMoved(id, row)) {
+    if (maker.isMoved(metadata, id, row)) {
       delete(metadata, id)
       records.write(maker.moved(metadata, row))
     } else records.write(maker.updated(metadata, row))

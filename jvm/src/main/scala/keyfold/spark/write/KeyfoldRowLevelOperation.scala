@@ -17,9 +17,10 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 final class KeyfoldRowLevelOperation(val table: KeyfoldTable, override val command: RowLevelOperation.Command)
     extends SupportsDelta {
   table.description.unwritable.foreach(reason => throw Refusal(reason))
-  if (table.columns().exists(column => column.nullable && table.description.primaryKey.contains(column.name)))
-    throw Refusal(s"$command ${table.name()}: the key may be NULL (primary-key.nullable), and Spark changes rows by "
-      + "keys that are not; INSERT rows, or rows whose rowkind.field is -D")
+  if (table.description.hasNullableKey && table.description.storedKeys.isEmpty)
+    throw Refusal(s"$command ${table.name()}: the key may be NULL (primary-key.nullable), so rows are named by metadata "
+      + s"columns, which columns of the table hide: rename ${KeyfoldRowLevelOperation.Bucket} and those whose names "
+      + "begin with _stored_")
 
   override def description(): String = s"keyfold $command ${table.name()}"
 
@@ -32,15 +33,24 @@ final class KeyfoldRowLevelOperation(val table: KeyfoldTable, override val comma
     override def build(): DeltaWrite = KeyfoldDeltaWrite(KeyfoldRowLevelOperation.this, info, reads = true)
   }
 
-  override def rowId(): Array[NamedReference] = references(table.description.primaryKey)
+  /** The key. One that may be NULL is part of the metadata, as Spark takes no NULL here. */
+  override def rowId(): Array[NamedReference] =
+    references(if (table.description.hasNullableKey) Seq(KeyfoldRowLevelOperation.Bucket)
+      else table.description.primaryKey)
 
-  override def requiredMetadataAttributes(): Array[NamedReference] = references(table.description.storedSequences)
+  override def requiredMetadataAttributes(): Array[NamedReference] =
+    references(table.description.storedColumns.keys.toSeq)
 
   /** An update whose key changes becomes two records where it is written: others are one. */
   override def representUpdateAsDeleteAndInsert(): Boolean = false
 
   private def references(names: Seq[String]): Array[NamedReference] =
     names.map(name => Expressions.column(Names.quote(name)): NamedReference).toArray
+}
+
+object KeyfoldRowLevelOperation {
+  /** A metadata column that is never NULL. */
+  private val Bucket = "_bucket"
 }
 
 /** Driver side: what Python is told of a statement that changes rows. `assigned` are the columns that its UPDATEs

@@ -32,11 +32,15 @@ trait ClusteredWrite extends RequiresDistributionAndOrdering {
 
   override def requiredDistribution(): Distribution = {
     val counts = Seq(requiredNumPartitions(), described.buckets, described.bucketKeys.length)
-    val columns = (described.bucketKeys ++ described.partitioning).map(name => Expressions.column(Names.quote(name)))
+    val columns = (described.bucketKeys ++ described.partitioning)
+      .map(name => Expressions.column(Names.quote(columnOf(name))))
     val name = SlotFunction.nameFor(described.columns.exists(c => c.nullable && described.bucketKeys.contains(c.name)))
     val slot = Expressions.apply(name, counts.map(Expressions.literal[Int](_)) ++ columns: _*)
     Distributions.clustered(Array(slot))
   }
+
+  /** The name of a column in the rows that Spark clusters. */
+  protected def columnOf(name: String): String = name
 
   override def requiredNumPartitions(): Int =
     Slots.tasks(described.buckets, isPartitioned = described.partitioning.nonEmpty)

@@ -15,7 +15,7 @@ object TargetColumns {
   /** The option that the session extension adds to every write of ours that it has seen. */
   val Mark = "keyfold.named-columns"
   private val Everything = "*"
-  private val Plain = Set(Mark, "checkpointLocation").map(_.toLowerCase(Locale.ROOT))
+  private val Plain = Set(Mark, "checkpointLocation", "queryName").map(_.toLowerCase(Locale.ROOT))
   private val AssignedMark = "keyfold.assigned-columns"
 
   /** The same for the columns that the UPDATEs of a statement set. */

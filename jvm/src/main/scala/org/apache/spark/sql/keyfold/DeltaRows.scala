@@ -4,15 +4,18 @@ import org.apache.spark.sql.catalyst.{InternalRow, ProjectingInternalRow}
 import org.apache.spark.sql.catalyst.expressions.JoinedRow
 import org.apache.spark.sql.types.{ByteType, StructType}
 
-/** Both sides: the records of a statement that changes rows. They have the columns of the row, those of the
-  * metadata, and the kind as Python counts them; a deleted row has only its key.
+/** Both sides: the records of a statement that changes rows. They have the columns of the row, the stored values of
+  * the `sequences`, and the kind as Python counts them; a deleted row has only its key. `keys` are the columns of the
+  * key and their places among those of the id and then the metadata.
   */
-final case class DeltaRows(rows: StructType, ids: StructType, metadata: StructType) {
+final case class DeltaRows(
+    rows: StructType, ids: StructType, metadata: StructType, keys: Seq[(String, Int)], sequences: Seq[String]) {
+
+  private def stored = sequences.map(name => metadata(name).copy(name = DeltaRows.Stored + name))
 
   /** What is not there is NULL, whatever the table allows. */
   val schema: StructType =
-    StructType(rows.fields ++ metadata.fields.map(field => field.copy(name = DeltaRows.Stored + field.name)))
-      .asNullable.add(DeltaRows.Kind, ByteType, nullable = false)
+    StructType(rows.fields ++ stored).asNullable.add(DeltaRows.Kind, ByteType, nullable = false)
 
   def maker(): DeltaRows.Maker = new DeltaRows.Maker(this)
 }
@@ -32,19 +35,21 @@ object DeltaRows {
   final class Maker(of: DeltaRows) {
     private val pair = new JoinedRow
     private val whole = new JoinedRow
-    private val keys = of.ids.fieldNames.toIndexedSeq.map(of.rows.fieldIndex)
-    private val types = of.ids.fields.map(_.dataType)
+    private val old = new JoinedRow
+    private val keys = of.keys.map { case (name, place) => (place, of.rows.fieldIndex(name)) }.toIndexedSeq
+    private val types = keys.map { case (_, place) => of.rows(place).dataType }
     private val noMetadata = new Array[Any](of.metadata.length)
     private val insert = record(of.rows.fields.indices, of.rows.length, Inserted)
     private val update = record(of.rows.fields.indices, of.rows.length, Updated)
     private val move = record(of.rows.fields.indices, of.rows.length, Moved)
-    private val delete = record(of.rows.fields.indices.map(keys.indexOf(_)), of.ids.length, Deleted)
+    private val delete = record(of.rows.fieldNames.toSeq.map(of.keys.toMap.getOrElse(_, -1)), of.ids.length, Deleted)
 
     /** A record of `width` columns and the metadata: each of its columns is at a place among those, -1 for NULL. */
     private def record(places: Seq[Int], width: Int, kind: Int): ProjectingInternalRow = {
       val constants = width + of.metadata.length
       val found = places.map(place => if (place < 0) constants else place)
-      ProjectingInternalRow(of.schema, (found ++ of.metadata.fields.indices.map(width + _)) :+ (constants + kind))
+      val stored = of.sequences.map(name => width + of.metadata.fieldIndex(name))
+      ProjectingInternalRow(of.schema, (found ++ stored) :+ (constants + kind))
     }
 
     private def made(record: ProjectingInternalRow, columns: InternalRow, metadata: InternalRow): InternalRow = {
@@ -59,10 +64,14 @@ object DeltaRows {
     def deleted(metadata: InternalRow, id: InternalRow): InternalRow = made(delete, id, metadata)
 
     /** Whether a row has another key than the one it is written in place of. */
-    def isMoved(id: InternalRow, row: InternalRow): Boolean = keys.indices.exists { at =>
-      (id.get(at, types(at)), row.get(keys(at), types(at))) match {
-        case (one: Array[Byte], other: Array[Byte]) => !java.util.Arrays.equals(one, other)
-        case (one, other) => !java.util.Objects.equals(one, other)
+    def isMoved(metadata: InternalRow, id: InternalRow, row: InternalRow): Boolean = {
+      old(id, metadata): Unit
+      keys.indices.exists { at =>
+        val (before, after) = keys(at)
+        (old.get(before, types(at)), row.get(after, types(at))) match {
+          case (one: Array[Byte], other: Array[Byte]) => !java.util.Arrays.equals(one, other)
+          case (one, other) => !java.util.Objects.equals(one, other)
+        }
       }
     }
   }

@@ -50,9 +50,9 @@ final case class KeyJoin(
 }
 
 object KeyJoin {
-  /** Of a statement that changes rows of a table. */
+  /** Of a statement that changes rows of a table, which their key names. */
   def of(join: Join, target: LogicalPlan, source: LogicalPlan, table: KeyfoldTable): Option[KeyJoin] =
-    Side.of(target).filter(_.target.scan.table == table)
+    Side.of(target).filter(_.target.scan.table == table && !table.description.hasNullableKey)
       .flatMap(found(join, _, source, LookupKind.of(join, target), Seq(table.description.primaryKey)))
 
   /** Of a query with the hint LOOKUP; of two sides that have it the right one. */

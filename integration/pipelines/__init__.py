@@ -1,0 +1,1 @@
+"""Spark's declarative pipelines that write tables of keyfold."""

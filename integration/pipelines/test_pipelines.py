@@ -1,0 +1,143 @@
+"""docs/pipelines.md: Spark's own program runs the pipeline of that page on random events."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyspark
+import pytest
+from pyspark.sql import SparkSession
+
+from integration.docs.pages import DOCS
+from integration.faults.processes import DEADLINE
+from integration.planning.plans import assert_ours
+from tests import readers
+
+BLOCK = re.compile(r"^```(yaml|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+CLI = Path(pyspark.__file__).parent / "pipelines" / "cli.py"
+Event = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def server(spark: SparkSession) -> Iterator[str]:
+    """The address of a Spark Connect server in the JVM of the shared session."""
+    service = "org.apache.spark.sql.connect.service.SparkConnectService$"
+    connect = spark._jvm.java.lang.Class.forName(service).getField("MODULE$").get(None)
+    context = spark.sparkContext._jsc.sc()
+    context.conf().set("spark.connect.grpc.binding.port", "0")
+    connect.start(context)
+    yield f"sc://127.0.0.1:{connect.localPort()}"
+    default = getattr(connect, "stop$default$1")
+    connect.stop(default(), default())
+
+
+class Pipeline:
+    """The page's files in a folder, and the events that it reads."""
+
+    def __init__(self, folder: Path, server: str) -> None:
+        self.folder, self.server = folder, server
+        self.batches = 0
+        found = dict(BLOCK.findall((DOCS / "pipelines.md").read_text(encoding="utf-8")))
+        storage = f"storage: {(folder / 'storage').as_uri()}"
+        spec = re.sub(r"^storage: .*$", storage, found["yaml"], flags=re.MULTILINE)
+        (folder / "transformations").mkdir()
+        (folder / "events").mkdir()
+        (folder / "spark-pipeline.yml").write_text(spec)
+        (folder / "transformations" / "shop.py").write_text(found["python"])
+
+    def add(self, events: Sequence[Event]) -> None:
+        self.batches += 1
+        lines = "".join(json.dumps(event) + "\n" for event in events)
+        (self.folder / "events" / f"{self.batches}.json").write_text(lines)
+
+    def run(self, *arguments: str) -> None:
+        """In a process of its own, as `spark-pipelines run` starts it."""
+        done = subprocess.run(
+            [sys.executable, str(CLI), "run", *arguments],
+            cwd=self.folder,
+            env={**os.environ, "SPARK_REMOTE": self.server},
+            capture_output=True,
+            text=True,
+            timeout=DEADLINE,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "Run is COMPLETED" in done.stdout + done.stderr
+
+
+def random_events(draw: random.Random, first: int, count: int) -> list[Event]:
+    """Each has a sequence of its own, in any order; some come twice."""
+    sequences = draw.sample(range(first, first + count), count)
+    events = [
+        {
+            "id": draw.randrange(6),
+            "name": draw.choice([None, "ann", "bob"]),
+            "city": draw.choice([None, "Oslo", "Rome"]),
+            "op": draw.choice("UUUD"),
+            "at": at,
+        }
+        for at in sequences
+    ]
+    return events + draw.sample(events, 3)
+
+
+def expected(events: Sequence[Event]) -> list[tuple[Any, ...]]:
+    """The last event of each key, unless it is a delete."""
+    last: dict[int, Event] = {}
+    for event in sorted(events, key=lambda one: one["at"]):
+        last[event["id"]] = event
+    rows = [last[key] for key in sorted(last) if last[key]["op"] != "D"]
+    return [(row["id"], row["name"], row["city"]) for row in rows]
+
+
+def counts(values: Sequence[str | None]) -> list[tuple[str, int]]:
+    return [(city, values.count(city)) for city in ("Oslo", "Rome") if city in values]
+
+
+def check(spark: SparkSession, events: Sequence[Event]) -> None:
+    def rows(name: str, columns: str) -> list[tuple[Any, ...]]:
+        frame = spark.sql(f"SELECT {columns} FROM keyfold.shop.{name} ORDER BY 1")
+        return [tuple(row) for row in assert_ours(frame).collect()]
+
+    customers = expected(events)
+    assert rows("customers", "id, name, city") == customers
+    assert rows("customers_by_city", "*") == counts([row[2] for row in customers])
+    assert rows("events_by_city", "*") == counts([event["city"] for event in events])
+
+
+def test_the_pipeline_of_the_page(
+    spark: SparkSession, server: str, warehouse: Path, tmp_path: Path, seed: int
+) -> None:
+    """Late and repeated events, deletes of keys with and without a row, and a run from scratch."""
+    spark.sql("DROP NAMESPACE IF EXISTS keyfold.shop CASCADE")
+    spark.sql("CREATE NAMESPACE keyfold.shop")
+    draw = random.Random(f"pipeline {seed}")
+    pipeline = Pipeline(tmp_path, server)
+    events = random_events(draw, 100, 20)
+    pipeline.add(events)
+    pipeline.run()
+    check(spark, events)
+    late = [
+        *random_events(draw, 60, 40),
+        *random_events(draw, 120, 10),
+        {"id": 99, "name": None, "city": None, "op": "D", "at": 500},
+        {"id": 99, "name": "late", "city": "Oslo", "op": "U", "at": 400},
+    ]
+    pipeline.add(late)
+    pipeline.run()
+    events += late
+    check(spark, events)
+    theirs = readers.read(warehouse, "shop.customers").select(["id", "name", "city"])
+    assert sorted(tuple(row.values()) for row in theirs.to_pylist()) == expected(events)
+    kept = spark.table("keyfold.shop.__spark_autocdc_aux_state_customers")
+    assert 99 in [row.id for row in kept.collect()]
+    pipeline.run("--full-refresh-all")
+    check(spark, events)

@@ -1,0 +1,102 @@
+"""Statements that change rows, on tables with a meaning of their own and from any source."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+from pyspark.sql import SparkSession
+
+import keyfold
+
+Fresh = Callable[[], str]
+
+
+def rows(spark: SparkSession, name: str, columns: str = "*") -> list[tuple[object, ...]]:
+    return [tuple(row) for row in spark.sql(f"SELECT {columns} FROM {name} ORDER BY 1").collect()]
+
+
+def test_kinds_of_inserted_rows_alone_are_those_of_their_column(
+    spark: SparkSession, fresh_name: Fresh
+) -> None:
+    """Under `rowkind.field`: an UPDATE assigns the column as any other."""
+    name = fresh_name()
+    spark.sql(
+        f"CREATE TABLE {name} (k INT, v INT, op STRING, PRIMARY KEY (k) NOT ENFORCED) "
+        "TBLPROPERTIES ('rowkind.field' = 'op', 'bucket' = '1')"
+    )
+    spark.sql(f"INSERT INTO {name} VALUES (1, 1, '+I'), (2, 2, '+I'), (3, 3, '+U')")
+    spark.sql(f"UPDATE {name} SET v = v * 10, op = '-D' WHERE k = 1")
+    spark.sql(
+        f"MERGE INTO {name} t USING (VALUES (2, 0, '-D'), (3, 7, '-D'), (4, 4, '+I'), (5, 5, '-D') "
+        "AS s(k, v, op)) s ON t.k = s.k WHEN MATCHED AND s.v = 0 THEN DELETE "
+        "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+    )
+    expected = [(1, 10, "-D"), (3, 7, "-D"), (4, 4, "+I")]
+    assert rows(spark, name) == expected
+    spark.sql(f"CALL keyfold.sys.compact(table => '{name}', compact_strategy => 'full')")
+    assert rows(spark, name) == expected
+
+
+@pytest.mark.parametrize("source", ["VALUES", "view", "Parquet", "the table"])
+def test_any_source(spark: SparkSession, fresh_name: Fresh, source: str) -> None:
+    name = fresh_name()
+    spark.sql(f"CREATE TABLE {name} (k INT, v INT, PRIMARY KEY (k) NOT ENFORCED)")
+    spark.sql(f"INSERT INTO {name} VALUES (1, 1), (2, 2)")
+    values, other = "VALUES (2, 20), (3, 30) AS s(k, v)", f"source_{name.rpartition('.')[2]}"
+    told = {
+        "VALUES": f"({values})",
+        "view": other,
+        "Parquet": f"spark_catalog.default.{other}",
+        "the table": f"(SELECT k + 1 AS k, (k + 1) * 10 AS v FROM {name})",
+    }[source]
+    if source == "view":
+        spark.sql(f"CREATE TEMPORARY VIEW {other} AS SELECT * FROM {values}")
+    elif source == "Parquet":
+        spark.sql(f"CREATE TABLE {told} USING parquet AS SELECT * FROM {values}")
+    spark.sql(
+        f"MERGE INTO {name} t USING {told} s ON t.k = s.k "
+        "WHEN MATCHED THEN UPDATE SET v = t.v + s.v WHEN NOT MATCHED THEN INSERT *"
+    )
+    assert rows(spark, name) == [(1, 1), (2, 22), (3, 30)]
+
+
+def test_states_stay_states(spark: SparkSession, fresh_name: Fresh) -> None:
+    name = fresh_name()
+    spark.sql(
+        f"CREATE TABLE {name} (k INT, s BINARY, PRIMARY KEY (k) NOT ENFORCED) TBLPROPERTIES ("
+        "'merge-engine' = 'aggregation', 'fields.s.aggregate-function' = 'agg_state', "
+        "'fields.s.agg-state' = 'avg(int not null)')"
+    )
+    spark.sql(f"INSERT INTO {name} VALUES (1, avg_state(1)), (2, avg_state(2))")
+    merge = f"MERGE INTO {name} t USING (VALUES 2 AS s(k)) s ON t.k = s.k WHEN MATCHED THEN UPDATE"
+    for value in ("CAST('x' AS BINARY)", "avg_state('x')"):
+        for statement in (f"UPDATE {name} SET s = {value}", f"{merge} SET s = {value}"):
+            with pytest.raises(keyfold.KeyfoldError, match="avg"):
+                spark.sql(statement)
+    spark.sql(f"UPDATE {name} SET s = avg_state(9) WHERE k = 1")
+    spark.sql(f"{merge} SET s = NULL")
+    spark.sql(f"INSERT INTO {name} VALUES (1, avg_state(11)), (2, avg_state(4))")
+    assert rows(spark, name, "k, avg_finalize(s)") == [(1, 10.0), (2, 4.0)]
+
+
+def test_a_snapshot_tells_its_statement(spark: SparkSession, fresh_name: Fresh) -> None:
+    name = fresh_name()
+    spark.sql(f"CREATE TABLE {name} (k INT, v INT, PRIMARY KEY (k) NOT ENFORCED)")
+    spark.sql(f"INSERT INTO {name} SELECT id, id FROM range(10)")
+    spark.sql(f"UPDATE {name} SET v = 0 WHERE k < 3")
+    spark.sql(f"DELETE FROM {name} WHERE k >= 8")
+    spark.sql(
+        f"MERGE INTO {name} t USING (SELECT id AS k FROM range(6, 12)) s ON t.k = s.k "
+        "WHEN MATCHED AND t.k = 6 THEN DELETE WHEN MATCHED THEN UPDATE SET v = -1 "
+        "WHEN NOT MATCHED THEN INSERT (k) VALUES (s.k)"
+    )
+    folder, _, table = name.rpartition(".")
+    found = spark.sql(f"SELECT statement FROM {folder}.`{table}$snapshots` ORDER BY snapshot_id")
+    told = [json.loads(row[0]) for row in found.collect() if row[0] is not None]
+    assert told == [
+        {"command": "UPDATE", "updated": 3},
+        {"command": "DELETE", "deleted": 2},
+        {"command": "MERGE", "inserted": 4, "updated": 1, "deleted": 1},
+    ]
