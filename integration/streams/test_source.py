@@ -204,3 +204,40 @@ def test_lag_in_the_progress(spark: SparkSession, tmp_path: Path, fresh_name: Fr
     metrics = [json.loads(p.json)["sources"][0]["metrics"] for p in query.recentProgress]
     assert [found["snapshotsBehind"] for found in metrics][:3] == ["2", "1", "0"]
     assert {found["newestSnapshot"] for found in metrics} == {"3"}
+
+
+def collected(frame: DataFrame, name: str) -> tuple[list[tuple[Any, ...]], str, int]:
+    """The rows of a stream, the plan of its last batch, and how many rows it says it has read."""
+    query = frame.writeStream.format("memory").queryName(name).trigger(availableNow=True).start()
+    try:
+        assert query.awaitTermination(processes.PATIENCE)
+        rows = sorted(tuple(row) for row in frame.sparkSession.table(name).collect())
+        return rows, query._jsq.explainInternal(False), query.recentProgress[-1].numInputRows
+    finally:
+        query.stop()
+
+
+def test_a_stream_reads_the_columns_that_it_uses(spark: SparkSession, fresh_name: Fresh) -> None:
+    name = fresh_name()
+    spark.sql(
+        f"CREATE TABLE {name} (k INT NOT NULL, a STRING, b INT, c INT, PRIMARY KEY (k) "
+        "NOT ENFORCED) TBLPROPERTIES ('bucket' = '2')"
+    )
+    spark.sql(f"INSERT INTO {name} VALUES (1, 'x', 1, 10), (2, 'y', 2, 20), (3, 'z', 3, 30)")
+    frame = spark.readStream.table(name)
+    short = name.rpartition(".")[2]
+    rows, plan, count = collected(frame.where("b > 1").select("a"), f"{short}_a")
+    assert (rows, count) == ([("y",), ("z",)], 3)
+    assert "MicroBatchScan[a#" in plan
+    assert "b#" in plan
+    assert "c#" not in plan
+    assert "k#" not in plan
+    changes = spark.readStream.option("startingVersion", "1").changes(name).select("_change_type")
+    rows, plan, count = collected(changes, f"{short}_c")
+    assert (rows, count) == ([("insert",)] * 3, 3)
+    assert "MicroBatchScan[_change_type#" in plan
+    lists = spark.readStream.table(f"keyfold.it.`{short}$binlog`").select("b")
+    assert collected(lists, f"{short}_b")[0] == [([1],), ([2],), ([3],)]
+    twice = frame.select("k", "b").union(frame.select("k", "c"))
+    both = [(1, 1), (1, 10), (2, 2), (2, 20), (3, 3), (3, 30)]
+    assert collected(twice, f"{short}_t")[0] == both

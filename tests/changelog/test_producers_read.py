@@ -87,6 +87,26 @@ def test_what_compactions_tell(tmp_path: Path, producer: str, number: int, seed:
     assert [one[1:] for one in net_in_order(net)] == [one[1:] for one in net_in_order(expected)]
 
 
+def test_a_range_that_ends_before_a_compaction(tmp_path: Path) -> None:
+    """It has the changes that are told by then; what is net is that of its two ends."""
+    found = tables.table(tmp_path, tables.new_table(changelog_producer="lookup", bucket="1"))
+    harness.upsert(found, [{"k": 1, "v": 1}, {"k": 2, "v": 1}])
+    harness.upsert(found, [{"k": 1, "v": 2}])
+    compaction.compact(found, "full")
+    harness.upsert(found, [{"k": 2, "v": 3}])
+
+    def shown(after: int, until: int, *, net: bool = False) -> list[tuple[str, int, int]]:
+        log = Asked(AUDIT_LOG.name, after, until, net=net)
+        rows = read(found, log, ["rowkind", "k", "v"])
+        return sorted((row["rowkind"], row["k"], row["v"]) for row in rows)
+
+    assert shown(0, 1) == shown(0, 2) == shown(1, 2) == shown(3, 4) == []
+    assert shown(0, 3) == shown(2, 3) == shown(0, 4) == [("+I", 1, 2), ("+I", 2, 1)]
+    assert shown(0, 1, net=True) == [("+I", 1, 1), ("+I", 2, 1)]
+    assert shown(1, 2, net=True) == [("+U", 1, 2), ("-U", 1, 1)]
+    assert shown(3, 4, net=True) == [("+U", 2, 3), ("-U", 2, 1)]
+
+
 def test_rows_that_were_written(tmp_path: Path) -> None:
     """Under `input` the changes of a commit are its records, those of an overwrite are compared."""
     columns = (tables.column("k"), tables.column("v"), tables.column("kind", "string"))

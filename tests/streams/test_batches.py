@@ -61,7 +61,8 @@ def test_whole_snapshots(
     assert following(found, offset, ROWS, limits, until) == offset
 
 
-def test_units_of_a_full_scan(tmp_path: Path) -> None:
+@pytest.mark.parametrize("view", ["rows", "changes"])
+def test_units_of_a_full_scan(tmp_path: Path, view: str) -> None:
     """Sections of buckets, whichever batches they are read in."""
     found = tables.table(tmp_path)
     messages = [
@@ -71,11 +72,31 @@ def test_units_of_a_full_scan(tmp_path: Path) -> None:
     found = tables.reload(found)
     offset, seen = offset_at(found, 1, 0), []
     while offset.index is not None:
-        offset = following(found, offset, ROWS, {"rows": 20})
+        offset = following(found, offset, Shown(view), {"rows": 20})
         seen.append(offset.index)
     assert seen == [2, 4, None]
-    assert following(found, offset_at(found, 1, 0), ROWS, {}).index is None
-    assert following(found, offset_at(found, 1, 0), Shown("changes"), {"rows": 1}).index is None
+    assert following(found, offset_at(found, 1, 0), Shown(view), {}).index is None
+
+
+@pytest.mark.parametrize("view", ["changes", "audit_log", "binlog", "rows"])
+def test_a_full_scan_in_batches(tmp_path: Path, view: str) -> None:
+    """Each row comes once, of a table whose runs overlap in part; one column alone is read."""
+    found = tables.table(tmp_path)
+    for first in (0, 5, 40, 80):
+        harness.upsert(found, [{"k": k, "v": first} for k in range(first, first + 20)])
+    table, seen, batches = tables.reload(found), [], 0
+    offset = offset_at(table, 4, 0)
+    while offset.index is not None:
+        end = following(table, offset, Shown(view), {"files": 1})
+        question, spec, tasks = plan(table, offset, end, Shown(view), ["k"], {}, 2)
+        read_one = changes.read_task if question == "read_changes" else read_task
+        seen += [k for one in tasks for b in read_one(spec, one) for k in b.column("k").to_pylist()]
+        if question == "read_changes":
+            assert spec.scan.columns == ("k",)
+        offset, batches = end, batches + 1
+    keys = sorted(k[0] if view == "binlog" else k for k in seen)
+    assert keys == [*range(25), *range(40, 60), *range(80, 100)]
+    assert batches > 3
 
 
 @pytest.mark.parametrize("view", ["rows", "audit_log"])

@@ -23,8 +23,9 @@ from keyfold.predicates.prune import Pruning, pruning
 from keyfold.predicates.ranges import Range, may_be_true
 from keyfold.read.planner import schemas_of
 from keyfold.read.splits import Splitting, task_size
-from keyfold.storage.metadata.entries import identifier
+from keyfold.storage.metadata.entries import LiveFile, identifier
 from keyfold.storage.table import Table
+from keyfold.wire.layout import TableLayout
 from keyfold.wire.predicates import Predicate, conjuncts
 from keyfold.wire.specs import ScanSpec
 
@@ -54,10 +55,11 @@ def plan(
     *,
     cores: int = 1,
     enforced: Sequence[Predicate] = (),
+    only: slice = slice(None),
 ) -> tuple[ChangesSpec, list[ChangeTask], ChangesReport]:
     """The changes of a range, read under the table's newest schema, and the splits of each task.
     `columns` are those of the view. All `filters` must hold; Spark has to check them again, except
-    those in `enforced`. `options` are those of scans.
+    those in `enforced`. `options` are those of scans. `only` takes some `units`.
 
     Raises SnapshotExpiredError, which names the earliest snapshot, if one of the range or the one
     before it is no longer kept.
@@ -73,14 +75,14 @@ def plan(
     assert undecided(layout, enforced) is None, "a condition that Spark checks no more"
     chosen, of_commits = _chosen(table, asked, filters)
     found = [step for step in steps(table, asked) if _is_wanted(step, of_commits)]
-    parts = [part for step in found for part in parts_of(table, settings, step, chosen)]
+    parts = [part for step in found for part in parts_of(table, settings, step, chosen)][only]
     files = {identifier(file.record): file for part in parts for file in part.files}.values()
     how = Splitting(layout, settings, task_size(settings, files, cores), chosen.by_key)
     units = (unit for part in parts for unit in cut(how, part, is_net=asked.net))
     tasks = [tuple(u.split for u in held) for held in packed(units, lambda u: u.weight, how.target)]
     scan = ScanSpec(
         layout=layout,
-        columns=tuple(layout.arrow_schema.names),
+        columns=_columns_read(layout, columns, chosen, found if not asked.full else ()),
         schemas=schemas_of(table, files),
         key_filter=chosen.by_key,
         verify=settings.verify_files,
@@ -95,6 +97,30 @@ def plan(
         snapshots=len(found),
     )
     return spec, tasks, report
+
+
+def units(table: Table, asked: Asked) -> list[Sequence[LiveFile]]:
+    """The files of the parts in which all rows of a snapshot can be read, one after another, in an
+    order that the snapshot alone decides.
+    """
+    chosen = pruning(table.layout, table.options, ())
+    return [
+        part.files
+        for step in steps(table, asked)
+        for part in parts_of(table, table.options, step, chosen)
+    ]
+
+
+def _columns_read(
+    layout: TableLayout, columns: Sequence[str], chosen: Pruning, found: Iterable[Step]
+) -> tuple[str, ...]:
+    """The columns that are read of files: all if rows are compared, as any may tell them apart."""
+    every = tuple(layout.arrow_schema.names)
+    if any(step.stored is None for step in found):
+        return every
+    in_filters = (name for p in (*chosen.by_key, *chosen.by_value) for name in p.columns)
+    wanted = {*columns, *layout.primary_key, *layout.key, *in_filters}
+    return tuple(name for name in every if name in wanted)
 
 
 def _chosen(

@@ -57,7 +57,7 @@ def compared(scan: ScanSpec, split: ChangeSplit) -> Iterator[pa.RecordBatch]:
     """The changes between all rows of the two sides of a split, with the kind of each."""
     merge = plan(scan.layout, scan.columns)
     before, after = (reader.read(scan, side, merge) for side in (split.before, split.after))
-    return changes(scan.layout, before, after)
+    return changes(scan.layout, before, after, columns=scan.columns)
 
 
 def _of_touched(spec: ChangesSpec, split: ChangeSplit) -> Iterator[pa.RecordBatch]:
@@ -66,7 +66,7 @@ def _of_touched(spec: ChangesSpec, split: ChangeSplit) -> Iterator[pa.RecordBatc
     sides = [replace(side, after=None, until=None) for side in (split.before, split.after)]
     for window in touched(scan, split):
         before, after = (reader.read(scan, side, merge, window.keys) for side in sides)
-        for batch in changes(scan.layout, before, after):
+        for batch in changes(scan.layout, before, after, columns=scan.columns):
             yield _committed(batch, window.commits[window.keys.places(batch)], spec)
 
 

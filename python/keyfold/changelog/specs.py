@@ -32,9 +32,10 @@ class Asked(Wire):
 class ChangesSpec(Wire):
     """The part of one reading of changes that all its splits share.
 
-    `scan` reads all columns of the table, because any of them tells rows apart; its `key_filter`
-    leaves out keys. `columns` are those of the view that come out. `value_filter` are predicates on
-    rows of changes: rows that fail them may be left out. `millis` has the time of each snapshot.
+    `scan` reads all columns of the table where rows are compared, because any of them tells rows
+    apart; its `key_filter` leaves out keys. `columns` are those of the view that come out.
+    `value_filter` are predicates on rows of changes: rows that fail them may be left out. `millis`
+    has the time of each snapshot.
     """
 
     scan: ScanSpec

@@ -63,15 +63,11 @@ def following(
 ) -> Offset:
     """The end of the batch that begins at `start`: as much as `limits` allow, but one unit or one
     snapshot at least; `start` itself if there is nothing new. `until` is the last snapshot that may
-    be read. A full scan that shows changes is one batch. Raises ConflictError if the stream can't
-    go on.
+    be read. Raises ConflictError if the stream can't go on.
     """
     check(table, start)
-    if start.index is not None and not rows.is_rows:
-        return offset_at(table, start.snapshot)
     if start.index is not None:
-        pinned = replace(table, snapshot_id=start.snapshot)
-        units = planner.units(pinned, told_from(table.options))
+        units = _units(replace(table, snapshot_id=start.snapshot), start, rows)
         index = start.index + _admitted((_size(unit) for unit in units[start.index :]), limits)
         return offset_at(table, start.snapshot, index if index < len(units) else None)
     latest = table.snapshot_id or 0
@@ -83,6 +79,13 @@ def following(
     if limits:
         taken = _admitted((_size(_added(table, number)) for number in numbers), limits)
     return offset_at(table, start.snapshot + taken)
+
+
+def _units(table: Table, start: Offset, rows: Shown) -> Sequence[Sequence[LiveFile]]:
+    """The files of each unit of a full scan of the table's snapshot."""
+    if rows.is_rows:
+        return planner.units(table, told_from(table.options))
+    return changes.units(table, rows.asked(start, start, full=True))
 
 
 def _admitted(sizes: Iterable[Mapping[str, int]], limits: Limits) -> int:
@@ -140,5 +143,6 @@ def plan(
         scan, splits, _ = planner.plan(pinned, columns, (), None, options, cores=cores, only=only)
         return "read", scan, splits
     whole = rows.asked(start, end, full=True)
-    spec, tasks, _ = changes.plan(pinned, columns, whole, options=options, cores=cores)
+    some = slice(start.index, end.index)
+    spec, tasks, _ = changes.plan(pinned, columns, whole, options=options, cores=cores, only=some)
     return "read_changes", spec, tasks

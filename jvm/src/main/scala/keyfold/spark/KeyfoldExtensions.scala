@@ -29,6 +29,7 @@ final class KeyfoldExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectPlannerStrategy(_ => DescribeHealth)
     extensions.injectPlannerStrategy(_ => StateRowsStrategy)
     extensions.injectOptimizerRule(_ => DeletesOfCached)
+    extensions.injectOptimizerRule(_ => ColumnsOfStreams)
     extensions.injectPreCBORule(_ => StatesOfRows)
     extensions.injectCheckRule(_ => SessionCatalogTables)
     extensions.injectCheckRule(_ => DistinctInOrder)

@@ -15,12 +15,19 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.vectorized.ColumnarBatch
 
 /** Driver side: a stream of what changes in a table. `changes` says in Python's words as what: rows, changes, an
-  * audit log. Python decides where it begins and how far a batch goes; its offsets are opaque here.
+  * audit log. Python decides where it begins and how far a batch goes; its offsets are opaque here. With an `origin`
+  * it is that stream for Spark, of which one batch reads some columns.
   */
-final class KeyfoldStream(table: KeyfoldTable, columns: StructType, changes: JsonNode, options: Map[String, String])
+final class KeyfoldStream(
+    table: KeyfoldTable,
+    columns: StructType,
+    changes: JsonNode,
+    options: Map[String, String],
+    origin: Option[KeyfoldStream] = None)
     extends MicroBatchStream with SupportsTriggerAvailableNow with ReportsSourceMetrics {
 
-  private val limited = ask("open_stream").path("limited").asBoolean
+  private val whole: KeyfoldStream = origin.getOrElse(this)
+  private val limited: Boolean = origin.fold(ask("open_stream").path("limited").asBoolean)(_.limited)
   @volatile private var newest: Option[JsonNode] = None
   @volatile private var until: Option[Long] = None
 
@@ -68,6 +75,17 @@ final class KeyfoldStream(table: KeyfoldTable, columns: StructType, changes: Jso
   }
 
   override def toString: String = s"keyfold ${table.name()}"
+
+  /** The same stream, which reads these columns alone. */
+  def of(names: Seq[String]): KeyfoldStream =
+    new KeyfoldStream(table, StructType(names.map(columns(_))), changes, options, Some(whole))
+
+  /** The progress of a query counts the rows of a stream by it. */
+  override def equals(other: Any): Boolean = other match {
+    case stream: KeyfoldStream => stream.whole eq whole
+    case _ => false
+  }
+  override def hashCode: Int = System.identityHashCode(whole)
 
   private def ask(question: String, fields: (String, Any)*): JsonNode = table.questions.ask(question,
     Seq("table" -> table.description.handle, "options" -> options, "changes" -> changes, "zone" -> MetadataRows.zone)
