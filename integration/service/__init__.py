@@ -1,0 +1,1 @@
+"""A web service that looks keys up in a table while others write to it."""
