@@ -7,6 +7,7 @@ keys by a list of rows. Its threads share one connection.
 from __future__ import annotations
 
 import argparse
+import logging
 from typing import Any
 
 import waitress
@@ -46,6 +47,7 @@ def main() -> None:
     asked = parser.parse_args()
     table = keyfold.connect(asked.warehouse).table(asked.table)
     serving = app(table, asked.refresh_ms)
+    logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # it warns of every queue
     server = waitress.create_server(serving, host="127.0.0.1", port=0, threads=THREADS)
     print(server.effective_port, flush=True)
     server.run()

@@ -26,6 +26,7 @@ from integration import TOP
 from integration.service import writers
 
 MANY, PART_OF_MANY = 20, 0.1  # keys of a POST, and how many requests are one
+PART_OF_HOT = 0.3  # how many requests are about rows that change with each commit
 
 
 @dataclass(frozen=True)
@@ -95,12 +96,13 @@ def _started(*command: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def _ask(random: Random, connection: http.client.HTTPConnection, rows: int) -> dict[int, int]:
+    among = writers.HOT if random.random() < PART_OF_HOT else rows
     if random.random() < PART_OF_MANY:
-        keys = random.sample(range(rows), MANY)
+        keys = random.sample(range(among), MANY)
         kind = {"Content-Type": "application/json"}
         connection.request("POST", "/rows", json.dumps(keys), kind)
     else:
-        keys = [random.randrange(rows)]
+        keys = [random.randrange(among)]
         connection.request("GET", f"/rows/{keys[0]}")
     answer = connection.getresponse()
     text = answer.read()

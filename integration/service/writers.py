@@ -19,7 +19,7 @@ import keyfold
 from integration import sessions
 
 NAMESPACE, TABLE = "shop", "shop.items"
-BATCH = 500
+BATCH, HOT = 500, 100  # rows of a commit; the first ones are of all commits
 
 
 def rows_of(keys: list[int], version: int) -> pa.Table:
@@ -68,7 +68,7 @@ def main() -> None:
     random, version = Random(0), 0
     while sys.stdin.readline():
         version += 1
-        keys = random.sample(range(count), BATCH)
+        keys = [*range(HOT), *random.sample(range(HOT, count), BATCH - HOT)]
         upsert(keys, version)
         print(json.dumps({"version": version, "at": time.monotonic(), "keys": keys}), flush=True)
         time.sleep(pause)

@@ -92,12 +92,16 @@ class Warm:
         schema = schema_of(self.plan)
         found: list[pa.RecordBatch] = []
         if may_be_keys(layout, key).all():
-            wanted = KeySet.of_one(layout, [key.column(name) for name in names])
+            wanted = KeySet.of_one(layout, [key.column(name) for name in names]) if names else None
             for place in by_prefix(self.plan, key):
-                for batch in self._rows(place, wanted):
+                for batch in self._all(place) if wanted is None else self._rows(place, wanted):
                     columns = [batch.column(name) for name in self.plan.columns]
                     found.append(pa.RecordBatch.from_arrays(columns, schema=schema))
         return pa.Table.from_batches(found, schema)
+
+    def _all(self, place: BucketOfKeys) -> Iterator[pa.RecordBatch]:
+        """All rows of a bucket."""
+        return read(self.plan.scan, place.split, self.plan.merge)
 
     def _job(
         self, asked: pa.RecordBatch, place: BucketOfKeys, rows: Rows

@@ -131,7 +131,7 @@ class Catalog:
         schema: Schema,
         primary_key: Sequence[str] = (),
         partitions: Sequence[str] = (),
-        options: Mapping[str, str] | None = None,
+        options: Mapping[str, Any] | None = None,
         comment: str | None = None,
         *,
         if_not_exists: bool = False,
@@ -153,9 +153,14 @@ class Catalog:
             TableError, NotSupportedError: A column, key or option can't be; the message names it.
         """
         found = Table(self._session, *parsed(name))
-        properties = dict(options or {}) | ({} if comment is None else {"comment": comment})
+        properties = definition.properties(options or {}) | (
+            {} if comment is None else {"comment": comment}
+        )
         new = NewTable(
-            definition.columns(schema), tuple(partitions), tuple(primary_key), properties
+            definition.columns(schema),
+            definition.names("partitions", partitions),
+            definition.names("primary_key", primary_key),
+            properties,
         )
         namespace, own = parsed(name)
         with self._session.working():

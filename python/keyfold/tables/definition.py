@@ -8,14 +8,38 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from keyfold.errors import KeyfoldError
+from keyfold.errors import KeyfoldError, TableError
 from keyfold.types import logical
 from keyfold.types import spark as spark_types
 from keyfold.types.arrow import from_arrow
 from keyfold.types.sql import from_sql
+from keyfold.wire.layout import TableLayout
 
 Schema: TypeAlias = "pa.Schema | Mapping[str, str | pa.DataType]"
 _NOT_NULL = re.compile(r"\s+NOT\s+NULL\s*$", re.IGNORECASE)
+
+
+def names(what: str, given: Sequence[str]) -> tuple[str, ...]:
+    """A list of names. Raises TableError if it is one text, whose letters Python would take."""
+    if isinstance(given, str):
+        raise TableError(f"{what} is the text {given!r}; expected a list of names: [{given!r}]")
+    return tuple(given)
+
+
+def selected(layout: TableLayout, columns: Sequence[str] | None) -> tuple[str, ...]:
+    """The names of columns that are asked for, all by default."""
+    if columns is None:
+        return tuple(layout.arrow_schema.names)
+    return names(f"reading table {layout.name}: columns", columns)
+
+
+def properties(options: Mapping[str, Any]) -> dict[str, str]:
+    """Options as a table stores them: text."""
+    return {name: _text(value) for name, value in options.items()}
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def columns(schema: Schema) -> list[dict[str, Any]]:
@@ -58,7 +82,7 @@ def changes(
     drop: Sequence[str],
     rename: Mapping[str, str],
     types: Mapping[str, str | pa.DataType],
-    options: Mapping[str, str | None],
+    options: Mapping[str, Any],
     comment: str | None,
 ) -> Iterator[dict[str, Any]]:
     """The changes of an ALTER TABLE, in this order: columns are renamed, dropped, widened and
@@ -66,7 +90,7 @@ def changes(
     """
     for name, to in rename.items():
         yield {"change": "rename_column", "name": [name], "to": to}
-    for name in drop:
+    for name in names("drop", drop):
         yield {"change": "delete_column", "name": [name]}
     for name, kind in types.items():
         yield {"change": "update_column_type", **column(name, kind), "name": [name]}
@@ -76,6 +100,6 @@ def changes(
         if value is None:
             yield {"change": "unset_property", "key": key}
         else:
-            yield {"change": "set_property", "key": key, "value": str(value)}
+            yield {"change": "set_property", "key": key, "value": _text(value)}
     if comment is not None:
         yield {"change": "set_property", "key": "comment", "value": comment}

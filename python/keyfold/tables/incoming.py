@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from pyarrow import types
 
 from keyfold.errors import TableError
 from keyfold.tables import optional
+from keyfold.tables.values import array_of, of_length, of_pandas
 from keyfold.types.logical import describe
 from keyfold.wire.layout import TableLayout
 
@@ -82,17 +84,20 @@ def _column(layout: TableLayout, name: str) -> str:
 def _opened(layout: TableLayout, data: Any) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
     """The schema of the rows, and their batches."""
     if optional.is_of("pandas", data) and hasattr(data, "columns"):
-        data = pa.Table.from_pandas(data, preserve_index=False)
+        data = of_pandas(data, partial(_kind, layout), partial(_refused, layout))
     elif optional.is_of("polars", data) and hasattr(data, "collect"):
         data = data.collect()
     if isinstance(data, pa.Table):
         return data.schema, iter(data.to_batches(BATCH_ROWS))
-    if hasattr(data, "__arrow_c_stream__"):
-        reader = pa.RecordBatchReader.from_stream(data)
-        return reader.schema, iter(reader)
-    if hasattr(data, "__arrow_c_array__"):
-        batch = pa.record_batch(data)
-        return batch.schema, iter((batch,))
+    try:
+        if hasattr(data, "__arrow_c_stream__"):
+            reader = pa.RecordBatchReader.from_stream(data)
+            return reader.schema, iter(reader)
+        if hasattr(data, "__arrow_c_array__"):
+            batch = pa.record_batch(data)
+            return batch.schema, iter((batch,))
+    except pa.ArrowInvalid as error:  # one column, which is not of structs
+        raise _refused(layout, f"expected {_FORMS}: {error}") from error
     if isinstance(data, Mapping | str | bytes) or not isinstance(data, Iterable):
         raise TableError(
             f"writing table {layout.name}: expected {_FORMS}, found {type(data).__name__}"
@@ -123,8 +128,17 @@ def _of_items(
 
 def _field(layout: TableLayout, name: str) -> pa.Field:
     """The type of a column of dictionaries: that of the table's column, else text."""
-    alike = [c for c in layout.columns if c.name.lower() == str(name).lower()]
-    return pa.field(str(name), alike[0].arrow_field.type if alike else pa.utf8())
+    return pa.field(str(name), _kind(layout, str(name)) or pa.utf8())
+
+
+def _kind(layout: TableLayout, name: str) -> pa.DataType | None:
+    """The type of the column of that name, in any letter case."""
+    alike = [c for c in layout.columns if c.name.lower() == name.lower()]
+    return alike[0].arrow_field.type if alike else None
+
+
+def _refused(layout: TableLayout, found: object, of: str = "") -> TableError:
+    return TableError(f"writing table {layout.name}: {of}{found}")
 
 
 def _of_rows(
@@ -139,12 +153,8 @@ def _of_rows(
             )
     arrays = []
     for field in schema:
-        try:
-            arrays.append(pa.array([row.get(field.name) for row in rows], field.type))
-        except (pa.ArrowException, OverflowError, ValueError, TypeError) as error:
-            raise TableError(
-                f"writing table {layout.name}: column {field.name} is of type {field.type}: {error}"
-            ) from error
+        where = partial(_refused, layout, of=f"column {field.name} is of type {field.type}: ")
+        arrays.append(array_of([row.get(field.name) for row in rows], field.type, where))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
@@ -185,8 +195,16 @@ def _conformed(
 
 
 def _cast(layout: TableLayout, name: str, array: pa.Array, to: pa.DataType) -> pa.Array:
-    if array.type.equals(to):
+    if not array.type.equals(to):
+        array = _converted(layout, name, array, to)
+    if not layout.has_column(name):
         return array
+    kind = layout.column(name).type
+    where = f"a value of column {name} does not fit its type {describe(kind)}: "
+    return of_length(array, kind, partial(_refused, layout, of=where))
+
+
+def _converted(layout: TableLayout, name: str, array: pa.Array, to: pa.DataType) -> pa.Array:
     if types.is_struct(to) or types.is_map(to) or types.is_list(to):
         return array  # as the writer does it
     try:

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from keyfold.errors import TableError
 from keyfold.tables.incoming import incoming
+from keyfold.tables.values import array_of, of_length
 from keyfold.wire.layout import TableLayout
 
 MOST_KEYS = 1 << 20  # of one round, whose rows are in memory twice
@@ -39,6 +40,7 @@ def rounds(asked: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 def key_of(layout: TableLayout, key: Mapping[str, Any]) -> pa.RecordBatch:
     """One key as `keys_of` gives it. Raises TableError if it has other columns."""
     wanted = _primary_key(layout)
+    _check_is_mapping(layout, key)
     if key.keys() != {*wanted}:
         raise _of_other_columns(layout, key)
     return _one_row(layout, wanted, key)
@@ -46,10 +48,18 @@ def key_of(layout: TableLayout, key: Mapping[str, Any]) -> pa.RecordBatch:
 
 def _one_row(layout: TableLayout, names: Sequence[str], key: Mapping[str, Any]) -> pa.RecordBatch:
     fields = [layout.column(name).arrow_field for name in names]
-    try:
-        arrays = [pa.array([key[field.name]], field.type) for field in fields]
-    except (pa.ArrowException, OverflowError, ValueError, TypeError) as error:
-        raise TableError(f"table {layout.name}: {key!r} is no key: {error}") from error
+
+    def refused(found: object) -> TableError:
+        return TableError(f"table {layout.name}: {key!r} is no key: {found}")
+
+    arrays = [
+        of_length(
+            array_of([key[field.name]], field.type, refused),
+            layout.column(field.name).type,
+            refused,
+        )
+        for field in fields
+    ]
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
 
@@ -66,11 +76,18 @@ def _primary_key(layout: TableLayout) -> tuple[str, ...]:
     return layout.primary_key
 
 
+def _check_is_mapping(layout: TableLayout, key: object) -> None:
+    if not isinstance(key, Mapping):
+        wanted = ", ".join(f"{name!r}: …" for name in layout.primary_key)
+        raise TableError(f"table {layout.name}: expected a key as {{{wanted}}}, found {key!r:.100}")
+
+
 def prefix_of(layout: TableLayout, given: Mapping[str, Any]) -> pa.RecordBatch:
     """Values of the first columns of the key, as one row. Raises TableError if they are not those,
     the partition's columns left out.
     """
     _primary_key(layout)
+    _check_is_mapping(layout, given)
     leading = layout.key[: sum(name in layout.key for name in given)]
     if not given or {*given} - {*layout.partition_keys} != {*leading}:
         raise TableError(

@@ -18,6 +18,7 @@ from keyfold.lookup.plan import plan_lookup
 from keyfold.lookup.warm import Warm
 from keyfold.resources.cache import Cache
 from keyfold.storage.table import Table
+from keyfold.tables.definition import selected
 
 _TABLES, _SELECTIONS, _TRIES, _ANEW = 64, 16, 5, -1
 Answer = TypeVar("Answer")
@@ -72,7 +73,7 @@ class _Newest:
 
     def lookups(self, kept: Kept, columns: Sequence[str] | None) -> Warm:
         """The look-ups of these columns, all by default. Raises TableError if one is unknown."""
-        names = tuple(self.table.layout.arrow_schema.names if columns is None else columns)
+        names = selected(self.table.layout, columns)
         found = self.warm.get(names)
         if found is None:
             self.table.check_readable()

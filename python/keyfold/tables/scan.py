@@ -19,6 +19,7 @@ from keyfold.read.reader import limited
 from keyfold.resources.threads import streamed
 from keyfold.storage.support import check_asked
 from keyfold.storage.table import Table
+from keyfold.tables.definition import selected
 from keyfold.tables.forms import Rows
 from keyfold.tables.session import Session
 from keyfold.tables.where.condition import Condition
@@ -111,11 +112,11 @@ def scan(
     check_asked(layout, options)
     if limit is not None and limit < 0:
         raise TableError(f"scan of table {layout.name}: limit is {limit}; expected 0 or more")
-    names = layout.arrow_schema.names if columns is None else list(columns)
+    names = selected(layout, columns)
     for name in names:
         layout.column(name)
     if repeated := [name for place, name in enumerate(names) if name in names[:place]]:
         raise TableError(f"scan of table {layout.name}: column {repeated[0]} is asked for twice")
     with session.working():
         asked = call_options(READ, table, options)
-    return Scan(session, table, tuple(names), Condition.of(layout, where), limit, asked)
+    return Scan(session, table, names, Condition.of(layout, where), limit, asked)

@@ -48,7 +48,7 @@ class Table(Described):
         drop: Sequence[str] = (),
         rename: Mapping[str, str] | None = None,
         types: Mapping[str, str | pa.DataType] | None = None,
-        options: Mapping[str, str | None] | None = None,
+        options: Mapping[str, Any] | None = None,
         comment: str | None = None,
     ) -> None:
         """Change all of this or nothing, as ALTER TABLE does.
@@ -297,7 +297,8 @@ class Table(Described):
         layout = self._layout
         rows = with_kinds(layout, data, row_kind) if row_kind else incoming(layout, data)
         if columns is not None:
-            rows = rows.select(self.name, (*columns, *((KIND,) if row_kind else ())))
+            named = definition.names(f"writing table {self.name}: columns", columns)
+            rows = rows.select(self.name, (*named, *((KIND,) if row_kind else ())))
         return writes.written(self._session, self._load, rows, **how)
 
     def delete(self, keys_: Any = None, *, where: Where = None) -> int | None:

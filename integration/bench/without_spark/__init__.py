@@ -1,0 +1,1 @@
+"""Tables from Python alone, beside other libraries: each system in processes of its own."""

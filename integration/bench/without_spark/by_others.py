@@ -1,0 +1,120 @@
+"""The cases by pypaimon, on keyfold's tables, and by deltalake, on its own; by the Python of
+build/readers, and started by the path of this file.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import DeltaTable, write_deltalake
+from pypaimon import CatalogFactory
+from pypaimon_rust.datafusion import PaimonCatalog
+from serve import PARTS, Keys, Work, rows_of, serve
+
+
+def _paimon(path: str) -> Any:
+    """A table of pypaimon: <warehouse>/<database>.db/<table>."""
+    place = Path(path)
+    catalog = CatalogFactory.create({"warehouse": str(place.parent.parent)})
+    return catalog.get_table(f"{place.parent.stem}.{place.name}")
+
+
+def _read(table: Any, key: int | None) -> int:
+    builder = table.new_read_builder()
+    if key is not None:
+        builder = builder.with_filter(builder.new_predicate_builder().equal("k", key))
+    found = builder.new_read().to_arrow(builder.new_scan().plan().splits())
+    return int(found.num_rows)
+
+
+def paimon_scan(path: str, keys: Keys) -> Work:
+    """All rows."""
+    table = _paimon(path)
+    return lambda: _read(table, None)
+
+
+def paimon_get(path: str, keys: Keys) -> Work:
+    """Keys one after another, by its reader."""
+    table = _paimon(path)
+    return lambda: sum(_read(table, key) for key in keys.tolist())
+
+
+def rust_scan(path: str, keys: Keys) -> Work:
+    """All rows, a batch at a time."""
+    place = Path(path)
+    catalog = PaimonCatalog({"warehouse": str(place.parent.parent)})
+    builder = catalog.get_table(f"{place.parent.stem}.{place.name}").new_read_builder()
+
+    def work() -> int:
+        batches = builder.new_read().read_arrow(builder.new_scan().plan().splits())
+        return sum(batch.num_rows for batch in batches)
+
+    return work
+
+
+def delta_make(path: str, keys: Keys) -> Work:
+    """The rows in four commits."""
+
+    def work() -> int:
+        for part in np.array_split(keys, PARTS):
+            write_deltalake(path, rows_of(part), mode="append")
+        return len(keys)
+
+    return work
+
+
+def delta_scan(path: str, keys: Keys) -> Work:
+    """All rows, a batch at a time."""
+    table = DeltaTable(path)
+    return lambda: sum(len(batch) for batch in table.to_pyarrow_dataset().to_batches())
+
+
+def delta_to_arrow(path: str, keys: Keys) -> Work:
+    """All rows in memory."""
+    table = DeltaTable(path)
+    return lambda: int(table.to_pyarrow_table().num_rows)
+
+
+def delta_upsert(path: str, keys: Keys) -> Work:
+    """Rows of keys that are there, by its merge."""
+    rows = rows_of(np.unique(keys))
+
+    def work() -> int:
+        merge = DeltaTable(path).merge(rows, "t.k = s.k", source_alias="s", target_alias="t")
+        merge.when_matched_update_all().when_not_matched_insert_all().execute()
+        return int(rows.num_rows)
+
+    return work
+
+
+def delta_get(path: str, keys: Keys) -> Work:
+    """Keys one after another, by a filter."""
+    data = DeltaTable(path).to_pyarrow_dataset()
+    field = pc.field("k")
+    return lambda: sum(data.to_table(filter=field == key).num_rows for key in keys.tolist())
+
+
+def delta_get_many(path: str, keys: Keys) -> Work:
+    """Keys at once, by a filter."""
+    data, asked = DeltaTable(path).to_pyarrow_dataset(), pa.array(np.unique(keys))
+    return lambda: int(data.to_table(filter=pc.field("k").isin(asked)).num_rows)
+
+
+CASES = {
+    "paimon_scan": paimon_scan,
+    "paimon_get": paimon_get,
+    "rust_scan": rust_scan,
+    "delta_make": delta_make,
+    "delta_scan": delta_scan,
+    "delta_to_arrow": delta_to_arrow,
+    "delta_upsert": delta_upsert,
+    "delta_get": delta_get,
+    "delta_get_many": delta_get_many,
+}
+
+if __name__ == "__main__":
+    serve(CASES)

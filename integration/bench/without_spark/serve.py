@@ -1,0 +1,49 @@
+"""Answers one case of one system, a line of JSON for each number on stdin. The environments of all
+systems run it, so it needs numpy and pyarrow alone.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+Keys = npt.NDArray[np.int64]
+Work = Callable[[], int]
+Case = Callable[[str, Keys], Work]
+COLUMNS = {"k": "BIGINT", "a": "INT", "b": "DOUBLE", "c": "STRING", "d": "BIGINT"}
+PARTS = 4
+
+
+def rows_of(keys: Keys) -> pa.Table:
+    """The rows of keys."""
+    names = pa.array([f"name {number % 5000}" for number in keys.tolist()])
+    values = [keys, (keys % 1000).astype(np.int32), keys * 0.5, names, keys * 3]
+    return pa.table(values, list(COLUMNS))
+
+
+def serve(cases: Mapping[str, Case]) -> None:
+    """Arguments: a case, the path of a table, its rows, the keys of one turn. Each number on stdin
+    is the seed of a turn; the keys of a turn are made before its time counts.
+    """
+    case, path, rows, count = cases[sys.argv[1]], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+    for line in sys.stdin:
+        random = np.random.default_rng(int(line))
+        whole = count == rows
+        keys = random.permutation(rows) if whole else random.integers(0, rows, count)
+        work = case(path, keys)
+        start, used = time.perf_counter(), time.process_time()
+        found = work()
+        answer = {
+            "seconds": time.perf_counter() - start,
+            "cpu": time.process_time() - used,
+            "rows": found,
+            "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        }
+        print(json.dumps(answer), flush=True)
