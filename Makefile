@@ -25,7 +25,7 @@ test: test-python test-spark  ## all tests: those without a JVM, then those with
 test-python: setup build/readers/.installed  ## the tests without a JVM
 	$(BIN)/python -m pytest -n 2 --dist loadfile tests
 
-test-spark: setup build/readers/.installed  ## the tests with Spark, in two sessions
+test-spark: setup build/readers/.installed build/spark.jsa  ## the tests with Spark, in two sessions
 	$(BIN)/python -m pytest -n 2 --dist loadfile integration
 
 lint: setup  ## ruff, mypy --strict, scalac warnings, the direction of imports
@@ -76,6 +76,10 @@ build/readers/.installed: requirements-readers.lock
 	test -x build/readers/bin/python || $(PYTHON) -m venv build/readers
 	build/readers/bin/pip install --quiet --requirement requirements-readers.lock
 	@touch $@
+
+# Spark's classes, mapped by the JVMs of tests in place of reading and checking them.
+build/spark.jsa: requirements-dev.lock
+	$(BIN)/python -m integration.class_archive
 
 .venv/.installed: requirements-dev.lock pyproject.toml setup.py gradle.properties
 	.ci/packages $(PYTHON)

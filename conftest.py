@@ -1,10 +1,12 @@
-"""What every test session shares: hypothesis profiles, the one seed of all that tests draw, and the
-seconds of each test file.
+"""What every test session shares: hypothesis profiles, the one seed of all that tests draw, where
+they keep their files, and the seconds of each test file.
 """
 
 import os
 import random
+import tempfile
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -19,10 +21,25 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 FIXED = 6  # the same tests draw the same: who looks for more sets KEYFOLD_TEST_SEED
 SEED = pytest.StashKey[int]()
+MEMORY = Path("/dev/shm")
+ROOM = 8 << 30
+
+
+def has_room_in_memory() -> bool:
+    """Whether the files of tests fit into memory, where waiting for a disk (fsync) takes no time;
+    programs are started from there too.
+    """
+    if not MEMORY.is_dir():
+        return False
+    found, lines = os.statvfs(MEMORY), Path("/proc/meminfo").read_text().splitlines()
+    free = next(int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable"))
+    return min(found.f_bavail * found.f_frsize, free) > ROOM and not found.f_flag & os.ST_NOEXEC
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """One seed for hypothesis and for `seed`: FIXED, or KEYFOLD_TEST_SEED, a number or `random`."""
+    if "TMPDIR" not in os.environ and has_room_in_memory():
+        tempfile.tempdir = str(MEMORY)
     asked = os.environ.get("KEYFOLD_TEST_SEED", str(FIXED))
     seed = random.SystemRandom().randrange(1 << 32) if asked == "random" else int(asked)
     config.stash[SEED] = seed

@@ -12,10 +12,13 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 import keyfold
-from integration import QUIET
+from integration import QUIET, TOP
 
 # A JVM that starts fast and stays small. A session whose times decide has Java's own choices.
-QUICK_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData"
+QUICK = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData"
+CLASSES = TOP / "build" / "spark.jsa"  # made by `integration.class_archive`
+SHARED = f" -XX:SharedArchiveFile={CLASSES} -Xlog:cds=off,class+path=off"
+QUICK_JVM = QUICK + (SHARED if CLASSES.exists() else "")
 LOGGING = f"-Dlog4j2.configurationFile=file:{QUIET}"
 TIMED = {"spark.driver.extraJavaOptions": LOGGING}
 # An application of two executors begins when both are there.

@@ -53,3 +53,9 @@ def test_every_option_has_its_line() -> None:
 
 def test_the_readme_is_short() -> None:
     assert len(pages.README.read_text(encoding="utf-8").splitlines()) <= 250
+
+
+def test_the_readme_leads_to_every_page() -> None:
+    text = pages.README.read_text(encoding="utf-8")
+    names = [page.name for page in pages.DOCS.glob("*.md")]
+    assert [name for name in names if f"(docs/{name})" not in text] == []

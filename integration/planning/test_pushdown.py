@@ -70,7 +70,8 @@ def tables(spark: SparkSession, request: pytest.FixtureRequest, seed: int) -> st
         f"TIMESTAMP {literal(t)})"
         for p, i, s, f, n, t, _ in left
     )
-    spark.sql(f"SELECT * FROM VALUES {values} AS v({READ})").createOrReplaceTempView("plain")
+    plain = spark.sql(f"SELECT * FROM VALUES {values} AS v({READ})")
+    plain.localCheckpoint().createOrReplaceTempView("plain")  # else each query reads all values
     return name
 
 
