@@ -58,9 +58,10 @@ def atomic(text: str, nullable: bool = True) -> Atomic:
     """A type without parts, by the name it has in Spark's JSON or SQL."""
     word = text.strip().upper().removesuffix(f" COLLATE {_PLAIN_COLLATION}")
     match = _ATOMIC.match(word)
-    if match is None:
+    root = None if match is None else _SYNONYMS.get(match[1], match[1])
+    if match is None or root not in SPELLED:
         raise NotSupportedError(f"type {word} is not supported")
-    root, length, scale = _SYNONYMS.get(match[1], match[1]), match[2], match[3]
+    length, scale = match[2], match[3]
     if scale is not None and int(scale) < 0:
         raise NotSupportedError(f"type {word} is not supported: the scale is negative")
     if root in ("TIMESTAMP", "TIMESTAMP_LTZ"):
