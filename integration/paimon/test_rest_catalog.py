@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pyarrow as pa
@@ -29,6 +30,8 @@ from tests import readers
 from tests.concurrency import jobs
 from tests.concurrency.jobs import Options, Write, rows_of, table_of
 from tests.concurrency.processes import CONTEXT
+from tests.machine.direct import Direct
+from tests.machine.steps import Machine
 from tests.storage import tables
 
 PROCESSES = 6
@@ -95,6 +98,11 @@ def test_pypaimon_reads_what_we_wrote_and_we_what_it_wrote(table: Options) -> No
     schema = table_of(table).layout.arrow_schema
     readers.write(table, "default.t", pa.Table.from_pylist([{"k": 2, "v": 20}], schema=schema))
     assert rows_of(table_of(table)) == {0: 0, 1: 1, 2: 20}
+
+
+def test_statements_and_history(table: Options, seed: int) -> None:
+    """Also tags, branches, rollbacks and old snapshots, by the machine of tests/machine."""
+    Machine(Direct(table, "deduplicate", {}), "deduplicate", Random(seed)).run(20)
 
 
 def test_a_commit_to_a_table_made_anew_is_refused(table: Options) -> None:

@@ -14,7 +14,7 @@ from keyfold import NotSupportedError, Table
 from keyfold.kernels.ops import DELETE, INSERT, UPDATE_AFTER
 from keyfold.write.changes import MOVED
 from tests.concurrency import jobs
-from tests.concurrency.jobs import Changes
+from tests.concurrency.jobs import Changes, Place, options_of
 from tests.machine.model import ENGINES, Column, Row, State
 from tests.machine.steps import Statement
 
@@ -22,12 +22,12 @@ TYPES = {"INT": "integer", "BIGINT": "long"}
 
 
 class Direct:
-    """A table in a folder."""
+    """The table `t` of a warehouse."""
 
-    def __init__(self, folder: str, engine: str, options: dict[str, str]) -> None:
-        self.folder = folder
+    def __init__(self, place: Place, engine: str, options: dict[str, str]) -> None:
+        self.place, given = place, dict(options_of(place))
         columns = dict.fromkeys(("k", "a", "b", "s"), "INT")
-        catalog = keyfold.connect(folder, threads=1)
+        catalog = keyfold.connect(given.pop("warehouse"), threads=1, **given)
         self.main = catalog.create_table(
             "t", columns, ["k"], options={"bucket": "2", **ENGINES[engine], **options}
         )
@@ -61,7 +61,7 @@ class Direct:
             found.append((INSERT, {"k": key} | new))
         name = f"t$branch_{line}" if line else "t"
         command, assigned = statement.command, statement.assigned
-        Changes(self.folder, found, command, assigned=assigned, name=name).run(2).commit()
+        Changes(self.place, found, command, assigned=assigned, name=name).run(2).commit()
 
     def alter(self, line: str, do: str, column: Column, to: str = "") -> None:
         asked: dict[str, Any] = {"name": [column.name]}
@@ -77,7 +77,7 @@ class Direct:
         else:
             asked |= {"change": "update_column_type", "type": "long"}
         name = f"t$branch_{line}" if line else "t"
-        jobs.catalog(self.folder).alter_table(["default"], name, [asked])
+        jobs.catalog(self.place).alter_table(["default"], name, [asked])
 
     def compact(self, line: str, strategy: str) -> None:
         self.table(line).compact(strategy)

@@ -2,6 +2,7 @@
 
 import time
 import uuid
+from random import Random
 from typing import Any
 
 import pytest
@@ -18,6 +19,8 @@ from keyfold.stores.objects import ObjectFiles
 from tests.concurrency import jobs
 from tests.concurrency.jobs import Options, Write, rows_of, table_of
 from tests.concurrency.processes import CONTEXT
+from tests.machine.direct import Direct
+from tests.machine.steps import Machine
 from tests.storage import tables
 from tests.stores.test_objects import Deaf
 
@@ -100,6 +103,11 @@ def test_the_life_of_a_table(options: Options) -> None:
     assert not catalog.drop_table(["default"], "t")
     assert catalog.list_tables(["default"]) == []
     assert not catalog.files.is_folder(table.layout.location)
+
+
+def test_statements_and_history(options: Options, seed: int) -> None:
+    """Also tags, branches, rollbacks and old snapshots, by the machine of tests/machine."""
+    Machine(Direct(options, "deduplicate", {}), "deduplicate", Random(seed)).run(12)
 
 
 def test_namespaces(options: Options) -> None:

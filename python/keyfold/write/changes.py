@@ -54,6 +54,12 @@ def check_deletes(layout: TableLayout, options: TableOptions, statement: str) ->
     """Raises TableError if the table takes no deletes."""
     if options.delete_behavior == "disable":
         raise TableError(f"{statement} {layout.name}: its table.delete.behavior is 'disable'")
+    if options.version_column is not None:
+        raise TableError(
+            f"{statement} {layout.name}: its engine, versioned, keeps the greatest version of each "
+            "key and has no deletes, as in Fluss: a row that was removed would come back with the "
+            "next older version; UPDATE a column that says so"
+        )
     if options.ignore_delete or options.delete_behavior == "ignore":
         raise TableError(
             f"{statement} {layout.name}: the table ignores deletes (ignore-delete), so no row can "
