@@ -23,6 +23,8 @@ ORDINAL = "_ORDINAL"
 FILE_SUFFIX = ".parquet"
 # Parquet with columns Paimon lacks: Paimon's readers take this for the format, and refuse it.
 MARKED_SUFFIX = ".keyfold"
+OVERWRITTEN = "_OVERWRITTEN"  # the column of such files that says which columns are replaced …
+EVERYTHING = "*"  # … and its text for all of them
 
 
 @dataclass(frozen=True)

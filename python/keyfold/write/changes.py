@@ -26,12 +26,12 @@ from keyfold.kernels.ops import DELETE, INSERT, UPDATE_AFTER
 from keyfold.merge.columns import combine
 from keyfold.merge.engines import engine
 from keyfold.merge.kinds import Kinds, from_text
-from keyfold.merge.marks.records import EVERYTHING, FIELDS
+from keyfold.merge.marks.records import FIELDS
 from keyfold.merge.plan import MergePlan
 from keyfold.merge.sequence import sort_by_fields
 from keyfold.options import TableOptions
 from keyfold.wire.layout import TableLayout
-from keyfold.wire.specs import KIND, ORDINAL, RowChanges, WriteSpec
+from keyfold.wire.specs import EVERYTHING, KIND, ORDINAL, RowChanges, WriteSpec
 from keyfold.write.incoming import column, filler
 from keyfold.write.marking import ids
 

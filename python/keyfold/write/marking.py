@@ -15,10 +15,10 @@ from keyfold.kernels.ops import DELETE, UPDATE_BEFORE
 from keyfold.merge.buffer import check_deletes
 from keyfold.merge.engines import engine
 from keyfold.merge.kinds import Kinds, is_retract
-from keyfold.merge.marks.records import EVERYTHING, FIELDS
+from keyfold.merge.marks.records import FIELDS
 from keyfold.options import TableOptions
 from keyfold.wire.layout import TableLayout
-from keyfold.wire.specs import KIND, WriteSpec
+from keyfold.wire.specs import EVERYTHING, KIND, WriteSpec
 from keyfold.write.targets import OVERWRITE
 
 _Flags = npt.NDArray[np.bool_]

@@ -24,10 +24,9 @@ from keyfold.kernels.ops import DELETE
 from keyfold.merge.columns import combine
 from keyfold.merge.kinds import Kinds
 from keyfold.wire.layout import TableLayout
+from keyfold.wire.specs import EVERYTHING, OVERWRITTEN
 
 NAMED = "_NAMED"
-OVERWRITTEN = "_OVERWRITTEN"
-EVERYTHING = "*"
 FIELDS = (pa.field(NAMED, pa.utf8()), pa.field(OVERWRITTEN, pa.utf8()))
 
 Flags = npt.NDArray[np.bool_]

@@ -5,13 +5,17 @@ from dataclasses import replace
 from functools import partial
 
 from keyfold.errors import ConflictError, NotSupportedError, TableError
-from keyfold.options import is_fixed, normalize, parse
-from keyfold.storage.metadata.entries import LiveFile
+from keyfold.files.footers import footer_of
+from keyfold.files.paths import bucket_path
+from keyfold.options import is_fixed, normalize
+from keyfold.storage.metadata.entries import LiveFile, partition_batch
 from keyfold.storage.metadata.snapshots import Snapshots
 from keyfold.storage.schema.alter_columns import Change, Stored, change_column
 from keyfold.storage.schema.definition import Check, check_altered, named_key, with_schema_id
 from keyfold.storage.schema.schemas import Schemas, StoredSchema
+from keyfold.stores.files import Files
 from keyfold.wire.layout import TableLayout, sql_name
+from keyfold.wire.specs import EVERYTHING, OVERWRITTEN
 
 _TRIES = 20
 
@@ -31,7 +35,8 @@ def alter(
             raise ConflictError(f"table {schemas.name} was dropped during ALTER TABLE")
         current = changed = schemas.read(schema_id)
         stored = Stored(
-            snapshots.latest_id() is not None, partial(_may_delete_columns, current, live_files)
+            snapshots.latest_id() is not None,
+            partial(_may_delete_columns, schemas.files, current.layout, live_files),
         )
         for change in _without_key_nulls(changes, current.layout):
             changed = _apply(changed, change, stored)
@@ -42,11 +47,25 @@ def alter(
     raise ConflictError(f"table {schemas.name}: other ALTER TABLE statements came first; run again")
 
 
-def _may_delete_columns(schema: StoredSchema, live_files: Callable[[], Iterable[LiveFile]]) -> bool:
-    """Whether a -D that names some columns may be stored; only rows with kinds bring them."""
-    if parse(schema.layout).rowkind_field is None:
-        return False
-    return any(file.is_marked and file.delete_rows != 0 for file in live_files())
+def _may_delete_columns(
+    files: Files, layout: TableLayout, live_files: Callable[[], Iterable[LiveFile]]
+) -> bool:
+    """Whether a -D that names some columns may be stored, as the footers of files tell."""
+    return any(
+        file.is_marked and file.delete_rows != 0 and not _replaces_all(files, layout, file)
+        for file in live_files()
+    )
+
+
+def _replaces_all(files: Files, layout: TableLayout, file: LiveFile) -> bool:
+    """Whether all records with an `_OVERWRITTEN`, as a -D of some columns has, replace all."""
+    folder = bucket_path(layout, partition_batch(layout, file.partition), file.bucket)
+    metadata = footer_of(files, f"{folder}/{file.name}", file.size).metadata
+    at = metadata.schema.names.index(OVERWRITTEN)
+    found = [metadata.row_group(n).column(at).statistics for n in range(metadata.num_row_groups)]
+    return all(
+        one is not None and one.has_min_max and one.min == one.max == EVERYTHING for one in found
+    )
 
 
 def _without_key_nulls(changes: Sequence[Change], layout: TableLayout) -> list[Change]:
