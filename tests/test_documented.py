@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from integration.docs import aggregate_tables, pages, python_functions
+from integration.docs import aggregate_tables, pages, python_functions, scala_functions
 from keyfold.aggregates import aggregates
 from keyfold.options import FIELD_OPTIONS, known
 from keyfold.options.engines import engines
@@ -31,6 +31,11 @@ def test_everything_says_what_it_does() -> None:
 def test_the_functions_of_python_are_current() -> None:
     text = python_functions.SOURCE.read_text(encoding="utf-8")
     assert text == python_functions.rewritten(), "run `python -m integration.docs.pages`"
+
+
+def test_the_functions_of_scala_are_current() -> None:
+    text = scala_functions.SOURCE.read_text(encoding="utf-8")
+    assert text == scala_functions.rewritten(), "run `python -m integration.docs.pages`"
 
 
 def test_types_in_words() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from integration import TOP
-from integration.docs import aggregate_tables, python_functions
+from integration.docs import aggregate_tables, python_functions, scala_functions
 from keyfold.options.declared import FIELD_OPTIONS, known
 from keyfold.options.option import Changes, Option
 from keyfold.options.values import names
@@ -137,11 +137,12 @@ TABLES: Mapping[str, Mapping[str, Callable[[], str]]] = {
 
 
 def write() -> None:
-    """Write all these tables, and the functions of Python."""
+    """Write all these tables, and the functions of Python and Scala."""
     for name in TABLES:
         path = README if name == README.name else DOCS / name
         path.write_text(rewritten(path), encoding="utf-8")
     python_functions.write()
+    scala_functions.write()
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ def write() -> None:
 
 
 def _function(one: Aggregate) -> str:
-    options = [f"{short_name(p)}: {_type(p)} | None = None" for p in one.parameters]
+    options = [f"{short_name(p)}: {kind_of(p)} | None = None" for p in one.parameters]
     arguments = ["column: Column | str", *(["*", *options] if options else [])]
     passed = [f'"{one.name}"', "column", *map(short_name, one.parameters)]
     head = _listed(f"def {one.name}(", arguments, ") -> Column:", "")
@@ -48,7 +48,8 @@ def _listed(begin: str, items: list[str], end: str, indent: str) -> str:
     return f"{begin}\n" + "".join(f"{indent}    {item},\n" for item in items) + indent + end
 
 
-def _type(parameter: Parameter) -> str:
+def kind_of(parameter: Parameter) -> str:
+    """The type of an option's values: bool, int or str."""
     if parameter.parse is boolean:
         return "bool"
     try:

@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 
 from integration.faults.processes import DEADLINE
 from integration.paimon.library import SPARK_JARS, START
+from keyfold.setup.session import jar_path
 
 WRAPPED = """
 object Block {{
@@ -28,7 +29,14 @@ def run_scala(spark: SparkSession, lines: str, folder: Path) -> str:
     """What the lines print; a compiler's error fails."""
     source = folder / "Block.scala"
     source.write_text(WRAPPED.format(lines=lines))
-    command = [*START, "-Xss8m", "-cp", f"{SPARK_JARS}/*", "scala.tools.nsc.Main", "-usejavacp"]
+    command = [
+        *START,
+        "-Xss8m",
+        "-cp",
+        f"{SPARK_JARS}/*:{jar_path()}",
+        "scala.tools.nsc.Main",
+        "-usejavacp",
+    ]
     done = subprocess.run(
         [*command, "-d", str(folder), str(source)],
         capture_output=True,
