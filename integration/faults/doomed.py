@@ -22,7 +22,7 @@ THREADS = 4
 
 
 def writing(folder: Path, argument: str) -> dict[str, Any]:
-    """INSERT until one is caught in mid-write; tell of it and wait to be killed."""
+    """MERGE until one is caught in mid-write; tell of it and wait to be killed."""
     spark = sessions.start(folder)
     table = harness.wide_table(spark, 10)
     spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('target-file-size' = '64 kb')")
@@ -32,20 +32,21 @@ def writing(folder: Path, argument: str) -> dict[str, Any]:
             harness.tell(caught)
             time.sleep(processes.DEADLINE)
             return caught
-    raise AssertionError(f"{harness.ATTEMPTS} INSERTs were over before they could be stopped")
+    raise AssertionError(f"{harness.ATTEMPTS} MERGEs were over before they could be stopped")
 
 
 def halted(spark: SparkSession, table: str, place: Path) -> dict[str, Any] | None:
-    """An INSERT that is stopped once files of both buckets were written: the JVM halts, the process
+    """A MERGE that is stopped once files of both buckets were written: the JVM halts, the process
     of the driver and one that wrote are killed, as they would tidy up. None if it had committed by
     then: it is let go on.
     """
-    rows, jvm = harness.rows_of(spark, table), harness.jvm_of(spark)
+    rows, merged = harness.rows_of(spark, table), harness.merged(spark, table)
+    jvm = harness.jvm_of(spark)
     permanent = harness.only_permanent(spark, table)
     driver = permanent - processes.children(jvm)
     before = {name: count(place, name) for name in ("bucket-0/*", "bucket-1/*", "snapshot/s*")}
-    insert = f"INSERT INTO {table} SELECT id, {harness.WIDE} FROM range({harness.MANY})"
-    job = threading.Thread(target=lambda: spark.sql(insert), daemon=True)
+    statement = harness.merge(table, rows, "AND t.pad IS NOT NULL")
+    job = threading.Thread(target=lambda: spark.sql(statement), daemon=True)
     job.start()
     while job.is_alive() and any(
         count(place, name) == before[name] for name in ("bucket-0/*", "bucket-1/*")
@@ -59,7 +60,12 @@ def halted(spark: SparkSession, table: str, place: Path) -> dict[str, Any] | Non
         processes.kill(pid)
     assert processes.wait_until(lambda: not processes.alive(victims))
     if writers and count(place, "snapshot/s*") == before["snapshot/s*"]:
-        return {"jvm": jvm, "workers": sorted(workers - victims), "rows": rows}
+        return {
+            "jvm": jvm,
+            "workers": sorted(workers - victims),
+            "rows": rows,
+            "merged": merged,
+        }
     os.kill(jvm, signal.SIGCONT)
     job.join(processes.DEADLINE)
     return None

@@ -25,6 +25,7 @@ from integration.faults import processes
 ANSWER = "answer: "
 WIDE = "repeat(md5(CAST(id AS STRING)), 300)"  # 9.6 KB
 ROWS, MANY, SPILLED = 10_000, 15_000, 40_000
+CHANGED, MERGED = 5, "merged"  # rows that a MERGE changes, and to what
 HUGE = "repeat(CAST(id AS STRING), 48000000)"
 # A query says by one property of the JVM that it has met a row, and by another one is told how many
 # milliseconds to sleep at each row.
@@ -153,15 +154,23 @@ def slow_query(spark: SparkSession, table: str) -> Iterator[Job]:
         job.join(processes.DEADLINE)
 
 
-def halted_insert(spark: SparkSession, table: str) -> tuple[Job, set[int], int]:
-    """An INSERT of new rows, its writers, which have begun to compute and are stopped, and the rows
-    before it: it can't end until they go on or die. One that was over before that is followed by
-    another.
+def merge(table: str, rows: int, condition: str = "") -> str:
+    """A MERGE of new rows into a table of so many, of which it changes the last."""
+    source = f"SELECT id, if(id < {rows}, '{MERGED}', {WIDE}) AS pad"
+    return (
+        f"MERGE INTO {table} t USING ({source} FROM range({rows - CHANGED}, {rows + MANY})) s "
+        f"ON t.id = s.id WHEN MATCHED {condition} THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+    )
+
+
+def halted_merge(spark: SparkSession, table: str) -> tuple[Job, set[int], int]:
+    """A MERGE, its writers, which have begun to compute and are stopped, and the rows before it: it
+    can't end until they go on or die. One that was over before that is followed by another.
     """
     for _ in range(ATTEMPTS):
         before = rows_of(spark, table)
-        permanent, rows = only_permanent(spark, table), f"range({before}, {before + MANY})"
-        job = Job(spark, f"INSERT INTO {table} SELECT id, {WIDE} FROM {rows}")
+        permanent = only_permanent(spark, table)
+        job = Job(spark, merge(table, before))
         job.start()
         writers: set[int] = set()
         while job.is_alive() and not writers:
@@ -172,12 +181,17 @@ def halted_insert(spark: SparkSession, table: str) -> tuple[Job, set[int], int]:
             processes.kill(pid, signal.SIGSTOP)
         if job.is_alive():
             return job, writers, before
-    raise AssertionError(f"{ATTEMPTS} INSERTs were over before they could be stopped")
+    raise AssertionError(f"{ATTEMPTS} MERGEs were over before they could be stopped")
 
 
 def rows_of(spark: SparkSession, table: str) -> int:
     """How many rows a table has."""
     return int(spark.sql(f"SELECT count(*) FROM {table}").first()[0])
+
+
+def merged(spark: SparkSession, table: str) -> int:
+    """How many rows a MERGE has changed."""
+    return int(spark.sql(f"SELECT count(*) FROM {table} WHERE pad = '{MERGED}'").first()[0])
 
 
 def only_permanent(spark: SparkSession, table: str) -> set[int]:

@@ -26,8 +26,9 @@ from integration.faults.harness import (
     SPILLED,
     WIDE,
     children_of,
-    halted_insert,
+    halted_merge,
     jvm_of,
+    merged,
     only_permanent,
     rows_of,
     slow_query,
@@ -48,15 +49,17 @@ def killed(spark: SparkSession, table: str) -> dict[str, Any]:
 
 
 def write_without(spark: SparkSession, table: str, victim: str) -> dict[str, Any]:
-    """An INSERT whose writer, or the fork server, is killed in the middle; then a query."""
-    job, writers, before = halted_insert(spark, table)
+    """A MERGE whose writer, or the fork server, is killed in the middle; then a query."""
+    changed = merged(spark, table)
+    job, writers, before = halted_merge(spark, table)
     server = processes.children(jvm_of(spark)) & children_of(spark)
     processes.kill(min(writers if victim == "writer" else server))
     for pid in writers:
         processes.kill(pid, signal.SIGCONT)
     job.join(processes.DEADLINE)
     more = rows_of(spark, table) - before
-    return {"writers": len(writers), "error": job.error, "more": more}
+    changed = merged(spark, table) - changed
+    return {"writers": len(writers), "error": job.error, "more": more, "changed": changed}
 
 
 def capped(spark: SparkSession, table: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Whole sessions killed: one in the middle of an INSERT, and one of two that write the table that
+"""Whole sessions killed: one in the middle of a MERGE, and one of two that write the table that
 processes of Python write too.
 """
 
@@ -35,7 +35,8 @@ def test_a_session_killed_in_mid_write(spark: SparkSession, tmp_path: Path) -> N
     spark.conf.set("spark.sql.catalog.killed", "keyfold.spark.KeyfoldCatalog")
     spark.conf.set("spark.sql.catalog.killed.warehouse", str(tmp_path / "warehouse"))
     name = "killed.s.wide"
-    assert spark.sql(f"SELECT count(*) FROM {name}").first()[0] == answer["rows"]
+    assert harness.rows_of(spark, name) == answer["rows"]
+    assert harness.merged(spark, name) == answer["merged"]
     spark.sql(f"INSERT INTO {name} VALUES (-1, 'x')")
     total = spark.sql(f"SELECT count(*), sum(length(pad)) FROM {name}").first()
     assert total[0] == answer["rows"] + 1
