@@ -135,19 +135,17 @@ def _batch(progress: dict) -> Batch:
 
 def followed(spark: SparkSession, done: Iterable[Batch]) -> Iterator[tuple[float, float]]:
     """When each commit of flights was made, in seconds since 1970, and how many seconds later its
-    changes were in the totals.
+    changes were in the totals, as the first batch tells that ends there or later: what a batch told
+    when it was killed is lost.
     """
-    ends: dict[int, float] = {}
-    for batch in done:
-        if batch.table == TOTALS:
-            for snapshot in range(batch.after + 1, batch.until + 1):
-                ends.setdefault(snapshot, batch.start + batch.seconds)
+    ends = sorted((b.start + b.seconds, b.until) for b in done if b.table == TOTALS)
     committed = spark.sql(
         "SELECT snapshot_id, unix_millis(CAST(commit_time AS TIMESTAMP)) / 1000 FROM "
         "keyfold.demo.`streamed_days$snapshots` WHERE commit_kind = 'APPEND' ORDER BY snapshot_id"
     )
     for snapshot, time_of_commit in committed.collect():
-        yield time_of_commit, ends[snapshot] - time_of_commit
+        end = next(end for end, until in ends if until >= snapshot)
+        yield time_of_commit, end - time_of_commit
 
 
 def until_killed(folder: Path, files: int) -> None:
