@@ -15,22 +15,33 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import accumulate
 from pathlib import Path
+from typing import Any
 
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import SparkSession
 
 import keyfold
 from integration import TOP, sessions
-from integration.demo import chart, corrections, flights, functions, streams, tables
+from integration.demo import (
+    chart,
+    corrections,
+    flights,
+    functions,
+    streams,
+    tables,
+    without_java,
+)
 from integration.demo.chart import Course
 from integration.demo.streams import Batch
 from integration.faults import processes
 
 CATALOG = "keyfold.demo"
 SHOWN_DIFFERENCES = 5
+Asked = Callable[[], list[Any]]
 
 
 @contextmanager
@@ -163,7 +174,7 @@ def tables_of_spark(spark: SparkSession) -> dict[str, str]:
     return {name: f"expected_{name}" for name in truths}
 
 
-def differences(found: list[Row], expected: list[Row]) -> list[str]:
+def differences(found: list[Any], expected: list[Any]) -> list[str]:
     """What distinguishes two answers, a few lines of it; empty when they are equal."""
     if len(found) != len(expected):
         return [f"{len(found)} rows, plain Spark has {len(expected)}"]
@@ -171,10 +182,12 @@ def differences(found: list[Row], expected: list[Row]) -> list[str]:
     return [f"{found}\n      plain Spark: {wanted}" for found, wanted in wrong[:SHOWN_DIFFERENCES]]
 
 
-def compare(spark: SparkSession, label: str, ours: str, plain: str) -> bool:
-    """One question asked of both, said in a line; whether the answers are equal and not empty."""
+def compare(spark: SparkSession, label: str, ours: str | Asked, plain: str) -> bool:
+    """One question asked of both, ours in SQL or by a function, said in a line; whether the answers
+    are equal and not empty.
+    """
     start = time.perf_counter()
-    found = spark.sql(ours).collect()
+    found = spark.sql(ours).collect() if isinstance(ours, str) else ours()
     between = time.perf_counter()
     expected = spark.sql(plain).collect()
     end = time.perf_counter()
@@ -266,6 +279,29 @@ def killed(folder: Path, files: int) -> list[Batch]:
     raise RuntimeError((folder / "streams.log").read_text())
 
 
+def use_without_java(spark: SparkSession, folder: Path) -> bool:
+    """Open the table of aircraft by Python alone; whether its answers are plain Spark's, and Spark
+    sees what is upserted.
+    """
+    title("without Java: keyfold.connect, Polars, look-ups by key, an upsert that Spark sees")
+    with timed("connect, and open the table of aircraft"):
+        aircraft = keyfold.connect(str(folder / "warehouse")).table("demo.aircraft")
+    planes = folder / "flights" / "planes.parquet"
+    answers = [
+        compare(spark, label, partial(ask, aircraft, planes), plain)
+        for label, (ask, plain) in without_java.QUESTIONS.items()
+    ]
+    with timed("upsert from Python: Hawaiian's aircraft fly home"):
+        without_java.ferry_home(aircraft)
+    ours = without_java.AFTER_FERRIES.format(aircraft=f"{CATALOG}.aircraft")
+    answers.append(
+        compare(
+            spark, "every aircraft, as Spark sees it", ours, without_java.AFTER_FERRIES_EXPECTED
+        )
+    )
+    return all(answers)
+
+
 def show(spark: SparkSession) -> None:
     """A few folded rows of each table."""
     title("some of the folded rows")
@@ -326,6 +362,7 @@ def run(folder: Path, months: int, picture: Path | None) -> bool:
     right = check(spark)
     right = correct(spark) and right
     right = stream(spark, folder, course) and right
+    right = use_without_java(spark, folder) and right
     show(spark)
     title("what is on disk")
     own = ("carrier_days", "aircraft", "departures", "airports", "delays")

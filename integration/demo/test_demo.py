@@ -24,6 +24,6 @@ def test_demo(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count(" equal ") == 20
+    assert done.stdout.count(" equal ") == 23
     assert "every answer is the one of plain Spark" in done.stdout
     assert (tmp_path / "warehouse" / "demo.db" / "aircraft" / "snapshot").is_dir()

@@ -1,41 +1,15 @@
-"""Libraries that keyfold does not need: Polars, of the environment that tests compare with, and
-what is said where a library is missing.
-"""
+"""Libraries that keyfold does not need: Polars, DuckDB, and what is said where one is missing."""
 
-import importlib.machinery
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import polars
 import pytest
 
 import keyfold
 from keyfold import EnvironmentMismatchError, Table
-from tests.readers import PYTHON
-
-NAMES = ("polars", "_polars_runtime_32")
-
-
-class OfReaders:
-    """Finds Polars among the libraries of `build/readers`, and nothing else there."""
-
-    @staticmethod
-    def find_spec(name: str, path: Any = None, target: Any = None) -> Any:
-        if name not in NAMES:
-            return None
-        (folder,) = PYTHON.parents[1].glob("lib/python3*/site-packages")
-        return importlib.machinery.PathFinder.find_spec(name, [str(folder)])
-
-
-@pytest.fixture
-def polars() -> Iterator[Any]:
-    sys.meta_path.append(OfReaders)  # type: ignore[arg-type]
-    yield importlib.import_module("polars")
-    sys.meta_path.remove(OfReaders)  # type: ignore[arg-type]
-    for name in [name for name in sys.modules if name.partition(".")[0] in NAMES]:
-        del sys.modules[name]
 
 
 @pytest.fixture
@@ -47,7 +21,7 @@ def table(tmp_path: Path) -> Table:
     return made
 
 
-def test_polars_reads_and_is_written(polars: Any, table: Table) -> None:
+def test_polars_reads_and_is_written(table: Table) -> None:
     frame = table.scan(where="k < 500").to_polars()
     assert frame.shape == (500, 3)
     assert frame.filter(polars.col("v") == "v1")["w"].sum() == sum(k / 2 for k in range(1, 500, 3))
@@ -58,7 +32,7 @@ def test_polars_reads_and_is_written(polars: Any, table: Table) -> None:
     assert table.get_many(polars.DataFrame({"k": [1, 2, 2000]}), ["v"]).to_pylist() == wanted
 
 
-def test_a_lazy_frame_reads_what_its_query_uses(polars: Any, table: Table) -> None:
+def test_a_lazy_frame_reads_what_its_query_uses(table: Table) -> None:
     lazy = table.scan(where="k >= 10").to_polars(lazy=True)
     assert lazy.collect_schema().names() == ["k", "v", "w"]
     found = lazy.filter(polars.col("v") == "v0").select(polars.col("k").max()).collect()
