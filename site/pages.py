@@ -1,5 +1,6 @@
 """Pages of the site that are not files of docs/: README.md is its front page, and CONTRIBUTING.md,
-CHANGELOG.md and LICENSE belong to it too. mkdocs calls these functions (`hooks` in mkdocs.yml).
+CHANGELOG.md, LICENSE and the notebooks belong to it too. mkdocs calls these functions (`hooks` in
+mkdocs.yml).
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ PLACES = {
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
     "LICENSE": "LICENSE",
+    "examples/pyspark.ipynb": "examples/pyspark.ipynb",
+    "examples/python_alone.ipynb": "examples/python_alone.ipynb",
 }
 LINK = re.compile(r"(\]\()(?:\.\./)?([\w./-]+)")
 
