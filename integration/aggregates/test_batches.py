@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from pyspark.sql import SparkSession
 
 from integration.aggregates.plans import figure, named
@@ -16,7 +17,7 @@ def test_rows_go_in_batches(spark: SparkSession) -> None:
     assert {row.k: row.s for row in frame.collect()} == {
         k: sum(range(k, ROWS, 5000)) for k in range(5000)
     }
-    nodes = named(frame, "FoldAggregateExec")
+    nodes = named(frame, "FoldGroupsExec")
     assert len(nodes) == 2
     assert not named(frame, "ObjectHashAggregateExec")
     assert figure(nodes, "batches") <= ROWS / 32768 + 2 + 2 * 4
@@ -66,3 +67,49 @@ def test_bitmaps_of_many_groups(spark: SparkSession) -> None:
     assert len(frame.collect()) == 1000
     assert len(named(frame, "FoldAggregateExec")) == 2
     assert not named(frame, "ObjectHashAggregateExec")
+
+
+def test_groups_beyond_memory(spark: SparkSession) -> None:
+    """The first operator emits groups when its worker is full, the second spills; a NULL is a group
+    too, and a text that is larger than what is sent at once.
+    """
+    keys = "CASE WHEN id % 7 = 0 THEN NULL ELSE concat('group ', id % 200000) END"
+    calls = "keyfold.sum(id) s, keyfold.last_value(if(id = 5, repeat('x', 3000000), 'y')) t"
+    query = f"""SELECT count(*) n, sum(s) s, max(length(t)) t, count_if(k IS NULL) nulls FROM (
+        SELECT {keys} k, {calls} FROM range(0, 600000, 1, 2) GROUP BY 1)"""
+    spark.conf.set("spark.keyfold.worker.memory", "128m")
+    try:
+        frame = spark.sql(query)
+        row = frame.first()
+    finally:
+        spark.conf.unset("spark.keyfold.worker.memory")
+    others = {at % 200000 for at in range(600000) if at % 7}
+    assert row is not None
+    assert tuple(row) == (len(others) + 1, sum(range(600000)), 3000000, 1)
+
+
+@pytest.mark.parametrize("setting", ["spark.sql.codegen.wholeStage", "spark.sql.codegen.maxFields"])
+def test_rows_that_no_code_is_generated_for(spark: SparkSession, setting: str) -> None:
+    spark.conf.set(setting, "false" if setting.endswith("wholeStage") else "1")
+    try:
+        frame = spark.sql("""SELECT id % 3 k, CAST(id % 2 AS STRING) g,
+            keyfold.sum(CAST(id AS FLOAT)) f, keyfold.max(id % 5 = 1) b, keyfold.collect(array(id)) c,
+            keyfold.sum(CAST(id AS DECIMAL(9, 2))) FILTER (WHERE id > 3) d
+            FROM range(0, 12, 1, 1) GROUP BY 1, 2 ORDER BY 1, 2""")
+        found = [tuple(row) for row in frame.collect()]
+    finally:
+        spark.conf.unset(setting)
+    assert len(named(frame, "FoldGroupsExec")) == 1
+    assert found == [
+        (
+            k,
+            str(g),
+            float(sum(ids)),
+            any(at % 5 == 1 for at in ids),
+            ids,
+            sum(ids) - sum(i for i in ids if i <= 3),
+        )
+        for k in range(3)
+        for g in range(2)
+        for ids in [[i for i in range(12) if i % 3 == k and i % 2 == g]]
+    ]

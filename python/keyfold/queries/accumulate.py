@@ -50,6 +50,11 @@ class Accumulated:
         """The bytes that all groups, and rows that wait to be folded, take at most."""
         return self._groups.held
 
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether columns that are added stay in use."""
+        return isinstance(self._groups, Rounds)
+
     def add(self, groups: Numbers, column: pa.Array) -> None:
         """Add a value to each of these groups, one after another."""
         if self._aggregate.normalize is not None:

@@ -1,5 +1,5 @@
 """The life of an executor's worker: one connection, the questions `read`, `read_changes`,
-`write`, `compact`, `aggregate` and `lookup`.
+`write`, `compact`, `aggregate`, `group` and `lookup`.
 
 This module imports all that such a worker needs, so the fork server imports it once, before its
 first fork. It never imports pandas, pyspark or modules that only the driver needs.
@@ -15,7 +15,7 @@ from keyfold.authored.modules import is_importing
 from keyfold.bridge import frames, memory
 from keyfold.bridge.channel import Channel, Disconnected
 from keyfold.errors import KeyfoldError
-from keyfold.questions import aggregate, lookup, read, rewrite, write
+from keyfold.questions import aggregate, group, lookup, read, rewrite, write
 from keyfold.questions.serve import Answer, serve
 
 ANSWERS: Mapping[str, Answer] = {
@@ -24,6 +24,7 @@ ANSWERS: Mapping[str, Answer] = {
     "write": write.answer,
     "compact": rewrite.answer,
     "aggregate": aggregate.answer,
+    "group": group.answer,
     "lookup": lookup.answer,
 }
 

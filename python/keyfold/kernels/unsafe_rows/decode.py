@@ -18,6 +18,7 @@ from keyfold.kernels.decimals import beyond, halves
 from keyfold.kernels.unsafe_rows.layout import (
     WIDE_DECIMAL,
     WORD,
+    column_of_bits,
     copy_pieces,
     fields_of,
     fixed_size,
@@ -126,14 +127,10 @@ def _followed(area: _Area, owners: _Parts, fixed: Any, slots: Words, valid: Mask
 
 def _fixed(area: _Area, kind: pa.DataType, items: Any, valid: Mask, places: Rows) -> pa.Array:
     """The column of fixed-width values that are given as unsigned numbers."""
-    if types.is_boolean(kind):
-        packed = pa.py_buffer(np.packbits(items != 0, bitorder="little"))
-        return pa.Array.from_buffers(kind, len(valid), [pack(valid), packed])
     if types.is_decimal(kind):
         low = np.ascontiguousarray(items).view(np.int64) * valid
         return _decimals(area, kind, np.stack((low, low >> 63), 1).view(np.uint64), valid, places)
-    held = pa.py_buffer(np.ascontiguousarray(items))
-    return pa.Array.from_buffers(kind, len(valid), [pack(valid), held])
+    return column_of_bits(kind, items, valid)
 
 
 def _decimals(area: _Area, kind: pa.DataType, pairs: Words, valid: Mask, places: Rows) -> pa.Array:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from keyfold.errors import NotSupportedError
-from keyfold.kernels.buffers import Mask, Rows, Words, bits, is_text, values
+from keyfold.kernels.buffers import Mask, Rows, Words, bits, is_text, pack, values
 from keyfold.kernels.jit import kernel
 from keyfold.kernels.words import values_of_decimal
 
@@ -79,6 +79,20 @@ def bits_of(array: pa.Array) -> npt.NDArray[Any]:
     size = width(array.type)
     assert size is not None
     return values(array, unsigned(size))
+
+
+def column_of_bits(kind: pa.DataType, items: npt.NDArray[Any], valid: Mask) -> pa.Array:
+    """The inverse of `bits_of`: numbers of the width of the type's values, of decimals of at most
+    18 digits 64 bits.
+    """
+    if types.is_boolean(kind):
+        held = pa.py_buffer(np.packbits(items != 0, bitorder="little"))
+    elif types.is_decimal(kind):
+        low = np.ascontiguousarray(items).view(np.int64) * valid
+        held = pa.py_buffer(np.stack((low, low >> 63), 1))
+    else:
+        held = pa.py_buffer(np.ascontiguousarray(items))
+    return pa.Array.from_buffers(kind, len(valid), [pack(valid), held])
 
 
 def within(counts: Rows) -> tuple[Rows, Rows]:

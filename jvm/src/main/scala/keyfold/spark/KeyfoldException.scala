@@ -9,7 +9,7 @@ import org.apache.spark.sql.keyfold.{PlainFailure, Refusal}
   * the group of a query that it is about, `fold` that of the function.
   */
 class KeyfoldException(val kind: String, message: String, cause: Throwable = null, details: String = "",
-    val group: Option[Int] = None, val fold: Int = 0) extends PlainFailure(kind, message + details, cause) {
+    val group: Option[Int] = None, val fold: Int = 0, val key: Option[Array[Byte]] = None) extends PlainFailure(kind, message + details, cause) {
   /** The message alone, without Python's cause and traceback. */
   val sentence: String = message
 
@@ -33,7 +33,8 @@ object KeyfoldException {
   /** The failure in `{"error": …}`: our message first, then the cause; Python's traceback below. */
   def fromAnswer(error: JsonNode): KeyfoldException =
     new KeyfoldException(error.path("kind").asText("KeyfoldError"), error.path("message").asText,
-      details = details(error), group = Option(error.get("group")).map(_.asInt), fold = error.path("fold").asInt)
+      details = details(error), group = Option(error.get("group")).map(_.asInt), fold = error.path("fold").asInt,
+      key = Option(error.get("key")).map(_.binaryValue))
 
   private def details(error: JsonNode): String = {
     val cause = Json.optional(error, "cause").map(text => s"\nCaused by: $text")

@@ -1,39 +1,29 @@
 package org.apache.spark.sql.keyfold
 
-import scala.util.control.NonFatal
-
 import com.fasterxml.jackson.databind.JsonNode
 import keyfold.spark.{Json, Worker}
-import keyfold.spark.processes.{Lease, WorkerPool}
-import org.apache.spark.TaskContext
 import org.apache.spark.sql.vectorized.ColumnarBatch
 
-/** Executor side: the worker that folds for one operator of a task, from the first row on. It goes back to the
-  * pool when the task ends well; otherwise its connection is closed.
-  */
+/** Executor side: the worker that folds for one operator of a task, from the first row on. */
 final class FoldBatcher(functions: Seq[FoldFunction]) {
   import FoldBatcher._
 
   val columns: IndexedSeq[FoldColumn] =
     functions.zipWithIndex.map { case (function, index) => new FoldColumn(this, function, index) }.toIndexedSeq
-  private var lease: Option[Lease] = None
+  private var opened: Option[TaskWorker] = None
   private var unasked = 0
 
   /** The messages with rows, and the answers with results, for the figures of the UI. */
   var batches = 0L
   var answers = 0L
 
-  def isOpen: Boolean = lease.isDefined
-  def worker: Worker = lease.getOrElse(open()).worker
+  def isOpen: Boolean = opened.isDefined
+  def worker: Worker = opened.getOrElse(open()).worker
 
-  private def open(): Lease = {
-    val task = TaskContext.get()
-    val taken = WorkerPool.ofTasks.take(task)
-    lease = Some(taken)
-    task.addTaskCompletionListener[Unit](ended => close(isDone = !ended.isFailed() && !ended.isInterrupted())): Unit
+  private def open(): TaskWorker = {
     val folds = functions.map(function => Json.parse(function.fold))
-    taken.worker.ask(Json.obj("question" -> "aggregate", "folds" -> folds)): Unit
-    taken
+    opened = Some(new TaskWorker(Json.obj("question" -> "aggregate", "folds" -> folds), () => columns.foreach(_.close())))
+    opened.get
   }
 
   /** Says what follows, and lets it follow. A worker that speaks before it is asked has failed. */
@@ -67,18 +57,6 @@ final class FoldBatcher(functions: Seq[FoldFunction]) {
   def clear(): Unit = {
     columns.foreach(_.clear())
     if (isOpen) worker.send(Json.obj("clear" -> true))
-  }
-
-  private def close(isDone: Boolean): Unit = {
-    columns.foreach(_.close())
-    lease.foreach { held =>
-      if (isDone)
-        try {
-          held.worker.ask(Json.obj("end" -> true)): Unit
-          held.giveBack()
-        } catch { case NonFatal(_) => held.drop() }
-      else held.drop()
-    }
   }
 }
 

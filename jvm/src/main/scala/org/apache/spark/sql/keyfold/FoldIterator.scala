@@ -8,7 +8,6 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.execution.aggregate.AggregationIterator
 import org.apache.spark.sql.execution.metric.SQLMetric
-import org.apache.spark.sql.types.StringType
 
 /** Executor side: the figures of an operator. */
 final class FoldFigures(val rows: SQLMetric, val batches: SQLMetric, val answers: SQLMetric, val emptied: SQLMetric,
@@ -55,9 +54,8 @@ final class FoldIterator(node: FoldAggregateExec, part: Int, input: Iterator[Int
         throw found.fold(failed)(key => failed.about(shown(key)))
     }
 
-  private def shown(key: UnsafeRow): String = node.groupingExpressions.zipWithIndex.map { case (column, i) =>
-    s"${column.name} = ${Cast(Literal(key.get(i, column.dataType), column.dataType), StringType, Some("UTC")).eval()}"
-  }.mkString("group (", ", ", ")")
+  private def shown(key: UnsafeRow): String =
+    GroupNames.shown(node.groupingExpressions.map(column => column.name -> column.dataType), key)
 
   override def next(): UnsafeRow = {
     if (!hasNext) throw new NoSuchElementException
