@@ -93,7 +93,8 @@ def test_rows_that_no_code_is_generated_for(spark: SparkSession, setting: str) -
     spark.conf.set(setting, "false" if setting.endswith("wholeStage") else "1")
     try:
         frame = spark.sql("""SELECT id % 3 k, CAST(id % 2 AS STRING) g,
-            keyfold.sum(CAST(id AS FLOAT)) f, keyfold.max(id % 5 = 1) b, keyfold.collect(array(id)) c,
+            keyfold.sum(CAST(id AS FLOAT)) f, keyfold.max(id % 5 = 1) b,
+            keyfold.collect(array(id)) c,
             keyfold.sum(CAST(id AS DECIMAL(9, 2))) FILTER (WHERE id > 3) d
             FROM range(0, 12, 1, 1) GROUP BY 1, 2 ORDER BY 1, 2""")
         found = [tuple(row) for row in frame.collect()]

@@ -1,23 +1,34 @@
-"""The file docs/benchmarks.md, which two programs write: all of it, or the section on growth."""
+"""The file docs/benchmarks.md, which several programs write: all of it, or a section of it."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 PAGE = "benchmarks.md"
-GROWTH = "## Growth: "  # the last section
+GROUPS, GROWTH = "## GROUP BY: ", "## Growth: "  # the last sections, in this order
 
 
-def growth(docs: Path) -> str:
-    """The section on growth as it stands, empty if there is none."""
-    path = docs / PAGE
-    text = path.read_text(encoding="utf-8") if path.exists() else ""
-    _, found, rest = text.partition(GROWTH)
-    return found + rest
+def kept(docs: Path) -> str:
+    """The sections of other programs as they stand, empty if there are none."""
+    return "\n".join(_parts(docs)[1].values())
 
 
 def put(docs: Path, section: str) -> None:
-    """Put the section on growth in the place of the one that is there."""
+    """Put a section of another program in the place of the one that is there."""
+    before, parts = _parts(docs)
+    parts[_beginning(section)] = section
+    text = "\n".join([before.rstrip("\n") + "\n", *(parts[name] for name in sorted(parts))])
+    (docs / PAGE).write_text(text, encoding="utf-8")
+
+
+def _parts(docs: Path) -> tuple[str, dict[str, str]]:
+    """What comes before those sections, and each by its beginning."""
     path = docs / PAGE
-    before, _, _ = path.read_text(encoding="utf-8").partition(GROWTH)
-    path.write_text(before.rstrip("\n") + "\n\n" + section, encoding="utf-8")
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    before, *parts = re.split(f"^(?={GROUPS}|{GROWTH})", text, flags=re.MULTILINE)
+    return before, {_beginning(part): part.rstrip("\n") + "\n" for part in parts}
+
+
+def _beginning(section: str) -> str:
+    return next(name for name in (GROUPS, GROWTH) if section.startswith(name))

@@ -55,7 +55,7 @@ def write(
         a_day(figures, settings, pictures),
         others(figures, settings),
         memory(figures),
-        page.growth(docs),
+        page.kept(docs),
     ]
     text = "\n".join(part.rstrip("\n") + "\n" for part in sections if part.strip())
     (docs / page.PAGE).write_text(text, encoding="utf-8")

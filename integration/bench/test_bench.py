@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from integration import TOP
-from integration.bench import figures, growth
+from integration.bench import figures, groups, growth
 from integration.bench.cases import ENGINES
 from integration.bench.session import SYSTEMS
 
@@ -74,3 +74,10 @@ def test_the_section_on_growth_takes_the_place_of_the_one_before(tmp_path: Path)
     assert text.count("## ") == 1
     assert text.count("| 0.20 | 0.90 | 10 | 30 | 20 | 2 | 900 | 100 | 200 | 140 | 130 |") == 2
     assert (tmp_path / "benchmarks-growth.png").stat().st_size > 0
+    for rows in (1000, 2000):
+        cells = [["sum(x)", "sum(x)", "10", "1.0", "1.1", "1.10", "0.7", "met"]]
+        growth.page.put(tmp_path, groups.section(cells, rows, 3))
+    found = page.read_text(encoding="utf-8")
+    assert found.index("## GROUP BY: 2,000 rows") < found.index("## Growth: 1,500")
+    assert found.count("## ") == 2
+    assert growth.page.kept(tmp_path) == found.partition("\n\nText.\n\n")[2]

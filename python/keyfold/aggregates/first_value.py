@@ -5,11 +5,13 @@ In a sequence group an older record takes over even with NULL, as in Paimon (Fie
 aggReversed passes the older value to the function as the accumulator).
 """
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from keyfold.aggregates.declare import ANY, Inputs, Pick, Records
+from keyfold.aggregates.running import ends
 from keyfold.kernels.buffers import Mask, Rows, ones, validity
 from keyfold.kernels.jit import kernel
 from keyfold.kernels.ops import ADD, RESET, REVERSED
@@ -89,6 +91,7 @@ FIRST_VALUE = Pick(
     retains_null=True,
     reversal="own",
     pick=_pick,
+    running=partial(ends, True, True),
     summary="the first record's value",
     nulls="a first NULL stays",
     retraction="refused",
@@ -101,6 +104,7 @@ FIRST_NON_NULL_VALUE = Pick(
     aliases=("first_not_null_value", "first_value_ignore_nulls"),
     reversal="own",
     pick=_pick_non_null,
+    running=partial(ends, True, False),
     summary="the first value that is not NULL",
     nulls="ignored",
     retraction="refused",

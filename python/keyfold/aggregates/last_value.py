@@ -3,11 +3,13 @@ last_non_null_value: the last non-null input; retracting a non-null value leaves
 FieldLastNonNullValueAgg).
 """
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from keyfold.aggregates.declare import ANY, Inputs, Pick, Records
+from keyfold.aggregates.running import ends
 from keyfold.kernels.buffers import Mask, Rows, validity
 from keyfold.kernels.jit import kernel
 from keyfold.kernels.ops import ADD, RESET, RETRACT, REVERSED, SKIP
@@ -90,6 +92,7 @@ LAST_VALUE = Pick(
     passes_nulls=False,
     aliases=("replace",),
     pick=_pick,
+    running=partial(ends, False, True),
     summary="the last record's value",
     nulls="a last NULL stays",
     retraction="leaves NULL",
@@ -103,6 +106,7 @@ LAST_NON_NULL_VALUE = Pick(
     aliases=("last_value_ignore_nulls", "replace_if_not_null"),
     reversal="own",
     pick=_pick_non_null,
+    running=partial(ends, False, False),
     summary="the last value that is not NULL; what a column without a function has",
     nulls="ignored",
     retraction="of a value leaves NULL",

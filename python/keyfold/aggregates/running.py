@@ -13,9 +13,19 @@ import pyarrow as pa
 from pyarrow import types
 
 from keyfold.kernels.buffers import column_of, dtype_of, validity, values
-from keyfold.kernels.running import Kept, Numbers, add_floats, add_integers, keep_greatest
-from keyfold.kernels.unsafe_rows.layout import bits_of
+from keyfold.kernels.running import (
+    Kept,
+    Numbers,
+    OneOf,
+    add_floats,
+    add_integers,
+    keep_first,
+    keep_greatest,
+    keep_last,
+)
+from keyfold.kernels.unsafe_rows.layout import bits_of, column_of_bits, unsigned, width
 from keyfold.kernels.words import ordered
+from keyfold.kernels.words import width as bit_width
 
 Flags = npt.NDArray[np.bool_]
 
@@ -141,6 +151,32 @@ class Extremes(_Growing):
         return column_of(self._kind, bits.astype(f"u{self._kind.bit_width // 8}"), found)
 
 
+class Ends(_Growing):
+    """The first or the last values of a type of at most 64 bits."""
+
+    def __init__(self, is_first: bool, takes_nulls: bool, kind: pa.DataType) -> None:
+        super().__init__(np.uint64, np.uint8)
+        self._kind, self._takes_nulls = kind, takes_nulls
+        self._keep = keep_first if is_first else keep_last
+
+    def add(self, groups: Numbers, column: pa.Array) -> None:
+        """See `Groups.add`."""
+        self.reach(groups)
+        bits = np.ascontiguousarray(bits_of(column), dtype=np.uint64)
+        self._keep(bits, validity(column), groups, self._takes_nulls, OneOf(*self.arrays))
+
+    def are_there(self, start: int, stop: int) -> Flags:
+        """See `Groups.are_there`: a NULL counts."""
+        return super().are_there(start, stop).view(np.uint8) > 0
+
+    def column(self, start: int, stop: int) -> pa.Array:
+        """See `Groups.column`."""
+        bits, flags = self.part(start, stop)
+        size = width(self._kind)
+        assert size is not None
+        return column_of_bits(self._kind, bits.astype(unsigned(size)), flags // 2)
+
+
 def sums(kind: pa.DataType) -> Groups | None:
     """The groups of a sum; None if this type has none."""
     if types.is_integer(kind):
@@ -152,3 +188,8 @@ def extremes(is_least: bool, kind: pa.DataType) -> Groups | None:
     """The groups of a least or greatest value; None if this type has none."""
     is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_temporal(kind)
     return Extremes(is_least, kind) if is_number else None
+
+
+def ends(is_first: bool, takes_nulls: bool, kind: pa.DataType) -> Groups | None:
+    """The groups of a first or last value; None if this type has none."""
+    return None if bit_width(kind) is None else Ends(is_first, takes_nulls, kind)

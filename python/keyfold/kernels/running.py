@@ -59,3 +59,29 @@ def keep_greatest(
             group, word = groups[row], words[row] ^ flip
             if not found[group] or word > best[group]:
                 best[group], held[group], found[group] = word, bits[row], 1
+
+
+@structure("uint64[::1]", "uint8[::1]")
+class OneOf(NamedTuple):
+    """The bits of one value of each group; flags are 0 without one, 1 if it is NULL, else 2."""
+
+    bits: Words
+    flags: Mask
+
+
+@kernel("void(uint64[::1], uint8[::1], int32[::1], uint8, OneOf)")
+def keep_last(bits: Words, valid: Mask, groups: Numbers, takes_nulls: int, kept: OneOf) -> None:
+    """Keep the last value of each group; NULL is one if `takes_nulls`."""
+    held, flags = kept
+    for row in range(len(groups)):
+        if valid[row] or takes_nulls:
+            held[groups[row]], flags[groups[row]] = bits[row], 1 + valid[row]
+
+
+@kernel("void(uint64[::1], uint8[::1], int32[::1], uint8, OneOf)")
+def keep_first(bits: Words, valid: Mask, groups: Numbers, takes_nulls: int, kept: OneOf) -> None:
+    """Keep the first value of each group; NULL is one if `takes_nulls`."""
+    held, flags = kept
+    for row in range(len(groups)):
+        if (valid[row] or takes_nulls) and not flags[groups[row]]:
+            held[groups[row]], flags[groups[row]] = bits[row], 1 + valid[row]

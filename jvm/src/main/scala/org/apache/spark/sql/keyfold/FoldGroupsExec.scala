@@ -89,12 +89,16 @@ final class GroupBatches(rows: Iterator[InternalRow], keys: Seq[(String, DataTyp
   }
 }
 
-/** Driver side: an aggregation that these operators can do, as them. */
+/** Driver side: an aggregation that these operators can do, as them: of folds alone, of values and not of states with
+  * headers, by keys of flat types, and not in a stream.
+  */
 object FoldGroups {
   def of(spark: ObjectHashAggregateExec): Option[SparkPlan] = {
     val calls = spark.aggregateExpressions
     val modes = calls.map(_.mode).distinct
-    val functions = calls.map(_.aggregateFunction).collect { case fold: FoldFunction => fold }
+    val functions = calls.map(_.aggregateFunction).collect {
+      case fold: FoldFunction if fold.takes.isEmpty && fold.gives.isEmpty => fold
+    }
     if (spark.isStreaming || modes.size != 1 || functions.size != calls.size ||
       !spark.groupingExpressions.forall(key => isKey(key.dataType))) None
     else Some(planned(spark, modes.head, functions))
@@ -117,7 +121,7 @@ object FoldGroups {
       val column = columns.add(if (takesStates) buffers(i) else fold.children.head)
       val mask = if (takesStates) -1 else call.filter.fold(-1)(columns.addMask)
       Json.obj("fold" -> Json.parse(fold.fold), "column" -> column, "is_packed" -> columns.isPacked(column),
-        "is_state" -> takesStates, "mask" -> mask, "gives_state" -> (!givesValues || fold.isState))
+        "is_state" -> takesStates, "mask" -> mask, "gives_state" -> !givesValues)
     }
     val question = Json.obj("question" -> "group", "keys" -> keys.map(key => Json.parse(key.dataType.json)),
       "folds" -> described, "spills" -> spark.requiredChildDistributionExpressions.isDefined)
