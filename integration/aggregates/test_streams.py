@@ -49,4 +49,4 @@ def test_state_is_kept_between_batches_and_restarts(spark: SparkSession, tmp_pat
 def test_plan_of_a_batch(spark: SparkSession) -> None:
     frame = spark.sql("SELECT k, keyfold.sum(k) FROM VALUES (1), (2) AS t (k) GROUP BY k")
     assert len(frame.collect()) == 2
-    assert len(named(frame, "FoldAggregateExec")) == 2
+    assert len(named(frame, "FoldGroupsExec")) == 2

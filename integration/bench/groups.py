@@ -53,8 +53,8 @@ QUERIES = (
     Pair("collect", "keyfold.collect(array(x))", "collect_list(x)", 1.5),
     Pair("bitmap", "keyfold.bitmap_agg(y)", "bitmap_construct_agg(y)", 1.5, FEW),
     Pair("hll", "keyfold.hll_union_agg(keyfold.hll_hash(x))", "hll_sketch_agg(x)", 1.5, BOTH),
-    Pair("own, Scala's", "keyfold.farthest(x)", "scala_farthest(x)", 2.0),
-    Pair("own, pandas'", "keyfold.farthest(x)", "pandas_farthest(x)", 10.0, BOTH),
+    Pair("own-scala", "keyfold.farthest(x)", "scala_farthest(x)", 2.0),
+    Pair("own-pandas", "keyfold.farthest(x)", "pandas_farthest(x)", 10.0, BOTH),
 )
 
 
@@ -154,7 +154,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m integration.bench.groups")
     parser.add_argument("--rows", type=int, default=ROWS)
     parser.add_argument("--pairs", type=int, default=PAIRS)
-    parser.add_argument("--only", default="", help="names, comma between; writes no page")
+    parser.add_argument(
+        "--only", default="", help="names, comma between: the section has these alone"
+    )
+    parser.add_argument("--docs", type=Path, default=TOP / "docs")
     said = parser.parse_args()
     with tempfile.TemporaryDirectory() as made:
         spark = started(Path(made))
@@ -162,8 +165,7 @@ def main() -> None:
         rows.createOrReplaceTempView("rows")
         only = {name for name in said.only.split(",") if name}
         cells = list(measured(spark, said.pairs, only))
-        if not only:
-            page.put(TOP / "docs", section(cells, said.rows, said.pairs))
+        page.put(said.docs, section(cells, said.rows, said.pairs))
         spark.stop()
 
 

@@ -87,8 +87,10 @@ def test_groups_are_those_of_a_dictionary(
 ) -> None:
     """With no room at all every batch is spilled, and parts again into their parts."""
     folder = tmp_path_factory.mktemp("area")
-    given_sum = Source(SUM, 0 if not kinds else 1, False, False, 2 if kinds else 1, False)
-    source = Source(LIST, 3 if kinds else 2, False, False, -1, False)
+    given_sum = Source(
+        SUM, pa.int64(), 0 if not kinds else 1, False, False, 2 if kinds else 1, False
+    )
+    source = Source(LIST, pa.utf8(), 3 if kinds else 2, False, False, -1, False)
     found = Grouped(kinds, [given_sum, source], room, spills=True)
     wanted: dict[tuple[Any, ...], tuple[int | None, list[str]]] = {} if kinds else {(): (None, [])}
     for _ in range(random.randrange(1, 5)):
@@ -115,7 +117,9 @@ def test_groups_are_those_of_a_dictionary(
 
 def test_an_overflow_tells_the_key(tmp_path: Path) -> None:
     call = BoundCall("sum", from_arrow(pa.int8()), {})
-    groups = Grouped([pa.utf8()], [Source(call, 1, False, False, -1, False)], MUCH, spills=False)
+    groups = Grouped(
+        [pa.utf8()], [Source(call, pa.int8(), 1, False, False, -1, False)], MUCH, spills=False
+    )
     keys, numbers = pa.array(["a", "b", "b"]), pa.array([1, 100, 100], pa.int8())
     groups.add(batch_of(tmp_path, [encode([keys]), numbers]))
     with pytest.raises(GroupError) as failed:
@@ -126,8 +130,12 @@ def test_an_overflow_tells_the_key(tmp_path: Path) -> None:
 
 def test_states_are_merged(tmp_path: Path) -> None:
     """What one operator gives, another takes."""
-    partial = Grouped([pa.int64()], [Source(SUM, 1, False, False, -1, True)], MUCH, spills=False)
-    final = Grouped([pa.int64()], [Source(SUM, 1, False, True, -1, False)], 0, spills=True)
+    partial = Grouped(
+        [pa.int64()], [Source(SUM, pa.int64(), 1, False, False, -1, True)], MUCH, spills=False
+    )
+    final = Grouped(
+        [pa.int64()], [Source(SUM, pa.int64(), 1, False, True, -1, False)], 0, spills=True
+    )
     for start in (0, 500):
         keys = pa.array([at % 300 for at in range(start, start + 1000)])
         partial.add(batch_of(tmp_path, [keys, pa.array(range(1000))]))

@@ -18,6 +18,8 @@ from keyfold.queries.area import Batch
 from keyfold.queries.bound import BoundCall
 from keyfold.queries.keys import keys_of
 from keyfold.queries.spilled import SpilledGroups
+from keyfold.types.arrow import to_arrow
+from keyfold.types.spark import from_spark
 
 _FULL = 2  # parts of the memory: what all groups may take at most,
 _WAITING = 16  # and what the rows that wait of all calls may take
@@ -27,12 +29,13 @@ _DEEPEST = 3  # how often groups are split at most: then equal hashes are to bla
 
 @dataclass(frozen=True)
 class Source:
-    """A call, and where its arguments are: a column of values, of rows' bytes if `is_packed`, or of
-    states; `mask` is a column of flags, -1 if all rows count. Its results are states if
-    `gives_state`.
+    """A call, and where its arguments are: a column of values of this type, of rows' bytes if
+    `is_packed`, or of states. `mask` is a column of flags, -1 if all rows count. Its results are
+    states if `gives_state`.
     """
 
     call: BoundCall
+    type: pa.DataType
     column: int
     is_packed: bool
     is_state: bool
@@ -43,7 +46,8 @@ class Source:
     def of(found: Mapping[str, Any]) -> Source:
         """From the JVM's JSON."""
         names = ("column", "is_packed", "is_state", "mask", "gives_state")
-        return Source(BoundCall.from_json(found["fold"]), *(found[name] for name in names))
+        kind = to_arrow(from_spark(found["type"]))
+        return Source(BoundCall.from_json(found["fold"]), kind, *(found[name] for name in names))
 
 
 class Grouped:
@@ -163,10 +167,9 @@ class Grouped:
 
 
 def _argument(batch: Batch, source: Source, *, copied: bool) -> pa.Array:
-    kind = source.call.arrow_type
     if source.is_packed:
-        return decode(batch.column(source.column, pa.binary()), [kind])[0]
-    return batch.column(source.column, kind, copied=copied)
+        return decode(batch.column(source.column, pa.binary()), [source.type])[0]
+    return batch.column(source.column, source.type, copied=copied)
 
 
 def _states(fold: Accumulated, start: int, stop: int) -> pa.Array:

@@ -68,8 +68,8 @@ object FoldOperators extends ColumnarRule {
   override def preColumnarTransitions: Rule[SparkPlan] = (plan: SparkPlan) =>
     plan.transformUp {
       case spark: ObjectHashAggregateExec if spark.aggregateExpressions.exists(isOurs) =>
-        FoldGroups.of(spark).getOrElse(FoldAggregateExec(spark.requiredChildDistributionExpressions, spark.isStreaming, spark.numShufflePartitions,
-          spark.groupingExpressions, spark.aggregateExpressions, spark.aggregateAttributes,
+        FoldGroups.of(spark).getOrElse(FoldAggregateExec(spark.requiredChildDistributionExpressions, spark.isStreaming,
+          spark.numShufflePartitions, spark.groupingExpressions, spark.aggregateExpressions, spark.aggregateAttributes,
           spark.initialInputBufferOffset, spark.resultExpressions, spark.child))
       case window: WindowExecBase => single(window)
       case sorted: SortAggregateExec => single(sorted)

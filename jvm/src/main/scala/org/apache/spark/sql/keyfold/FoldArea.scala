@@ -40,7 +40,8 @@ final class FoldArea(columns: IndexedSeq[SharedColumn], val room: Int) {
   private var end = 0L
   /** Where in a slot each column has its validity, the ends of its values, and the values. */
   val places: IndexedSeq[(Long, Long, Long)] = columns.map { column =>
-    (taken(Rows), taken(if (column.width == 0) 4L * Rows else 0), taken(if (column.width == 0) room else column.width * Rows))
+    if (column.width > 0) (taken(Rows), end, taken(column.width * Rows))
+    else (taken(Rows), taken(4L * Rows), taken(room))
   }
   val slot: Long = end
   /** One where values are so large that memory counts more than that nobody waits. */
@@ -71,11 +72,12 @@ object FoldArea {
   private val Slots = 4
   private val Large = 8 << 20
   private val Memory = Path.of("/dev/shm")
+  private def Temporary = System.getProperty("java.io.tmpdir")
   private val Zeros = 1 << 20
 
   private def made(size: Long): (Path, ByteBuffer) =
     try made(Memory, size)
-    catch { case _: IOException => made(Path.of(LocalFolder.current.getOrElse(System.getProperty("java.io.tmpdir"))), size) }
+    catch { case _: IOException => made(Path.of(LocalFolder.current.getOrElse(Temporary)), size) }
 
   private def made(folder: Path, size: Long): (Path, ByteBuffer) = {
     val path = Files.createTempFile(folder, "keyfold-", ".rows")

@@ -1,6 +1,7 @@
 package org.apache.spark.sql.keyfold
 
 import keyfold.spark.{Json, KeyfoldException}
+import org.apache.spark.TaskContext
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
@@ -50,7 +51,9 @@ final class GroupBatches(rows: Iterator[InternalRow], keys: Seq[(String, DataTyp
     rows.next().get(0, NullType).asInstanceOf[RowSink]
   }
   private var groups: Option[ArrowBatchReader] = None
-  private var isReady, isDone = false
+  private var isReady, isLast, isDone = false
+
+  TaskContext.get().addTaskCompletionListener[Unit](_ => groups.foreach(_.close())): Unit
 
   override def hasNext: Boolean = {
     try while (!isReady && !isDone) advance()
@@ -77,14 +80,16 @@ final class GroupBatches(rows: Iterator[InternalRow], keys: Seq[(String, DataTyp
       figures.emptied += 1
       groups = Some(sink.emit())
     case None if !sink.isOpen && keys.nonEmpty => isDone = true
-    case None => groups = Some(sink.emit())
+    case None =>
+      isLast = true
+      groups = Some(sink.emit())
   }
 
   private def finish(read: ArrowBatchReader): Unit = {
     read.close()
     groups = None
     figures.spilled.set(Math.max(figures.spilled.value, sink.emitted()))
-    isDone = !rows.hasNext
+    isDone = isLast
     if (isDone) figures.batches += sink.batches
   }
 }
@@ -100,11 +105,19 @@ object FoldGroups {
       case fold: FoldFunction if fold.takes.isEmpty && fold.gives.isEmpty => fold
     }
     if (spark.isStreaming || modes.size != 1 || functions.size != calls.size ||
-      !spark.groupingExpressions.forall(key => isKey(key.dataType))) None
+      !spark.groupingExpressions.forall(key => isFlat(key.dataType)) ||
+      !functions.forall(fold => isKnown(fold.children.head.dataType))) None
     else Some(planned(spark, modes.head, functions))
   }
 
-  private def isKey(kind: DataType): Boolean = kind match {
+  private def isKnown(kind: DataType): Boolean = kind match {
+    case ArrayType(element, _) => isKnown(element)
+    case MapType(key, value, _) => isKnown(key) && isKnown(value)
+    case StructType(fields) => fields.forall(field => isKnown(field.dataType))
+    case _ => isFlat(kind)
+  }
+
+  private def isFlat(kind: DataType): Boolean = kind match {
     case BooleanType | ByteType | ShortType | IntegerType | LongType | FloatType | DoubleType | DateType | TimestampType |
         TimestampNTZType | StringType | BinaryType | _: DecimalType => true
     case _ => false
@@ -120,7 +133,8 @@ object FoldGroups {
     val described = spark.aggregateExpressions.zip(folds).zipWithIndex.map { case ((call, fold), i) =>
       val column = columns.add(if (takesStates) buffers(i) else fold.children.head)
       val mask = if (takesStates) -1 else call.filter.fold(-1)(columns.addMask)
-      Json.obj("fold" -> Json.parse(fold.fold), "column" -> column, "is_packed" -> columns.isPacked(column),
+      Json.obj("fold" -> Json.parse(fold.fold), "type" -> Json.parse(fold.children.head.dataType.json),
+        "column" -> column, "is_packed" -> columns.isPacked(column),
         "is_state" -> takesStates, "mask" -> mask, "gives_state" -> !givesValues)
     }
     val question = Json.obj("question" -> "group", "keys" -> keys.map(key => Json.parse(key.dataType.json)),
