@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -98,7 +99,11 @@ def started(folder: Path) -> SparkSession:
     source = Path(__file__).with_name("Farthest.scala")
     command = [*START, "-Xss8m", "-cp", f"{SPARK_JARS}/*", "scala.tools.nsc.Main", "-usejavacp"]
     subprocess.run([*command, "-d", str(classes), str(source)], check=True)
-    said = {"spark.driver.memory": "4g", "spark.driver.extraClassPath": str(classes)}
+    said = {
+        "spark.pyspark.python": sys.executable,
+        "spark.driver.memory": "4g",
+        "spark.driver.extraClassPath": str(classes),
+    }
     spark = sessions.start(folder, **sessions.TIMED, **said)
     assert spark._jvm is not None
     spark._jvm.Farthest.register(spark._jsparkSession)
