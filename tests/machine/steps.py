@@ -60,8 +60,10 @@ class Driver(Protocol):
 class Machine:
     """The table, its model, and what was done so far."""
 
-    def __init__(self, driver: Driver, engine: str, draw: Random) -> None:
-        self.driver, self.draw, self.fold = driver, draw, Fold(engine)
+    def __init__(
+        self, driver: Driver, engine: str, draw: Random, without: Sequence[str] = ()
+    ) -> None:
+        self.driver, self.draw, self.fold, self.without = driver, draw, Fold(engine), without
         self.lines = {"": Line(State((Column("a"), Column("b"), Column("s"))))}
         self.log: list[str] = []
         self.made = 0
@@ -82,7 +84,8 @@ class Machine:
             self.tag: 2, self.untag: 1, self.branch: 1, self.unbranch: 1, self.forward: 1,
             self.rollback: 1,
         }  # fmt: skip
-        return found | ({self.delete: 3, self.move: 1} if self.fold.takes_deletes else {})
+        found |= {self.delete: 3, self.move: 1} if self.fold.takes_deletes else {}
+        return {do: often for do, often in found.items() if do.__name__ not in self.without}
 
     def step(self, do: Callable[[str, Line], None]) -> None:
         """One statement on one line."""

@@ -59,8 +59,9 @@ class Session:
         given = {key: str(value) for key, value in options.items()}
         if warehouse is None and "uri" not in given:
             warehouse = Path(WAREHOUSE, name)
-        if warehouse is not None:
-            given["warehouse"] = _absolute(os.fspath(warehouse))
+        if warehouse is not None:  # that of a REST server is a name
+            named = os.fspath(warehouse)
+            given["warehouse"] = named if "uri" in given else _absolute(named)
         cores = len(os.sched_getaffinity(0)) if threads is None else threads
         most = budget.DEFAULT * min(cores, 4) if memory is None else memory
         if cores < 1 or most < LEAST_MEMORY or lookup_memory < 0:
