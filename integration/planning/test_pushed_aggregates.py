@@ -13,6 +13,7 @@ import pytest
 from pyspark.errors import ArithmeticException
 from pyspark.sql import DataFrame, SparkSession
 
+import keyfold
 from integration.planning.plans import assert_ours, plan_of, scan_figures, scans
 
 VALUES = {
@@ -104,6 +105,29 @@ QUERIES = [
     "SELECT sum(i), count(l), min(k), max(s) FROM {t} WHERE k > 1000",
     "SELECT p, sum(i) FROM {t} WHERE k > 1000 GROUP BY p",
 ]
+# What our own functions need in place of it: Spark's functions of the same result.
+OWN = [
+    ("keyfold.sum(l), keyfold.max(s), keyfold.min(d) FROM {t}", True),
+    ("p, keyfold.sum(w), keyfold.max(g), count(*), sum(i), max(t) FROM {t} GROUP BY p", True),
+    ("s, b, keyfold.bool_or(b), keyfold.min(x), count(i) FROM {t} GROUP BY s, b", True),
+    ("array_sort(keyfold.collect(a)), array_sort(keyfold.collect(a, true)) FROM {t}", True),
+    ("p, k, keyfold.product(y), keyfold.last_non_null_value(s) FROM {t} GROUP BY p, k", True),
+    ("d, cap(l), cap(l) + keyfold.max(l) AS m FROM {t} WHERE k < 20 AND p = 1 GROUP BY d", True),
+    ("keyfold.product(n), cap(l), count(*), count(i) FROM {t} WHERE k > 1000", True),
+    ("p, keyfold.max(l) FROM {t} GROUP BY p HAVING keyfold.max(l) > 0", True),
+    ("k, keyfold.sum(l) FROM {t} WHERE i > 0 GROUP BY k", False),
+    ("k, keyfold.sum(DISTINCT l) FROM {t} GROUP BY k", False),
+    ("p, keyfold.sum(l) FILTER (WHERE k > 3) FROM {t} GROUP BY p", False),
+    ("k, keyfold.sum(l + 1) FROM {t} GROUP BY k", False),
+    ("keyfold.count(s), keyfold.sum(l) FROM {t}", False),
+    ("keyfold.sum(l), avg(g), bit_xor(i) FROM {t}", False),
+]
+
+
+@keyfold.aggregate("BIGINT", identity=0)
+def cap(total: int, value: int) -> int:
+    """the sum of what is positive"""
+    return total + max(value, 0)
 
 
 def rows_of(frame: DataFrame) -> list[str]:
@@ -123,6 +147,29 @@ def test_answers_are_plain_sparks(spark: SparkSession, table: str) -> None:
         for query in QUERIES:
             ours = rows_of(spark.sql(query.format(t=table)))
             assert ours == rows_of(spark.sql(query.format(t="plain"))), query
+
+
+def test_scans_fold_functions_of_ours(spark: SparkSession, table: str) -> None:
+    keyfold.register(spark, cap)
+    for query, is_pushed in OWN:
+        frame = spark.sql(f"SELECT {query.format(t=table)}")
+        unpushed = query.format(t=f"{table} WITH (`{OFF}` = 'false')")
+        off = spark.sql(f"SELECT {unpushed}")
+        assert ("PushedAggregation: [" in plan_of(frame)) == is_pushed, (query, plan_of(frame))
+        assert "PushedAggregation" not in plan_of(off)
+        assert rows_of(frame) == rows_of(off), query
+
+
+def test_a_sum_of_ours_that_does_not_fit_names_the_group(
+    spark: SparkSession, fresh_name: Callable[[], str]
+) -> None:
+    name, most = fresh_name(), 2**63 - 1
+    spark.sql(f"CREATE TABLE {name} (k INT, g INT, l BIGINT, PRIMARY KEY (k) NOT ENFORCED)")
+    spark.sql(f"INSERT INTO {name} VALUES (1, 7, {most}), (2, 7, {most}), (3, 8, 1)")
+    frame = spark.sql(f"SELECT g, keyfold.sum(l) FROM {name} GROUP BY g")
+    assert "PushedAggregation: [keyfold.sum(l)], PushedGroupBy: [g]" in plan_of(frame)
+    with pytest.raises(Exception, match=r"group \(g = 7\): the sum"):
+        frame.collect()
 
 
 def test_an_option_of_the_read_leaves_all_to_spark(spark: SparkSession, table: str) -> None:

@@ -12,6 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from keyfold.authored.sources import Sources
+from keyfold.queries.bound import BoundCall, bind
 from keyfold.read import grouping
 from keyfold.read.functions import Function, functions
 from keyfold.read.grouping import Groups
@@ -159,3 +161,62 @@ def test_many_groups_are_sent_and_begun_anew(monkeypatch: pytest.MonkeyPatch) ->
             }
         )
         assert least <= check(table, asked, kinds, 200) <= most
+
+
+def call(name: str, kind: str, **options: str) -> dict[str, Any]:
+    """The call of an aggregate of keyfold, as a scan gets it."""
+    found = bind(name, [f'"{kind}"'], options, (), Sources())
+    assert isinstance(found, BoundCall)
+    return dict(found.to_json())
+
+
+OWN = {"product": call("product", "long"), "words": call("listagg", "string", delimiter="|")}
+
+
+def in_plain(op: str, values: Sequence[Any]) -> Any:
+    known = [item for item in values if item is not None]
+    if op == "words":
+        return "|".join(known) or None
+    return math.prod(known) if known else None
+
+
+@given(st.data())
+def test_functions_of_ours_fold_what_was_folded(data: st.DataObject) -> None:
+    """What Spark's side makes of the values that are sent is what it makes of all rows."""
+    rows = data.draw(
+        st.lists(
+            st.tuples(
+                st.sampled_from([0, 1, None]),
+                st.sampled_from([None, -2, 1, 3]),
+                st.sampled_from([None, "a", "b"]),
+            ),
+            min_size=1,
+            max_size=40,
+        )
+    )
+    columns = zip(*rows, strict=True)
+    kinds = (pa.int32(), pa.int64(), pa.string())
+    table = pa.table(dict(zip("gnt", map(pa.array, columns, kinds), strict=True)))
+    asked = Aggregate(("g",), (("product", "n"), ("COUNT", None), ("words", "t")), OWN)
+    found = layout({"k": "INT", "g": "INT", "n": "BIGINT", "t": "STRING"}, ["k"], {})
+    chosen = functions(found, asked)
+    size = data.draw(st.sampled_from([1, 7, 100]))
+    merged: dict[Any, list[list[Any]]] = {}
+    for batch in folded(Groups(asked.by, chosen), chosen, table.to_batches(size)):
+        for group, *states in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            for held, state in zip(merged.setdefault(group, [[], [], []]), states, strict=True):
+                held.append(state)
+    for group in {row[0] for row in rows}:
+        of_group = [row for row in rows if row[0] == group]
+        numbers, counts, words = merged[group]
+        assert in_plain("product", numbers) == in_plain("product", [row[1] for row in of_group])
+        assert sum(counts) == len(of_group)
+        assert in_plain("words", words) == in_plain("words", [row[2] for row in of_group])
+
+
+def test_a_product_that_does_not_fit_is_left_to_spark() -> None:
+    table = pa.table({"k": pa.array([1, 2, 3], pa.int32()), "n": [1 << 40, 1 << 40, 5]})
+    asked = Aggregate((), (("product", "n"),), OWN)
+    chosen = functions(layout({"k": "INT", "n": "BIGINT"}, ["k"], {}), asked)
+    (batch,) = folded(Groups((), chosen), chosen, table.to_batches())
+    assert batch.column(0).to_pylist() == [1 << 40, 1 << 40, 5]

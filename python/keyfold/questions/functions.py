@@ -25,8 +25,9 @@ def aggregate_functions(question: frames.Frame) -> dict[str, Any]:
 
 @QUESTIONS.look
 def bind_aggregate(question: frames.Frame) -> dict[str, Any]:
-    """One call: what its tasks need, the types of argument and result (Spark's JSON as text), and
-    `empty`, the SQL text of the result of no rows if that is not NULL.
+    """One call: what its tasks need, the types of argument and result (Spark's JSON as text),
+    `empty`, the SQL text of the result of no rows if that is not NULL, and `in_scans`, whether a
+    fold of folds of some rows each is the fold of all, NULL of no rows included.
     """
     call = bind(
         question["name"],
@@ -36,6 +37,7 @@ def bind_aggregate(question: frames.Frame) -> dict[str, Any]:
         Sources.from_json(question.get(CODE)),
     )
     takes_any = call.aggregate.result_of_any is not None
+    in_scans = call.aggregate.passes_nulls and call.aggregate.normalize is None
     kind = json.dumps(to_spark(call.type))
     return {
         "fold": call.to_json(),
@@ -44,6 +46,7 @@ def bind_aggregate(question: frames.Frame) -> dict[str, Any]:
         "argument": question["types"][0] if takes_any else kind,
         "empty": call.aggregate.of_nothing,
         "signature": call.signature,
+        "in_scans": in_scans,
     }
 
 

@@ -38,6 +38,8 @@ def folded(chosen: Sequence[Function], batch: pa.RecordBatch) -> pa.RecordBatch 
 
 def _is_right(function: Function, states: pa.Array) -> bool:
     kind = states.type
+    if function.fold is not None:
+        return False
     if function.op in EXTREMES:
         return not types.is_floating(kind) or not pc.any(pc.is_nan(states)).as_py()
     if function.op == COUNT or types.is_floating(kind):

@@ -8,7 +8,7 @@ Tasks. A partition of an unpartitioned table is None.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -135,11 +135,13 @@ class Merged(Wire):
 @dataclass(frozen=True)
 class Aggregate(Wire):
     """Groups in place of rows: the columns `by` of each group, then one column a function: (COUNT,
-    None) of rows, or COUNT, SUM, MIN or MAX of a column.
+    None) of rows, or COUNT, SUM, MIN or MAX of a column, or an aggregate of keyfold or a user, of
+    which `calls` has the call (`queries.bound`) by its name here.
     """
 
     by: tuple[str, ...]
     functions: tuple[tuple[str, str | None], ...]
+    calls: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

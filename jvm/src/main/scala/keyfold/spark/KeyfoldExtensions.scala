@@ -28,6 +28,7 @@ final class KeyfoldExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectPlannerStrategy(_ => LookupStrategy)
     extensions.injectPlannerStrategy(_ => DescribeHealth)
     extensions.injectPlannerStrategy(_ => StateRowsStrategy)
+    extensions.injectPlannerStrategy(_ => FoldsInScans)
     extensions.injectOptimizerRule(_ => DeletesOfCached)
     extensions.injectOptimizerRule(_ => ColumnsOfStreams)
     extensions.injectPreCBORule(_ => StatesOfRows)

@@ -64,4 +64,6 @@ final class BoundAggregate(json: JsonNode) {
   val argument: DataType = DataType.fromJson(json.get("argument").asText)
   val signature: String = json.path("signature").asText
   val empty: Option[String] = Json.optional(json, "empty")
+  /** Whether a fold of what scans have folded is that of all rows. */
+  val inScans: Boolean = json.path("in_scans").asBoolean
 }

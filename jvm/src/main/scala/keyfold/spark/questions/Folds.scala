@@ -25,7 +25,8 @@ final case class Folds(groups: Set[String], sums: Map[String, DataType], average
     Option.when(functions.nonEmpty && (by ++ functions).forall(_.isDefined))(Summary(by.flatten, functions.flatten))
   }
 
-  private def function(asked: AggregateFunc, table: StructType): Option[Folded] = asked match {
+  /** One of Spark's own functions; None where Spark has to do it. */
+  def function(asked: AggregateFunc, table: StructType): Option[Folded] = asked match {
     case _: CountStar => Some(Folded("COUNT", None, LongType))
     case count: Count if !count.isDistinct =>
       Pushdown.named(count.column).filter(table.fieldNames.contains)
@@ -48,8 +49,8 @@ object Folds {
     Json.strings(json.path("averages")).toSet)
 }
 
-/** Driver side: one function over a column, or over rows. */
-final case class Folded(name: String, column: Option[String], dataType: DataType)
+/** Driver side: one function over a column, or over rows; `call` is Python's description of one of ours. */
+final case class Folded(name: String, column: Option[String], dataType: DataType, call: Option[String] = None)
 
 /** Driver side: groups in place of rows. */
 final case class Summary(by: Seq[StructField], functions: Seq[Folded]) {
@@ -58,5 +59,6 @@ final case class Summary(by: Seq[StructField], functions: Seq[Folded]) {
   })
 
   def toJson: JsonNode = Json.obj("by" -> by.map(_.name),
-    "functions" -> functions.map(function => Seq(function.name, function.column)))
+    "functions" -> functions.map(function => Seq(function.name, function.column)),
+    "calls" -> functions.flatMap(function => function.call.map(function.name -> Json.parse(_))).toMap)
 }

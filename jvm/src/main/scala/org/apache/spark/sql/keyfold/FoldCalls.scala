@@ -33,7 +33,7 @@ object FoldCalls {
     val constants = placed.tail.zipWithIndex.map { case (value, i) => constant(known, s"argument ${i + 2}", value) }
     val bound = Aggregates.bind(known.name, placed.head.dataType, constants, options.toMap)
     val column = if (placed.head.dataType == bound.argument) placed.head else cast(placed.head, bound.argument)
-    FoldFunction(shown(known), bound.fold, bound.result, bound.empty, Seq(column))
+    FoldFunction(shown(known), bound.fold, bound.result, bound.empty, Seq(column), inScans = bound.inScans)
   }
 
   private def shown(known: KnownAggregate): String = s"keyfold.${known.name}"

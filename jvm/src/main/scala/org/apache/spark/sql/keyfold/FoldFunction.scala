@@ -8,7 +8,7 @@ import org.apache.spark.sql.types.{BinaryType, DataType}
 /** Both sides: an aggregate that Python folds. Rows go to a worker in batches, and what Spark has of a group is
   * its number there; between tasks a group is a payload. `fold` is Python's own description. With `takes` the rows
   * are states of that signature, with `gives` the value is one: payloads with a header. With `isSingle` a new group
-  * ends the one before.
+  * ends the one before; `inScans` if it may fold what scans have folded.
   */
 final case class FoldFunction(
     name: String,
@@ -18,6 +18,7 @@ final case class FoldFunction(
     children: Seq[Expression],
     takes: Option[String] = None,
     gives: Option[String] = None,
+    inScans: Boolean = false,
     mutableAggBufferOffset: Int = 0,
     inputAggBufferOffset: Int = 0,
     isSingle: Boolean = false) extends TypedImperativeAggregate[Accumulator] with SupportsOrderingWithinGroup
