@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from keyfold.compact.kept_deletes import first_kept
+from keyfold.compact.kept_deletes import NONE, first_kept
 from keyfold.compact.pick import Rules
 from keyfold.compact.runs import BucketRun, bucket_runs
 from keyfold.files.sections import runs, sections
@@ -124,7 +124,7 @@ def _advice(
         yield f"{len(found)} runs, more than writes work off: run {whole.compact('minor')}"
     elif rows and deletes * DELETES >= rows:
         drops = f"run {whole.compact('full')} to drop them"
-        if first_kept(whole.options) == 0:
+        if first_kept(whole.options) != NONE:
             drops = "they hide late rows; keyfold.deletes.time-retained says for how long"
         yield f"{100 * deletes // rows} % of the rows are deletes: {drops}"
     yield from _on_files(found, whole)

@@ -1,6 +1,7 @@
 """Deletes that stay in the oldest files: under a `sequence.field` they hide rows that come late.
 
-Without them a compaction would decide what a later INSERT of a lower sequence does.
+Without them a compaction would decide what a later INSERT of a lower sequence does. They leave
+after a time: a table whose rows come and go would grow for ever.
 """
 
 from __future__ import annotations
@@ -24,14 +25,12 @@ def first_kept(options: TableOptions) -> int:
     """
     if not options.engine.is_default or not options.sequence_fields or options.ignore_delete:
         return NONE
-    if options.deletes_seconds is None:
-        return 0
     return int((time.time() - options.deletes_seconds) * 1000) << 20
 
 
 def kept(batch: pa.RecordBatch, first: int) -> pa.RecordBatch:
     """The merged rows, with system columns, less the deletes of numbers below `first`."""
     deletes = pa.array(is_retract(values(batch.column(VALUE_KIND), np.int8)))
-    if first == 0 or not pc.any(deletes).as_py():
+    if not pc.any(deletes).as_py():
         return batch
     return batch.filter(pc.invert(pc.and_(deletes, pc.less(batch.column(SEQUENCE_NUMBER), first))))

@@ -89,9 +89,9 @@ class TableOptions:
     is_serializable = Option("keyfold.row-changes.isolation", _is_serializable, "snapshot",
         "Whether a DELETE, UPDATE or MERGE is refused if others have changed rows that it writes "
         "(snapshot), or any rows of the table (serializable).")
-    deletes_seconds = Option("keyfold.deletes.time-retained", optional(duration), None,
+    deletes_seconds = Option("keyfold.deletes.time-retained", duration, "30 d",
         "How long compactions of a `deduplicate` table with `sequence.field` keep deletes, which "
-        "hide rows that come late; always when not named.")
+        "hide rows that come late.")
     snapshot_ordering = Option("sequence.snapshot-ordering", boolean, "false",
         "Rows of a later snapshot are folded last, whenever their job began; needs write-only.",
         changes="while empty")
