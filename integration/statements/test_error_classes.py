@@ -52,7 +52,7 @@ def table(spark: SparkSession, fresh_name: Callable[[], str]) -> str:
 def jvm_failure(spark: SparkSession, kind: str) -> Any:
     no_group = spark._jvm.scala.Option.empty()
     made = spark._jvm.keyfold.spark.KeyfoldException
-    return made(kind, "what went wrong", None, "", no_group, 0)
+    return made(kind, "what went wrong", None, "", no_group)
 
 
 def throw(spark: SparkSession, failure: Any) -> None:

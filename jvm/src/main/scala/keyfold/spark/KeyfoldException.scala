@@ -5,20 +5,21 @@ import java.util.regex.Matcher
 import com.fasterxml.jackson.databind.JsonNode
 import org.apache.spark.sql.keyfold.{PlainFailure, Refusal}
 
-/** Both sides: a failure of ours, or one that Python reported; `kind` is its class there. `group` is the number of
-  * the group of a query that it is about, `fold` that of the function.
-  */
+/** Both sides: a failure of ours, or one that Python reported; `kind` is its class there. */
 class KeyfoldException(val kind: String, message: String, cause: Throwable = null, details: String = "",
-    val group: Option[Int] = None, val fold: Int = 0, val key: Option[Array[Byte]] = None) extends PlainFailure(kind, message + details, cause) {
+    val group: Option[FailedGroup] = None) extends PlainFailure(kind, message + details, cause) {
   /** The message alone, without Python's cause and traceback. */
   val sentence: String = message
 
   /** The same failure, with the keys of its group in place of the number. */
   def about(keys: String): KeyfoldException = {
-    val named = group.fold(message)(number => message.replaceFirst(s"group $number\\b", Matcher.quoteReplacement(keys)))
+    val named = group.fold(message)(failed => message.replaceFirst(s"group ${failed.number}\\b", Matcher.quoteReplacement(keys)))
     new KeyfoldException(kind, named, this, details)
   }
 }
+
+/** The group of a query that a failure is about, with its key where Python has that, and the number of the function. */
+final case class FailedGroup(number: Int, key: Option[Array[Byte]], fold: Int)
 
 object KeyfoldException {
   /** That a Python process ended while it was asked something. */
@@ -33,8 +34,9 @@ object KeyfoldException {
   /** The failure in `{"error": …}`: our message first, then the cause; Python's traceback below. */
   def fromAnswer(error: JsonNode): KeyfoldException =
     new KeyfoldException(error.path("kind").asText("KeyfoldError"), error.path("message").asText,
-      details = details(error), group = Option(error.get("group")).map(_.asInt), fold = error.path("fold").asInt,
-      key = Option(error.get("key")).map(_.binaryValue))
+      details = details(error), group = Option(error.get("group")).map { number =>
+        FailedGroup(number.asInt, Option(error.get("key")).map(_.binaryValue), error.path("fold").asInt)
+      })
 
   private def details(error: JsonNode): String = {
     val cause = Json.optional(error, "cause").map(text => s"\nCaused by: $text")

@@ -58,7 +58,8 @@ final class GroupBatches(rows: Iterator[InternalRow], keys: Seq[(String, DataTyp
   override def hasNext: Boolean = {
     try while (!isReady && !isDone) advance()
     catch {
-      case failed: KeyfoldException => throw failed.key.fold(failed)(key => failed.about(GroupNames.shown(keys, key)))
+      case failed: KeyfoldException =>
+        throw failed.group.flatMap(_.key).fold(failed)(key => failed.about(GroupNames.shown(keys, key)))
     }
     isReady
   }

@@ -50,7 +50,7 @@ final class FoldIterator(node: FoldAggregateExec, part: Int, input: Iterator[Int
     try work
     catch {
       case failed: KeyfoldException if isGrouped =>
-        val found = failed.group.filter(_ => failed.fold < folds.size).flatMap(key)
+        val found = failed.group.filter(_.fold < folds.size).flatMap(group => key(group.number))
         throw found.fold(failed)(key => failed.about(shown(key)))
     }
 
