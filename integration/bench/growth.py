@@ -26,8 +26,9 @@ from pyspark.sql import SparkSession
 
 from integration import TOP, sessions
 from integration.bench import charts, page
+from integration.bench.cells import short, table
 from integration.bench.measure import MB, seconds, size
-from integration.bench.report import percentile, short, table
+from integration.bench.report import percentile
 from integration.faults import processes
 from integration.faults.harness import jvm_of
 

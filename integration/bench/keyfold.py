@@ -15,6 +15,7 @@ from integration.bench import (
     changelogs,
     day,
     fresh,
+    joins,
     partitions,
     row_changes,
     streaming,
@@ -183,6 +184,14 @@ def lookups(session: Session) -> Iterator[Result]:
         )
 
 
+def lookup_joins(session: Session) -> Iterator[Result]:
+    """Random keys, joined with every key in one run."""
+    shape = session.settings.base
+    table = create(session, "joined", shape, RUNS_STAY)
+    session.runs(shape)[0].writeTo(table).append()
+    yield from joins.joined(session, table, folder(session.settings, "joined"))
+
+
 def a_day(session: Session) -> Iterator[Result]:
     """500 commits into a table with default compaction and snapshots that expire."""
     settings, shape = session.settings, session.settings.today
@@ -311,6 +320,7 @@ CASES = (
     upserts,
     changed_rows,
     lookups,
+    lookup_joins,
     a_day,
     streams,
     changes,

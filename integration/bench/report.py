@@ -11,11 +11,11 @@ from importlib.metadata import version
 from pathlib import Path
 
 from integration import TOP
-from integration.bench import charts, page
+from integration.bench import charts, joins, page
 from integration.bench.cases import ENGINES, HEAP, Settings
+from integration.bench.cells import cell, millions, picture, short, table, times
 from integration.bench.figures import NAMES, Figures, compared, differences
 from integration.bench.goals import goals
-from integration.bench.measure import Result
 from integration.bench.partitions import ROWS
 from integration.bench.row_changes import STATEMENTS
 
@@ -52,6 +52,7 @@ def write(
         *(sweep(figures, settings, name, pictures) for name in HEADS),
         compaction(figures, settings),
         lookups(figures, settings),
+        lookup_joins(figures, settings),
         a_day(figures, settings, pictures),
         others(figures, settings),
         memory(figures),
@@ -107,44 +108,6 @@ def model() -> str:
     names = (line.partition(":")[2].split() for line in lines if line.startswith("model name"))
     words = next(names, [platform.machine()])
     return " ".join(words[:2])
-
-
-def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Markdown."""
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines) + "\n"
-
-
-def cell(result: Result | None, repeat: int) -> str:
-    """Median (least-greatest) / cold."""
-    if result is None or result.times is None:
-        return "-"
-    warm = result.times.warm
-    few = "⁰¹²³⁴"[len(warm)] if len(warm) < min(repeat, 5) else ""
-    if len(warm) < 2:
-        return f"{short(result.median)}{few} / {short(result.times.cold)}"
-    spread = f"{short(min(warm))}-{short(max(warm))}"
-    return f"{short(result.median)}{few} ({spread}) / {short(result.times.cold)}"
-
-
-def short(seconds: float) -> str:
-    """Three digits or so."""
-    return f"{seconds:.{3 if seconds < 0.1 else 2 if seconds < 10 else 1}f}"
-
-
-def times(ratio: float | None) -> str:
-    """A ratio."""
-    return "-" if ratio is None else f"{ratio:.2f}" if ratio < 10 else f"{ratio:.0f}"
-
-
-def millions(rate: float | None) -> str:
-    """Rows a second."""
-    return "-" if rate is None else f"{rate / 1e6:.1f}"
-
-
-def picture(pictures: dict[str, str], name: str, title: str) -> str:
-    """A link to a chart, where there is one."""
-    return f"![{title}]({pictures[name]})\n\n" if name in pictures else ""
 
 
 def failures(figures: Figures) -> Iterator[str]:
@@ -302,6 +265,19 @@ def lookups(figures: Figures, settings: Settings) -> str:
         + table(["", *(f"{NAMES[system]}, s" for system in systems)], rows)
         + "\nPlain Spark and Delta have files sorted by key, each a range of it in Delta. Paimon's "
         "library answers in process, the others through Spark SQL.\n"
+    )
+
+
+def lookup_joins(figures: Figures, settings: Settings) -> str:
+    """Few rows with a large table."""
+    rows = [
+        [f"{count:,} keys", *(cell(figures.get(case, "keyfold"), settings.repeat) for case in of)]
+        for count, of in ((n, [joins.case(n, how) for how in joins.HINTS]) for n in joins.KEYS)
+    ]
+    return (
+        f"## Joins of random keys with {settings.base.total:,} rows\n\n"
+        + table(["", *(f"{how}, s" for how in joins.HINTS)], rows)
+        + "\nThe hint `LOOKUP` beside Spark's own joins of the same table; all columns are read.\n"
     )
 
 
