@@ -16,7 +16,7 @@ def write() -> None:
     """Write the file anew."""
     sessions.CLASSES.parent.mkdir(exist_ok=True)
     sessions.CLASSES.unlink(missing_ok=True)
-    written = f"-XX:ArchiveClassesAtExit={sessions.CLASSES} -Xlog:cds=off,cds+dynamic=off"
+    written = f"-XX:ArchiveClassesAtExit={sessions.CLASSES} -Xlog:disable"
     options = f"{sessions.QUICK} {sessions.LOGGING} {written}"
     with tempfile.TemporaryDirectory() as folder:
         extra = {"spark__driver__extraJavaOptions": options}

@@ -17,7 +17,7 @@ from integration import QUIET, TOP
 # A JVM that starts fast and stays small. A session whose times decide has Java's own choices.
 QUICK = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData"
 CLASSES = TOP / "build" / "spark.jsa"  # made by `integration.class_archive`
-SHARED = f" -XX:SharedArchiveFile={CLASSES} -Xlog:cds=off,class+path=off"
+SHARED = f" -XX:SharedArchiveFile={CLASSES} -Xlog:disable -Xlog:all=error:stderr"
 QUICK_JVM = QUICK + (SHARED if CLASSES.exists() else "")
 LOGGING = f"-Dlog4j2.configurationFile=file:{QUIET}"
 TIMED = {"spark.driver.extraJavaOptions": LOGGING}
