@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from numba.core.types import unliteral
@@ -32,12 +33,14 @@ from keyfold.kernels.hash import bucket_hash
 from keyfold.kernels.keys import encode
 from keyfold.kernels.membership import find
 from keyfold.kernels.order import merge_order, sort_order
+from keyfold.kernels.unsafe_rows.encode import encode as encode_rows
 from keyfold.merge.buffer import fold_unsorted
 from keyfold.merge.plan import plan
 from keyfold.merge.run import merge_runs
 from keyfold.merge.sorted_run import SortedRun
 from keyfold.queries.accumulate import Accumulated, GroupError
 from keyfold.queries.bound import BoundCall
+from keyfold.queries.keys import RowKeys, WordKeys
 from keyfold.testing.tables import batch, layout
 from keyfold.types.paimon import from_paimon
 from tests.aggregates.test_definitions import bound, draw
@@ -152,13 +155,18 @@ def fold_queries(random: Random) -> None:
     """Groups of a query, and their states."""
     groups = np.array([random.randrange(9) for _ in range(ROWS)], dtype=np.int32)
     for name, kind in ATOMIC.items():
-        for function in ("sum", "max", "last_value"):
+        for function in ("sum", "max", "first_value", "last_value"):
             call = BoundCall(function, from_paimon(name), {})
             if aggregates()[function].accepts.test(kind):
                 found, again = Accumulated(call, 1 << 20), Accumulated(call, 1 << 20)
                 with suppress(GroupError):  # a sum that does not fit
                     found.add(groups, column(kind, random, 0.2))
                     again.merge(np.arange(9, dtype=np.int32), next(found.states(0, 9)))
+    words, rows = WordKeys(pa.int64()), RowKeys([pa.int64(), pa.utf8()])
+    for count in (ROWS, 9000):  # more keys than the tables have room for at first
+        keys = pa.array([None, *(random.randrange(10 * count) for _ in range(count))])
+        words.number(keys)
+        rows.number(encode_rows([keys, pc.cast(keys, pa.utf8())]))
 
 
 def fold_states(random: Random) -> None:

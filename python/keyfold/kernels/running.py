@@ -69,8 +69,8 @@ class OneOf(NamedTuple):
     flags: Mask
 
 
-@kernel("void(uint64[::1], uint8[::1], int32[::1], uint8, OneOf)")
-def keep_last(bits: Words, valid: Mask, groups: Numbers, takes_nulls: int, kept: OneOf) -> None:
+@kernel("void(uint64[::1], uint8[::1], int32[::1], boolean, OneOf)")
+def keep_last(bits: Words, valid: Mask, groups: Numbers, takes_nulls: bool, kept: OneOf) -> None:
     """Keep the last value of each group; NULL is one if `takes_nulls`."""
     held, flags = kept
     for row in range(len(groups)):
@@ -78,8 +78,8 @@ def keep_last(bits: Words, valid: Mask, groups: Numbers, takes_nulls: int, kept:
             held[groups[row]], flags[groups[row]] = bits[row], 1 + valid[row]
 
 
-@kernel("void(uint64[::1], uint8[::1], int32[::1], uint8, OneOf)")
-def keep_first(bits: Words, valid: Mask, groups: Numbers, takes_nulls: int, kept: OneOf) -> None:
+@kernel("void(uint64[::1], uint8[::1], int32[::1], boolean, OneOf)")
+def keep_first(bits: Words, valid: Mask, groups: Numbers, takes_nulls: bool, kept: OneOf) -> None:
     """Keep the first value of each group; NULL is one if `takes_nulls`."""
     held, flags = kept
     for row in range(len(groups)):
