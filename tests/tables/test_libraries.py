@@ -44,6 +44,30 @@ def test_a_lazy_frame_reads_what_its_query_uses(table: Table) -> None:
     assert lazy.collect().shape == (990, 3), "each query reads anew"
 
 
+def test_a_filter_of_a_lazy_frame_leaves_out_files(tmp_path: Path) -> None:
+    """Files that it leaves out may be gone."""
+    table = keyfold.connect(tmp_path).create_table(
+        "t", {"day": "INT", "k": "INT", "v": "INT"}, ["day", "k"], ["day"]
+    )
+    for day in range(4):
+        table.upsert([{"day": day, "k": k, "v": day * k} for k in range(5)])
+    for path in tmp_path.rglob("day=[02]/**/*.parquet"):
+        path.unlink()
+    day, v = polars.col("day"), polars.col("v")
+    lazy = table.scan(where="k > 1").to_polars(lazy=True)
+    for kept in (day.is_in([1, 3]), (day == 1) | (day > 2), ~(day.is_in([0, 2])) & (v > -1)):
+        found = lazy.filter(kept, v % 2 == 1).select("v").collect()
+        assert sorted(found["v"]) == [3, 9], kept
+    found = lazy.filter(day.is_between(1, 2, closed="left")).collect()
+    assert sorted(found["v"]) == [2, 3, 4]
+
+
+def test_a_filter_of_a_lazy_frame_comes_after_the_limit_of_its_scan(table: Table) -> None:
+    first = table.scan(limit=3).to_polars()
+    lazy = table.scan(limit=3).to_polars(lazy=True)
+    assert lazy.filter(polars.col("k") == 999).collect().shape == (999 in first["k"], 3)
+
+
 def test_duckdb_asks_a_view(table: Table) -> None:
     """Each query of the view reads anew."""
     connection = duckdb.connect()

@@ -9,6 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import polars
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -240,6 +241,47 @@ def test_expressions_keep_what_arrow_keeps(filled: tuple[Table, list[Any]], seed
         assert keys(found.to_pylist()) == wanted, expression
         pushed += bool(found.condition.predicates)
     assert pushed > 100
+
+
+def of_polars(random: Random, depth: int) -> polars.Expr:
+    """A random expression of Polars."""
+    name = random.choice(list(POOLS))
+    column, (one, other) = polars.col(name), random.sample(POOLS[name], 2)
+    kind = random.random()
+    if depth and kind < 0.5:
+        left, right = of_polars(random, depth - 1), of_polars(random, depth - 1)
+        return random.choice((left & right, left | right, ~left))
+    if kind < 0.6:
+        return random.choice((column.is_null(), column.is_not_null()))
+    if kind < 0.7:
+        return column.is_in([one, random.choice((other, None))], nulls_equal=random.random() < 0.3)
+    if kind < 0.75 and name != "b":
+        return column.is_between(
+            *map(polars.lit, (one, other)), closed=random.choice(("both", "left", "none"))
+        )
+    if kind < 0.8 and name in ("s", "c"):
+        return column.str.starts_with(one)
+    if kind < 0.85 and name in ("t", "n", "d", "f", "g"):
+        return column < float(random.choice(NUMBERS))
+    left, right = (column, one) if kind < 0.95 else (polars.lit(one), column)
+    compare = random.choice((operator.gt, operator.le, operator.eq, operator.ne))
+    found: polars.Expr = compare(left, right) if kind < 0.98 else column.eq_missing(one)
+    return found
+
+
+def test_filters_of_lazy_frames_keep_what_polars_keeps(
+    filled: tuple[Table, list[Any]], seed: int
+) -> None:
+    table, _ = filled
+    random, scan = Random(seed), table.scan()
+    whole, lazy = scan.to_polars(), scan.to_polars(lazy=True)
+    pushed = 0
+    for _ in range(200):
+        expression = of_polars(random, 2)
+        wanted = sorted(whole.filter(expression)["k"])
+        assert sorted(lazy.filter(expression).collect()["k"]) == wanted, expression
+        pushed += bool(scan.filtered(expression, whole.schema).condition.predicates)
+    assert pushed > 50
 
 
 def test_expressions_over_the_key_leave_out_files(tmp_path: Path) -> None:

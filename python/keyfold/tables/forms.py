@@ -54,7 +54,7 @@ class Rows(ABC):
 
     def to_polars(self, *, lazy: bool = False) -> Any:
         """All rows as a DataFrame of Polars; with `lazy` a LazyFrame, of which a query reads only
-        the columns and the number of rows that it uses.
+        the columns and the number of rows that it uses, and leaves out files by its filter.
 
         Raises EnvironmentMismatchError if Polars is not installed.
         """
@@ -63,7 +63,7 @@ class Rows(ABC):
             return polars.from_arrow(self.to_arrow())
         register = optional.library("polars.io.plugins", "to_polars").register_io_source
         schema = polars.from_arrow(self.schema.empty_table()).schema
-        return register(partial(_frames, self), schema=schema)
+        return register(partial(_frames, self, schema), schema=schema)
 
     def to_duckdb(self, connection: Any, name: str) -> Any:
         """The rows as a view of that name in a connection of DuckDB; each query reads them anew.
@@ -79,6 +79,12 @@ class Rows(ABC):
         """
         return self
 
+    def filtered(self, expression: Any, schema: Any) -> Rows:
+        """All rows for which an expression of Polars is true, and others; as far as reading less
+        saves work. `schema` is that of the rows, in Polars.
+        """
+        return self
+
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Arrow's C stream interface."""
         return self.to_reader().__arrow_c_stream__(requested_schema)
@@ -86,6 +92,7 @@ class Rows(ABC):
 
 def _frames(
     rows: Rows,
+    schema: Any,
     with_columns: list[str] | None,
     predicate: Any,
     n_rows: int | None,
@@ -95,7 +102,10 @@ def _frames(
     which Polars applies here.
     """
     polars = optional.library("polars", "to_polars")
-    asked = rows.narrowed(with_columns, n_rows if predicate is None else None)
+    if predicate is None:
+        asked = rows.narrowed(with_columns, n_rows)
+    else:
+        asked = rows.narrowed(with_columns, None).filtered(predicate, schema)
     for batch in asked.to_batches():
         frame = polars.from_arrow(batch)
         frame = frame if with_columns is None else frame.select(with_columns)

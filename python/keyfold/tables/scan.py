@@ -22,6 +22,7 @@ from keyfold.storage.table import Table
 from keyfold.tables.definition import selected
 from keyfold.tables.forms import Rows
 from keyfold.tables.session import Session
+from keyfold.tables.where import polars
 from keyfold.tables.where.condition import Condition
 from keyfold.wire.specs import ScanSpec, Split
 
@@ -60,6 +61,14 @@ class Scan(Rows):
         limits = [number for number in (self.limit, limit) if number is not None]
         names = self.columns if columns is None else tuple(columns)
         return replace(self, columns=names, limit=min(limits, default=None))
+
+    def filtered(self, expression: Any, schema: Any) -> Scan:
+        if self.limit is not None:  # the first rows are taken before they are filtered
+            return self
+        layout, held = self.table.layout, self.condition
+        more = polars.conjuncts(layout, expression, schema)
+        condition = Condition.over(layout, [*held.predicates, *more], held.expression)
+        return replace(self, condition=condition)
 
     def explain(self) -> dict[str, Any]:
         """The plan: snapshot, files read and left out, their rows and bytes before the merge, the
