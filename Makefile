@@ -42,7 +42,7 @@ wheel: setup  ## the wheel, with the jar in it, in dist/
 docs: build/docs-tools/.installed  ## the pages of docs/ as a site in build/docs; a dead link is an error
 	NO_MKDOCS_2_WARNING=1 build/docs-tools/bin/mkdocs build --quiet --strict -f site/mkdocs.yml
 
-bench: setup build/readers/.installed  ## keyfold beside Spark, Delta, Paimon: docs/benchmarks.md; 40 minutes
+bench: setup build/readers/.installed  ## keyfold beside Spark, Delta, Iceberg, Paimon: docs/benchmarks.md; 40 minutes
 	$(BIN)/python -m integration.bench
 
 bench-smoke: setup build/readers/.installed  ## the same suite on tiny tables: answers are compared, times decide nothing
@@ -51,12 +51,15 @@ bench-smoke: setup build/readers/.installed  ## the same suite on tiny tables: a
 bench-kernels: setup  ## rows a second of every aggregate: docs/kernels.md
 	$(BIN)/python -m integration.bench.aggregates
 
-lock:  ## resolve the environments anew into requirements-dev.lock and site/requirements.lock
+lock:  ## resolve the environments anew: requirements-dev.lock, site/requirements.lock, requirements-iceberg.lock
 	rm -rf build/lock && $(PYTHON) -m venv build/lock && build/lock/bin/pip install '.[spark,dev,bench]'
 	build/lock/bin/pip freeze --all --exclude pip --exclude keyfold > requirements-dev.lock
 	rm -rf build/lock && $(PYTHON) -m venv build/lock
 	build/lock/bin/pip install "$$(sed -n 's/^docs = \["\(.*\)"\].*/\1/p' pyproject.toml)"
 	build/lock/bin/pip freeze > site/requirements.lock
+	rm -rf build/lock && $(PYTHON) -m venv build/lock
+	build/lock/bin/pip install 'pyspark==4.1.*' pyarrow numpy
+	build/lock/bin/pip freeze > requirements-iceberg.lock
 
 clean:  ## remove what was built, except .venv
 	rm -rf build dist .gradle python/keyfold/jars python/keyfold.egg-info
@@ -75,6 +78,13 @@ build/docs-tools/.installed: site/requirements.lock
 build/readers/.installed: requirements-readers.lock
 	test -x build/readers/bin/python || $(PYTHON) -m venv build/readers
 	build/readers/bin/pip install --quiet --requirement requirements-readers.lock
+	@touch $@
+
+# Iceberg runs in a Spark before ours; `make bench` measures it where this was made.
+build/iceberg/.installed: requirements-iceberg.lock gradle.properties
+	test -x build/iceberg/bin/python || $(PYTHON) -m venv build/iceberg
+	build/iceberg/bin/pip install --quiet --requirement requirements-iceberg.lock
+	rm -rf build/iceberg/jars && gradle --quiet iceberg
 	@touch $@
 
 # Spark's classes, mapped by the JVMs of tests in place of reading and checking them.

@@ -1,10 +1,11 @@
-"""keyfold, plain Spark, Delta Lake, Paimon's Java, Python and Rust libraries: docs/benchmarks.md.
+"""keyfold, plain Spark, Delta Lake, Iceberg, Paimon's libraries: docs/benchmarks.md.
 
 python -m integration.bench            the whole suite: 20 minutes of two cores
 python -m integration.bench --smoke    every case once on tiny tables, answers compared
 
 Each system runs in a process of its own, one after the other, on the same generated data. With
---smoke, where times decide nothing, two run at once.
+--smoke, where times decide nothing, two run at once. Iceberg is among them if it is named, or if
+`make build/iceberg/.installed` made the Spark that it needs.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from integration import TOP
-from integration.bench import cases, data, delta, figures, plain, report
+from integration.bench import cases, data, delta, figures, iceberg, plain, report
 from integration.bench.session import SYSTEMS
 from integration.docs import pages
 
@@ -40,7 +41,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--commits", type=int, help="commits of the day")
     parser.add_argument("--repeat", type=int, help="warm turns")
     parser.add_argument("--budget", type=float, help="seconds after which no warm turn begins")
-    parser.add_argument("--systems", default=",".join(SYSTEMS), help="some of the systems")
+    default = [s for s in SYSTEMS if s != iceberg.SYSTEM or iceberg.is_installed()]
+    parser.add_argument("--systems", default=",".join(default), help="some of the systems")
     parser.add_argument("--only", default="", help="cases whose name this expression finds")
     parser.add_argument("--check", action="store_true", help="plain Spark answers all merges too")
     parser.add_argument("--seed", type=int)
@@ -65,7 +67,7 @@ def settings(said: argparse.Namespace, folder: Path) -> cases.Settings:
 
 def prepare(chosen: cases.Settings) -> None:
     """All input; the tables and results of a former run go."""
-    for name in ("warehouse", "plain", "delta", "results"):
+    for name in ("warehouse", "plain", "delta", "iceberg", "results"):
         shutil.rmtree(chosen.folder / name, ignore_errors=True)
     (chosen.folder / "results").mkdir(parents=True)
     shapes = {chosen.main, chosen.base, chosen.few, chosen.today, *chosen.swept}
@@ -75,7 +77,8 @@ def prepare(chosen: cases.Settings) -> None:
 
 def measure(chosen: cases.Settings, system: str, only: str) -> None:
     """One session; how it ended is in what it wrote."""
-    command = [sys.executable, "-m", "integration.bench.session", system]
+    python = str(iceberg.PYTHON) if system == iceberg.SYSTEM else sys.executable
+    command = [python, "-m", "integration.bench.session", system]
     results = chosen.folder / "results" / f"{system}.jsonl"
     done = subprocess.run(
         [*command, str(chosen.folder / "settings.json"), str(results), only],
@@ -92,7 +95,8 @@ def measure(chosen: cases.Settings, system: str, only: str) -> None:
 def one_after_another(chosen: cases.Settings, said: argparse.Namespace) -> None:
     """All sessions; where times decide nothing, those that need nothing of others beside them."""
     systems = said.systems.split(",")
-    beside = [s for s in systems if s in (plain.SYSTEM, delta.SYSTEM)] if said.smoke else []
+    alone = (plain.SYSTEM, delta.SYSTEM, iceberg.SYSTEM)
+    beside = [system for system in systems if system in alone] if said.smoke else []
     chains = [beside, [system for system in systems if system not in beside]]
 
     def chain(of: list[str]) -> None:

@@ -111,7 +111,9 @@ def upserts(session: Session) -> Iterator[Result]:
 def changed_rows(session: Session) -> Iterator[Result]:
     """DELETE, UPDATE and MERGE with deletion vectors."""
     table = filled(session, "changed", session.settings.base)
-    yield from row_changes.changed(session, table, path(session, "changed"), is_ours=False)
+    yield from row_changes.changed(
+        session, table, path(session, "changed"), is_ours=False, takes_subquery=False
+    )
 
 
 def a_day(session: Session) -> Iterator[Result]:

@@ -16,6 +16,7 @@ NAMES = {
     "window": "Spark, window function",
     "reader": "keyfold, reader alone",
     "delta": "Delta Lake",
+    "iceberg": "Iceberg",
     "paimon": "Paimon Java",
     "paimon-spark": "Paimon Java in Spark",
     "pypaimon": "pypaimon",

@@ -62,7 +62,7 @@ def merges(session: Session) -> Iterator[Result]:
         yield session.merged(session.settings.main, engine, answer=False)
 
 
-SYSTEMS = [
-    SimpleNamespace(SYSTEM=name, start=partial(start, system=name), CASES=cases)
+SYSTEMS = {
+    name: SimpleNamespace(start=partial(start, system=name), CASES=cases)
     for name, cases in (("pypaimon", (small,)), ("pypaimon-rust", (small, merges)))
-]
+}

@@ -11,13 +11,13 @@ from importlib.metadata import version
 from pathlib import Path
 
 from integration import TOP
-from integration.bench import charts, joins, page
+from integration.bench import charts, iceberg, joins, page
 from integration.bench.cases import ENGINES, HEAP, Settings
 from integration.bench.cells import cell, millions, picture, short, table, times
 from integration.bench.figures import NAMES, Figures, compared, differences
 from integration.bench.goals import goals
 from integration.bench.partitions import ROWS
-from integration.bench.row_changes import STATEMENTS
+from integration.bench.row_changes import SCAN, STATEMENTS
 
 Read = tuple[str, str, str]  # label, case, shape
 READS = """\
@@ -43,11 +43,12 @@ def write(
     docs.mkdir(parents=True, exist_ok=True)
     pictures = charts.draw(figures, settings, docs)
     sections = [
-        about(settings, command, took) + answered(figures),
+        about(figures, settings, command, took) + answered(figures),
         "## Goals\n",
         table(["", "goal", "measured", ""], [goal.cells() for goal in goals(figures, settings)]),
         "\n".join(failures(figures)),
         upserts(figures, settings, pictures),
+        statements(figures, settings),
         merges(figures, settings, pictures),
         *(sweep(figures, settings, name, pictures) for name in HEADS),
         compaction(figures, settings),
@@ -62,7 +63,7 @@ def write(
     (docs / page.PAGE).write_text(text, encoding="utf-8")
 
 
-def about(settings: Settings, command: Sequence[str], took: float) -> str:
+def about(figures: Figures, settings: Settings, command: Sequence[str], took: float) -> str:
     """What was measured, how, on what."""
     shown = [word for word in command if not word.startswith("/")]
     asked = f"`python -m integration.bench {' '.join(shown)}`" if shown else "`make bench`"
@@ -70,6 +71,10 @@ def about(settings: Settings, command: Sequence[str], took: float) -> str:
     jars = dict(re.findall(r"^(\w+)Version=(.*)$", properties, re.MULTILINE))
     locked = (TOP / "requirements-readers.lock").read_text(encoding="utf-8")
     others = [" ".join(found) for found in re.findall(r"^(pypaimon.*)==(.*)$", locked, re.M)]
+    if any(system == iceberg.SYSTEM for _, system in figures.results):
+        locked = (TOP / "requirements-iceberg.lock").read_text(encoding="utf-8")
+        (spark,) = re.findall(r"^pyspark==(.*)$", locked, re.MULTILINE)
+        others.append(f"Iceberg {jars['iceberg']} in a Spark {spark} of its own")
     pages = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     versions = ", ".join(f"{name} {version(name)}" for name in ("keyfold", "pyspark", "pyarrow"))
     return f"""# Benchmarks
@@ -120,9 +125,9 @@ def failures(figures: Figures) -> Iterator[str]:
 def upserts(figures: Figures, settings: Settings, pictures: dict[str, str]) -> str:
     """By the part of rows that change."""
     systems = ("keyfold", "delta", "paimon")
-    rows, few = [], len(settings.fractions)
+    rows = []
     parts = {part: f"upsert/{part}" for part in settings.fractions}
-    for part, case in (parts | {name: f"rows/{name}" for name in STATEMENTS}).items():
+    for part, case in parts.items():
         cells = [cell(figures.get(case, system), settings.repeat) for system in systems]
         ratios = [times(figures.ratio(case, system)) for system in systems[1:]]
         rows.append([part, *cells, *ratios])
@@ -134,9 +139,27 @@ def upserts(figures: Figures, settings: Settings, pictures: dict[str, str]) -> s
     return (
         f"## Upserts into {settings.base.total:,} rows\n\n"
         + picture(pictures, "upserts", "Seconds of an upsert by the part of rows that changes")
-        + table(heads, [*rows[:few], ["read of the table then", *read, *ratios], *rows[few:]])
+        + table(heads, [*rows, ["read of the table then", *read, *ratios]])
         + "\nkeyfold and Paimon compact as they go, by default; Delta merges with deletion "
         + f"vectors. The commit is in every figure. {wrote}\n"
+    )
+
+
+def statements(figures: Figures, settings: Settings) -> str:
+    """Those that change rows, beside a read of the table before them."""
+    systems = ("keyfold", "delta", "iceberg")
+    rows = []
+    for name, case in {**{name: f"rows/{name}" for name in STATEMENTS}, "a read": SCAN}.items():
+        cells = [cell(figures.get(case, system), settings.repeat) for system in systems]
+        ratios = [times(figures.ratio(case, system)) for system in systems[1:]]
+        rows.append([name, *cells, *ratios])
+    heads = ["", *(f"{NAMES[s]}, s" for s in systems), "x Delta", "x Iceberg"]
+    return (
+        f"## Statements that change rows of {settings.base.total:,}\n\n"
+        + table(heads, rows)
+        + "\nDelta has deletion vectors, and so has Iceberg, whose tables are merge-on-read of "
+        "format 3. Delta deletes keys by MERGE, the others by DELETE with a subquery. The read is "
+        "of all cells, before the statements.\n"
     )
 
 

@@ -19,8 +19,12 @@ SCAN = "rows/scan before them"
 STATEMENTS = (INSERT, MERGE, WHERE, UPDATE, DELETE)
 
 
-def changed(session: Session, table: str, files: Path, *, is_ours: bool) -> Iterator[Result]:
-    """Each statement, cold and warm; the last one with what the table then holds."""
+def changed(
+    session: Session, table: str, files: Path, *, is_ours: bool, takes_subquery: bool = True
+) -> Iterator[Result]:
+    """Each statement, cold and warm; the last one with what the table then holds. A system whose
+    DELETE takes no subquery deletes by MERGE.
+    """
     settings, shape = session.settings, session.settings.base
     spark, total = session.spark, settings.base.total
 
@@ -52,9 +56,9 @@ def changed(session: Session, table: str, files: Path, *, is_ours: bool) -> Iter
 
     def delete(turn: int) -> object:
         keys = f"SELECT pmod(xxhash64(id, {turn}), {total}) AS id FROM range({KEYS})"
-        if is_ours:
+        if takes_subquery:
             return spark.sql(f"DELETE FROM {table} WHERE id IN ({keys})")
-        on = "ON t.id = s.id WHEN MATCHED THEN DELETE"  # Delta's DELETE takes no subquery
+        on = "ON t.id = s.id WHEN MATCHED THEN DELETE"
         return spark.sql(f"MERGE INTO {table} AS t USING ({keys}) AS s {on}")
 
     yield session.scanned(SCAN, shape, lambda: spark.table(table), [files], answer=False)
