@@ -1,37 +1,68 @@
-"""Imports of the Scala shim point one way; of Spark's private API (org.apache) it may use any."""
+"""Imports of the Scala shim point one way, in either of its trees; a folder holds few files."""
 
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-SHIM = Path(__file__).resolve().parents[1] / "jvm/src/main/scala/keyfold/spark"
-# Packages, and what stands beside them as it is named from outside. A part may use every later row;
-# parts of one row know each other where Spark has it so: a table makes its scans, which have it.
-ROWS = (
-    ("KeyfoldExtensions",),
-    ("KeyfoldCatalog", "KeyfoldSource", "catalog", "procedures"),
-    ("table", "read", "write", "jobs", "changes"),
-    ("questions",),
-    ("processes", "Worker"),
-    ("buckets", "BucketHash"),
-    ("functions",),
-    ("metrics",),
-    ("Errors", "Settings"),
-    ("KeyfoldException", "Json"),
-)
-RANK = {part: row for row, parts in enumerate(ROWS) for part in parts}
-IMPORTS = re.compile(r"^import keyfold\.spark\.(?:\{([^}]*)\}|(\w+))", re.MULTILINE)
+SCALA = Path(__file__).resolve().parents[1] / "jvm/src/main/scala"
+# Packages, and what stands beside them as it is named from outside. A part may use every later row
+# of its own tree, and any of the other; parts of one row know each other where Spark has it so: a
+# table makes its scans, which have it.
+ROWS = {
+    "keyfold.spark": (
+        ("KeyfoldExtensions",),
+        ("KeyfoldCatalog", "KeyfoldSource", "catalog", "procedures"),
+        ("table", "read", "write", "jobs", "changes"),
+        ("questions",),
+        ("processes", "Worker"),
+        ("buckets", "BucketHash"),
+        ("functions",),
+        ("metrics",),
+        ("Errors", "Settings"),
+        ("KeyfoldException", "Json"),
+    ),
+    "org.apache.spark.sql.keyfold": (
+        ("lookups",),
+        ("writes",),
+        ("statements",),
+        ("reads",),
+        ("groups",),
+        ("aggregates",),
+        ("arrow",),
+        ("Ours",),
+        ("LocalFolder", "SqlTypes", "TaskWorker"),
+        ("Refusal",),
+    ),
+}
+RANKS = {
+    tree: {part: row for row, parts in enumerate(rows) for part in parts}
+    for tree, rows in ROWS.items()
+}
+MOST_FILES = 20
+SOURCES = [
+    pytest.param(tree, path, id=path.stem)
+    for tree in ROWS
+    for path in sorted((SCALA / tree.replace(".", "/")).rglob("*.scala"))
+]
 
 
-@pytest.mark.parametrize("source", sorted(SHIM.rglob("*.scala")), ids=lambda path: path.stem)
-def test_imports_point_down(source: Path) -> None:
-    text = source.read_text(encoding="utf-8")
-    folders = source.relative_to(SHIM).parts[:-1]
-    assert text.startswith(f"package {'.'.join(('keyfold', 'spark', *folders))}\n")
+@pytest.mark.parametrize(("tree", "source"), SOURCES)
+def test_imports_point_down(tree: str, source: Path) -> None:
+    text, rank = source.read_text(encoding="utf-8"), RANKS[tree]
+    folders = source.relative_to(SCALA / tree.replace(".", "/")).parts[:-1]
+    assert text.startswith(f"package {'.'.join((tree, *folders))}\n")
     here = folders[0] if folders else source.stem
-    used = {name.strip() for found in IMPORTS.findall(text) for name in "".join(found).split(",")}
+    imports = re.findall(rf"\bimport {re.escape(tree)}\.(?:\{{([^}}]*)\}}|(\w+))", text)
+    used = {name.strip() for found in imports for name in "".join(found).split(",")}
     if not folders:  # what stands beside it needs no import
-        used |= {name for name in RANK if name[0].isupper() and re.search(rf"\b{name}\b", text)}
-    upward = {there for there in used if RANK[there] < RANK[here]}
+        used |= {name for name in rank if name[0].isupper() and re.search(rf"\b{name}\b", text)}
+    upward = {there for there in used if rank[there] < rank[here]}
     assert not upward, f"{here} stands below {upward}"
+
+
+def test_folders_are_small() -> None:
+    files = Counter(path.parent for path in SCALA.rglob("*.scala"))
+    large = {str(at.relative_to(SCALA)): size for at, size in files.items() if size > MOST_FILES}
+    assert not large

@@ -10,7 +10,7 @@ import scala.util.Using
 
 import keyfold.spark.{Json, KeyfoldException, Worker}
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection
-import org.apache.spark.sql.keyfold.ArrowBatchReader
+import org.apache.spark.sql.keyfold.arrow.ArrowBatchReader
 import org.apache.spark.sql.types.DataType
 
 /** What the JVM makes of a worker that ends in the middle of an answer: folder (with `answer`: what a worker said,

@@ -85,7 +85,7 @@ def test_batches_are_bounded_whatever_the_size_of_rows(
     frame = spark.sql("SELECT repeat('x', 4000000) AS v, 1 AS n FROM range(0, 9, 1, 1)")
     sink = jvm.java.nio.channels.Channels.newChannel(jvm.java.io.ByteArrayOutputStream())
     schema, places = frame._jdf.schema(), jvm.PythonUtils.toSeq([0, 1])
-    writer = jvm.org.apache.spark.sql.keyfold.ArrowBatchWriter(schema, sink)
+    writer = jvm.org.apache.spark.sql.keyfold.arrow.ArrowBatchWriter(schema, sink)
     projected = jvm.org.apache.spark.sql.catalyst.ProjectingInternalRow.apply(schema, places)
     full = []
     for row in frame._jdf.queryExecution().executedPlan().executeCollect():
@@ -188,7 +188,9 @@ def test_another_extensions_parser_answers_every_method(spark: SparkSession, jvm
     """Those of later versions of Spark, too: the methods are those of the interface that runs."""
     ensure_callback_server_started(spark.sparkContext._gateway)
     other = OtherParser()
-    ours = jvm.org.apache.spark.sql.keyfold.DialectParser.apply(spark._jsparkSession, other)
+    ours = jvm.org.apache.spark.sql.keyfold.statements.DialectParser.apply(
+        spark._jsparkSession, other
+    )
     methods = jvm.java.lang.Class.forName(PARSER).getMethods()
     names = {method.getName() for method in methods if "static" not in method.toString()}
     names -= {name for name in names if "$" in name}

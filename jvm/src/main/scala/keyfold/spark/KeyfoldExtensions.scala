@@ -2,7 +2,12 @@ package keyfold.spark
 
 import keyfold.spark.processes.ForkServer
 import org.apache.spark.sql.SparkSessionExtensions
-import org.apache.spark.sql.keyfold._
+import org.apache.spark.sql.keyfold.aggregates._
+import org.apache.spark.sql.keyfold.groups._
+import org.apache.spark.sql.keyfold.lookups._
+import org.apache.spark.sql.keyfold.reads._
+import org.apache.spark.sql.keyfold.statements._
+import org.apache.spark.sql.keyfold.writes._
 
 /** Driver side: `spark.sql.extensions = keyfold.spark.KeyfoldExtensions`. Python starts here already:
   * Spark makes the catalog only when the first statement names it.

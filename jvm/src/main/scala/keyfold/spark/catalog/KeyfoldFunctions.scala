@@ -6,7 +6,7 @@ import keyfold.spark.questions.Aggregates
 import org.apache.spark.sql.catalyst.analysis.NoSuchFunctionException
 import org.apache.spark.sql.connector.catalog.{FunctionCatalog, Identifier}
 import org.apache.spark.sql.connector.catalog.functions.UnboundFunction
-import org.apache.spark.sql.keyfold.FoldCalls
+import org.apache.spark.sql.keyfold.aggregates.FoldCalls
 
 /** Driver side: the functions of a catalog, as `<catalog>.<name>` or `<catalog>.sys.<name>`, and the aggregates that
   * Python folds, as `<catalog>.<name>` alone; Spark also asks for those that writes cluster by, and reads are

@@ -7,7 +7,8 @@ import org.apache.spark.sql.connector.catalog.{Column, Identifier, SupportsRead,
 import org.apache.spark.sql.connector.catalog.TableCapability._
 import org.apache.spark.sql.connector.read.ScanBuilder
 import org.apache.spark.sql.connector.write.{LogicalWriteInfo, WriteBuilder}
-import org.apache.spark.sql.keyfold.{Ours, Refusal, SqlTypes, TimeTravel}
+import org.apache.spark.sql.keyfold.{Ours, Refusal, SqlTypes}
+import org.apache.spark.sql.keyfold.reads.TimeTravel
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 

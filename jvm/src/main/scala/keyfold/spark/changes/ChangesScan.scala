@@ -15,7 +15,8 @@ import org.apache.spark.sql.connector.metric.{CustomMetric, CustomTaskMetric}
 import org.apache.spark.sql.connector.read._
 import org.apache.spark.sql.connector.read.Scan.ColumnarSupportMode
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream
-import org.apache.spark.sql.keyfold.{MetadataRows, SqlTypes}
+import org.apache.spark.sql.keyfold.SqlTypes
+import org.apache.spark.sql.keyfold.arrow.MetadataRows
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 

@@ -8,7 +8,7 @@ import org.apache.spark.TaskContext
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.metric.CustomTaskMetric
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
-import org.apache.spark.sql.keyfold.ArrowBatchReader
+import org.apache.spark.sql.keyfold.arrow.ArrowBatchReader
 import org.apache.spark.sql.vectorized.ColumnarBatch
 
 /** Executor side: the batches of one task, as a worker sends them. The worker goes back to the pool

@@ -15,7 +15,9 @@ import org.apache.spark.sql.connector.read.Scan.ColumnarSupportMode
 import org.apache.spark.sql.connector.read.colstats.ColumnStatistics
 import org.apache.spark.sql.connector.read.partitioning.{Partitioning, UnknownPartitioning}
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream
-import org.apache.spark.sql.keyfold.{LookupHint, RuntimeFilters, SqlTypes}
+import org.apache.spark.sql.keyfold.SqlTypes
+import org.apache.spark.sql.keyfold.lookups.LookupHint
+import org.apache.spark.sql.keyfold.reads.RuntimeFilters
 import org.apache.spark.sql.types.StructType
 import org.slf4j.LoggerFactory
 

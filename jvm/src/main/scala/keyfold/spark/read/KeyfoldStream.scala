@@ -10,7 +10,7 @@ import keyfold.spark.table.KeyfoldTable
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
 import org.apache.spark.sql.connector.read.streaming._
-import org.apache.spark.sql.keyfold.MetadataRows
+import org.apache.spark.sql.keyfold.arrow.MetadataRows
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.vectorized.ColumnarBatch
 

@@ -10,7 +10,8 @@ import keyfold.spark.questions.Predicates
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.analysis.NoSuchPartitionException
 import org.apache.spark.sql.connector.catalog.SupportsAtomicPartitionManagement
-import org.apache.spark.sql.keyfold.{MetadataRows, Refusal, SqlTypes}
+import org.apache.spark.sql.keyfold.{Refusal, SqlTypes}
+import org.apache.spark.sql.keyfold.arrow.MetadataRows
 import org.apache.spark.sql.types.{LongType, StructType}
 
 /** Driver side: the partitions of a table. A partition is there as long as it has data files: it comes with

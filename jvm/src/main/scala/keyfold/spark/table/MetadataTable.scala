@@ -5,7 +5,8 @@ import scala.jdk.CollectionConverters._
 import keyfold.spark.questions.{CatalogQuestions, Description}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.read.{LocalScan, Scan, ScanBuilder, SupportsPushDownRequiredColumns}
-import org.apache.spark.sql.keyfold.{MetadataRows, SqlTypes}
+import org.apache.spark.sql.keyfold.SqlTypes
+import org.apache.spark.sql.keyfold.arrow.MetadataRows
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 

@@ -5,7 +5,7 @@ import keyfold.spark.processes.{Lease, WorkerPool}
 import org.apache.spark.TaskContext
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.write.{DataWriter, DataWriterFactory, WriterCommitMessage}
-import org.apache.spark.sql.keyfold.ArrowBatchWriter
+import org.apache.spark.sql.keyfold.arrow.ArrowBatchWriter
 import org.apache.spark.sql.types.StructType
 
 /** Executor side: sends the rows of one task to a worker as Arrow batches; what the worker wrote

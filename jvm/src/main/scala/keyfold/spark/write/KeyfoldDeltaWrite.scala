@@ -3,7 +3,7 @@ package keyfold.spark.write
 import keyfold.spark.table.KeyfoldTable
 import org.apache.spark.sql.connector.write.{DeltaBatchWrite, DeltaWrite, DeltaWriterFactory, LogicalWriteInfo,
   PhysicalWriteInfo}
-import org.apache.spark.sql.keyfold.DeltaRows
+import org.apache.spark.sql.keyfold.writes.DeltaRows
 import org.apache.spark.sql.types.StructType
 
 /** Driver side: the write of one DELETE, UPDATE or MERGE. `reads` says that rows of the table decided what is

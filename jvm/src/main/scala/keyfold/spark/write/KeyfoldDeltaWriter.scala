@@ -2,7 +2,7 @@ package keyfold.spark.write
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.write.{DeltaWriter, DeltaWriterFactory, WriterCommitMessage}
-import org.apache.spark.sql.keyfold.DeltaRows
+import org.apache.spark.sql.keyfold.writes.DeltaRows
 
 /** Executor side: sends what a statement does to rows as records of three kinds. An update that changes the key
   * deletes the row of the old one.

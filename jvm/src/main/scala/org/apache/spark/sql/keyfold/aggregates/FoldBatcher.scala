@@ -1,0 +1,67 @@
+package org.apache.spark.sql.keyfold.aggregates
+
+import com.fasterxml.jackson.databind.JsonNode
+import keyfold.spark.{Json, Worker}
+import org.apache.spark.sql.keyfold.TaskWorker
+import org.apache.spark.sql.keyfold.arrow.ArrowBatchReader
+import org.apache.spark.sql.vectorized.ColumnarBatch
+
+/** Executor side: the worker that folds for one operator of a task, from the first row on. */
+final class FoldBatcher(functions: Seq[FoldFunction]) {
+  import FoldBatcher._
+
+  val columns: IndexedSeq[FoldColumn] =
+    functions.zipWithIndex.map { case (function, index) => new FoldColumn(this, function, index) }.toIndexedSeq
+  private var opened: Option[TaskWorker] = None
+  private var unasked = 0
+
+  /** The messages with rows, and the answers with results, for the figures of the UI. */
+  var batches = 0L
+  var answers = 0L
+
+  def isOpen: Boolean = opened.isDefined
+  def worker: Worker = opened.getOrElse(open()).worker
+
+  private def open(): TaskWorker = {
+    val folds = functions.map(function => Json.parse(function.fold))
+    opened = Some(new TaskWorker(Json.obj("question" -> "aggregate", "folds" -> folds), () => columns.foreach(_.close())))
+    opened.get
+  }
+
+  /** Says what follows, and lets it follow. A worker that speaks before it is asked has failed. */
+  def send(frame: JsonNode)(rows: => Unit): Unit = {
+    worker.send(frame)
+    worker.heard(rows)
+    if (worker.hasAnswered) worker.answer(): Unit
+    batches += 1
+    unasked += 1
+  }
+
+  /** Asks for the payloads ("state") or values ("value") of groups, and hands over their batches. */
+  def take(column: Int, form: String, from: Int, until: Int)(took: ColumnarBatch => Unit): JsonNode = {
+    val answer = worker.ask(Json.obj("take" -> column, "as" -> form, "from" -> from, "to" -> until))
+    answers += 1
+    val rows = new ArrowBatchReader(worker.in)
+    try while (worker.alive(rows.next())) took(rows.current)
+    finally rows.close()
+    answer
+  }
+
+  /** Whether the worker holds so much that its groups should be taken away soon. It is asked after some batches,
+    * because that waits until it has read them.
+    */
+  def isDue: Boolean = unasked >= BatchesBetween && {
+    unasked = 0
+    take(0, "state", 0, 0)(_ => ()).path("full").asBoolean
+  }
+
+  /** Forgets all groups. */
+  def clear(): Unit = {
+    columns.foreach(_.clear())
+    if (isOpen) worker.send(Json.obj("clear" -> true))
+  }
+}
+
+object FoldBatcher {
+  private val BatchesBetween = 16
+}

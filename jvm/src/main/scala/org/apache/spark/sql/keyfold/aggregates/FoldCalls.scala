@@ -1,0 +1,74 @@
+package org.apache.spark.sql.keyfold.aggregates
+
+import keyfold.spark.questions.{Aggregates, KnownAggregate}
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.FunctionIdentifier
+import org.apache.spark.sql.catalyst.analysis.{FunctionRegistry, UnresolvedFunction}
+import org.apache.spark.sql.catalyst.expressions.{Cast, Expression, ExpressionInfo, NamedArgumentExpression}
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.catalyst.trees.TreePattern.UNRESOLVED_FUNCTION
+import org.apache.spark.sql.connector.catalog.{FunctionCatalog, Identifier}
+import org.apache.spark.sql.connector.catalog.functions.UnboundFunction
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.internal.connector.V1Function
+import org.apache.spark.sql.keyfold.{Ours, Refusal}
+import org.apache.spark.sql.types.{DataType, StringType}
+
+/** Driver side: `keyfold.sum(column, option…)`: the call of an aggregate that Python folds. Spark's form of a
+  * function that is given its arguments as expressions, because constants among them are options.
+  */
+object FoldCalls {
+  def find(name: String): Option[UnboundFunction] = Aggregates.find(name).map { known =>
+    val info = new ExpressionInfo(classOf[FoldFunction].getName, null, known.name, known.lines.mkString(". "), "", "",
+      "", "", "", "", "scala_udf")
+    V1Function(info, (arguments: Seq[Expression]) => call(known, arguments))
+  }
+
+  /** One column, then options in the order in which Python declares them, or by name. */
+  def call(known: KnownAggregate, arguments: Seq[Expression]): FoldFunction = {
+    val (named, placed) = arguments.partition(_.isInstanceOf[NamedArgumentExpression])
+    if (placed.isEmpty) throw Refusal(s"function ${shown(known)}: there is no column in its arguments; "
+        + s"${known.lines.head.toLowerCase(java.util.Locale.ROOT)}")
+    val options = named.collect { case NamedArgumentExpression(name, value) => name -> constant(known, name, value) }
+    val constants = placed.tail.zipWithIndex.map { case (value, i) => constant(known, s"argument ${i + 2}", value) }
+    val bound = Aggregates.bind(known.name, placed.head.dataType, constants, options.toMap)
+    val column = if (placed.head.dataType == bound.argument) placed.head else cast(placed.head, bound.argument)
+    FoldFunction(shown(known), bound.fold, bound.result, bound.empty, Seq(column), inScans = bound.inScans)
+  }
+
+  private def shown(known: KnownAggregate): String = s"keyfold.${known.name}"
+
+  private def constant(known: KnownAggregate, place: String, value: Expression): Option[String] =
+    if (value.foldable) Option(cast(value, StringType).eval()).map(_.toString)
+    else throw Refusal(s"function ${shown(known)}: $place is ${value.sql}; expected a constant, because it is an "
+      + s"option (${known.lines.head.toLowerCase(java.util.Locale.ROOT)})")
+
+  private def cast(value: Expression, to: DataType): Expression =
+    Cast(value, to, Some(SQLConf.get.sessionLocalTimeZone))
+}
+
+/** Driver side: an aggregate of ours without a catalog's name, where nobody has one of that name: neither Spark nor
+  * the user. It gets the name of a catalog of ours. A hint rule, because those come before Spark looks names up.
+  */
+final case class UnqualifiedAggregates(session: SparkSession) extends Rule[LogicalPlan] {
+  override def apply(plan: LogicalPlan): LogicalPlan =
+    plan.resolveOperatorsWithPruning(_.containsPattern(UNRESOLVED_FUNCTION)) { case node => qualified(node) }
+
+  private def qualified(node: LogicalPlan): LogicalPlan =
+    node.transformExpressionsWithPruning(_.containsPattern(UNRESOLVED_FUNCTION)) {
+      case call @ UnresolvedFunction(Seq(name), _, _, _, _, _, false) if isFree(name) =>
+        Ours.catalogs(session).headOption.filter(_ => Aggregates.find(name).isDefined)
+          .fold(call)(catalog => call.copy(nameParts = Seq(catalog.name(), name)))
+    }
+
+  private def isFree(name: String): Boolean = {
+    val catalogs = session.sessionState.catalogManager
+    def current = catalogs.currentCatalog match {
+      case functions: FunctionCatalog => functions.functionExists(Identifier.of(catalogs.currentNamespace, name))
+      case _ => false
+    }
+    !FunctionRegistry.builtin.functionExists(FunctionIdentifier(name)) &&
+    session.sessionState.catalog.lookupBuiltinOrTempFunction(name).isEmpty && !current
+  }
+}

@@ -1,0 +1,156 @@
+package org.apache.spark.sql.keyfold.aggregates
+
+import com.fasterxml.jackson.databind.JsonNode
+import keyfold.spark.Json
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.{GenericInternalRow, JoinedRow, UnsafeProjection, UnsafeRow}
+import org.apache.spark.sql.keyfold.arrow.ArrowBatchWriter
+import org.apache.spark.sql.types._
+
+/** Executor side: one fold of a batcher: rows and payloads on their way to the worker, and results of many groups
+  * that came in one answer. Groups are numbered as they come.
+  */
+final class FoldColumn(batcher: FoldBatcher, function: FoldFunction, index: Int) {
+  import FoldColumn._
+
+  private val rows = new Outgoing(batcher, Json.obj("rows" -> index),
+    function.children.zipWithIndex.map { case (child, i) => StructField(s"a$i", child.dataType) })
+  private val payloads = new Outgoing(batcher, Json.obj("states" -> index), Seq(StructField("state", BinaryType)))
+  private val payload = new GenericInternalRow(1)
+  private lazy val packed = UnsafeProjection.create(Array[DataType](function.value))
+  private var groups = 0
+  private var got = Window.Empty
+  private var ofGroup = FirstBytes
+
+  def newGroup(): Int = {
+    groups += 1
+    groups - 1
+  }
+
+  /** Forgets all groups, there and here. */
+  def restart(): Unit = if (groups > 0) batcher.clear()
+
+  def add(group: Int, arguments: UnsafeRow): Unit = {
+    changes()
+    payloads.send() // Python folds in the order of messages
+    rows.write(group, arguments, arguments.getSizeInBytes)
+  }
+
+  /** Takes in what another task has folded; nothing if it had no rows. */
+  def merge(group: Int, state: Array[Byte]): Unit = if (state != null) {
+    changes()
+    rows.send()
+    payload.update(0, state)
+    payloads.write(group, payload, state.length + 16)
+  }
+
+  private def changes(): Unit = if (got ne Window.Empty) got = Window.Empty
+
+  /** The payload of a group; null if there never was a row. */
+  def state(group: Int): Array[Byte] = if (batcher.isOpen) result(group, "state").asInstanceOf[Array[Byte]] else null
+
+  /** The value of a group, as Spark holds values. Spark's optimizer asks too, of no rows and without a task. */
+  def value(group: Int): Any =
+    if (batcher.isOpen) {
+      val row = result(group, "value").asInstanceOf[UnsafeRow]
+      if (row.isNullAt(0)) null else row.get(0, function.value)
+    } else function.defaultResult.map(_.value).orNull
+
+  /** Folds all rows, and gets results of the first groups. */
+  def foldAll(form: String): Unit = if (groups > 0 && batcher.isOpen) result(0, form): Unit
+
+  private def result(group: Int, form: String): AnyRef = {
+    if (!got.holds(group, form)) got = fetched(group, form)
+    got.results(group - got.from)
+  }
+
+  /** As many groups from this one on as 16 MiB hold, as far as is known. */
+  private def fetched(from: Int, form: String): Window = {
+    flush()
+    val until = Math.min(groups.toLong, from + Math.max(1, Math.min(MostGroups, MostBytes / ofGroup))).toInt
+    val results = new Array[AnyRef](until - from)
+    var at = 0
+    var bytes = 0L
+    batcher.take(index, form, from, until) { batch =>
+      for (row <- 0 until batch.numRows) {
+        results(at) = if (form == "state") batch.column(0).getBinary(row) else packed(batch.getRow(row)).copy()
+        bytes += size(results(at))
+        at += 1
+      }
+    }: Unit
+    require(at == results.length, s"$at results of ${results.length} groups")
+    ofGroup = Math.max(1, bytes / results.length)
+    new Window(form, from, results)
+  }
+
+  def flush(): Unit = {
+    rows.send()
+    payloads.send()
+  }
+
+  def clear(): Unit = {
+    rows.forget()
+    payloads.forget()
+    groups = 0
+    changes()
+  }
+
+  def close(): Unit = {
+    rows.close()
+    payloads.close()
+  }
+}
+
+object FoldColumn {
+  private val MostGroups = 1L << 16
+  private val MostBytes = 16L << 20
+  private val FirstBytes = 1L << 12
+
+  private def size(result: AnyRef): Long = 16 + (result match {
+    case row: UnsafeRow => row.getSizeInBytes
+    case bytes: Array[Byte] => bytes.length
+    case _ => 0
+  })
+
+  /** Results of groups that follow each other. */
+  private final class Window(form: String, val from: Int, val results: Array[AnyRef]) {
+    def holds(group: Int, wanted: String): Boolean =
+      group >= from && group - from < results.length && form == wanted
+  }
+
+  private object Window {
+    val Empty = new Window("", 0, Array.empty)
+  }
+}
+
+/** Executor side: numbered rows of one kind for the worker; each message that announces them has a stream of its own. */
+final class Outgoing(batcher: FoldBatcher, frame: JsonNode, fields: Seq[StructField]) {
+  private val number = new GenericInternalRow(1)
+  private val joined = new JoinedRow
+  private var writer: Option[ArrowBatchWriter] = None
+  private var isEmpty = true
+
+  def write(group: Int, row: InternalRow, bytes: Int): Unit = {
+    number.update(0, group)
+    isEmpty = false
+    if (opened.write(joined(number, row), bytes.toLong)) send()
+  }
+
+  private def opened: ArrowBatchWriter = writer.getOrElse {
+    val schema = StructType(StructField("group", IntegerType, nullable = false) +: fields)
+    writer = Some(new ArrowBatchWriter(schema, batcher.worker.out))
+    writer.get
+  }
+
+  def send(): Unit = if (!isEmpty) {
+    isEmpty = true
+    batcher.send(frame)(writer.foreach(_.finish()))
+  }
+
+  def forget(): Unit = if (!isEmpty) {
+    isEmpty = true
+    writer.foreach(_.clear())
+  }
+
+  def close(): Unit = writer.foreach(_.close())
+}

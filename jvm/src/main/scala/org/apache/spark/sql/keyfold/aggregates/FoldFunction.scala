@@ -1,0 +1,98 @@
+package org.apache.spark.sql.keyfold.aggregates
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.{Cast, Expression, Literal, SortOrder, UnsafeProjection}
+import org.apache.spark.sql.catalyst.expressions.aggregate._
+import org.apache.spark.sql.types.{BinaryType, DataType}
+
+/** Both sides: an aggregate that Python folds. Rows go to a worker in batches, and what Spark has of a group is
+  * its number there; between tasks a group is a payload. `fold` is Python's own description. With `takes` the rows
+  * are states of that signature, with `gives` the value is one: payloads with a header. With `isSingle` a new group
+  * ends the one before; `inScans` if it may fold what scans have folded.
+  */
+final case class FoldFunction(
+    name: String,
+    fold: String,
+    value: DataType,
+    empty: Option[String],
+    children: Seq[Expression],
+    takes: Option[String] = None,
+    gives: Option[String] = None,
+    inScans: Boolean = false,
+    mutableAggBufferOffset: Int = 0,
+    inputAggBufferOffset: Int = 0,
+    isSingle: Boolean = false) extends TypedImperativeAggregate[Accumulator] with SupportsOrderingWithinGroup
+    with GivesState {
+  @transient private lazy val arguments = UnsafeProjection.create(children)
+  @transient private lazy val alone = new FoldBatcher(Seq(this)).columns.head
+  @transient private var shared: Option[FoldColumn] = None
+
+  @transient private lazy val taken = takes.map(StateBytes.header)
+  @transient private lazy val headed = gives.map(StateBytes.header)
+
+  override def signature: Option[String] = gives
+  override def dataType: DataType = if (gives.isDefined) BinaryType else value
+  override def nullable: Boolean = gives.isEmpty
+  override def prettyName: String = name
+  override def toString: String = s"$name(${children.mkString(", ")})"
+  override protected def flatArguments: Iterator[Any] = children.iterator
+  override lazy val defaultResult: Option[Literal] =
+    headed.map(Literal(_, BinaryType)).orElse(FoldFunction.ofNothing(empty, value))
+
+  override def orderingFilled: Boolean = false
+  override def isOrderingMandatory: Boolean = false
+  override def isDistinctSupported: Boolean = true
+  override def withOrderingWithinGroup(order: Seq[SortOrder]): AggregateFunction =
+    OrderedFold(this, order.map(_.child), order.map(by => by.direction -> by.nullOrdering))
+
+  /** Executor side: folds in a column that an operator shares among its functions, in place of one of its own. */
+  def attach(column: FoldColumn): Unit = shared = Some(column)
+
+  override def createAggregationBuffer(): Accumulator = {
+    val column = shared.getOrElse(alone)
+    if (isSingle) column.restart()
+    new Accumulator(column, column.newGroup())
+  }
+
+  override def update(group: Accumulator, row: InternalRow): Accumulator = {
+    val found = arguments(row)
+    taken match {
+      case None => group.column.add(group.number, found)
+      case Some(header) if !found.isNullAt(0) =>
+        group.column.merge(group.number, StateBytes.payload(found.getBinary(0), header, name))
+      case _ =>
+    }
+    group
+  }
+
+  override def merge(group: Accumulator, other: Accumulator): Accumulator = {
+    group.column.merge(group.number, other.payload)
+    group
+  }
+
+  override def eval(group: Accumulator): Any = result(group.column, group.number)
+
+  /** The value of a group, or its state: of no rows that is the header. */
+  def result(column: FoldColumn, group: Int): Any = headed match {
+    case None => column.value(group)
+    case Some(header) => StateBytes.of(header, column.state(group))
+  }
+
+  override def serialize(group: Accumulator): Array[Byte] = group.payload
+  override def deserialize(payload: Array[Byte]): Accumulator = new Accumulator(null, -1, payload)
+
+  override def withNewMutableAggBufferOffset(offset: Int): ImperativeAggregate = copy(mutableAggBufferOffset = offset)
+  override def withNewInputAggBufferOffset(offset: Int): ImperativeAggregate = copy(inputAggBufferOffset = offset)
+  override protected def withNewChildrenInternal(changed: IndexedSeq[Expression]): Expression = copy(children = changed)
+}
+
+object FoldFunction {
+  /** The value of no rows, by its SQL text. */
+  def ofNothing(empty: Option[String], value: DataType): Option[Literal] =
+    empty.map(text => Literal(Cast(Literal(text), value, Some("UTC")).eval(), value))
+}
+
+/** Executor side: a group of a fold: its number in a worker, or the payload that another task sent. */
+final class Accumulator(val column: FoldColumn, var number: Int, sent: Array[Byte] = null) {
+  def payload: Array[Byte] = if (column == null) sent else column.state(number)
+}

@@ -1,0 +1,141 @@
+package org.apache.spark.sql.keyfold.aggregates
+
+import java.nio.charset.StandardCharsets.UTF_8
+
+import keyfold.spark.{KeyfoldException, Kinds}
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.codegen.{CodegenContext, ExprCode, FalseLiteral, GenerateUnsafeProjection}
+import org.apache.spark.sql.catalyst.expressions.codegen.Block._
+import org.apache.spark.sql.types._
+
+/** Both sides: the bytes of an aggregate's state: "KS", a version, the length and text of its signature, with
+  * constants behind a semicolon, then the aggregate's buffer as the bytes of an UnsafeRow.
+  */
+object StateBytes {
+  private val Version: Byte = 1
+  private val Fixed = 5
+
+  def header(text: String): Array[Byte] = {
+    val name = text.getBytes(UTF_8)
+    Array[Byte]('K', 'S', Version, name.length.toByte, (name.length >> 8).toByte) ++ name
+  }
+
+  def of(header: Array[Byte], row: UnsafeRow): Array[Byte] = {
+    val bytes = java.util.Arrays.copyOf(header, header.length + row.getSizeInBytes)
+    row.writeToMemory(bytes, org.apache.spark.unsafe.Platform.BYTE_ARRAY_OFFSET + header.length)
+    bytes
+  }
+
+  /** The state of a fold's payload, which is null before a row came. */
+  def of(header: Array[Byte], payload: Array[Byte]): Array[Byte] =
+    if (payload == null) header else header ++ payload
+
+  /** The payload of a fold's state, whose header is checked; null if it had no row. */
+  def payload(bytes: Array[Byte], header: Array[Byte], function: String): Array[Byte] = {
+    if (java.util.Arrays.mismatch(header, bytes) != header.length && !java.util.Arrays.equals(header, bytes))
+      checked(bytes, header, function): Unit
+    if (bytes.length == header.length) null else java.util.Arrays.copyOfRange(bytes, header.length, bytes.length)
+  }
+
+  /** The signature and the constants, which begin with a semicolon; None of bytes that are not a state. */
+  def text(bytes: Array[Byte]): Option[String] = {
+    val isOurs = bytes.length >= Fixed && bytes(0) == 'K' && bytes(1) == 'S' && bytes(2) == Version
+    val length = if (isOurs) (bytes(3) & 0xff) | (bytes(4) & 0xff) << 8 else 0
+    Option.when(isOurs && Fixed + length <= bytes.length)(new String(bytes, Fixed, length, UTF_8))
+  }
+
+  def signature(text: String): String = text.takeWhile(_ != ';')
+  def constants(text: String): String = text.dropWhile(_ != ';')
+
+  /** The buffer of a state, whose header is checked: by bytes, as nearly all have the same. */
+  def open(bytes: Array[Byte], header: Array[Byte], fields: Array[Boolean], function: String): UnsafeRow = {
+    val start = if (java.util.Arrays.mismatch(header, bytes) == header.length) header.length
+      else Fixed + checked(bytes, header, function).getBytes(UTF_8).length
+    val row = new UnsafeRow(fields.length)
+    val size = bytes.length - start
+    row.pointTo(bytes, org.apache.spark.unsafe.Platform.BYTE_ARRAY_OFFSET + start, size & ~7)
+    val isWhole = size % 8 == 0 && size >= UnsafeRow.calculateBitSetWidthInBytes(fields.length) + 8 * fields.length
+    if (!isWhole || !fields.indices.forall(field => !fields(field) || isInside(row, field, size)))
+      throw damaged(function, s"its buffer has $size bytes, which can't be ${fields.length} fields")
+    row
+  }
+
+  private def isInside(row: UnsafeRow, field: Int, size: Int): Boolean = row.isNullAt(field) || {
+    val place = row.getLong(field)
+    (place >>> 32) + (place & 0xffffffffL) <= size
+  }
+
+  private def checked(bytes: Array[Byte], header: Array[Byte], function: String): String = {
+    val wanted = signature(text(header).get)
+    val found = text(bytes).getOrElse(throw damaged(function, s"found ${shown(bytes)}"))
+    if (signature(found) != wanted) throw other(function, wanted, signature(found))
+    found
+  }
+
+  /** Whether a field's bytes lie behind the fixed part. */
+  def variable(fields: StructType): Array[Boolean] =
+    fields.map(field => !UnsafeRow.isFixedLength(field.dataType)).toArray
+
+  def shown(bytes: Array[Byte]): String =
+    s"${bytes.length} bytes, X'${bytes.take(12).map(byte => f"${byte & 0xff}%02X").mkString}…'"
+
+  def other(function: String, wanted: String, found: String): Throwable =
+    failure(s"$function requires a state of $wanted, but got a state of $found")
+
+  def incompatible(function: String, one: String, other: String): Throwable = failure(
+    s"$function: aggregate states are incompatible: they have different constant arguments, $one and $other")
+
+  private def damaged(function: String, found: String): Throwable =
+    failure(s"$function requires a state of an aggregate, but these bytes are not one: $found")
+
+  private def failure(sentence: String): Throwable = new KeyfoldException(Kinds.Table, sentence)
+}
+
+/** Both sides: the state of some fields, which are an aggregate's buffer. */
+final case class StateOfFields(header: Array[Byte], children: Seq[Expression]) extends Expression with NonSQLExpression {
+  override def dataType: DataType = BinaryType
+  override def nullable: Boolean = false
+  @transient private lazy val project = UnsafeProjection.create(children)
+
+  override def eval(input: InternalRow): Any = StateBytes.of(header, project(input))
+
+  override protected def doGenCode(ctx: CodegenContext, ev: ExprCode): ExprCode = {
+    val row = GenerateUnsafeProjection.createCode(ctx, children)
+    val head = ctx.addReferenceObj("header", header, "byte[]")
+    val made = code"""${row.code}
+      byte[] ${ev.value} = ${StateBytes.getClass.getName.stripSuffix("$")}.of($head, ${row.value});"""
+    ev.copy(code = made, isNull = FalseLiteral)
+  }
+
+  override protected def withNewChildrenInternal(made: IndexedSeq[Expression]): StateOfFields = copy(children = made)
+  override def equals(other: Any): Boolean = other match {
+    case same: StateOfFields => java.util.Arrays.equals(header, same.header) && children == same.children
+    case _ => false
+  }
+  override def hashCode: Int = java.util.Arrays.hashCode(header) * 31 + children.hashCode
+}
+
+/** Both sides: the fields of a state; NULL of a NULL. */
+final case class FieldsOfState(child: Expression, signature: String, fields: StructType, function: String)
+    extends UnaryExpression with NonSQLExpression {
+  override def dataType: DataType = fields
+  override def nullable: Boolean = child.nullable
+  @transient private lazy val header = StateBytes.header(signature)
+  @transient private lazy val variable = StateBytes.variable(fields)
+
+  override protected def nullSafeEval(bytes: Any): Any =
+    StateBytes.open(bytes.asInstanceOf[Array[Byte]], header, variable, function)
+
+  override protected def doGenCode(ctx: CodegenContext, ev: ExprCode): ExprCode = {
+    val head = ctx.addReferenceObj("header", header, "byte[]")
+    val ends = ctx.addReferenceObj("variable", variable, "boolean[]")
+    val name = ctx.addReferenceObj("function", function)
+    nullSafeCodeGen(ctx, ev, bytes =>
+      s"${ev.value} = ${StateBytes.getClass.getName.stripSuffix("$")}.open($bytes, $head, $ends, $name);")
+  }
+
+  def field(ordinal: Int): Expression = GetStructField(this, ordinal)
+
+  override protected def withNewChildInternal(made: Expression): FieldsOfState = copy(child = made)
+}

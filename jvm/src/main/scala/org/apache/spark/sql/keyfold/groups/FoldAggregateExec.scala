@@ -1,0 +1,89 @@
+package org.apache.spark.sql.keyfold.groups
+
+import keyfold.spark.functions.Aggregation
+import org.apache.spark.rdd.RDD
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSeq, Expression, NamedExpression}
+import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateExpression, V2Aggregator}
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.catalyst.util.truncatedString
+import org.apache.spark.sql.execution.{ColumnarRule, SparkPlan}
+import org.apache.spark.sql.execution.aggregate.{BaseAggregateExec, ObjectHashAggregateExec, SortAggregateExec}
+import org.apache.spark.sql.execution.metric.SQLMetrics
+import org.apache.spark.sql.execution.window.WindowExecBase
+import org.apache.spark.sql.keyfold.aggregates.{FoldFunction, OrderedFold}
+
+/** Both sides: stands in for Spark's ObjectHashAggregateExec, with the same arguments, where a function is ours: no
+  * sort at 128 groups, and results of many groups at once. Spark's own functions run beside ours in the same pass.
+  */
+final case class FoldAggregateExec(
+    requiredChildDistributionExpressions: Option[Seq[Expression]],
+    isStreaming: Boolean,
+    numShufflePartitions: Option[Int],
+    groupingExpressions: Seq[NamedExpression],
+    aggregateExpressions: Seq[AggregateExpression],
+    aggregateAttributes: Seq[Attribute],
+    initialInputBufferOffset: Int,
+    resultExpressions: Seq[NamedExpression],
+    child: SparkPlan) extends BaseAggregateExec {
+  override lazy val allAttributes: AttributeSeq = child.output ++ aggregateBufferAttributes ++ aggregateAttributes ++
+    aggregateExpressions.flatMap(_.aggregateFunction.inputAggBufferAttributes)
+
+  override lazy val metrics = Map(
+    "numOutputRows" -> SQLMetrics.createMetric(sparkContext, "number of output rows"),
+    "batches" -> SQLMetrics.createMetric(sparkContext, "batches of rows to Python"),
+    "answers" -> SQLMetrics.createMetric(sparkContext, "answers with results from Python"),
+    "emptied" -> SQLMetrics.createMetric(sparkContext, "times that groups were emitted or sorted for memory"),
+    "spillSize" -> SQLMetrics.createSizeMetric(sparkContext, "spill size"))
+
+  override def simpleString(fields: Int): String =
+    s"FoldAggregate(keys=${listed(groupingExpressions, fields)}, functions=${listed(aggregateExpressions, fields)})"
+
+  override def verboseString(fields: Int): String =
+    s"${simpleString(fields).dropRight(1)}, output=${listed(output, fields)})"
+
+  private def listed(items: Seq[Any], fields: Int): String = truncatedString(items, "[", ", ", "]", fields)
+
+  /** Partial results may repeat a group: another operator merges them. */
+  def isPartial: Boolean = requiredChildDistributionExpressions.isEmpty
+
+  /** What its rows have, as the iterator of a task sees it. */
+  def inputs: Seq[Attribute] = inputAttributes
+
+  override protected def doExecute(): RDD[InternalRow] = {
+    val figures = new FoldFigures(longMetric("numOutputRows"), longMetric("batches"), longMetric("answers"),
+      longMetric("emptied"), longMetric("spillSize"))
+    child.execute().mapPartitionsWithIndexInternal { (part, rows) =>
+      if (groupingExpressions.nonEmpty && !rows.hasNext) Iterator.empty
+      else new FoldIterator(this, part, rows, figures)
+    }
+  }
+
+  override protected def withNewChildInternal(changed: SparkPlan): FoldAggregateExec = copy(child = changed)
+}
+
+/** Driver side: puts FoldAggregateExec in its place, in queries with and without AQE and in streams; and tells folds
+  * of the operators that are left as they are that these have one group at a time.
+  */
+object FoldOperators extends ColumnarRule {
+  override def preColumnarTransitions: Rule[SparkPlan] = (plan: SparkPlan) =>
+    plan.transformUp {
+      case spark: ObjectHashAggregateExec if spark.aggregateExpressions.exists(isOurs) =>
+        FoldGroups.of(spark).getOrElse(FoldAggregateExec(spark.requiredChildDistributionExpressions, spark.isStreaming,
+          spark.numShufflePartitions, spark.groupingExpressions, spark.aggregateExpressions, spark.aggregateAttributes,
+          spark.initialInputBufferOffset, spark.resultExpressions, spark.child))
+      case window: WindowExecBase => single(window)
+      case sorted: SortAggregateExec => single(sorted)
+    }
+
+  private def single(node: SparkPlan): SparkPlan = node.transformExpressions {
+    case fold: FoldFunction => fold.copy(isSingle = true)
+    case fold: OrderedFold => fold.copy(call = fold.call.copy(isSingle = true))
+  }
+
+  private def isOurs(call: AggregateExpression): Boolean = call.aggregateFunction match {
+    case _: FoldFunction | _: OrderedFold => true
+    case declared: V2Aggregator[_, _] => declared.aggrFunc.isInstanceOf[Aggregation[_, _]]
+    case _ => false
+  }
+}

@@ -1,0 +1,165 @@
+package org.apache.spark.sql.keyfold.lookups
+
+import keyfold.spark.questions.Description
+import keyfold.spark.read.{KeyfoldRowLevelScan, KeyfoldScan}
+import keyfold.spark.table.KeyfoldTable
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
+import org.apache.spark.sql.catalyst.plans.logical.{Filter, Join, LogicalPlan, MergeRows, Project}
+import org.apache.spark.sql.catalyst.util.CharVarcharUtils
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
+import org.apache.spark.sql.types.{CharType, DataType, DoubleType, FloatType, IntegralType, StringType}
+
+/** Driver side: a join whose condition pairs every column of a target's primary key, or of a part of it that tells
+  * the bucket, with an expression of the source of the same type. `condition` is the rest of it. `isWhole`: nothing but the key decides which rows match.
+  */
+final case class KeyJoin(
+    source: LogicalPlan,
+    target: LookupTarget,
+    project: Seq[NamedExpression],
+    by: Seq[String],
+    keys: Seq[Expression],
+    condition: Option[Expression],
+    isWhole: Boolean,
+    kind: LookupKind) {
+
+  def lookup(blind: Expression): LookupJoin = LookupJoin(source, target, project, by, keys, condition, blind, kind)
+
+  /** The condition for which it makes no difference whether a row of the source has a match. */
+  def blind(rows: MergeRows): Expression =
+    if (isWhole) new BlindRows(rows, this).condition else Literal.FalseLiteral
+
+  /** The join if every row of the source with a key had a match, whose other columns nobody looks at. */
+  def assumed: LogicalPlan = {
+    val hasKey = keys.filter(_.nullable).map(IsNotNull(_)).reduceOption[Expression](And(_, _))
+    val columns = project.map { column =>
+      val value = BlindRows.unnamed(column).transform {
+        case attribute: Attribute => keyOf(attribute).getOrElse(Literal.default(attribute.dataType))
+      }
+      val known = if (kind == LookupKind.Matches) value
+      else hasKey.fold(value)(If(_, value, Literal(null, column.dataType)))
+      Alias(known, column.name)(exprId = column.exprId)
+    }
+    val kept = hasKey.filter(_ => kind == LookupKind.Matches).fold(source)(Filter(_, source))
+    Project(columns ++ source.output, kept)
+  }
+
+  /** The source's expression that equals a column of the target's key. */
+  def keyOf(column: Attribute): Option[Expression] =
+    target.key.zip(keys).collectFirst { case (one, key) if one.exprId == column.exprId => key }
+}
+
+object KeyJoin {
+  /** Of a statement that changes rows of a table, which their key names. */
+  def of(join: Join, target: LogicalPlan, source: LogicalPlan, table: KeyfoldTable): Option[KeyJoin] =
+    Side.of(target).filter(_.target.scan.table == table && !table.description.hasNullableKey)
+      .flatMap(found(join, _, source, LookupKind.of(join, target), Seq(table.description.primaryKey)))
+
+  /** Of a query with the hint LOOKUP; of two sides that have it the right one. */
+  def hinted(join: Join): Option[KeyJoin] =
+    Seq((join.right, join.left), (join.left, join.right)).flatMap { case (target, source) =>
+      Side.of(target).filter(_.isHinted).flatMap { side =>
+        val described = side.target.scan.table.description
+        val kind = LookupKind.of(join, target).filterNot(_ == LookupKind.RowsOfTarget)
+        found(join, side, source, kind, Seq(described.primaryKey) ++ prefix(described)).filter(_ => described.buckets > 0)
+      }
+    }.headOption
+
+  /** The columns that decide the bucket of a row, if the bucket key begins the key. */
+  private def prefix(described: Description): Option[Seq[String]] = {
+    val trimmed = described.primaryKey.filterNot(described.partitioning.contains)
+    val keys = described.bucketKeys
+    Option.when(keys.nonEmpty && keys.size < trimmed.size && trimmed.startsWith(keys))(described.partitioning ++ keys)
+  }
+
+  private def found(join: Join, side: Side, source: LogicalPlan, kind: Option[LookupKind], by: Seq[Seq[String]]) =
+    for {
+      kind <- kind
+      (pairs, rest) <- pairs(join, isLeft = join.left ne source)
+      chosen <- by.flatMap(chosen(_, side, pairs)).headOption
+      more = pairs.filterNot(pair => chosen.exists(_.pair == pair)).map { case (ours, theirs) => EqualTo(ours, theirs) }
+      conditions = side.filters ++ (more ++ rest).map(side.over)
+      if conditions.forall(one => one.deterministic && !SubqueryExpression.hasSubquery(one))
+    } yield KeyJoin(source, side.target, side.numbered, chosen.map(_.column), chosen.map(_.key),
+      conditions.reduceOption(And(_, _)),
+      conditions.isEmpty && side.target.scan.filters.forall(_.name == "IS_NOT_NULL"), kind)
+
+  private def pairs(join: Join, isLeft: Boolean): Option[(Seq[(Expression, Expression)], Seq[Expression])] =
+    ExtractEquiJoinKeys.unapply(join).map { case (_, left, right, rest, _, _, _, _) =>
+      (if (isLeft) left.zip(right) else right.zip(left), rest.toSeq)
+    }
+
+  /** A column of the key, the value of the source that it is looked up by, and where the join says so. */
+  private final case class Chosen(column: String, key: Expression, pair: (Expression, Expression))
+
+  /** For each column of the key the first pair that has it alone on the target's side. */
+  private def chosen(by: Seq[String], side: Side, pairs: Seq[(Expression, Expression)]): Option[Seq[Chosen]] = {
+    val found = by.flatMap { name =>
+      pairs.flatMap { case pair @ (ours, theirs) =>
+        side.over(ours) match {
+          case column: Attribute if side.has(column, name) && isExact(column) && theirs.deterministic &&
+              theirs.dataType == column.dataType => Some(Chosen(name, theirs, pair))
+          case Cast(column: Attribute, wide: IntegralType, _, _) if side.has(column, name) && theirs.deterministic &&
+              theirs.dataType == wide && column.dataType.isInstanceOf[IntegralType] =>
+            Some(Chosen(name, Cast(theirs, column.dataType, evalMode = EvalMode.TRY), pair)) // NULL if none is as large
+          case _ => None
+        }
+      }.headOption
+    }
+    Option.when(found.size == by.size && found.nonEmpty)(found)
+  }
+
+  /** Whether values are equal in Spark if and only if they are one key: 0.0 equals -0.0, and CHAR is padded. */
+  private def isExact(column: Attribute): Boolean =
+    !CharVarcharUtils.getRawType(column.metadata).exists(_.isInstanceOf[CharType]) && isExact(column.dataType)
+
+  private def isExact(kind: DataType): Boolean = kind match {
+    case FloatType | DoubleType => false
+    case text: StringType => text.isUTF8BinaryCollation
+    case _ => true
+  }
+
+  /** The side of a join that scans a table of ours: what it projects, and the conditions on its columns. */
+  private final case class Side(target: LookupTarget, project: Seq[NamedExpression], filters: Seq[Expression]) {
+    def isPlain: Boolean = project.forall(_.isInstanceOf[Attribute])
+    def columns: AttributeSet = AttributeSet(target.columns)
+    def isHinted: Boolean = LookupHint.isMarked(target.scan.options) && LookupHint.isPlain(target.scan.options)
+    def has(column: Attribute, name: String): Boolean =
+      target.columns.exists(one => one.name == name && one.exprId == column.exprId)
+
+    private val aliases = AttributeMap(project.collect { case alias: Alias => alias.toAttribute -> alias.child })
+
+    def over(condition: Expression): Expression = condition.transform {
+      case attribute: Attribute => aliases.getOrElse(attribute, attribute)
+    }
+
+    def numbered: Seq[NamedExpression] = project.map(_.transform {
+      case _: MonotonicallyIncreasingID => target.number
+    }.asInstanceOf[NamedExpression])
+  }
+
+  private object Side extends PredicateHelper {
+    def of(plan: LogicalPlan): Option[Side] = plan match {
+      case Filter(condition, child) => of(child).filter(side => condition.references.subsetOf(side.columns))
+          .map(side => side.copy(filters = side.filters ++ decisive(condition, side.target.key)))
+      case Project(list, child) => of(child).filter(_.isPlain).map(_.copy(project = list))
+      case relation: DataSourceV2ScanRelation => scan(relation).filter(one => one.limit.isEmpty && one.summary.isEmpty)
+          .map(found => Side(LookupTarget(found, relation.output), relation.output, Nil))
+      case _ => None
+    }
+
+    /** The parts of a condition that are not met by every row that is found, whose key is not NULL. */
+    private def decisive(condition: Expression, key: Seq[Attribute]): Seq[Expression] =
+      splitConjunctivePredicates(condition).filter {
+        case IsNotNull(column: Attribute) => !key.exists(_.exprId == column.exprId)
+        case _: DynamicPruning | _: BloomFilterMightContain => false // what Spark has found of the other side
+        case _ => true
+      }
+
+    private def scan(relation: DataSourceV2ScanRelation): Option[KeyfoldScan] = relation.scan match {
+      case ours: KeyfoldScan => Some(ours)
+      case ours: KeyfoldRowLevelScan => Some(ours.scan)
+      case _ => None
+    }
+  }
+}

@@ -1,0 +1,90 @@
+package org.apache.spark.sql.keyfold.lookups
+
+import java.util.Locale
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.sql.catalyst.analysis.{RelationTimeTravel, UnresolvedAttribute, UnresolvedRelation}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, Literal}
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.errors.QueryCompilationErrors
+import org.apache.spark.sql.keyfold.Ours
+import org.apache.spark.sql.types.StringType
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+/** Driver side: what the hint LOOKUP is over, until it is known which table that is. */
+final case class LookupHint(child: LogicalPlan) extends UnaryNode {
+  override def output: Seq[Attribute] = child.output
+  override protected def withNewChildInternal(changed: LogicalPlan): LookupHint = copy(child = changed)
+}
+
+object LookupHint {
+  val Name = "lookup"
+  private val Mark = "keyfold.lookup"
+  /** Options of readers that don't say which rows are read, or are in the table's handle. */
+  private val Harmless = Set(Mark, "read-by-bucket", "keyfold.aggregate-push-down", "versionasof", "timestampasof")
+
+  def marked(options: CaseInsensitiveStringMap): CaseInsensitiveStringMap =
+    new CaseInsensitiveStringMap((options.asCaseSensitiveMap.asScala.toMap + (Mark -> "true")).asJava)
+
+  def isMarked(options: Map[String, String]): Boolean = options.contains(Mark)
+  def without(options: Map[String, String]): Map[String, String] = options - Mark
+
+  /** Whether a scan with these options reads the rows that a look-up finds. */
+  def isPlain(options: Map[String, String]): Boolean =
+    options.keys.forall(name => Harmless(name.toLowerCase(Locale.ROOT).replace('_', '-')))
+}
+
+/** Driver side: `LOOKUP(t)` in SQL stands over the relations of that name or alias in the FROM that it belongs to, as
+  * Spark's own hints of joins do; without a name, as of `DataFrame.hint`, over all that the hint is given to.
+  */
+object NamesInLookupHints extends Rule[LogicalPlan] {
+  override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperatorsUp {
+    case hint: UnresolvedHint if hint.name.equalsIgnoreCase(LookupHint.Name) =>
+      if (hint.parameters.isEmpty) LookupHint(hint.child)
+      else hint.parameters.map(named).foldLeft(hint.child)(over)
+  }
+
+  private def named(parameter: Expression): Seq[String] = parameter match {
+    case name: UnresolvedAttribute => name.nameParts
+    case Literal(text, _: StringType) => UnresolvedAttribute.parseAttributeName(text.toString)
+    case other => throw QueryCompilationErrors.joinStrategyHintParameterNotSupportedError(other)
+  }
+
+  private def over(plan: LogicalPlan, name: Seq[String]): LogicalPlan = {
+    val found = placed(plan, name)
+    if (found.fastEquals(plan))
+      logWarning(s"hint LOOKUP(${name.mkString(".")}): the FROM that it belongs to has no table of that name")
+    found
+  }
+
+  private def placed(plan: LogicalPlan, name: Seq[String]): LogicalPlan = plan match {
+    case relation: UnresolvedRelation if isNamed(relation.multipartIdentifier, name) => LookupHint(relation)
+    case RelationTimeTravel(relation: UnresolvedRelation, _, _) if isNamed(relation.multipartIdentifier, name) =>
+      LookupHint(plan)
+    case alias: SubqueryAlias => if (isNamed(alias.identifier.qualifier :+ alias.alias, name)) LookupHint(alias) else alias
+    case _: LookupHint | _: ResolvedHint | _: View | _: UnresolvedWith => plan
+    case _ => plan.mapChildren(placed(_, name))
+  }
+
+  private def isNamed(own: Seq[String], hinted: Seq[String]): Boolean =
+    hinted.size <= own.size && own.takeRight(hinted.size).zip(hinted).forall { case (a, b) => conf.resolver(a, b) }
+}
+
+/** Driver side: tells the scan of a table of ours that it is to be looked up in, by an option of its relation. */
+object TablesOfLookupHints extends Rule[LogicalPlan] {
+  override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperatorsUp {
+    case hint: LookupHint if hint.child.resolved => marked(hint.child).getOrElse {
+        logWarning(s"hint LOOKUP: not followed, as it is not over a table of keyfold but ${hint.child.nodeName}")
+        hint.child
+      }
+  }
+
+  private def marked(plan: LogicalPlan): Option[LogicalPlan] = plan match {
+    case Ours.Relation(relation, _) => Some(relation.copy(options = LookupHint.marked(relation.options)))
+    case _: SubqueryAlias | _: Project | _: Filter | _: View =>
+      marked(plan.children.head).map(child => plan.withNewChildren(Seq(child)))
+    case _ => None
+  }
+}

@@ -1,0 +1,96 @@
+package org.apache.spark.sql.keyfold.lookups
+
+import keyfold.spark.Json
+import keyfold.spark.buckets.{SlotFunction, Slots}
+import keyfold.spark.questions.Predicates
+import org.apache.spark.rdd.RDD
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.physical.{ClusteredDistribution, Distribution, UnspecifiedDistribution}
+import org.apache.spark.sql.catalyst.util.truncatedString
+import org.apache.spark.sql.connector.catalog.functions.ScalarFunction
+import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
+import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
+import org.apache.spark.sql.types.{StructField, StructType}
+
+/** Both sides: runs a LookupJoin. Rows come to the task of their bucket in the order of their keys, so that each row
+  * group is read by one task and about once, and rows of one key follow each other. That order is not asked for
+  * where most rows are blind: then few are looked up.
+  */
+final case class LookupJoinExec(
+    child: SparkPlan,
+    @transient target: LookupTarget,
+    project: Seq[NamedExpression],
+    by: Seq[String],
+    keys: Seq[Expression],
+    condition: Option[Expression],
+    blind: Expression,
+    kind: LookupKind) extends UnaryExecNode {
+
+  override def output: Seq[Attribute] = kind.output(child.output, project)
+  override lazy val producedAttributes: AttributeSet = kind.produced(target, project)
+
+  override lazy val metrics: Map[String, SQLMetric] = Map(
+    "numOutputRows" -> SQLMetrics.createMetric(sparkContext, "number of output rows"),
+    "keys" -> SQLMetrics.createMetric(sparkContext, "keys looked up"),
+    "found" -> SQLMetrics.createMetric(sparkContext, "keys found"),
+    "blind" -> SQLMetrics.createMetric(sparkContext, "rows that were not looked up")) ++ ofWorkers
+
+  /** What workers report, by their names. */
+  private lazy val ofWorkers = Map(
+    "bytes_read" -> SQLMetrics.createSizeMetric(sparkContext, "bytes read of files"),
+    "rows_in" -> SQLMetrics.createMetric(sparkContext, "rows into merge"),
+    "decode_nanos" -> SQLMetrics.createNanoTimingMetric(sparkContext, "time to decode files"),
+    "merge_nanos" -> SQLMetrics.createNanoTimingMetric(sparkContext, "time to merge"))
+
+  private def isClustered = blind == Literal.FalseLiteral
+
+  override def requiredChildDistribution: Seq[Distribution] =
+    if (isClustered) Seq(ClusteredDistribution(Seq(slot), requiredNumPartitions = Some(tasks)))
+    else Seq(UnspecifiedDistribution)
+
+  override def requiredChildOrdering: Seq[Seq[SortOrder]] =
+    if (isClustered) Seq(keys.map(SortOrder(_, Ascending))) else Seq(Nil)
+
+  @transient private lazy val described = target.scan.table.description
+  private lazy val tasks = Slots.tasks(described.buckets, isPartitioned = described.partitioning.nonEmpty)
+
+  /** The task that writes the rows of a key. */
+  private lazy val slot: Expression = {
+    val byName = by.zip(keys).toMap
+    val columns = (described.bucketKeys ++ described.partitioning).map(byName)
+    val counts = Seq(tasks, described.buckets, described.bucketKeys.length).map(Literal(_))
+    val arguments = counts ++ columns
+    val types = StructType(arguments.zipWithIndex.map { case (argument, place) =>
+      StructField(s"a$place", argument.dataType)
+    })
+    val name = SlotFunction.nameFor(columns.exists(_.nullable))
+    V2ExpressionUtils.resolveScalarFunction(
+      SlotFunction.named(name).get.bind(types).asInstanceOf[ScalarFunction[_]], arguments)
+  }
+
+  /** What tasks must know of the table's files, asked once. */
+  @transient private lazy val plan: String = Json.text(target.scan.table.questions.ask("plan_lookup",
+    "table" -> described.handle,
+    "columns" -> target.columns.map(_.name),
+    "filters" -> target.scan.filters.flatMap(Predicates.toJson)).get("lookup"))
+
+  override protected def doPrepare(): Unit = plan: Unit
+
+  override protected def doExecute(): RDD[InternalRow] = {
+    val (planned, figures) = (plan, new LookupFigures(longMetric("numOutputRows"), longMetric("keys"),
+      longMetric("found"), longMetric("blind"), ofWorkers))
+    val work = LookupWork(planned, by, target.columns, target.number, project, keys, condition, blind,
+      kind, child.output)
+    child.execute().mapPartitionsInternal(rows => new LookupIterator(work, rows, figures))
+  }
+
+  override def simpleString(fields: Int): String = {
+    val more = condition.map(found => s", ${found.sql}").toSeq ++
+      Option.unless(isClustered)(s", unless ${blind.sql}")
+    s"LookupJoin ${described.name}${truncatedString(keys, "[", ", ", "]", fields)}, $kind, columns " +
+      s"${truncatedString(target.columns, "[", ", ", "]", fields)}${more.mkString}"
+  }
+
+  override protected def withNewChildInternal(changed: SparkPlan): LookupJoinExec = copy(child = changed)
+}

@@ -1,0 +1,74 @@
+package org.apache.spark.sql.keyfold.reads
+
+import java.util.Locale
+
+import scala.jdk.CollectionConverters._
+
+import keyfold.spark.KeyfoldCatalog
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.analysis.{AsOfTimestamp, AsOfVersion, RelationTimeTravel, TimeTravelSpec,
+  UnresolvedRelation}
+import org.apache.spark.sql.catalyst.expressions.Literal
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.connector.catalog.{Identifier, Table}
+import org.apache.spark.sql.keyfold.{Ours, Refusal}
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+/** Driver side: options of readers that name a version or a time of a table. Paimon's are a version in the form
+  * `name=value`, which Python reads; only times are read here, by the clock of the session.
+  */
+object TimeTravel {
+  type Spec = TimeTravelSpec
+
+  private val Versions =
+    Seq("scan.snapshot-id", "scan.tag-name", "scan.timestamp-millis", "scan.watermark", "scan.version")
+  private val Time = "scan.timestamp"
+  private val All = Versions ++ Seq(Time, "versionAsOf", "timestampAsOf")
+  private val Lower = All.map(_.toLowerCase(Locale.ROOT)).toSet
+
+  /** What the options say; None where they say nothing. */
+  def of(options: CaseInsensitiveStringMap): Option[Spec] = asked(options, All).flatMap {
+    case ("versionAsOf", text) => Some(AsOfVersion(text))
+    case ("timestampAsOf" | Time, text) =>
+      val zone = SparkSession.active.sessionState.conf.sessionLocalTimeZone
+      TimeTravelSpec.create(Some(Literal(text)), None, zone)
+    case (name, text) => Some(AsOfVersion(s"$name=$text"))
+  }
+
+  /** Paimon's options alone, as a clause of SQL. */
+  def clause(relation: UnresolvedRelation): Option[LogicalPlan] = asked(relation.options, Versions :+ Time).map {
+    case (name, text) =>
+      val plain = relation.copy(options = without(relation.options))
+      if (name == Time) RelationTimeTravel(plain, Some(Literal(text)), None)
+      else RelationTimeTravel(plain, None, Some(s"$name=$text"))
+  }
+
+  private def asked(options: CaseInsensitiveStringMap, names: Seq[String]): Option[(String, String)] = {
+    val found = All.filter(options.containsKey)
+    if (found.size > 1) throw Refusal(s"a table is read at one version: found the options ${found.mkString(", ")}")
+    found.find(names.contains).map(name => name -> options.get(name))
+  }
+
+  def without(options: CaseInsensitiveStringMap): CaseInsensitiveStringMap = {
+    val kept = options.asCaseSensitiveMap.asScala.filterNot { case (name, _) => Lower(name.toLowerCase(Locale.ROOT)) }
+    new CaseInsensitiveStringMap(kept.asJava)
+  }
+
+  def load(catalog: KeyfoldCatalog, ident: Identifier, asOf: Option[Spec]): Table = asOf match {
+    case Some(AsOfVersion(text)) => catalog.loadTable(ident, text)
+    case Some(AsOfTimestamp(micros)) => catalog.loadTable(ident, micros)
+    case None => catalog.loadTable(ident)
+  }
+}
+
+/** Driver side: `spark.read.option("scan.tag-name", …).table(…)`, and WITH (…) behind a table: a catalog does not
+  * see the options of the table that it loads, so they become VERSION AS OF and TIMESTAMP AS OF. A hint rule, which
+  * comes before tables are looked up.
+  */
+final case class VersionsInOptions(session: SparkSession) extends Rule[LogicalPlan] {
+  override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperators {
+    case relation: UnresolvedRelation if !relation.isStreaming && Ours.names(session, relation.multipartIdentifier) =>
+      TimeTravel.clause(relation).getOrElse(relation)
+  }
+}

@@ -1,0 +1,47 @@
+package org.apache.spark.sql.keyfold.statements
+
+import java.lang.reflect.{InvocationTargetException, Method, Proxy}
+
+import keyfold.spark.{Json, KeyfoldException}
+import keyfold.spark.processes.Driver
+import keyfold.spark.table.Names
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.parser.{ParseException, ParserInterface}
+import org.apache.spark.sql.keyfold.{Ours, Refusal}
+
+/** Driver side: the session's parser, Spark's own or another extension's, which goes first and answers every
+  * method, those of later versions of Spark included. A CREATE TABLE that it refuses, of a table in one of our
+  * catalogs, is put into Spark SQL by Python where another system's documents print it so, and so are Paimon's
+  * statements about tags.
+  */
+object DialectParser {
+  private val OfPlans = Set("parsePlan", "parsePlanWithParameters")
+
+  /** Their first words, perhaps after comments; possessive, so that thousands of them need no deeper stack. */
+  private val FirstWords = """(?is)(?:\s|--[^\n]*+\n|/\*.*?\*/)*+(?:(?:CREATE|ALTER)\s+TABLE|SHOW\s+TAGS)\b""".r
+
+  def apply(session: SparkSession, parser: ParserInterface): ParserInterface =
+    Proxy.newProxyInstance(getClass.getClassLoader, Array(classOf[ParserInterface]),
+      (_: AnyRef, method: Method, arguments: Array[AnyRef]) =>
+        try method.invoke(parser, Option(arguments).toSeq.flatten: _*)
+        catch {
+          case failed: InvocationTargetException => failed.getCause match {
+              case refused: ParseException if OfPlans(method.getName) =>
+                parser.parsePlan(translated(session, arguments.head.toString, refused))
+              case failure => throw failure
+            }
+        }).asInstanceOf[ParserInterface]
+
+  private def translated(session: SparkSession, sql: String, refused: ParseException): String = {
+    if (FirstWords.findPrefixOf(sql).isEmpty) throw refused
+    val answer =
+      try Driver.ask(Json.obj("question" -> "translate", "sql" -> sql))
+      catch { case unanswered: KeyfoldException => refused.addSuppressed(unanswered); throw refused }
+    val table = Json.strings(answer.path("table"))
+    if (!answer.isObject || !Ours.names(session, table)) throw refused
+    Json.optional(answer, "refused").foreach(reason => throw Refusal(reason))
+    val statement = answer.path("sql").asText
+    val catalog = table.headOption.filter(name => table.size > 1 && Ours.catalog(session, name).isDefined)
+    if (answer.path("is_call").asBoolean) s"CALL ${catalog.map(Names.quote(_) + ".").mkString}$statement" else statement
+  }
+}

@@ -1,0 +1,67 @@
+package org.apache.spark.sql.keyfold.statements
+
+import keyfold.spark.KeyfoldSource
+import keyfold.spark.catalog.TableAtPath
+import keyfold.spark.functions.Functions
+import keyfold.spark.questions.Aggregates
+import org.apache.spark.sql.{Row, SparkSession}
+import org.apache.spark.sql.catalyst.analysis.{NoSuchTableException, UnresolvedFunctionName, UnresolvedRelation}
+import org.apache.spark.sql.catalyst.expressions.AttributeReference
+import org.apache.spark.sql.catalyst.plans.logical.{DescribeFunction, LocalRelation, LogicalPlan}
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.connector.catalog.Identifier
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.keyfold.Ours
+import org.apache.spark.sql.keyfold.reads.TimeTravel
+import org.apache.spark.sql.types.StringType
+
+/** Driver side: two kinds of names that Spark misreads: `keyfold.`/data/stock`` where no table is, whose catalog
+  * it takes for a format that can't be queried, and in DESCRIBE FUNCTION a function of any catalog but its own.
+  * A hint rule, because those alone run before Spark refuses.
+  */
+final case class NamesOfOurs(session: SparkSession) extends Rule[LogicalPlan] {
+  override def apply(plan: LogicalPlan): LogicalPlan = plan match {
+    case describe: DescribeFunction => described(describe).getOrElse(plan)
+    case _ =>
+      plan.foreach {
+        case relation: UnresolvedRelation => checkPath(relation.multipartIdentifier)
+        case _ =>
+      }
+      plan
+  }
+
+  private def checkPath(name: Seq[String]): Unit =
+    if (name.length == 2 && name.head.equalsIgnoreCase(KeyfoldSource.Name))
+      Ours.catalog(session, name.head).filterNot(_.tableExists(Identifier.of(Array.empty, name.last)))
+        .foreach(_ => throw new NoSuchTableException(name))
+
+  private def described(describe: DescribeFunction): Option[LogicalPlan] = describe.child match {
+    case function: UnresolvedFunctionName =>
+      val name = function.multipartIdentifier
+      val isPlaced = name.length == 2 || name.length == 3 && name(1) == "sys"
+      val isOurs = isPlaced && Ours.catalog(session, name.head).isDefined
+      def lines = Functions.find(name.last).map(_.lines)
+        .orElse(Option.when(name.length == 2)(name.last).flatMap(Aggregates.find).map(_.lines))
+      Option.when(isOurs)(lines).flatten.map { found =>
+        val lines = s"Function: ${name.mkString(".")}" +: found
+        val output = AttributeReference("function_desc", StringType, nullable = false)()
+        LocalRelation.fromExternalRows(Seq(output), lines.map(Row(_)))
+      }
+    case _ => None
+  }
+}
+
+/** Driver side: `spark.read.format("keyfold").load(path)` is the table as its catalog has it, so that each
+  * query reads the newest snapshot and a cached frame knows of writes.
+  */
+object TablesAtPaths extends Rule[LogicalPlan] {
+  override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperators {
+    case relation: DataSourceV2Relation if relation.catalog.isEmpty && relation.identifier.isEmpty =>
+      relation.table match {
+        case at: TableAtPath =>
+          relation.copy(table = at.table, catalog = Some(at.place.catalog), identifier = Some(at.place.ident),
+            options = TimeTravel.without(relation.options), timeTravelSpec = TimeTravel.of(at.options))
+        case _ => relation
+      }
+  }
+}

@@ -1,0 +1,62 @@
+package org.apache.spark.sql.keyfold.writes
+
+import scala.jdk.CollectionConverters._
+
+import keyfold.spark.write.TargetColumns
+import org.apache.spark.sql.catalyst.expressions.{Alias, Expression, Literal}
+import org.apache.spark.sql.catalyst.plans.logical.{InsertOnlyMerge, LogicalPlan, MergeRows, Project, WriteDelta}
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.catalyst.util.RowDeltaUtils.UPDATE_OPERATION
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.keyfold.Ours
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+/** Driver side: tells a statement that changes rows which columns its UPDATEs set, as an option of its relation, so
+  * that an engine that folds by column leaves the others alone. Spark has rewritten the statement by then: a column
+  * is set unless its new value is the column itself.
+  */
+object ChangedRows extends Rule[LogicalPlan] {
+  override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperators {
+    case delta: WriteDelta if delta.resolved => (delta.table, delta.originalTable) match {
+        case (Ours.Target(relation, _), original: DataSourceV2Relation)
+            if !TargetColumns.isMarkedAssigned(relation.options) =>
+          delta.copy(table = withOption(relation, TargetColumns.markAssigned(assigned(delta.query, original))))
+        case _ => delta
+      }
+    case merge: InsertOnlyMerge => merge.table match {
+        case Ours.Relation(relation, _) if !TargetColumns.isMarked(relation.options) =>
+          merge.copy(table = withOption(relation, TargetColumns.mark(None)))
+        case _ => merge
+      }
+  }
+
+  private def withOption(relation: DataSourceV2Relation, option: (String, String)): DataSourceV2Relation = {
+    val options = relation.options.asCaseSensitiveMap.asScala.toMap + option
+    relation.copy(options = new CaseInsensitiveStringMap(options.asJava))
+  }
+
+  private def assigned(query: LogicalPlan, original: DataSourceV2Relation): Seq[String] =
+    original.output.zipWithIndex.collect {
+      case (column, place) if updates(query).exists(values => !isItself(values(place + 1), column)) => column.name
+    }
+
+  /** Of each UPDATE the kind, then the new values. */
+  private def updates(query: LogicalPlan): Seq[Seq[Expression]] = {
+    val all = query match {
+      case project: Project => Seq(project.projectList)
+      case rows: MergeRows => rows.outputs
+      case _ => query.children.flatMap(updates)
+    }
+    all.filter(_.headOption.map(unnamed).exists {
+      case Literal(kind: Int, _) => kind == UPDATE_OPERATION
+      case _ => false
+    })
+  }
+
+  private def isItself(value: Expression, column: Expression): Boolean = unnamed(value).semanticEquals(column)
+
+  private def unnamed(value: Expression): Expression = value match {
+    case alias: Alias => alias.child
+    case other => other
+  }
+}

@@ -1,0 +1,78 @@
+package org.apache.spark.sql.keyfold.writes
+
+import scala.jdk.CollectionConverters._
+
+import keyfold.spark.write.TargetColumns
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.analysis.{NamedRelation, UnresolvedRelation}
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.execution.datasources.DataSourceStrategy
+import org.apache.spark.sql.keyfold.Ours
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+/** Driver side: tells a write by INSERT which columns the statement named, as an option of its relation,
+  * before Spark fills the others with DEFAULT and NULL. Among the resolution rules, which come after the
+  * one that resolves the relation and, a round later, before the one that fills.
+  */
+object ColumnsOfInsert extends Rule[LogicalPlan] {
+  override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperators {
+    case insert: InsertIntoStatement if !insert.byName || insert.query.resolved => insert.table match {
+        case Ours.Relation(relation, table) if !TargetColumns.isMarked(relation.options) =>
+          val names = named(insert)
+          names.foreach(TargetColumns.check(table, _, relation.options, insert.overwrite))
+          val options = relation.options.asCaseSensitiveMap.asScala.toMap + TargetColumns.mark(names)
+          insert.copy(table = relation.copy(options = new CaseInsensitiveStringMap(options.asJava)))
+        case _ => insert
+      }
+  }
+
+  private def named(insert: InsertIntoStatement): Option[Seq[String]] =
+    if (insert.byName) Some(insert.query.output.map(_.name) ++ insert.partitionSpec.keys)
+    else if (insert.userSpecifiedCols.nonEmpty) Some(insert.userSpecifiedCols ++ insert.partitionSpec.keys)
+    else None
+}
+
+/** Driver side: the same for a DataFrame that is written by name, whose relation Spark resolves and whose
+  * columns it fills in one round: among the hints, which come before.
+  */
+final case class ColumnsOfFrame(session: SparkSession) extends Rule[LogicalPlan] {
+  override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperators {
+    case write: AppendData if isDue(write, write.writeOptions) =>
+      write.copy(writeOptions = write.writeOptions + mark(write))
+    case write: OverwriteByExpression if isDue(write, write.writeOptions) =>
+      write.copy(writeOptions = write.writeOptions + mark(write))
+    case write: OverwritePartitionsDynamic if isDue(write, write.writeOptions) =>
+      write.copy(writeOptions = write.writeOptions + mark(write))
+  }
+
+  /** The frame comes as it was written, so its names may be known only after an analysis of its own. */
+  private def mark(write: V2WriteCommand): (String, String) = {
+    lazy val query =
+      if (write.query.resolved) write.query else session.sessionState.executePlan(write.query).analyzed
+    TargetColumns.mark(if (write.isByName) Some(query.output.map(_.name)) else None)
+  }
+
+  private def isDue(write: V2WriteCommand, options: Map[String, String]): Boolean =
+    !options.contains(TargetColumns.Mark) && isOurs(write.table)
+
+  private def isOurs(target: NamedRelation): Boolean = target match {
+    case Ours(_) => true
+    case relation: UnresolvedRelation => Ours.names(session, relation.multipartIdentifier)
+    case _ => false
+  }
+}
+
+/** Driver side: the columns in the condition of an overwrite by their own names: `REPLACE WHERE DAY = …` of a
+  * column `day`. Spark does so for DELETE and for scans.
+  */
+object OverwriteConditions extends Rule[LogicalPlan] {
+  override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperators {
+    case write: OverwriteByExpression if write.deleteExpr.resolved => write.table match {
+        case Ours.Relation(relation, _) =>
+          val named = DataSourceStrategy.normalizeExprs(Seq(write.deleteExpr), relation.output).head
+          if (named == write.deleteExpr) write else write.copy(deleteExpr = named)
+        case _ => write
+      }
+  }
+}
