@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
@@ -115,6 +116,22 @@ def test_metadata(tmp_path: Path) -> None:
         table.metadata("x")
 
 
+def test_what_is_printed_names_the_table(tmp_path: Path) -> None:
+    catalog = keyfold.connect(tmp_path)
+    table = catalog.create_table("t", {"k": "INT", "v": "INT"}, ["k"])
+    table.upsert([{"k": 1, "v": 2}])
+    assert repr(catalog) == f"<keyfold catalog keyfold at {tmp_path}>"
+    assert repr(table) == f"<keyfold table {table.name}>"
+    assert repr(table.tags) == f"<tags of keyfold table {table.name}>"
+    assert repr(table.branches) == f"<branches of keyfold table {table.name}>"
+    shown = f"<scan of keyfold table {table.name} at snapshot 1: k, v"
+    assert repr(table.scan()) == f"{shown}>"
+    assert repr(table.scan(where="k > 0", limit=3)) == f"{shown} where k > 0 limit 3>"
+    assert repr(table.scan(where=pc.field("k") + 1 > 2)).endswith(" where (add_checked(k, 1) > 2)>")
+    with pytest.raises(TableError, match=r"create_table of Python primary_key=\['column'\]"):
+        catalog.create_table("keyless", {"k": "INT"}, [])
+
+
 # ---- the command line ----
 
 
@@ -127,10 +144,14 @@ class Commands:
         self._folder, self._monkeypatch, self._capsys = folder, monkeypatch, capsys
 
     def text(self, *words: str) -> str:
+        code, out, err = self.outcome(*words)
+        return out if code == 0 else f"{code} {err}"
+
+    def outcome(self, *words: str) -> tuple[int, str, str]:
         line = ["keyfold", *words, "--warehouse", str(self._folder)]
         self._monkeypatch.setattr("sys.argv", line)
         code, printed = main(), self._capsys.readouterr()
-        return printed.out if code == 0 else f"{code} {printed.err}"
+        return code, printed.out, printed.err
 
     def rows(self, *words: str) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.text(*words, "--json").splitlines()]
@@ -156,7 +177,9 @@ def test_commands(commands: Commands, tmp_path: Path) -> None:
     scan = commands.rows("scan", "stock", "--columns", "sku,qty", "--where", "qty > 1")
     assert sorted(map(str, scan)) == ["{'sku': 'bolt', 'qty': 5}", "{'sku': 'nut', 'qty': 9}"]
     assert commands.rows("get", "stock", "sku=pin") == [{"sku": "pin", "qty": None, "price": None}]
-    assert commands.rows("get", "stock", "sku=none") == []
+    missing = "keyfold: table stock has no row of the key sku=none\n"
+    assert commands.outcome("get", "stock", "sku=none") == (1, "", missing)
+    assert commands.outcome("get", "stock", "sku=none", "--json") == (1, "null\n", missing)
     commands.rows("delete", "stock", "--where", "sku IN ('pin', 'gear')")
     assert commands.text("scan", "stock", "--where", "sku = 'bolt'") == (
         "sku   qty  price\n----  ---  -----\nbolt    5   NULL\n"

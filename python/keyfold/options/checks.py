@@ -165,7 +165,8 @@ def _check_key(layout: TableLayout) -> None:
         raise TableError(
             f"table {table} has no primary key. {words if 'merge-engine' in layout.options else ''}"
             "Add PRIMARY KEY (columns) or TBLPROPERTIES ('primary-key' = 'columns'); to the writer "
-            "of a DataFrame .option('primary-key', 'columns'), or .tableProperty after writeTo"
+            "of a DataFrame .option('primary-key', 'columns'), or .tableProperty after writeTo; to "
+            "create_table of Python primary_key=['column']"
         )
     if len(set(key)) != len(key):
         raise TableError(f"table {table}: the primary key names a column twice: {', '.join(key)}")

@@ -29,12 +29,22 @@ _SHOWN = 1000  # rows that a table is made of; more begin another one
 
 
 def run(arguments: Arguments) -> int:
-    """Run the command that the arguments name, and print its rows."""
+    """Run the command that the arguments name, and print its rows. Returns 1 if `get` has none."""
     settings: dict[str, Any] = dict(pairs(arguments.set or (), "--set"))
     catalog = connect(arguments.warehouse, catalog=arguments.catalog, **settings)
     rows = _COMMANDS[arguments.table_command](catalog, arguments)
+    if arguments.table_command == "get" and not rows:
+        return _not_found(arguments)
     (_print_json if arguments.json else _print_table)(rows)
     return 0
+
+
+def _not_found(asked: Arguments) -> int:
+    if asked.json:
+        print("null")
+    text = f"table {asked.table} has no row of the key {', '.join(asked.key)}"
+    print(f"keyfold: {text}", file=sys.stderr)
+    return 1
 
 
 def pairs(texts: Iterable[str], what: str) -> dict[str, str]:

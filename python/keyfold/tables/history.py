@@ -52,8 +52,11 @@ def rolled_back(
 class Tags:
     """The tags of a table: names for snapshots, which stay readable as long as the tag is there."""
 
-    def __init__(self, load: Load) -> None:
-        self._load = load
+    def __init__(self, load: Load, table: str) -> None:
+        self._load, self._table = load, table
+
+    def __repr__(self) -> str:
+        return f"<tags of keyfold table {self._table}>"
 
     def names(self) -> list[str]:
         """The names of all tags."""
@@ -84,9 +87,12 @@ class Tags:
 class Branches:
     """The branches of a table: tables of their own that begin at one of its tags."""
 
-    def __init__(self, load: Load, named: Callable[[str], Table]) -> None:
-        self._load = load
+    def __init__(self, load: Load, table: str, named: Callable[[str], Table]) -> None:
+        self._load, self._table = load, table
         self._named = named
+
+    def __repr__(self) -> str:
+        return f"<branches of keyfold table {self._table}>"
 
     def __getitem__(self, name: str) -> Table:
         """A branch, as a table. Raises TableError if there is none."""

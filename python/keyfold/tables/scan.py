@@ -27,18 +27,26 @@ from keyfold.tables.where.condition import Condition
 from keyfold.wire.specs import ScanSpec, Split
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Scan(Rows):
     """A read of one snapshot, which is fixed when the scan is made. Rows are read when one of its
     methods asks for them, anew each time, in no order.
     """
 
-    session: Session = field(repr=False)
-    table: Table = field(repr=False)
+    session: Session
+    table: Table
     columns: tuple[str, ...]
-    condition: Condition = field(repr=False)
+    condition: Condition
     limit: int | None = None
     options: Mapping[str, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        where = f" where {self.condition}" if str(self.condition) else ""
+        limit = "" if self.limit is None else f" limit {self.limit}"
+        return (
+            f"<scan of keyfold table {self.table.layout.name} at snapshot {self.snapshot}: "
+            f"{', '.join(self.columns)}{where}{limit}>"
+        )
 
     @property
     def schema(self) -> pa.Schema:

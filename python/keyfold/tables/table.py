@@ -144,12 +144,12 @@ class Table(Described):
     @property
     def tags(self) -> Tags:
         """Its tags."""
-        return Tags(self._load)
+        return Tags(self._load, self.name)
 
     @property
     def branches(self) -> Branches:
         """Its branches."""
-        return Branches(self._load, lambda name: self._view(f"{BRANCH_MARK}{name}"))
+        return Branches(self._load, self.name, lambda name: self._view(f"{BRANCH_MARK}{name}"))
 
     def _view(self, suffix: str) -> Table:
         return Table(self._session, self._namespace, f"{self._name}{suffix}")

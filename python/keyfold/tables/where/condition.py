@@ -65,6 +65,12 @@ class Condition:
             )
         return Condition(layout, every, enforced, rest, expression)
 
+    def __str__(self) -> str:
+        """The condition as a user reads it; empty if all rows pass."""
+        if self.expression is not None:
+            return str(self.expression)
+        return " AND ".join(map(sql_text.describe, self.predicates))
+
     @property
     def is_enforced(self) -> bool:
         """Whether nothing is left to apply."""
