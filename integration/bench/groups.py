@@ -27,7 +27,7 @@ from pyspark.sql.functions import pandas_udf
 import keyfold
 from integration import TOP, sessions
 from integration.bench import page
-from integration.bench.report import short, table
+from integration.bench.cells import short, table
 from integration.paimon.library import SPARK_JARS, START
 
 ROWS, PIECE, PAIRS = 16_000_000, 1 << 20, 5

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from integration import TOP
-from integration.bench.report import table
+from integration.bench.cells import table
 from tests.readers import PYTHON
 
 OURS = [sys.executable, "-m", "integration.bench.without_spark.by_keyfold"]
