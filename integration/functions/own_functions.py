@@ -46,7 +46,7 @@ def error_of(spark: SparkSession, statement: str) -> str:
 
 
 def main() -> None:
-    """Make, fill and read a table for each way a function comes."""
+    """Make, fill and read a table for each way a function comes, and call it in a query."""
     spark = keyfold.configure(SparkSession.builder).getOrCreate()
     spark.sql("CREATE NAMESPACE keyfold.c")
     unknown = error_of(spark, table("early", "weighted_max", "BIGINT"))
@@ -70,7 +70,16 @@ def main() -> None:
             f"SELECT DISTINCT reflect('java.lang.ProcessHandle', 'current') FROM keyfold.c.{name} "
             "WHERE v IS NOT NULL"
         ).count()
-        found[name] = {"rows": [row.v for row in held], "processes": processes}
+        twice = rows.replace("1, 2, 3", "1, 2, 3, 1, 2, 3")
+        asked = spark.sql(
+            f"SELECT id, keyfold.{name}({value}) AS v {twice} WHERE id IN (7, 3999) "
+            "GROUP BY id ORDER BY id"
+        ).collect()
+        found[name] = {
+            "rows": [row.v for row in held],
+            "query": [row.v for row in asked],
+            "processes": processes,
+        }
     later = spark.newSession()
     missing = [error_of(later, f"SELECT v FROM keyfold.c.{name}") for name in found]
     print("answer: " + json.dumps({"found": found, "unknown": unknown, "missing": missing}))

@@ -92,7 +92,7 @@ def answer(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     ],
 )
 def test_both_executors_run_it(answer: dict[str, Any], function: str, rows: list[Any]) -> None:
-    assert answer["found"][function] == {"rows": rows, "processes": 2}
+    assert answer["found"][function] == {"rows": rows, "query": rows, "processes": 2}
 
 
 def test_a_session_without_it_is_told_how_to_provide_it(answer: dict[str, Any]) -> None:
