@@ -1,8 +1,7 @@
 """The question `aggregate`: rows of one task fold in groups, by the calls of a query (executor).
 
 The JVM numbers the groups and sends frames: `rows` and `states`, each with one Arrow stream, have
-no answer; `take` is answered with the states or values of some groups, `end` ends the question.
-After an error nothing more is read of what the JVM sends, until it closes the connection.
+no answer; `take` is answered with the states or values of some groups.
 """
 
 from collections.abc import Iterator
@@ -11,13 +10,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from keyfold.bridge import frames, memory
-from keyfold.bridge.channel import Channel, Disconnected, Traffic
+from keyfold.bridge import frames
+from keyfold.bridge.channel import Channel
 from keyfold.kernels.buffers import values
 from keyfold.queries.accumulate import Accumulated, GroupError
 from keyfold.queries.bound import BoundCall
+from keyfold.questions.folding import Folding, serve
 from keyfold.resources import budget
-from keyfold.resources.metering import Meter, metering
+from keyfold.resources.metering import Meter
 
 _FULL = 2  # parts of the memory: what all groups may take at most before the JVM empties them,
 _WAITING = 16  # and what the rows that wait of all calls may take
@@ -25,40 +25,22 @@ _WAITING = 16  # and what the rows that wait of all calls may take
 
 def answer(channel: Channel, question: frames.Frame) -> None:
     """Fold what comes in by question["folds"]."""
-    with metering() as meter:
-        try:
-            task = _Task(channel, question, meter)
-        except Exception as e:
-            channel.send(frames.failure(memory.explained(e), "binding the functions of a query"))
-            return
-        channel.send({"ok": {}})
-        task.serve()
+    serve(channel, question, _Calls)
 
 
-class _Task:
-    """The calls of one task, and the connection over which their rows come."""
+class _Calls(Folding):
+    """The calls of one task."""
 
     def __init__(self, channel: Channel, question: frames.Frame, meter: Meter) -> None:
+        super().__init__(channel, meter)
         calls = [BoundCall.from_json(fold) for fold in question["folds"]]
         room = budget.bytes()
         waiting = room // _WAITING // max(len(calls), 1)
         self.folds = [Accumulated(call, waiting) for call in calls]
         self.most_held = room // _FULL
-        self.channel, self.meter, self.traffic = channel, meter, Traffic()
 
-    def serve(self) -> None:
-        """Take frames until the last one, or until the JVM leaves."""
-        while (frame := self.channel.receive()) is not None:
-            try:
-                if self.is_last(frame):
-                    return
-            except Disconnected:
-                raise
-            except Exception as e:
-                self.fail(e, frame)
-
-    def is_last(self, frame: frames.Frame) -> bool:
-        """Do what one frame asks; whether it ends the question."""
+    def take(self, frame: frames.Frame) -> None:
+        """See `Folding.take`."""
         match frame:
             case {"rows": place}:
                 self.add(self.folds[place])
@@ -66,17 +48,12 @@ class _Task:
                 for batch in self.received():
                     self.folds[place].merge(_groups(batch), batch.column("state"))
             case {"take": place}:
-                self.take(self.folds[place], frame)
+                self.send(self.folds[place], frame)
             case {"clear": True}:
                 for fold in self.folds:
                     fold.clear()
-            case {"end": True}:
-                metrics = self.traffic.metrics() | self.meter.figures()
-                self.channel.send({"ok": {"metrics": metrics | {"rows_in": self.traffic.rows}}})
-                return True
             case _:
                 raise ValueError(f"unknown message {dict(frame)}")
-        return False
 
     def received(self) -> Iterator[pa.RecordBatch]:
         """The batches that follow a frame."""
@@ -87,7 +64,7 @@ class _Task:
         for batch in self.received():
             fold.add(_groups(batch), batch.column("a0"))
 
-    def take(self, fold: Accumulated, frame: frames.Frame) -> None:
+    def send(self, fold: Accumulated, frame: frames.Frame) -> None:
         """Send the states or values of some groups. Nothing is folded if there are none of them."""
         start, stop, name = int(frame["from"]), int(frame["to"]), str(frame["as"])
         kind = pa.binary() if name == "state" else fold.call.arrow_type
@@ -102,15 +79,11 @@ class _Task:
         self.channel.send({"ok": {"held": held, "full": held > self.most_held}})
         self.channel.send_batches(schema, iter(batches))
 
-    def fail(self, error: Exception, frame: frames.Frame) -> None:
-        """Send the error and read on to the end; raises Disconnected."""
+    def place_of(self, error: Exception, frame: frames.Frame) -> dict[str, Any]:
+        """See `Folding.place_of`: the number of the call, and that of the group."""
         place = frame.get("rows", frame.get("states", frame.get("take")))
         where: dict[str, Any] = {} if place is None else {"fold": place}
-        if isinstance(error, GroupError):
-            where["group"], error = error.group, error.error
-        failure = frames.failure(memory.explained(error), "folding the rows of a query")
-        self.channel.send({"error": failure["error"] | where})
-        self.channel.discard()
+        return where | ({"group": error.group} if isinstance(error, GroupError) else {})
 
 
 def _groups(batch: pa.RecordBatch) -> Any:

@@ -1,0 +1,66 @@
+"""What the questions `aggregate` and `group` share: the rows of one task come in by frames.
+
+A frame `end` ends the question. After an error nothing more is read of what the JVM sends, until it
+closes the connection.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+from keyfold.bridge import frames, memory
+from keyfold.bridge.channel import Channel, Disconnected, Traffic
+from keyfold.queries.accumulate import GroupError
+from keyfold.resources.metering import Meter, metering
+
+
+class Folding(ABC):
+    """What one task folds, and the connection over which its rows come."""
+
+    def __init__(self, channel: Channel, meter: Meter) -> None:
+        self.channel, self._meter, self.traffic = channel, meter, Traffic()
+
+    @abstractmethod
+    def take(self, frame: frames.Frame) -> None:
+        """Do what one frame asks."""
+
+    @abstractmethod
+    def place_of(self, error: Exception, frame: frames.Frame) -> dict[str, Any]:
+        """What of the query the error of a frame is about, for the JVM."""
+
+    def serve(self) -> None:
+        """Take frames until the last one, or until the JVM leaves."""
+        while (frame := self.channel.receive()) is not None:
+            try:
+                if frame.get("end"):
+                    figures = self.traffic.metrics() | self._meter.figures()
+                    self.channel.send({"ok": {"metrics": figures | {"rows_in": self.traffic.rows}}})
+                    return
+                self.take(frame)
+            except Disconnected:
+                raise
+            except Exception as e:
+                self._fail(e, frame)
+
+    def _fail(self, error: Exception, frame: frames.Frame) -> None:
+        """Send the error and read on to the end; raises Disconnected."""
+        cause = error.error if isinstance(error, GroupError) else error
+        failure = frames.failure(memory.explained(cause), "folding the rows of a query")
+        self.channel.send({"error": failure["error"] | self.place_of(error, frame)})
+        self.channel.discard()
+
+
+def serve(
+    channel: Channel,
+    question: frames.Frame,
+    opened: Callable[[Channel, frames.Frame, Meter], Folding],
+) -> None:
+    """Answer a question by what `opened` makes of it."""
+    with metering() as meter:
+        try:
+            task = opened(channel, question, meter)
+        except Exception as e:
+            channel.send(frames.failure(memory.explained(e), "binding the functions of a query"))
+            return
+        channel.send({"ok": {}})
+        task.serve()
