@@ -14,7 +14,7 @@ HEAP = "4g"
 FRACTIONS = {"0.01 %": 0.0001, "0.1 %": 0.001, "1 %": 0.01, "10 %": 0.1, "100 %": 1.0}
 TUPLES = ("runs", "widths", "fractions", "spread")
 FEW = 6  # different inputs of a small upsert
-MINUTES = 50  # different inputs of the day, over and over
+MINUTES = 50  # different inputs of the day and of a stream, over and over
 OVERLAPS = ("none", "1 %", "half", "full")
 SUMS = {f"fields.{name}.aggregate-function": "sum" for name in ("a", "b", "e")}
 MAXIMA = {f"fields.{name}.aggregate-function": "max" for name in ("seq", "c", "d")}
@@ -41,6 +41,7 @@ class Settings:
     day: int  # rows that a day begins with
     minute: int  # rows of a commit of the day
     commits: dict[str, int]  # of the day, for each system
+    batches: int  # small ones of a stream
     runs: tuple[int, ...]
     widths: tuple[int, ...]
     fractions: tuple[str, ...]  # of FRACTIONS
@@ -108,10 +109,11 @@ class Settings:
             for name in self.fractions
             for number in range(self.inputs(name))
         ]
-        return [
-            (self.base, few),
-            (self.today, [("day", number, self.minute) for number in range(MINUTES)]),
-        ]
+        streamed, day = (
+            [(name, number, self.minute) for number in range(MINUTES)]
+            for name in ("streamed", "day")
+        )
+        return [(self.base, few + streamed), (self.today, day)]
 
     def changed(self, fraction: str) -> int:
         """Rows of an upsert."""
@@ -166,6 +168,7 @@ def full(folder: Path) -> Settings:
         day=2_000_000,
         minute=2_000,
         commits={"keyfold": 500, "delta": 10, "paimon": 100},
+        batches=1000,
         runs=(1, 2, 4, 8, 16, 32, 64),
         widths=(2, 7, 20, 50, 200),
         fractions=tuple(FRACTIONS),
@@ -191,6 +194,7 @@ def smoke(folder: Path) -> Settings:
         day=500,
         minute=20,
         commits={"keyfold": 4, "delta": 2, "paimon": 4},
+        batches=MINUTES,
         runs=(1, 4),
         widths=(2, 9),
         fractions=("1 %", "100 %"),

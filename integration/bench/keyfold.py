@@ -215,13 +215,13 @@ def a_day(session: Session) -> Iterator[Result]:
 
 
 def streams(session: Session) -> Iterator[Result]:
-    """Streams into a table like the day's."""
-    settings, shape = session.settings, session.settings.today
+    """Large micro-batches into tables of their own, small ones into the base table."""
+    settings = session.settings
     options = {"large": RUNS_STAY, "inserted": RUNS_STAY, "streamed": KEPT}
-    names = {name: create(session, name, shape, options[name]) for name in options}
+    names = {name: create(session, name, settings.base, options[name]) for name in options}
     checkpoints = settings.folder / "checkpoints"
     yield from streaming.large(session, names["large"], names["inserted"], checkpoints)
-    session.runs(shape)[0].writeTo(names["streamed"]).append()
+    session.runs(settings.base)[0].writeTo(names["streamed"]).append()
     yield streaming.small(session, names["streamed"], checkpoints)
 
 

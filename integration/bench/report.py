@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from integration import TOP
-from integration.bench import charts, iceberg, joins, page
+from integration.bench import charts, iceberg, joins, page, streaming
 from integration.bench.cases import ENGINES, HEAP, Settings
 from integration.bench.cells import cell, millions, picture, short, table, times
 from integration.bench.figures import NAMES, Figures, compared, differences
@@ -364,12 +364,7 @@ def others(figures: Figures, settings: Settings) -> str:
         of = f"{settings.partitions} partitions of {ROWS} rows"
         both = f"keyfold {cell(ours, 3)} s, plain Spark {cell(plain, 3)} s"
         parts.append(f"\n{what} of {of}: {both}.\n")
-    batches = figures.get("stream/small", "keyfold")
-    if batches:
-        took = batches.series["batch"][1:]
-        ends = [statistics.median(of) for of in (took[: len(took) // 10 + 1], took[-10:])]
-        small = f"Micro-batches of {settings.minute:,} rows into {settings.day:,}"
-        parts.append(f"\n{small}: {', then '.join(map(short, ends))} s ({len(took)} batches).\n")
+    parts.append(streaming.shown(figures.get("stream/small", "keyfold"), settings))
     if all(first):
         ours, plain = (cell(result, settings.repeat) for result in first)
         parts.append(f"\nFirst query of a new process: keyfold {ours} s, plain Spark {plain} s.\n")

@@ -15,7 +15,7 @@ from integration.bench.spark import Session
 KEYS = 1_000
 MERGE, WHERE, UPDATE = "MERGE of 1 %", "MERGE with a condition, 0.1 %", "UPDATE of 1 %"
 DELETE, INSERT = f"DELETE of {KEYS:,} keys", "INSERT of 1 %"
-SCAN = "rows/scan before them"
+SCAN, READ = "rows/scan before them", "rows/scan of the columns of UPDATE"
 STATEMENTS = (INSERT, MERGE, WHERE, UPDATE, DELETE)
 
 
@@ -54,6 +54,9 @@ def changed(
         least = 10 * turn % 1000  # of the thousand values of e
         return spark.sql(f"UPDATE {table} SET b = b + 1 WHERE e BETWEEN {least} AND {least + 9}")
 
+    def read(_: int) -> object:
+        return spark.table(table).selectExpr("bit_xor(xxhash64(id, b, e))").first()
+
     def delete(turn: int) -> object:
         keys = f"SELECT pmod(xxhash64(id, {turn}), {total}) AS id FROM range({KEYS})"
         if takes_subquery:
@@ -66,6 +69,9 @@ def changed(
     if is_ours:
         steps = {INSERT: insert, **steps}
     for name, step in {**steps, DELETE: delete}.items():
+        if name == UPDATE:
+            found = times(read, settings.pace, files=[files])
+            yield Result(READ, session.system, found, shape.total)
         with session.peaks() as peaks:
             found = times(step, settings.pace, files=[files])
         alike = name == DELETE and not settings.timed  # the number of warm turns is each one's own

@@ -4,6 +4,7 @@ beside those of an INSERT.
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming import StreamingQuery
 
 from integration.bench import data
-from integration.bench.cases import MINUTES
+from integration.bench.cases import MINUTES, Settings
 from integration.bench.measure import Result, Times, seconds
 from integration.bench.spark import Session
 
@@ -19,9 +20,9 @@ from integration.bench.spark import Session
 def small(session: Session, table: str, folder: Path) -> Result:
     """Micro-batches of a minute's rows each: the whole of each, by Spark's own clock."""
     settings = session.settings
-    minutes = settings.input / "day"
+    minutes = settings.input / "streamed"
     files = max(len(list(minutes.rglob("*.parquet"))) // MINUTES, 1)
-    turns = max(settings.commits_of(session.system) // MINUTES, 1)
+    turns = settings.batches // MINUTES
     session.spark.conf.set("spark.sql.streaming.numRecentProgressUpdates", str(2 * MINUTES))
     spent = [
         progress["durationMs"]["triggerExecution"] / 1000
@@ -37,11 +38,11 @@ def small(session: Session, table: str, folder: Path) -> Result:
 
 
 def large(session: Session, streamed: str, inserted: str, folder: Path) -> Iterator[Result]:
-    """The rows that the day begins with in one micro-batch, and the same by INSERT: in turns, so
-    that neither has the warmer JVM.
+    """The rows of a run in one micro-batch, and the same by INSERT: in turns, so that neither has
+    the warmer JVM.
     """
-    shape = session.settings.today
-    (rows,) = data.runs(session.settings.input, shape)
+    shape = session.settings.main
+    rows = next(data.runs(session.settings.input, shape))
     files = len(list(rows.rglob("*.parquet")))
 
     def stream(turn: int) -> object:
@@ -54,11 +55,11 @@ def large(session: Session, streamed: str, inserted: str, folder: Path) -> Itera
     for case, spent in zip(
         ("stream/large", "stream/insert"), zip(*turns, strict=True), strict=True
     ):
-        yield Result(case, session.system, Times(spent[0], spent[1:]), shape.total)
+        yield Result(case, session.system, Times(spent[0], spent[1:]), shape.rows)
 
 
 def source(session: Session, folder: Path, files: int) -> DataFrame:
-    """A stream of the day's Parquet files below a folder, so many a micro-batch."""
+    """A stream of the Parquet files below a folder, so many a micro-batch."""
     columns = session.settings.today.columns
     reader = session.spark.readStream.schema(", ".join(f"{n} {k}" for n, k in columns.items()))
     reader = reader.option("maxFilesPerTrigger", files).option("recursiveFileLookup", "true")
@@ -72,3 +73,19 @@ def run(frame: DataFrame, table: str, checkpoint: Path) -> StreamingQuery:
     query = writer.trigger(availableNow=True).toTable(table)
     query.awaitTermination()
     return query
+
+
+def shown(small: Result | None, settings: Settings) -> str:
+    """A paragraph of the page."""
+    if small is None:
+        return ""
+    took = small.series["batch"][1:]
+    tenth = len(took) // 10 + 1
+    first, whole, last = (
+        f"{statistics.median(of):.2f}" for of in (took[:tenth], took, took[-tenth:])
+    )
+    into = f"{settings.minute:,} rows into {settings.base.total:,}"
+    return (
+        f"\n{len(took):,} micro-batches of {into}: {whole} s at the median, {first} s in the first "
+        f"tenth of them and {last} s in the last; the longest took {max(took):.2f} s.\n"
+    )
