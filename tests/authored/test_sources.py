@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import keyfold
-from keyfold.authored import modules, shipping
+from keyfold.authored import shipping, sources
 from keyfold.authored.sources import Sources
 from keyfold.errors import EnvironmentMismatchError, FunctionError
 from keyfold.kernels import jit
@@ -32,8 +32,8 @@ def {name}(accumulator, value):
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where Spark puts shipped files; paths, modules and entry points are forgotten afterwards."""
     monkeypatch.setattr(sys, "path", list(sys.path))
-    monkeypatch.setattr(modules.Process, "shipped", tmp_path)
-    monkeypatch.setattr(modules.Process, "installed", None)
+    monkeypatch.setattr(sources.Process, "shipped", tmp_path)
+    monkeypatch.setattr(sources.Process, "installed", None)
     return tmp_path
 
 

@@ -13,8 +13,8 @@ import pytest
 from keyfold.bridge import channel as under_test
 from keyfold.bridge import frames
 from keyfold.bridge.channel import BATCH_BYTES, BATCH_ROWS, Channel, Disconnected, bounded
-from keyfold.bridge.prefetch import ahead
 from keyfold.errors import KeyfoldError, TableError
+from keyfold.resources.threads import ahead
 
 Pair = tuple[Channel, Channel]
 

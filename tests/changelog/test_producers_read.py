@@ -10,12 +10,12 @@ from random import Random
 import pytest
 
 from keyfold.changelog.specs import Asked
-from keyfold.changelog.told import told_from
 from keyfold.changelog.views import AUDIT_LOG
 from keyfold.errors import SnapshotExpiredError
 from keyfold.files.paths import bucket_path
 from keyfold.files.sections import runs, sections
 from keyfold.kernels.ops import KIND_NAMES
+from keyfold.options.changelogs import told_from
 from keyfold.read import planner
 from keyfold.read.reader import read as read_split
 from keyfold.storage.commits import commit

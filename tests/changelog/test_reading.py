@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from keyfold.changelog import incremental, ranges
+from keyfold.changelog import ranges
 from keyfold.changelog.planner import plan
 from keyfold.changelog.ranges import Range
 from keyfold.changelog.specs import Asked
@@ -110,27 +110,27 @@ def test_a_range_that_is_not_kept_names_the_earliest(table: Table) -> None:
 @pytest.mark.parametrize(
     ("options", "error"),
     [
-        ({incremental.BETWEEN: "1"}, "expected two values"),
-        ({incremental.BETWEEN: "1,2", incremental.BETWEEN_TIMES: "1,2"}, "each name a range"),
-        ({incremental.BETWEEN: "1,2", incremental.SCAN_MODE: "delta"}, "expected auto, diff or"),
-        ({incremental.SCAN_MODE: "diff"}, "needs a range"),
-        ({incremental.BETWEEN_TIMES: "noon,night"}, "expected milliseconds"),
-        ({incremental.TO_AUTO_TAG: "2026-01-01"}, "is no automatic tag"),
-        ({incremental.BETWEEN: "2,1"}, "before it starts"),
+        ({ranges.BETWEEN: "1"}, "expected two values"),
+        ({ranges.BETWEEN: "1,2", ranges.BETWEEN_TIMES: "1,2"}, "each name a range"),
+        ({ranges.BETWEEN: "1,2", ranges.SCAN_MODE: "delta"}, "expected auto, diff or"),
+        ({ranges.SCAN_MODE: "diff"}, "needs a range"),
+        ({ranges.BETWEEN_TIMES: "noon,night"}, "expected milliseconds"),
+        ({ranges.TO_AUTO_TAG: "2026-01-01"}, "is no automatic tag"),
+        ({ranges.BETWEEN: "2,1"}, "before it starts"),
     ],
 )
 def test_options_that_name_no_range(table: Table, options: dict[str, str], error: str) -> None:
     with pytest.raises((TableError, NotSupportedError), match=error):
-        incremental.asked(table, ROWS.name, options, "UTC")
+        ranges.asked(table, ROWS.name, options, "UTC")
 
 
 def test_options(table: Table) -> None:
     times = [table.snapshots.read(number).time_millis for number in (1, 2)]
-    shown = {incremental.BETWEEN_TIMES: f"{times[0]},{times[1]}"}
-    assert incremental.asked(table, AUDIT_LOG.name, shown, "UTC") == Asked("audit_log", 1, 2)
-    assert incremental.asked(table, ROWS.name, shown, "UTC") == Asked("rows", 1, 2, net=True)
-    early = {incremental.BETWEEN_TIMES: "2001-02-03 04:05:06,2001-02-04"}
-    assert incremental.asked(table, ROWS.name, early, "+02:00") == Asked("rows", 0, 0, net=True)
+    shown = {ranges.BETWEEN_TIMES: f"{times[0]},{times[1]}"}
+    assert ranges.asked(table, AUDIT_LOG.name, shown, "UTC") == Asked("audit_log", 1, 2)
+    assert ranges.asked(table, ROWS.name, shown, "UTC") == Asked("rows", 1, 2, net=True)
+    early = {ranges.BETWEEN_TIMES: "2001-02-03 04:05:06,2001-02-04"}
+    assert ranges.asked(table, ROWS.name, early, "+02:00") == Asked("rows", 0, 0, net=True)
 
 
 def test_what_has_no_changes(tmp_path: Path) -> None:

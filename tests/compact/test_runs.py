@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfold.compact.groups import Group, Sorter, work
-from keyfold.compact.pick import Rules, unit
-from keyfold.compact.runs import BucketRun, Intervals, bucket_runs, whole
+from keyfold.compact.pick import BucketRun, Intervals, Rules, bucket_runs, unit, whole
 from tests.files.keyed import KeyedFile
 
 RULES = Rules(5, 8, 4, 1, 200)

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from keyfold.bridge.prefetch import ahead
 from keyfold.resources import metering
 from keyfold.resources.metering import count, each, metered, reach
+from keyfold.resources.threads import ahead
 
 TICK = 0.02
 NANOS = 1_000_000_000

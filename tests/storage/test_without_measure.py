@@ -14,7 +14,7 @@ import fastavro
 import pytest
 
 from keyfold.errors import CorruptDataError
-from keyfold.storage.metadata.avro import decode
+from keyfold.storage.metadata.documents import decode
 from keyfold.storage.table import Table
 from tests.concurrency import jobs
 from tests.concurrency.processes import elsewhere

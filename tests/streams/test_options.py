@@ -14,9 +14,9 @@ from keyfold.errors import (
     TableError,
 )
 from keyfold.storage.commits import commit
-from keyfold.storage.maintenance import consumers
+from keyfold.storage.maintenance import retained
 from keyfold.storage.table import Table
-from keyfold.streams import offsets, start
+from keyfold.streams import offsets
 from keyfold.streams.options import stream_options
 from tests.storage import tables
 
@@ -32,7 +32,7 @@ def grown(folder: Path, commits: int) -> Table:
 def begin(found: Table, **given: str) -> tuple[int, int | None]:
     """The snapshot and the index at which a stream begins."""
     names = {name.replace("__", ".").replace("_", "-"): text for name, text in given.items()}
-    offset = start.initial(found, stream_options("t", names, "Z"))
+    offset = offsets.initial(found, stream_options("t", names, "Z"))
     return offset.snapshot, offset.index
 
 
@@ -58,10 +58,10 @@ def test_where_streams_begin(tmp_path: Path) -> None:
 def test_consumers_begin_where_they_ended(tmp_path: Path) -> None:
     found = grown(tmp_path, 3)
     assert begin(found, consumer_id="c") == (3, 0)
-    consumers.advance(found, "c", 3)
+    retained.advance(found, "c", 3)
     assert begin(found, consumer_id="c") == (2, None)
     assert begin(found, consumer_id="other") == (3, 0)
-    assert consumers.least_consumed(found.files, found.layout.location) == 2
+    assert retained.least_consumed(found.files, found.layout.location) == 2
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from keyfold.aggregates import aggregates, spelling
 from keyfold.aggregates.declare import Aggregate, Combine, Fold, Gather, Pick, Records
-from keyfold.authored import batches, fold, rows, shapes
+from keyfold.authored import fold, rows, shapes
 from keyfold.authored.function import Form, Function, located, plain
 from keyfold.authored.shapes import Declared
 from keyfold.errors import FunctionError
@@ -248,9 +248,9 @@ def aggregate_of(own: Function) -> Aggregate:
         case "pick":
             return own.declared(Pick, _unbound, bind=partial(fold.bound_pick, own))
         case "combine":
-            return own.declared(Combine, _unbound, bind=partial(batches.bound_combine, own))
+            return own.declared(Combine, _unbound, bind=partial(fold.bound_combine, own))
         case _:
-            return own.declared(Gather, _unbound, bind=partial(batches.bound_gather, own))
+            return own.declared(Gather, _unbound, bind=partial(fold.bound_gather, own))
 
 
 def engine_of(own: Function) -> Engine:

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from keyfold.changelog.specs import Asked
-from keyfold.changelog.told import NONE, told_from
 from keyfold.errors import SnapshotExpiredError
 from keyfold.options import parse
+from keyfold.options.changelogs import NONE, told_from
 from keyfold.storage.history import versions
 from keyfold.storage.maintenance.changelogs import Changelogs
 from keyfold.storage.metadata.entries import LiveFile, identifier

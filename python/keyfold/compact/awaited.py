@@ -11,24 +11,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 
-from keyfold.changelog.told import FULL_COMPACTION, LOOKUP, told_from
-from keyfold.options import TableOptions
+from keyfold.options.changelogs import FULL_COMPACTION, told_from
 from keyfold.storage.commits.conflicts import COMPACT
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.table import Table
-
-
-def takes_level_0(options: TableOptions) -> bool:
-    """Whether a write leaves no file on level 0."""
-    is_awaited = options.changelog_producer == LOOKUP and options.lookup_wait
-    return options.engine.hides_level_0 or is_awaited
-
-
-def is_awaited(options: TableOptions) -> bool:
-    """Whether a write waits for the compaction that follows it, and repeats it after a conflict."""
-    waits = options.changelog_producer == LOOKUP and options.lookup_wait
-    return waits or options.changelog_producer == FULL_COMPACTION
 
 
 def is_full_due(table: Table, files: Iterable[LiveFile]) -> bool:

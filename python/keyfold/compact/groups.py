@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from keyfold.compact.kept_deletes import NONE
-from keyfold.compact.runs import BucketRun, Intervals
+from keyfold.compact.pick import BucketRun, Intervals
 from keyfold.files.sections import runs, sections
 from keyfold.storage.metadata.entries import LiveFile
 

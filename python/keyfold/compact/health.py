@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from keyfold.compact.kept_deletes import NONE, first_kept
-from keyfold.compact.pick import Rules
-from keyfold.compact.runs import BucketRun, bucket_runs
+from keyfold.compact.pick import BucketRun, Rules, bucket_runs
 from keyfold.files.sections import runs, sections
 from keyfold.options import TableOptions
 from keyfold.storage.metadata.entries import LiveFile, Place, by_place

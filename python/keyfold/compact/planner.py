@@ -12,15 +12,24 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
 
-from keyfold.changelog.told import LOOKUP, told_from
-from keyfold.compact.awaited import is_full_due, takes_level_0
+from keyfold.compact.awaited import is_full_due
 from keyfold.compact.groups import Group, Work, work
 from keyfold.compact.kept_deletes import first_kept
-from keyfold.compact.pick import Pick, Rules, pick, pick_level_0, unit
-from keyfold.compact.runs import BucketRun, Intervals, bucket_runs, whole
+from keyfold.compact.pick import (
+    BucketRun,
+    Intervals,
+    Pick,
+    Rules,
+    bucket_runs,
+    pick,
+    pick_level_0,
+    unit,
+    whole,
+)
 from keyfold.files.paths import bucket_path
 from keyfold.files.sections import packed, runs, sections
 from keyfold.options import TableOptions
+from keyfold.options.changelogs import LOOKUP, takes_level_0, told_from
 from keyfold.read.cuts import by_key
 from keyfold.read.planner import schemas_of
 from keyfold.storage.metadata.entries import (

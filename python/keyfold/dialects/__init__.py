@@ -8,9 +8,8 @@ import contextlib
 from dataclasses import dataclass
 
 from keyfold.dialects import doris, flink, tags
-from keyfold.dialects.cursor import Cursor, SyntaxMismatch
 from keyfold.dialects.statement import header, render
-from keyfold.dialects.tokens import tokens
+from keyfold.dialects.tokens import Cursor, SyntaxMismatch, tokens
 from keyfold.errors import KeyfoldError
 
 

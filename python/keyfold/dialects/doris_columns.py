@@ -4,9 +4,8 @@ import re
 from dataclasses import dataclass
 
 from keyfold.dialects import types
-from keyfold.dialects.cursor import Cursor
 from keyfold.dialects.statement import Column, text
-from keyfold.dialects.tokens import Token
+from keyfold.dialects.tokens import Cursor, Token
 from keyfold.dialects.types import AGG_STATE, AGGREGATIONS, NESTED, NUMBERS, TAKES, Type
 from keyfold.errors import KeyfoldError, NotSupportedError, TableError
 

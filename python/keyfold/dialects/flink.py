@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from keyfold.dialects import types
-from keyfold.dialects.cursor import Cursor
 from keyfold.dialects.statement import Column, Header, Statement
-from keyfold.dialects.tokens import Token
+from keyfold.dialects.tokens import Cursor, Token
 from keyfold.errors import NotSupportedError
 
 SYSTEM = "Flink"

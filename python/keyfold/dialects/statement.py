@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from keyfold.dialects.cursor import Cursor
+from keyfold.dialects.tokens import Cursor
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """`ALTER TABLE … TAG` and `SHOW TAGS`, Paimon's statements, as calls of procedures and a query."""
 
-from keyfold.dialects.cursor import Cursor
 from keyfold.dialects.statement import quoted, text
+from keyfold.dialects.tokens import Cursor
 
 _UNITS = {"DAYS": "d", "HOURS": "h", "MINUTES": "min"}
 

@@ -1,7 +1,9 @@
-"""Words, names, texts, numbers and signs of a statement; comments are left out."""
+"""Words, names, texts, numbers and signs of a statement, read in order; comments are left out."""
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NoReturn, TypeVar
 
 _SINGLE = {True: r"(?:[^'\\]|''|\\.)*", False: r"(?:[^']|'')*"}
 _DOUBLE = {True: r'(?:[^"\\]|""|\\.)*', False: r'(?:[^"]|"")*'}
@@ -67,3 +69,125 @@ def _value(kind: str, text: str, has_escapes: bool) -> str:
 
 def _unescaped(found: re.Match[str]) -> str:
     return _ESCAPES.get(found[1], found[1])
+
+
+Item = TypeVar("Item")
+
+
+class SyntaxMismatch(Exception):
+    """The statement does not follow the grammar."""
+
+
+class Cursor:
+    """A position in a list of tokens, the last of which is an end."""
+
+    def __init__(self, tokens: Sequence[Token], at: int = 0) -> None:
+        self._tokens = tokens
+        self.at = at
+
+    @property
+    def next(self) -> Token:
+        """The next token; the position stays."""
+        return self._tokens[self.at]
+
+    @property
+    def following(self) -> Token:
+        """The token behind the next one, or the end."""
+        return self._tokens[min(self.at + 1, len(self._tokens) - 1)]
+
+    @property
+    def before(self) -> Token:
+        """The token that was passed last."""
+        return self._tokens[self.at - 1]
+
+    def take(self) -> Token:
+        """The next token, which is passed."""
+        token = self.next
+        self.at = min(self.at + 1, len(self._tokens) - 1)
+        return token
+
+    def sees(self, *words: str) -> bool:
+        """Whether these words and signs come next."""
+        coming = self._tokens[self.at : self.at + len(words)]
+        return len(coming) == len(words) and all(map(_is, coming, words))
+
+    def accept(self, *words: str) -> bool:
+        """Whether these words and signs come next; if so they are passed."""
+        if not self.sees(*words):
+            return False
+        self.at += len(words)
+        return True
+
+    def expect(self, *words: str) -> None:
+        """Pass these words and signs."""
+        for word in words:
+            if not self.accept(word):
+                self.fail(word)
+
+    def fail(self, expected: str) -> NoReturn:
+        """Raise SyntaxMismatch, which says what was expected and what was found."""
+        found = self.next
+        raise SyntaxMismatch(f"line {found.line}: expected {expected}, found {found.value}")
+
+    def name(self) -> str:
+        """An identifier."""
+        if self.next.kind not in ("word", "name"):
+            self.fail("a name")
+        return self.take().value
+
+    def text(self) -> str:
+        """A string."""
+        if self.next.kind != "text":
+            self.fail("a string in quotes")
+        return self.take().value
+
+    def whole(self) -> int:
+        """A whole number."""
+        if not (self.next.kind == "number" and self.next.value.isdigit()):
+            self.fail("a whole number")
+        return int(self.take().value)
+
+    def listed(self, item: Callable[[], Item], begin: str = "(", end: str = ")") -> list[Item]:
+        """Items between parentheses, or other brackets, with commas between them."""
+        self.expect(begin)
+        found = [item()]
+        while self.accept(","):
+            found.append(item())
+        self.expect(end)
+        return found
+
+    def sizes(self) -> list[int]:
+        """The numbers behind a type's name; none for `(*)`."""
+        if self.accept("(", "*", ")") or not self.sees("("):
+            return []
+        return self.listed(self.whole)
+
+    def is_nullable(self) -> bool:
+        """Whether NOT NULL does not come next; `NULL` may."""
+        if self.accept("NOT", "NULL"):
+            return False
+        self.accept("NULL")
+        return True
+
+    def properties(self) -> dict[str, str]:
+        """`('name' = 'value', …)`."""
+        return dict(self.listed(self._property)) if not self.accept("(", ")") else {}
+
+    def _property(self) -> tuple[str, str]:
+        name = self.text()
+        self.expect("=")
+        return name, self.text()
+
+    def skip_parentheses(self) -> None:
+        """Pass everything between a pair of parentheses."""
+        self.expect("(")
+        depth = 1
+        while depth:
+            if self.next.kind == "end":
+                self.fail(")")
+            token = self.take()
+            depth += token.is_sign("(") - token.is_sign(")")
+
+
+def _is(token: Token, word: str) -> bool:
+    return token.is_sign(word) if len(word) == 1 and not word.isalnum() else token.is_word(word)

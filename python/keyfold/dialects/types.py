@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from keyfold.aggregates.state_signatures import parse
-from keyfold.dialects.cursor import Cursor
 from keyfold.dialects.statement import quoted, text
+from keyfold.dialects.tokens import Cursor
 from keyfold.errors import NotSupportedError
 
 AGG_STATE = "AGG_STATE"

@@ -1,4 +1,12 @@
-"""Options of changelogs that mean something together only."""
+"""Options of changelogs that mean something together only.
+
+The level of a file says whether the changelog has told its changes, as in Paimon. Under `lookup` a
+compaction tells the changes of the files that it takes from level 0, under `full-compaction` those
+of all files that it takes to the highest level. So changes are told once, by whichever job compacts
+the files first, one of Paimon's Java among them.
+"""
+
+from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,7 +30,7 @@ class ChangelogRetention:
     is_longer: bool
 
     @staticmethod
-    def of(options: TableOptions) -> "ChangelogRetention":
+    def of(options: TableOptions) -> ChangelogRetention:
         """The retention of the table's options; those not named are as for snapshots."""
         own = (
             options.changelogs_at_least or options.snapshots_at_least,
@@ -80,3 +88,27 @@ def _comparing(options: TableOptions) -> Mapping[str, bool]:
         f"{TableOptions.changelog_deduplicates.name} = false": not options.changelog_deduplicates,
         TableOptions.changelog_ignored.name: bool(options.changelog_ignored),
     }
+
+
+NONE, INPUT, LOOKUP, FULL_COMPACTION = "none", "input", "lookup", "full-compaction"
+
+
+def told_from(options: TableOptions) -> int:
+    """The least level whose files the changelog has told; 0 if it has told those of all levels."""
+    if options.changelog_producer == LOOKUP:
+        return 1
+    if options.changelog_producer == FULL_COMPACTION:
+        return (options.levels or options.compaction_trigger + 1) - 1
+    return 0
+
+
+def takes_level_0(options: TableOptions) -> bool:
+    """Whether a write leaves no file on level 0."""
+    is_awaited = options.changelog_producer == LOOKUP and options.lookup_wait
+    return options.engine.hides_level_0 or is_awaited
+
+
+def is_awaited(options: TableOptions) -> bool:
+    """Whether a write waits for the compaction that follows it, and repeats it after a conflict."""
+    waits = options.changelog_producer == LOOKUP and options.lookup_wait
+    return waits or options.changelog_producer == FULL_COMPACTION

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from keyfold.bridge.frames import Frame
-from keyfold.changelog import incremental, planner, ranges, views
+from keyfold.changelog import planner, ranges, views
 from keyfold.changelog.planner import ChangesReport
 from keyfold.changelog.specs import Asked, ChangesSpec
 from keyfold.merge.plan import plan
@@ -65,7 +65,7 @@ def _asked(table: Table, changes: Frame, options: Mapping[str, str], zone: str) 
     """What is asked for: a range, or what a reader's options say, or all rows there are."""
     if "until" in changes:
         return Asked.from_json(changes)
-    return incremental.asked(table, changes["view"], options, zone)
+    return ranges.asked(table, changes["view"], options, zone)
 
 
 def _description(asked: Asked, report: ChangesReport, spec: ChangesSpec) -> str:

@@ -10,14 +10,14 @@ from dataclasses import replace
 from typing import Any
 
 from keyfold.bridge.frames import Frame
-from keyfold.compact.awaited import is_awaited
 from keyfold.errors import ConflictError, TableError
 from keyfold.files.paths import bucket_path
 from keyfold.options.calls import TARGET_COLUMNS, WRITE
+from keyfold.options.changelogs import is_awaited
 from keyfold.questions.serve import Questions, functions_for
 from keyfold.read.call_options import call_options
 from keyfold.storage.commits.outcomes import snapshot_of
-from keyfold.storage.commits.replanned import replanned
+from keyfold.storage.metadata.snapshots import replanned
 from keyfold.storage.table import Table, open_handle
 from keyfold.stores.opened import store_of
 from keyfold.wire.predicates import decoded

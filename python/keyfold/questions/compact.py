@@ -12,8 +12,8 @@ from keyfold.compact import jobs, planner
 from keyfold.errors import ConflictError
 from keyfold.questions.serve import Questions, functions_for
 from keyfold.storage.commits.outcomes import is_abandonable
-from keyfold.storage.commits.replanned import replanned
 from keyfold.storage.metadata.entries import Place, partition_values
+from keyfold.storage.metadata.snapshots import replanned
 from keyfold.storage.table import open_handle, open_newest
 from keyfold.wire.codec import batch_from_text
 from keyfold.wire.predicates import decoded

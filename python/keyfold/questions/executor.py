@@ -11,7 +11,7 @@ import sys
 from collections.abc import Mapping
 from importlib.abc import MetaPathFinder
 
-from keyfold.authored.modules import is_importing
+from keyfold.authored.sources import is_importing
 from keyfold.bridge import frames, memory
 from keyfold.bridge.channel import Channel, Disconnected
 from keyfold.errors import KeyfoldError

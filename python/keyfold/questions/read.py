@@ -16,12 +16,12 @@ import pyarrow as pa
 
 from keyfold.bridge import frames, memory
 from keyfold.bridge.channel import Channel, Disconnected, Traffic
-from keyfold.bridge.prefetch import ahead
 from keyfold.changelog import rows
 from keyfold.changelog.specs import ChangeSplit, ChangesSpec
 from keyfold.questions.serve import functions_of
 from keyfold.read import task
 from keyfold.resources.metering import Meter, metering
+from keyfold.resources.threads import ahead
 from keyfold.wire.specs import ScanSpec, Split, totals
 
 

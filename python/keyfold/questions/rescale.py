@@ -12,9 +12,9 @@ from keyfold.options import check_option, parse
 from keyfold.questions.compact import abandon_compaction, messages_of
 from keyfold.questions.serve import Questions, functions_for
 from keyfold.storage.commits import rescale as storage
-from keyfold.storage.commits.replanned import replanned
 from keyfold.storage.maintenance.due import followed
 from keyfold.storage.metadata.entries import LiveFile
+from keyfold.storage.metadata.snapshots import replanned
 from keyfold.storage.table import Table, open_handle, open_newest
 from keyfold.wire.specs import totals
 

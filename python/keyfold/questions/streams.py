@@ -11,9 +11,9 @@ from keyfold.bridge.frames import Frame
 from keyfold.options.calls import STREAM_FROM
 from keyfold.questions.serve import Questions, functions_for
 from keyfold.read.call_options import call_options
-from keyfold.storage.maintenance import consumers
+from keyfold.storage.maintenance import retained
 from keyfold.storage.table import Table, open_handle
-from keyfold.streams import batches, start
+from keyfold.streams import batches, offsets
 from keyfold.streams.offsets import offset_at, parsed
 from keyfold.streams.options import STARTS, StreamOptions, stream_options
 
@@ -41,7 +41,7 @@ def begin_stream(question: Frame) -> dict[str, Any]:
     """The offset before the first batch; changes begin after the snapshot that they name."""
     table, options, _ = _opened(question)
     after = question["changes"].get("after")
-    found = start.initial(table, options) if after is None else offset_at(table, after)
+    found = offsets.initial(table, options) if after is None else offset_at(table, after)
     return {"offset": found.text()}
 
 
@@ -93,4 +93,4 @@ def commit_stream(question: Frame) -> None:
     table, options, _ = _opened(question)
     if options.consumer is not None:
         end = parsed(question["end"])
-        consumers.advance(table, options.consumer, end.snapshot + (end.index is None))
+        retained.advance(table, options.consumer, end.snapshot + (end.index is None))

@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from keyfold.bridge import frames, memory
 from keyfold.bridge.channel import Channel, Disconnected, Traffic
-from keyfold.bridge.prefetch import ahead
 from keyfold.questions.serve import functions_of
 from keyfold.resources import budget
 from keyfold.resources.metering import Meter, metering
+from keyfold.resources.threads import ahead
 from keyfold.wire.specs import CommitMessage, WriteSpec, totals
 from keyfold.write import writer
 from keyfold.write.buffer import AHEAD_FROM

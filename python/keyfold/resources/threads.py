@@ -1,4 +1,4 @@
-"""Work on several threads: kernels, decoders and files release Python's lock."""
+"""Work on several threads: kernels, decoders, sockets and files release Python's lock."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from contextvars import copy_context
 from functools import partial
 from typing import Generic, TypeVar
 
@@ -198,3 +199,38 @@ class _Fan(Generic[Item, Made]):
             if given is None:
                 return
             yield given[0]
+
+
+_END = object()
+
+
+def ahead(items: Iterator[Item], depth: int = 2) -> Iterator[Item]:
+    """The same items, at most `depth` made before they are asked for, and the same exception.
+
+    The thread is a daemon: a caller that stops early ends the process or takes the other items.
+    """
+    ready: queue.Queue[object] = queue.Queue(depth)
+    run = copy_context().run  # the session's functions are found there too
+    thread = threading.Thread(target=run, args=(_make, items, ready), name="ahead", daemon=True)
+    thread.start()
+    while (item := ready.get()) is not _END:
+        if isinstance(item, _Failure):
+            raise item.error
+        yield item  # type: ignore[misc]
+
+
+def _make(items: Iterator[Item], ready: queue.Queue[object]) -> None:
+    try:
+        for item in items:
+            ready.put(item)
+    except BaseException as e:
+        ready.put(_Failure(e))
+    else:
+        ready.put(_END)
+
+
+class _Failure:
+    """An exception on its way from one thread to the other."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error

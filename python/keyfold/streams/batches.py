@@ -12,8 +12,8 @@ from typing import Any
 
 from keyfold.changelog import planner as changes
 from keyfold.changelog.specs import Asked
-from keyfold.changelog.told import told_from
 from keyfold.changelog.views import ROWS, ROWS_ALONE
+from keyfold.options.changelogs import told_from
 from keyfold.read import planner
 from keyfold.storage.commits.conflicts import COMPACT
 from keyfold.storage.metadata.entries import LiveFile

@@ -12,17 +12,17 @@ from typing import Any
 import pyarrow as pa
 
 from keyfold.compact import jobs, planner, rescale
-from keyfold.compact.awaited import is_awaited
 from keyfold.compact.jobs import Outcome, PlannedJob
 from keyfold.compact.rewrite import rewrite
 from keyfold.merge.plan import plan
 from keyfold.options import check_option
+from keyfold.options.changelogs import is_awaited
 from keyfold.resources.threads import done, raised
 from keyfold.storage.commits import rescale as storage
 from keyfold.storage.commits.outcomes import is_abandonable
-from keyfold.storage.commits.replanned import replanned
 from keyfold.storage.maintenance.due import followed
 from keyfold.storage.metadata.entries import Place, partition_values
+from keyfold.storage.metadata.snapshots import replanned
 from keyfold.storage.table import Table, open_handle, open_newest
 from keyfold.tables.optional import progress
 from keyfold.tables.session import Session

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from keyfold.kernels.ops import DELETE
 from keyfold.read.provenance import stored_sequences
-from keyfold.storage.commits.replanned import replanned
+from keyfold.storage.metadata.snapshots import replanned
 from keyfold.storage.table import Table
 from keyfold.tables import keys, writes
 from keyfold.tables.scan import Scan

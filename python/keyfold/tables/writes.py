@@ -12,7 +12,7 @@ from keyfold.errors import NotSupportedError, TableError
 from keyfold.files.buckets import Place
 from keyfold.options.calls import MERGE_MODE
 from keyfold.resources.threads import fanned
-from keyfold.storage.commits.replanned import replanned
+from keyfold.storage.metadata.snapshots import replanned
 from keyfold.storage.table import Table, open_handle
 from keyfold.tables import compaction
 from keyfold.tables.incoming import Incoming

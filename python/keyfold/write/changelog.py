@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from keyfold.changelog.told import INPUT
 from keyfold.files.buckets import Place
 from keyfold.options import TableOptions
+from keyfold.options.changelogs import INPUT
 from keyfold.stores import full_disk
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import FILE_SUFFIX, FileMeta, WriteSpec

@@ -11,14 +11,13 @@ from itertools import chain, groupby
 from keyfold.changelog.parts import compared_parts, cut
 from keyfold.changelog.rows import compared
 from keyfold.changelog.specs import ChangeSplit
-from keyfold.changelog.told import NONE, told_from
 from keyfold.errors import UnknownOutcomeError
 from keyfold.files.paths import bucket_path
+from keyfold.options.changelogs import NONE, told_from
 from keyfold.predicates.prune import pruning
 from keyfold.read.planner import schemas_of
 from keyfold.read.splits import Splitting, task_size
-from keyfold.storage.commits.commit import Tells, truncate
-from keyfold.storage.commits.replaced import Partitions
+from keyfold.storage.commits.commit import Partitions, Tells, truncate
 from keyfold.storage.maintenance.due import followed
 from keyfold.storage.metadata.entries import LiveFile, identifier
 from keyfold.storage.table import Table

@@ -10,7 +10,7 @@ from dataclasses import replace
 from keyfold.errors import ConflictError, NotSupportedError, TableError
 from keyfold.storage.branching.rollback import rollback
 from keyfold.storage.history import tags
-from keyfold.storage.maintenance.freed import free
+from keyfold.storage.maintenance.orphans import free
 from keyfold.storage.maintenance.retained import BRANCH, branches
 from keyfold.storage.maintenance.tagging import (
     check_own,

@@ -5,6 +5,7 @@ aside and swapping it in (`stage`) is how CREATE … AS SELECT and REPLACE keep 
 until the new one is complete.
 """
 
+import difflib
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +23,6 @@ from keyfold.storage.catalogs import in_place
 from keyfold.storage.catalogs.interface import Catalog, Staged
 from keyfold.storage.catalogs.namespaces import Namespace, Namespaces, check_name, single
 from keyfold.storage.catalogs.rest import RestCatalog
-from keyfold.storage.catalogs.settings import check_settings
 from keyfold.storage.metadata.records import is_name
 from keyfold.storage.rest_client import is_rest
 from keyfold.storage.schema.alter import alter
@@ -30,7 +30,7 @@ from keyfold.storage.schema.definition import Check, NewTable, define
 from keyfold.storage.schema.save_as_table import redefine
 from keyfold.storage.schema.schemas import Schemas
 from keyfold.storage.table import Table
-from keyfold.stores import folders
+from keyfold.stores import folders, settings
 from keyfold.stores.files import Files
 from keyfold.stores.local import remove_tree
 from keyfold.stores.objects import ObjectFiles
@@ -311,4 +311,29 @@ class WarehouseCatalog:
                 f"catalog {self.name}: {self.namespaces.warehouse} can only be read: its file "
                 "system offers no exclusive creation of files; use a local or mounted warehouse or "
                 "one on S3"
+            )
+
+
+_ALWAYS = ("warehouse", "type", "metastore", "uri")
+_REST = ("token", "prefix")
+# Settings that begin with these go to the client of a store, or of a REST server, unchanged.
+_OF_STORES = ("fs.", "s3.", "s3a.", "gcs.", "gs.", "hdfs.", "hadoop.", "dfs.", "security.")
+_OF_SERVERS = ("token.", "data-token.", "dlf.", "header.", "http.", "http-client.", "io-cache.")
+_ALIKE = 0.92  # as `s3.acces-key`, not as `fs.oss.endpoint`
+
+
+def check_settings(catalog: str, options: Mapping[str, str], *, is_rest: bool) -> None:
+    """Raises TableError if nobody reads a setting; the error names the one that is most like it."""
+    known = [*_ALWAYS, *settings.NAMES, *(_REST if is_rest else ())]
+    passed = (*_OF_STORES, *(_OF_SERVERS if is_rest else ()))
+    for name in options:
+        if name in known:
+            continue
+        is_passed = name.startswith(passed)
+        near = difflib.get_close_matches(name, known, 1, _ALIKE if is_passed else 0.6)
+        if near or not is_passed:
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise TableError(
+                f"catalog {catalog}: setting spark.sql.catalog.{catalog}.{name} is unknown{hint} "
+                f"(known: {', '.join(known[: len(_ALWAYS)])}, and those of the store)"
             )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from keyfold.errors import ConflictError, UnknownOutcomeError
 from keyfold.storage.commits.outcomes import OUTCOMES
 from keyfold.storage.metadata.entries import Record
-from keyfold.storage.metadata.manifest_merge import merge
+from keyfold.storage.metadata.manifests import merge
 from keyfold.storage.metadata.snapshots import BATCH_COMMIT_IDENTIFIER, Snapshot, Snapshots
 from keyfold.storage.table import Table
 from keyfold.stores.files import UnsettledError

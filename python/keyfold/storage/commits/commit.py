@@ -9,31 +9,32 @@ import json
 import random
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from keyfold.errors import (
     ConflictError,
     SnapshotExpiredError,
+    TableError,
     UnknownOutcomeError,
 )
 from keyfold.storage.commits.attempts import By, Entries, attempt
 from keyfold.storage.commits.compaction import Compaction, fitting
 from keyfold.storage.commits.conflicts import (
     COMPACT,
+    Shares,
     check_buckets,
     check_levels,
     check_meanwhile,
     check_rescaled,
     check_rewritten,
+    check_unseen,
     is_tied,
     number_to_pass,
 )
 from keyfold.storage.commits.epochs import carried, epochs_of, is_committed, is_noted
-from keyfold.storage.commits.isolation import Shares, check_unseen
 from keyfold.storage.commits.outcomes import OUTCOMES
-from keyfold.storage.commits.replaced import Partitions, Replaced, replaced_by
 from keyfold.storage.metadata import table_statistics
 from keyfold.storage.metadata.entries import (
     LiveFile,
@@ -55,6 +56,9 @@ OVERWRITE = "OVERWRITE"
 ANALYZE = "ANALYZE"
 RANDOM_NUMBERS = 1 << 20
 
+# Whether an overwrite replaces a partition's files.
+Replaced = Callable[[tuple[Any, ...]], bool]
+Partitions = Literal["all", "dynamic"] | Sequence[Mapping[str, Any]] | Replaced
 Renumber = Callable[[Sequence[CommitMessage], int], Sequence[CommitMessage]]
 # The changelog of an overwrite, from the files before and after it.
 Tells = Callable[[Sequence[LiveFile], Sequence[LiveFile]], Sequence[CommitMessage]]
@@ -331,3 +335,30 @@ def _records(
     elif table.options.snapshot_ordering:
         ours = [stamped(record, snapshot_id) for record in ours]
     return deleted, ours
+
+
+def replaced_by(
+    table: Table, messages: Sequence[CommitMessage], partitions: Partitions
+) -> Replaced:
+    """A function: whether a partition's files are taken away. With `all` they are. With `dynamic`
+    they are if the messages have files in the partition. With dictionaries they are if the
+    partition agrees with one. A function is returned as it is.
+    """
+    if isinstance(partitions, str):
+        if partitions == "all":
+            return lambda partition: True
+        return {partition_values(message.partition) for message in messages}.__contains__
+    if callable(partitions):
+        return partitions
+    wanted = [_positions(table, values) for values in partitions]
+    return lambda partition: any(
+        all(partition[i] == value for i, value in one.items()) for one in wanted
+    )
+
+
+def _positions(table: Table, values: Mapping[str, Any]) -> dict[int, Any]:
+    keys = table.layout.partition_keys
+    stray = [name for name in values if name not in keys]
+    if stray:
+        raise TableError(f"table {table.layout.name} is not partitioned by {', '.join(stray)}")
+    return {keys.index(name): value for name, value in values.items()}

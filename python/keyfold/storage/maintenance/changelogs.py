@@ -16,8 +16,7 @@ from typing import Any
 
 from keyfold.errors import CorruptDataError
 from keyfold.options.changelogs import ChangelogRetention
-from keyfold.storage.maintenance.consumers import least_consumed
-from keyfold.storage.maintenance.retained import pins
+from keyfold.storage.maintenance.retained import least_consumed, pins
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.metadata.manifests import Manifests
 from keyfold.storage.metadata.records import LISTED

@@ -26,10 +26,10 @@ from keyfold.storage.maintenance.changelogs import (
     tells,
     without_changelog,
 )
-from keyfold.storage.maintenance.consumers import least_consumed
 from keyfold.storage.maintenance.retained import (
     Pins,
     data_names,
+    least_consumed,
     manifest_lists,
     metadata,
     pins,

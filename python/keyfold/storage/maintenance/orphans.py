@@ -1,10 +1,14 @@
-"""Orphans: files of a table that no snapshot, tag, branch or changelog refers to, from jobs that
-were killed, and hidden folders of tables that were being made or dropped.
+"""Files of a table that nothing needs: orphans, and those that only removed tags, branches or
+rolled back snapshots held.
 
-A job's files look like orphans until it commits, so only old files count. Only names that keyfold
-or Paimon gives are looked at: files that somebody else put there stay.
+Orphans are files of jobs that were killed, to which no snapshot, tag, branch or changelog refers,
+and hidden folders of tables that were being made or dropped. A job's files look like orphans until
+it commits, so only old files count. Only names that keyfold or Paimon gives are looked at: files
+that somebody else put there stay. Files that were held (`free`) go with what held them: it is gone
+by then, so nobody new can come to need them. A file that is missed becomes an orphan.
 """
 
+import contextlib
 import re
 import time
 from collections.abc import Iterator, Sequence
@@ -12,8 +16,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from keyfold.errors import CorruptDataError, TableError
-from keyfold.storage.maintenance.retained import branches, data_names, metadata, pins
-from keyfold.storage.metadata.entries import ADD, Record, identifier
+from keyfold.files.paths import bucket_path
+from keyfold.storage.maintenance.retained import (
+    branches,
+    data_names,
+    manifest_lists,
+    metadata,
+    pins,
+)
+from keyfold.storage.metadata.entries import ADD, LiveFile, Record, identifier, partition_batch
 from keyfold.storage.metadata.manifests import Identifier, Manifests
 from keyfold.storage.metadata.records import ENTRY, LISTED
 from keyfold.storage.metadata.snapshots import Snapshot
@@ -190,3 +201,42 @@ class _Entries:
                     deleted.add(identifier(record))
             self.read[manifest] = added, deleted
         return self.read[manifest]
+
+
+def free(table: Table, gone: Sequence[Snapshot]) -> int:
+    """Remove the files of snapshots that nothing else needs; returns how many."""
+    if not gone:
+        return 0
+    kept = in_use(table)
+    paths = {path: None for name, path in _files(table, gone) if name not in kept}
+    lists: dict[str, None] = {}
+    for snapshot in gone:
+        own = {f"manifest/{name}" for name in manifest_lists(snapshot)}
+        with contextlib.suppress(CorruptDataError):  # then nobody knows what it names
+            found = metadata(table.manifests, snapshot, may_lack_lists=True) - kept
+            lists |= dict.fromkeys(f"{table.layout.location}/{path}" for path in found & own)
+            paths |= dict.fromkeys(f"{table.layout.location}/{path}" for path in found - own)
+    for path in (*paths, *lists):  # the lists, which name the rest, go last
+        table.files.remove(path)
+    return len(paths) + len(lists)
+
+
+def _files(table: Table, gone: Sequence[Snapshot]) -> Iterator[tuple[str, str]]:
+    """Names and paths of the data and changelog files that manifests of the snapshots add."""
+    seen: set[str] = set()
+    for snapshot in gone:
+        for file in _added(table.manifests, snapshot):
+            if file.name in seen or file.external_path is not None:
+                continue
+            seen.add(file.name)
+            partition = partition_batch(table.layout, file.partition)
+            folder = bucket_path(table.layout, partition, file.bucket)
+            yield from ((name, f"{folder}/{name}") for name in (file.name, *file.extra_files))
+
+
+def _added(manifests: Manifests, snapshot: Snapshot) -> Iterator[LiveFile]:
+    for name in manifest_lists(snapshot):
+        with contextlib.suppress(CorruptDataError):
+            for listed in manifests.records(LISTED, name):
+                with contextlib.suppress(CorruptDataError):
+                    yield from manifests.decoded(listed).added.values()

@@ -1,18 +1,26 @@
-"""Tags, branches and changelogs, which keep files from expiring as the table's own snapshots do.
+"""Tags, branches, changelogs and consumers, which keep files from expiring as the table's own
+snapshots do.
 
-A branch has snapshots and tags of its own, whose data files and manifests are with the table's.
+A branch has snapshots and tags of its own, whose data files and manifests are with the table's. A
+consumer is a stream that has a name. Its file is Paimon's: `consumer/consumer-<name>` has the next
+snapshot to read.
 """
 
+from __future__ import annotations
+
+import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from keyfold.errors import CorruptDataError
+from keyfold.storage.metadata.documents import document
 from keyfold.storage.metadata.entries import Record
 from keyfold.storage.metadata.manifests import Manifests
 from keyfold.storage.metadata.records import INDEXED, LISTED, Check
 from keyfold.storage.metadata.snapshots import Snapshot, Snapshots
+from keyfold.storage.table import Table
 from keyfold.stores.files import Files
 from keyfold.wire.layout import home
 
@@ -123,3 +131,41 @@ def _records(manifests: Manifests, check: Check, name: str, may_be_missing: bool
         if may_be_missing and isinstance(error.__cause__, FileNotFoundError):
             return []
         raise
+
+
+_PREFIX = "consumer-"
+
+
+def next_of(table: Table, consumer: str) -> int | None:
+    """The next snapshot that a consumer is to read, None if it has not begun."""
+    return _next_snapshot(table.files, _path(table, consumer))
+
+
+def advance(table: Table, consumer: str, following: int) -> None:
+    """Note the next snapshot of a consumer."""
+    table.check_unchanged()
+    text = json.dumps({"nextSnapshot": following})
+    table.files.replace(_path(table, consumer), text.encode())
+
+
+def least_consumed(files: Files, location: str) -> int | None:
+    """The oldest snapshot that a consumer needs: the one before the next that it is to read, which
+    shows what has changed. None without consumers.
+    """
+    folder = f"{location}/consumer"
+    names = [name for name in files.names(folder) if name.startswith(_PREFIX)]
+    positions = (_next_snapshot(files, f"{folder}/{name}") for name in names)
+    return min((position - 1 for position in positions if position is not None), default=None)
+
+
+def _path(table: Table, consumer: str) -> str:
+    return f"{table.layout.home}/consumer/{_PREFIX}{consumer}"
+
+
+def _next_snapshot(files: Files, path: str) -> int | None:
+    try:
+        return int(document(files.read(path))["nextSnapshot"])
+    except FileNotFoundError:
+        return None
+    except (ValueError, TypeError, KeyError) as error:
+        raise CorruptDataError(f"consumer file {path} can't be read: {error}") from error

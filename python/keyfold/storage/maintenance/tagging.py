@@ -13,7 +13,7 @@ from keyfold.errors import NotSupportedError, SnapshotExpiredError, TableError
 from keyfold.storage.history import tags
 from keyfold.storage.history.tags import CREATED, PREFIX, RETAINED, Tag
 from keyfold.storage.history.versions import snapshot_of_id
-from keyfold.storage.maintenance.freed import free
+from keyfold.storage.maintenance.orphans import free
 from keyfold.storage.metadata.documents import document
 from keyfold.storage.metadata.records import is_name
 from keyfold.storage.metadata.snapshots import Snapshot

@@ -1,9 +1,20 @@
-"""JSON of snapshots, schemas and similar files, no deeper than any writer nests it."""
+"""JSON and Avro files of metadata, decoded within bounds: JSON no deeper than any writer nests it.
+A few bytes of Avro may claim any number of values, any depth, and any size when decompressed.
+"""
 
+import bz2
 import json
+import lzma
+import zlib
+from collections.abc import Callable
+from io import BytesIO
 from typing import Any
 
-_DEPTH = 200  # a type in a type takes three
+import fastavro
+import pyarrow as pa
+
+_DEPTH_OF_JSON = 200  # a type in a type takes three
+_DEPTH = 32  # of Avro
 
 
 def document(data: bytes) -> Any:
@@ -13,7 +24,7 @@ def document(data: bytes) -> Any:
     except RecursionError:
         raise _too_deep() from None
     level = [found]
-    for _ in range(_DEPTH):
+    for _ in range(_DEPTH_OF_JSON):
         level = [inner for one in level for inner in _inside(one)]
         if not level:
             return found
@@ -26,4 +37,140 @@ def _inside(found: Any) -> list[Any]:
 
 
 def _too_deep() -> ValueError:
-    return ValueError(f"it is nested deeper than {_DEPTH} levels")
+    return ValueError(f"it is nested deeper than {_DEPTH_OF_JSON} levels")
+
+
+MOST_BYTES = 256 << 20  # decompressed
+MOST_RECORDS = 1 << 20
+_SYNC: Any = {"type": "fixed", "name": "Sync", "size": 16}
+_HEADER = fastavro.parse_schema(
+    {
+        "type": "record",
+        "name": "Header",
+        "fields": [
+            {"name": "magic", "type": {"type": "fixed", "name": "Magic", "size": 4}},
+            {"name": "meta", "type": {"type": "map", "values": "bytes"}},
+            {"name": "sync", "type": _SYNC},
+        ],
+    }
+)
+_BLOCK = fastavro.parse_schema(
+    {
+        "type": "record",
+        "name": "Block",
+        "fields": [
+            {"name": "count", "type": "long"},
+            {"name": "data", "type": "bytes"},
+            {"name": "sync", "type": _SYNC},
+        ],
+    }
+)
+_PRIMITIVE = {"boolean", "int", "long", "float", "double", "bytes", "string"}
+
+
+def decode(data: bytes) -> list[Any]:
+    """The records of a file. Raises some exception if its bytes are not an Avro file."""
+    source = BytesIO(data)
+    header: Any = fastavro.schemaless_reader(source, _HEADER, None)
+    meta, sync = header["meta"], header["sync"]
+    if header["magic"] != b"Obj\x01":
+        raise ValueError("it does not begin as an Avro file")
+    _depth(document(meta["avro.schema"]), {})
+    count, content = _content(source, len(data), meta.get("avro.codec", b"null").decode(), sync)
+    plain = BytesIO()
+    meta = {"avro.schema": meta["avro.schema"], "avro.codec": b"null"}
+    fastavro.schemaless_writer(plain, _HEADER, {**header, "meta": meta})
+    if count:
+        fastavro.schemaless_writer(plain, _BLOCK, {"count": count, "data": content, "sync": sync})
+    plain.seek(0)
+    records: list[Any] = list(fastavro.reader(plain))
+    if len(records) != count:
+        raise ValueError(f"it ends after {len(records)} of {count} records")
+    return records
+
+
+def _content(source: BytesIO, size: int, codec: str, sync: bytes) -> tuple[int, bytes]:
+    """The number of records in all blocks, and their bytes."""
+    total, parts, left = 0, list[bytes](), MOST_BYTES
+    while source.tell() < size:
+        block: Any = fastavro.schemaless_reader(source, _BLOCK, None)
+        part = _CODECS[codec](block["data"], left + 1)
+        if block["sync"] != sync or not 0 <= block["count"] <= len(part):
+            raise ValueError(f"a block of {len(part)} bytes claims {block['count']} records")
+        left -= len(part)
+        total += block["count"]
+        if left < 0 or total > MOST_RECORDS:
+            raise ValueError(
+                f"it holds more than {MOST_BYTES >> 20} MiB or {MOST_RECORDS} records, which no "
+                "writer puts into one file (manifest.target-file-size)"
+            )
+        parts.append(part)
+    return total, b"".join(parts)
+
+
+def _zstandard(data: bytes, most: int) -> bytes:
+    with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
+        return bytes(stream.read_buffer(most))  # `read` loses its memory where it fails
+
+
+def _snappy(data: bytes, most: int) -> bytes:
+    length = shift = at = 0
+    while shift == 0 or data[at - 1] & 0x80:
+        length |= (data[at] & 0x7F) << shift
+        shift, at = shift + 7, at + 1
+    found: bytes = pa.Codec("snappy").decompress(data[:-4], min(length, most), asbytes=True)
+    return found
+
+
+_CODECS: dict[str, Callable[[bytes, int], bytes]] = {
+    "null": lambda data, most: data,
+    "deflate": lambda data, most: zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, most),
+    "zstandard": _zstandard,
+    "snappy": _snappy,
+    "bzip2": lambda data, most: bz2.BZ2Decompressor().decompress(data, most),
+    "xz": lambda data, most: lzma.LZMADecompressor(memlimit=MOST_BYTES).decompress(data, most),
+}
+
+
+def _depth(schema: Any, named: dict[str, int | None]) -> int:
+    """The depth to which values nest. `named` has the types that are defined, None: not to the end.
+
+    Raises ValueError if the depth has no end, or if values have no bytes: any number of those fits
+    anywhere.
+    """
+    if isinstance(schema, list):
+        return max((_depth(one, named) for one in schema if one != "null"), default=0)
+    if isinstance(schema, str):
+        return 0 if schema in _PRIMITIVE else _referred(schema, named)
+    kind = schema["type"]
+    if kind in ("record", "fixed", "enum"):
+        name = _short(schema["name"])
+        before = named.get(name) or 0
+        named[name] = None
+        found = _depth_of_named(kind, schema, named)
+        named[name] = max(found, before)
+    else:
+        inner = schema.get("items", schema.get("values")) if kind in ("array", "map") else kind
+        found = 1 + _depth(inner, named)
+    if found > _DEPTH:
+        raise ValueError(f"its values nest deeper than {_DEPTH} levels")
+    return found
+
+
+def _depth_of_named(kind: str, schema: Any, named: dict[str, int | None]) -> int:
+    if kind == "record":
+        return 1 + max(_depth(field["type"], named) for field in schema["fields"])
+    if kind == "fixed" and schema["size"] < 1:
+        raise ValueError(f"values of type {schema['name']} have no bytes")
+    return 0
+
+
+def _referred(name: str, named: dict[str, int | None]) -> int:
+    found = named.get(_short(name))
+    if found is None:
+        raise ValueError(f"type {name} holds itself, or nothing, or is not known")
+    return found
+
+
+def _short(name: str) -> str:
+    return name.rpartition(".")[2]

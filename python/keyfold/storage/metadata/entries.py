@@ -18,7 +18,6 @@ import pyarrow as pa
 
 from keyfold.files import damage
 from keyfold.options import TableOptions
-from keyfold.storage.metadata.bounds import KEY_LENGTH, VALUE_LENGTH, cut_high, cut_low
 from keyfold.storage.metadata.rows import EMPTY, RowCodec
 from keyfold.types import logical
 from keyfold.wire.layout import TableLayout
@@ -357,3 +356,29 @@ def _stats(codec: RowCodec, bounds: pa.RecordBatch, nulls: Sequence[int], length
         "_MAX_VALUES": codec.encode([cut_high(high, length) for _, high in pairs]),
         "_NULL_COUNTS": list(nulls),
     }
+
+
+VALUE_LENGTH = 16
+KEY_LENGTH = 128
+_SURROGATES = range(0xD800, 0xE000)
+
+
+def cut_low(value: Any, length: int) -> Any:
+    """A lower bound of at most `length` characters or bytes."""
+    return value[:length] if isinstance(value, str | bytes) else value
+
+
+def cut_high(value: Any, length: int) -> Any:
+    """An upper bound of at most `length` characters or bytes, None if no short one exists."""
+    if not isinstance(value, str | bytes) or len(value) <= length:
+        return value
+    if isinstance(value, bytes):
+        head = value[:length].rstrip(b"\xff")
+        return head[:-1] + bytes([head[-1] + 1]) if head else None
+    text = value[:length].rstrip(chr(0x10FFFF))
+    return text[:-1] + _next_character(text[-1]) if text else None
+
+
+def _next_character(character: str) -> str:
+    code = ord(character) + 1
+    return chr(_SURROGATES.stop if code in _SURROGATES else code)

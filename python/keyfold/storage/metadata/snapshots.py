@@ -5,12 +5,13 @@ decide. Snapshots expire from the oldest up and the newest never does, so ids ha
 """
 
 import contextlib
+import functools
 import json
 import re
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from keyfold.errors import CorruptDataError, SnapshotExpiredError
 from keyfold.files import damage
@@ -314,3 +315,25 @@ class Snapshots:
             hinted = int(self.files.read(f"{self.location}/snapshot/{name}"))
             return hinted if is_long(hinted) else None
         return None
+
+
+_TIMES = 10
+Given = ParamSpec("Given")
+Made = TypeVar("Made")
+
+
+def replanned(make: Callable[Given, Made]) -> Callable[Given, Made]:
+    """The same function, which plans a job on the newest snapshot. It is called again if that
+    snapshot expired while it was read because many others followed.
+    """
+
+    @functools.wraps(make)
+    def again(*args: Given.args, **named: Given.kwargs) -> Made:
+        for _ in range(_TIMES):
+            try:
+                return make(*args, **named)
+            except SnapshotExpiredError:
+                continue
+        return make(*args, **named)
+
+    return again

@@ -1,6 +1,11 @@
-"""The options of a table that name one of its columns, and are renamed and dropped with it."""
+"""The options of a table that name one of its columns, and are renamed and dropped with it; column
+names as the table declares them, where a statement spells them in another case.
 
-from collections.abc import Iterator, Mapping
+Spark finds columns whatever their case; keys, partitioning and options of CREATE do the same.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 from keyfold.aggregates import aggregates
 from keyfold.options.names import FIELD, named_columns, parts, with_columns
@@ -53,3 +58,26 @@ def _nested(options: Options, column: str) -> list[str]:
     parameters = {one.name: one for own in aggregates().values() for one in own.parameters}
     named = (f"fields.{column}.{one.name}" for one in parameters.values() if one.names_fields)
     return [name for name in named if name in options]
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """The declared names by their lower case; no two differ only in case."""
+
+    by_lower: Mapping[str, str]
+
+    def of(self, names: Iterable[str]) -> tuple[str, ...]:
+        """The declared spelling of each; a name that no column has stays as it is."""
+        return tuple(map(self._own, names))
+
+    def in_options(self, options: Mapping[str, str]) -> dict[str, str]:
+        """The options, column names in their names and values spelled so."""
+        return with_columns(options, self._own)
+
+    def _own(self, name: str) -> str:
+        return self.by_lower.get(name.lower(), name)
+
+
+def spelling_of(names: Iterable[str]) -> Spelling:
+    """The spelling of these columns."""
+    return Spelling({name.lower(): name for name in names})

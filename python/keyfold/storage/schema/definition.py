@@ -21,9 +21,9 @@ from keyfold.options import (
     fluss,
     normalize,
 )
+from keyfold.storage.schema.column_references import spelling_of
 from keyfold.storage.schema.defaults import stored_text
 from keyfold.storage.schema.schemas import StoredSchema
-from keyfold.storage.schema.spelling import spelling_of
 from keyfold.types import logical
 from keyfold.types import paimon as paimon_types
 from keyfold.types import spark as spark_types

@@ -11,9 +11,9 @@ from dataclasses import replace
 
 from keyfold.errors import KeyfoldError, TableError
 from keyfold.options import DEFAULT_PREFIX, check_option, fluss, normalize, parse
+from keyfold.storage.schema.column_references import spelling_of
 from keyfold.storage.schema.definition import Check, NewTable, define, listed
 from keyfold.storage.schema.schemas import StoredSchema
-from keyfold.storage.schema.spelling import spelling_of
 from keyfold.wire.layout import TableLayout
 
 _ANEW = "to define the table anew, use writeTo(…).tableProperty('primary-key', …).createOrReplace()"

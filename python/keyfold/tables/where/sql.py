@@ -8,8 +8,7 @@ import datetime
 from decimal import Decimal
 from typing import Any
 
-from keyfold.dialects.cursor import Cursor, SyntaxMismatch
-from keyfold.dialects.tokens import tokens
+from keyfold.dialects.tokens import Cursor, SyntaxMismatch, tokens
 from keyfold.errors import TableError
 from keyfold.tables.where import leaves
 from keyfold.wire.layout import Column, TableLayout
