@@ -26,7 +26,7 @@ from keyfold.kernels.ops import KIND_NAMES
 from keyfold.merge.plan import check
 from keyfold.questions import commit as driver
 from keyfold.questions import compact as compactions
-from keyfold.questions import rewrite as executor
+from keyfold.questions.tasks import rewrite as executor
 from keyfold.read.planner import plan
 from keyfold.read.reader import read
 from keyfold.storage.catalogs.catalog import open_catalog

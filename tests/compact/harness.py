@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from keyfold.questions import compact as driver
-from keyfold.questions import rewrite as executor
+from keyfold.questions.tasks import rewrite as executor
 from keyfold.storage.metadata.entries import partition_batch
 from keyfold.storage.table import Table
 from keyfold.wire.codec import batch_to_text

@@ -12,7 +12,7 @@ import pytest
 from keyfold.errors import ConflictError, KeyfoldError, NotSupportedError, TableError
 from keyfold.files.paths import bucket_path
 from keyfold.kernels.hash import bucket_hash
-from keyfold.questions import rescale
+from keyfold.questions import compact
 from keyfold.storage.commits import commit
 from keyfold.storage.commits import rescale as storage
 from keyfold.storage.metadata.entries import partition_batch
@@ -33,14 +33,14 @@ COUNTS = (1, 2, 3, 4, 6, 7)
 
 def plan(found: Table, buckets: int, parallelism: int = 2) -> Any:
     asked = compaction.question(found, buckets=buckets, parallelism=parallelism)
-    return compaction.sent(rescale.plan_rescale(asked))
+    return compaction.sent(compact.plan_rescale(asked))
 
 
 def finish(found: Table, planned: Any) -> Any:
     """Run and commit what was planned."""
     done = [one["files"] for one in compaction.run(planned, planned)]
     told = {"compaction": planned["compaction"], "step": planned["step"], "results": done}
-    return rescale.commit_rescale(compaction.question(found, **told))
+    return compact.commit_rescale(compaction.question(found, **told))
 
 
 def rescaled(found: Table, buckets: int, parallelism: int = 2) -> Any:
@@ -250,7 +250,7 @@ def test_killed_between_schema_and_snapshot(
     with monkeypatch.context() as patched:
         patched.setattr(commit, "rescale", dead)
         patched.setattr(storage, "take_back", dead)
-        patched.setattr(rescale, "abandon_compaction", dead)
+        patched.setattr(compact, "abandon_compaction", dead)
         with pytest.raises(Killed):
             job.commit()
     assert state(folder)[:2] == (4, 1)

@@ -11,7 +11,8 @@ import pyarrow as pa
 from keyfold.errors import ConflictError
 from keyfold.kernels.ops import DELETE, UPDATE_AFTER
 from keyfold.merge.plan import check
-from keyfold.questions import commit, compact, maintenance, partitions, rescale, rewrite
+from keyfold.questions import commit, compact, maintenance, partitions
+from keyfold.questions.tasks import rewrite
 from keyfold.read import planner
 from keyfold.read.provenance import stored_sequences
 from keyfold.read.reader import read
@@ -205,7 +206,7 @@ class Rescale:
     def __init__(self, folder: str, buckets: int) -> None:
         self.table = table_of(folder)
         asked = question(self.table, buckets=buckets, parallelism=2)
-        self.planned: Json = rescale.plan_rescale(asked)
+        self.planned: Json = compact.plan_rescale(asked)
         self.done: list[Json] = []
 
     def run(self) -> "Rescale":
@@ -219,7 +220,7 @@ class Rescale:
     def commit(self) -> int | None:
         told = {"compaction": self.planned["compaction"], "step": self.planned["step"]}
         asked = question(self.table, results=self.done, **told)
-        published: int | None = rescale.commit_rescale(asked)["snapshot"]
+        published: int | None = compact.commit_rescale(asked)["snapshot"]
         return published
 
 

@@ -144,6 +144,6 @@ def test_functions_of_a_session_are_listed_and_bound() -> None:
     ]
     assert found["code"] == {"modules": "", "registered": {"widest": shipping.dumps(widest)}}
     assert BoundCall.from_json(found).aggregate.name == "widest"
-    assert set(QUESTIONS) == set(QUESTIONS.looks) == {"aggregate_functions", "bind_aggregate"}
+    assert {"aggregate_functions", "bind_aggregate"} <= set(QUESTIONS) == set(QUESTIONS.looks)
     with functions_of(question), pytest.raises(TableError, match=r"keyfold\.widest: .*'STRING'"):
         bind_aggregate({**question, "types": ['"string"']})

@@ -16,7 +16,7 @@ from keyfold.bridge.channel import Channel, Disconnected
 from keyfold.files.footers import KEPT
 from keyfold.lookup import matches
 from keyfold.questions import executor
-from keyfold.questions.lookups import plan_lookup
+from keyfold.questions.scan import plan_lookup
 from keyfold.questions.serve import serve
 from keyfold.storage.table import Table
 from tests.compact.harness import question, sent

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from keyfold.bridge.channel import Channel, Disconnected
-from keyfold.questions import rewrite
+from keyfold.questions.tasks import rewrite
 from keyfold.storage.table import Table
 from keyfold.wire.specs import CommitMessage
 from tests.compact import harness as compaction

@@ -7,9 +7,6 @@ A range is (after, until]: the snapshots above `after`, 0 for all from the first
 
 from __future__ import annotations
 
-import datetime
-import re
-import zoneinfo
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +16,7 @@ from keyfold.changelog.specs import Asked
 from keyfold.changelog.views import ROWS
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.options.calls import INCREMENTAL
+from keyfold.options.values import moment
 from keyfold.storage.history import tags, versions
 from keyfold.storage.maintenance import automatic
 from keyfold.storage.table import Table
@@ -112,7 +110,6 @@ def _newest(table: Table, millis: int) -> int:
 
 BETWEEN, BETWEEN_TIMES, TO_AUTO_TAG, SCAN_MODE = INCREMENTAL
 AUTO, DIFF, CHANGELOG = "auto", "diff", "changelog"
-_OFFSET = re.compile(r"([+-])(\d\d):(\d\d)")
 
 
 def asked(table: Table, view: str, options: Mapping[str, str], zone: str) -> Asked:
@@ -153,27 +150,8 @@ def _range(table: Table, name: str, text: str, zone: str) -> Range:
         raise TableError(f"{where}: expected two values, as in '5,10'")
     if name == BETWEEN:
         return ranges.between(table, *parts)
-    start, end = (_micros(where, part, zone) for part in parts)
-    return ranges.by_timestamp(table, start, False, end, True)
-
-
-def _micros(where: str, text: str, zone: str) -> int:
-    if re.fullmatch(r"-?\d+", text):
-        return int(text) * ranges.MICROS
     try:
-        found = datetime.datetime.fromisoformat(text)
-    except ValueError:
-        raise TableError(
-            f"{where}: expected milliseconds since 1970, or a time as '2026-01-31 12:00:00'"
-        ) from None
-    aware = found if found.tzinfo else found.replace(tzinfo=_zone(zone))
-    since = aware - datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
-    return since // datetime.timedelta(microseconds=1)
-
-
-def _zone(name: str) -> datetime.tzinfo:
-    offset = _OFFSET.fullmatch(name)
-    if offset is None:
-        return datetime.timezone.utc if name == "Z" else zoneinfo.ZoneInfo(name)
-    shift = datetime.timedelta(hours=int(offset[2]), minutes=int(offset[3]))
-    return datetime.timezone(-shift if offset[1] == "-" else shift)
+        start, end = (moment(part, zone) for part in parts)
+    except ValueError as error:
+        raise TableError(f"{where}: expected {error}") from None
+    return ranges.by_timestamp(table, start, False, end, True)

@@ -3,7 +3,9 @@
 Sizes have units of 1024, durations are in seconds; Paimon spells both so.
 """
 
+import datetime
 import re
+import zoneinfo
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -112,3 +114,23 @@ def word(text: str) -> str:
 
 def lower(text: str) -> str:
     return text.strip().lower()
+
+
+def moment(text: str, zone: str) -> int:
+    """The microseconds since 1970 of a time in a time zone, or of a number of milliseconds."""
+    if re.fullmatch(r"-?\d+", text):
+        return int(text) * 1000
+    try:
+        time = datetime.datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError("a time such as 2026-01-31 12:00:00, or milliseconds since 1970") from None
+    aware = time if time.tzinfo else time.replace(tzinfo=_zone(zone))
+    since = aware - datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+    return since // datetime.timedelta(microseconds=1)
+
+
+def _zone(name: str) -> datetime.tzinfo | None:
+    """A zone by its name or as an offset."""
+    if name[0] in "+-":
+        return datetime.datetime.fromisoformat(f"2000-01-01T00:00{name}").tzinfo
+    return datetime.timezone.utc if name == "Z" else zoneinfo.ZoneInfo(name)

@@ -1,4 +1,5 @@
-"""Questions of a compaction (driver side): plan it, commit steps, or abandon them.
+"""Questions of a compaction (driver side): plan it, commit steps, or abandon them; and those of
+`CALL sys.rescale`, whose tasks are a compaction's.
 
 The opaque `compaction` is the CompactionSpec that the executors read, plus the handle of the table
 and the session's functions; a step's `results` are the CommitMessages of its tasks, in order.
@@ -8,16 +9,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from keyfold.bridge.frames import Frame
-from keyfold.compact import jobs, planner
-from keyfold.errors import ConflictError
+from keyfold.compact import jobs, planner, rescale
+from keyfold.errors import ConflictError, SnapshotExpiredError
+from keyfold.merge.plan import plan
+from keyfold.options import check_option, parse
 from keyfold.questions.serve import Questions, functions_for
+from keyfold.storage.commits import rescale as storage
 from keyfold.storage.commits.outcomes import is_abandonable
-from keyfold.storage.metadata.entries import Place, partition_values
+from keyfold.storage.maintenance.due import followed
+from keyfold.storage.metadata.entries import LiveFile, Place, partition_values
 from keyfold.storage.metadata.snapshots import replanned
-from keyfold.storage.table import open_handle, open_newest
+from keyfold.storage.table import Table, open_handle, open_newest
 from keyfold.wire.codec import batch_from_text
 from keyfold.wire.predicates import decoded
-from keyfold.wire.specs import CommitMessage, CompactionSpec, Step
+from keyfold.wire.specs import CommitMessage, CompactionSpec, Step, totals
 from keyfold.write.job import Job
 
 QUESTIONS = Questions()
@@ -103,3 +108,59 @@ def abandon_compaction(question: Frame) -> None:
 def messages_of(results: Sequence[Any]) -> list[CommitMessage]:
     """The messages of the tasks of a step."""
     return [CommitMessage.from_json(result) for result in results if result is not None]
+
+
+@QUESTIONS.look
+@replanned
+def plan_rescale(question: Frame) -> dict[str, Any]:
+    """The plan that gives the table `buckets` buckets; `parallelism` tasks run at a time."""
+    table = open_newest(question["table"], question["catalog"]["options"])
+    table.check_readable()
+    table.check_writable()
+    layout, buckets = table.layout, question["buckets"]
+    check_option(layout, "bucket", str(buckets))
+    plan(layout, layout.arrow_schema.names)  # refuses here what this session lacks
+    storage.check_rescalable(table)
+    found = rescale.plan(table, buckets, question["parallelism"])
+    own = {"handle": table.handle, **functions_for(question, layout)}
+    before = {file.total_buckets for file in found.files} or {parse(layout).bucket}
+    return {
+        "compaction": found.spec.to_json() | own,
+        "step": {"job": found.job, "buckets": buckets},
+        "tasks": [task.to_json() for task in found.tasks],
+        "buckets": max(before),
+    } | totals(found.files)
+
+
+@QUESTIONS.plain
+def commit_rescale(question: Frame) -> dict[str, Any]:
+    """Put the files of all tasks in the place of those they were made of, and the number of buckets
+    in the schema. Raises ConflictError if another job committed to the table meanwhile. Then
+    nothing has changed and the files are removed.
+    """
+    step, planned = question["step"], question["compaction"]
+    messages = messages_of(question["results"])
+    try:
+        table = open_handle(planned["handle"], question["catalog"]["options"], latest=True)
+        snapshot = storage.rescale(
+            table, step["job"], step["buckets"], _planned(question, step["buckets"]), messages
+        )
+    except BaseException:
+        abandon_compaction(question)
+        raise
+    return {"snapshot": followed(table, snapshot)} | totals(
+        file for one in messages for file in one.files
+    )
+
+
+def _planned(question: Frame, buckets: int) -> tuple[LiveFile, ...]:
+    """The files that the tasks read."""
+    handle = question["compaction"]["handle"]
+    table: Table = open_handle(handle, question["catalog"]["options"])
+    try:
+        return rescale.files_to_rescale(table, buckets)
+    except SnapshotExpiredError as error:
+        raise ConflictError(
+            f"table {table.layout.name} was not rescaled: other jobs committed meanwhile, and the "
+            f"snapshot it was planned on, {table.snapshot_id}, has expired; run it again"
+        ) from error

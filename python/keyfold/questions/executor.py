@@ -15,8 +15,8 @@ from keyfold.authored.sources import is_importing
 from keyfold.bridge import frames, memory
 from keyfold.bridge.channel import Channel, Disconnected
 from keyfold.errors import KeyfoldError
-from keyfold.questions import aggregate, group, lookup, read, rewrite, write
 from keyfold.questions.serve import Answer, serve
+from keyfold.questions.tasks import aggregate, group, lookup, read, rewrite, write
 
 ANSWERS: Mapping[str, Answer] = {
     "read": read.answer,

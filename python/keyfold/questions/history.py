@@ -24,6 +24,13 @@ QUESTIONS = Questions()
 Arguments = Mapping[str, Any]
 Rows = list[dict[str, Any]]
 _DONE: Rows = [{"result": True}]
+Procedure = Callable[[Table, Arguments], Rows]
+PROCEDURES: dict[str, Procedure] = {}
+
+
+def _procedure(function: Procedure) -> Procedure:
+    """Declare a procedure; its name is the function's, without the underscore."""
+    return PROCEDURES.setdefault(function.__name__[1:], function)
 
 
 @QUESTIONS.plain
@@ -51,6 +58,7 @@ def _retained(arguments: Arguments) -> float | None:
 # ---- tags ----
 
 
+@_procedure
 def _create_tag(table: Table, arguments: Arguments) -> Rows:
     made = tagging.create(
         table,
@@ -62,20 +70,16 @@ def _create_tag(table: Table, arguments: Arguments) -> Rows:
     return [{"result": made is not None}]
 
 
+@_procedure
 def _create_tag_from_timestamp(table: Table, arguments: Arguments) -> Rows:
     found = versions.snapshot_from(table, _needed(arguments, "timestamp"))
     name = _needed(arguments, "tag")
     tagging.create(table, name, found.id, _retained(arguments))
-    return [
-        {
-            "tag": name,
-            "snapshot": found.id,
-            "commit_time": found.time_millis,
-            "watermark": found.watermark,
-        }
-    ]
+    told = {"commit_time": found.time_millis, "watermark": found.watermark}
+    return [{"tag": name, "snapshot": found.id} | told]
 
 
+@_procedure
 def _replace_tag(table: Table, arguments: Arguments) -> Rows:
     tagging.replace(
         table,
@@ -87,11 +91,13 @@ def _replace_tag(table: Table, arguments: Arguments) -> Rows:
     return _DONE
 
 
+@_procedure
 def _rename_tag(table: Table, arguments: Arguments) -> Rows:
     tagging.rename(table, _needed(arguments, "tag"), _needed(arguments, "target_tag"))
     return _DONE
 
 
+@_procedure
 def _delete_tag(table: Table, arguments: Arguments) -> Rows:
     """The text may name several tags, with commas between them. Missing ones are passed over, as
     Paimon does, unless `if_exists` is false.
@@ -104,12 +110,14 @@ def _delete_tag(table: Table, arguments: Arguments) -> Rows:
     return [{"result": any(deleted)}]
 
 
+@_procedure
 def _expire_tags(table: Table, arguments: Arguments) -> Rows:
     gone = tagging.expire(table, arguments.get("older_than"))
     return [{"expired_tags": name} for name in gone] or [{"expired_tags": "No expired tags."}]
 
 
-def _tag_automatically(table: Table, _: Arguments) -> Rows:
+@_procedure
+def _trigger_tag_automatic_creation(table: Table, _: Arguments) -> Rows:
     automatic.tag_due(table)
     automatic.expire_due(table)
     return _DONE
@@ -118,6 +126,7 @@ def _tag_automatically(table: Table, _: Arguments) -> Rows:
 # ---- branches ----
 
 
+@_procedure
 def _create_branch(table: Table, arguments: Arguments) -> Rows:
     may_exist = (arguments.get("ignoreIfExists") or "false").strip().lower() == "true"
     name = _needed(arguments, "branch")
@@ -125,17 +134,20 @@ def _create_branch(table: Table, arguments: Arguments) -> Rows:
     return _DONE
 
 
+@_procedure
 def _delete_branch(table: Table, arguments: Arguments) -> Rows:
     for name in _needed(arguments, "branch").split(","):
         branches.delete(table, name.strip())
     return _DONE
 
 
+@_procedure
 def _rename_branch(table: Table, arguments: Arguments) -> Rows:
     branches.rename(table, _needed(arguments, "from_branch"), _needed(arguments, "to_branch"))
     return _DONE
 
 
+@_procedure
 def _fast_forward(table: Table, arguments: Arguments) -> Rows:
     branches.fast_forward(table, _needed(arguments, "branch"))
     return _DONE
@@ -144,6 +156,7 @@ def _fast_forward(table: Table, arguments: Arguments) -> Rows:
 # ---- rollback ----
 
 
+@_procedure
 def _rollback(table: Table, arguments: Arguments) -> Rows:
     named = ("version", "snapshot", "tag")
     given = {name: arguments[name] for name in named if arguments.get(name) is not None}
@@ -159,44 +172,23 @@ def _rollback(table: Table, arguments: Arguments) -> Rows:
     return _rolled_back(table, *versions.resolve(table, given["version"]))
 
 
+@_procedure
 def _rollback_to_timestamp(table: Table, arguments: Arguments) -> Rows:
     return _rolled_back(table, versions.snapshot_at(table, _needed(arguments, "timestamp")))
 
 
+@_procedure
 def _rollback_to_watermark(table: Table, arguments: Arguments) -> Rows:
     watermark = _needed(arguments, "watermark")
     return _rolled_back(table, versions.snapshot_until_watermark(table, watermark))
 
 
 def _rolled_back(table: Table, snapshot: Snapshot, tag: str = "") -> Rows:
-    before = table.snapshot_id
-    return [
-        {
-            "previous_snapshot_id": before,
-            "current_snapshot_id": rollback(table, snapshot, tag),
-        }
-    ]
+    newest = rollback(table, snapshot, tag)
+    return [{"previous_snapshot_id": table.snapshot_id, "current_snapshot_id": newest}]
 
 
+@_procedure
 def _compact_manifest(table: Table, arguments: Arguments) -> Rows:
     commit.compact_manifests(with_options(table, arguments.get("options")))
     return _DONE
-
-
-PROCEDURES: Mapping[str, Callable[[Table, Arguments], Rows]] = {
-    "create_tag": _create_tag,
-    "create_tag_from_timestamp": _create_tag_from_timestamp,
-    "replace_tag": _replace_tag,
-    "rename_tag": _rename_tag,
-    "delete_tag": _delete_tag,
-    "expire_tags": _expire_tags,
-    "trigger_tag_automatic_creation": _tag_automatically,
-    "create_branch": _create_branch,
-    "delete_branch": _delete_branch,
-    "rename_branch": _rename_branch,
-    "fast_forward": _fast_forward,
-    "rollback": _rollback,
-    "rollback_to_timestamp": _rollback_to_timestamp,
-    "rollback_to_watermark": _rollback_to_watermark,
-    "compact_manifest": _compact_manifest,
-}

@@ -60,29 +60,23 @@ def _view(table: Table, name: str, suffix: str) -> dict[str, Any]:
         raise NotSupportedError(
             f"table {table.layout.name} has no metadata table ${suffix}; there are {known}"
         )
-    return {
+    columns = [column.to_json() for column in found.columns]
+    return _KEYLESS | {
         "name": name,
         "view": "metadata",
         "metadata": found.name,
-        "columns": [column.to_json() for column in found.columns],
-        "primary_key": [],
-        "partitioning": [],
-        "properties": {},
+        "columns": columns,
     }
+
+
+_KEYLESS: dict[str, Any] = {"primary_key": [], "partitioning": [], "properties": {}}
 
 
 def _changes(table: Table, name: str, view: views.View) -> dict[str, Any]:
     decided: dict[str, Any] = {} if view.is_plain else {"pushdown": {}}
-    return decided | {
-        "name": name,
-        "view": "changes",
-        "changes": {"view": view.name},
-        "columns": views.to_json(view, table.layout),
-        "metadata_columns": [],
-        "primary_key": [],
-        "partitioning": [],
-        "properties": {},
-    }
+    columns, shown = views.to_json(view, table.layout), {"view": view.name}
+    described = {"name": name, "view": "changes", "changes": shown, "columns": columns}
+    return _KEYLESS | decided | described | {"metadata_columns": []}
 
 
 @QUESTIONS.streamed

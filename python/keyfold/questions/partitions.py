@@ -21,7 +21,7 @@ from keyfold.wire.predicates import decoded
 from keyfold.wire.specs import totals
 from keyfold.write.overwritten import truncated
 
-FIGURES = ("record_count", "file_size_in_bytes", "file_count")
+FIGURES = {"rows": "record_count", "bytes": "file_size_in_bytes", "files": "file_count"}
 QUESTIONS = Questions()
 
 
@@ -50,16 +50,13 @@ def partitions(table: Table, takes: Callable[[tuple[Any, ...]], bool]) -> pa.Rec
         arrow_array([values[place] for values in found], column.type)
         for place, column in enumerate(columns)
     ]
-    figures = zip(*map(_figures, found.values()), strict=True) if found else ((), (), ())
-    arrays += [pa.array(numbers, pa.int64()) for numbers in figures]
+    figures = [totals(files) for files in found.values()]
+    arrays += [
+        pa.array([one[n] for one in figures], pa.int64()) for n in ("rows", "bytes", "files")
+    ]
     fields = [column.arrow_field for column in columns]
-    fields += [pa.field(name, pa.int64(), False) for name in FIGURES]
+    fields += [pa.field(name, pa.int64(), False) for name in FIGURES.values()]
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
-
-
-def _figures(files: list[LiveFile]) -> list[int]:
-    found = totals(files)
-    return [found[name] for name in ("rows", "bytes", "files")]
 
 
 @QUESTIONS.plain

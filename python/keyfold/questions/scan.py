@@ -1,8 +1,11 @@
-"""The question `plan_scan` (driver side), asked once per scan: its tasks and an estimate."""
+"""The questions `plan_scan` (driver side), asked once per scan: its tasks and an estimate; and
+`plan_lookup`, asked once for each join with a table by its key.
+"""
 
 from typing import Any
 
 from keyfold.bridge.frames import Frame
+from keyfold.lookup.plan import plan_lookup as planned
 from keyfold.merge.plan import plan
 from keyfold.options.calls import READ, READ_BY_BUCKET
 from keyfold.questions.serve import Questions, functions_for
@@ -85,3 +88,16 @@ def description(table: Table, report: ScanReport, scan: ScanSpec) -> str:
     if scan.limit is not None:
         parts.append(f"{'first' if scan.is_top else 'limit'} {scan.limit}")
     return ", ".join(parts)
+
+
+@QUESTIONS.look
+def plan_lookup(question: Frame) -> dict[str, Any]:
+    """What tasks need to look keys up, and the snapshot that they look into."""
+    table = open_handle(question["table"], question["catalog"]["options"])
+    table.check_readable()
+    found = planned(table, question["columns"], decoded(question.get("filters")))
+    plan(found.scan.layout, found.scan.columns)  # refuses here what this session lacks
+    return {
+        "lookup": found.to_json() | functions_for(question, found.scan.layout),
+        "snapshot": table.snapshot_id,
+    }

@@ -5,10 +5,10 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from contextvars import copy_context
 from functools import partial
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 Item = TypeVar("Item")
 Made = TypeVar("Made")
@@ -76,13 +76,17 @@ class Streams(Generic[Item]):
             return None if self._stopped.is_set() else next(self._makers, None)
 
     def _put(self, item: Item | BaseException | None) -> None:
-        while not self._stopped.is_set():
-            try:
-                self._made.put(item, timeout=_LOOK_SECONDS)
-            except queue.Full:
-                continue
-            return
-        raise _Stopped
+        if not _offered(self._made, item, self._stopped):
+            raise _Stopped
+
+
+def _offered(to: queue.Queue[Any], item: object, stopped: threading.Event) -> bool:
+    """Put an item into a queue; False if all is stopped before there is room."""
+    while not stopped.is_set():
+        with suppress(queue.Full):
+            to.put(item, timeout=_LOOK_SECONDS)
+            return True
+    return False
 
 
 def streamed(
@@ -155,7 +159,7 @@ class _Fan(Generic[Item, Made]):
 
     def give(self, thread: int, item: Item) -> bool:
         """Hand an item over; False if a thread has failed."""
-        return self._put(self._queues[thread], (item,))
+        return _offered(self._queues[thread], (item,), self._stopped)
 
     def stop(self) -> None:
         """End all threads by an error."""
@@ -164,19 +168,10 @@ class _Fan(Generic[Item, Made]):
     def ended(self) -> list[Made | BaseException]:
         """The results, once all threads have ended."""
         for own in self._queues:
-            self._put(own, None)
+            _offered(own, None, self._stopped)
         for thread in self._threads:
             thread.join()
         return self._results
-
-    def _put(self, own: queue.Queue[tuple[Item] | None], given: tuple[Item] | None) -> bool:
-        while not self._stopped.is_set():
-            try:
-                own.put(given, timeout=_LOOK_SECONDS)
-            except queue.Full:
-                continue
-            return True
-        return False
 
     def _work(self, own: queue.Queue[tuple[Item] | None]) -> None:
         try:
@@ -214,8 +209,8 @@ def ahead(items: Iterator[Item], depth: int = 2) -> Iterator[Item]:
     thread = threading.Thread(target=run, args=(_make, items, ready), name="ahead", daemon=True)
     thread.start()
     while (item := ready.get()) is not _END:
-        if isinstance(item, _Failure):
-            raise item.error
+        if isinstance(item, BaseException):
+            raise item
         yield item  # type: ignore[misc]
 
 
@@ -224,13 +219,6 @@ def _make(items: Iterator[Item], ready: queue.Queue[object]) -> None:
         for item in items:
             ready.put(item)
     except BaseException as e:
-        ready.put(_Failure(e))
+        ready.put(e)
     else:
         ready.put(_END)
-
-
-class _Failure:
-    """An exception on its way from one thread to the other."""
-
-    def __init__(self, error: BaseException) -> None:
-        self.error = error

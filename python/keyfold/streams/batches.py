@@ -19,6 +19,7 @@ from keyfold.storage.commits.conflicts import COMPACT
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.table import Table
 from keyfold.streams.offsets import Offset, check, offset_at
+from keyfold.wire.specs import totals
 
 Limits = Mapping[str, int]
 _OF_ROWS = (ROWS.name, ROWS_ALONE.name)
@@ -68,7 +69,7 @@ def following(
     check(table, start)
     if start.index is not None:
         units = _units(replace(table, snapshot_id=start.snapshot), start, rows)
-        index = start.index + _admitted((_size(unit) for unit in units[start.index :]), limits)
+        index = start.index + _admitted((totals(unit) for unit in units[start.index :]), limits)
         return offset_at(table, start.snapshot, index if index < len(units) else None)
     latest = table.snapshot_id or 0
     last = latest if until is None else min(until, latest)
@@ -77,7 +78,7 @@ def following(
         return start
     taken = len(numbers)
     if limits:
-        taken = _admitted((_size(_added(table, number)) for number in numbers), limits)
+        taken = _admitted((totals(_added(table, number)) for number in numbers), limits)
     return offset_at(table, start.snapshot + taken)
 
 
@@ -100,14 +101,6 @@ def _admitted(sizes: Iterable[Mapping[str, int]], limits: Limits) -> int:
             break
         taken += 1
     return taken
-
-
-def _size(files: Sequence[LiveFile]) -> Mapping[str, int]:
-    return {
-        "files": len(files),
-        "rows": sum(file.rows for file in files),
-        "bytes": sum(file.size for file in files),
-    }
 
 
 def _added(table: Table, snapshot_id: int) -> Sequence[LiveFile]:

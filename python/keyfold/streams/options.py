@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
-import zoneinfo
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -21,7 +19,7 @@ from keyfold.options.calls import (
     STARTING_TIMESTAMP,
     STARTING_VERSION,
 )
-from keyfold.options.values import boolean, byte_size, whole
+from keyfold.options.values import boolean, byte_size, moment, whole
 from keyfold.storage.metadata.records import is_name
 
 T = TypeVar("T")
@@ -68,7 +66,7 @@ def stream_options(table: str, asked: Mapping[str, str], zone: str) -> StreamOpt
     if version is not None and not is_latest:
         snapshot = parse(STARTING_VERSION, whole(1, _GREATEST))
     if time is not None:
-        millis = parse(STARTING_TIMESTAMP, lambda text: _millis(text, zone))
+        millis = parse(STARTING_TIMESTAMP, lambda text: moment(text, zone) // 1000)
     given = [name for name in (*STARTS, SCAN_MODE) if name in asked]
     if sum(name in STARTS for name in given) > 1:
         raise TableError(f"streaming table {table}: {' and '.join(given)} exclude each other")
@@ -131,29 +129,6 @@ def _mode(text: str) -> str:
             f"streaming a table: scan.mode = {text} is not supported, only {', '.join(_MODES)}"
         )
     return found
-
-
-def _millis(text: str, zone: str) -> int:
-    if text.isdigit():
-        return int(text)
-    try:
-        time = datetime.datetime.fromisoformat(text)
-    except ValueError:
-        raise ValueError("a time such as 2026-01-31 12:00:00, or milliseconds") from None
-    if time.tzinfo is None:
-        time = time.replace(tzinfo=_zone(zone))
-    return int(time.timestamp() * 1000)
-
-
-def _zone(name: str) -> datetime.tzinfo:
-    """A zone by its name or as an offset."""
-    if name == "Z":
-        return datetime.timezone.utc
-    if name[0] in "+-":
-        found = datetime.datetime.fromisoformat(f"2000-01-01T00:00{name}").tzinfo
-        assert found is not None
-        return found
-    return zoneinfo.ZoneInfo(name)
 
 
 def _consumer(text: str) -> str:

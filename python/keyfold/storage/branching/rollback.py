@@ -140,8 +140,9 @@ def _remove_changelogs(at: Snapshots, snapshot_id: int) -> list[Removed]:
     for name in at.files.names(f"{at.location}/changelog"):
         number = name.removeprefix("changelog-")
         path = f"{at.location}/changelog/{name}"
-        if number.isdigit() and int(number) > snapshot_id:
-            found.append((at.parse(path), path, b""))
+        is_later = number.isdigit() and int(number) > snapshot_id
+        if is_later and (changelog := at.parse(path)) is not None:
+            found.append((changelog, path, b""))
             at.files.remove(path)
     return found
 

@@ -16,12 +16,9 @@ from keyfold.options import parse
 from keyfold.storage.commits import commit
 from keyfold.storage.commits.conflicts import check_rescaled, check_rewritten
 from keyfold.storage.metadata.entries import LiveFile, identifier
-from keyfold.storage.schema.definition import with_schema_id
-from keyfold.storage.schema.schemas import Schemas
+from keyfold.storage.schema.schemas import Schemas, StoredSchema
 from keyfold.storage.table import Table, load
 from keyfold.wire.specs import CommitMessage
-
-_TRIES = 20
 
 
 def check_rescalable(table: Table) -> None:
@@ -82,17 +79,14 @@ def _set(schemas: Schemas, buckets: int) -> int:
     """Publish a schema with `buckets` buckets unless the newest has them. Returns the number of
     the newest.
     """
-    for _ in range(_TRIES):
-        schema_id = schemas.latest_id()
-        if schema_id is None:
-            raise ConflictError(f"table {schemas.name} was dropped while it was rescaled")
-        current = schemas.read(schema_id)
-        before = parse(current.layout).bucket
+
+    def changed(current: StoredSchema) -> StoredSchema:
+        if parse(current.layout).bucket == buckets:
+            return current
         options = {**current.layout.options, "bucket": str(buckets)}
-        changed = replace(current, layout=replace(current.layout, options=options))
-        if before == buckets or schemas.publish(with_schema_id(changed, schema_id + 1)):
-            return before
-    raise ConflictError(f"table {schemas.name}: ALTER TABLE statements came first; run it again")
+        return replace(current, layout=replace(current.layout, options=options))
+
+    return parse(schemas.change("sys.rescale", changed).layout).bucket
 
 
 def take_back(table: Table, schemas: Schemas, buckets: int, before: int) -> None:

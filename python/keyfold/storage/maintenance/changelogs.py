@@ -47,10 +47,7 @@ class Changelogs:
 
     def find(self, number: int) -> Snapshot | None:
         """The snapshot of a changelog, None if there is no such changelog."""
-        try:
-            return self.snapshots.parse(self.path(number))
-        except FileNotFoundError:
-            return None
+        return self.snapshots.parse(self.path(number))
 
     def earliest(self, newest: int) -> int | None:
         """The id of the oldest changelog, if `newest` is that of the newest; None without any."""

@@ -70,12 +70,9 @@ def branches(files: Files, location: str) -> list[str]:
 def _kept(snapshots: Snapshots, folder: str, name: re.Pattern[str]) -> Iterator[Any]:
     """Snapshots in the files of a folder; those removed meanwhile are passed over."""
     where = f"{snapshots.location}/{folder}"
-    for found in snapshots.files.names(where):
-        if name.fullmatch(found):
-            try:
-                yield snapshots.parse(f"{where}/{found}")
-            except FileNotFoundError:
-                continue
+    named = (found for found in snapshots.files.names(where) if name.fullmatch(found))
+    parsed = (snapshots.parse(f"{where}/{found}") for found in named)
+    yield from (snapshot for snapshot in parsed if snapshot is not None)
 
 
 # ---- what a snapshot refers to ----

@@ -192,10 +192,7 @@ class Snapshots:
 
     def tagged(self, name: str) -> Snapshot | None:
         """The snapshot of a tag, None if there is no such tag."""
-        try:
-            return self.parse(self.tag_path(name))
-        except FileNotFoundError:
-            return None
+        return self.parse(self.tag_path(name))
 
     def gone(self, snapshot_id: int) -> Exception:
         """The error if there is no snapshot of that id, or not all of its files."""
@@ -219,18 +216,17 @@ class Snapshots:
     def find(self, snapshot_id: int) -> Snapshot | None:
         """The snapshot of that id, None if it does not exist."""
         path = self.path(snapshot_id)
-        try:
-            found = self.parse(path)
-        except FileNotFoundError:
-            return None
-        if found.id != snapshot_id:
+        found = self.parse(path)
+        if found is not None and found.id != snapshot_id:
             raise damage.metadata_file("snapshot file", path, f"it says that its id is {found.id}")
         return found
 
-    def parse(self, path: str) -> Snapshot:
-        """The snapshot in a file, which may be a tag or a changelog too."""
+    def parse(self, path: str) -> Snapshot | None:
+        """The snapshot in a file, which may be a tag or a changelog too; None if it is missing."""
         try:
             return Snapshot.from_json(document(self.files.read(path)))
+        except FileNotFoundError:
+            return None
         except (ValueError, TypeError, LookupError, AttributeError) as error:
             raise damage.metadata_file("snapshot file", path, error) from error
 

@@ -4,20 +4,18 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from keyfold.errors import ConflictError, NotSupportedError, TableError
+from keyfold.errors import NotSupportedError, TableError
 from keyfold.files.footers import footer_of
 from keyfold.files.paths import bucket_path
 from keyfold.options import is_fixed, normalize
 from keyfold.storage.metadata.entries import LiveFile, partition_batch
 from keyfold.storage.metadata.snapshots import Snapshots
 from keyfold.storage.schema.alter_columns import Change, Stored, change_column
-from keyfold.storage.schema.definition import Check, check_altered, named_key, with_schema_id
+from keyfold.storage.schema.definition import Check, check_altered, named_key
 from keyfold.storage.schema.schemas import Schemas, StoredSchema
 from keyfold.stores.files import Files
 from keyfold.wire.layout import TableLayout, sql_name
 from keyfold.wire.specs import EVERYTHING, OVERWRITTEN
-
-_TRIES = 20
 
 
 def alter(
@@ -29,22 +27,17 @@ def alter(
 ) -> None:
     """Apply all changes or none, on top of another ALTER if one comes in between."""
 
-    for _ in range(_TRIES):
-        schema_id = schemas.latest_id()
-        if schema_id is None:
-            raise ConflictError(f"table {schemas.name} was dropped during ALTER TABLE")
-        current = changed = schemas.read(schema_id)
+    def changed(current: StoredSchema) -> StoredSchema:
+        made = current
         stored = Stored(
             snapshots.latest_id() is not None,
             partial(_may_delete_columns, schemas.files, current.layout, live_files),
         )
         for change in _without_key_nulls(changes, current.layout):
-            changed = _apply(changed, change, stored)
-        settled = check_altered(current.layout, changed.layout, check_engine)
-        changed = replace(changed, layout=settled)
-        if schemas.publish(with_schema_id(changed, schema_id + 1)):
-            return
-    raise ConflictError(f"table {schemas.name}: other ALTER TABLE statements came first; run again")
+            made = _apply(made, change, stored)
+        return replace(made, layout=check_altered(current.layout, made.layout, check_engine))
+
+    schemas.change("ALTER TABLE", changed)
 
 
 def _may_delete_columns(

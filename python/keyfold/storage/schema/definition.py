@@ -6,7 +6,7 @@ Everything that can't work is refused here, and nothing later. Errors name table
 import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from keyfold.errors import KeyfoldError, NotSupportedError, TableError
@@ -212,8 +212,3 @@ def _check_key_type(layout: TableLayout, name: str) -> None:
         raise NotSupportedError(
             f"table {layout.name}: partition column {name} can't be {logical.describe(data_type)}"
         )
-
-
-def with_schema_id(schema: StoredSchema, schema_id: int) -> StoredSchema:
-    """The same schema under another id."""
-    return replace(schema, layout=replace(schema.layout, schema_id=schema_id))

@@ -8,11 +8,11 @@ apply, and as exact SQL text in the option `keyfold.default.<column>`, which cou
 import json
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from keyfold.errors import KeyfoldError
+from keyfold.errors import ConflictError, KeyfoldError
 from keyfold.files import damage
 from keyfold.options import DEFAULT_PREFIX, INITIAL_PREFIX
 from keyfold.storage.metadata.documents import document
@@ -23,6 +23,7 @@ from keyfold.wire.layout import Column, TableLayout, home
 
 _NAME = re.compile(r"schema-([0-9]{1,18})")
 _VERSION = 3
+_TRIES = 20
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,23 @@ class Schemas:
         except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
             raise damage.schema_file(path, self.name, repr(error)) from error
         return replace(found, layout=replace(found.layout, branch=self.branch))
+
+    def change(self, doing: str, changed: Callable[[StoredSchema], StoredSchema]) -> StoredSchema:
+        """Publish what `changed` makes of the newest schema as the next one, anew if another change
+        comes in between; nothing if it gives the same object. Returns the schema that was changed.
+        """
+        for _ in range(_TRIES):
+            schema_id = self.latest_id()
+            if schema_id is None:
+                raise ConflictError(f"table {self.name} was dropped during {doing}")
+            found = self.read(schema_id)
+            made = changed(found)
+            following = replace(made.layout, schema_id=schema_id + 1)
+            if made is found or self.publish(replace(made, layout=following)):
+                return found
+        raise ConflictError(
+            f"table {self.name}: other ALTER TABLE statements came first; run {doing} again"
+        )
 
     def publish(self, schema: StoredSchema) -> bool:
         """Publish exclusively; False if another change took the id."""

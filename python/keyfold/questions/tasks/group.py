@@ -13,7 +13,7 @@ from keyfold.bridge.channel import Channel
 from keyfold.queries.accumulate import GroupError
 from keyfold.queries.area import Area
 from keyfold.queries.grouped import Grouped, Source
-from keyfold.questions.folding import Folding, serve
+from keyfold.questions.tasks.folding import Folding, serve
 from keyfold.resources import budget
 from keyfold.resources.metering import Meter
 from keyfold.types.arrow import to_arrow

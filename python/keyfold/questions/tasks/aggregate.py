@@ -15,7 +15,7 @@ from keyfold.bridge.channel import Channel
 from keyfold.kernels.buffers import values
 from keyfold.queries.accumulate import Accumulated, GroupError
 from keyfold.queries.bound import BoundCall
-from keyfold.questions.folding import Folding, serve
+from keyfold.questions.tasks.folding import Folding, serve
 from keyfold.resources import budget
 from keyfold.resources.metering import Meter
 

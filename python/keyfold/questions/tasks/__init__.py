@@ -1,0 +1,1 @@
+"""The questions of tasks: rows and files, in the workers of executors."""
