@@ -109,8 +109,7 @@ def _added(table: Table, snapshot_id: int) -> Sequence[LiveFile]:
     if found is None or found.commit_kind == COMPACT:
         return ()
     with table.reading(found):
-        listed = table.manifests.changed(found)
-        return [f for one in listed for f in table.manifests.decoded(one).added.values()]
+        return [file for added, _ in table.manifests.changes(found) for file in added]
 
 
 def plan(

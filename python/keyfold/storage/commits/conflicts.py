@@ -11,7 +11,7 @@ since may hold rows it would have seen: they must share no key with what it writ
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -20,7 +20,6 @@ from keyfold.options import known, parse
 from keyfold.storage.metadata.entries import (
     LiveFile,
     Place,
-    Record,
     added,
     by_place,
     identifier,
@@ -231,23 +230,14 @@ def _taken_away(table: Table, snapshot: Snapshot, *, keeps: bool) -> Mapping[Pla
     matters count, not those of whole records which the engine `keeps`.
     """
     found: dict[Place, int] = {}
-    for deleted, moved in _changes(table, snapshot):
-        for record in deleted:
-            file = LiveFile.of(
-                record, table.shapes.partition.decode(record["_PARTITION"]), table.shapes
-            )
+    for added_too, removed in table.manifests.changes(snapshot):
+        moved = {file.name for file in added_too}
+        for file in removed:
             if file.name in moved or (keeps and not is_more(file)):
                 continue
             place = file.partition, file.bucket
             found[place] = max(file.max_sequence, found.get(place, 0))
     return found
-
-
-def _changes(table: Table, snapshot: Snapshot) -> Iterable[tuple[Sequence[Record], frozenset[str]]]:
-    """The entries that each manifest of a snapshot deletes, and the names of the files it adds."""
-    for listed in table.manifests.changed(snapshot):
-        decoded = table.manifests.decoded(listed)
-        yield list(decoded.deleted.values()), frozenset(f.name for f in decoded.added.values())
 
 
 Shares = Callable[[LiveFile, LiveFile], bool]
@@ -301,14 +291,10 @@ def _share(
         raise _conflict(table, f"a file that snapshot {snapshot.id} changed has expired") from None
 
 
-def _changed(table: Table, snapshot: Snapshot) -> Iterator[LiveFile]:
+def _changed(table: Table, snapshot: Snapshot) -> list[LiveFile]:
     """The files that a snapshot added or took away."""
     try:
-        for listed in table.manifests.changed(snapshot):
-            decoded = table.manifests.decoded(listed)
-            yield from decoded.added.values()
-            for record in decoded.deleted.values():
-                yield LiveFile.of(record, table.manifests.partition(record), table.shapes)
+        return table.manifests.touched(snapshot)
     except CorruptDataError as error:
         if not isinstance(error.__cause__, FileNotFoundError):
             raise

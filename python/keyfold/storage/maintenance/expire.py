@@ -34,12 +34,13 @@ from keyfold.storage.maintenance.retained import (
     metadata,
     pins,
 )
-from keyfold.storage.metadata.entries import LiveFile, Record
+from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.metadata.manifests import Manifests
 from keyfold.storage.metadata.snapshots import Snapshot, Snapshots
 from keyfold.storage.table import Table, live_of_snapshot
 
 Directory = Callable[[tuple[Any, ...], int], str]
+Place = tuple[tuple[Any, ...], int, str]  # a partition, a bucket, and the name of a file
 
 
 @dataclass(frozen=True)
@@ -176,23 +177,22 @@ def _data_files(
     """Paths of the files that a snapshot after the first took out of the table and that nothing
     else needs. The first took out files of the one before, which has expired.
     """
-    dropped: dict[tuple[bytes, int, str], tuple[Record, int]] = {}
+    dropped: dict[Place, tuple[LiveFile, int]] = {}
     for snapshot in snapshots[1:]:
         _note_dropped(manifests, snapshot, dropped)
     tags = {tag.id for tag in keeping.tags}
     for snapshot in snapshots[:-1]:
         for file in files_of(manifests, snapshot) if snapshot.id not in tags else ():
-            dropped[_place(file.record)] = file.record, snapshot.id
+            dropped[_place(file)] = file, snapshot.id
     if not dropped:
         return []
     elsewhere = _needed_elsewhere(manifests, keeping)
     tagged: dict[int, frozenset[str]] = {}
     paths: list[str] = []
-    for record, number in dropped.values():
+    for file, number in dropped.values():
         tag = keeping.nearest_tag(number)
         if tag is not None and tag.id not in tagged:
             tagged[tag.id] = frozenset(f.name for f in live_of_snapshot(manifests, tag))
-        file = LiveFile.of(record, manifests.partition(record), manifests.shapes)
         is_tagged = tag is not None and file.name in tagged[tag.id]
         if not is_tagged and file.name not in elsewhere and file.external_path is None:
             folder = directory(file.partition, file.bucket)
@@ -201,9 +201,7 @@ def _data_files(
 
 
 def _note_dropped(
-    manifests: Manifests,
-    snapshot: Snapshot,
-    dropped: dict[tuple[bytes, int, str], tuple[Record, int]],
+    manifests: Manifests, snapshot: Snapshot, dropped: dict[Place, tuple[LiveFile, int]]
 ) -> None:
     """Add the files that a snapshot took out, less those it put back: on another level, a file is
     the same.
@@ -211,22 +209,19 @@ def _note_dropped(
     Its manifests are missing only if an expiry removed them, after the files they name.
     """
     try:
-        listed = manifests.changed(snapshot)
-        delta = [manifests.decoded(record) for record in listed]
+        delta = list(manifests.changes(snapshot))
     except CorruptDataError as error:
         if isinstance(error.__cause__, FileNotFoundError):
             return
         raise
-    for manifest in delta:
-        for record in manifest.deleted.values():
-            dropped[_place(record)] = record, snapshot.id
-    for manifest in delta:
-        for file in manifest.added.values():
-            dropped.pop(_place(file.record), None)
+    dropped |= {_place(file): (file, snapshot.id) for _, removed in delta for file in removed}
+    for added, _ in delta:
+        for file in added:
+            dropped.pop(_place(file), None)
 
 
-def _place(record: Record) -> tuple[bytes, int, str]:
-    return record["_PARTITION"], record["_BUCKET"], record["_FILE"]["_FILE_NAME"]
+def _place(file: LiveFile) -> Place:
+    return file.partition, file.bucket, file.name
 
 
 def _needed_elsewhere(manifests: Manifests, keeping: Pins) -> set[str]:

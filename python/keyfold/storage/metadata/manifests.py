@@ -83,16 +83,17 @@ class Manifests:
         """The files a snapshot holds, in the order they were added."""
         return live_of([self.decoded(record) for record in self.listed(snapshot)])
 
-    def touched(self, snapshot: Snapshot) -> list[LiveFile]:
-        """The files that a snapshot adds and those that it removes."""
-        found: list[LiveFile] = []
+    def changes(self, snapshot: Snapshot) -> Iterator[tuple[list[LiveFile], list[LiveFile]]]:
+        """The files that each manifest of a snapshot's changes adds, and those that it removes."""
         for listed in self.changed(snapshot):
             decoded = self.decoded(listed)
-            found += decoded.added.values()
-            found += (
-                LiveFile.of(r, self.partition(r), self.shapes) for r in decoded.deleted.values()
-            )
-        return found
+            gone = decoded.deleted.values()
+            removed = [LiveFile.of(one, self.partition(one), self.shapes) for one in gone]
+            yield list(decoded.added.values()), removed
+
+    def touched(self, snapshot: Snapshot) -> list[LiveFile]:
+        """The files that a snapshot adds and those that it removes."""
+        return [file for parts in self.changes(snapshot) for part in parts for file in part]
 
     def logged(self, snapshot: Snapshot) -> list[LiveFile]:
         """The changelog files of a snapshot."""
