@@ -74,7 +74,7 @@ def server() -> Iterator[Server]:
 
 def test_settings_of_the_server_and_of_the_catalog_count(server: Server) -> None:
     server.answers["GET /v1/p%2Fq/databases/a+b"] = 200, {"options": {}}
-    server.client(header__Ours="mine", header__Mine="2").namespace("a b")
+    server.client(header__Ours="mine", header__Mine="2").ask("GET", "databases", "a b")
     for number, theirs in enumerate([{"Ours": "mine"}, {"Ours": "overridden", "Theirs": "1"}]):
         path, headers, _ = server.asked[number]
         wanted = {"Mine": "2", "Authorization": f"Bearer {SECRET}"} | theirs
@@ -86,7 +86,7 @@ def test_all_pages_are_asked_for(server: Server) -> None:
     tables = "GET /v1/p%2Fq/databases/d/tables"
     server.answers[tables] = 200, {"tables": ["a", "b"], "nextPageToken": "b="}
     server.answers[f"{tables}?pageToken=b%3D"] = 200, {"tables": ["c"], "nextPageToken": None}
-    assert server.client().tables("d") == ["a", "b", "c"]
+    assert server.client().pages("tables", "databases", "d", "tables") == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_all_pages_are_asked_for(server: Server) -> None:
 def test_errors(server: Server, status: int, said: Any, error: type[Exception], text: str) -> None:
     server.answers["GET /v1/p%2Fq/databases/d"] = status, said
     with pytest.raises(error, match=text) as raised:
-        server.client().namespace("d")
+        server.client().ask("GET", "databases", "d")
     assert SECRET not in str(raised.value)
 
 
@@ -118,9 +118,9 @@ def test_a_server_that_is_busy_is_asked_again_where_that_is_safe(
     server.answers["DELETE /v1/p%2Fq/databases/d"] = [busy, done]
     server.answers["POST /v1/p%2Fq/databases"] = [busy, done]
     client = server.client()
-    client.drop_namespace("d")
+    client.ask("DELETE", "databases", "d")
     with pytest.raises(UnsettledError, match="later"):
-        client.create_namespace("d", {})
+        client.ask("POST", "databases", body={"name": "d", "options": {}})
 
 
 def test_a_commit_names_table_and_snapshot(server: Server) -> None:

@@ -50,10 +50,7 @@ class Children:
         self.by_pid: dict[int, Child] = {}
 
     def start(
-        self,
-        live: Callable[[], None],
-        inherited: Iterable[Closable],
-        outlives_peers: bool = False,
+        self, live: Callable[[], None], inherited: Iterable[Closable], outlives_peers: bool = False
     ) -> Child:
         """Fork a process that calls `live`."""
         siblings = [c for born in self.by_pid.values() for c in born.connections]
@@ -167,9 +164,7 @@ class Closable(Protocol):
 
 
 def fork(
-    directory: PrivateDirectory,
-    inherited: Iterable[Closable],
-    live: Callable[[], None],
+    directory: PrivateDirectory, inherited: Iterable[Closable], live: Callable[[], None]
 ) -> int:
     """Fork a process that closes `inherited` and then calls `live`; returns its pid."""
     server = os.getpid()

@@ -40,16 +40,7 @@ from keyfold.storage.metadata.entries import (
     partition_batch,
 )
 from keyfold.storage.table import Table
-from keyfold.wire.specs import (
-    CompactionSpec,
-    FileAtLevel,
-    Merged,
-    Split,
-    Step,
-    Task,
-    Told,
-    totals,
-)
+from keyfold.wire.specs import CompactionSpec, FileAtLevel, Merged, Split, Step, Task, Told, totals
 
 STEP_BYTES = 1 << 30
 LEAST_PIECE = 16 << 20

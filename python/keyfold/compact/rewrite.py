@@ -30,15 +30,7 @@ from keyfold.resources.metering import each
 from keyfold.stores.opened import store_of
 from keyfold.types.logical import with_nullability
 from keyfold.wire.layout import TableLayout
-from keyfold.wire.specs import (
-    SEQUENCE,
-    CommitMessage,
-    CompactionSpec,
-    Run,
-    ScanSpec,
-    Section,
-    Task,
-)
+from keyfold.wire.specs import SEQUENCE, CommitMessage, CompactionSpec, Run, ScanSpec, Section, Task
 from keyfold.write.job import Job
 from keyfold.write.parquet import Target, write_files
 

@@ -161,10 +161,7 @@ _ORDERED = (
 
 
 def check_functions(
-    table: str,
-    properties: Mapping[str, str],
-    columns: Mapping[str, DataType],
-    key: tuple[str, ...],
+    table: str, properties: Mapping[str, str], columns: Mapping[str, DataType], key: tuple[str, ...]
 ) -> None:
     """Raises TableError if Fluss refuses what Paimon takes under its own name for
     `fields.<column>.agg`: a function of a key column, max and min of types without an order there.

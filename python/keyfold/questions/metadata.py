@@ -61,12 +61,7 @@ def _view(table: Table, name: str, suffix: str) -> dict[str, Any]:
             f"table {table.layout.name} has no metadata table ${suffix}; there are {known}"
         )
     columns = [column.to_json() for column in found.columns]
-    return _KEYLESS | {
-        "name": name,
-        "view": "metadata",
-        "metadata": found.name,
-        "columns": columns,
-    }
+    return _KEYLESS | {"name": name, "view": "metadata", "metadata": found.name, "columns": columns}
 
 
 _KEYLESS: dict[str, Any] = {"primary_key": [], "partitioning": [], "properties": {}}

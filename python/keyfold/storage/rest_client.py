@@ -4,7 +4,7 @@ Importing `requests` takes 0.1 s, so only the first REST catalog imports it.
 """
 
 import importlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 from urllib.parse import quote_plus, urlsplit
@@ -59,7 +59,7 @@ class RestClient:
         self._secrets = [options.get("token"), urlsplit(self._uri).password]
         self._base, self._seconds = "/v1", ANSWER_SECONDS
         self._session = _session(options)
-        answer = self._ask("GET", "config", query={"warehouse": _quoted(options["warehouse"])})
+        answer = self.ask("GET", "config", query={"warehouse": _quoted(options["warehouse"])})
         merged = (answer.get("defaults") or {}) | dict(options) | (answer.get("overrides") or {})
         if str(merged.get("data-token.enabled")).lower() == "true":
             raise NotSupportedError(
@@ -71,72 +71,27 @@ class RestClient:
         self._base = "/".join(filter(None, ["/v1", _quoted(merged.get("prefix") or "")]))
         self._seconds = _ANSWER_SECONDS
 
-    def namespaces(self) -> list[str]:
-        """Names of all namespaces."""
-        return self._pages("databases", "databases")
-
-    def namespace(self, name: str) -> Json:
-        """The server's description of a namespace."""
-        return self._ask("GET", "databases", name)
-
-    def create_namespace(self, name: str, properties: Mapping[str, str]) -> None:
-        """Make a namespace."""
-        self._ask("POST", "databases", body={"name": name, "options": dict(properties)})
-
-    def alter_namespace(self, name: str, changed: Mapping[str, str], unset: Sequence[str]) -> None:
-        """Set and unset properties."""
-        body = {"removals": list(unset), "updates": dict(changed)}
-        self._ask("POST", "databases", name, body=body)
-
-    def drop_namespace(self, name: str) -> None:
-        """Remove a namespace and all tables in it."""
-        self._ask("DELETE", "databases", name)
-
-    def tables(self, namespace: str) -> list[str]:
-        """Names of all tables of a namespace."""
-        return self._pages("tables", "databases", namespace, "tables")
-
-    def table(self, namespace: str, name: str) -> Json:
-        """The server's description of a table."""
-        return self._ask("GET", "databases", namespace, "tables", name)
-
-    def create_table(self, namespace: str, name: str, schema: Mapping[str, Any]) -> None:
-        """Make a table of a schema, as a schema file has it."""
-        known = ("fields", "partitionKeys", "primaryKeys", "options", "comment")
-        body = {
-            "identifier": _identifier(namespace, name),
-            "schema": {key: schema.get(key) for key in known},
-        }
-        self._ask("POST", "databases", namespace, "tables", body=body)
-
-    def drop_table(self, namespace: str, name: str) -> None:
-        """Remove a table."""
-        self._ask("DELETE", "databases", namespace, "tables", name)
-
-    def rename_table(self, source: tuple[str, str], target: tuple[str, str]) -> None:
-        """Rename a table, possibly into another namespace."""
-        body = {"source": _identifier(*source), "destination": _identifier(*target)}
-        self._ask("POST", "tables", "rename", body=body)
-
     def commit(self, namespace: str, name: str, uuid: str, snapshot: Snapshot) -> bool:
         """Publish a snapshot of the table of that uuid; False if another commit was first."""
         body = {"tableId": uuid, "snapshot": snapshot.to_json(), "statistics": []}
-        answer = self._ask("POST", "databases", namespace, "tables", name, "commit", body=body)
+        answer = self.ask("POST", "databases", namespace, "tables", name, "commit", body=body)
         return bool(answer["success"])
 
-    def _pages(self, listed: str, *path: str) -> list[str]:
+    def pages(self, listed: str, *path: str) -> list[str]:
+        """The names that all pages of a list have."""
         found: list[str] = []
         query: dict[str, str] = {}
         while True:
-            page = self._ask("GET", *path, query=query)
+            page = self.ask("GET", *path, query=query)
             found += page.get(listed) or []
             if not page.get(listed) or not page.get("nextPageToken"):
                 return found
             query = {"pageToken": page["nextPageToken"]}
 
-    def _ask(
+    def ask(
         self, method: str, *path: str, query: Json | None = None, body: Json | None = None
     ) -> Json:
+        """The answer to one request at a path below the server's base."""
         url = "/".join([self._uri + self._base, *map(_quoted, path)])
         timeout = (ANSWER_SECONDS, self._seconds)
         try:
@@ -193,10 +148,6 @@ def _failure(answer: Any) -> tuple[int, str]:
 def _quoted(part: str) -> str:
     """One part of a path, as Java's URLEncoder has it."""
     return quote_plus(part, safe="*~")
-
-
-def _identifier(namespace: str, name: str) -> Json:
-    return {"database": namespace, "object": name}
 
 
 def shown(uri: str) -> str:

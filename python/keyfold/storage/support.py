@@ -8,12 +8,7 @@ from typing import Any
 
 from keyfold.errors import NotSupportedError
 from keyfold.options import TAG_CREATION_ELSEWHERE, known, parse
-from keyfold.options.paimon import (
-    NEEDED_TO_READ,
-    NEEDED_TO_WRITE,
-    OPTIONS_OF_VERSIONS,
-    OTHER_ROWS,
-)
+from keyfold.options.paimon import NEEDED_TO_READ, NEEDED_TO_WRITE, OPTIONS_OF_VERSIONS, OTHER_ROWS
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import FILE_SUFFIX, MARKED_SUFFIX

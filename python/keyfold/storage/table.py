@@ -12,12 +12,7 @@ from typing import Any
 
 from keyfold import options
 from keyfold.aggregates.state_signatures import state_json
-from keyfold.errors import (
-    ConflictError,
-    CorruptDataError,
-    NotSupportedError,
-    SnapshotExpiredError,
-)
+from keyfold.errors import ConflictError, CorruptDataError, NotSupportedError, SnapshotExpiredError
 from keyfold.resources.cache import Cache
 from keyfold.storage.metadata.entries import LiveFile, RowShapes, highest_sequence
 from keyfold.storage.metadata.manifests import Manifests

@@ -171,9 +171,7 @@ class ObjectFiles(Files):
 
     def entries(self, path: str) -> list[Entry]:
         found = self._asked(
-            "listing",
-            path,
-            lambda key: self.client.list_with_delimiter(f"{key}/" if key else None),
+            "listing", path, lambda key: self.client.list_with_delimiter(f"{key}/" if key else None)
         )
         own = settings.key_of(path)
         files = [

@@ -10,47 +10,28 @@ from urllib.parse import urlsplit
 
 S3, GOOGLE, HADOOP = ("s3", "s3a", "s3n"), "gs", "hdfs"
 _HIDDEN = "***"
-_Names = dict[str, tuple[str, ...]]
 # The options that may give each setting of a client; the first that is given counts.
-_S3: _Names = {
-    "endpoint": ("s3.endpoint", "s3a.endpoint", "fs.s3.endpoint", "fs.s3a.endpoint"),
-    "region": (
-        "s3.region",
-        "s3.endpoint.region",
-        "s3a.endpoint.region",
-        "fs.s3.region",
-        "fs.s3a.endpoint.region",
-    ),
-    "access_key_id": (
-        "s3.access-key",
-        "s3.access.key",
-        "s3a.access-key",
-        "fs.s3.accessKeyId",
-        "fs.s3a.access.key",
-    ),
-    "secret_access_key": (
-        "s3.secret-key",
-        "s3.secret.key",
-        "s3a.secret-key",
-        "fs.s3.accessKeySecret",
-        "fs.s3a.secret.key",
-    ),
-    "session_token": (
-        "s3.session.token",
-        "s3a.session.token",
-        "fs.s3.securityToken",
-        "fs.s3a.session.token",
-    ),
+_S3 = {
+    "endpoint": "s3.endpoint s3a.endpoint fs.s3.endpoint fs.s3a.endpoint",
+    "region": "s3.region s3.endpoint.region s3a.endpoint.region fs.s3.region "
+    "fs.s3a.endpoint.region",
+    "access_key_id": "s3.access-key s3.access.key s3a.access-key fs.s3.accessKeyId "
+    "fs.s3a.access.key",
+    "secret_access_key": "s3.secret-key s3.secret.key s3a.secret-key fs.s3.accessKeySecret "
+    "fs.s3a.secret.key",
+    "session_token": "s3.session.token s3a.session.token fs.s3.securityToken fs.s3a.session.token",
 }
-_GOOGLE: _Names = {"token": ("gcs.access-token",)}
-_HADOOP: _Names = {
-    "principal": ("security.kerberos.login.principal", "security.principal"),
-    "keytab": ("security.kerberos.login.keytab", "security.keytab"),
+_GOOGLE = {"token": "gcs.access-token"}
+_HADOOP = {
+    "principal": "security.kerberos.login.principal security.principal",
+    "keytab": "security.kerberos.login.keytab security.keytab",
 }
 _NAMES = {**dict.fromkeys(S3, _S3), GOOGLE: _GOOGLE, HADOOP: _HADOOP}
 _SECRET = ("secret_access_key", "session_token", "access_key_id", "token")
 # Hadoop's other client settings mean nothing here, and may be given beside these.
-NAMES = tuple(name for kind in (_S3, _GOOGLE, _HADOOP) for names in kind.values() for name in names)
+NAMES = tuple(
+    n for kind in (_S3, _GOOGLE, _HADOOP) for names in kind.values() for n in names.split()
+)
 
 
 def bucket_of(location: str) -> str:
@@ -69,7 +50,7 @@ def store_options(location: str, options: Mapping[str, str]) -> dict[str, str]:
     """
     kind = _NAMES.get(urlsplit(location).scheme, {})
     given = {
-        setting: next((options[name] for name in names if options.get(name)), "")
+        setting: next((options[name] for name in names.split() if options.get(name)), "")
         for setting, names in kind.items()
     }
     if "://" not in given.get("endpoint", "://"):

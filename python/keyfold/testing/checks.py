@@ -83,11 +83,7 @@ class _Trial:
     """One aggregate for one type, and the random values it is tried with."""
 
     def __init__(
-        self,
-        own: Function,
-        kind: str | Mapping[str, str],
-        values: Values | None,
-        random: Random,
+        self, own: Function, kind: str | Mapping[str, str], values: Values | None, random: Random
     ) -> None:
         self.own, self.random = own, random
         logical = logical_type(kind)

@@ -77,10 +77,7 @@ def refuse(channel: Channel, rows: Iterator[pa.RecordBatch]) -> None:
 
 
 def deliver(
-    channel: Channel,
-    spec: WriteSpec,
-    messages: Sequence[CommitMessage],
-    metrics: Mapping[str, int],
+    channel: Channel, spec: WriteSpec, messages: Sequence[CommitMessage], metrics: Mapping[str, int]
 ) -> None:
     """Hand the files over if the JVM says commit, else delete them."""
     try:

@@ -12,12 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from keyfold.errors import (
-    NoSuchTableError,
-    NotSupportedError,
-    TableError,
-    TableExistsError,
-)
+from keyfold.errors import NoSuchTableError, NotSupportedError, TableError, TableExistsError
 from keyfold.storage import table
 from keyfold.storage.catalogs import in_place
 from keyfold.storage.catalogs.interface import Catalog, Staged

@@ -22,19 +22,14 @@ from keyfold.errors import (
 from keyfold.storage import table
 from keyfold.storage.catalogs.interface import Staged
 from keyfold.storage.catalogs.namespaces import Namespace, check_name, single
-from keyfold.storage.rest_client import (
-    MissingError,
-    RestClient,
-    ThereError,
-    client,
-    publisher,
-)
+from keyfold.storage.rest_client import MissingError, RestClient, ThereError, client, publisher
 from keyfold.storage.schema.definition import Check, NewTable, define
 from keyfold.storage.schema.schemas import as_json
 from keyfold.storage.table import Table
 from keyfold.stores.opened import open_files
 from keyfold.wire.layout import BRANCH_MARK, sql_name
 
+_SENT = ("fields", "partitionKeys", "primaryKeys", "options", "comment")  # of a schema
 _OWNER = ("owner", "createdAt", "createdBy", "updatedAt", "updatedBy")
 
 
@@ -53,12 +48,12 @@ class RestCatalog:
     # ---- namespaces ----
 
     def list_namespaces(self) -> list[list[str]]:
-        return [[name] for name in sorted(self._client.namespaces())]
+        return [[name] for name in sorted(self._client.pages("databases", "databases"))]
 
     def load_namespace(self, namespace: Namespace) -> dict[str, str]:
         name = single(namespace)
         with _of_namespace(name):
-            found = self._client.namespace(name)
+            found = self._client.ask("GET", "databases", name)
         own = {k: str(v) for k, v in (found.get("options") or {}).items() if k not in _OWNER}
         return own | ({"location": found["location"]} if found.get("location") else {})
 
@@ -66,14 +61,16 @@ class RestCatalog:
         name = single(namespace)
         check_name("namespace", name)
         with _of_namespace(name):
-            self._client.create_namespace(name, properties)
+            body = {"name": name, "options": dict(properties)}
+            self._client.ask("POST", "databases", body=body)
 
     def alter_namespace(
         self, namespace: Namespace, changed: Mapping[str, str], unset: Sequence[str]
     ) -> None:
         name = single(namespace)
         with _of_namespace(name):
-            self._client.alter_namespace(name, changed, unset)
+            body = {"removals": list(unset), "updates": dict(changed)}
+            self._client.ask("POST", "databases", name, body=body)
 
     def drop_namespace(self, namespace: Namespace, cascade: bool) -> bool:
         name = single(namespace)
@@ -83,7 +80,7 @@ class RestCatalog:
                     f"namespace {name} is not empty; DROP … CASCADE drops all"
                 )
             with _of_namespace(name):
-                self._client.drop_namespace(name)
+                self._client.ask("DELETE", "databases", name)
         except NoSuchNamespaceError:
             return False
         return True
@@ -93,7 +90,7 @@ class RestCatalog:
     def list_tables(self, namespace: Namespace) -> list[str]:
         name = single(namespace)
         with _of_namespace(name):
-            return sorted(self._client.tables(name))
+            return sorted(self._client.pages("tables", "databases", name, "tables"))
 
     def load_table(self, namespace: Namespace, name: str) -> Table:
         found = self._find(namespace, name)
@@ -111,7 +108,7 @@ class RestCatalog:
             return None
         database = namespace[0]
         try:
-            said = self._client.table(database, name)
+            said = self._client.ask("GET", "databases", database, "tables", name)
         except MissingError:
             return None
         files, location = open_files(said["path"], self.options)
@@ -139,16 +136,17 @@ class RestCatalog:
         if self._find(namespace, name) is None:
             return False
         with contextlib.suppress(MissingError):
-            self._client.drop_table(namespace[0], name)
+            self._client.ask("DELETE", "databases", namespace[0], "tables", name)
         return True
 
     def rename_table(
         self, namespace: Namespace, name: str, to_namespace: Namespace, to_name: str
     ) -> None:
         check_name("table", to_name)
-        source, target = (single(namespace), name), (single(to_namespace), to_name)
+        source, target = _object(single(namespace), name), _object(single(to_namespace), to_name)
         try:
-            self._client.rename_table(source, target)
+            body = {"source": source, "destination": target}
+            self._client.ask("POST", "tables", "rename", body=body)
         except MissingError:
             raise NoSuchTableError(
                 f"table {sql_name(self.name, *namespace, name)} does not exist"
@@ -186,8 +184,9 @@ class RestCatalog:
         if mode == "replace":
             raise NoSuchTableError(f"table {shown} does not exist")
         schema = as_json(define(shown, "", new, self.check_engine))
+        body = {"identifier": _object(database, name), "schema": {k: schema.get(k) for k in _SENT}}
         try:
-            self._client.create_table(database, name, schema)
+            self._client.ask("POST", "databases", database, "tables", body=body)
         except MissingError:
             raise NoSuchNamespaceError(f"namespace {database} does not exist") from None
         except ThereError:
@@ -207,6 +206,10 @@ class RestCatalog:
         found = self._find([staged.namespace], staged.table)
         if found is not None and found.uuid == staged.stamp:
             self.drop_table([staged.namespace], staged.table)
+
+
+def _object(namespace: str, name: str) -> dict[str, str]:
+    return {"database": namespace, "object": name}
 
 
 @contextlib.contextmanager

@@ -13,12 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from keyfold.errors import (
-    ConflictError,
-    SnapshotExpiredError,
-    TableError,
-    UnknownOutcomeError,
-)
+from keyfold.errors import ConflictError, SnapshotExpiredError, TableError, UnknownOutcomeError
 from keyfold.storage.commits.attempts import By, Entries, attempt
 from keyfold.storage.commits.compaction import Compaction, fitting
 from keyfold.storage.commits.conflicts import (

@@ -13,11 +13,7 @@ from typing import Any
 
 from keyfold.errors import ConflictError
 from keyfold.storage.commits.attempts import Entries
-from keyfold.storage.commits.conflicts import (
-    check_buckets,
-    check_levels,
-    is_more,
-)
+from keyfold.storage.commits.conflicts import check_buckets, check_levels, is_more
 from keyfold.storage.metadata.entries import (
     LiveFile,
     Place,

@@ -12,12 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from keyfold.errors import (
-    CorruptDataError,
-    NotSupportedError,
-    SnapshotExpiredError,
-    TableError,
-)
+from keyfold.errors import CorruptDataError, NotSupportedError, SnapshotExpiredError, TableError
 from keyfold.options.changelogs import ChangelogRetention
 from keyfold.storage.maintenance.changelogs import (
     Changelogs,

@@ -42,29 +42,16 @@ def _too_deep() -> ValueError:
 
 MOST_BYTES = 256 << 20  # decompressed
 MOST_RECORDS = 1 << 20
-_SYNC: Any = {"type": "fixed", "name": "Sync", "size": 16}
-_HEADER = fastavro.parse_schema(
-    {
-        "type": "record",
-        "name": "Header",
-        "fields": [
-            {"name": "magic", "type": {"type": "fixed", "name": "Magic", "size": 4}},
-            {"name": "meta", "type": {"type": "map", "values": "bytes"}},
-            {"name": "sync", "type": _SYNC},
-        ],
-    }
-)
-_BLOCK = fastavro.parse_schema(
-    {
-        "type": "record",
-        "name": "Block",
-        "fields": [
-            {"name": "count", "type": "long"},
-            {"name": "data", "type": "bytes"},
-            {"name": "sync", "type": _SYNC},
-        ],
-    }
-)
+
+
+def _record(name: str, **types: Any) -> Any:
+    listed = [{"name": field, "type": kind} for field, kind in types.items()]
+    return fastavro.parse_schema({"type": "record", "name": name, "fields": listed})
+
+
+_MAGIC, _SYNC = ({"type": "fixed", "name": n, "size": s} for n, s in (("Magic", 4), ("Sync", 16)))
+_HEADER = _record("Header", magic=_MAGIC, meta={"type": "map", "values": "bytes"}, sync=_SYNC)
+_BLOCK = _record("Block", count="long", data="bytes", sync=_SYNC)
 _PRIMITIVE = {"boolean", "int", "long", "float", "double", "bytes", "string"}
 
 

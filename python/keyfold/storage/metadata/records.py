@@ -259,12 +259,7 @@ _SCHEMA = {
     "partitionKeys": _are_names,
     "primaryKeys": _are_names,
 }
-_OF_SCHEMA = {
-    "version": is_int,
-    "options": _are_options,
-    "comment": is_text,
-    "timeMillis": is_long,
-}
+_OF_SCHEMA = {"version": is_int, "options": _are_options, "comment": is_text, "timeMillis": is_long}
 
 
 def check_schema(found: Any) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -146,15 +146,8 @@ def _column(stored: Mapping[str, Any]) -> ColumnStatistics:
 
 
 def _column_json(column: ColumnStatistics) -> dict[str, Any]:
-    values = (
-        column.distinct,
-        column.low,
-        column.high,
-        column.nulls,
-        column.average_bytes,
-        column.most_bytes,
-    )
-    return {"colId": column.id, **_known(dict(zip(_COLUMN, values, strict=True)))}
+    own, *values = astuple(column)
+    return {"colId": own, **_known(dict(zip(_COLUMN, values, strict=True)))}
 
 
 def _known(values: Mapping[str, Any]) -> dict[str, Any]:

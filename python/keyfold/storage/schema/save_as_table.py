@@ -76,11 +76,7 @@ def check_given(
 
 
 def _check_same(
-    layout: TableLayout,
-    what: str,
-    named: Sequence[str] | None,
-    has: Sequence[str],
-    advice: str,
+    layout: TableLayout, what: str, named: Sequence[str] | None, has: Sequence[str], advice: str
 ) -> None:
     if named is not None and [n.lower() for n in named] != [n.lower() for n in has]:
         raise TableError(
