@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import keyfold
-from keyfold import Table, TableError
+from keyfold import SnapshotExpiredError, Table, TableError
 from keyfold.tables.newest import Lookups
 
 Row = dict[str, Any]
@@ -167,6 +167,28 @@ def test_only_what_changed_is_read_anew(tmp_path: Path) -> None:
         file.unlink()
     table.upsert([{"k": 7, "v": -7}])
     assert [table.get({"k": k}) for k in (5, 7)] == [{"k": 5, "v": 5}, {"k": 7, "v": -7}]
+
+
+def test_runs_below_the_newest_record_are_not_searched(tmp_path: Path) -> None:
+    """Where records replace one another, files of older ones may be gone."""
+    catalog = keyfold.connect(tmp_path, threads=1)
+    for engine, is_needed in (("deduplicate", False), ("sequence", True), ("aggregation", True)):
+        options = SMALL | ENGINES[engine]
+        table = catalog.create_table(engine, COLUMNS, list(NAMES), options=options)
+        old: set[Path] = set()
+        for v in range(3):
+            old = set(tmp_path.glob(f"**/{engine}/**/*.parquet"))
+            table.upsert([{"a": "a", "b": b, "v": v, "s": 1} for b in range(v, 5)])
+        for path in old:
+            path.unlink()
+        key = {"a": "a", "b": 4}
+        if is_needed:
+            with pytest.raises(SnapshotExpiredError):
+                table.get(key)
+        else:
+            assert table.get(key, ["v"]) == {"v": 2}
+            with pytest.raises(SnapshotExpiredError):
+                table.get({"a": "a", "b": 0})
 
 
 @pytest.mark.parametrize("most", [1, 100_000, 1 << 30])

@@ -6,8 +6,10 @@ of several runs go through the merge.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -92,7 +94,9 @@ class SectionOfKeys:
 
     def rows(self, wanted: KeySet, flags: Iterator[bool]) -> Iterator[pa.RecordBatch]:
         """The merged rows of the keys."""
-        reads = self.merge.reads
+        reads, is_one = self.merge.reads, len(wanted) == 1 and wanted.is_whole
+        if is_one and self._newest_stays:
+            return self._newest(wanted, flags)
         found = [
             (run, batches)
             for run in self.runs
@@ -100,13 +104,27 @@ class SectionOfKeys:
         ]
         if len(found) == 1 and not self.is_marked:  # one record is the row, as it is
             return map(_without_deletes, found[0][1])
-        if len(wanted) == 1 and wanted.is_whole and found:
+        if is_one and found:
             return merge_key(self.merge, [(run.sequence, batch) for run, (batch,) in found])
         runs = [
             SortedRun(iter(batches), run.sequence, sum(batch.num_rows for batch in batches))
             for run, batches in found
         ]
         return merge_runs(self.merge, runs) if runs else iter(())
+
+    @cached_property
+    def _newest_stays(self) -> bool:
+        """Whether the record of the last run that holds a key is its result."""
+        keeps_last = self.merge.engine.keeps_last(self.merge.options)
+        return keeps_last and not self.is_marked and not self.numbered
+
+    def _newest(self, wanted: KeySet, flags: Iterator[bool]) -> Iterator[pa.RecordBatch]:
+        """The row of one key. Runs below the record are not searched."""
+        reach = [(run, list(itertools.islice(flags, len(run.files)))) for run in self.runs]
+        for run, of_run in reversed(reach):
+            if found := run.records(wanted, iter(of_run), self.merge.reads, numbered=False):
+                return map(_without_deletes, found)
+        return iter(())
 
 
 @dataclass(frozen=True)

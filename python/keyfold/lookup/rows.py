@@ -147,6 +147,10 @@ def _in_partition(
             yield from ((place, rows) for place in some)
             continue
         numbers = hashed % buckets
+        if len(rows) == 1:
+            number = int(numbers[0])
+            yield from ((place, rows) for place in some if place.split.bucket == number)
+            continue
         order = np.argsort(numbers, kind="stable")
         ordered = numbers[order]
         for place in some:

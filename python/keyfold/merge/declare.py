@@ -117,9 +117,10 @@ class Engine(Traits):
     `deletes_remove`: a -D of the table removes the row. `deletes_clear`: nothing of the -D itself
     stays either, so that later records start anew. `passes_nulls`: adding a NULL never changes the
     column's result, so a column that a partial write does not name needs no mark. `retains_nulls`:
-    a NULL that comes first stays. `sequences` are the groups of columns with a sequence of their
-    own. The fields of a group order records together: a record that names one has NULL in those it
-    does not name. `summary`, `nulls` and `retraction` are texts of the documentation's table.
+    a NULL that comes first stays. `keeps_last`: the last record to arrive is the result, whatever
+    came before. `sequences` are the groups of columns with a sequence of their own. The fields of a
+    group order records together: a record that names one has NULL in those it does not name.
+    `summary`, `nulls` and `retraction` are texts of the documentation's table.
     """
 
     check: Callable[[TableLayout, TableOptions], None]
@@ -131,6 +132,7 @@ class Engine(Traits):
     deletes_clear: Callable[[TableOptions], bool] = lambda options: False
     passes_nulls: Callable[[TableLayout, TableOptions, str], bool] = _never
     retains_nulls: Callable[[TableLayout, TableOptions, str], bool] = _never
+    keeps_last: Callable[[TableOptions], bool] = lambda options: False
     sequences: Callable[[TableOptions], Sequence[SequenceGroup]] = lambda options: ()
     keeps_keys: bool = False
     over_records: Callable[[TableLayout, TableOptions, str], str | None] = lambda *_: None
