@@ -42,16 +42,18 @@ wheel: setup  ## the wheel, with the jar in it, in dist/
 docs: build/docs-tools/.installed  ## the pages of docs/ as a site in build/docs; a dead link is an error
 	NO_MKDOCS_2_WARNING=1 build/docs-tools/bin/mkdocs build --quiet --strict -f site/mkdocs.yml
 
-bench: setup build/readers/.installed  ## keyfold beside Spark, Delta, Iceberg, Paimon: docs/benchmarks.md; 40 minutes
+bench: setup build/readers/.installed  ## keyfold beside Spark, Delta, Iceberg, Paimon: docs/benchmarks.md; 45 minutes
 	$(BIN)/python -m integration.bench
+	$(BIN)/python -m integration.bench.without_spark
 
 bench-smoke: setup build/readers/.installed  ## the same suite on tiny tables: answers are compared, times decide nothing
 	$(BIN)/python -m integration.bench --smoke --docs build/bench-smoke
+	$(BIN)/python -m integration.bench.without_spark --smoke --docs build/bench-smoke
 
 bench-kernels: setup  ## rows a second of every aggregate: docs/kernels.md
 	$(BIN)/python -m integration.bench.aggregates
 
-lock:  ## resolve the environments anew: requirements-dev.lock, site/requirements.lock, requirements-iceberg.lock
+lock:  ## resolve the environments anew: all requirements*.lock but that of build/readers
 	rm -rf build/lock && $(PYTHON) -m venv build/lock && build/lock/bin/pip install '.[spark,dev,bench]'
 	build/lock/bin/pip freeze --all --exclude pip --exclude keyfold > requirements-dev.lock
 	rm -rf build/lock && $(PYTHON) -m venv build/lock
@@ -60,6 +62,9 @@ lock:  ## resolve the environments anew: requirements-dev.lock, site/requirement
 	rm -rf build/lock && $(PYTHON) -m venv build/lock
 	build/lock/bin/pip install 'pyspark==4.1.*' pyarrow numpy
 	build/lock/bin/pip freeze > requirements-iceberg.lock
+	rm -rf build/lock && $(PYTHON) -m venv build/lock
+	build/lock/bin/pip install chdb==4.4.0 lakesoul==2.0.0 pyarrow numpy
+	build/lock/bin/pip freeze > requirements-engines.lock
 
 clean:  ## remove what was built, except .venv
 	rm -rf build dist .gradle python/keyfold/jars python/keyfold.egg-info
@@ -85,6 +90,12 @@ build/iceberg/.installed: requirements-iceberg.lock gradle.properties
 	test -x build/iceberg/bin/python || $(PYTHON) -m venv build/iceberg
 	build/iceberg/bin/pip install --quiet --requirement requirements-iceberg.lock
 	rm -rf build/iceberg/jars && gradle --quiet iceberg
+	@touch $@
+
+# LakeSoul and ClickHouse; `make bench` measures them where this was made.
+build/engines/.installed: requirements-engines.lock
+	test -x build/engines/bin/python || $(PYTHON) -m venv build/engines
+	build/engines/bin/pip install --quiet --requirement requirements-engines.lock
 	@touch $@
 
 # Spark's classes, mapped by the JVMs of tests in place of reading and checking them.

@@ -5,7 +5,8 @@ python -m integration.bench --smoke    every case once on tiny tables, answers c
 
 Each system runs in a process of its own, one after the other, on the same generated data. With
 --smoke, where times decide nothing, two run at once. Iceberg is among them if it is named, or if
-`make build/iceberg/.installed` made the Spark that it needs.
+`make build/iceberg/.installed` made the Spark that it needs; so are LakeSoul and ClickHouse, with
+`make build/engines/.installed`.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from pathlib import Path
 
 from integration import TOP
 from integration.bench import cases, data, delta, figures, iceberg, plain, report
+from integration.bench.engines import systems as engines
 from integration.bench.session import SYSTEMS
 from integration.docs import pages
 
@@ -41,7 +43,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--commits", type=int, help="commits of the day")
     parser.add_argument("--repeat", type=int, help="warm turns")
     parser.add_argument("--budget", type=float, help="seconds after which no warm turn begins")
-    default = [s for s in SYSTEMS if s != iceberg.SYSTEM or iceberg.is_installed()]
+    optional = {iceberg.SYSTEM: iceberg, **dict.fromkeys(engines.SYSTEMS, engines)}
+    default = [s for s in SYSTEMS if s not in optional or optional[s].is_installed()]
     parser.add_argument("--systems", default=",".join(default), help="some of the systems")
     parser.add_argument("--only", default="", help="cases whose name this expression finds")
     parser.add_argument("--check", action="store_true", help="plain Spark answers all merges too")
@@ -67,7 +70,7 @@ def settings(said: argparse.Namespace, folder: Path) -> cases.Settings:
 
 def prepare(chosen: cases.Settings) -> None:
     """All input; the tables and results of a former run go."""
-    for name in ("warehouse", "plain", "delta", "iceberg", "results"):
+    for name in ("warehouse", "plain", "delta", "iceberg", "clickhouse", "results"):
         shutil.rmtree(chosen.folder / name, ignore_errors=True)
     (chosen.folder / "results").mkdir(parents=True)
     shapes = {chosen.main, chosen.base, chosen.few, chosen.today, *chosen.swept}

@@ -21,6 +21,8 @@ NAMES = {
     "paimon-spark": "Paimon Java in Spark",
     "pypaimon": "pypaimon",
     "pypaimon-rust": "pypaimon-rust",
+    "lakesoul": "LakeSoul",
+    "clickhouse": "ClickHouse",
 }
 
 

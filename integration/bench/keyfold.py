@@ -185,11 +185,13 @@ def lookups(session: Session) -> Iterator[Result]:
 
 
 def lookup_joins(session: Session) -> Iterator[Result]:
-    """Random keys, joined with every key in one run."""
-    shape = session.settings.base
-    table = create(session, "joined", shape, RUNS_STAY)
-    session.runs(shape)[0].writeTo(table).append()
-    yield from joins.joined(session, table, folder(session.settings, "joined"))
+    """Random keys, joined with every key in one run, and with four runs."""
+    for shape in joins.shapes(session.settings):
+        name = f"joined_{shape.runs}"
+        table = create(session, name, shape, RUNS_STAY)
+        for run in session.runs(shape):
+            run.writeTo(table).append()
+        yield from joins.joined(session, shape, table, folder(session.settings, name))
 
 
 def a_day(session: Session) -> Iterator[Result]:

@@ -6,7 +6,8 @@ import re
 from pathlib import Path
 
 PAGE = "benchmarks.md"
-GROUPS, GROWTH = "## GROUP BY: ", "## Growth: "  # the last sections, in this order
+PYTHON, GROUPS, GROWTH = "## From Python alone: ", "## GROUP BY: ", "## Growth: "
+LAST = (PYTHON, GROUPS, GROWTH)  # the last sections, in this order
 
 
 def kept(docs: Path) -> str:
@@ -18,7 +19,8 @@ def put(docs: Path, section: str) -> None:
     """Put a section of another program in the place of the one that is there."""
     before, parts = _parts(docs)
     parts[_beginning(section)] = section
-    text = "\n".join([before.rstrip("\n") + "\n", *(parts[name] for name in sorted(parts))])
+    ordered = (parts[name] for name in LAST if name in parts)
+    text = "\n".join([before.rstrip("\n") + "\n", *ordered])
     (docs / PAGE).write_text(text, encoding="utf-8")
 
 
@@ -26,9 +28,9 @@ def _parts(docs: Path) -> tuple[str, dict[str, str]]:
     """What comes before those sections, and each by its beginning."""
     path = docs / PAGE
     text = path.read_text(encoding="utf-8") if path.exists() else ""
-    before, *parts = re.split(f"^(?={GROUPS}|{GROWTH})", text, flags=re.MULTILINE)
+    before, *parts = re.split(f"^(?={'|'.join(LAST)})", text, flags=re.MULTILINE)
     return before, {_beginning(part): part.rstrip("\n") + "\n" for part in parts}
 
 
 def _beginning(section: str) -> str:
-    return next(name for name in (GROUPS, GROWTH) if section.startswith(name))
+    return next(name for name in LAST if section.startswith(name))

@@ -8,7 +8,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +22,7 @@ from keyfold.bridge import memory
 from keyfold.bridge.start import SINGLE_THREADED
 from keyfold.read import planner
 from keyfold.storage.catalogs.catalog import open_catalog
+from keyfold.storage.table import Table
 
 SYSTEM = "reader"
 TASKS = 2
@@ -34,7 +35,7 @@ class Reader:
     def __init__(self, process: subprocess.Popen[str]) -> None:
         assert process.stdin is not None
         assert process.stdout is not None
-        self.pid = process.pid
+        self.process, self.pid = process, process.pid
         self._requests, self._answers = process.stdin, process.stdout
 
     def wait(self) -> None:
@@ -67,32 +68,41 @@ class Session:
         """Plan, have all splits read, add up."""
         options = {"warehouse": str(self.settings.folder / "warehouse")}
         opened = open_catalog(SYSTEM, options).load_table(["bench"], table)
-        scan, tasks, _ = planner.plan(opened, list(shape.columns), [], None, WHOLE_BUCKETS)
-        splits = [split.to_json() for task in tasks for split in task]
-        for number, reader in enumerate(self.readers):
-            share = splits[number::TASKS]
-            reader.ask({"do": do, "scan": scan.to_json(), "splits": share})
-        found = [numbers for numbers in [reader.answer() for reader in self.readers] if numbers]
-        return [sum(of) for of in zip(*found, strict=True)]
+        return asked(self.readers, do, opened, list(shape.columns))
+
+
+def asked(readers: Sequence[Reader], do: str, table: Table, columns: list[str]) -> list[float]:
+    """Plan, have all splits read, add up."""
+    scan, tasks, _ = planner.plan(table, columns, [], None, WHOLE_BUCKETS)
+    splits = [split.to_json() for task in tasks for split in task]
+    for number, reader in enumerate(readers):
+        share = splits[number :: len(readers)]
+        reader.ask({"do": do, "scan": scan.to_json(), "splits": share})
+    found = [numbers for numbers in [reader.answer() for reader in readers] if numbers]
+    return [sum(of) for of in zip(*found, strict=True)]
+
+
+def started() -> Reader:
+    """One process."""
+    return Reader(
+        subprocess.Popen(
+            [sys.executable, "-m", "integration.bench.reading"],
+            cwd=TOP,
+            env={**os.environ, **SINGLE_THREADED, **memory.ALLOCATOR},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            encoding="utf-8",
+        )
+    )
 
 
 @contextmanager
 def start(settings: Settings) -> Iterator[Session]:
     """Both processes, ended with the block."""
-    command = [sys.executable, "-m", "integration.bench.reading"]
     with ExitStack() as open_processes:
-        readers = []
-        for _ in range(TASKS):
-            process = subprocess.Popen(
-                command,
-                cwd=TOP,
-                env={**os.environ, **SINGLE_THREADED, **memory.ALLOCATOR},
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                encoding="utf-8",
-            )
-            readers.append(Reader(open_processes.enter_context(process)))
+        readers = [started() for _ in range(TASKS)]
         for reader in readers:
+            open_processes.enter_context(reader.process)
             reader.wait()
         yield Session(tuple(readers), settings)
 

@@ -14,6 +14,7 @@ from integration import TOP
 from integration.bench import charts, iceberg, joins, page, streaming
 from integration.bench.cases import ENGINES, HEAP, Settings
 from integration.bench.cells import cell, millions, picture, short, table, times
+from integration.bench.engines import systems as engines
 from integration.bench.figures import NAMES, Figures, compared, differences
 from integration.bench.goals import goals
 from integration.bench.partitions import ROWS
@@ -53,7 +54,7 @@ def write(
         *(sweep(figures, settings, name, pictures) for name in HEADS),
         compaction(figures, settings),
         lookups(figures, settings),
-        lookup_joins(figures, settings),
+        joins.section(figures, settings),
         a_day(figures, settings, pictures),
         others(figures, settings),
         memory(figures),
@@ -204,22 +205,29 @@ ALONE += ["x Paimon, no Spark in either", "keyfold in Spark, x Paimon without (u
 
 def merges(figures: Figures, settings: Settings, pictures: dict[str, str]) -> str:
     """The main workload."""
-    main, few = settings.main, settings.few
+    main = settings.main
     tables = [(f"`{engine}`", f"merge/{engine}/{main.name}", main.name) for engine in ENGINES]
-    others = []
-    for system in ("window", "pypaimon-rust", "pypaimon"):
-        shape = few if system == "pypaimon" else main
-        case = f"merge/deduplicate/{shape.name}"
-        found = cell(figures.get(case, system), settings.repeat)
-        ratios = [times(figures.ratio(case, system, ours=ours)) for ours in ("keyfold", "reader")]
-        others.append([NAMES[system], f"{shape.total:,}", found, *ratios])
     return (
         f"## Merge-on-read: 4 runs of {main.rows:,} rows, every other key in each\n\n"
         + picture(pictures, "merges", "Rows a second of merge-on-read by engine")
         + reads(figures, settings, "merge engine", tables)
-        + f"\n{READS}\n\nOther ways to the answer of `deduplicate`:\n\n"
-        + table(["", "rows", "s", "x keyfold's time", "x its reader's"], others)
+        + f"\n{READS}\n\n{others_who_merge(figures, settings)}"
     )
+
+
+def others_who_merge(figures: Figures, settings: Settings) -> str:
+    """Other systems with the same answer."""
+    cells = []
+    for engine in ENGINES:
+        for system in ("window", "pypaimon", "pypaimon-rust", *engines.SYSTEMS):
+            shape = settings.few if system == "pypaimon" else settings.main
+            case = f"merge/{engine}/{shape.name}"
+            if found := figures.get(case, system):
+                ratios = [times(figures.ratio(case, system, ours=o)) for o in ("keyfold", "reader")]
+                name = f"`{engine}` by {NAMES[system]}"
+                cells.append([name, f"{shape.total:,}", cell(found, settings.repeat), *ratios])
+    heads = ["", "rows", "s", "x keyfold's time", "x its reader's"]
+    return f"Other ways to the same answers:\n\n{table(heads, cells)}\n{engines.ABOUT}\n"
 
 
 def sweep(figures: Figures, settings: Settings, name: str, pictures: dict[str, str]) -> str:
@@ -288,19 +296,6 @@ def lookups(figures: Figures, settings: Settings) -> str:
         + table(["", *(f"{NAMES[system]}, s" for system in systems)], rows)
         + "\nPlain Spark and Delta have files sorted by key, each a range of it in Delta. Paimon's "
         "library answers in process, the others through Spark SQL.\n"
-    )
-
-
-def lookup_joins(figures: Figures, settings: Settings) -> str:
-    """Few rows with a large table."""
-    rows = [
-        [f"{count:,} keys", *(cell(figures.get(case, "keyfold"), settings.repeat) for case in of)]
-        for count, of in ((n, [joins.case(n, how) for how in joins.HINTS]) for n in joins.KEYS)
-    ]
-    return (
-        f"## Joins of random keys with {settings.base.total:,} rows\n\n"
-        + table(["", *(f"{how}, s" for how in joins.HINTS)], rows)
-        + "\nThe hint `LOOKUP` beside Spark's own joins of the same table; all columns are read.\n"
     )
 
 

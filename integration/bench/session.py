@@ -31,6 +31,8 @@ SYSTEMS = {
     "iceberg": "iceberg",
     "pypaimon": "other_readers",
     "pypaimon-rust": "other_readers",
+    "lakesoul": "engines.systems",
+    "clickhouse": "engines.systems",
 }
 
 

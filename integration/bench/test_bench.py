@@ -12,26 +12,20 @@ from pathlib import Path
 from integration import TOP
 from integration.bench import figures, groups, growth
 from integration.bench.cases import ENGINES
+from integration.bench.engines import systems as engines
 from integration.bench.session import SYSTEMS
+from integration.bench.without_spark import __main__ as without_spark
 
 GROWN = "## Growth: 3 commits\n\nAs they were measured.\n"
-IN_OUR_SPARK = [system for system in SYSTEMS if system != "iceberg"]  # it needs another Spark
-COMMAND = [
-    sys.executable,
-    "-m",
-    "integration.bench",
-    "--smoke",
-    "--systems",
-    ",".join(IN_OUR_SPARK),
-]
+# Iceberg needs another Spark, two engines an environment that is made if somebody wants it.
+LEFT_OUT = {"iceberg", *(() if engines.is_installed() else engines.SYSTEMS)}
+MEASURED = [system for system in SYSTEMS if system not in LEFT_OUT]
 
 
-def test_smoke(tmp_path: Path) -> None:
-    docs, folder = tmp_path / "docs", tmp_path / "work"
-    docs.mkdir()
-    (docs / "benchmarks.md").write_text(f"# Before\n\n{GROWN}", encoding="utf-8")
+def smoke(module: str, docs: Path, *more: str) -> str:
+    """The page that a module writes in place of the one in a folder."""
     done = subprocess.run(
-        [*COMMAND, "--docs", str(docs), "--folder", str(folder)],
+        [sys.executable, "-m", module, "--smoke", "--docs", str(docs), *more],
         cwd=TOP,
         env={**os.environ, "PYTHONPATH": f"{TOP / 'python'}{os.pathsep}{TOP}"},
         capture_output=True,
@@ -39,8 +33,17 @@ def test_smoke(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+    return (docs / "benchmarks.md").read_text(encoding="utf-8")
+
+
+def test_smoke(tmp_path: Path) -> None:
+    docs, folder = tmp_path / "docs", tmp_path / "work"
+    docs.mkdir()
+    (docs / "benchmarks.md").write_text(f"# Before\n\n{GROWN}", encoding="utf-8")
+    systems = ",".join(MEASURED)
+    page = smoke("integration.bench", docs, "--systems", systems, "--folder", str(folder))
     found = figures.load(folder / "results")
-    assert {system for _, system in found.results} >= set(IN_OUR_SPARK)
+    assert {system for _, system in found.results} >= set(MEASURED)
     compared = {
         case: {r.system for r in of} for case, of in figures.compared(found.results.values())
     }
@@ -50,12 +53,22 @@ def test_smoke(tmp_path: Path) -> None:
     assert all({"reader", "paimon"} <= compared[c] for c in compared if c.startswith("merge/"))
     for case in ("upsert/100 %", "lookup/point", "day"):
         assert {"keyfold", "paimon", "delta"} <= compared[case]
-    page = (docs / "benchmarks.md").read_text(encoding="utf-8")
     pictures = re.findall(r"!\[[^]]*\]\(([^)]*)\)", page)
     assert len(pictures) >= 5
     assert all((docs / picture).stat().st_size > 0 for picture in pictures)
     assert str(tmp_path) not in page
     assert page.endswith(GROWN)
+
+
+def test_tables_from_python(tmp_path: Path) -> None:
+    """The program checks how many rows each system found."""
+    (tmp_path / "benchmarks.md").write_text(f"# Before\n\n{GROWN}", encoding="utf-8")
+    found = smoke("integration.bench.without_spark", tmp_path)
+    assert found.startswith("# Before\n\n## From Python alone: 2,000 rows\n")
+    assert found.endswith(GROWN)
+    systems = [line.split(" | ")[1] for line in found.splitlines() if line.startswith("| ")]
+    assert systems.count("keyfold") == len(without_spark.cases(2_000)) + 1
+    assert {*systems} > {"pypaimon", "pypaimon-rust", "deltalake", without_spark.READER}
 
 
 def test_answers_that_differ_are_found() -> None:

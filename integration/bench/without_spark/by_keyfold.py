@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from pathlib import Path
 
@@ -9,38 +10,82 @@ import numpy as np
 import pyarrow as pa
 
 import keyfold
-from integration.bench.without_spark.serve import COLUMNS, PARTS, Keys, Work, rows_of, serve
+from integration.bench.without_spark.serve import (
+    COLUMNS,
+    PARTS,
+    Keys,
+    Work,
+    rows_of,
+    serve,
+    touched,
+)
 from keyfold import Table
+
+COMPACTED, HELD = "compacted", "held"  # tables beside the one of the cases
+HELD_PART = 4  # of so many rows one is a key of the second
 
 
 @cache
-def opened(path: str) -> Table:
-    """The table, which stays open as in a service."""
-    return keyfold.connect(Path(path).parent).table(path)
+def opened(path: str, name: str = "") -> Table:
+    """The table, or one beside it, which stays open as in a service."""
+    return keyfold.connect(Path(path).parent).table(path if not name else _beside(path, name))
+
+
+def _beside(path: str, name: str) -> str:
+    return str(Path(path).with_name(name))
+
+
+def created(path: str) -> Table:
+    """A table that keeps its runs."""
+    options = {"write-only": "true"}
+    return keyfold.connect(Path(path).parent).create_table(path, COLUMNS, ["k"], options=options)
 
 
 def make(path: str, keys: Keys) -> Work:
     """The rows in four commits, whose key ranges overlap."""
-    catalog = keyfold.connect(Path(path).parent)
-    options = {"write-only": "true"}
+    parts = [rows_of(part) for part in np.array_split(keys, PARTS)]
 
     def work() -> int:
-        table = catalog.create_table(path, COLUMNS, ["k"], options=options)
-        for part in np.array_split(keys, PARTS):
-            table.upsert(rows_of(part))
+        table = created(path)
+        for part in parts:
+            table.upsert(part)
         return len(keys)
 
     return work
 
 
-def scan(path: str, keys: Keys) -> Work:
+def make_beside(path: str, keys: Keys) -> Work:
+    """The same rows compacted, and a table whose keys all four runs hold."""
+
+    def work() -> int:
+        compacted, held = created(_beside(path, COMPACTED)), created(_beside(path, HELD))
+        compacted.upsert(rows_of(keys))
+        compacted.compact()
+        for _ in range(PARTS):
+            held.upsert(rows_of(np.arange(len(keys) // HELD_PART)))
+        return len(keys)
+
+    return work
+
+
+def scan(path: str, keys: Keys, name: str = "") -> Work:
     """All rows, a batch at a time."""
-    return lambda: sum(batch.num_rows for batch in opened(path).scan().to_batches())
+    return lambda: touched(opened(path, name).scan().to_batches())
 
 
-def to_arrow(path: str, keys: Keys) -> Work:
+def to_arrow(path: str, keys: Keys, name: str = "") -> Work:
     """All rows in memory."""
-    return lambda: int(opened(path).scan().to_arrow().num_rows)
+    return lambda: int(opened(path, name).scan().to_arrow().num_rows)
+
+
+def scan_compacted(path: str, keys: Keys) -> Work:
+    """All rows of one run."""
+    return scan(path, keys, COMPACTED)
+
+
+def to_arrow_compacted(path: str, keys: Keys) -> Work:
+    """All rows of one run in memory."""
+    return to_arrow(path, keys, COMPACTED)
 
 
 def upsert(path: str, keys: Keys) -> Work:
@@ -54,14 +99,19 @@ def upsert(path: str, keys: Keys) -> Work:
     return work
 
 
-def get(path: str, keys: Keys) -> Work:
+def get(path: str, keys: Keys, name: str = "") -> Work:
     """Keys one after another."""
     asked = [{"k": key} for key in keys.tolist()]
 
     def work() -> int:
-        return sum(opened(path).get(key) is not None for key in asked)
+        return sum(opened(path, name).get(key) is not None for key in asked)
 
     return work
+
+
+def get_held(path: str, keys: Keys) -> Work:
+    """Keys of which all four runs have a record."""
+    return get(path, keys // HELD_PART, HELD)
 
 
 def get_many(path: str, keys: Keys) -> Work:
@@ -70,13 +120,18 @@ def get_many(path: str, keys: Keys) -> Work:
     return lambda: len(keys) - opened(path).get_many(asked).column("k").null_count
 
 
+def get_many_on_one_core(path: str, keys: Keys) -> Work:
+    """Keys at once, by a process that has one core."""
+    os.sched_setaffinity(0, [max(os.sched_getaffinity(0))])
+    return get_many(path, keys)
+
+
 CASES = {
-    "make": make,
-    "scan": scan,
-    "to_arrow": to_arrow,
-    "upsert": upsert,
-    "get": get,
-    "get_many": get_many,
+    case.__name__: case
+    for case in (
+        *(make, make_beside, scan, to_arrow, scan_compacted, to_arrow_compacted),
+        *(upsert, get, get_held, get_many, get_many_on_one_core),
+    )
 }
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable, write_deltalake
 from pypaimon import CatalogFactory
 from pypaimon_rust.datafusion import PaimonCatalog
-from serve import PARTS, Keys, Work, rows_of, serve
+from serve import PARTS, Keys, Work, rows_of, serve, touched
 
 
 def _paimon(path: str) -> Any:
@@ -28,7 +28,7 @@ def _read(table: Any, key: int | None) -> int:
     if key is not None:
         builder = builder.with_filter(builder.new_predicate_builder().equal("k", key))
     found = builder.new_read().to_arrow(builder.new_scan().plan().splits())
-    return int(found.num_rows)
+    return touched(found.to_batches())
 
 
 def paimon_scan(path: str, keys: Keys) -> Work:
@@ -51,17 +51,18 @@ def rust_scan(path: str, keys: Keys) -> Work:
 
     def work() -> int:
         batches = builder.new_read().read_arrow(builder.new_scan().plan().splits())
-        return sum(batch.num_rows for batch in batches)
+        return touched(batches)
 
     return work
 
 
 def delta_make(path: str, keys: Keys) -> Work:
     """The rows in four commits."""
+    parts = [rows_of(part) for part in np.array_split(keys, PARTS)]
 
     def work() -> int:
-        for part in np.array_split(keys, PARTS):
-            write_deltalake(path, rows_of(part), mode="append")
+        for part in parts:
+            write_deltalake(path, part, mode="append")
         return len(keys)
 
     return work
@@ -70,7 +71,7 @@ def delta_make(path: str, keys: Keys) -> Work:
 def delta_scan(path: str, keys: Keys) -> Work:
     """All rows, a batch at a time."""
     table = DeltaTable(path)
-    return lambda: sum(len(batch) for batch in table.to_pyarrow_dataset().to_batches())
+    return lambda: touched(table.to_pyarrow_dataset().to_batches())
 
 
 def delta_to_arrow(path: str, keys: Keys) -> Work:

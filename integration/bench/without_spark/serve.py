@@ -8,22 +8,34 @@ import json
 import resource
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 Keys = npt.NDArray[np.int64]
 Work = Callable[[], int]
 Case = Callable[[str, Keys], Work]
 COLUMNS = {"k": "BIGINT", "a": "INT", "b": "DOUBLE", "c": "STRING", "d": "BIGINT"}
 PARTS = 4
+NAMES = pa.array([f"name {number}" for number in range(5000)])
+
+
+def touched(batches: Iterable[pa.RecordBatch]) -> int:
+    """The number of rows. Every cell is looked at, by the greatest of each column."""
+    rows = 0
+    for batch in batches:
+        rows += batch.num_rows
+        for column in batch.columns:
+            pc.max(column)
+    return rows
 
 
 def rows_of(keys: Keys) -> pa.Table:
     """The rows of keys."""
-    names = pa.array([f"name {number % 5000}" for number in keys.tolist()])
+    names = NAMES.take(pa.array(keys % len(NAMES)))
     values = [keys, (keys % 1000).astype(np.int32), keys * 0.5, names, keys * 3]
     return pa.table(values, list(COLUMNS))
 

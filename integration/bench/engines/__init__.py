@@ -1,0 +1,1 @@
+"""LakeSoul and ClickHouse as readers without Spark of the tables that keyfold merges."""
