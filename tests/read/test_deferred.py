@@ -103,6 +103,22 @@ def test_a_filter_by_key_decodes_the_row_groups_of_what_it_finds(
     assert [row["k"] for row in rows(found, *files, key_filter=filters)] == [10]
 
 
+@pytest.mark.parametrize("engine", [{}, {"merge-engine": "first-row"}, {"sequence.field": "w"}])
+def test_a_filter_by_value_decodes_the_row_groups_of_what_it_finds(
+    tmp_path: Path, engine: dict[str, str]
+) -> None:
+    """Of several runs too: the columns that are not compared are destroyed in all others."""
+    found = made(tmp_path, engine)
+    files = [written(found, range(first, 2 * ROWS, 2), f"{first}") for first in range(2)]
+    for file in files:
+        destroy(tmp_path, file[0], range(1, ROWS // GROUP), ("v",))
+    filters = (harness.where("IN", "w", 1.25, 1.0, 10**6 + 0.5, type="double"),)
+    assert rows(found, *files, value_filter=filters) == [
+        {"k": 8, "v": "0 8", "w": 1.0},
+        {"k": 10, "v": "0 10", "w": 1.25},
+    ]
+
+
 def test_where_every_row_group_is_needed_most_are_decoded_whole(tmp_path: Path) -> None:
     found = made(tmp_path, {})
     (file,) = written(found, range(16 * GROUP), "new")

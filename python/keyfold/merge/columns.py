@@ -12,6 +12,7 @@ from keyfold.merge.deferred import Deferred
 
 _WIDE = {pa.utf8(): pa.large_utf8(), pa.binary(): pa.large_binary()}
 MOST_BYTES = 1 << 30
+_FEW = 4  # a picked row of as many is one of few
 BATCH_BYTES = 1 << 26
 
 
@@ -60,6 +61,8 @@ class Columns(Mapping[str, pa.Array]):
         """The picked rows of columns; -1 gives null."""
         if _is_span(picks):
             return [self._span(name, int(picks[0]), int(picks[-1]) + 1) for name in names]
+        if 0 < len(picks) * _FEW < self._lengths.sum() and (picks >= 0).all():
+            return self._few(names, picks)
         picked = indices(picks)
         needed, moved = list(self._batches), picked
         if any(name not in self._whole for name in names) and len(needed) > 1:
@@ -73,6 +76,19 @@ class Columns(Mapping[str, pa.Array]):
             else take(combine([batch.column(name) for batch in needed]), moved)
             for name in names
         ]
+
+    def _few(self, names: Sequence[str], picks: Rows) -> list[pa.Array]:
+        """The picked rows, at least one, taken batch by batch: no whole column is made for them."""
+        places = np.searchsorted(self._starts, picks, side="right") - 1
+        order = np.argsort(places, kind="stable")
+        back = indices(np.argsort(order))
+        used, firsts = np.unique(places[order], return_index=True)
+        parts = [
+            (self._batches[place], indices(rows - self._starts[place]))
+            for place, rows in zip(used, np.split(picks[order], firsts[1:]), strict=True)
+        ]
+        found = ([take(batch.column(name), rows) for batch, rows in parts] for name in names)
+        return [take(combine(column), back) for column in found]
 
     def _span(self, name: str, start: int, stop: int) -> pa.Array:
         """The rows of a column from start to stop, at least one. They are copied if they are of

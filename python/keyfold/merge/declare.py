@@ -27,7 +27,7 @@ from keyfold.wire.layout import TableLayout
 class Step:
     """Rows of some keys: group g is rows order[starts[g]:starts[g + 1]] of the columns, in merge
     order. `marks` tell which columns a row names and replaces, None if all rows are ordinary.
-    `merge.marks.ops.column_ops` applies them.
+    `merge.marks.ops.column_ops` applies them. `passes` flags rows that are wanted if they win.
     """
 
     columns: Columns
@@ -35,6 +35,7 @@ class Step:
     order: Rows
     starts: Rows
     marks: Marks | None = None
+    passes: npt.NDArray[np.bool_] | None = None
 
     @property
     def last(self) -> Rows:
@@ -71,7 +72,11 @@ def narrowed(step: Step, stays: npt.NDArray[np.bool_]) -> Step:
 
 
 def picked(step: Step, output: Sequence[str], picks: Rows, drops_deletes: bool) -> Folded:
-    """Picked whole rows of a step and their kinds, without -U and -D if these are dropped."""
+    """Picked whole rows of a step that are wanted, and their kinds, without -U and -D if these are
+    dropped.
+    """
+    if step.passes is not None:
+        picks = picks[step.passes[picks]]
     kinds = None if step.kinds is None else step.kinds[picks]
     if drops_deletes and kinds is not None:
         is_added = ~is_retract(kinds)

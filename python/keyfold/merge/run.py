@@ -6,11 +6,12 @@ keeps it as it is. All other rounds go, ordered and grouped, to the engine of th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from keyfold.kernels.buffers import Rows
@@ -31,11 +32,12 @@ from keyfold.merge.results import check_not_null, check_unique
 from keyfold.merge.sequence import sort_by_arrival, sort_by_fields
 from keyfold.merge.sorted_run import SortedRun, by_age, numbers_of, sequences_overlap
 from keyfold.merge.telling import Telling
-from keyfold.merge.window import rounds
+from keyfold.merge.window import Batch, rounds
 from keyfold.resources.merge_room import Room
 from keyfold.resources.metering import each, metered
 
 OUTPUT_ROWS = 1 << 17
+Passes = Callable[[Batch], npt.NDArray[np.bool_]]
 _SYSTEM_FIELDS = [
     pa.field(SEQUENCE_NUMBER, pa.int64(), False),
     pa.field(VALUE_KIND, pa.int8(), False),
@@ -52,6 +54,7 @@ def merge_runs(
     room: Room | None = None,
     round_rows: int | None = None,
     telling: Telling | None = None,
+    passes: Passes | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Batches of `plan.output`, ascending by key, one row a key; at most 128 Ki rows each.
 
@@ -64,14 +67,16 @@ def merge_runs(
     `_OVERWRITTEN`) then need all columns as output. Results have `_ORIGIN` if rows have it.
     Memory stays within `room`, by default the free memory: if more runs are given than can be open,
     some are merged on disk. `round_rows` are merged at once: few if the caller may stop soon.
-    `telling` takes the rows before and after of two runs, one of which `is_told`.
+    `telling` takes the rows before and after of two runs, one of which `is_told`. `passes` flags
+    the rows of a batch that the caller would keep, if none has marks: where a result is one of the
+    records, the columns of others are not looked at. The caller filters the results all the same.
     """
     room = room or Room.now()
     overlap = sequences_overlap([run.sequence for run in runs])
     with metered("merge"):
         folding = partial(_folding, plan, overlap, room)
         runs = reduced(plan, by_age(runs), room, numbers=system_columns or overlap, folding=folding)
-    merge = _Merge(plan, runs, overlap, system_columns, drop_deletes, has_oldest, telling)
+    merge = _Merge(plan, runs, overlap, system_columns, drop_deletes, has_oldest, telling, passes)
     yield from _merged(merge, room, round_rows)
 
 
@@ -118,6 +123,7 @@ class _Merge:
     drop_deletes: bool
     has_oldest: bool
     telling: Telling | None = None
+    passes: Passes | None = None
     is_one_key: bool = False
 
     @property
@@ -136,6 +142,11 @@ class _Merge:
 
     def _pass(self, batch: pa.RecordBatch, run: int) -> list[pa.RecordBatch]:
         """The rows of one run, as they are; without retractions if those are dropped."""
+        if self.passes is not None:
+            flags = self.passes(batch)
+            if not flags.any():
+                return []
+            batch = batch if flags.all() else batch.filter(pa.array(flags))
         kinds, marks = row_kinds.of(batch), marks_of(self.plan.bits, [batch])
         numbers = self._numbers([[batch] if at == run else [] for at in range(len(self.runs))])
         arrays = [batch.column(name) for name in self.plan.output]
@@ -158,6 +169,11 @@ class _Merge:
     def _fold(self, pieces: Sequence[list[pa.RecordBatch]]) -> list[pa.RecordBatch]:
         lengths = [sum(batch.num_rows for batch in parts) for parts in pieces]
         flat = [batch for parts in pieces for batch in parts]
+        flags = None
+        if self.passes is not None and self.plan.keeps_records:
+            flags = np.concatenate([self.passes(batch) for batch in flat])
+            if not flags.any():
+                return []
         columns = Columns(flat, self.plan.reads)
         kinds, marks = row_kinds.of_all(flat), marks_of(self.plan.bits, flat)
         order, starts = self._groups(columns, lengths)
@@ -165,7 +181,7 @@ class _Merge:
         sort_by_arrival(numbers if self.ranges_overlap else None, kinds, order, starts)
         if marks is None or not marks.has_whole:
             sort_by_fields(self.plan, columns, order, starts)
-        step = Step(columns, kinds, order, starts, marks)
+        step = Step(columns, kinds, order, starts, marks, flags)
         folded = fold_step(
             self.plan, step, drop_deletes=self.drop_deletes, has_oldest=self.has_oldest
         )

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from keyfold.predicates.condition import is_decided, satisfies
@@ -50,6 +52,12 @@ class Sieve:
             tuple(column.name for column in layout.columns if column.name in needed - fixed.keys()),
             {name: value for name, value in fixed.items() if name in needed},
         )
+
+    def flags(self, batch: pa.RecordBatch) -> npt.NDArray[np.bool_]:
+        """Whether every predicate is true, for each row."""
+        passes = satisfies(self.layout, self.predicates, self._view(batch))
+        found: npt.NDArray[np.bool_] = passes.to_numpy(zero_copy_only=False)
+        return found
 
     def kept(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The rows for which every predicate is true."""

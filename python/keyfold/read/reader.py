@@ -103,11 +103,15 @@ class _Source:
         is_marked = any(file.is_marked for run in section for file in run)
         picks = self._is_lookup or self._keys.predicates
         decides = (merge.keeps_records or picks) and not is_marked
+        sieve = self._values if self._values.predicates and not is_marked else None
+        decide = merge.decide
+        if sieve is not None and merge.keeps_records:
+            decide = tuple(name for name in merge.reads if name in {*decide, *sieve.columns})
         wanted = Wanted(
             merge.reads,
             needs_sequence(section) or self._number,
             keep=keep,
-            decide=merge.decide if decides else None,
+            decide=decide if decides else None,
             batch_rows=self._batch_rows,
         )
 
@@ -122,7 +126,14 @@ class _Source:
         few = None if self._scan.limit is None else self._batch_rows
         source, room = Source(self._store, self._split.path, frozenset(merge.reads)), Room.now()
         runs = sized_runs(source, section, room, batches)
-        return merge_runs(merge, runs, system_columns=self._number, room=room, round_rows=few)
+        return merge_runs(
+            merge,
+            runs,
+            system_columns=self._number,
+            room=room,
+            round_rows=few,
+            passes=None if sieve is None else sieve.flags,
+        )
 
     def _whole(self, section: Section) -> Iterator[pa.RecordBatch]:
         """The rows of a section if the values of all columns decide whether a row exists."""
