@@ -166,7 +166,8 @@ def _check_key(layout: TableLayout) -> None:
             f"table {table} has no primary key. {words if 'merge-engine' in layout.options else ''}"
             "Add PRIMARY KEY (columns) or TBLPROPERTIES ('primary-key' = 'columns'); to the writer "
             "of a DataFrame .option('primary-key', 'columns'), or .tableProperty after writeTo; to "
-            "create_table of Python primary_key=['column']"
+            "create_table of Python primary_key=['column']; to a table of a pipeline "
+            "table_properties={'primary-key': 'columns'}"
         )
     if len(set(key)) != len(key):
         raise TableError(f"table {table}: the primary key names a column twice: {', '.join(key)}")
