@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from keyfold.bridge.channel import Channel, Disconnected
+from keyfold.questions.serve import Told
 from keyfold.questions.tasks import rewrite
 from keyfold.storage.table import Table
 from keyfold.wire.specs import CommitMessage
@@ -62,7 +63,8 @@ def test_a_task_that_fails_says_why(table: Table, ends: Ends) -> None:
     asked = question(table)
     before = files(table)
     next(iter(before)).unlink()
-    rewrite.answer(Channel(there), asked)
+    with pytest.raises(Told):
+        rewrite.answer(Channel(there), asked)
     answer = Channel(here).receive()
     assert answer is not None
     assert answer["error"]["message"]

@@ -10,13 +10,13 @@ from typing import Any
 import pyarrow as pa
 
 from keyfold.bridge import frames
-from keyfold.bridge.channel import Channel, Disconnected
+from keyfold.bridge.channel import Channel
 from keyfold.changelog import views
 from keyfold.compact import health
 from keyfold.errors import NoSuchTableError, NotSupportedError
 from keyfold.files.value_text import partition_text
 from keyfold.options.calls import READ_METADATA
-from keyfold.questions.serve import Questions
+from keyfold.questions.serve import Questions, telling
 from keyfold.read import metadata
 from keyfold.read.call_options import call_options
 from keyfold.storage.branching import branches
@@ -95,19 +95,11 @@ def send_rows(
     channel: Channel, doing: str, rows: Callable[[], tuple[pa.Schema, Iterator[pa.RecordBatch]]]
 ) -> None:
     """Send an ok frame, the rows and a trailer frame, or an error."""
-    try:
+    with telling(channel, doing):
         schema, batches = rows()
-    except Exception as e:
-        channel.send(frames.failure(e, doing))
-        return
     channel.send({"ok": {}})
-    try:
+    with telling(channel, doing):
         channel.send_batches(schema, batches)
-    except Disconnected:
-        raise
-    except Exception as e:
-        channel.send(frames.failure(e, doing))
-        return
     channel.send({"ok": {}})
 
 

@@ -5,12 +5,12 @@ A question that has one plain answer is a function from the question to JSON. Ot
 use the channel themselves.
 """
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any, TypeVar
 
 from keyfold.authored.sources import Sources
-from keyfold.bridge import frames
+from keyfold.bridge import frames, memory
 from keyfold.bridge.channel import Channel, Disconnected
 from keyfold.errors import EnvironmentMismatchError
 from keyfold.options import provided
@@ -47,6 +47,22 @@ class Questions(dict[str, Answer]):
         return function
 
 
+class Told(Exception):
+    """The JVM has been told of an error, which ends the question."""
+
+
+@contextmanager
+def telling(channel: Channel, doing: str) -> Iterator[None]:
+    """Within its block, tells the JVM of an error, and raises Told then."""
+    try:
+        yield
+    except (Disconnected, Told):
+        raise
+    except Exception as e:
+        channel.send(frames.failure(memory.explained(e), doing))
+        raise Told from e
+
+
 def functions_of(bringing: Mapping[str, Any]) -> AbstractContextManager[None]:
     """Within its block, users' functions of a question, scan or write are found by name."""
     return provided.by(Sources.from_json(bringing.get(CODE)))
@@ -65,7 +81,8 @@ def serve(channel: Channel, answers: Mapping[str, Answer]) -> None:
     """
     try:
         while (question := channel.receive()) is not None:
-            named(question, answers)(channel, question)
+            with suppress(Told):
+                named(question, answers)(channel, question)
     except Disconnected:
         raise
     except Exception as e:

@@ -11,6 +11,7 @@ from typing import Any
 from keyfold.bridge import frames, memory
 from keyfold.bridge.channel import Channel, Disconnected, Traffic
 from keyfold.queries.accumulate import GroupError
+from keyfold.questions.serve import telling
 from keyfold.resources.metering import Meter, metering
 
 
@@ -57,10 +58,7 @@ def serve(
 ) -> None:
     """Answer a question by what `opened` makes of it."""
     with metering() as meter:
-        try:
+        with telling(channel, "binding the functions of a query"):
             task = opened(channel, question, meter)
-        except Exception as e:
-            channel.send(frames.failure(memory.explained(e), "binding the functions of a query"))
-            return
         channel.send({"ok": {}})
         task.serve()

@@ -15,20 +15,16 @@ from keyfold.bridge import frames, memory
 from keyfold.bridge.channel import Channel, Disconnected, Traffic
 from keyfold.lookup.matches import matches, matches_schema
 from keyfold.lookup.places import LookupPlan
-from keyfold.questions.serve import functions_of
+from keyfold.questions.serve import functions_of, telling
 from keyfold.read.parquet import BYTES_READ
 from keyfold.resources.metering import Meter, metering
 
 
 def answer(channel: Channel, question: frames.Frame) -> None:
     """Look up what comes in by question["lookup"]."""
-    doing = "looking keys up"
-    try:
+    with telling(channel, "looking keys up"):
         plan = LookupPlan.from_json(question["lookup"])
-        doing = f"looking keys up in table {plan.scan.layout.name}"
-    except Exception as e:
-        channel.send(frames.failure(memory.explained(e), doing))
-        return
+    doing = f"looking keys up in table {plan.scan.layout.name}"
     channel.send({"ok": {}})
     with metering() as meter, functions_of(question["lookup"]):
         try:

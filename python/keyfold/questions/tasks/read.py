@@ -14,11 +14,11 @@ from functools import partial
 
 import pyarrow as pa
 
-from keyfold.bridge import frames, memory
-from keyfold.bridge.channel import Channel, Disconnected, Traffic
+from keyfold.bridge import frames
+from keyfold.bridge.channel import Channel, Traffic
 from keyfold.changelog import rows
 from keyfold.changelog.specs import ChangeSplit, ChangesSpec
-from keyfold.questions.serve import functions_of
+from keyfold.questions.serve import functions_of, telling
 from keyfold.read import task
 from keyfold.resources.metering import Meter, metering
 from keyfold.resources.threads import ahead
@@ -68,17 +68,14 @@ def _metered(
     channel: Channel, question: frames.Frame, reading: Callable[[frames.Frame], _Reading]
 ) -> None:
     with metering() as meter:
-        doing = "reading splits"
-        try:
+        with telling(channel, "reading splits"):
             found = reading(question)
-            doing = f"reading table {found.table}"
+        with telling(channel, f"reading table {found.table}"):
             with functions_of(question["scan"]):
                 batches = opened(found.begin())
-        except Exception as e:
-            channel.send(frames.failure(memory.explained(e), doing))
-            return
-        channel.send({"ok": {}})
-        channel.send(_sent(channel, found, batches, meter))
+            channel.send({"ok": {}})
+            traffic = channel.send_batches(found.schema, batches)
+        channel.send({"ok": {"metrics": _metrics(found, traffic, meter)}})
 
 
 def opened(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -86,19 +83,6 @@ def opened(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     made = ahead(iter(batches))
     first = list(itertools.islice(made, 1))
     return itertools.chain(first, made)
-
-
-def _sent(
-    channel: Channel, found: _Reading, batches: Iterator[pa.RecordBatch], meter: Meter
-) -> frames.Frame:
-    """Send the stream; returns the trailer that belongs after it."""
-    try:
-        traffic = channel.send_batches(found.schema, batches)
-    except Disconnected:
-        raise
-    except Exception as e:
-        return frames.failure(memory.explained(e), f"reading table {found.table}")
-    return {"ok": {"metrics": _metrics(found, traffic, meter)}}
 
 
 def _metrics(found: _Reading, traffic: Traffic, meter: Meter) -> dict[str, int]:

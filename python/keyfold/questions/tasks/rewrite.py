@@ -8,10 +8,10 @@ checks it for each batch, and deletes the files it wrote if the JVM is gone.
 from collections.abc import Callable
 from typing import Any
 
-from keyfold.bridge import frames, memory
+from keyfold.bridge import frames
 from keyfold.bridge.channel import Channel, Disconnected
 from keyfold.compact.rewrite import rewrite
-from keyfold.questions.serve import functions_of
+from keyfold.questions.serve import functions_of, telling
 from keyfold.resources.metering import metering
 from keyfold.wire.specs import CommitMessage, CompactionSpec, Task, totals
 from keyfold.write.job import Job
@@ -19,13 +19,8 @@ from keyfold.write.job import Job
 
 def answer(channel: Channel, question: frames.Frame) -> None:
     """Do the task and name its files, unless the JVM has left."""
-    try:
+    with telling(channel, "compacting"):
         done = compact(question, channel.check_peer)
-    except Disconnected:
-        raise
-    except Exception as e:
-        channel.send(frames.failure(e, "compacting"))
-        return
     try:
         channel.send({"ok": done})
     except Disconnected:
@@ -37,15 +32,10 @@ def compact(question: frames.Frame, go_on: Callable[[], None] = lambda: None) ->
     """Merge the files of question["task"]; nothing refers to the new ones before a commit."""
     spec = CompactionSpec.from_json(question["compaction"])
     task = Task.from_json(question["task"])
-    try:
-        with metering() as meter, functions_of(question["compaction"]):
-            with meter.timed("work"):
-                message = rewrite(spec, task, go_on)
-            figures = meter.figures()
-    except Disconnected:
-        raise
-    except Exception as e:
-        raise memory.explained(e) from e
+    with metering() as meter, functions_of(question["compaction"]):
+        with meter.timed("work"):
+            message = rewrite(spec, task, go_on)
+        figures = meter.figures()
     read, made = totals(task.split.files), totals(message.files)
     written = {f"{name}_in": read[name] for name in ("rows", "bytes")}
     written |= {f"{name}_out": made[name] for name in ("rows", "bytes")}

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from keyfold.bridge import frames, memory
 from keyfold.bridge.channel import Channel, Disconnected, Traffic
-from keyfold.questions.serve import functions_of
+from keyfold.questions.serve import functions_of, telling
 from keyfold.resources import budget
 from keyfold.resources.metering import Meter, metering
 from keyfold.resources.threads import ahead
@@ -28,11 +28,8 @@ def answer(channel: Channel, question: frames.Frame) -> None:
 
 
 def _answer(channel: Channel, question: frames.Frame, meter: Meter) -> None:
-    try:
+    with telling(channel, "reading what to write"):
         spec = WriteSpec.from_json(question["write"])
-    except Exception as e:
-        channel.send(frames.failure(e, "reading what to write"))
-        return
     channel.send({"ok": {}})
     traffic = Traffic()
     rows = traffic.counted(received(channel))

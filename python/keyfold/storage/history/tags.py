@@ -8,11 +8,11 @@ nanos], and the time that it is kept in seconds.
 import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from keyfold.errors import TableError
-from keyfold.files import damage
-from keyfold.storage.metadata.documents import document
+from keyfold.storage.metadata.documents import read_as
 from keyfold.storage.metadata.records import is_name
 from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.table import Table
@@ -50,13 +50,7 @@ def find(table: Table, name: str) -> Tag | None:
     """
     if not is_name(PREFIX + name):
         return None
-    path = table.snapshots.tag_path(name)
-    try:
-        return _parsed(name, document(table.files.read(path)))
-    except FileNotFoundError:
-        return None
-    except (ValueError, TypeError, LookupError, AttributeError, OverflowError) as error:
-        raise damage.metadata_file("tag", path, repr(error)) from error
+    return read_as(table.files, table.snapshots.tag_path(name), "tag", partial(_parsed, name))
 
 
 def require(table: Table, name: str) -> Tag:

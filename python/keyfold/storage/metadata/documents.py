@@ -6,13 +6,17 @@ import bz2
 import json
 import lzma
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from io import BytesIO
-from typing import Any
+from typing import Any, TypeVar
 
 import fastavro
 import pyarrow as pa
 
+from keyfold.files import damage
+from keyfold.stores.files import Files
+
+Made = TypeVar("Made")
 _DEPTH_OF_JSON = 200  # a type in a type takes three
 _DEPTH = 32  # of Avro
 
@@ -29,6 +33,20 @@ def document(data: bytes) -> Any:
         if not level:
             return found
     raise _too_deep()
+
+
+def read_as(
+    files: Files, path: str, kind: str, make: Callable[[Mapping[str, Any]], Made]
+) -> Made | None:
+    """What `make` makes of the JSON of a file of this kind; None if the file is missing. Raises
+    CorruptDataError if it can't be understood.
+    """
+    try:
+        return make(document(files.read(path)))
+    except FileNotFoundError:
+        return None
+    except (ValueError, TypeError, LookupError, AttributeError, OverflowError) as error:
+        raise damage.metadata_file(kind, path, repr(error)) from error
 
 
 def _inside(found: Any) -> list[Any]:

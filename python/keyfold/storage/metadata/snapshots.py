@@ -15,7 +15,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from keyfold.errors import CorruptDataError, SnapshotExpiredError
 from keyfold.files import damage
-from keyfold.storage.metadata.documents import document
+from keyfold.storage.metadata.documents import read_as
 from keyfold.storage.metadata.records import (  # fmt: skip
     Check,
     check_record,
@@ -223,12 +223,7 @@ class Snapshots:
 
     def parse(self, path: str) -> Snapshot | None:
         """The snapshot in a file, which may be a tag or a changelog too; None if it is missing."""
-        try:
-            return Snapshot.from_json(document(self.files.read(path)))
-        except FileNotFoundError:
-            return None
-        except (ValueError, TypeError, LookupError, AttributeError) as error:
-            raise damage.metadata_file("snapshot file", path, error) from error
+        return read_as(self.files, path, "snapshot file", Snapshot.from_json)
 
     def publish(self, snapshot: Snapshot, base: Snapshot | None) -> bool:
         """Publish exclusively what was prepared on `base`; False if another commit took the id, or

@@ -14,8 +14,7 @@ from dataclasses import astuple, dataclass
 from decimal import Decimal
 from typing import Any
 
-from keyfold.files import damage
-from keyfold.storage.metadata.documents import document
+from keyfold.storage.metadata.documents import read_as
 from keyfold.storage.metadata.records import check_record, is_long, is_text
 from keyfold.stores.files import Files
 from keyfold.types import java_text
@@ -88,13 +87,7 @@ def read(files: Files, location: str, name: str) -> TableStatistics | None:
     """The statistics that a snapshot names; None if the file is gone. Raises CorruptDataError if it
     can't be understood.
     """
-    path = path_of(location, name)
-    try:
-        return TableStatistics.from_json(document(files.read(path)))
-    except FileNotFoundError:
-        return None
-    except (ValueError, TypeError, LookupError) as error:
-        raise damage.metadata_file("statistics", path, repr(error)) from error
+    return read_as(files, path_of(location, name), "statistics", TableStatistics.from_json)
 
 
 def new_name() -> str:
