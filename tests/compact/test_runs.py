@@ -6,7 +6,7 @@ from itertools import combinations, pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfold.compact.groups import Group, Sorter, work
+from keyfold.compact.groups import Group, Rewriting, Sorter, work
 from keyfold.compact.pick import BucketRun, Intervals, Rules, bucket_runs, unit, whole
 from tests.files.keyed import KeyedFile
 
@@ -87,7 +87,7 @@ def test_each_file_of_a_pick_is_merged_moved_or_left(
         return
     chosen = whole(runs, RULES, unit(runs, RULES, data.draw(st.integers(1, len(runs)))))
     picked, stays = runs[: chosen.count], runs[chosen.count :]
-    todo = work(picked, stays, chosen.level, SMALL)
+    todo = work(picked, stays, chosen.level, Rewriting(SMALL))
     merged = [one for group in todo.groups for one in group.files]
     moved = list(todo.upgraded)
     left = [f for f in of(picked) if f not in merged and f not in moved]
@@ -113,6 +113,6 @@ def check_group(group: Group, stays: Sequence[KeyedFile], level: int) -> None:
         assert oldest == (not any(f.first <= high and low <= f.last for f in stays))
     single = [section for section in group.sections if len(section) == 1]
     if len(single) == len(group.sections):
-        sorter = Sorter(level, SMALL, Intervals(stays), False, ())
+        sorter = Sorter(level, Intervals(stays), Rewriting(SMALL))
         assert any(sorter.has_reason(section) for section in single)
         assert len(single) > 1 or sorter.ends_here(single[0][0])

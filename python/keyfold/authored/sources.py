@@ -27,6 +27,8 @@ from keyfold.options.provided import Kind
 MODULES = "spark.keyfold.modules"
 # A place in words, with its functions or the reason why it can't be imported.
 Places = list[tuple[str, list[Any] | Exception]]
+GROUPS = ("keyfold.aggregates", "keyfold.engines")
+_ARCHIVES = {".zip", ".egg", ".whl"}
 
 
 @cache
@@ -120,10 +122,6 @@ class Sources:
 
 def _things(places: Places) -> list[tuple[str, Any]]:
     return [(place, thing) for place, of in places if isinstance(of, list) for thing in of]
-
-
-GROUPS = ("keyfold.aggregates", "keyfold.engines")
-_ARCHIVES = {".zip", ".egg", ".whl"}
 
 
 class Process:

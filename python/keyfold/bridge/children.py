@@ -29,6 +29,10 @@ from keyfold.bridge.memory import OPTION
 
 GRACE_SECONDS = 10.0
 FAREWELL_SECONDS = 1.0
+# Signals that end C++ at a cap it can't report (std::bad_alloc in a thread, a null pointer).
+_OUT_OF_MEMORY = (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS)
+PR_SET_PDEATHSIG = 1
+LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 @dataclass
@@ -128,10 +132,6 @@ def hang_up(connection: socket.socket) -> None:
         return
 
 
-# Signals that end C++ at a cap it can't report (std::bad_alloc in a thread, a null pointer).
-_OUT_OF_MEMORY = (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS)
-
-
 def how_it_ended(pid: int, status: int, *, is_capped: bool = False) -> str:
     """A wait status in words: "worker 12 ended: killed by signal 9 (SIGKILL)". If the process had a
     cap on its memory and that may be the cause, they also name the option to raise.
@@ -151,10 +151,6 @@ def signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return str(number)
-
-
-PR_SET_PDEATHSIG = 1
-LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class Closable(Protocol):

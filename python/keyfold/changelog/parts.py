@@ -15,7 +15,7 @@ from keyfold.options import TableOptions
 from keyfold.predicates.prune import Pruning
 from keyfold.read.cuts import by_key
 from keyfold.read.splits import Splitting
-from keyfold.storage.metadata.entries import LiveFile, identifier, partition_batch
+from keyfold.storage.metadata.entries import LiveFile, by_place, identifier, partition_batch
 from keyfold.storage.table import Table
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import Split
@@ -171,10 +171,7 @@ def _seen(file: LiveFile, settings: TableOptions, from_partition: bool) -> LiveF
 
 def _stored(layout: TableLayout, snapshot: int, files: Iterable[LiveFile]) -> Iterator[Part]:
     """The changelog files of a snapshot, by bucket."""
-    found: dict[tuple[tuple[Any, ...], int], list[LiveFile]] = {}
-    for file in files:
-        found.setdefault((file.partition, file.bucket), []).append(file)
-    for (values, bucket), held in sorted(found.items(), key=str):
+    for (values, bucket), held in sorted(by_place(files).items(), key=str):
         partition = partition_batch(layout, values)
         base = Split(partition, bucket, bucket_path(layout, partition, bucket), ())
         ordered = sorted(held, key=lambda file: (file.first, file.min_sequence))

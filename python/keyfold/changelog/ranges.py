@@ -22,6 +22,8 @@ from keyfold.storage.maintenance import automatic
 from keyfold.storage.table import Table
 
 MICROS = 1000
+BETWEEN, BETWEEN_TIMES, TO_AUTO_TAG, SCAN_MODE = INCREMENTAL
+AUTO, DIFF, CHANGELOG = "auto", "diff", "changelog"
 
 
 @dataclass(frozen=True)
@@ -106,10 +108,6 @@ def _newest(table: Table, millis: int) -> int:
     except TableError:
         return 0
     return min(found, table.snapshot_id or 0)
-
-
-BETWEEN, BETWEEN_TIMES, TO_AUTO_TAG, SCAN_MODE = INCREMENTAL
-AUTO, DIFF, CHANGELOG = "auto", "diff", "changelog"
 
 
 def asked(table: Table, view: str, options: Mapping[str, str], zone: str) -> Asked:

@@ -26,6 +26,7 @@ from keyfold.stores.opened import store_of
 from keyfold.wire.specs import DataFile, ScanSpec
 
 MILLI = 1000
+WINDOW = 1 << 16  # keys whose rows are in memory at once
 
 
 def schema(spec: ChangesSpec) -> pa.Schema:
@@ -95,9 +96,6 @@ def _committed(batch: pa.RecordBatch, commits: Rows, spec: ChangesSpec) -> pa.Re
 def _typed(batches: Iterator[pa.RecordBatch], wanted: pa.Schema) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         yield pa.RecordBatch.from_arrays(batch.columns, schema=wanted) if len(wanted) else batch
-
-
-WINDOW = 1 << 16  # keys whose rows are in memory at once
 
 
 @dataclass(frozen=True)

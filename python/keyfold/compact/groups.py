@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from keyfold.compact.kept_deletes import NONE
+from keyfold.compact.kept_deletes import NONE, first_kept
 from keyfold.compact.pick import BucketRun, Intervals
 from keyfold.files.sections import runs, sections
+from keyfold.options import TableOptions
+from keyfold.options.changelogs import told_from
 from keyfold.storage.metadata.entries import LiveFile
 
 Files = tuple[LiveFile, ...]
@@ -49,25 +51,35 @@ class Work:
         return sum(group.bytes for group in self.groups)
 
 
-def work(
-    picked: Sequence[BucketRun],
-    stays: Sequence[BucketRun],
-    level: int,
-    small: float,
-    *,
-    keeps_oldest: bool = False,
-    lacking: Collection[int] = (),
-    told_from: int = 0,
-    first_kept: int = NONE,
-) -> Work:
-    """The work for a pick. Files of less than `small` bytes are joined with their neighbours. With
-    `keeps_oldest` a file is written again without the keys of the files that stay below. Files of
-    the schemas `lacking` are written again in any case, and those that the changelog has not told
-    (below level `told_from`) if it tells them now. Deletes of numbers from `first_kept` on stay.
+@dataclass(frozen=True)
+class Rewriting:
+    """The rules by which a file is written again. Files of less than `small` bytes are joined with
+    their neighbours. With `keeps_oldest` a file is written again without the keys of the files that
+    stay below. Files of the schemas `lacking` are written again in any case, and those that the
+    changelog has not told (below level `told_from`) if it tells them now. Deletes of numbers from
+    `first_kept` on stay.
     """
+
+    small: float
+    keeps_oldest: bool = False
+    lacking: Collection[int] = ()
+    told_from: int = 0
+    first_kept: int = NONE
+
+    @staticmethod
+    def of(options: TableOptions, lacking: Collection[int]) -> Rewriting:
+        """The rules of a table."""
+        small = options.compaction_small_file_ratio * options.target_file_size
+        oldest, told = options.engine.keeps_oldest, told_from(options)
+        return Rewriting(small, oldest, lacking, told, first_kept(options))
+
+
+def work(
+    picked: Sequence[BucketRun], stays: Sequence[BucketRun], level: int, rules: Rewriting
+) -> Work:
+    """The work for a pick, whose files go to a level."""
     below = Intervals([file for run in stays for file in run.files])
-    told_from = told_from if told_from <= level else 0
-    sorter = Sorter(level, small, below, keeps_oldest, lacking, told_from, first_kept)
+    sorter = Sorter(level, below, rules)
     for section in sections(file for run in picked for file in run.files):
         found = runs(section)
         if len(found) > 1:
@@ -82,19 +94,9 @@ def work(
 class Sorter:
     """Files in key order, sorted into groups."""
 
-    def __init__(
-        self,
-        level: int,
-        small: float,
-        below: Intervals,
-        keeps_oldest: bool,
-        lacking: Collection[int],
-        told_from: int = 0,
-        first_kept: int = NONE,
-    ) -> None:
-        self._level, self._small, self._below = level, small, below
-        self._keeps_oldest, self._lacking = keeps_oldest, lacking
-        self._told_from, self._first_kept = told_from, first_kept
+    def __init__(self, level: int, below: Intervals, rules: Rewriting) -> None:
+        self._level, self._below, self._rules = level, below, rules
+        self._told_from = rules.told_from if rules.told_from <= level else 0
         self._held: list[Files] = []
         self.groups: list[Group] = []
         self.upgraded: list[LiveFile] = []
@@ -105,7 +107,7 @@ class Sorter:
 
     def alone(self, file: LiveFile) -> None:
         """Take a file that overlaps no other file of the pick."""
-        if file.size < self._small or self.ends_here(file):
+        if file.size < self._rules.small or self.ends_here(file):
             self._held.append((file,))
             return
         self.flush()
@@ -138,10 +140,10 @@ class Sorter:
         """Whether a rewrite of the file alone takes something out of it (deletes, marks, keys),
         adds something that it lacks, or tells its changes.
         """
-        if file.schema_id in self._lacking or file.level < self._told_from:
+        if file.schema_id in self._rules.lacking or file.level < self._told_from:
             return True
-        has_deletes = file.delete_rows != 0 and file.max_sequence < self._first_kept
+        has_deletes = file.delete_rows != 0 and file.max_sequence < self._rules.first_kept
         has_any = has_deletes or file.is_marked
         if self._is_oldest((file,)):
             return has_any
-        return self._keeps_oldest and file.level == 0
+        return self._rules.keeps_oldest and file.level == 0

@@ -32,6 +32,7 @@ from keyfold.wire.specs import CommitMessage, CompactionSpec, Step, totals
 from keyfold.write.job import Job
 
 Outcome = dict[str, Any]
+Values = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -168,9 +169,6 @@ def _outcome(
 ) -> Outcome:
     files = (file for one in messages for file in one.files)
     return {"outcome": outcome, "message": message, "snapshot": snapshot} | totals(files)
-
-
-Values = tuple[Any, ...]
 
 
 def chosen(

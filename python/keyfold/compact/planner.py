@@ -13,8 +13,7 @@ from operator import attrgetter
 from typing import Any
 
 from keyfold.compact.awaited import is_full_due
-from keyfold.compact.groups import Group, Work, work
-from keyfold.compact.kept_deletes import first_kept
+from keyfold.compact.groups import Group, Rewriting, Work, work
 from keyfold.compact.pick import (
     BucketRun,
     Intervals,
@@ -152,7 +151,7 @@ def _chosen(
 ) -> Iterator[_Chosen]:
     """The picks within the bytes that are allowed, the buckets with most runs first."""
     declared = Rules.of(options)
-    small = options.compaction_small_file_ratio * options.target_file_size
+    rewriting = Rewriting.of(options, asked.lacking)
     left = _allowed(options, asked)
     buckets = {
         place: bucket_runs([file.as_read(options) for file in files])
@@ -164,7 +163,7 @@ def _chosen(
         rules = replace(declared, levels=max(declared.levels, found[-1].level + 1))
         due = _is_due(files, rules, options)
         wanted = _wanted(options, asked, rules, found, due)
-        fitting = _fitting(options, asked, rules, found, small, wanted, left)
+        fitting = _fitting(options, asked, rules, found, rewriting, wanted, left)
         if fitting is None:
             continue
         count, level, todo = fitting
@@ -196,41 +195,28 @@ def _fitting(
     asked: Asked,
     rules: Rules,
     found: Sequence[BucketRun],
-    small: float,
+    rewriting: Rewriting,
     wanted: Pick | None,
     left: float,
 ) -> tuple[int, int, Work] | None:
     """The pick, or as many of its newest runs as the bytes left allow; None if no runs fit."""
     if wanted is None:
         return None
-    todo = _work(options, asked, found, wanted, small)
+    todo = _work(found, wanted, rewriting)
     is_urgent = len(found) >= rules.stop or takes_level_0(options)
     must = asked.strategy == AUTO and is_urgent
     if todo.bytes <= left or must:
         return wanted.count, wanted.level, todo
     for count in range(wanted.count - 1, 1, -1):
         less = whole(found, rules, unit(found, rules, count))
-        todo = _work(options, asked, found, less, small)
+        todo = _work(found, less, rewriting)
         if less.count < wanted.count and todo.bytes <= left:
             return less.count, less.level, todo
     return None
 
 
-def _work(
-    options: TableOptions, asked: Asked, found: Sequence[BucketRun], wanted: Pick, small: float
-) -> Work:
-    keeps_oldest = options.engine.keeps_oldest
-    picked, stays = found[: wanted.count], found[wanted.count :]
-    return work(
-        picked,
-        stays,
-        wanted.level,
-        small,
-        keeps_oldest=keeps_oldest,
-        lacking=asked.lacking,
-        told_from=told_from(options),
-        first_kept=first_kept(options),
-    )
+def _work(found: Sequence[BucketRun], wanted: Pick, rewriting: Rewriting) -> Work:
+    return work(found[: wanted.count], found[wanted.count :], wanted.level, rewriting)
 
 
 def _is_due(files: Sequence[LiveFile], rules: Rules, options: TableOptions) -> bool:

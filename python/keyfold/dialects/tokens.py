@@ -21,6 +21,7 @@ _FORMS = {
 }
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0"}
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
@@ -69,9 +70,6 @@ def _value(kind: str, text: str, has_escapes: bool) -> str:
 
 def _unescaped(found: re.Match[str]) -> str:
     return _ESCAPES.get(found[1], found[1])
-
-
-Item = TypeVar("Item")
 
 
 class SyntaxMismatch(Exception):

@@ -16,6 +16,7 @@ from keyfold.options.declared import TableOptions
 from keyfold.wire.layout import TableLayout
 
 _COUNTS = (TableOptions.delta_commits, TableOptions.told_interval)
+NONE, INPUT, LOOKUP, FULL_COMPACTION = "none", "input", "lookup", "full-compaction"
 
 
 @dataclass(frozen=True)
@@ -88,9 +89,6 @@ def _comparing(options: TableOptions) -> Mapping[str, bool]:
         f"{TableOptions.changelog_deduplicates.name} = false": not options.changelog_deduplicates,
         TableOptions.changelog_ignored.name: bool(options.changelog_ignored),
     }
-
-
-NONE, INPUT, LOOKUP, FULL_COMPACTION = "none", "input", "lookup", "full-compaction"
 
 
 def told_from(options: TableOptions) -> int:

@@ -15,6 +15,7 @@ Made = TypeVar("Made")
 Working = Callable[[], AbstractContextManager[None]]
 _LOOK_SECONDS = 0.1
 _AHEAD = 2  # items that each thread makes before the consumer asks
+_END = object()
 
 
 class _Stopped(Exception):
@@ -194,9 +195,6 @@ class _Fan(Generic[Item, Made]):
             if given is None:
                 return
             yield given[0]
-
-
-_END = object()
 
 
 def ahead(items: Iterator[Item], depth: int = 2) -> Iterator[Item]:

@@ -37,6 +37,12 @@ _FILESYSTEM = ("filesystem", "paimon")
 
 _catalogs: dict[str, Catalog] = {}
 _lock = threading.Lock()
+_ALWAYS = ("warehouse", "type", "metastore", "uri")
+_REST = ("token", "prefix")
+# Settings that begin with these go to the client of a store, or of a REST server, unchanged.
+_OF_STORES = ("fs.", "s3.", "s3a.", "gcs.", "gs.", "hdfs.", "hadoop.", "dfs.", "security.")
+_OF_SERVERS = ("token.", "data-token.", "dlf.", "header.", "http.", "http-client.", "io-cache.")
+_ALIKE = 0.92  # as `s3.acces-key`, not as `fs.oss.endpoint`
 
 
 def _accept(layout: TableLayout, _: TableLayout | None) -> TableLayout:
@@ -307,14 +313,6 @@ class WarehouseCatalog:
                 "system offers no exclusive creation of files; use a local or mounted warehouse or "
                 "one on S3"
             )
-
-
-_ALWAYS = ("warehouse", "type", "metastore", "uri")
-_REST = ("token", "prefix")
-# Settings that begin with these go to the client of a store, or of a REST server, unchanged.
-_OF_STORES = ("fs.", "s3.", "s3a.", "gcs.", "gs.", "hdfs.", "hadoop.", "dfs.", "security.")
-_OF_SERVERS = ("token.", "data-token.", "dlf.", "header.", "http.", "http-client.", "io-cache.")
-_ALIKE = 0.92  # as `s3.acces-key`, not as `fs.oss.endpoint`
 
 
 def check_settings(catalog: str, options: Mapping[str, str], *, is_rest: bool) -> None:

@@ -31,6 +31,7 @@ from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import CommitMessage, RowChanges
 
 COMPACT = "COMPACT"
+Shares = Callable[[LiveFile, LiveFile], bool]
 
 
 def check_rewritten(
@@ -238,9 +239,6 @@ def _taken_away(table: Table, snapshot: Snapshot, *, keeps: bool) -> Mapping[Pla
             place = file.partition, file.bucket
             found[place] = max(file.max_sequence, found.get(place, 0))
     return found
-
-
-Shares = Callable[[LiveFile, LiveFile], bool]
 
 
 def check_unseen(

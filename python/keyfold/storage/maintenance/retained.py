@@ -27,6 +27,7 @@ from keyfold.wire.layout import home
 _CHANGELOG = re.compile(r"changelog-\d+")
 _TAG = re.compile(r"tag-.+", re.DOTALL)
 BRANCH = "branch-"
+_PREFIX = "consumer-"
 
 
 @dataclass(frozen=True)
@@ -128,9 +129,6 @@ def _records(manifests: Manifests, check: Check, name: str, may_be_missing: bool
         if may_be_missing and isinstance(error.__cause__, FileNotFoundError):
             return []
         raise
-
-
-_PREFIX = "consumer-"
 
 
 def next_of(table: Table, consumer: str) -> int | None:

@@ -19,6 +19,10 @@ from keyfold.stores.files import Files
 Made = TypeVar("Made")
 _DEPTH_OF_JSON = 200  # a type in a type takes three
 _DEPTH = 32  # of Avro
+MOST_BYTES = 256 << 20  # decompressed
+MOST_RECORDS = 1 << 20
+_MAGIC, _SYNC = ({"type": "fixed", "name": n, "size": s} for n, s in (("Magic", 4), ("Sync", 16)))
+_PRIMITIVE = {"boolean", "int", "long", "float", "double", "bytes", "string"}
 
 
 def document(data: bytes) -> Any:
@@ -58,19 +62,13 @@ def _too_deep() -> ValueError:
     return ValueError(f"it is nested deeper than {_DEPTH_OF_JSON} levels")
 
 
-MOST_BYTES = 256 << 20  # decompressed
-MOST_RECORDS = 1 << 20
-
-
 def _record(name: str, **types: Any) -> Any:
     listed = [{"name": field, "type": kind} for field, kind in types.items()]
     return fastavro.parse_schema({"type": "record", "name": name, "fields": listed})
 
 
-_MAGIC, _SYNC = ({"type": "fixed", "name": n, "size": s} for n, s in (("Magic", 4), ("Sync", 16)))
 _HEADER = _record("Header", magic=_MAGIC, meta={"type": "map", "values": "bytes"}, sync=_SYNC)
 _BLOCK = _record("Block", count="long", data="bytes", sync=_SYNC)
-_PRIMITIVE = {"boolean", "int", "long", "float", "double", "bytes", "string"}
 
 
 def decode(data: bytes) -> list[Any]:

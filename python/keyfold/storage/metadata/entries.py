@@ -32,6 +32,9 @@ _LAST_SEQUENCE = (1 << 63) - (1 << 32)  # jobs count on from the highest
 Record = Mapping[str, Any]
 Place = tuple[tuple[Any, ...], int]  # values of a partition, and a bucket
 Bounds = tuple[Any, Any, int | None]
+VALUE_LENGTH = 16
+KEY_LENGTH = 128
+_SURROGATES = range(0xD800, 0xE000)
 
 
 @dataclass(frozen=True)
@@ -356,11 +359,6 @@ def _stats(codec: RowCodec, bounds: pa.RecordBatch, nulls: Sequence[int], length
         "_MAX_VALUES": codec.encode([cut_high(high, length) for _, high in pairs]),
         "_NULL_COUNTS": list(nulls),
     }
-
-
-VALUE_LENGTH = 16
-KEY_LENGTH = 128
-_SURROGATES = range(0xD800, 0xE000)
 
 
 def cut_low(value: Any, length: int) -> Any:

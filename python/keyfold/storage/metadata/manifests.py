@@ -34,6 +34,7 @@ ENTRIES_PER_MANIFEST = 20_000
 Identifier = tuple[Any, ...]
 _ENTRY_SCHEMA = fastavro.parse_schema(ENTRY_SCHEMA)
 _LIST_SCHEMA = fastavro.parse_schema(LIST_SCHEMA)
+LEAST_DELETES = 64
 
 
 @dataclass(frozen=True)
@@ -255,9 +256,6 @@ def _partition_stats(raw: set[bytes], codec: RowCodec) -> Record:
         "_MAX_VALUES": codec.encode([max(column, default=None) for column in known]),
         "_NULL_COUNTS": [column.count(None) for column in columns],
     }
-
-
-LEAST_DELETES = 64
 
 
 def merge(

@@ -34,6 +34,35 @@ KEEPING = (
 )
 STATEMENT = "keyfold.statement"  # a property: the statement that changed rows, and how many
 BATCH_COMMIT_IDENTIFIER = (1 << 63) - 1  # no stream counts these commits
+_FIELDS: dict[str, Check] = {
+    "id": is_long,
+    "schema_id": is_long,
+    "base_manifest_list": is_name,
+    "delta_manifest_list": is_name,
+    "commit_user": is_text,
+    "commit_identifier": is_long,
+    "commit_kind": is_text,
+    "time_millis": is_long,
+}
+_REQUIRED = {*_FIELDS, "version", "total_record_count", "delta_record_count"}
+_MAYBE: dict[str, Check] = {
+    "total_record_count": is_long,
+    "delta_record_count": is_long,
+    "base_manifest_list_size": is_long,
+    "delta_manifest_list_size": is_long,
+    "changelog_manifest_list": is_name,
+    "changelog_manifest_list_size": is_long,
+    "changelog_record_count": is_long,
+    "index_manifest": is_name,
+    "watermark": is_long,
+    "statistics": is_name,
+    "next_row_id": is_long,
+    "properties": is_texts,
+    "writer_version": is_text,
+}
+_TIMES = 10
+Given = ParamSpec("Given")
+Made = TypeVar("Made")
 
 
 def _new_uuid() -> str:
@@ -95,32 +124,6 @@ class Snapshot:
 _NAMES = {
     re.sub("_(.)", lambda match: match[1].upper(), each.name): each.name
     for each in fields(Snapshot)
-}
-_FIELDS: dict[str, Check] = {
-    "id": is_long,
-    "schema_id": is_long,
-    "base_manifest_list": is_name,
-    "delta_manifest_list": is_name,
-    "commit_user": is_text,
-    "commit_identifier": is_long,
-    "commit_kind": is_text,
-    "time_millis": is_long,
-}
-_REQUIRED = {*_FIELDS, "version", "total_record_count", "delta_record_count"}
-_MAYBE: dict[str, Check] = {
-    "total_record_count": is_long,
-    "delta_record_count": is_long,
-    "base_manifest_list_size": is_long,
-    "delta_manifest_list_size": is_long,
-    "changelog_manifest_list": is_name,
-    "changelog_manifest_list_size": is_long,
-    "changelog_record_count": is_long,
-    "index_manifest": is_name,
-    "watermark": is_long,
-    "statistics": is_name,
-    "next_row_id": is_long,
-    "properties": is_texts,
-    "writer_version": is_text,
 }
 
 
@@ -306,11 +309,6 @@ class Snapshots:
             hinted = int(self.files.read(f"{self.location}/snapshot/{name}"))
             return hinted if is_long(hinted) else None
         return None
-
-
-_TIMES = 10
-Given = ParamSpec("Given")
-Made = TypeVar("Made")
 
 
 def replanned(make: Callable[Given, Made]) -> Callable[Given, Made]:
