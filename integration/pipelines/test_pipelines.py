@@ -102,6 +102,28 @@ def counts(values: Sequence[str | None]) -> list[tuple[str, int]]:
     return [(city, values.count(city)) for city in ("Oslo", "Rome") if city in values]
 
 
+def plans(spark: SparkSession) -> list[str]:
+    """The physical plans of all statements so far, whatever session they were run in."""
+    found = spark._jsparkSession.sharedState().statusStore().executionsList()
+    return [found.apply(place).physicalPlanDescription() for place in range(found.size())]
+
+
+def assert_looked_up(found: Sequence[str]) -> None:
+    """AUTO CDC looks the keys of each batch up among the deleted ones, twice, and in the target. It
+    scans neither table.
+    """
+    deleted, target = "__spark_autocdc_aux_state_customers", "customers"
+    merges = [plan.split("\n\n") for plan in found if "MergeRows" in plan]
+    of_target = 0
+    for parts in merges:
+        scans = [part for part in parts if re.search(r"^\(\d+\) BatchScan", part)]
+        lookups = [part for part in parts if re.search(r"^\(\d+\) LookupJoin", part)]
+        assert not re.search(rf"\b({deleted}|{target})\b", "".join(scans)), scans
+        assert any(deleted in part for part in lookups), parts
+        of_target += any(re.search(rf"\b{target}\b", part) for part in lookups)
+    assert of_target * 2 == len(merges) > 0
+
+
 def check(spark: SparkSession, events: Sequence[Event]) -> None:
     def rows(name: str, columns: str) -> list[tuple[Any, ...]]:
         frame = spark.sql(f"SELECT {columns} FROM keyfold.shop.{name} ORDER BY 1")
@@ -132,7 +154,9 @@ def test_the_pipeline_of_the_page(
         {"id": 99, "name": "late", "city": "Oslo", "op": "U", "at": 400},
     ]
     pipeline.add(late)
+    before = len(plans(spark))
     pipeline.run()
+    assert_looked_up(plans(spark)[before:])
     events += late
     check(spark, events)
     theirs = readers.read(warehouse, "shop.customers").select(["id", "name", "city"])

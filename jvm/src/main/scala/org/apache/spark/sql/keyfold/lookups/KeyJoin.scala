@@ -123,7 +123,8 @@ object KeyJoin {
   private final case class Side(target: LookupTarget, project: Seq[NamedExpression], filters: Seq[Expression]) {
     def isPlain: Boolean = project.forall(_.isInstanceOf[Attribute])
     def columns: AttributeSet = AttributeSet(target.columns)
-    def isHinted: Boolean = LookupHint.isMarked(target.scan.options) && LookupHint.isPlain(target.scan.options)
+    def isHinted: Boolean = LookupHint.isPlain(target.scan.options) &&
+      (LookupHint.isMarked(target.scan.options) || LookupHint.isImplied(target.scan.table.description))
     def has(column: Attribute, name: String): Boolean =
       target.columns.exists(one => one.name == name && one.exprId == column.exprId)
 
