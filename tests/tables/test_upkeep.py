@@ -141,14 +141,14 @@ class Commands:
     def __init__(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        self._folder, self._monkeypatch, self._capsys = folder, monkeypatch, capsys
+        self.warehouse, self._monkeypatch, self._capsys = folder, monkeypatch, capsys
 
     def text(self, *words: str) -> str:
         code, out, err = self.outcome(*words)
         return out if code == 0 else f"{code} {err}"
 
     def outcome(self, *words: str) -> tuple[int, str, str]:
-        line = ["keyfold", *words, "--warehouse", str(self._folder)]
+        line = ["keyfold", *words, "--warehouse", str(self.warehouse)]
         self._monkeypatch.setattr("sys.argv", line)
         code, printed = main(), self._capsys.readouterr()
         return code, printed.out, printed.err
@@ -198,6 +198,21 @@ def test_commands(commands: Commands, tmp_path: Path) -> None:
     assert (shown["qty"], shown["(primary key)"]) == ("BIGINT", "sku")
     assert commands.rows("tag", "stock", "monday", "--delete") == [{"tag": "monday"}]
     assert commands.rows("drop", "stock") == [{"table": "stock", "dropped": True}]
+
+
+def test_what_commands_print_is_a_table_or_json(commands: Commands) -> None:
+    commands.text("create", "t", "k INT, v STRING", "--key", "k")
+    table = keyfold.connect(commands.warehouse).table("t")
+    table.upsert([{"k": 1, "v": "one"}, {"k": 2, "v": None}])
+    named = ("describe", "scan", "changes", "snapshots", "files", "health")
+    every = [("ls",), ("ls", "default"), ("get", "t", "k=1"), ("show", "t", "schemas")]
+    for words in (*every, *((name, "t") for name in named)):
+        rows = commands.rows(*words)
+        head, rule, *lines = commands.text(*words).splitlines()
+        assert rows
+        assert head.split() == list(rows[0]), words
+        assert {*rule} == {"-", " "} or {*rule} == {"-"}, words
+        assert len(lines) == len(rows), words
 
 
 def test_commands_that_fail_say_why(commands: Commands, tmp_path: Path) -> None:
