@@ -39,9 +39,9 @@ def test_many_groups_beside_sparks_own(spark: SparkSession) -> None:
     shuffled = spark.conf.get("spark.sql.shuffle.partitions")
     spark.conf.set("spark.sql.shuffle.partitions", "1")
     try:
-        frame = spark.sql(f"""SELECT count(*) n, sum(s) s, count_if(s <> t OR m <> u) wrong FROM (
-            SELECT id % 600000 k, keyfold.sum(id) s, sum(id) t, max(id) u, keyfold.max(id) m
-            FROM range(0, {ROWS}, 1, 2) GROUP BY 1)""")
+        frame = spark.sql(f"""SELECT count(*) n, sum(s) s, count_if(m <> u OR l <> v) wrong FROM (
+            SELECT id % 600000 k, keyfold.sum(id) s, max_by(id, id) u, min_by(id, id) v,
+            keyfold.max(id) m, keyfold.min(id) l FROM range(0, {ROWS}, 1, 2) GROUP BY 1)""")
         assert [tuple(row) for row in frame.collect()] == [(600000, sum(range(ROWS)), 0)]
     finally:
         spark.conf.set("spark.sql.shuffle.partitions", shuffled)
@@ -60,13 +60,19 @@ def test_skew(spark: SparkSession) -> None:
 
 
 def test_bitmaps_of_many_groups(spark: SparkSession) -> None:
-    """Spark's operator would sort the rows behind the first 128 groups."""
-    query = "SELECT id % 1000 k, keyfold.bitmap_agg(id) b FROM range(20000) GROUP BY id % 1000"
-    frame = spark.sql(query)
-    assert [row.n for row in frame.selectExpr("keyfold.bitmap_count(b) n").collect()] == [20] * 1000
-    assert len(frame.collect()) == 1000
-    assert len(named(frame, "FoldAggregateExec")) == 2
-    assert not named(frame, "ObjectHashAggregateExec")
+    """Spark's operator would sort the rows behind the first 128 groups. Numbers are folded by
+    Python, bitmaps of columns by the JVM.
+    """
+    for made, operator in (
+        ("keyfold.bitmap_agg(id)", "FoldGroupsExec"),
+        ("keyfold.bitmap_union(keyfold.to_bitmap64(id))", "FoldAggregateExec"),
+    ):
+        frame = spark.sql(f"SELECT id % 1000 k, {made} b FROM range(20000) GROUP BY id % 1000")
+        counts = [row.n for row in frame.selectExpr("keyfold.bitmap_count(b) n").collect()]
+        assert counts == [20] * 1000
+        assert len(frame.collect()) == 1000
+        assert len(named(frame, operator)) == 2
+        assert not named(frame, "ObjectHashAggregateExec")
 
 
 def test_groups_beyond_memory(spark: SparkSession) -> None:

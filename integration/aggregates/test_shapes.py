@@ -9,6 +9,8 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from integration.aggregates.plans import named
+
 SCHEMA = "k INT, g STRING, x BIGINT, d DOUBLE, s STRING"
 DOUBLES = (0.0, -0.0, 1.5, -7.25, math.nan, math.inf, None)
 # Spark has functions of these names: without `keyfold.` a query is the one to compare with.
@@ -19,6 +21,19 @@ QUERIES = (
     "SELECT k, g, keyfold.sum(x), keyfold.max(s), keyfold.min(d) FROM facts GROUP BY k, g",
     "SELECT d, keyfold.sum(x), keyfold.count(s), keyfold.count(d) FROM facts GROUP BY d",
     "SELECT k, keyfold.sum(x), count(*), avg(x), collect_set(g) IS NULL FROM facts GROUP BY k",
+    *(
+        f"SELECT {keys}, keyfold.max(s), count(*), count(x), count(x, s), sum(x), sum(k), sum(d), "
+        "min(x), max(x + 1), avg(k), avg(d), sum(x) FILTER (WHERE k > 3), avg(x) + count(s), "
+        f"count(d) FILTER (WHERE s IS NULL) FROM facts {where}"
+        for keys, where in (
+            ("g", "GROUP BY g"),
+            ("k, g", "GROUP BY k, g HAVING min(x) < 900"),
+            ("1", ""),
+            ("1", "WHERE k > 1000"),
+            ("k", "WHERE k > 1000 GROUP BY k"),
+        )
+    ),
+    "SELECT g, keyfold.max(s), count(DISTINCT x), sum(x), avg(k), sum(d) FROM facts GROUP BY g",
     "SELECT g, keyfold.sum(DISTINCT x) FROM facts GROUP BY g",
     "SELECT g, keyfold.sum(DISTINCT x), keyfold.max(s), max(x) FROM facts GROUP BY g",
     "SELECT g, keyfold.sum(DISTINCT x), keyfold.count(DISTINCT k), keyfold.min(s) "
@@ -84,6 +99,17 @@ def rows(spark: SparkSession, query: str) -> list[str]:
 def test_is_as_sparks_own(spark: SparkSession, facts: DataFrame, query: str) -> None:
     assert "keyfold." in query
     assert rows(spark, query) == rows(spark, query.replace("keyfold.", ""))
+
+
+def test_sparks_own_fold_beside_ours(spark: SparkSession, facts: DataFrame) -> None:
+    """In one pass, if Python has each of them with the same result."""
+    calls = "keyfold.max(s), count(*), sum(x), sum(d), min(x), max(k), avg(d)"
+    frame = spark.sql(f"SELECT g, {calls} FROM facts GROUP BY g")
+    frame.collect()
+    assert len(named(frame, "FoldGroupsExec")) == 2
+    frame = spark.sql(f"SELECT g, {calls}, max(d) FROM facts GROUP BY g")
+    frame.collect()
+    assert len(named(frame, "FoldAggregateExec")) == 2
 
 
 def test_without_adaptive_execution(spark: SparkSession, facts: DataFrame) -> None:

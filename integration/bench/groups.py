@@ -51,6 +51,7 @@ QUERIES = (
     Pair("max", "keyfold.max(x)", "max(x)", 0.7),
     Pair("last_value", "keyfold.last_value(x)", "max_by(x, n)", 0.7),
     Pair("listagg", "keyfold.listagg(t)", "listagg(t, ',')", 1.5),
+    Pair("mixed", "keyfold.listagg(t), sum(x)", "listagg(t, ','), sum(x)", 1.5),
     Pair("collect", "keyfold.collect(array(x))", "collect_list(x)", 1.5),
     Pair("bitmap", "keyfold.bitmap_agg(y)", "bitmap_construct_agg(y)", 1.5, FEW),
     Pair("hll", "keyfold.hll_union_agg(keyfold.hll_hash(x))", "hll_sketch_agg(x)", 1.5, BOTH),

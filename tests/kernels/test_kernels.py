@@ -41,6 +41,7 @@ from keyfold.merge.sorted_run import SortedRun
 from keyfold.queries.accumulate import Accumulated, GroupError
 from keyfold.queries.bound import BoundCall
 from keyfold.queries.keys import RowKeys, WordKeys
+from keyfold.queries.sets import SetCall, Sets
 from keyfold.testing.tables import batch, layout
 from keyfold.types.paimon import from_paimon
 from tests.aggregates.test_definitions import bound, draw
@@ -169,6 +170,21 @@ def fold_queries(random: Random) -> None:
         rows.number(encode_rows([keys, pc.cast(keys, pa.utf8())]))
 
 
+def fold_sets(random: Random) -> None:
+    """Bitmaps and sketches of groups: small ones, dense ones, wide ones, and none."""
+    numbers = [*range(1100), *(random.randrange(-5, 1 << 34) for _ in range(ROWS)), None, 70000]
+    many = [*random.sample(range(1 << 16), 4200), *range(100, 9000)]
+    for name in ("bitmap_agg", "bitmap_union_int", "hll_union", "hll_union_agg"):
+        found, again = Sets(SetCall(name)), Sets(SetCall(name))
+        groups = np.array([min(row // 1100, 1) for row in range(len(numbers))], dtype=np.int32)
+        found.add(groups, pa.array(numbers, pa.int64()))
+        found.add(np.full(len(many), 3, dtype=np.int32), pa.array(many))
+        for _ in range(2):
+            again.merge(np.arange(5, dtype=np.int32), next(found.states(0, 5)))
+        again.add(groups, pa.array(numbers, pa.int64()))
+        assert again.values(0, 5) == found.values(0, 5)
+
+
 def fold_states(random: Random) -> None:
     """The states of a few groups put together, with as many fields as each fold takes."""
     starts = np.array([0, 1, 2 * ROWS // 3, ROWS], dtype=np.int64)
@@ -211,6 +227,7 @@ def test_every_kernel_is_its_python(calls: Counter[str], tmp_path: Path) -> None
     encode_closed([pa.array(["same-1", "same-2 and more"])])
     fold_columns(random)
     fold_queries(random)
+    fold_sets(random)
     fold_states(random)
     differing([column(pa.utf8(), random)], np.arange(ROWS - 1), np.arange(1, ROWS))
     for kind in ATOMIC.values():

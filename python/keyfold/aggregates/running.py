@@ -57,7 +57,7 @@ class Groups(Protocol):
         """Whether anything was added to these groups that counts as more than no rows."""
 
 
-class _Growing:
+class Growing:
     """Arrays with one item a group, each 0 at first."""
 
     def __init__(self, *kinds: Any) -> None:
@@ -88,7 +88,7 @@ class _Growing:
         return [array[start : min(stop, self._count)].copy() for array in self.arrays]
 
 
-class IntegerSums(_Growing):
+class IntegerSums(Growing):
     """Exact sums of integers: only a sum that is asked for must fit its type."""
 
     def __init__(self, kind: pa.DataType) -> None:
@@ -112,7 +112,7 @@ class IntegerSums(_Growing):
         return column_of(self._kind, totals.astype(limits.dtype, copy=False), found)
 
 
-class FloatSums(_Growing):
+class FloatSums(Growing):
     """Sums of FLOAT or DOUBLE, in their own width."""
 
     def __init__(self, kind: pa.DataType) -> None:
@@ -130,7 +130,7 @@ class FloatSums(_Growing):
         return column_of(self._kind, *self.part(start, stop))
 
 
-class Extremes(_Growing):
+class Extremes(Growing):
     """The least or the greatest values of a type whose values are numbers of at most 64 bits."""
 
     def __init__(self, is_least: bool, kind: pa.DataType) -> None:
@@ -151,7 +151,7 @@ class Extremes(_Growing):
         return column_of(self._kind, bits.astype(f"u{self._kind.bit_width // 8}"), found)
 
 
-class Ends(_Growing):
+class Ends(Growing):
     """The first or the last values of a type of at most 64 bits."""
 
     def __init__(self, is_first: bool, takes_nulls: bool, kind: pa.DataType) -> None:

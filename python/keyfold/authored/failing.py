@@ -97,4 +97,9 @@ def _words(
         )
     except StepError as found:
         return str(found)
+    return only_compiled(own, error)
+
+
+def only_compiled(own: Function, error: Exception) -> str:
+    """A message for code that plain Python runs without an error."""
     return f"{raised(own, error)} (compiled; plain Python does not raise here)"

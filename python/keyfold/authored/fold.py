@@ -26,6 +26,7 @@ from keyfold.aggregates.declare import (
 from keyfold.authored import failing, loop, shapes
 from keyfold.authored.compiled import compiled
 from keyfold.authored.function import Function, located, plain
+from keyfold.authored.running import running
 from keyfold.authored.shapes import Shape
 from keyfold.kernels.buffers import Rows, validity
 from keyfold.kernels.ops import ADD, RESET, RETRACT, SKIP
@@ -64,7 +65,10 @@ def bound_fold(own: Function, settings: Settings, kind: logical.DataType) -> Fol
     """The fold of one column."""
     arrow = arrow_types.to_arrow(kind)
     made = _compiled_for(own, arrow)
-    return own.declared(Fold, partial(folded, made, arrow), fold=partial(_fold, made))
+    definition = partial(folded, made, arrow)
+    return own.declared(
+        Fold, definition, fold=partial(_fold, made), running=partial(running, own, made.form)
+    )
 
 
 def bound_pick(own: Function, settings: Settings, kind: logical.DataType) -> Pick:

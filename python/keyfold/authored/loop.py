@@ -37,6 +37,20 @@ def loop({inputs}, valid, ops, order, starts, {outputs}):
                 is_found = True
         {put}
 """
+_RUNNING = """
+def loop({inputs}, valid, groups, {outputs}, at):
+    for row in range(len(groups)):
+        if valid[row]:
+            g = groups[row]
+            if out_valid[g]:
+                at[0] = row
+                {held}
+                {added}
+            else:
+                {first}
+                out_valid[g] = 1
+            {kept}
+"""
 _PART = re.compile(r"( *)\{(\w+)\}")
 _FIXED = (numba.uint8[::1], numba.int8[::1], numba.int64[::1], numba.int64[::1])
 OPS = {"SKIP": SKIP, "RETRACT": RETRACT, "RESET": RESET}
@@ -68,14 +82,33 @@ def fold(shape: Shape, functions: Mapping[str, Any], identity: Sequence[Any] | N
     outs = [f"out{k}" for k in range(len(shape.slots))]
     counts = "op != SKIP" if "retract" in functions else "op > SKIP"
     counts += "" if sees_nulls else " and valid[row]"
-    source = _filled(shape, parts, counts, [*outs, "out_valid"])
+    source = _filled(_TEMPLATE, shape, parts, counts, [*outs, "out_valid"])
     outs_types = [KINDS[slot.kind].arrays[0] for slot in shape.slots]
     signature = numba.void(*shape.arrays, *_FIXED, *outs_types, numba.uint8[::1])
     given = identity or [None] * len(shape.slots)
     constants = {f"start{k}": 0 if value is None else value for k, value in enumerate(given)}
-    refused = _refused_tuple if shape.is_tuple else _refused_number
     is_valid = given[0] is not None
-    return Loop(source, signature, functions, constants | {"is_start": is_valid}, shape, refused)
+    return Loop(
+        source, signature, functions, constants | {"is_start": is_valid}, shape, _refused(shape)
+    )
+
+
+def running(shape: Shape, step: Any) -> Loop:
+    """A loop `loop(slots…, valid, groups, outs…, out_valid, at)` that adds each row to what its
+    group holds; `at` has the row at which `step` was called last. For shapes that see no NULLs.
+    """
+    slots = list(enumerate(shape.slots))
+    truth = {"boolean": " != 0"}
+    parts = _without_nulls(shape) | {
+        "held": [f"acc{k} = out{k}[g]{truth.get(slot.kind, '')}" for k, slot in slots],
+        "kept": [f"out{k}[g] = acc{k}" for k, _ in slots],
+    }
+    outs = [f"out{k}" for k, _ in slots]
+    source = _filled(_RUNNING, shape, parts, "", [*outs, "out_valid"])
+    flags, numbers = numba.uint8[::1], numba.int32[::1]
+    outs_types = [KINDS[slot.kind].arrays[0] for slot in shape.slots]
+    signature = numba.void(*shape.arrays, flags, numbers, *outs_types, flags, numba.int64[::1])
+    return Loop(source, signature, {"step": step}, {}, shape, _refused(shape))
 
 
 def pick(shape: Shape, step: Any) -> Loop:
@@ -89,7 +122,7 @@ def pick(shape: Shape, step: Any) -> Loop:
         "first": ["best = row"],
         "put": ["out[g] = best"],
     }
-    source = _filled(shape, parts, "op > SKIP and valid[row]", ["out"])
+    source = _filled(_TEMPLATE, shape, parts, "op > SKIP and valid[row]", ["out"])
     signature = numba.void(*shape.arrays, *_FIXED, numba.int64[::1])
     return Loop(source, signature, {"step": step}, {}, shape, _refused_truth)
 
@@ -130,15 +163,25 @@ def _with_nulls(slot: Slot) -> dict[str, list[str]]:
     }
 
 
-def _filled(shape: Shape, parts: Mapping[str, list[str]], counts: str, outs: Sequence[str]) -> str:
+def _filled(
+    template: str,
+    shape: Shape,
+    parts: Mapping[str, list[str]],
+    counts: str,
+    outs: Sequence[str],
+) -> str:
     """The filled-in template; a part alone on its line may become several lines."""
     inputs = [name for k, slot in enumerate(shape.slots) for name in slot.inputs(k)]
     words = {"inputs": ", ".join(inputs), "outputs": ", ".join(outs), "counts": counts}
     lines = []
-    for line in _TEMPLATE.splitlines():
+    for line in template.splitlines():
         part = _PART.fullmatch(line)
         lines.append(indent("\n".join(parts[part[2]]), part[1]) if part else line.format(**words))
     return "\n".join(lines)
+
+
+def _refused(shape: Shape) -> Callable[[Shape, Any], str | None]:
+    return _refused_tuple if shape.is_tuple else _refused_number
 
 
 def _refused_truth(shape: Shape, kind: Any) -> str | None:

@@ -17,6 +17,7 @@ from keyfold.queries.accumulate import Accumulated
 from keyfold.queries.area import Batch
 from keyfold.queries.bound import BoundCall
 from keyfold.queries.keys import keys_of
+from keyfold.queries.sets import SetCall, Sets
 from keyfold.queries.spilled import SpilledGroups
 from keyfold.types.arrow import to_arrow
 from keyfold.types.spark import from_spark
@@ -34,7 +35,7 @@ class Source:
     states if `gives_state`.
     """
 
-    call: BoundCall
+    call: BoundCall | SetCall
     type: pa.DataType
     column: int
     is_packed: bool
@@ -47,7 +48,8 @@ class Source:
         """From the JVM's JSON."""
         names = ("column", "is_packed", "is_state", "mask", "gives_state")
         kind = to_arrow(from_spark(found["type"]))
-        return Source(BoundCall.from_json(found["fold"]), kind, *(found[name] for name in names))
+        call = SetCall.from_json(found["fold"]) or BoundCall.from_json(found["fold"])
+        return Source(call, kind, *(found[name] for name in names))
 
 
 class Grouped:
@@ -58,7 +60,7 @@ class Grouped:
     ) -> None:
         waiting = room // _WAITING // max(len(sources), 1)
         self._kinds, self._sources = kinds, sources
-        self._folds = [Accumulated(source.call, waiting) for source in sources]
+        self._folds = [folding(source.call, waiting) for source in sources]
         self._most = room // _FULL
         self._spilled = SpilledGroups(0) if spills and kinds else None
         self._clear_keys()
@@ -132,8 +134,8 @@ class Grouped:
             stop = min(start + _PIECE, self._keys.count)
             columns = self._keys.columns(start, stop)
             for source, fold in zip(self._sources, self._folds, strict=True):
-                found = _states if source.gives_state else Accumulated.values
-                columns.append(found(fold, start, stop))
+                is_state = source.gives_state
+                columns.append(_states(fold, start, stop) if is_state else fold.values(start, stop))
             yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     def _spill(self, to: SpilledGroups) -> None:
@@ -172,7 +174,12 @@ def _argument(batch: Batch, source: Source, *, copied: bool) -> pa.Array:
     return batch.column(source.column, source.type, copied=copied)
 
 
-def _states(fold: Accumulated, start: int, stop: int) -> pa.Array:
+def folding(call: BoundCall | SetCall, most_waiting: int) -> Accumulated | Sets:
+    """The groups of a call. At most so many bytes of rows wait."""
+    return Sets(call) if isinstance(call, SetCall) else Accumulated(call, most_waiting)
+
+
+def _states(fold: Accumulated | Sets, start: int, stop: int) -> pa.Array:
     return pa.concat_arrays(list(fold.states(start, stop)))
 
 

@@ -15,6 +15,8 @@ from keyfold.bridge.channel import Channel
 from keyfold.kernels.buffers import values
 from keyfold.queries.accumulate import Accumulated, GroupError
 from keyfold.queries.bound import BoundCall
+from keyfold.queries.grouped import folding
+from keyfold.queries.sets import SetCall, Sets
 from keyfold.questions.tasks.folding import Folding, serve
 from keyfold.resources import budget
 from keyfold.resources.metering import Meter
@@ -33,10 +35,10 @@ class _Calls(Folding):
 
     def __init__(self, channel: Channel, question: frames.Frame, meter: Meter) -> None:
         super().__init__(channel, meter)
-        calls = [BoundCall.from_json(fold) for fold in question["folds"]]
+        calls = [SetCall.from_json(fold) or BoundCall.from_json(fold) for fold in question["folds"]]
         room = budget.bytes()
         waiting = room // _WAITING // max(len(calls), 1)
-        self.folds = [Accumulated(call, waiting) for call in calls]
+        self.folds = [folding(call, waiting) for call in calls]
         self.most_held = room // _FULL
 
     def take(self, frame: frames.Frame) -> None:
@@ -59,12 +61,12 @@ class _Calls(Folding):
         """The batches that follow a frame."""
         return self.traffic.counted(self.channel.receive_batches())
 
-    def add(self, fold: Accumulated) -> None:
+    def add(self, fold: Accumulated | Sets) -> None:
         """Take the rows of one call."""
         for batch in self.received():
             fold.add(_groups(batch), batch.column("a0"))
 
-    def send(self, fold: Accumulated, frame: frames.Frame) -> None:
+    def send(self, fold: Accumulated | Sets, frame: frames.Frame) -> None:
         """Send the states or values of some groups. Nothing is folded if there are none of them."""
         start, stop, name = int(frame["from"]), int(frame["to"]), str(frame["as"])
         kind = pa.binary() if name == "state" else fold.call.arrow_type

@@ -68,7 +68,8 @@ final case class FoldAggregateExec(
 object FoldOperators extends ColumnarRule {
   override def preColumnarTransitions: Rule[SparkPlan] = (plan: SparkPlan) =>
     plan.transformUp {
-      case spark: ObjectHashAggregateExec if spark.aggregateExpressions.exists(isOurs) =>
+      case planned: ObjectHashAggregateExec if planned.aggregateExpressions.exists(isOurs) =>
+        val spark = SetFunctions.folded(planned)
         FoldGroups.of(spark).getOrElse(FoldAggregateExec(spark.requiredChildDistributionExpressions, spark.isStreaming,
           spark.numShufflePartitions, spark.groupingExpressions, spark.aggregateExpressions, spark.aggregateAttributes,
           spark.initialInputBufferOffset, spark.resultExpressions, spark.child))

@@ -1,0 +1,119 @@
+package org.apache.spark.sql.keyfold.groups
+
+import com.fasterxml.jackson.databind.JsonNode
+import keyfold.spark.Json
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.aggregate._
+import org.apache.spark.sql.execution.{ProjectExec, SparkPlan}
+import org.apache.spark.sql.execution.aggregate.ObjectHashAggregateExec
+import org.apache.spark.sql.keyfold.aggregates.FoldFunction
+import org.apache.spark.sql.types._
+
+/** Driver side: a call as Python folds it: a part for each of its buffers, and its result of those. */
+final case class FoldedCall(parts: Seq[FoldedPart], result: Seq[Expression] => Expression)
+
+/** Driver side: a fold of an argument, of type `value`, and the one of the buffers of tasks: the bytes of states or, if
+  * it has no states, values. `finish` makes of its value what Spark would have.
+  */
+final case class FoldedPart(fold: JsonNode, argument: Expression, merge: JsonNode, value: DataType, hasStates: Boolean,
+    finish: Expression => Expression)
+
+/** Driver side: an aggregation that these operators can do, as them: of folds and of those of Spark's own functions that
+  * Python has too, of values and not of states with headers, by keys of flat types, and not in a stream.
+  */
+object FoldGroups {
+  def of(spark: ObjectHashAggregateExec): Option[SparkPlan] = {
+    val calls = spark.aggregateExpressions
+    val modes = calls.map(_.mode).distinct
+    val folded = calls.map(_.aggregateFunction).flatMap {
+      case fold: FoldFunction => ours(fold)
+      case other => SparksOwn.folded(other)
+    }
+    Option.when(!spark.isStreaming && modes.size == 1 && folded.size == calls.size &&
+      spark.groupingExpressions.forall(key => isFlat(key.dataType)))(planned(spark, modes.head, folded))
+  }
+
+  private def ours(fold: FoldFunction): Option[FoldedCall] = {
+    val json = Json.parse(fold.fold)
+    Option.when(fold.takes.isEmpty && fold.gives.isEmpty && isKnown(fold.children.head.dataType))(
+      FoldedCall(Seq(FoldedPart(json, fold.children.head, json, fold.value, hasStates = true, identity)), _.head))
+  }
+
+  private def isKnown(kind: DataType): Boolean = kind match {
+    case ArrayType(element, _) => isKnown(element)
+    case MapType(key, value, _) => isKnown(key) && isKnown(value)
+    case StructType(fields) => fields.forall(field => isKnown(field.dataType))
+    case _ => isFlat(kind)
+  }
+
+  private def isFlat(kind: DataType): Boolean = kind match {
+    case BooleanType | ByteType | ShortType | IntegerType | LongType | FloatType | DoubleType | DateType | TimestampType |
+        TimestampNTZType | StringType | BinaryType | _: DecimalType => true
+    case _ => false
+  }
+
+  private def planned(spark: ObjectHashAggregateExec, mode: AggregateMode, folded: Seq[FoldedCall]): SparkPlan = {
+    val takesBuffers = mode == PartialMerge || mode == Final
+    val givesResults = mode == Final || mode == Complete
+    val columns = new SinkColumns
+    val keys = spark.groupingExpressions
+    if (keys.nonEmpty) columns.addKey(keys)
+    val parts = spark.aggregateExpressions.zip(folded).flatMap { case (call, found) => found.parts.map(call -> _) }
+    val buffers = spark.child.output.takeRight(parts.size)
+    val described = parts.zipWithIndex.map { case ((call, part), i) =>
+      val of = if (takesBuffers) buffers(i) else part.argument
+      val column = columns.add(of)
+      val mask = if (takesBuffers) -1 else call.filter.fold(-1)(columns.addMask)
+      val kind = if (part.hasStates) part.argument.dataType else of.dataType
+      Json.obj("fold" -> (if (takesBuffers) part.merge else part.fold), "type" -> Json.parse(kind.json),
+        "column" -> column, "is_packed" -> columns.isPacked(column), "is_state" -> (takesBuffers && part.hasStates),
+        "mask" -> mask, "gives_state" -> (!givesResults && part.hasStates))
+    }
+    val question = Json.obj("question" -> "group", "keys" -> keys.map(key => Json.parse(key.dataType.json)),
+      "folds" -> described, "spills" -> spark.requiredChildDistributionExpressions.isDefined)
+    val rows = FoldRowsExec(columns.values, columns.forms, question.toString, spark.child)
+    val shown = spark.resultExpressions.map(_.toAttribute)
+    val (own, made) =
+      if (givesResults) keys.map(_.toAttribute) -> parts.map { case (_, part) => AttributeReference("v", part.value)() }
+      else shown.splitAt(keys.size)
+    val groups = FoldGroupsExec(own, made, spark.aggregateExpressions.map(_.toString), rows)
+    val finished = parts.zip(made).map { case ((_, part), column) => part.finish(column) }
+    if (givesResults) {
+      val ends = folded.scanLeft(0)((end, call) => end + call.parts.size)
+      val results = folded.zip(ends).zip(spark.aggregateAttributes).map { case ((call, start), attribute) =>
+        Alias(call.result(finished.slice(start, start + call.parts.size)), attribute.name)(exprId = attribute.exprId)
+      }
+      ProjectExec(spark.resultExpressions, ProjectExec(own ++ results, groups))
+    } else if (finished == made) groups
+    else ProjectExec(own ++ made.zip(finished).map { case (column, value) => Alias(value, column.name)(column.exprId) },
+      groups.copy(results = made))
+  }
+}
+
+/** Driver side: the columns that a task sends, each once. */
+private final class SinkColumns {
+  private val found = scala.collection.mutable.ArrayBuffer.empty[(Seq[Expression], SharedColumn)]
+
+  def values: Seq[Seq[Expression]] = found.map(_._1).toSeq
+  def forms: Seq[SharedColumn] = found.map(_._2).toSeq
+  def isPacked(column: Int): Boolean = found(column)._2.isPacked
+
+  def addKey(keys: Seq[Expression]): Unit = {
+    val form = if (keys.size == 1) SharedColumn.of(keys.head.dataType) else SharedColumn.Packed
+    found += ((keys, if (form.width > 0) form else SharedColumn.Packed)): Unit
+  }
+
+  def add(value: Expression): Int = {
+    val known = found.indexWhere { case (of, form) =>
+      of.size == 1 && of.head.semanticEquals(value) && form == SharedColumn.of(value.dataType)
+    }
+    if (known >= 0) known
+    else {
+      found += ((Seq(value), SharedColumn.of(value.dataType)))
+      found.size - 1
+    }
+  }
+
+  /** A filter's NULL leaves a row out. */
+  def addMask(filter: Expression): Int = add(Coalesce(Seq(filter, Literal.FalseLiteral)))
+}
