@@ -64,10 +64,15 @@ def greatest(batches: Batches) -> list[float]:
     for batch in batches:
         rows += batch.num_rows
         for name, column in zip(batch.schema.names, batch.columns, strict=True):
-            found = pc.max(column).as_py()
+            found = most_of(column)
             if found is not None:
                 most[name] = max(most.get(name, found), found)
     return [float(rows)]
+
+
+def most_of(column: pa.Array) -> Any:
+    """The greatest cell of a column."""
+    return pc.max(column).as_py()
 
 
 def checked(batches: Batches) -> list[float]:

@@ -28,7 +28,8 @@ batches from its worker processes. Paimon's returns rows in Spark's own JVM, thr
 of this project, not its connector (a split is a task; a row stays Paimon's until Spark asks for a
 cell). Without Spark, both readers get the same buckets, one for each task, and touch every cell:
 keyfold's in two processes with Arrow's `max`, Paimon's in two threads with `max` in a Scala loop.
-The last column compares unlike things: keyfold with Spark's work in it, Paimon without."""
+The last column compares unlike things: keyfold with Spark's work in it, Paimon without. A page
+of its own tells [where the time of a read goes](profile.md)."""
 HEADS = {
     "overlap": "keys that runs share",
     "key": "key columns",
