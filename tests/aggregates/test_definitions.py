@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from keyfold.aggregates import aggregates, by_name, spelling
 from keyfold.aggregates.declare import Aggregate, BadRecord, Combine, Inputs, Pick, Records
 from keyfold.aggregates.results import column_result
+from keyfold.kernels.groups import groups_of_rows
 from keyfold.kernels.ops import ADD, RESET, RETRACT, REVERSED, SKIP
 from keyfold.testing.tables import cells
 from keyfold.types.arrow import to_arrow
@@ -86,12 +87,21 @@ def draw(random: Random, kind: pa.DataType, groups: int, aggregate: Aggregate) -
     known += [REVERSED] * (2 * (aggregate.reversal == "own"))
     ops = [ADD if random.random() < 0.5 else random.choice(known) for _ in range(rows)]
     lone = np.repeat(np.array(sizes) == 1, sizes)  # engines add a record that is alone
-    return Inputs(
+    inputs = Inputs(
         array.slice(2),
         np.where(lone, ADD, np.array(ops)).astype(np.int8),
         np.array(order, dtype=np.int64),
         np.concatenate(([0], np.cumsum(sizes))).astype(np.int64),
     )
+    return added(inputs) if random.random() < 0.3 else inputs
+
+
+def added(inputs: Inputs) -> Inputs:
+    """The same groups as engines give them if every row is added, in the order of rows."""
+    order = np.concatenate([np.sort(rows) for rows in np.split(inputs.order, inputs.starts[1:-1])])
+    numbers = groups_of_rows(order, inputs.starts)
+    assert numbers is not None
+    return replace(inputs, ops=np.ones_like(inputs.ops), order=order, number=lambda: numbers)
 
 
 def by_definition(aggregate: Aggregate, inputs: Inputs) -> list[Any]:

@@ -17,6 +17,7 @@ from pyarrow import types
 from keyfold.aggregates import running
 from keyfold.kernels.buffers import Rows
 from keyfold.kernels.records import Groups
+from keyfold.kernels.running import Numbers
 from keyfold.types.logical import DataType
 
 Ops = npt.NDArray[np.int8]
@@ -27,13 +28,15 @@ Settings = Mapping[str, Any]
 @dataclass(frozen=True)
 class Inputs:
     """One column of some keys. Group g is rows order[starts[g]:starts[g + 1]], and ops[i] belongs
-    to order[i].
+    to order[i]. `number` may give the group of each row, if every row is added, and those of a
+    group in the order of their places: some functions are faster then.
     """
 
     column: pa.Array
     ops: Ops
     order: Rows
     starts: Rows
+    number: Callable[[], Numbers | None] = lambda: None
 
     @property
     def groups(self) -> int:

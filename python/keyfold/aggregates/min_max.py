@@ -14,7 +14,8 @@ from keyfold.kernels.ops import ADD, RESET
 
 
 def _pick(is_least: bool, inputs: Inputs) -> Rows:
-    return pick_extremes(inputs.column, inputs.records, is_least=is_least)
+    column, numbers = inputs.column, inputs.number()
+    return pick_extremes(column, inputs.records, is_least=is_least, numbers=numbers)
 
 
 def definition(is_least: bool, records: Records) -> Any:

@@ -20,6 +20,7 @@ from keyfold.kernels.decimals import beyond, halves, sum_decimals
 from keyfold.kernels.jit import kernel
 from keyfold.kernels.ops import ADD, RESET, RETRACT, SKIP
 from keyfold.kernels.records import Groups
+from keyfold.kernels.running import add_floats, add_integers
 from keyfold.kernels.words import values_of_decimal
 
 
@@ -67,13 +68,17 @@ def sum_floats(values: Floats, valid: Mask, groups: Groups, out: Floats, out_val
 
 def _fold(inputs: Inputs) -> FoldResult:
     kind = inputs.column.type
-    valid, out_valid = validity(inputs.column), np.empty(inputs.groups, dtype=np.uint8)
+    valid, out_valid = validity(inputs.column), np.zeros(inputs.groups, dtype=np.uint8)
     if types.is_decimal(kind):
         return _decimals(inputs, valid, out_valid)
     if types.is_floating(kind):
         numbers = values(inputs.column, dtype_of(kind))
-        out: npt.NDArray[Any] = np.empty(inputs.groups, dtype=numbers.dtype)
-        sum_floats(numbers, valid, inputs.records, out, out_valid)
+        out: npt.NDArray[Any] = np.zeros(inputs.groups, dtype=numbers.dtype)
+        groups = inputs.number()
+        if groups is None:
+            sum_floats(numbers, valid, inputs.records, out, out_valid)
+        else:
+            add_floats(numbers, valid, groups, out, out_valid)
         return FoldResult(column_of(kind, out, out_valid))
     return _integers(inputs, valid, out_valid)
 
@@ -81,8 +86,13 @@ def _fold(inputs: Inputs) -> FoldResult:
 def _integers(inputs: Inputs, valid: Mask, out_valid: Mask) -> FoldResult:
     own = dtype_of(inputs.column.type)
     numbers = values(inputs.column, own).astype(np.int64, copy=False)
-    out = np.empty(inputs.groups, dtype=np.int64)
-    overflowed = sum_integers(numbers, valid, inputs.records, out, out_valid)
+    out, wraps = np.zeros((2, inputs.groups), dtype=np.int64)
+    groups = inputs.number()
+    if groups is None:
+        overflowed = sum_integers(numbers, valid, inputs.records, out, out_valid)
+    else:
+        add_integers(numbers, valid, groups, out, wraps, out_valid)
+        overflowed = int(np.flatnonzero(wraps)[0]) if wraps.any() else -1
     if overflowed < 0 and own != np.int64:
         limits = np.iinfo(own)
         outside = np.flatnonzero((out < limits.min) | (out > limits.max))

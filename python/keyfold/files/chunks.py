@@ -84,13 +84,16 @@ class Chunks:
         fits = leaf.physical == chunk.physical_type and _is_decoded(kind, leaf.physical)
         if not fits or chunk.num_values != rows or chunk.compression not in _CODECS:
             raise _OtherForm
-        start = chunk.data_page_offset
-        stored = pa.py_buffer(self.source.read_at(chunk.total_compressed_size, start))
+        stored = self._stored(chunk)
         pages = headers_of(bytes_of(stored))
         if self.is_checked:
-            check(self.path, start, memoryview(stored), pages)
+            check(self.path, chunk.data_page_offset, memoryview(stored), pages)
         made = _Chunk(chunk, stored, pages.tolist(), leaf.is_optional)
         return _texts(kind, rows, made) if is_text(kind) else _numbers(kind, rows, made)
+
+    def _stored(self, chunk: pq.ColumnChunkMetaData) -> pa.Buffer:
+        size, start = chunk.total_compressed_size, chunk.data_page_offset
+        return pa.py_buffer(self.source.read_at(size, start))
 
 
 def _is_decoded(kind: pa.DataType, physical: str) -> bool:

@@ -10,10 +10,11 @@ import pyarrow as pa
 
 from keyfold.kernels.buffers import Mask, Rows, Words
 from keyfold.kernels.jit import kernel
-from keyfold.kernels.keys import encode_nullable
+from keyfold.kernels.keys import MORE, encode_nullable
 from keyfold.kernels.ops import ADD, RESET
 from keyfold.kernels.order import compare_bytes
 from keyfold.kernels.records import Groups, Texts
+from keyfold.kernels.running import Numbers
 
 
 @kernel("void(uint64[::1], uint64, uint8[::1], Groups, int64[::1])")
@@ -48,15 +49,44 @@ def extreme_bytes(texts: Texts, groups: Groups, sign: int, out: Rows) -> None:
         out[g] = pick
 
 
-def pick_extremes(column: pa.Array, groups: Groups, *, is_least: bool) -> Rows:
-    """The picked row of each group, or -1 if no value is valid."""
+@kernel("boolean(uint64[::1], uint64, uint8[::1], int32[::1], uint64[::1], int64[::1])")
+def greatest_rows(
+    words: Words, flip: np.uint64, valid: Mask, numbers: Numbers, best: Words, out: Rows
+) -> bool:
+    """`greatest_word`, row by row, each added to group numbers[row]: groups of few rows would end
+    where no processor expects it. Returns whether no two words were equal that stand for long keys.
+    """
+    out[:] = -1
+    decides = True
+    for row in range(len(numbers)):
+        if valid[row]:
+            group, word = numbers[row], words[row] ^ flip
+            is_found = out[group] >= 0
+            is_tie = is_found & (word == best[group])
+            decides &= (not is_tie) | (words[row] & np.uint64(255) != np.uint64(MORE))
+            is_more = (word > best[group]) | (not is_found)
+            best[group] = word if is_more else best[group]
+            out[group] += (row - out[group]) * np.int64(is_more)
+    return decides
+
+
+def pick_extremes(
+    column: pa.Array, groups: Groups, *, is_least: bool, numbers: Numbers | None = None
+) -> Rows:
+    """The picked row of each group, or -1 if no value is valid. `numbers` are the groups of the
+    rows, given if every row is added in the order they have.
+    """
     keys, valid = encode_nullable(column)
     out = np.empty(len(groups.starts) - 1, dtype=np.int64)
+    flip = np.uint64(2**64 - 1 if is_least else 0)
+    if numbers is not None:
+        best = np.zeros(len(out), dtype=np.uint64)
+        if greatest_rows(keys.words, flip, valid, numbers, best, out) or not keys.is_wide:
+            return out
     if keys.is_wide:
         sign = -1 if is_least else 1
         extreme_bytes(Texts(keys.offsets, keys.data, valid), groups, sign, out)
     else:
-        flip = np.uint64(2**64 - 1 if is_least else 0)
         greatest_word(keys.words, flip, valid, groups, out)
     return out
 

@@ -10,7 +10,8 @@ import numpy as np
 from keyfold.kernels.buffers import Mask, Rows, Words
 from keyfold.kernels.jit import kernel
 from keyfold.kernels.keys import Keys
-from keyfold.kernels.order import compare_bytes, merge_flags, packed_runs
+from keyfold.kernels.order import Flags, compare_bytes, merge_flags, packed_runs
+from keyfold.kernels.running import Numbers
 
 
 @kernel("int64(uint64[::1], int64[::1])")
@@ -36,6 +37,30 @@ def mark_bytes(words: Words, order: Rows, offsets: Rows, data: Mask, starts: Row
             is_last = compare_bytes(offsets, data, order[i], order[i + 1], 7) != 0
         count += is_last
     return count
+
+
+@kernel("boolean(int64[::1], boolean[::1], int32[::1])")
+def number_rows(order: Rows, is_first: Flags, out: Numbers) -> bool:
+    """out[row] is the number of the group of each row, in the order given; `is_first` are the
+    first rows of groups there. Returns whether the rows of each group ascend.
+    """
+    group, last, ascends = -1, -1, True
+    for at in range(len(order)):
+        row, is_new = order[at], is_first[at]
+        group += is_new
+        ascends &= is_new | (row > last)
+        out[row], last = group, row
+    return ascends
+
+
+def groups_of_rows(order: Rows, starts: Rows) -> Numbers | None:
+    """The group of each row, by row; None if the rows of a group are in another order than they
+    came in.
+    """
+    is_first = np.zeros(len(order) + 1, dtype=np.bool_)
+    is_first[starts] = True
+    out = np.empty(len(order), dtype=np.int32)
+    return out if number_rows(order, is_first[:-1], out) else None
 
 
 def group_starts(keys: Keys, words: Words, order: Rows) -> Rows:

@@ -118,26 +118,28 @@ def headers_of(data: Mask) -> Rows:
 
 
 @kernel
-def _unpack(data: Mask, at: int, bits: Any, out: Rows, first: int, count: int) -> None:
-    """out[first + i] is the i-th number of at most 57 bits from byte `at` on. There are eight more
-    bytes behind the last.
+def _unpack(data: Mask, at: int, bits: Any, least: int, value: Any, out: Rows) -> Any:
+    """Write the sums of `value` and of the numbers of at most 57 bits from byte `at` on, each
+    `least` more; returns the last. There are eight more bytes behind the last number.
     """
     width, seven = np.uint64(bits), np.uint64(7)
     mask = (np.uint64(1) << width) - np.uint64(1)
     place = np.uint64(at) << np.uint64(3)
-    for i in range(count):
+    for i in range(len(out)):
         byte = place >> np.uint64(3)
         word = np.uint64(0)
         for k in range(8):
             word |= np.uint64(data[byte + np.uint64(k)]) << np.uint64(8 * k)
-        out[np.uint64(first + i)] = (word >> (place & seven)) & mask
+        value += np.int64((word >> (place & seven)) & mask) + least
+        out[i] = value
         place += width
+    return value
 
 
 @kernel
-def _unpack_bytes(data: Mask, at: int, bits: Any, out: Rows, first: int, count: int) -> None:
+def _unpack_bytes(data: Mask, at: int, bits: Any, least: int, value: Any, out: Rows) -> Any:
     """`_unpack` of any number of bits, byte by byte: of the last numbers, and of the longest."""
-    for i in range(count):
+    for i in range(len(out)):
         place, word, done = 8 * at + i * bits, np.uint64(0), 0
         while done < bits:
             word |= (np.uint64(data[place >> 3]) >> np.uint64(place & 7)) << np.uint64(done)
@@ -145,7 +147,22 @@ def _unpack_bytes(data: Mask, at: int, bits: Any, out: Rows, first: int, count: 
             place += 8 - (place & 7)
         if bits < 64:
             word &= (np.uint64(1) << np.uint64(bits)) - np.uint64(1)
-        out[first + i] = np.int64(word)
+        value += np.int64(word) + least
+        out[i] = value
+    return value
+
+
+@kernel
+def _add_up(data: Mask, at: int, bits: Any, least: int, value: Any, out: Rows) -> Any:
+    """The fastest `_unpack` for numbers of this many bits."""
+    if bits == 0:
+        for i in range(len(out)):
+            value += least
+            out[i] = value
+        return value
+    if bits <= _FEW_BITS and at + (bits * len(out) + 7) // 8 + 8 <= len(data):
+        return _unpack(data, at, bits, least, value, out)
+    return _unpack_bytes(data, at, bits, least, value, out)
 
 
 @kernel
@@ -173,7 +190,7 @@ def unpack_deltas(data: Mask, at: Any, out: Rows) -> Any:
         out[0], done = value, 1
     while done < total:
         least, at = _number(data, at)
-        widths = at
+        widths, step = at, _signed(least)
         at += parts
         if widths < 0 or at > len(data):
             return -1
@@ -184,13 +201,7 @@ def unpack_deltas(data: Mask, at: Any, out: Rows) -> Any:
             after = at + bits * each // 8
             if bits > 64 or after > len(data):
                 return -1
-            if bits <= _FEW_BITS and after + 8 <= len(data):
-                _unpack(data, at, bits, out, done, count)
-            else:
-                _unpack_bytes(data, at, bits, out, done, count)
-            for i in range(count):
-                value += out[np.uint64(done + i)] + _signed(least)
-                out[np.uint64(done + i)] = value
+            value = _add_up(data, at, bits, step, value, out[done : done + count])
             at, done = after, done + count
     return at
 

@@ -1,6 +1,7 @@
 """Column results: each output column is taken once, from the rows that won."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +44,11 @@ class Columns(Mapping[str, pa.Array]):
         lengths = np.array([batch.num_rows for batch in batches], dtype=np.int64)
         self._starts = np.cumsum(lengths) - lengths
         self._lengths = lengths
+
+    @property
+    def num_rows(self) -> int:
+        """The number of rows of all batches."""
+        return int(self._lengths.sum())
 
     def __getitem__(self, name: str) -> pa.Array:
         if name not in self._whole:
@@ -105,7 +111,8 @@ class Columns(Mapping[str, pa.Array]):
         """For each batch, whether one of its rows is picked."""
         is_picked = np.zeros(int(self._lengths.sum()) + 1, dtype=np.bool_)
         is_picked[picks] = True
-        is_needed = np.logical_or.reduceat(is_picked[:-1], self._starts)
+        bounds = [*self._starts.tolist(), len(is_picked) - 1]
+        is_needed = np.array([is_picked[start:stop].any() for start, stop in pairwise(bounds)])
         is_needed[0] |= not is_needed.any()
         return is_needed
 

@@ -7,6 +7,7 @@ its own kind.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from keyfold.kernels.buffers import Rows
+from keyfold.kernels.groups import groups_of_rows
+from keyfold.kernels.running import Numbers
 from keyfold.merge.columns import Columns, keep
 from keyfold.merge.kinds import Kinds, is_retract
 from keyfold.merge.marks.records import Marks
@@ -41,6 +44,15 @@ class Step:
     def last(self) -> Rows:
         """The last row of each group."""
         return self.order[self.starts[1:] - 1]
+
+    @cached_property
+    def numbers(self) -> Numbers | None:
+        """The group of each row. None if some rows are left out, or if the merge order of a group
+        is not that of its rows.
+        """
+        if len(self.order) < self.columns.num_rows:
+            return None
+        return groups_of_rows(self.order, self.starts)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 import pyarrow as pa
@@ -213,6 +213,11 @@ class _Columns:
         same = all(source.stored == source.target.type for source in found)
         self._is_plain = same and len(names) == len(self._schema) > 0
 
+    @cached_property
+    def _kinds(self) -> dict[str, pa.DataType]:
+        kinds = self._file.schema_arrow
+        return {name: kinds.field(name).type for name in self._names}
+
     def batches(self, groups: Sequence[int]) -> Iterator[pa.RecordBatch]:
         """The rows of some row groups, `batch_rows` in each batch except the last."""
         if is_asked(BYTES_READ):
@@ -251,8 +256,8 @@ class _Columns:
 
     def _whole(self, chunks: Chunks, group: int) -> pa.RecordBatch:
         """The rows of a row group. pyarrow decodes the columns that `chunks` leave to it."""
-        kinds, rows = self._file.schema_arrow, self.rows(group)
-        found = {name: chunks.column(group, name, kinds.field(name).type) for name in self._names}
+        rows = self.rows(group)
+        found = {name: chunks.column(group, name, kind) for name, kind in self._kinds.items()}
         others = [name for name, column in found.items() if column is None]
         if others:
             table = self._file.read_row_group(group, columns=others, use_threads=False)

@@ -6,7 +6,7 @@ last_non_null_value.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -70,10 +70,11 @@ def _fold(plan: _Aggregation, step: Step, drops_deletes: bool) -> Folded:
     _check_retracts(plan, step, ops)
     without_retracts = np.where(ops == RETRACT, np.int8(SKIP), ops) if _ignoring(plan, ops) else ops
     last = indices(step.last)
+    adds = step.marks is None and bool((ops == ADD).all())
     arrays = [
         take(step.columns[column.name], last)
         if column.aggregate is None
-        else _column(plan, step, column, without_retracts if column.ignores_retract else ops)
+        else _column(plan, step, column, without_retracts if column.ignores_retract else ops, adds)
         for column in plan.columns
     ]
     folded = Folded(arrays, _kinds(step, ops), step.last)
@@ -126,10 +127,12 @@ def _check_retracts(plan: _Aggregation, step: Step, ops: Ops) -> None:
         raise refused_retract(plan.layout, name, aggregate)
 
 
-def _column(plan: _Aggregation, step: Step, column: _Column, ops: Ops) -> pa.Array:
+def _column(plan: _Aggregation, step: Step, column: _Column, ops: Ops, only_adds: bool) -> pa.Array:
     assert column.aggregate is not None
     own = column_ops(step, column.name, ops)
     inputs = Inputs(step.columns[column.name], own, step.order, step.starts)
+    if only_adds:
+        inputs = replace(inputs, number=lambda: step.numbers)
     return folded_column(plan.layout, step, column.name, column.aggregate, inputs)
 
 
