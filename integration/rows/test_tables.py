@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 import keyfold
+from integration import TOP
+from integration.faults.processes import DEADLINE
 
 Fresh = Callable[[], str]
+FORMATS = ("parquet", "json", "csv", "orc")
 
 
 def rows(spark: SparkSession, name: str, columns: str = "*") -> list[tuple[object, ...]]:
@@ -39,7 +45,7 @@ def test_kinds_of_inserted_rows_alone_are_those_of_their_column(
     assert rows(spark, name) == expected
 
 
-@pytest.mark.parametrize("source", ["VALUES", "view", "Parquet", "the table"])
+@pytest.mark.parametrize("source", ["VALUES", "view", *FORMATS, "the table", "another's past"])
 def test_any_source(spark: SparkSession, fresh_name: Fresh, source: str) -> None:
     name = fresh_name()
     spark.sql(f"CREATE TABLE {name} (k INT, v INT, PRIMARY KEY (k) NOT ENFORCED)")
@@ -48,18 +54,56 @@ def test_any_source(spark: SparkSession, fresh_name: Fresh, source: str) -> None
     told = {
         "VALUES": f"({values})",
         "view": other,
-        "Parquet": f"spark_catalog.default.{other}",
+        **dict.fromkeys(FORMATS, f"spark_catalog.default.{other}"),
         "the table": f"(SELECT k + 1 AS k, (k + 1) * 10 AS v FROM {name})",
+        "another's past": f"(SELECT * FROM keyfold.it.{other} VERSION AS OF 1)",
     }[source]
     if source == "view":
         spark.sql(f"CREATE TEMPORARY VIEW {other} AS SELECT * FROM {values}")
-    elif source == "Parquet":
-        spark.sql(f"CREATE TABLE {told} USING parquet AS SELECT * FROM {values}")
+    elif source in FORMATS:
+        spark.sql(f"CREATE TABLE {told} USING {source} AS SELECT * FROM {values}")
+    elif source == "another's past":
+        spark.sql(f"CREATE TABLE keyfold.it.{other} (k INT, v INT, PRIMARY KEY (k) NOT ENFORCED)")
+        spark.sql(f"INSERT INTO keyfold.it.{other} {values}")
+        spark.sql(f"UPDATE keyfold.it.{other} SET v = -v, k = k + 10")
     spark.sql(
         f"MERGE INTO {name} t USING {told} s ON t.k = s.k "
         "WHEN MATCHED THEN UPDATE SET v = t.v + s.v WHEN NOT MATCHED THEN INSERT *"
     )
     assert rows(spark, name) == [(1, 1), (2, 22), (3, 30)]
+
+
+def test_each_batch_of_a_stream(spark: SparkSession, fresh_name: Fresh, tmp_path: Path) -> None:
+    """`foreachBatch` runs a MERGE in the session that the batch belongs to."""
+    name = fresh_name()
+    spark.sql(f"CREATE TABLE {name} (k INT, v INT, PRIMARY KEY (k) NOT ENFORCED)")
+    for number, batch in enumerate(({1: 1, 0: 5}, {1: 10}, {1: 1, 2: 5})):
+        lines = (json.dumps({"k": k, "v": v}) for k, v in batch.items())
+        (tmp_path / f"{number}.json").write_text("\n".join(lines))
+
+    def merge(batch: DataFrame, _: int) -> None:
+        batch.createOrReplaceTempView("batch")
+        batch.sparkSession.sql(
+            f"MERGE INTO {name} t USING batch s ON t.k = s.k "
+            "WHEN MATCHED THEN UPDATE SET v = t.v + s.v WHEN NOT MATCHED THEN INSERT *"
+        )
+
+    stream = spark.readStream.schema("k INT, v INT").option("maxFilesPerTrigger", 1)
+    writer = stream.json(f"{tmp_path}/*.json").writeStream.trigger(availableNow=True)
+    writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
+    writer.foreachBatch(merge).start().awaitTermination()
+    assert rows(spark, name) == [(0, 5), (1, 12), (2, 5)]
+
+
+def test_a_delta_table_is_a_source(tmp_path: Path) -> None:
+    """In a Spark of its own, which has the extensions of both."""
+    command = [sys.executable, "-m", "integration.rows.delta_source", str(tmp_path)]
+    done = subprocess.run(
+        command, cwd=TOP, capture_output=True, text=True, timeout=DEADLINE, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found == {"rows": [[1, 1], [2, 22], [3, 30]], "scans": False}
 
 
 def test_states_stay_states(spark: SparkSession, fresh_name: Fresh) -> None:
