@@ -110,7 +110,8 @@ class _Declaration:
     `result_of_any` is the type of its results in a query, if it takes values of any type there: by
     `normalize`.
     `over_records` is the function of SQL, if there is one, that has the same result over all
-    records as over the values that this aggregate makes of them, if none is a retraction.
+    records as over the values that this aggregate makes of them, if none is a retraction. With
+    `unites` the aggregate itself is such a function: order and grouping of values don't matter.
     `summary`, `nulls` and `retraction` are the words of the documentation's table.
     """
 
@@ -132,6 +133,7 @@ class _Declaration:
     of_nothing: str | None = None
     result_of_any: DataType | None = None
     over_records: str | None = None
+    unites: bool = False
     summary: str = ""
     nulls: str = ""
     retraction: str = ""

@@ -38,6 +38,7 @@ def _declared(name: str, accepts: Accepts, is_least: bool, summary: str) -> Pick
         reversal="append",
         pick=partial(_pick, is_least),
         over_records="MIN" if is_least else "MAX",
+        unites=True,
         running=partial(extremes, is_least),
         summary=summary,
         nulls="ignored",

@@ -117,6 +117,7 @@ QUANTILE_UNION = Combine(
     aliases=("PERCENTILE_UNION",),
     refuses=not_fixed("quantile state"),
     reversal="append",
+    unites=True,
     is_stored_by_paimon=False,
     summary="union of quantile states: exact up to 2048 values, then a t-digest",
     nulls=NULLS,

@@ -41,6 +41,7 @@ class AggregateDecorator:
         nulls: Nulls = "skip",
         identity: Any = None,
         retract: Callable[..., Any] | None = None,
+        in_any_order: bool = False,
         name: str | None = None,
     ) -> Decorator:
         """A fold: `function(accumulator, value)` gives the next accumulator; numba compiles it.
@@ -60,15 +61,25 @@ class AggregateDecorator:
                 for a STRUCT.
             retract: `retract(accumulator, value)` takes a value back, for -U and -D rows. Without
                 it such rows are refused.
+            in_any_order: The result is the same in whatever order values come: then a query with
+                this function, over a column that it folds, needs no merge.
             name: The name tables use (default: the function's own).
 
         Raises:
             FunctionError: It can't be declared so. Compile errors come from `keyfold.register`.
         """
         _parenthesised("aggregate(…)", types)
-        return partial(_declared, "fold", types, shapes.FIXED, nulls, identity, retract, name)
+        return partial(
+            _declared, "fold", types, shapes.FIXED, nulls, identity, retract, in_any_order, name
+        )
 
-    def pick(self, types: Declared = shapes.EVERY, *, name: str | None = None) -> Decorator:
+    def pick(
+        self,
+        types: Declared = shapes.EVERY,
+        *,
+        in_any_order: bool = False,
+        name: str | None = None,
+    ) -> Decorator:
         """A pick: `function(best, value)` is True if value takes best's place; numba compiles it.
 
         The result is one of the values, so STRING and BINARY, numpy uint8 arrays of their bytes,
@@ -78,13 +89,17 @@ class AggregateDecorator:
         Args:
             types: SQL names of the column types it takes (default: all that can be picked), or a
                 dict of field names and types for a STRUCT.
+            in_any_order: The result is the same in whatever order values come: then a query with
+                this function, over a column that it folds, needs no merge.
             name: The name tables use (default: the function's own).
 
         Raises:
             FunctionError: It can't be declared so.
         """
         _parenthesised("aggregate.pick(…)", types)
-        return partial(_declared, "pick", types, shapes.EVERY, "skip", None, None, name)
+        return partial(
+            _declared, "pick", types, shapes.EVERY, "skip", None, None, in_any_order, name
+        )
 
     def combine(
         self,
@@ -92,6 +107,7 @@ class AggregateDecorator:
         nulls: Nulls = "skip",
         identity: Any = None,
         retract: Callable[..., Any] | None = None,
+        in_any_order: bool = False,
         name: str | None = None,
     ) -> Decorator:
         """A combine: `function(values)` gives one value for the list of a key's values, in order.
@@ -103,16 +119,22 @@ class AggregateDecorator:
             nulls: "skip" leaves NULLs out; with "see" they come as None.
             identity: The state that `retract` starts from.
             retract: `retract(state, value)` takes a value back.
+            in_any_order: The result is the same in whatever order values come: then a query with
+                this function, over a column that it folds, needs no merge.
             name: The name tables use (default: the function's own).
 
         Raises:
             FunctionError: It can't be declared so.
         """
         _parenthesised("aggregate.combine(…)", *misplaced, takes_types=False)
-        return partial(_declared, "combine", None, (), nulls, identity, retract, name)
+        return partial(_declared, "combine", None, (), nulls, identity, retract, in_any_order, name)
 
     def gather(
-        self, *misplaced: object, nulls: Nulls = "skip", name: str | None = None
+        self,
+        *misplaced: object,
+        nulls: Nulls = "skip",
+        in_any_order: bool = False,
+        name: str | None = None,
     ) -> Decorator:
         """A gather: `function(values, offsets)` gives the values of many keys in one call.
 
@@ -122,13 +144,15 @@ class AggregateDecorator:
 
         Args:
             nulls: "skip" leaves NULLs out of `values`, "see" keeps them.
+            in_any_order: The result is the same in whatever order values come: then a query with
+                this function, over a column that it folds, needs no merge.
             name: The name tables use (default: the function's own).
 
         Raises:
             FunctionError: It can't be declared so.
         """
         _parenthesised("aggregate.gather(…)", *misplaced, takes_types=False)
-        return partial(_declared, "gather", None, (), nulls, None, None, name)
+        return partial(_declared, "gather", None, (), nulls, None, None, in_any_order, name)
 
 
 aggregate = AggregateDecorator()
@@ -197,6 +221,7 @@ def _declared(
     nulls: Nulls,
     identity: Any,
     retract: Callable[..., Any] | None,
+    in_any_order: bool,
     name: str | None,
     function: Callable[..., Any],
 ) -> Function:
@@ -204,7 +229,17 @@ def _declared(
     whose = f"aggregate function '{called}'"
     kinds = None if types is None else shapes.checked(whose, types, known)
     summary = (inspect.getdoc(plain(function)) or "").partition("\n")[0]
-    made = Function(form, called, function, kinds, nulls, identity, retract, summary=summary)
+    made = Function(
+        form,
+        called,
+        function,
+        kinds,
+        nulls,
+        identity,
+        retract,
+        summary=summary,
+        in_any_order=in_any_order,
+    )
     _check(made, spelling(called) in aggregates(), 1 if form == "combine" else 2)
     if nulls not in ("skip", "see"):
         raise FunctionError(f"{made}: nulls must be 'skip' or 'see', found {nulls!r}")

@@ -18,6 +18,7 @@ class Function:
     A call of it calls the function in plain Python.
 
     `types` are SQL names, or a STRUCT's fields; None is any type. An engine has `columns` instead.
+    With `in_any_order` the result does not depend on the order of values.
     """
 
     form: Form
@@ -29,6 +30,7 @@ class Function:
     retract: Callable[..., Any] | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
     summary: str = ""
+    in_any_order: bool = False
 
     def __call__(self, *arguments: Any) -> Any:
         """The result of the function, in plain Python."""
@@ -59,6 +61,7 @@ class Function:
             is_retractable=self.retract is not None,
             passes_nulls=not self.sees_nulls,
             is_stored_by_paimon=False,
+            unites=self.in_any_order,
             summary=self.summary,
             nulls="seen" if self.sees_nulls else "skipped",
             retraction="taken back" if self.retract is not None else "refused",

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from keyfold.aggregates.declare import Aggregate
 from keyfold.kernels.buffers import Rows
 from keyfold.kernels.groups import groups_of_rows
 from keyfold.kernels.running import Numbers
@@ -152,7 +153,7 @@ class Engine(Traits):
     keeps_last: Callable[[TableOptions], bool] = lambda options: False
     sequences: Callable[[TableOptions], Sequence[SequenceGroup]] = lambda options: ()
     keeps_keys: bool = False
-    over_records: Callable[[TableLayout, TableOptions, str], str | None] = lambda *_: None
+    own_aggregate: Callable[[TableLayout, TableOptions, str], Aggregate | None] = lambda *_: None
     summary: str = ""
     nulls: str = ""
     retraction: str = ""

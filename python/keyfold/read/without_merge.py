@@ -49,8 +49,13 @@ def _is_alone(merge: MergePlan, function: Function) -> bool:
     name = function.name
     if name is None or name in merge.layout.primary_key:
         return name is not None and function.op in EXTREMES
-    own = merge.engine.over_records(merge.layout, merge.options, name)
-    return own == function.op and not (own == SUM and types.is_floating(function.state))
+    own = merge.engine.own_aggregate(merge.layout, merge.options, name)
+    if own is None:
+        return False
+    if function.fold is not None:
+        return own.unites and not own.parameters and own.name == function.fold.name
+    is_rounded = function.op == SUM and types.is_floating(function.state)
+    return own.over_records == function.op and not is_rounded
 
 
 def is_sound(scan: ScanSpec, split: Split, section: Section, chosen: Sequence[Function]) -> bool:

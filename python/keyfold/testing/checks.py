@@ -44,9 +44,9 @@ def check(
     seed: int = 0,
 ) -> None:
     """Try on random data that the compiled function equals plain Python, that any grouping folds to
-    the same, that the identity changes nothing and that a retraction takes back the added value.
-    Floats may differ by rounding. Values whose result leaves the column's type, which a table
-    refuses, are left out.
+    the same, and any order if it says so, that the identity changes nothing and that a retraction
+    takes back the added value. Floats may differ by rounding. Values whose result leaves the
+    column's type, which a table refuses, are left out.
 
     Args:
         function: A result of `keyfold.aggregate` or `keyfold.engine`.
@@ -112,6 +112,9 @@ class _Trial:
             f"{what} first {cut} folded before": self.folded(left + drawn[cut:]),
             f"{what} rest after {cut} folded before": self.folded(drawn[:cut] + right),
         }
+        if self.own.in_any_order:
+            mixed = self.random.sample(drawn, len(drawn))
+            ways["in that order it is {}, but {} in another"] = self.folded(mixed)
         last = drawn[-1]
         if self.own.retract is not None and last is not None:
             words = "adding the last once more and taking it back changes {} to {}"

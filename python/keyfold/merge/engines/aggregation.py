@@ -186,11 +186,6 @@ def _retains_nulls(layout: TableLayout, options: TableOptions, name: str) -> boo
     return aggregate is not None and aggregate.retains_null
 
 
-def _over_records(layout: TableLayout, options: TableOptions, name: str) -> str | None:
-    aggregate = aggregate_of(layout, options, name)
-    return None if aggregate is None else aggregate.over_records
-
-
 AGGREGATION = Engine(
     "aggregation",
     _check,
@@ -209,5 +204,5 @@ AGGREGATION = Engine(
     deletes_clear=lambda options: options.delete_behavior == "allow",
     passes_nulls=_passes_nulls,
     retains_nulls=_retains_nulls,
-    over_records=_over_records,
+    own_aggregate=aggregate_of,
 )
