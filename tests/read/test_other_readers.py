@@ -5,10 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+from keyfold.aggregates.state_signatures import parse
+from keyfold.kernels.unsafe_rows.encode import encode
 from keyfold.storage.schema.definition import NewTable
+from keyfold.types.arrow import to_arrow
 from tests import readers
+from tests.compact import harness as compaction
 from tests.read import harness
 from tests.storage import tables
 from tests.storage.tables import column, new_table
@@ -40,6 +45,15 @@ def jobs(*values: Any) -> list[list[Row]]:
     ]
 
 
+def state(number: int) -> bytes:
+    """A state of `sum`, as docs/states.md describes its bytes."""
+    found = parse("sum(bigint)")
+    fields = [pa.array([number], to_arrow(kind)) for kind in found.fields]
+    text = found.text.encode()
+    made: bytes = encode(fields)[0].as_py()
+    return b"KS\x01" + len(text).to_bytes(2, "little") + text + made
+
+
 WITH_S = (column("k"), column("v"), column("s"))
 SAME: dict[str, tuple[NewTable, list[list[Row]]]] = {
     **{engine: (new_table(merge_engine=engine), NUMBERS) for engine in ENGINES},
@@ -49,6 +63,10 @@ SAME: dict[str, tuple[NewTable, list[list[Row]]]] = {
     "bool_or": (aggregated("bool_or", "boolean"), jobs(True, False, False, None)),
     "bool_and": (aggregated("bool_and", "boolean"), jobs(True, False, False, None)),
     "collect": (aggregated("collect", INTEGERS), jobs([1, 2], [3], [2], None)),
+    "states in a column of bytes": (
+        new_table(column("k"), column("v", "binary")),
+        jobs(state(1), state(2), state(3), None),
+    ),
     "sequence.field": (new_table(*WITH_S, sequence__field="s"), [[FIRST], [SECOND]]),
     "rowkind.field": (
         new_table(column("k"), column("v"), column("op", "string"), rowkind__field="op"),
@@ -95,9 +113,25 @@ def test_only_rust_reads_sequence_groups(tmp_path: Path, case: str) -> None:
 
 
 @pytest.mark.parametrize("reader", readers.READERS)
-def test_they_refuse_functions_that_paimon_lacks(tmp_path: Path, reader: str) -> None:
-    with pytest.raises(readers.Refused, match=r"'count'|aggregate-function"):
-        read(reader, tmp_path, aggregated("count"), NUMBERS)
+@pytest.mark.parametrize("function", ["count", "agg_state"])
+def test_they_refuse_functions_that_paimon_lacks(
+    tmp_path: Path, reader: str, function: str
+) -> None:
+    """Also where nothing is left to merge."""
+    options = {"merge_engine": "aggregation", "fields__v__aggregate_function": function}
+    if function == "agg_state":
+        options["fields__v__agg_state"] = "sum(bigint)"
+    kind = "binary" if function == "agg_state" else "long"
+    found = tables.table(tmp_path, new_table(column("k"), column("v", kind), **options))
+    for first in (0, 3):
+        keys = range(first, first + 5)
+        rows = [{"k": k, "v": state(k) if function == "agg_state" else k} for k in keys]
+        harness.upsert(tables.reload(found), rows)
+    assert len(harness.rows(tables.reload(found))) == 8
+    for _ in range(2):
+        with pytest.raises(readers.Refused, match=rf"'{function}'|aggregate-function"):
+            readers.READERS[reader](tmp_path, "default.t")
+        compaction.compact(found, "full")
 
 
 @pytest.mark.parametrize("reader", readers.READERS)
