@@ -10,7 +10,8 @@ from pyspark.sql import DataFrame, SparkSession
 from integration.planning.plans import plan_of
 from integration.planning.test_pushdown import rows_of
 
-ORDERS, LINES, OTHER, DAYS = (f"keyfold.it.by_bucket_{n}" for n in ("o", "l", "other", "days"))
+NAMES = ("o", "l", "other", "days", "hours", "many")
+ORDERS, LINES, OTHER, DAYS, HOURS, MANY = (f"keyfold.it.by_bucket_{name}" for name in NAMES)
 SETTINGS = {
     "spark.sql.sources.v2.bucketing.enabled": "true",
     "spark.sql.autoBroadcastJoinThreshold": "-1",
@@ -19,7 +20,9 @@ SETTINGS = {
 
 @pytest.fixture(scope="module", autouse=True)
 def tables(spark: SparkSession) -> None:
-    """Orders and their lines in 4 buckets by the order; others in 3; and a partitioned table."""
+    """Orders and their lines in 4 buckets by the order; others in 3; two partitioned tables that
+    share some partitions; and one whose buckets go by two columns.
+    """
     spark.sql(
         f"CREATE TABLE {ORDERS} (id STRING, day INT, PRIMARY KEY (id) NOT ENFORCED) "
         "TBLPROPERTIES ('bucket' = '4', 'write-only' = 'true')"
@@ -36,12 +39,22 @@ def tables(spark: SparkSession) -> None:
         f"CREATE TABLE {DAYS} (day INT, v INT, PRIMARY KEY (day, v) NOT ENFORCED) "
         "PARTITIONED BY (day) TBLPROPERTIES ('bucket' = '2')"
     )
+    spark.sql(
+        f"CREATE TABLE {HOURS} (day INT, hour STRING, v INT, w INT, "
+        "PRIMARY KEY (day, hour, v) NOT ENFORCED) PARTITIONED BY (day, hour) "
+        "TBLPROPERTIES ('bucket' = '2', 'write-only' = 'true')"
+    )
+    spark.sql(f"CREATE TABLE {MANY} (a INT, b INT, PRIMARY KEY (a, b) NOT ENFORCED)")
     key = "concat('order number ', id % 300)"
     spark.sql(f"INSERT INTO {ORDERS} SELECT {key}, id % 7 FROM range(300)")
     spark.sql(f"INSERT INTO {ORDERS} SELECT {key}, 8 FROM range(20)")
     spark.sql(f"INSERT INTO {LINES} SELECT {key}, id % 5, id FROM range(2000)")
     spark.sql(f"INSERT INTO {OTHER} SELECT {key}, id FROM range(100)")
     spark.sql(f"INSERT INTO {DAYS} SELECT id % 8, id FROM range(100)")
+    for w in (1, 2):
+        spark.sql(
+            f"INSERT INTO {HOURS} SELECT 5 + id % 6, concat('h', id % 2), id, {w} FROM range(90)"
+        )
 
 
 @pytest.fixture(autouse=True)
@@ -79,6 +92,14 @@ def by_bucket(spark: SparkSession, query: str) -> DataFrame:
         (f"SELECT day, count(id) FROM {ORDERS} GROUP BY day", 1),
         (f"SELECT * FROM {ORDERS} o JOIN {OTHER} l ON o.id = l.id", 2),
         (f"SELECT d.v, n FROM {DAYS} d JOIN {LINES} l ON d.v = l.n", 2),
+        (f"SELECT * FROM {DAYS} a JOIN {DAYS} b USING (day, v)", 0),
+        (f"SELECT * FROM {DAYS} FULL JOIN (SELECT * FROM {DAYS} WHERE v > 3) USING (day, v)", 0),
+        (f"SELECT * FROM {HOURS} a JOIN {HOURS} b USING (hour, v, day) WHERE a.day < 8", 0),
+        (f"SELECT day, v, count(DISTINCT hour) FROM {HOURS} GROUP BY day, v", 1),
+        (f"SELECT day, v, hour, sum(w), count(*) FROM {HOURS} GROUP BY day, v, hour", 0),
+        (f"SELECT a.v FROM {DAYS} a LEFT ANTI JOIN {DAYS} b ON a.v = b.v AND a.day = b.day", 0),
+        (f"SELECT * FROM {DAYS} a JOIN {DAYS} b ON a.v = b.v", 2),
+        (f"SELECT * FROM {DAYS} a JOIN {DAYS} b USING (day, v) WHERE day = 99", 2),
     ],
 )
 def test_equal_keys_meet_without_a_shuffle(spark: SparkSession, query: str, exchanges: int) -> None:
@@ -107,6 +128,18 @@ def test_what_a_join_finds_is_not_read(spark: SparkSession) -> None:
     assert rows_of(by_bucket(spark, query)) == rows_of(spark.sql(query))
 
 
+def test_partitions_that_a_join_finds(spark: SparkSession) -> None:
+    """Partitions and buckets that are left out as a query runs."""
+    spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "1m")
+    query = (
+        f"SELECT /*+ MERGE(b) */ a.v, b.day FROM {DAYS} a JOIN {DAYS} b USING (day, v) "
+        f"WHERE a.day IN (SELECT v FROM {OTHER} WHERE v = 5)"
+    )
+    found = by_bucket(spark, query)
+    assert "dynamicpruning" in plan_of(found)
+    assert rows_of(found) == rows_of(spark.sql(query))
+
+
 def test_the_function_names_the_buckets(spark: SparkSession) -> None:
     found = spark.sql(f"SELECT count(*) FROM {LINES} WHERE keyfold.bucket(4, id) <> _bucket")
     assert found.first()[0] == 0
@@ -115,7 +148,7 @@ def test_the_function_names_the_buckets(spark: SparkSession) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
-        (DAYS, "true", "each of its partitions has buckets of its own"),
+        (MANY, "true", "its bucket key has several columns"),
         (LINES, "perhaps", "option read-by-bucket"),
     ],
 )

@@ -1,8 +1,10 @@
 """Random histories of ALTER TABLE, writes, compactions and deletes against a plain Python model."""
 
 import tempfile
+from collections.abc import Container
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -11,10 +13,11 @@ from hypothesis import strategies as st
 import keyfold
 from keyfold.errors import NotSupportedError
 from keyfold.questions.compact import commit_compaction, plan_compaction
+from keyfold.read.narrowed import narrowed, nested
 from keyfold.read.summary import summarized
 from keyfold.storage.table import Table
 from keyfold.wire.predicates import Predicate
-from keyfold.wire.specs import Aggregate
+from keyfold.wire.specs import Aggregate, ScanSpec
 from tests.compact import harness as compaction
 from tests.read import harness
 from tests.read.altered import STEPS, Altered
@@ -33,10 +36,45 @@ def check(altered: Altered) -> None:
     one = altered.random.choice(altered.model.columns)
     projected = by_key(harness.rows(altered.table, ["k", one.name]))
     assert projected == [{"k": row["k"], one.name: row[one.name]} for row in expected]
+    check_parts(altered, expected)
     for node in altered.model.columns:
         if node.kind in ("integer", "long"):
             for value in {None, 2, node.initial, *(row[node.name] for row in expected)}:
                 check_filter(altered, node.name, value, node.kind, expected)
+
+
+def check_parts(altered: Altered, expected: list[dict[str, object]]) -> None:
+    """Some fields of nested columns, read alone, are what they are in whole rows."""
+    asked, shown = {}, {}
+    for node in altered.model.columns:
+        if node.fields:
+            few = altered.random.sample(node.fields, altered.random.randint(1, len(node.fields)))
+            fields = dict.fromkeys(one.name for one in few)
+            asked[node.name] = [None, fields] if node.kind == "map" else fields
+            shown[node.name] = fields
+    assert set(nested(altered.table.layout)) == set(asked)
+    scan, splits, _ = harness.planned(altered.table, ["k", *asked])
+    found = by_key(harness.rows_of(sent(narrowed(scan, asked)), splits))
+    assert found == [
+        {"k": row["k"], **{name: part(row[name], fields) for name, fields in shown.items()}}
+        for row in expected
+    ]
+
+
+def sent(scan: ScanSpec) -> ScanSpec:
+    return ScanSpec.from_json(scan.to_json())
+
+
+def part(value: Any, fields: Container[str]) -> Any:
+    """A value with some fields of its structs."""
+    match value:
+        case dict():
+            return {name: one for name, one in value.items() if name in fields}
+        case list():
+            return [part(one, fields) for one in value]
+        case (key, one):
+            return key, part(one, fields)
+    return value
 
 
 def check_filter(

@@ -13,7 +13,7 @@ K, V = tables.column("k", nullable=False), tables.column("v")
 CASES = [
     (tables.new_table(K, V), None),
     (tables.new_table(K, V, key="k,v"), r"several columns \(k, v\)"),
-    (tables.new_table(K, V, key="k,v", by="v"), "each of its partitions"),
+    (tables.new_table(V, K, key="v,k", by="v"), None),
     (
         tables.new_table(tables.column("k", "double", nullable=False), V),
         "bucket key k is of a type",
@@ -42,9 +42,30 @@ def test_each_bucket_is_one_task(tmp_path: Path) -> None:
     for low in (0, 3):
         harness.upsert(found, [{"k": k, "v": low} for k in range(low, low + 4)])
     _, tasks, _ = harness.planned_tasks(found, cores=4)
-    made = grouped(tasks, 5)
+    by_bucket = grouped(found, "k", tasks)
+    assert by_bucket is not None
+    made = by_bucket.tasks
     assert len(made) == 5
+    assert by_bucket.keys.to_pydict() == {"bucket": [0, 1, 2, 3, 4]}
     for bucket, splits in enumerate(made):
         assert {split.bucket for split in splits} <= {bucket}
     read = [split for task in tasks for split in task]
     assert sorted(map(str, read)) == sorted(str(split) for task in made for split in task)
+
+
+def test_buckets_of_partitions(tmp_path: Path) -> None:
+    new = tables.new_table(V, K, key="v,k", by="v", bucket="2", write_only="true")
+    found = tables.table(tmp_path, new)
+    assert grouped(found, "k", []) is None
+    for v in (7, 8, 7):
+        harness.upsert(found, [{"k": k, "v": v} for k in range(9)])
+    _, tasks, _ = harness.planned_tasks(found, cores=4)
+    by_bucket = grouped(found, "k", tasks)
+    assert by_bucket is not None
+    assert by_bucket.columns == ("v", "k")
+    keys = by_bucket.keys.to_pylist()
+    assert sorted((key["v"], key["bucket"]) for key in keys) == [(7, 0), (7, 1), (8, 0), (8, 1)]
+    for key, splits in zip(keys, by_bucket.tasks, strict=True):
+        assert splits
+        assert {split.bucket for split in splits} == {key["bucket"]}
+        assert {split.partition.column("v")[0].as_py() for split in splits} == {key["v"]}

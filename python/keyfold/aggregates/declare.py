@@ -141,8 +141,11 @@ class _Declaration:
 
 @dataclass(frozen=True)
 class Pick(_Declaration):
-    """The value is that of one row: `pick` returns a row number for each group, -1 for null."""
+    """The value is that of one row: `pick` returns a row number for each group, -1 for null.
+    `goes_by_place`: of the values it looks only at which are NULL.
+    """
 
+    goes_by_place: bool = False
     pick: Callable[[Inputs], Rows] = lambda inputs: inputs.order
 
 

@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from keyfold.errors import CorruptDataError, NotSupportedError
 from keyfold.files.initial_values import initial
+from keyfold.files.parts import has_clear_paths, paths, read_for
 from keyfold.types import arrow as arrow_types
 from keyfold.types import conversion, logical
 from keyfold.types import paimon as paimon_types
@@ -29,17 +31,26 @@ Bounds = tuple[Any, Any, int | None]
 
 @dataclass(frozen=True)
 class Source:
-    """The place of a table's column in a file; `stored` is None if the file lacks the column."""
+    """The place of a table's column in a file; `stored` is the type that is read, None if the file
+    lacks the column. `whole` is the type in the file, if only a part of it is read.
+    """
 
     target: Column
     name: str
     stored: DataType | None
+    whole: DataType | None = None
+
+    def paths(self, metadata: pq.FileMetaData) -> list[str]:
+        """What is read of a file: a name, or leaves."""
+        if self.whole is None or self.stored is None:
+            return [self.name]
+        return paths(metadata, self.name, self.whole, self.stored)
 
 
 def sources(scan: ScanSpec, schema_id: int, names: Sequence[str]) -> tuple[Source, ...]:
     """The source of each named table column in files of a schema version."""
     targets = [scan.layout.column(name) for name in names]
-    if schema_id == scan.layout.schema_id:
+    if schema_id == scan.layout.schema_id and schema_id not in scan.schemas:
         return tuple(Source(target, target.name, target.type) for target in targets)
     if schema_id not in scan.schemas:
         raise CorruptDataError(
@@ -53,7 +64,9 @@ def sources(scan: ScanSpec, schema_id: int, names: Sequence[str]) -> tuple[Sourc
 def _source(target: Column, found: tuple[int, str, Any] | None) -> Source:
     if found is None:
         return Source(target, target.name, None)
-    return Source(target, found[1], paimon_types.from_paimon(found[2]))
+    name, stored = found[1], paimon_types.from_paimon(found[2])
+    part = read_for(target.type, stored) if has_clear_paths(name, stored) else stored
+    return Source(target, name, part, None if part == stored else stored)
 
 
 def check_types(layout: TableLayout, stored: TableLayout) -> None:

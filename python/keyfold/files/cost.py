@@ -11,6 +11,8 @@ from collections.abc import Collection, Sequence
 
 import pyarrow.parquet as pq
 
+from keyfold.files.leaves import is_named
+
 _PAGE_BYTES = 1 << 20
 _PAGE_ROWS = 100
 _CHUNKS_BYTES = 4 << 20
@@ -67,7 +69,7 @@ def _chunks(
 ) -> list[pq.ColumnChunkMetaData]:
     found = metadata.row_group(group)
     chunks = map(found.column, range(found.num_columns))
-    return [chunk for chunk in chunks if chunk.path_in_schema.split(".")[0] in names]
+    return [chunk for chunk in chunks if is_named(chunk.path_in_schema, names)]
 
 
 def stored_bytes(metadata: pq.FileMetaData, group: int, names: Collection[str]) -> int:

@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 
 from keyfold.files import damage
 from keyfold.files.footers import footer_of, is_known
+from keyfold.files.leaves import is_named
 from keyfold.files.positioned import Positioned
 from keyfold.stores.files import Files, Span
 
@@ -94,7 +95,7 @@ def fetched(
 def _chunks(group: pq.RowGroupMetaData, names: Collection[str]) -> list[Span]:
     """The places of the chunks of the named columns."""
     found = (group.column(at) for at in range(group.num_columns))
-    return [_span(chunk) for chunk in found if chunk.path_in_schema.split(".")[0] in names]
+    return [_span(chunk) for chunk in found if is_named(chunk.path_in_schema, names)]
 
 
 def _span(chunk: pq.ColumnChunkMetaData) -> Span:

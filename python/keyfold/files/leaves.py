@@ -1,6 +1,6 @@
-"""The columns of a data file that statistics are kept of, by name."""
+"""The columns of a data file: those that statistics are kept of, and the leaves of others."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 import pyarrow.parquet as pq
@@ -27,3 +27,8 @@ def leaves_of(metadata: pq.FileMetaData) -> Leaves:
         for at, leaf in found
         if leaf.path == leaf.name
     }
+
+
+def is_named(path: str, names: Collection[str]) -> bool:
+    """Whether a leaf, or the column that it belongs to, is among the names."""
+    return path in names or path.split(".")[0] in names

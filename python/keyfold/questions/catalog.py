@@ -14,6 +14,7 @@ from keyfold.options.calls import WRITE, split
 from keyfold.predicates.condition import OPERATORS, is_exact
 from keyfold.questions import metadata
 from keyfold.questions.serve import Questions
+from keyfold.read.narrowed import nested
 from keyfold.read.provenance import metadata_columns, stored_keys, stored_sequences
 from keyfold.read.pushed import averages, groups, sums
 from keyfold.storage.catalogs.catalog import open_catalog
@@ -132,8 +133,8 @@ def hidden(layout: TableLayout) -> list[dict[str, Any]]:
 
 def pushdown(layout: TableLayout) -> dict[str, Any]:
     """The work Spark may leave to scans: conditions of certain operators over certain columns, and
-    functions of certain columns. The rows of a split are ordered by the columns `order`; `unique`
-    if no two are equal there.
+    functions of certain columns. Of `nested` columns parts may be asked for. The rows of a split
+    are ordered by the columns `order`; `unique` if no two are equal there.
     """
     exact = [column.name for column in layout.columns if is_exact(layout, column.name)]
     return {
@@ -142,6 +143,7 @@ def pushdown(layout: TableLayout) -> dict[str, Any]:
         "groups": groups(layout),
         "sums": sums(layout),
         "averages": averages(layout),
+        "nested": nested(layout),
         "order": list(itertools.takewhile(exact.__contains__, layout.key)),
         "unique": bool(layout.key) and set(layout.key) <= {*exact},
     }

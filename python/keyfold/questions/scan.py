@@ -2,6 +2,7 @@
 `plan_lookup`, asked once for each join with a table by its key.
 """
 
+from dataclasses import replace
 from typing import Any
 
 from keyfold.bridge.frames import Frame
@@ -13,6 +14,7 @@ from keyfold.questions.statistics import of_scan
 from keyfold.read import planner
 from keyfold.read.by_bucket import bucket_column, grouped
 from keyfold.read.call_options import call_options
+from keyfold.read.narrowed import narrowed
 from keyfold.read.planner import ScanReport
 from keyfold.storage.support import check_asked
 from keyfold.storage.table import Table, open_handle
@@ -45,14 +47,15 @@ def plan_scan(question: Frame) -> dict[str, Any]:
         is_top=question.get("is_top") or False,
         aggregate=None if aggregate is None else Aggregate.from_json(aggregate),
     )
-    buckets = table.options.bucket
-    if column:
-        tasks = grouped(tasks, buckets)
+    scan = narrowed(scan, question.get("parts") or {})
+    by_bucket = grouped(table, column, tasks) if column else None
+    if by_bucket:
+        tasks = by_bucket.tasks
     plan(scan.layout, scan.columns)  # refuses here, not in a task, what this session lacks
     return {
         "scan": scan.to_json() | functions_for(question, scan.layout),
         "tasks": [[split.to_json() for split in task] for task in tasks],
-        "by_bucket": {"column": column, "buckets": buckets} if column else None,
+        "by_bucket": by_bucket.to_json() if by_bucket else None,
         "rows": report.rows,
         "bytes": report.bytes,
         "statistics": of_scan(table, scan.columns, report.rows),
@@ -96,6 +99,7 @@ def plan_lookup(question: Frame) -> dict[str, Any]:
     table = open_handle(question["table"], question["catalog"]["options"])
     table.check_readable()
     found = planned(table, question["columns"], decoded(question.get("filters")))
+    found = replace(found, scan=narrowed(found.scan, question.get("parts") or {}))
     plan(found.scan.layout, found.scan.columns)  # refuses here what this session lacks
     return {
         "lookup": found.to_json() | functions_for(question, found.scan.layout),

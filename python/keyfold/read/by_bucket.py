@@ -1,14 +1,21 @@
 """Reading by bucket: each bucket is one task, so that Spark joins and groups without a shuffle.
 
 Two tables hold equal keys in buckets of one number if their bucket keys are one column of one type,
-and their numbers of buckets are equal. The type must be one whose values Spark compares as they are
+and their numbers of buckets are equal; if they are partitioned, in partitions of equal values. The
+types must be one whose values Spark compares as they are
 hashed: not FLOAT (0.0 equals -0.0), CHAR (padding) or TIMESTAMP (hashed by its precision, which
 Spark does not know).
 """
 
 from __future__ import annotations
 
+import itertools
+import posixpath
 from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
 
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.options.calls import READ_BY_BUCKET
@@ -17,8 +24,10 @@ from keyfold.predicates.condition import is_exact
 from keyfold.read.splits import Task
 from keyfold.storage.table import Table
 from keyfold.types.logical import Atomic
+from keyfold.wire.codec import batch_to_text
 from keyfold.wire.specs import Split
 
+BUCKET = "bucket"
 POSSIBLE = "possible"  # what a session asks for: by bucket where that can be done
 
 
@@ -52,12 +61,13 @@ def _obstacle(table: Table) -> str | None:
     layout, settings = table.layout, table.options
     if not layout.primary_key or settings.bucket <= 0:
         return "it has no fixed number of buckets"
-    if layout.partition_keys:
-        return "each of its partitions has buckets of its own"
     if len(settings.bucket_key) != 1:
         return f"its bucket key has several columns ({', '.join(settings.bucket_key)})"
     (name,) = settings.bucket_key
     kind = layout.column(name).type
+    for column in layout.partition_keys:
+        if not is_exact(layout, column):
+            return f"its partition column {column} is of a type that Spark compares otherwise"
     if not is_exact(layout, name) or (isinstance(kind, Atomic) and kind.name.startswith("TIME")):
         return f"its bucket key {name} is of a type whose equal values may be in several buckets"
     if {file.total_buckets for file in table.live_files()} - {settings.bucket}:
@@ -65,10 +75,41 @@ def _obstacle(table: Table) -> str | None:
     return None
 
 
-def grouped(tasks: Iterable[Task], buckets: int) -> list[Task]:
-    """One task for each bucket; that of a bucket without files reads nothing."""
-    found: list[list[Split]] = [[] for _ in range(buckets)]
-    for task in tasks:
-        for split in task:
-            found[split.bucket].append(split)
-    return [tuple(splits) for splits in found]
+@dataclass(frozen=True)
+class ByBucket:
+    """One task for each bucket. `keys` has a row for each: the values of its partition, and its
+    number.
+    """
+
+    columns: tuple[str, ...]
+    buckets: int
+    tasks: list[Task]
+    keys: pa.RecordBatch
+
+    def to_json(self) -> dict[str, Any]:
+        """What Spark has to know."""
+        return {
+            "columns": self.columns,
+            "buckets": self.buckets,
+            "keys": batch_to_text(self.keys),
+        }
+
+
+def grouped(table: Table, column: str, tasks: Iterable[Task]) -> ByBucket | None:
+    """The same splits by bucket; None if a partitioned table has none. Other tables have a task for
+    every bucket: one without files reads nothing.
+    """
+    names, buckets = table.layout.partition_keys, table.options.bucket
+    found: dict[tuple[str, int], list[Split]] = {}
+    if not names:
+        found = {("", bucket): [] for bucket in range(buckets)}
+    for split in itertools.chain.from_iterable(tasks):
+        place = posixpath.dirname(split.path) if names else ""
+        found.setdefault((place, split.bucket), []).append(split)
+    if not found:
+        return None
+    firsts = [splits[0].partition for splits in found.values() if splits]
+    arrays = [pa.concat_arrays([one.column(name) for one in firsts if one]) for name in names]
+    numbers = pa.array([bucket for _, bucket in found], pa.int32())
+    keys = pa.RecordBatch.from_arrays([*arrays, numbers], names=[*names, BUCKET])
+    return ByBucket((*names, column), buckets, list(map(tuple, found.values())), keys)

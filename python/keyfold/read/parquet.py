@@ -88,7 +88,7 @@ def read_file(
         if wanted.kinds or may_hold_deletes(footer.metadata, leaves, groups):
             system.append(KIND)
         system += [field.name for field in MARKS] if file.is_marked else []
-        names = {source.name for source in found} | set(system)
+        names = {path for source in found for path in source.paths(footer.metadata)} | {*system}
         # Nobody closes the file: rows may be decoded for as long as something refers to them.
         buffered, by_arrow = 0, scan.verify
         size = buffer_size(footer.metadata, groups, names, wanted.batch_bytes)
@@ -203,12 +203,15 @@ class _Columns:
         self.found = found
         self.number = number
         self._schema = _schema(found, system)
-        names = [source.name for source in found if source.stored is not None]
-        names += [name for name in system if name != SEQUENCE or number is None]
+        metadata, there = opened.file.metadata, [one for one in found if one.stored is not None]
+        paths = {source.name: source.paths(metadata) for source in there}
+        paths |= {name: [name] for name in system if name != SEQUENCE or number is None}
+        names = list(paths)
         # A file that lacks every wanted column still gives the number of rows. Files of tables
         # without a key have no system columns.
         stored = [] if names else opened.file.schema_arrow.names
         self._names = names or ([SEQUENCE] if SEQUENCE in stored else stored[:1])
+        self._paths = {name: paths.get(name, [name]) for name in self._names}
         # Most files have the table's types, and in wide rows a step for each column costs time.
         same = all(source.stored == source.target.type for source in found)
         self._is_plain = same and len(names) == len(self._schema) > 0
@@ -221,8 +224,8 @@ class _Columns:
     def batches(self, groups: Sequence[int]) -> Iterator[pa.RecordBatch]:
         """The rows of some row groups, `batch_rows` in each batch except the last."""
         if is_asked(BYTES_READ):
-            metadata, names = self._file.metadata, set(self._names)
-            count(BYTES_READ, sum(stored_bytes(metadata, group, names) for group in groups))
+            metadata, paths = self._file.metadata, set(self._leaves(self._names))
+            count(BYTES_READ, sum(stored_bytes(metadata, group, paths) for group in groups))
         decoded = self._decoded(groups)
         while True:
             with damage.decoding(self._path, is_remote=self._is_remote):
@@ -250,9 +253,16 @@ class _Columns:
         if self._chunks is not None and max(map(self.rows, groups), default=0) <= self.batch_rows:
             return map(partial(self._whole, self._chunks), groups)
         found: Iterator[pa.RecordBatch] = self._file.iter_batches(
-            batch_size=self.batch_rows, row_groups=groups, columns=self._names, use_threads=False
+            batch_size=self.batch_rows,
+            row_groups=groups,
+            columns=self._leaves(self._names),
+            use_threads=False,
         )
         return found
+
+    def _leaves(self, names: Sequence[str]) -> list[str]:
+        """What is read of some columns, in pyarrow's words."""
+        return [path for name in names for path in self._paths[name]]
 
     def _whole(self, chunks: Chunks, group: int) -> pa.RecordBatch:
         """The rows of a row group. pyarrow decodes the columns that `chunks` leave to it."""
@@ -260,7 +270,8 @@ class _Columns:
         found = {name: chunks.column(group, name, kind) for name, kind in self._kinds.items()}
         others = [name for name, column in found.items() if column is None]
         if others:
-            table = self._file.read_row_group(group, columns=others, use_threads=False)
+            leaves = self._leaves(others)
+            table = self._file.read_row_group(group, columns=leaves, use_threads=False)
             found |= {name: table[name].combine_chunks() for name in others}
         columns: list[pa.Array] = [*found.values()]
         short = min(map(len, columns))
@@ -278,7 +289,7 @@ class _Columns:
 
     def row_bytes(self, group: int) -> float:
         """The bytes, roughly, of a decoded row of a row group."""
-        return row_bytes(self._file.metadata, group, set(self._names))
+        return row_bytes(self._file.metadata, group, set(self._leaves(self._names)))
 
 
 class _Later:

@@ -217,10 +217,11 @@ def schemas_of(table: Table, files: Iterable[LiveFile]) -> dict[int, SchemaColum
     found = {number: table.schema(number) for number in sorted(older)}
     for stored in found.values():
         check_types(table.layout, stored)
-    return {number: _schema_columns(stored) for number, stored in found.items()}
+    return {number: schema_columns(stored) for number, stored in found.items()}
 
 
-def _schema_columns(layout: TableLayout) -> SchemaColumns:
+def schema_columns(layout: TableLayout) -> SchemaColumns:
+    """The columns of a schema, as scans have them."""
     return tuple((c.id, c.name, paimon_types.to_paimon(c.type)) for c in layout.columns)
 
 

@@ -149,7 +149,8 @@ class ScanSpec(Wire):
     """The part of one scan that all its splits share.
 
     `columns` are the output columns in order. `schemas` holds (field id, name, Paimon type JSON) of
-    each column, for schema ids older than the layout's that files use. `limit` counts merged rows
+    each column, for schema ids that files use: those older than the layout's, and the layout's own
+    if parts of its columns are read. `limit` counts merged rows
     of a task, with `is_top` of each split.
     `key_filter` are predicates over partition and key columns, all of which must
     hold. If `read.condition` decides one, no row that fails it is returned. `value_filter` are

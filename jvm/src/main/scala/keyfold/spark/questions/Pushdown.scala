@@ -4,10 +4,11 @@ import com.fasterxml.jackson.databind.JsonNode
 import keyfold.spark.Json
 import org.apache.spark.sql.connector.expressions.{Expression, Literal, NamedReference}
 import org.apache.spark.sql.connector.expressions.filter.Predicate
-import org.apache.spark.sql.types.{StructField, StructType}
+import org.apache.spark.sql.types.{ArrayType, DataType, MapType, StructField, StructType}
 
 /** Driver side: what Python says that scans of a table do in Spark's place. */
-final case class Pushdown(columns: Set[String], operators: Set[String], folds: Folds) {
+final case class Pushdown(columns: Set[String], operators: Set[String], nested: Set[String],
+    folds: Folds) {
 
   /** Whether no row comes back for which the condition is not true. Conditions that are compared, or tested
     * for NULL, are Spark's.
@@ -34,7 +35,22 @@ final case class Pushdown(columns: Set[String], operators: Set[String], folds: F
 object Pushdown {
   def fromJson(json: JsonNode): Pushdown = {
     def names(field: String) = Json.strings(json.path(field)).toSet
-    Pushdown(names("columns"), names("operators"), Folds.fromJson(json))
+    Pushdown(names("columns"), names("operators"), names("nested"), Folds.fromJson(json))
+  }
+
+  /** The parts of columns that are read, by column, where that is not all: of a struct its fields, of an array what
+    * of its elements, of a map what of its keys and what of its values.
+    */
+  def parts(columns: StructType, whole: StructType): Map[String, Any] = columns.fields.toSeq.collect {
+    case field if !DataType.equalsStructurally(field.dataType, whole(field.name).dataType) =>
+      field.name -> part(field.dataType)
+  }.toMap
+
+  private def part(kind: DataType): Any = kind match {
+    case struct: StructType => struct.fields.map(field => field.name -> part(field.dataType)).toMap
+    case array: ArrayType => part(array.elementType)
+    case map: MapType => Seq(part(map.keyType), part(map.valueType))
+    case _ => None
   }
 
   /** The name of a column, None of a struct's field. */

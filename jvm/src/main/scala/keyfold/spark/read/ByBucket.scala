@@ -1,23 +1,33 @@
 package keyfold.spark.read
 
+import java.io.ByteArrayInputStream
+import java.nio.channels.Channels
+import java.util.Base64
+
 import com.fasterxml.jackson.databind.JsonNode
-import keyfold.spark.Settings
+import keyfold.spark.{Json, Settings}
 import keyfold.spark.table.Names
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.expressions.Expressions
 import org.apache.spark.sql.connector.read.{HasPartitionKey, InputPartition}
 import org.apache.spark.sql.connector.read.partitioning.KeyGroupedPartitioning
+import org.apache.spark.sql.keyfold.arrow.MetadataRows
+import org.apache.spark.sql.types.{IntegerType, StructType}
 
 /** Driver side: a scan whose tasks are the table's buckets, so that Spark joins and groups by the bucket key
-  * without a shuffle.
+  * without a shuffle; `columns` are those of the partition, then the bucket key.
   */
-final case class ByBucket(column: String, buckets: Int) {
-  def partitioning: KeyGroupedPartitioning =
-    new KeyGroupedPartitioning(Array(Expressions.bucket(buckets, Names.quote(column))), buckets)
+final case class ByBucket(columns: Seq[String], buckets: Int, tasks: Int) {
+  def partitioning: KeyGroupedPartitioning = {
+    val names = columns.map(Names.quote)
+    new KeyGroupedPartitioning(
+      (names.init.map(Expressions.identity) :+ Expressions.bucket(buckets, names.last)).toArray, tasks)
+  }
 }
 
 object ByBucket {
   private val Name = "read-by-bucket"
+  private val Asked = "by_bucket"
 
   /** What a reader's option says; None where the session asks, for tables that can be read so. */
   def asked(options: Map[String, String]): Map[String, String] =
@@ -31,8 +41,15 @@ object ByBucket {
 
   /** What Python answers; None where the scan is not by bucket. */
   def of(plan: JsonNode): Option[ByBucket] =
-    Option(plan.get("by_bucket")).filterNot(_.isNull)
-      .map(found => ByBucket(found.get("column").asText, found.get("buckets").asInt))
+    Option(plan.get(Asked)).filterNot(_.isNull).map { found =>
+      ByBucket(Json.strings(found.get("columns")), found.get("buckets").asInt, plan.get("tasks").size)
+    }
+
+  /** The partition and the bucket of each task. */
+  def keys(plan: JsonNode, partition: StructType): Array[InternalRow] = {
+    val bytes = Base64.getDecoder.decode(plan.get(Asked).get("keys").asText)
+    MetadataRows.read(Channels.newChannel(new ByteArrayInputStream(bytes)), partition.add("bucket", IntegerType))
+  }
 }
 
 /** Both sides: the splits of one task, in Python's own words. */
@@ -42,7 +59,5 @@ sealed trait KeyfoldInputPartition extends InputPartition {
 
 final case class AnySplits(override val splits: String) extends KeyfoldInputPartition
 
-final case class SplitsOfBucket(override val splits: String, bucket: Int)
-    extends KeyfoldInputPartition with HasPartitionKey {
-  override def partitionKey(): InternalRow = InternalRow(bucket)
-}
+final case class SplitsOfBucket(override val splits: String, override val partitionKey: InternalRow)
+    extends KeyfoldInputPartition with HasPartitionKey

@@ -5,7 +5,7 @@ import java.util.{Map => JavaMap, OptionalLong}
 import com.fasterxml.jackson.databind.JsonNode
 import keyfold.spark.{Json, Settings}
 import keyfold.spark.metrics.ScanMetrics
-import keyfold.spark.questions.{Predicates, Summary}
+import keyfold.spark.questions.{Predicates, Pushdown, Summary}
 import keyfold.spark.table.{KeyfoldTable, Names}
 import org.apache.spark.sql.connector.expressions.{Expressions, NamedReference}
 import org.apache.spark.sql.connector.expressions.filter.Predicate
@@ -44,6 +44,7 @@ final case class KeyfoldScan(
   private def planned(filters: Seq[Predicate]): JsonNode = table.questions.ask("plan_scan",
     "table" -> table.description.handle,
     "columns" -> (if (summary.isEmpty) columns.fieldNames else Array.empty[String]),
+    "parts" -> parts,
     "filters" -> filters.flatMap(Predicates.toJson),
     "enforced" -> enforced.flatMap(Predicates.toJson),
     "limit" -> limit,
@@ -51,6 +52,10 @@ final case class KeyfoldScan(
     "aggregate" -> summary.map(_.toJson),
     "cores" -> Settings.cores,
     "options" -> LookupHint.without(options))
+
+  /** The parts of nested columns that are read. */
+  def parts: Map[String, Any] =
+    if (summary.isEmpty) Pushdown.parts(columns, table.readable) else Map.empty
 
   override def readSchema(): StructType = columns
   override def toBatch(): Batch = this
@@ -113,14 +118,14 @@ final case class KeyfoldScan(
 
   override def planInputPartitions(): Array[InputPartition] = {
     if (notFollowed.nonEmpty) KeyfoldScan.Log.warn(s"table ${table.name()}: ${KeyfoldScan.NotFollowed}")
-    Json.items(current.get("tasks")).map(Json.text).zipWithIndex.map { case (splits, place) =>
-      if (byBucket.isDefined) SplitsOfBucket(splits, place) else AnySplits(splits)
-    }.toArray
+    val tasks = Json.items(current.get("tasks")).map(Json.text)
+    if (byBucket.isEmpty || tasks.isEmpty) tasks.map(AnySplits(_)).toArray
+    else tasks.zip(ByBucket.keys(current, table.partitionSchema())).map(SplitsOfBucket.tupled).toArray
   }
 
   /** Asked of every scan, so it plans those only that were asked for. */
   override def outputPartitioning(): Partitioning =
-    byBucket.filter(found => columns.fieldNames.contains(found.column)).map(_.partitioning)
+    byBucket.filter(_.columns.forall(columns.fieldNames.contains(_))).map(_.partitioning)
       .getOrElse(new UnknownPartitioning(0))
 
   private lazy val byBucket: Option[ByBucket] =

@@ -32,13 +32,16 @@ class KeyfoldScanBuilder(table: KeyfoldTable, options: CaseInsensitiveStringMap)
   private val folds = table.description.pushdown.folds
   private var canFold = options.getBoolean("keyfold.aggregate-push-down", true)
 
-  /** Top-level columns only: a struct is read whole. Metadata columns come last; a stored value is one of a column,
+  /** Some nested columns are read whole. Metadata columns come last; a stored value is one of a column,
     * which is read too.
     */
   override def pruneColumns(required: StructType): Unit = {
     val (own, hidden) = required.fieldNames.partition(whole.fieldNames.contains)
     val stored = hidden.flatMap(table.description.storedColumns.get)
-    columns = StructType((own ++ stored.filterNot(own.contains(_)) ++ hidden).map(table.readable(_)))
+    val nested = table.description.pushdown.nested
+    columns = StructType((own ++ stored.filterNot(own.contains(_)) ++ hidden).map { name =>
+      if (nested(name) && own.contains(name)) required(name) else table.readable(name)
+    })
   }
 
   override def pushPredicates(predicates: Array[Predicate]): Array[Predicate] = {
@@ -63,8 +66,9 @@ class KeyfoldScanBuilder(table: KeyfoldTable, options: CaseInsensitiveStringMap)
 
   /** Whether no group is in two buckets of a scan by bucket: then Spark makes the groups without a shuffle. */
   private def areApart(asked: Aggregation): Boolean =
-    ByBucket.isAsked(all) && table.description.partitioning.isEmpty && table.description.bucketKeys.size == 1 &&
-      asked.groupByExpressions.flatMap(Pushdown.named).exists(table.description.bucketKeys.contains)
+    ByBucket.isAsked(all) && table.description.bucketKeys.size == 1 &&
+      (table.description.partitioning ++ table.description.bucketKeys).forall(
+        asked.groupByExpressions.flatMap(Pushdown.named).contains(_))
 
   override def pushLimit(count: Int): Boolean = {
     limit = Some(count)

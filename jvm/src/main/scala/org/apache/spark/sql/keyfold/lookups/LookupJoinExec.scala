@@ -73,6 +73,7 @@ final case class LookupJoinExec(
   @transient private lazy val plan: String = Json.text(target.scan.table.questions.ask("plan_lookup",
     "table" -> described.handle,
     "columns" -> target.columns.map(_.name),
+    "parts" -> target.scan.parts,
     "filters" -> target.scan.filters.flatMap(Predicates.toJson)).get("lookup"))
 
   override protected def doPrepare(): Unit = plan: Unit
