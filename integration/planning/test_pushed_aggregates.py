@@ -117,7 +117,7 @@ OWN = [
     ("keyfold.product(n), cap(l), count(*), count(i) FROM {t} WHERE k > 1000", True),
     ("p, keyfold.max(l) FROM {t} GROUP BY p HAVING keyfold.max(l) > 0", True),
     ("q, keyfold.max(v) FROM (SELECT p AS q, l AS v FROM {t}) GROUP BY q", True),
-    ("CAST(s AS STRING) AS c, keyfold.sum(CAST(l AS BIGINT)) FROM {t} GROUP BY c", True),
+    ("CAST(s AS STRING) AS q, keyfold.sum(CAST(l AS BIGINT)) FROM {t} GROUP BY q", True),
     ("q, sum(v), count(*) FROM (SELECT CAST(p AS INT) AS q, l AS v FROM {t}) GROUP BY q", True),
     ("year(d), keyfold.max(l) FROM {t} GROUP BY year(d)", False),
     ("k, keyfold.sum(l) FROM {t} WHERE i > 0 GROUP BY k", False),

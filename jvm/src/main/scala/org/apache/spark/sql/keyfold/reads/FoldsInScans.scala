@@ -20,18 +20,44 @@ import org.apache.spark.sql.types.{LongType, StructType}
 object FoldsInScans extends SparkStrategy {
   override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
     case aggregate @ Aggregate(_, made, child, _) if made.exists(_.exists(_.isInstanceOf[FoldFunction])) =>
-      scanned(child).flatMap { case (relation, scan) => pushed(aggregate, relation, scan) }.map(planLater).toSeq
+      scanned(child).flatMap { case (relation, scan, names) => pushed(named(aggregate, names), relation, scan) }
+        .map(planLater).toSeq
     case _ => Nil
   }
 
-  /** A scan of which every row counts. */
-  private def scanned(child: LogicalPlan): Option[(DataSourceV2ScanRelation, KeyfoldScan)] = child match {
-    case Project(columns, below) if columns.forall(_.isInstanceOf[Attribute]) => scanned(below)
-    case relation: DataSourceV2ScanRelation => relation.scan match {
-        case scan: KeyfoldScan if isWhole(scan) => Some(relation -> scan)
-        case _ => None
-      }
+  /** A scan of which every row counts, and its columns by other names that they have above it. */
+  private def scanned(child: LogicalPlan): Option[(DataSourceV2ScanRelation, KeyfoldScan, Map[ExprId, Attribute])] =
+    child match {
+      case Project(columns, below) if columns.forall(column => of(column).isDefined) =>
+        scanned(below).map { case (relation, scan, names) =>
+          val above = columns.collect { case Alias(column: Attribute, _) => names.getOrElse(column.exprId, column) }
+          (relation, scan, names ++ columns.filter(_.isInstanceOf[Alias]).map(_.exprId).zip(above))
+        }
+      case relation: DataSourceV2ScanRelation => relation.scan match {
+          case scan: KeyfoldScan if isWhole(scan) => Some((relation, scan, Map.empty))
+          case _ => None
+        }
+      case _ => None
+    }
+
+  private def of(column: NamedExpression): Option[Attribute] = column match {
+    case Alias(below: Attribute, _) => Some(below)
+    case below: Attribute => Some(below)
     case _ => None
+  }
+
+  /** The same over the columns of the scan. */
+  private def named(aggregate: Aggregate, names: Map[ExprId, Attribute]): Aggregate = {
+    def below(expression: Expression) = expression.transform {
+      case column: Attribute => names.getOrElse(column.exprId, column)
+    }
+    aggregate.copy(
+      groupingExpressions = aggregate.groupingExpressions.map(below),
+      aggregateExpressions = aggregate.aggregateExpressions.map {
+        case column: Attribute if names.contains(column.exprId) =>
+          Alias(names(column.exprId), column.name)(column.exprId, column.qualifier)
+        case other => below(other).asInstanceOf[NamedExpression]
+      })
   }
 
   private def isWhole(scan: KeyfoldScan): Boolean = scan.limit.isEmpty && scan.summary.isEmpty &&
