@@ -97,6 +97,11 @@ def test_translated_once_and_for_all(given: dict[str, str], stored: dict[str, st
             TableError,
             "'AGGREGATION' merge engine does not support 'WAL' changelog image mode",
         ),
+        (
+            {"table.changelog.image": "WAL", "changelog-producer": "input"},
+            TableError,
+            "table.changelog.image = wal needs changelog-producer = lookup or full-compaction",
+        ),
         ({"auto-increment.fields": "v"}, NotSupportedError, "auto-increment.fields"),
         ({"table.bogus": "1"}, TableError, "option table.bogus of table db.t is unknown"),
     ],
@@ -120,7 +125,7 @@ def test_a_changelog_of_fluss(given: dict[str, str]) -> None:
     assert found == {"changelog-producer": "lookup"} | kept | shown
     assert options.normalize(found) == found
     named = {"changelog-producer": "input", **given}
-    assert options.normalize(named)["changelog-producer"] == "input"
+    assert options.normalize(named) == {"changelog-producer": "input"} | kept | shown
 
 
 def test_a_version_column_may_be_a_key_column() -> None:

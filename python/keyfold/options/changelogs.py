@@ -8,7 +8,7 @@ the files first, one of Paimon's Java among them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from keyfold.errors import TableError
@@ -17,6 +17,7 @@ from keyfold.wire.layout import TableLayout
 
 _COUNTS = (TableOptions.delta_commits, TableOptions.told_interval)
 NONE, INPUT, LOOKUP, FULL_COMPACTION = "none", "input", "lookup", "full-compaction"
+_COMPARE = (LOOKUP, FULL_COMPACTION)
 
 
 @dataclass(frozen=True)
@@ -63,19 +64,13 @@ def check_changelog(layout: TableLayout, options: TableOptions) -> None:
             "changes longer than snapshots, but changelog-producer = none makes no changelog; set "
             "it to input, lookup or full-compaction"
         )
-    counted = [option.name for option in _COUNTS if option.name in layout.options]
-    if counted and options.changelog_producer != "full-compaction":
-        raise TableError(
-            f"table {table}: {counted[0]} says when changelog-producer = full-compaction tells "
-            f"changes, found '{options.changelog_producer}'"
-        )
-    named = [name for name, is_used in _comparing(options).items() if is_used]
-    if named and options.changelog_producer not in ("lookup", "full-compaction"):
-        raise TableError(
-            f"table {table}: {named[0]} needs "
-            "changelog-producer = lookup or full-compaction, which compare rows, found "
-            f"'{options.changelog_producer}'"
-        )
+    for names, producers in _needs(options, layout.options):
+        if names and options.changelog_producer not in producers:
+            raise TableError(
+                f"table {table}: {names[0]} needs changelog-producer = {' or '.join(producers)}, "
+                f"found '{options.changelog_producer}'"
+            )
+    named = _comparing(options)
     if len(named) > 1:
         raise TableError(
             f"table {table}: {named[1]} names columns that make no change, but {named[0]} tells "
@@ -83,12 +78,22 @@ def check_changelog(layout: TableLayout, options: TableOptions) -> None:
         )
 
 
-def _comparing(options: TableOptions) -> Mapping[str, bool]:
-    """The options of how producers compare rows, and whether they say more than is the rule."""
-    return {
-        f"{TableOptions.changelog_deduplicates.name} = false": not options.changelog_deduplicates,
-        TableOptions.changelog_ignored.name: bool(options.changelog_ignored),
-    }
+def _needs(
+    options: TableOptions, given: Mapping[str, str]
+) -> Iterator[tuple[list[str], tuple[str, ...]]]:
+    """Options that are set, and the producers that heed them."""
+    yield [option.name for option in _COUNTS if option.name in given], (FULL_COMPACTION,)
+    yield [] if options.lookup_wait else [f"{TableOptions.lookup_wait.name} = false"], (LOOKUP,)
+    of_images = [f"{TableOptions.changelog_image.name} = wal"]
+    yield [] if options.changelog_image == "full" else of_images, _COMPARE
+    yield _comparing(options), _COMPARE
+
+
+def _comparing(options: TableOptions) -> list[str]:
+    """The options of how producers compare rows that say more than is the rule."""
+    ignored = [TableOptions.changelog_ignored.name] if options.changelog_ignored else []
+    every = f"{TableOptions.changelog_deduplicates.name} = false"
+    return ignored if options.changelog_deduplicates else [every, *ignored]
 
 
 def told_from(options: TableOptions) -> int:

@@ -26,7 +26,7 @@ from keyfold.wire.layout import TableLayout
 
 # Paimon's words for the columns that an option names.
 _NAMED = {"sequence.field": "Sequence field", "rowkind.field": "Rowkind field"}
-_CHANGELOG = ("changelog", "full-compaction.delta-commits", "snapshot.")
+_CHANGELOG = ("changelog", "full-compaction.delta-commits", "lookup-wait", "snapshot.")
 _VERSIONS = ("INT", "BIGINT", "TIMESTAMP", "TIMESTAMP_LTZ")
 
 

@@ -68,11 +68,13 @@ def translate(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def _changelog(given: Mapping[str, str]) -> dict[str, str]:
-    """The options of the changelog, which every table of Fluss has: images of both rows."""
-    if PRODUCER in given or not (IMAGE in given or LOG_TTL in given):
-        return {}
-    kept = {RETAINED: given[LOG_TTL]} if LOG_TTL in given else {}
-    return {PRODUCER: "lookup"} | kept
+    """The options of the changelog, which every table of Fluss has: images of both rows, unless
+    another producer is named.
+    """
+    made = {PRODUCER: "lookup"} if IMAGE in given or LOG_TTL in given else {}
+    if LOG_TTL in given:
+        made[RETAINED] = given[LOG_TTL]
+    return {name: text for name, text in made.items() if name not in given}
 
 
 def _rows(given: Mapping[str, str]) -> dict[str, str]:
