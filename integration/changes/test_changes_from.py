@@ -27,6 +27,9 @@ def table(spark: SparkSession) -> Iterator[None]:
     spark.sql(f"CALL keyfold.sys.compact('{T}')")
     spark.sql(f"DELETE FROM {T} WHERE id = 3")
     spark.sql(f"INSERT INTO {T} VALUES (2, 'b', 2)")
+    for number in (2, 4):
+        arguments = f"table => '{T}', tag => 'changes-{number}', snapshot => {number}"
+        spark.sql(f"CALL keyfold.sys.create_tag({arguments})")
     yield
     spark.sql(f"DROP TABLE {T}")
 
@@ -61,6 +64,8 @@ def asked(spark: SparkSession, clause: str, where: str = "true") -> list[tuple[o
         ("FROM VERSION 2 TO VERSION 4", 2, 4),
         ("FROM VERSION 1 EXCLUSIVE TO VERSION 5 EXCLUSIVE", 2, 4),
         ("FROM VERSION 3 TO VERSION 3", 6, 6),
+        ("FROM VERSION 'changes-2' TO VERSION 4 EXCLUSIVE", 2, 3),
+        ("FROM VERSION 'changes-2' EXCLUSIVE TO VERSION 'changes-4'", 3, 4),
     ],
 )
 def test_versions(spark: SparkSession, clause: str, first: int, last: int) -> None:
@@ -69,6 +74,27 @@ def test_versions(spark: SparkSession, clause: str, first: int, last: int) -> No
     plain = {"update_preimage": "delete", "update_postimage": "insert"}
     rows = sorted((n, plain.get(word, word), *rest) for n, word, *rest in expected)
     assert asked(spark, clause) == rows
+
+
+def test_modes(spark: SparkSession) -> None:
+    """No mode shows rows that are as they were; without updates each is a delete and an insert."""
+    expected = [change for change in CHANGES if change[0] >= 2]
+    for mode in ("none", "dropCarryovers"):
+        both = f"WITH ('deduplicationMode' = '{mode}', 'computeUpdates' = 'true')"
+        assert asked(spark, f"FROM VERSION 2 {both}") == expected, mode
+    net = "WITH ('deduplicationMode' = 'netChanges')"
+    assert asked(spark, f"FROM VERSION 1 TO VERSION 4 {net}") == [
+        (2, "insert", 1, "a"),
+        (2, "insert", 2, "B"),
+        (2, "insert", 4, "d"),
+    ], "the last commit that wrote each key"
+    assert [row[1:] for row in asked(spark, f"FROM VERSION 2 TO VERSION 2 {net}")] == [
+        ("delete", 2, "b"),
+        ("insert", 2, "B"),
+        ("insert", 4, "d"),
+    ]
+    with pytest.raises(Exception, match=r"(?i)deduplication"):
+        asked(spark, "FROM VERSION 1 WITH ('deduplicationMode' = 'some')")
 
 
 def test_net_changes(spark: SparkSession) -> None:
@@ -156,11 +182,34 @@ def test_binlog(spark: SparkSession) -> None:
     assert between.where("id[0] = 2").count() == 1
 
 
+def test_ranges_by_tags(spark: SparkSession, fresh_name: Callable[[], str]) -> None:
+    between = spark.read.option("incremental-between", "changes-2,changes-4").table(AUDIT_LOG)
+    assert [tuple(row) for row in between.collect()] == [("-D", 3, "c", 3)]
+    name = fresh_name()
+    spark.sql(
+        f"CREATE TABLE {name} (id INT, PRIMARY KEY (id) NOT ENFORCED) "
+        "TBLPROPERTIES ('tag.automatic-creation' = 'process-time')"
+    )
+    for number in (1, 2, 3):
+        spark.sql(f"INSERT INTO {name} VALUES ({number})")
+        arguments = f"table => '{name}', tag => '2001-01-0{number}', snapshot => {number}"
+        spark.sql(f"CALL keyfold.sys.create_tag({arguments})")
+    for tag, rows in (("2001-01-01", []), ("2001-01-02", [2]), ("2001-01-03", [3])):
+        until = spark.read.option("incremental-to-auto-tag", tag)
+        assert [row.id for row in until.table(name).collect()] == rows
+    with pytest.raises(PySparkException, match="is no automatic tag"):
+        spark.read.option("incremental-to-auto-tag", "new").table(name).collect()
+
+
 def test_rows_that_changed(spark: SparkSession) -> None:
     rows = spark.read.option("incremental-between", "1,5").table(T)
     assert [tuple(row) for row in rows.collect()] == [(4, "d", 4)]
     rows = spark.read.option("incremental-between", "1,4").table(T)
     assert sorted(rows.select("v", "id").collect()) == [("B", 2), ("d", 4)]
+    both = {"incremental-between": "1,2", "startingVersion": "1"}
+    for view in (T, AUDIT_LOG):
+        with pytest.raises(PySparkException, match="startingVersion is unknown"):
+            spark.read.options(**both).table(view).collect()
     rows = spark.read.option("incremental-between-scan-mode", "delta").table(T)
     with pytest.raises(PySparkException, match="incremental-between-scan-mode = 'delta'"):
         rows.collect()

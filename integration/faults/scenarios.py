@@ -35,6 +35,7 @@ from integration.faults.harness import (
     tell,
     wide_table,
 )
+from integration.streams.delta_copy import copied
 from integration.streams.doomed import streaming
 
 
@@ -239,5 +240,5 @@ SCENARIOS: dict[str, Callable[[Path, str], object]] = {
 }
 
 if __name__ == "__main__":
-    others = doomed.SCENARIOS | {"streaming": streaming}
+    others = doomed.SCENARIOS | {"copied": copied, "streaming": streaming}
     tell((SCENARIOS | others)[sys.argv[1]](Path(sys.argv[2]), sys.argv[3]))

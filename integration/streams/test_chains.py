@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
+from integration.faults import harness
 from integration.streams.sinks import Source, drained, rows
 
 Fresh = Callable[[], str]
@@ -16,7 +17,9 @@ Fresh = Callable[[], str]
 def test_totals_of_the_newest_rows(
     spark: SparkSession, tmp_path: Path, fresh_name: Fresh, seed: int
 ) -> None:
-    """Orders change and are deleted; sums and counts by customer take back what is no more."""
+    """Orders change and are deleted; sums and counts by customer take back what is gone. A stream
+    of the changes of those ends with what the table has.
+    """
     orders, totals = fresh_name(), fresh_name()
     spark.sql(
         f"CREATE TABLE {orders} (id INT NOT NULL, customer INT, amount BIGINT, kind STRING, "
@@ -31,6 +34,15 @@ def test_totals_of_the_newest_rows(
     )
     source = Source(spark, tmp_path / "in", "id INT, customer INT, amount BIGINT, kind STRING")
     draw, now = random.Random(seed), dict[int, tuple[int, int]]()
+    seen: set[tuple[int, int, int]] = set()
+
+    def follow(batch: DataFrame, _: int) -> None:
+        gone = batch.where("_change_type IN ('delete', 'update_preimage')")
+        for is_gone, some in ((True, gone), (False, batch.exceptAll(gone))):
+            found = {tuple(row) for row in some.select("customer", "amount", "orders").collect()}
+            assert found <= seen if is_gone else not found & seen
+            seen.symmetric_difference_update(found)
+
     for _ in range(4):
         batch = []
         for _ in range(15):
@@ -48,6 +60,11 @@ def test_totals_of_the_newest_rows(
             f"keyfold.it.`{orders.split('.')[2]}$audit_log`"
         ).selectExpr("customer", "amount", "1L AS orders", "rowkind AS kind")
         drained(changes, totals, tmp_path / "c2")
+        net = {"deduplicationMode": "netChanges", "computeUpdates": "true"}
+        of_totals = spark.readStream.options(**net).changes(totals).writeStream.foreachBatch(follow)
+        of_totals = of_totals.option("checkpointLocation", str(tmp_path / "c3"))
+        of_totals.trigger(availableNow=True).start().awaitTermination()
+        assert seen == {tuple(row[:3]) for row in rows(spark, totals)}
         expected: dict[int, tuple[int, int]] = {}
         for customer, amount in now.values():
             total, count = expected.get(customer, (0, 0))
@@ -138,3 +155,11 @@ def test_a_copy_in_parquet(
         writer.start().awaitTermination()
         found = spark.read.parquet(str(copy / str(applied[-1]))).collect()
         assert sorted(map(tuple, found)) == rows(spark, name)
+
+
+def test_a_copy_in_delta_lake(tmp_path: Path, seed: int) -> None:
+    """Changes applied by MERGE, in a session that has Delta's jars; batches may come twice."""
+    for name, turns in harness.run("copied", tmp_path, str(seed)).items():
+        for rows_of_table, rows_of_copy in turns:
+            assert rows_of_table, name
+            assert rows_of_copy == rows_of_table, name

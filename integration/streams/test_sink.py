@@ -211,6 +211,30 @@ def test_batches_with_a_transaction(
             spark.sql("SELECT 1L k, 1L n").writeTo(name).options(**options).append()
 
 
+def test_compaction_holds_no_batch_up(
+    spark: SparkSession, tmp_path: Path, fresh_name: Fresh, warehouse: Path
+) -> None:
+    """The first batch finds runs to compact that take longer than a batch: others come before."""
+    name = made(spark, fresh_name(), "pad STRING", write_only="true")
+    for turn in range(4):
+        pads = f"SELECT id, repeat(md5(concat(id, '-{turn}')), 300) FROM range(20000)"
+        spark.sql(f"INSERT INTO {name} {pads}")
+    options = "'write-only' = 'false', 'num-sorted-run.compaction-trigger' = '3'"
+    spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ({options})")
+    source = Source(spark, tmp_path / "in", "k BIGINT, pad STRING")
+    for number in range(6):
+        source.add({"k": 30_000 + number, "pad": "x"})
+    drained(source.stream(), name, tmp_path / "checkpoint")
+
+    def kinds() -> list[str]:
+        table = loaded(warehouse, name)
+        return [table.snapshots.read(n).commit_kind for n in sorted(table.snapshots.ids())[4:]]
+
+    assert processes.wait_until(lambda: "COMPACT" in kinds())
+    assert kinds()[:2] == ["APPEND", "APPEND"], "the second batch waited for the compaction"
+    assert spark.table(name).count() == 20_006
+
+
 def test_stopped_queries_leave_nothing(
     spark: SparkSession, tmp_path: Path, fresh_name: Fresh, warehouse: Path
 ) -> None:

@@ -104,9 +104,59 @@ def test_where_a_stream_begins(
         ({"startingVersion": "6"}, "the newest is 4"),
         ({"maxFilesPerTrigger": "0"}, "maxFilesPerTrigger: expected a whole number"),
         ({"startingVersoin": "6"}, "did you mean startingVersion"),
+        ({"endingVersion": "2"}, "option endingVersion is unknown"),
+        ({"computeUpdates": "true"}, "option computeUpdates is unknown"),
+        ({"read__stream__minRowsPerTrigger": "2"}, "minRowsPerTrigger is unknown"),
+        ({"scan__tag_name": "x"}, "scan.tag-name of table .* is known to Paimon but not supported"),
     ):
         with pytest.raises(Exception, match=said):
             read(stream(spark, name, **options), tmp_path / "refused" / said)
+
+
+def test_streams_of_changes(spark: SparkSession, tmp_path: Path, fresh_name: Fresh) -> None:
+    """By SQL and by DataFrames, from a version, a tag or a time; a batch is never half a commit."""
+    name = made(spark, fresh_name())
+    for value in "abc":
+        spark.sql(f"INSERT INTO {name} VALUES (1, '{value}')")
+    spark.sql(f"DELETE FROM {name} WHERE k = 1")
+    spark.sql(f"CALL keyfold.sys.create_tag(table => '{name}', tag => 'two', snapshot => 2)")
+    columns = ("_commit_version", "_change_type", "v")
+    every = [
+        [(1, "insert", "a")],
+        [(2, "update_postimage", "b"), (2, "update_preimage", "a")],
+        [(3, "update_postimage", "c"), (3, "update_preimage", "b")],
+        [(4, "delete", "c")],
+    ]
+
+    def changes(**options: str) -> DataFrame:
+        given = {"computeUpdates": "true", "maxFilesPerTrigger": "1", **options}
+        return spark.readStream.options(**given).changes(name).select(*columns)
+
+    for number, (options, first) in enumerate(
+        (
+            ({}, 1),
+            ({"startingVersion": "3"}, 3),
+            ({"startingVersion": "two", "startingBoundInclusive": "false"}, 3),
+            ({"startingTimestamp": "2020-01-01 00:00:00"}, 1),
+        )
+    ):
+        assert read(changes(**options), tmp_path / str(number)) == every[first - 1 :], options
+    sql = f"SELECT {', '.join(columns)} FROM STREAM {name} CHANGES FROM VERSION 'two' EXCLUSIVE"
+    frame = spark.sql(f"{sql} WITH ('computeUpdates' = 'true')")
+    assert read(frame, tmp_path / "sql") == [sorted(every[2] + every[3])]
+    net = {"deduplicationMode": "netChanges", "maxFilesPerTrigger": "9"}
+    assert read(changes(**net), tmp_path / "net") == []
+    for options, said in (
+        ({"startingVersion": "1", "endingVersion": "3"}, "option endingVersion is unknown"),
+        ({"scan.mode": "latest"}, "option scan.mode .* is known to Paimon but not supported"),
+        ({"startingVersion": "9"}, "snapshot 9 .* does not exist"),
+    ):
+        with pytest.raises(Exception, match=said):
+            read(changes(**options), tmp_path / "refused")
+    for number in range(2):  # whether the last batch was noted is not known
+        mine = {"consumer-id": "mine", "startingVersion": "1"}
+        found = read(changes(**mine), tmp_path / f"mine-{number}")
+        assert found in ([every] if number == 0 else [every[3:], []])
 
 
 def test_limits_of_a_batch(spark: SparkSession, tmp_path: Path, fresh_name: Fresh) -> None:
@@ -160,6 +210,13 @@ def test_what_a_stream_cannot_go_on_from(
         spark.sql(f"INSERT INTO {name} VALUES (1, '{value}')")
     with pytest.raises(Exception, match="dropped and made anew"):
         read(stream(spark, name), tmp_path / "c")
+    read(stream(spark, name), tmp_path / "r")
+    spark.sql(f"CALL keyfold.sys.rollback(table => '{name}', version => '2')")
+    for value in ("", "yz", "uvwx"):  # below the stream's snapshot, then other rows in its place
+        for each in value:
+            spark.sql(f"INSERT INTO {name} VALUES (1, '{each}')")
+        with pytest.raises(Exception, match="rolled back below snapshot 6"):
+            read(stream(spark, name), tmp_path / "r")
 
 
 def test_consumers(spark: SparkSession, tmp_path: Path, fresh_name: Fresh, warehouse: Path) -> None:
@@ -191,6 +248,26 @@ def test_columns_that_change(spark: SparkSession, tmp_path: Path, fresh_name: Fr
     spark.sql(f"ALTER TABLE {name} RENAME COLUMN v TO x")
     spark.sql(f"INSERT INTO {name} VALUES (3, 'c', 7)")
     assert read(stream(spark, name), tmp_path / "c") == [[(2, "b", None), (3, "c", 7)]]
+
+
+def test_a_column_that_is_dropped_under_a_stream(
+    spark: SparkSession, tmp_path: Path, fresh_name: Fresh
+) -> None:
+    """The query that runs ends and says so; the next start has the columns that are left."""
+    name = made(spark, fresh_name())
+    spark.sql(f"ALTER TABLE {name} ADD COLUMN w INT")
+    spark.sql(f"INSERT INTO {name} VALUES (1, 'a', 1)")
+    frame, checkpoint = stream(spark, name), str(tmp_path / "c")
+    query = frame.writeStream.format("noop").option("checkpointLocation", checkpoint).start()
+    try:
+        query.processAllAvailable()
+        spark.sql(f"ALTER TABLE {name} DROP COLUMN w")
+        spark.sql(f"INSERT INTO {name} VALUES (2, 'b')")
+        with pytest.raises(Exception, match="ALTER TABLE has dropped column w since the stream"):
+            query.awaitTermination(processes.PATIENCE)
+    finally:
+        query.stop()
+    assert read(stream(spark, name), tmp_path / "c") == [[(2, "b")]]
 
 
 def test_lag_in_the_progress(spark: SparkSession, tmp_path: Path, fresh_name: Fresh) -> None:

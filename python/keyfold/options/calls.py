@@ -43,36 +43,24 @@ INCREMENTAL = (
     "incremental-to-auto-tag",
     "incremental-between-scan-mode",
 )
-READ_CHANGES = Call(
-    "reading changes of",
-    (*INCREMENTAL, *OF_READS),
-    (
-        "startingVersion",
-        "endingVersion",
-        "startingTimestamp",
-        "endingTimestamp",
-        "startingBoundInclusive",
-        "endingBoundInclusive",
-        "deduplicationMode",
-        "computeUpdates",
-    ),
-)
-SCAN_MODE, SCAN_SNAPSHOT, SCAN_MILLIS = "scan.mode", "scan.snapshot-id", "scan.timestamp-millis"
 STARTING_VERSION, STARTING_TIMESTAMP = "startingVersion", "startingTimestamp"
+_STARTS = (STARTING_VERSION, STARTING_TIMESTAMP, "startingBoundInclusive")
+_ENDS = ("endingVersion", "endingTimestamp", "endingBoundInclusive")
+_OF_CHANGES = ("deduplicationMode", "computeUpdates")
+READ_CHANGES = Call("reading changes of", OF_READS, (*_STARTS, *_ENDS, *_OF_CHANGES))
+READ_BETWEEN = Call("reading changes of", (*INCREMENTAL, *OF_READS))
+SCAN_MODE, SCAN_SNAPSHOT, SCAN_MILLIS = "scan.mode", "scan.snapshot-id", "scan.timestamp-millis"
 CONSUMER, IGNORE_DELETES = "consumer-id", "ignore-deletes"
 MAX_FILES, MAX_ROWS = "maxFilesPerTrigger", "maxRowsPerTrigger"
 MAX_BYTES = "maxBytesPerTrigger"
 _PAIMONS = "read.stream."  # before the names of limits
+_OF_STREAMS = (MAX_FILES, MAX_ROWS, MAX_BYTES, CONSUMER, *OF_READS)
+_STREAM_STARTS = (SCAN_MODE, SCAN_SNAPSHOT, SCAN_MILLIS, STARTING_VERSION, STARTING_TIMESTAMP)
+# By bucket is for batches, and a session may ask for it.
 STREAM_FROM = Call(
-    "streaming from",
-    (
-        *(SCAN_MODE, SCAN_SNAPSHOT, SCAN_MILLIS, STARTING_VERSION, STARTING_TIMESTAMP),
-        *(MAX_FILES, MAX_ROWS, MAX_BYTES, CONSUMER, IGNORE_DELETES),
-        *OF_READS,
-    ),
-    # By bucket is for batches, and a session may ask for it.
-    (READ_BY_BUCKET, *READ_CHANGES.sparks),
+    "streaming from", (*_STREAM_STARTS, *_OF_STREAMS, IGNORE_DELETES), (READ_BY_BUCKET,)
 )
+STREAM_CHANGES = Call("streaming changes of", _OF_STREAMS, (*_STARTS, *_OF_CHANGES))
 READ_METADATA = Call("reading", (), _TIME_TRAVEL)
 TARGET_COLUMNS = "target-columns"
 MERGE_MODE = "merge_mode"

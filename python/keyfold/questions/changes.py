@@ -8,7 +8,7 @@ from keyfold.changelog import planner, ranges, views
 from keyfold.changelog.planner import ChangesReport
 from keyfold.changelog.specs import Asked, ChangesSpec
 from keyfold.merge.plan import plan
-from keyfold.options.calls import READ_CHANGES
+from keyfold.options.calls import READ_BETWEEN, READ_CHANGES
 from keyfold.questions.catalog import pushdown, table_of
 from keyfold.questions.serve import Questions, functions_for
 from keyfold.read.call_options import call_options
@@ -38,7 +38,8 @@ def plan_changes(question: Frame) -> dict[str, Any]:
     """The tasks that read changes, the rows and bytes they read, and a line for EXPLAIN."""
     table = open_handle(question["table"], question["catalog"]["options"])
     table.check_readable()
-    given = call_options(READ_CHANGES, table, question.get("options"))
+    call = READ_CHANGES if "until" in question["changes"] else READ_BETWEEN
+    given = call_options(call, table, question.get("options"))
     asked = _asked(table, question["changes"], given, question.get("zone") or "UTC")
     spec, tasks, report = planner.plan(
         table,

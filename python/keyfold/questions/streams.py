@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from keyfold.bridge.frames import Frame
-from keyfold.options.calls import STREAM_FROM
+from keyfold.options.calls import STREAM_CHANGES, STREAM_FROM
 from keyfold.questions.serve import Questions, functions_for
 from keyfold.read.call_options import call_options
 from keyfold.storage.maintenance import retained
 from keyfold.storage.table import Table, open_handle
 from keyfold.streams import batches, offsets
-from keyfold.streams.offsets import offset_at, parsed
-from keyfold.streams.options import STARTS, StreamOptions, stream_options
+from keyfold.streams.offsets import parsed
+from keyfold.streams.options import StreamOptions, stream_options
 
 QUESTIONS = Questions()
 
@@ -23,9 +23,8 @@ QUESTIONS = Questions()
 def _opened(question: Frame) -> tuple[Table, StreamOptions, Mapping[str, str]]:
     table = open_handle(question["table"], question["catalog"]["options"], latest=True)
     table.check_readable()
-    asked = call_options(STREAM_FROM, table, question["options"])
-    if "after" in question["changes"]:  # Spark has made a range of these
-        asked = {name: text for name, text in asked.items() if name not in STARTS}
+    call = STREAM_CHANGES if "after" in question["changes"] else STREAM_FROM
+    asked = call_options(call, table, question["options"])
     return table, stream_options(table.layout.name, asked, question["zone"]), asked
 
 
@@ -38,11 +37,9 @@ def open_stream(question: Frame) -> dict[str, Any]:
 
 @QUESTIONS.look
 def begin_stream(question: Frame) -> dict[str, Any]:
-    """The offset before the first batch; changes begin after the snapshot that they name."""
+    """The offset before the first batch."""
     table, options, _ = _opened(question)
-    after = question["changes"].get("after")
-    found = offsets.initial(table, options) if after is None else offset_at(table, after)
-    return {"offset": found.text()}
+    return {"offset": offsets.initial(table, options, question["changes"].get("after")).text()}
 
 
 @QUESTIONS.look

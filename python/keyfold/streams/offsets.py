@@ -102,8 +102,9 @@ def _check_columns(table: Table) -> None:
             )
 
 
-def initial(table: Table, options: StreamOptions) -> Offset:
-    """The offset before the first batch. A consumer that has read begins where it ended.
+def initial(table: Table, options: StreamOptions, after: int | None = None) -> Offset:
+    """The offset before the first batch. A consumer that has read begins where it ended, changes
+    of a range `after` its snapshot.
 
     Raises TableError if the snapshot to begin at is not there yet, SnapshotExpiredError if it, or
     what is needed to tell its changes, is no longer kept.
@@ -112,6 +113,8 @@ def initial(table: Table, options: StreamOptions) -> Offset:
     following = None if options.consumer is None else next_of(table, options.consumer)
     if following is not None:
         return offset_at(table, following - 1)
+    if after is not None:
+        return offset_at(table, after)
     if options.mode == FROM_SNAPSHOT:
         return offset_at(table, _given(table, options.snapshot, latest + 1) - 1)
     if options.mode == FROM_SNAPSHOT_FULL:

@@ -34,8 +34,7 @@ _LIMITS: Mapping[str, tuple[str, Callable[[str], int]]] = {
     "bytes": (MAX_BYTES, byte_size),
 }
 _GREATEST = 2**63 - 1
-# Options that say where a stream begins.
-STARTS = (SCAN_SNAPSHOT, SCAN_MILLIS, STARTING_VERSION, STARTING_TIMESTAMP)
+_STARTS = (SCAN_SNAPSHOT, SCAN_MILLIS, STARTING_VERSION, STARTING_TIMESTAMP)
 
 
 @dataclass(frozen=True)
@@ -67,8 +66,8 @@ def stream_options(table: str, asked: Mapping[str, str], zone: str) -> StreamOpt
         snapshot = parse(STARTING_VERSION, whole(1, _GREATEST))
     if time is not None:
         millis = parse(STARTING_TIMESTAMP, lambda text: moment(text, zone) // 1000)
-    given = [name for name in (*STARTS, SCAN_MODE) if name in asked]
-    if sum(name in STARTS for name in given) > 1:
+    given = [name for name in (*_STARTS, SCAN_MODE) if name in asked]
+    if sum(name in _STARTS for name in given) > 1:
         raise TableError(f"streaming table {table}: {' and '.join(given)} exclude each other")
     mode = parse(SCAN_MODE, _mode)
     implied = (
