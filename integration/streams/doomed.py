@@ -1,9 +1,10 @@
-"""A session that streams files into two tables until it is killed; a query that fails, because a
-process of Python was killed, is started again from its checkpoint.
+"""A session that streams files into two tables until it is killed, in one process or on a cluster.
+A query that fails, because a process that it needed was killed, is started from its checkpoint.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from integration import sessions
+from integration.cluster.clusters import Cluster
 from integration.faults import harness
 
+CLUSTER = "cluster.json"
 COLUMNS = "k BIGINT, n BIGINT, word STRING"
 TABLES = {"sums": ("n", "BIGINT", "sum"), "lists": ("word", "STRING", "listagg")}
 
@@ -37,9 +40,20 @@ def stream(spark: SparkSession, folder: Path, name: str, files: int) -> DataStre
     return frame.writeStream.option("checkpointLocation", str(folder / "checkpoints" / name))
 
 
+def session(folder: Path) -> SparkSession:
+    """One on the cluster that a file in the folder names; without the file, in one process."""
+    file = folder / CLUSTER
+    if not file.exists():
+        return sessions.start(folder)
+    confs = Cluster.from_json(file.read_text()).confs()
+    confs["spark.executorEnv.PYTHONPATH"] = os.environ.get("PYTHONPATH", "")
+    named = {name.replace(".", "__"): value for name, value in confs.items()}
+    return sessions.start(folder, named.pop("spark__master"), **named)
+
+
 def streaming(folder: Path, argument: str) -> dict[str, Any]:
     """Stream into both tables, from where the session before this one ended, and never end."""
-    spark = sessions.start(folder)
+    spark = session(folder)
     if not spark.catalog.databaseExists("keyfold.s"):
         create(spark)
     threads = [

@@ -1,5 +1,5 @@
-"""Streams whose sessions and processes are killed at any moment: each row is in the table once.
-KEYFOLD_STREAM_KILLS sets how many kills there are.
+"""Streams whose drivers, executors and processes of Python are killed at any moment: each row is in
+the table once. KEYFOLD_STREAM_KILLS sets how many kills there are.
 """
 
 from __future__ import annotations
@@ -8,10 +8,14 @@ import json
 import os
 import random
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
+from integration.cluster import clusters
+from integration.cluster.clusters import Cluster
 from integration.faults import harness, processes
 from integration.streams import doomed
 from integration.streams.sinks import folded
@@ -38,27 +42,54 @@ def add_files(folder: Path) -> None:
         os.utime(path, (begin + number, begin + number))
 
 
-def kill_at_random(jvm: int, draw: random.Random, left: int) -> int:
-    """Kill processes of Python below a session, then the session; how many kills that were."""
+@pytest.fixture(params=["session", "cluster"])
+def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster | None]:
+    """Where the streams run: in one JVM, or on two executors below a master's workers."""
+    if request.param == "session":
+        yield None
+        return
+    folder = tmp_path / "cluster"
+    folder.mkdir()
+    with clusters.standalone(folder) as running:
+        (tmp_path / doomed.CLUSTER).write_text(running.to_json())
+        yield running
+
+
+def processes_of(jvm: int, cluster: Cluster | None) -> set[int]:
+    """Executors and keyfold's processes below the driver's JVM and the executors."""
+    return processes.workers(jvm) | (cluster.left() if cluster else set())
+
+
+def kill_at_random(jvm: int, cluster: Cluster | None, draw: random.Random, left: int) -> list[int]:
+    """Kill processes of a session, then the driver; how many executors, others and drivers."""
+    killed = [0, 0, 1]
     for _ in range(min(left, KILLS_A_SESSION) - 1):
         time.sleep(draw.uniform(0.3, 3.0))
-        victims = sorted(processes.workers(jvm) - processes.children(jvm))
+        executors = sorted(cluster.executors()) if cluster else []
+        others = sorted(processes_of(jvm, cluster) - processes.children(jvm) - set(executors))
+        victims = executors if executors and draw.random() < 0.5 else others
         if victims:
             processes.kill(draw.choice(victims))
+            killed[victims is others] += 1
     time.sleep(draw.uniform(0.3, 3.0))
-    below = processes.workers(jvm)
+    below = processes_of(jvm, cluster)
     processes.kill(jvm)
     assert processes.wait_until(lambda: not processes.alive(below))
-    return min(left, KILLS_A_SESSION)
+    return killed
 
 
-def test_killed_at_any_moment(spark: SparkSession, tmp_path: Path, seed: int) -> None:
-    draw, left, session = random.Random(seed), KILLS, 0
+def test_killed_at_any_moment(
+    spark: SparkSession, tmp_path: Path, seed: int, cluster: Cluster | None
+) -> None:
+    draw, left, session, killed = random.Random(seed), KILLS, 0, [0, 0, 0]
     add_files(tmp_path / "in")
     while left:
         with harness.running("streaming", tmp_path, str(session)) as (_, answer):
-            left -= kill_at_random(answer["jvm"], draw, left)
+            found = kill_at_random(answer["jvm"], cluster, draw, left)
+            killed = [a + b for a, b in zip(killed, found, strict=True)]
+            left -= min(left, KILLS_A_SESSION)
         session += 1
+    print("killed {} executors, {} processes of Python, {} drivers".format(*killed))
     spark.conf.set("spark.sql.catalog.streamed", "keyfold.spark.KeyfoldCatalog")
     spark.conf.set("spark.sql.catalog.streamed.warehouse", str(tmp_path / "warehouse"))
     for name in doomed.TABLES:
