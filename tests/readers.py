@@ -130,6 +130,12 @@ def read(catalog: Catalog, table: str, where: Sequence[Any] | None = None) -> pa
     return found
 
 
+def changes(catalog: Catalog, table: str, plans: int) -> pa.Table:
+    """The changes of so many snapshots as pypaimon streams them, each behind its `_row_kind`."""
+    found: pa.Table = ask("changes", catalog=options(catalog), table=table, plans=plans)
+    return found
+
+
 def read_by_rust(catalog: Catalog, table: str) -> pa.Table:
     """All merged rows as pypaimon-rust reads them."""
     found: pa.Table = ask("read_by_rust", catalog=options(catalog), table=table)

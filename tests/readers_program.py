@@ -7,6 +7,7 @@ with the rows to write and for the table that is the answer. A line on stdout is
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import sys
@@ -17,6 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 from pypaimon import CatalogFactory, Schema
+from pypaimon.read.streaming_table_scan import AsyncStreamingTableScan
 from pypaimon.schema.data_types import AtomicType, DataField, DataTypeParser
 from pypaimon.schema.schema_change import Move, SchemaChange
 from pypaimon.table.row.generic_row import (
@@ -74,6 +76,18 @@ def read(catalog: Json, table: str, where: list[Any] | None = None) -> pa.Table:
         predicate = getattr(builder.new_predicate_builder(), where[0])(*where[1:])
         builder = builder.with_filter(predicate)
     return builder.new_read().to_arrow(builder.new_scan().plan().splits())
+
+
+def changes(catalog: Json, table: str, plans: int) -> pa.Table:
+    """What a stream from snapshot 1 reads until it has made so many plans, one for each snapshot
+    that has changes; the first column is the kind.
+    """
+    found = CatalogFactory.create(catalog).get_table(table)
+    scan = AsyncStreamingTableScan(found, diff_threshold=1 << 30, prefetch_enabled=False)
+    scan.next_snapshot_id = 1
+    reader = found.new_stream_read_builder().with_include_row_kind().new_read()
+    made = itertools.islice(scan.stream_sync(), plans)
+    return pa.concat_tables([reader.to_arrow(plan.splits()) for plan in made])
 
 
 def read_by_rust(catalog: Json, table: str) -> pa.Table:
@@ -162,7 +176,7 @@ def bucket_path(kind: str, is_legacy: bool, rows: pa.Table) -> str:
 QUESTIONS = {
     question.__name__: question
     for question in (
-        *(create, alter, write, tag, read, read_by_rust, touch, files),
+        *(create, alter, write, tag, read, changes, read_by_rust, touch, files),
         *(system_columns, system_rows, binary_row, bucket_path),
     )
 }

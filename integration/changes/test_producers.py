@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from integration.paimon.library import Paimon
 from keyfold.kernels.ops import KIND_NAMES
 from keyfold.storage.table import Table
+from tests import readers
 from tests.changelog.told import changes_of
 from tests.storage import tables
 
@@ -152,6 +153,39 @@ def test_a_write_only_table_tells_when_it_is_compacted(
     )
     assert [row[1:] for row in table.told] == [("+I", 1, "a", 1)]
     assert table.folded == table.rows
+
+
+@pytest.mark.parametrize("producer", ["input", *COMPARING])
+def test_java_streams_changes_that_outlive_their_snapshots(
+    make: Callable[..., Told], producer: str
+) -> None:
+    longer = {"changelog.num-retained.min": "50", "table.log.ttl": "2 d"}
+    table = make(changelog_producer=producer, **longer)
+    for number in range(4):
+        table.insert(f"(1, 'a', {number})", f"({number}, 'b', 0)")
+    before = table.streamed
+    assert len(before) >= 8
+    table.spark.sql(f"CALL keyfold.sys.expire_snapshots(table => '{table.name}', retain_max => 1)")
+    assert len(table.table.snapshots.ids()) == 1
+    assert table.streamed == before
+    log = table.spark.read.option("incremental-between", f"0,{table.table.snapshot_id}")
+    rows = log.table(f"keyfold.it.`{table.short}$audit_log`").collect()
+    assert sorted(map(tuple, rows)) == sorted(row[1:] for row in before)
+
+
+@pytest.mark.parametrize("producer", ["input", *COMPARING])
+def test_pypaimon_streams_the_changes(make: Callable[..., Told], producer: str) -> None:
+    table = make(changelog_producer=producer)
+    table.insert("(1, 'a', 1)", "(2, 'a', 2)", "(3, 'a', 3)")
+    table.insert("(1, 'b', 1)", "(4, 'b', 4)")
+    table.spark.sql(f"DELETE FROM {table.name} WHERE k = 2")
+    table.spark.sql(f"INSERT OVERWRITE {table.name} VALUES (1, 'c', 1)")
+    plans = len({number for number, *_ in table.told})
+    found = readers.changes(table.warehouse, f"it.{table.short}", plans)
+    assert found.column_names[0] == "_row_kind"
+    assert sorted(tuple(row.values()) for row in found.to_pylist()) == sorted(
+        row[1:] for row in table.told
+    )
 
 
 @pytest.mark.parametrize("producer", ["input", *COMPARING])
