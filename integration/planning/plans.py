@@ -33,14 +33,14 @@ def settle(spark: SparkSession) -> None:
 
 
 def rows_of_tasks(spark: SparkSession, group: str) -> list[int]:
-    """Rows that each task of a job group's last stage read from its exchange."""
+    """Rows that each task of a job group's last stage wrote."""
     settle(spark)
     tracker = spark.sparkContext.statusTracker()
     jobs = sorted(tracker.getJobIdsForGroup(group))
     stages = sorted(tracker.getJobInfo(jobs[-1]).stageIds)
     tasks = spark._jsc.sc().statusStore().taskList(stages[-1], 0, 1000)
     found = [tasks.apply(i).taskMetrics().get() for i in range(tasks.size())]
-    return [metrics.shuffleReadMetrics().recordsRead() for metrics in found]
+    return [metrics.outputMetrics().recordsWritten() for metrics in found]
 
 
 def scan_figures(frame: DataFrame, kind: str = "BatchScanExec") -> list[dict[str, int]]:

@@ -62,6 +62,23 @@ def test_no_task_idles_while_another_holds_two(
     assert max(loads) <= 1.5 * 8000 / buckets, loads
 
 
+def test_batches_of_many_buckets_are_bounded_and_whole(
+    spark: SparkSession, fresh_name: FreshName
+) -> None:
+    """A task of the input holds a batch for each bucket; beyond 64 MB the largest one is sent."""
+    name = fresh_name()
+    spark.sql(
+        f"CREATE TABLE {name} (id BIGINT, v STRING, PRIMARY KEY (id) NOT ENFORCED) "
+        "TBLPROPERTIES ('bucket' = '16')"
+    )
+    rows = spark.range(0, 200, 1, 1)
+    rows.selectExpr("id % 100 AS id", "repeat(string(id), 300000) AS v").writeTo(name).append()
+    found = assert_ours(spark.sql(f"SELECT id, length(v) AS n, left(v, 3) AS v FROM {name}"))
+    assert {(row.id, row.n, row.v) for row in found.collect()} == {
+        (key, 900_000, str(100 + key)) for key in range(100)
+    }
+
+
 def test_a_failed_write_leaves_the_table_as_it_was(
     spark: SparkSession, fresh_name: FreshName, warehouse: Path
 ) -> None:

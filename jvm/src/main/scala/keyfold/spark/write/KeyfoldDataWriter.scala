@@ -4,17 +4,22 @@ import keyfold.spark.Json
 import keyfold.spark.processes.{Lease, WorkerPool}
 import org.apache.spark.TaskContext
 import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.connector.metric.CustomTaskMetric
 import org.apache.spark.sql.connector.write.{DataWriter, DataWriterFactory, WriterCommitMessage}
 import org.apache.spark.sql.keyfold.arrow.ArrowBatchWriter
+import org.apache.spark.sql.keyfold.writes.SlotBatches
 import org.apache.spark.sql.types.StructType
 
 /** Executor side: sends the rows of one task to a worker as Arrow batches; what the worker wrote
-  * comes back at commit. A task without rows takes no worker.
+  * comes back at commit. A task without rows takes no worker. With `areBatches` the rows have been made
+  * batches before the shuffle (see SlotBatches).
   */
-final class KeyfoldDataWriter(write: String, schema: StructType, partitionId: Int, taskId: Long)
+final class KeyfoldDataWriter(
+    write: String, schema: StructType, partitionId: Int, taskId: Long, areBatches: Boolean = false)
     extends DataWriter[InternalRow] {
 
   private var opened: Option[Stream] = None
+  private var taken = 0L
 
   private final class Stream(val lease: Lease) {
     val rows = new ArrowBatchWriter(schema, lease.worker.out)
@@ -36,8 +41,16 @@ final class KeyfoldDataWriter(write: String, schema: StructType, partitionId: In
 
   override def write(row: InternalRow): Unit = {
     val stream = opened.getOrElse(open())
-    if (stream.rows.write(row)) send(stream)
+    taken += (if (areBatches) SlotBatches.rows(row) else 1)
+    if (areBatches) send(stream, _.pass(SlotBatches.bytes(row)))
+    else if (stream.rows.write(row)) send(stream, _.flush())
   }
+
+  /** The rows taken, by the name of Spark's own figure of a task. */
+  override def currentMetricsValues(): Array[CustomTaskMetric] = Array(new CustomTaskMetric {
+    override val name: String = "recordsWritten"
+    override val value: Long = taken
+  })
 
   override def commit(): WriterCommitMessage =
     opened.fold(KeyfoldCommitMessage("[]", "{}"))(_.end(commit = true))
@@ -53,19 +66,19 @@ final class KeyfoldDataWriter(write: String, schema: StructType, partitionId: In
     stream
   }
 
-  /** Sends the batch that is full. A worker that speaks before it is asked has failed. */
-  private def send(stream: Stream): Unit = {
+  /** Sends a batch. A worker that speaks before it is asked has failed. */
+  private def send(stream: Stream, batch: ArrowBatchWriter => Unit): Unit = {
     lazy val worker = stream.lease.worker
-    worker.heard(stream.rows.flush())
+    worker.heard(batch(stream.rows))
     if (worker.hasAnswered) worker.answer(): Unit
   }
 }
 
 /** Executor side: opens one writer a task; carries the job's plan. */
-final case class KeyfoldWriterFactory(write: String, schema: StructType) extends DataWriterFactory {
+final case class KeyfoldWriterFactory(write: String, schema: StructType, areBatches: Boolean) extends DataWriterFactory {
   /** Without the plan, which says how to log in to an object store. */
   override def toString: String = "KeyfoldWriterFactory"
 
   override def createWriter(partitionId: Int, taskId: Long): DataWriter[InternalRow] =
-    new KeyfoldDataWriter(write, schema, partitionId, taskId)
+    new KeyfoldDataWriter(write, schema, partitionId, taskId, areBatches)
 }

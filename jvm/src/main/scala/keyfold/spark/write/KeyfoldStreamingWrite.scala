@@ -5,6 +5,7 @@ import keyfold.spark.jobs.AfterWrite
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.write.{DataWriter, PhysicalWriteInfo, WriterCommitMessage}
 import org.apache.spark.sql.connector.write.streaming.{StreamingDataWriterFactory, StreamingWrite}
+import org.apache.spark.sql.types.StructType
 
 /** Driver side: the job of one epoch of a streaming query; Spark makes one for each. The table has an epoch once,
   * however often it is committed. What it touched is compacted while the next epochs go on.
@@ -13,8 +14,13 @@ final class KeyfoldStreamingWrite(write: KeyfoldWrite) extends StreamingWrite {
   @volatile private var hasOrdinal = false
   private lazy val job = new WriteJob(write.copy(hasOrdinal = hasOrdinal), Some(write.info.queryId))
 
-  /** The rows have their place in the input as a last column; said while the epoch is planned. */
-  def withOrdinal(): Unit = hasOrdinal = true
+  /** The rows have their place in the input as a last column, and come as batches; said while the epoch is planned.
+    * Returns their columns.
+    */
+  def withOrdinal(): StructType = {
+    hasOrdinal = true
+    write.copy(hasOrdinal = true).rowSchema
+  }
 
   override def createStreamingWriterFactory(info: PhysicalWriteInfo): StreamingDataWriterFactory =
     KeyfoldStreamingWriterFactory(job.factory)

@@ -21,6 +21,9 @@ trait ClusteredWrite extends RequiresDistributionAndOrdering {
   /** The rows that tasks send to Python. */
   def rowSchema: StructType
 
+  /** Whether these rows come as batches. */
+  def areBatches: Boolean = false
+
   /** The question plan_write, asked when the job starts; `query` is the streaming query that the job is part of. */
   def planned(query: Option[String]): String
 
@@ -54,7 +57,7 @@ trait ClusteredWrite extends RequiresDistributionAndOrdering {
 }
 
 /** Driver side: one write of rows that are folded. With `hasOrdinal` their last column is the place each row had
-  * in the input (see OrdinalStrategy). `isOfMerge`: rows of a MERGE that has found no rows with their keys.
+  * in the input, and they come as batches (see OrdinalStrategy). `isOfMerge`: rows of a MERGE that has found no rows with their keys.
   */
 final case class KeyfoldWrite(
     table: KeyfoldTable, info: LogicalWriteInfo, mode: WriteMode, hasOrdinal: Boolean, isOfMerge: Boolean = false)
@@ -73,6 +76,8 @@ final case class KeyfoldWrite(
         + "spark.sql.extensions=keyfold.spark.KeyfoldExtensions")
     new KeyfoldStreamingWrite(this)
   }
+
+  override def areBatches: Boolean = hasOrdinal
 
   override def rowSchema: StructType =
     if (hasOrdinal) info.schema.add(KeyfoldWrite.Ordinal, LongType, nullable = false) else info.schema

@@ -11,7 +11,7 @@ import org.apache.spark.sql.connector.write.WriterCommitMessage
 final class WriteJob(write: ClusteredWrite, query: Option[String]) {
   lazy val planned: String = write.planned(query)
 
-  def factory: KeyfoldWriterFactory = KeyfoldWriterFactory(planned, write.rowSchema)
+  def factory: KeyfoldWriterFactory = KeyfoldWriterFactory(planned, write.rowSchema, write.areBatches)
 
   /** Python's answer to commit_write. */
   def commit(messages: Array[WriterCommitMessage], more: (String, Any)*): JsonNode =

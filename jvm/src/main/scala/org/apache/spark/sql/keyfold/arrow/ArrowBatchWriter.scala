@@ -1,5 +1,6 @@
 package org.apache.spark.sql.keyfold.arrow
 
+import java.nio.ByteBuffer
 import java.nio.channels.WritableByteChannel
 
 import org.apache.arrow.vector.VectorSchemaRoot
@@ -19,6 +20,7 @@ final class ArrowBatchWriter(schema: StructType, channel: WritableByteChannel) e
 
   private val allocator = ArrowUtils.rootAllocator.newChildAllocator("keyfold write", 0, Long.MaxValue)
   private val root = VectorSchemaRoot.create(ArrowUtils.toArrowSchema(schema, "UTC", true), allocator)
+  root.getFieldVectors.forEach(_.setInitialCapacity(FirstRows))
   private val rows = ArrowWriter.create(root)
   private var stream = new ArrowStreamWriter(root, null, channel)
   private var count = 0
@@ -61,6 +63,15 @@ final class ArrowBatchWriter(schema: StructType, channel: WritableByteChannel) e
     rows.sizeInBytes() >= MostBytes
   }
 
+  /** Sends the schema, with which the stream begins, if it has not been sent. */
+  def begin(): Unit = stream.start()
+
+  /** Sends a batch that another writer of the same schema has sent to memory. */
+  def pass(batch: ByteBuffer): Unit = {
+    begin()
+    while (batch.hasRemaining) channel.write(batch): Unit
+  }
+
   def flush(): Unit = {
     rows.finish()
     stream.writeBatch()
@@ -89,6 +100,7 @@ final class ArrowBatchWriter(schema: StructType, channel: WritableByteChannel) e
 }
 
 object ArrowBatchWriter {
+  private val FirstRows = 256
   private val MostRows = 32768
   private val MostBytes = 16L << 20
   private val SizeCheckBytes = 64L << 10

@@ -9,13 +9,18 @@ import org.apache.spark.sql.connector.write.Write
 import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy}
 import org.apache.spark.sql.execution.datasources.v2.WriteToDataSourceV2
 import org.apache.spark.sql.execution.streaming.sources.MicroBatchWrite
+import org.apache.spark.sql.types.StructType
 
 /** Driver side: gives every row that is clustered for one of our writes its place in the input, map
-  * partition and row, as a last column, so that rows of one key fold in that order on any cluster.
+  * partition and row, as a last column, so that rows of one key fold in that order on any cluster; and
+  * lets them cross the shuffle as batches.
   * A planner strategy, because Spark 4.2 clusters a write after the last injected optimizer rule.
   */
 object OrdinalStrategy extends SparkStrategy {
-  override def apply(plan: LogicalPlan): Seq[SparkPlan] = placed(plan).map(planLater).toSeq
+  override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
+    case batches: SlotBatches => Seq(SlotBatchesExec(batches.columns, batches.output, planLater(batches.child)))
+    case _ => placed(plan).map(planLater).toSeq
+  }
 
   private def placed(plan: LogicalPlan): Option[LogicalPlan] = plan match {
     case append: AppendData =>
@@ -38,9 +43,8 @@ object OrdinalStrategy extends SparkStrategy {
   @nowarn("cat=deprecation")
   private def ofEpoch(plan: LogicalPlan): Option[LogicalPlan] = plan match {
     case WriteToDataSourceV2(_, batch: MicroBatchWrite, exchange: RepartitionByExpression, _) => batch.writeSupport match {
-        case ours: KeyfoldStreamingWrite if !exchange.output.exists(_.name == KeyfoldWrite.Ordinal) =>
-          ours.withOrdinal()
-          Some(plan.withNewChildren(Seq(numbered(exchange))))
+        case ours: KeyfoldStreamingWrite if !exchange.child.isInstanceOf[SlotBatches] =>
+          Some(plan.withNewChildren(Seq(batched(exchange, ours.withOrdinal()))))
         case _ => None
       }
     case _ => None
@@ -50,12 +54,15 @@ object OrdinalStrategy extends SparkStrategy {
   private def placed(query: LogicalPlan, write: Option[Write]): Option[(LogicalPlan, Option[Write])] =
     (query, write) match {
       case (exchange: RepartitionByExpression, Some(ours: KeyfoldWrite)) if !ours.hasOrdinal =>
-        Some(numbered(exchange) -> Some(ours.copy(hasOrdinal = true)))
+        val batches = ours.copy(hasOrdinal = true)
+        Some(batched(exchange, batches.rowSchema) -> Some(batches))
       case _ => None
     }
 
-  private def numbered(exchange: RepartitionByExpression): LogicalPlan = {
+  private def batched(exchange: RepartitionByExpression, schema: StructType): LogicalPlan = {
     val ordinal = Alias(MonotonicallyIncreasingID(), KeyfoldWrite.Ordinal)()
-    exchange.copy(child = Project(exchange.child.output :+ ordinal, exchange.child))
+    val slot = Alias(exchange.partitionExpressions.head, "slot")()
+    val batches = SlotBatches(schema, Project(exchange.child.output :+ ordinal :+ slot, exchange.child))
+    exchange.copy(partitionExpressions = batches.output.take(1), child = batches)
   }
 }
