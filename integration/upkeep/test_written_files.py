@@ -65,7 +65,7 @@ def test_no_task_idles_while_another_holds_two(
 def test_batches_of_many_buckets_are_bounded_and_whole(
     spark: SparkSession, fresh_name: FreshName
 ) -> None:
-    """A task of the input holds a batch for each bucket; beyond 64 MB the largest one is sent."""
+    """A task of the input holds a batch for each bucket; beyond 32 MB the largest one is sent."""
     name = fresh_name()
     spark.sql(
         f"CREATE TABLE {name} (id BIGINT, v STRING, PRIMARY KEY (id) NOT ENFORCED) "
@@ -77,6 +77,50 @@ def test_batches_of_many_buckets_are_bounded_and_whole(
     assert {(row.id, row.n, row.v) for row in found.collect()} == {
         (key, 900_000, str(100 + key)) for key in range(100)
     }
+
+
+ALL_TYPES = {
+    "flag BOOLEAN": "id % 3 = 0",
+    "tiny TINYINT": "id % 100",
+    "small SMALLINT": "id % 30000 - 7",
+    "i INT": "-id",
+    "f FLOAT": "id / 7",
+    "d DOUBLE": "id / 3",
+    "short DECIMAL(10,2)": "id / 100",
+    "wide DECIMAL(30,4)": "id * 1000000007 / 100",
+    "day DATE": "date_add(DATE'2020-01-01', int(id % 1000))",
+    "at TIMESTAMP": "timestamp_micros(id * 1000003)",
+    "here TIMESTAMP_NTZ": "timestamp_micros(id * 1000003)",
+    "text STRING": "repeat('x', int(id % 30)) || id",
+    "bytes BINARY": "string(id * id)",
+    "list ARRAY<INT>": "array(int(id), NULL, 2)",
+    "pair STRUCT<a: INT, b: STRING>": "named_struct('a', int(id), 'b', string(id))",
+    "of MAP<STRING, INT>": "map(string(id), int(id))",
+}
+
+
+def test_values_and_nulls_of_all_types_cross_the_shuffle(
+    spark: SparkSession, fresh_name: FreshName
+) -> None:
+    """More rows than a batch has; one column in two begins with NULLs far behind its first row."""
+    name = fresh_name()
+    spark.sql(
+        f"CREATE TABLE {name} (id BIGINT, {', '.join(ALL_TYPES)}, PRIMARY KEY (id) NOT ENFORCED) "
+        "TBLPROPERTIES ('bucket' = '2')"
+    )
+    made = ["id"]
+    for place, (column, value) in enumerate(ALL_TYPES.items()):
+        words, kind = column.split(" ", 1)
+        is_null = f"id % {place + 3} = 0 AND id >= {5000 * (place % 2)}"
+        made.append(f"IF({is_null}, NULL, CAST({value} AS {kind})) AS {words}")
+    rows = spark.range(0, 90000, 1, 2).selectExpr(*made)
+    rows.writeTo(name).append()
+    given, found = (
+        frame.selectExpr("id", f"to_json(struct({', '.join(rows.columns)})) AS row")
+        for frame in (rows, assert_ours(spark.table(name)))
+    )
+    assert found.count() == 90000
+    assert found.exceptAll(given).take(1) == []
 
 
 def test_a_failed_write_leaves_the_table_as_it_was(

@@ -1,6 +1,7 @@
 package keyfold.spark.write
 
 import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.connector.metric.CustomTaskMetric
 import org.apache.spark.sql.connector.write.{DeltaWriter, DeltaWriterFactory, WriterCommitMessage}
 import org.apache.spark.sql.keyfold.writes.DeltaRows
 
@@ -20,6 +21,7 @@ final class KeyfoldDeltaWriter(records: KeyfoldDataWriter, deltas: DeltaRows) ex
       records.write(maker.moved(metadata, row))
     } else records.write(maker.updated(metadata, row))
 
+  override def currentMetricsValues(): Array[CustomTaskMetric] = records.currentMetricsValues()
   override def commit(): WriterCommitMessage = records.commit()
   override def abort(): Unit = records.abort()
   override def close(): Unit = records.close()

@@ -33,7 +33,7 @@ final class FoldColumn(batcher: FoldBatcher, function: FoldFunction, index: Int)
   def add(group: Int, arguments: UnsafeRow): Unit = {
     changes()
     payloads.send() // Python folds in the order of messages
-    rows.write(group, arguments, arguments.getSizeInBytes)
+    rows.write(group, arguments)
   }
 
   /** Takes in what another task has folded; nothing if it had no rows. */
@@ -41,7 +41,7 @@ final class FoldColumn(batcher: FoldBatcher, function: FoldFunction, index: Int)
     changes()
     rows.send()
     payload.update(0, state)
-    payloads.write(group, payload, state.length + 16)
+    payloads.write(group, payload)
   }
 
   private def changes(): Unit = if (got ne Window.Empty) got = Window.Empty
@@ -130,10 +130,10 @@ final class Outgoing(batcher: FoldBatcher, frame: JsonNode, fields: Seq[StructFi
   private var writer: Option[ArrowBatchWriter] = None
   private var isEmpty = true
 
-  def write(group: Int, row: InternalRow, bytes: Int): Unit = {
+  def write(group: Int, row: InternalRow): Unit = {
     number.update(0, group)
     isEmpty = false
-    if (opened.write(joined(number, row), bytes.toLong)) send()
+    if (opened.write(joined(number, row))) send()
   }
 
   private def opened: ArrowBatchWriter = writer.getOrElse {

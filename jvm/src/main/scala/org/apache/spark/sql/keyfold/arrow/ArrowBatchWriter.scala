@@ -6,11 +6,9 @@ import java.nio.channels.WritableByteChannel
 import org.apache.arrow.vector.VectorSchemaRoot
 import org.apache.arrow.vector.ipc.ArrowStreamWriter
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{UnsafeArrayData, UnsafeMapData, UnsafeRow}
-import org.apache.spark.sql.execution.arrow.ArrowWriter
+import org.apache.spark.sql.catalyst.expressions.{UnsafeProjection, UnsafeRow}
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.ArrowUtils
-import org.apache.spark.unsafe.types.UTF8String
 
 /** Executor side: rows into an Arrow IPC stream, in batches bounded by rows and bytes; after its end the next row
   * begins another.
@@ -20,47 +18,30 @@ final class ArrowBatchWriter(schema: StructType, channel: WritableByteChannel) e
 
   private val allocator = ArrowUtils.rootAllocator.newChildAllocator("keyfold write", 0, Long.MaxValue)
   private val root = VectorSchemaRoot.create(ArrowUtils.toArrowSchema(schema, "UTC", true), allocator)
-  root.getFieldVectors.forEach(_.setInitialCapacity(FirstRows))
-  private val rows = ArrowWriter.create(root)
+  private val rows = new FlatRows(root)
+  private lazy val known = UnsafeProjection.create(schema)
   private var stream = new ArrowStreamWriter(root, null, channel)
   private var count = 0
   private var unmeasured = 0L
   private var isClosed = false
 
-  private val (flat, varying) = schema.map(_.dataType).zipWithIndex
-    .partition { case (kind, _) => UnsafeRow.isMutable(kind) }
-  private val flatBytes = flat.map(_._1.defaultSize.toLong).sum
-  private val others = varying.toArray
-
-  /** Takes a row; true when the batch is full and `flush` is due. To ask Arrow for the size is too much for
-    * each row of a few bytes.
+  /** Takes a row; true when the batch is full and `flush` is due. To measure the columns is too much for each row of a
+    * few bytes.
     */
-  def write(row: InternalRow): Boolean = write(row, size(row))
-
-  private def size(row: InternalRow): Long = row match {
-    case known: UnsafeRow => known.getSizeInBytes.toLong
-    case _ =>
-      var found = flatBytes
-      var at = 0
-      while (at < others.length) {
-        val (kind, place) = others(at)
-        if (!row.isNullAt(place)) found += sizeOf(row.get(place, kind))
-        at += 1
-      }
-      found
-  }
-
-  /** The same for a row of about that many bytes. */
-  def write(row: InternalRow, bytes: Long): Boolean = {
-    rows.write(row)
+  def write(row: InternalRow): Boolean = {
+    val found = row match {
+      case unsafe: UnsafeRow => unsafe
+      case other => known(other)
+    }
+    rows.write(found)
     count += 1
-    unmeasured += bytes
+    unmeasured += found.getSizeInBytes
     count >= MostRows || (unmeasured >= SizeCheckBytes && isFull())
   }
 
   private def isFull(): Boolean = {
     unmeasured = 0
-    rows.sizeInBytes() >= MostBytes
+    rows.size >= MostBytes
   }
 
   /** Sends the schema, with which the stream begins, if it has not been sent. */
@@ -100,18 +81,7 @@ final class ArrowBatchWriter(schema: StructType, channel: WritableByteChannel) e
 }
 
 object ArrowBatchWriter {
-  private val FirstRows = 256
   private val MostRows = 32768
   private val MostBytes = 16L << 20
   private val SizeCheckBytes = 64L << 10
-
-  /** The bytes of a value; one whose size is not known is as large as what is measured at once. */
-  private def sizeOf(value: Any): Long = value match {
-    case text: UTF8String => text.numBytes.toLong
-    case bytes: Array[Byte] => bytes.length.toLong
-    case row: UnsafeRow => row.getSizeInBytes.toLong
-    case array: UnsafeArrayData => array.getSizeInBytes.toLong
-    case map: UnsafeMapData => map.getSizeInBytes.toLong
-    case _ => SizeCheckBytes
-  }
 }

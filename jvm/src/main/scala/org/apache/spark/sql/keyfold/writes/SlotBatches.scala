@@ -84,7 +84,7 @@ private final class BatchesOfTask(rows: Iterator[InternalRow], schema: StructTyp
       slot.count += 1
       slot.bytes += size
       held += size
-      if (slot.rows.write(row, size)) return slot.batch()
+      if (slot.rows.write(row)) return slot.batch()
       if (held > MostBytes) return largest.batch()
     }
     largest.batch()
@@ -94,7 +94,7 @@ private final class BatchesOfTask(rows: Iterator[InternalRow], schema: StructTyp
 }
 
 private object BatchesOfTask {
-  private val MostBytes = 64L << 20 // of all slots
+  private val MostBytes = 32L << 20 // of the rows of all slots
 }
 
 /** Executor side: a row of a slot and a batch, whose bytes are written straight to their place in it. */
