@@ -13,8 +13,10 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +27,21 @@ from integration.cluster.clusters import HOSTS, Cluster
 from integration.faults import processes
 
 ROWS, KEYS = 80_000, 1000
+_CHANGES = count()
 INSERT = f"""
 INSERT INTO keyfold.f.sums SELECT id % {KEYS}, 1, repeat(md5(CAST(id AS STRING)), 40)
 FROM range(0, {ROWS}, 1, 2)
 """
+# Statements that add one to each row's n, and how many Spark jobs one has begun when it writes.
+UPDATE = "UPDATE keyfold.f.rows SET n = n + 1", 2
+MERGE = (
+    f"""
+MERGE INTO keyfold.f.rows AS t USING (SELECT id AS k, 1 AS one FROM range({ROWS})) AS s
+ON t.k = s.k WHEN MATCHED AND t.n >= 0 THEN UPDATE SET n = t.n + s.one
+WHEN NOT MATCHED THEN INSERT (k, n) VALUES (s.k, -1)
+""",
+    3,
+)
 CONFS = {
     "spark.locality.wait": "0s",  # a task for each machine, wherever its input is
     "spark.shuffle.reduceLocality.enabled": "false",
@@ -51,6 +64,14 @@ def session(cluster: Cluster, folder: Path) -> SparkSession:
         " TBLPROPERTIES ('merge-engine' = 'aggregation', 'bucket' = '2', 'write-only' = 'true', "
         "'fields.n.aggregate-function' = 'sum')"
     )
+    spark.sql(
+        "CREATE TABLE keyfold.f.rows (k BIGINT, n BIGINT, pad STRING, PRIMARY KEY (k) NOT ENFORCED)"
+        " TBLPROPERTIES ('bucket' = '2', 'write-only' = 'true')"
+    )
+    spark.sql(
+        "INSERT INTO keyfold.f.rows SELECT id, 0, repeat(md5(CAST(id AS STRING)), 40) "
+        f"FROM range({ROWS})"
+    )
     return spark
 
 
@@ -65,15 +86,20 @@ def workers_on(cluster: Cluster, host: str) -> set[int]:
 
 
 class Victim(threading.Thread):
-    """The first new worker on the second machine: hangs once it is seen, then `strike` is done."""
+    """The first new worker on the second machine: hangs once it is seen and `is_time`, then
+    `strike` is done.
+    """
 
-    def __init__(self, cluster: Cluster, strike: Callable[[int], None]) -> None:
+    def __init__(
+        self, cluster: Cluster, strike: Callable[[int], None], is_time: Callable[[], bool]
+    ) -> None:
         super().__init__(daemon=True)
-        self.cluster, self.strike = cluster, strike
+        self.cluster, self.strike, self.is_time = cluster, strike, is_time
         self.pid = 0
 
     def run(self) -> None:
         """Wait for it."""
+        processes.wait_until(self.is_time, processes.DEADLINE)
         processes.wait_until(lambda: workers_on(self.cluster, HOSTS[1]), processes.DEADLINE)
         self.pid = min(workers_on(self.cluster, HOSTS[1]))
         os.kill(self.pid, signal.SIGSTOP)
@@ -81,12 +107,14 @@ class Victim(threading.Thread):
 
 
 @contextmanager
-def victim(cluster: Cluster, strike: Callable[[int], None]) -> Iterator[Victim]:
+def victim(
+    cluster: Cluster, strike: Callable[[int], None], is_time: Callable[[], bool] = lambda: True
+) -> Iterator[Victim]:
     """The next worker to be born; those that are idle are ended first, so that it has a task."""
     for pid in workers_on(cluster, HOSTS[1]):
         processes.kill(pid)
     assert processes.wait_until(lambda: not workers_on(cluster, HOSTS[1]))
-    waiting = Victim(cluster, strike)
+    waiting = Victim(cluster, strike, is_time)
     waiting.start()
     yield waiting
     waiting.join(processes.DEADLINE)
@@ -114,6 +142,35 @@ def insert(spark: SparkSession, cluster: Cluster, strike: Callable[[int], None])
     return {"pid": struck.pid, "gone": gone, "rows": list(found)}
 
 
+def change(
+    spark: SparkSession,
+    cluster: Cluster,
+    statement: tuple[str, int],
+    strike: Callable[[int], None],
+    *,
+    is_writing: bool,
+) -> dict[str, Any]:
+    """The same of a statement that changes rows, in a task that reads them or one that writes."""
+    context, (text, jobs) = spark.sparkContext, statement
+    both = context._jsc.sc()
+    assert processes.wait_until(lambda: both.getExecutorMemoryStatus().size() == 3)
+    # A new executor starts its fork server first; until then the other one does all tasks.
+    end = time.monotonic() + processes.DEADLINE
+    while not workers_on(cluster, HOSTS[1]):
+        assert time.monotonic() < end
+        spark.sql("SELECT max(n) FROM keyfold.f.rows").collect()
+    group = f"change {next(_CHANGES)}"
+    context.setJobGroup(group, text)
+    tracker, least = context.statusTracker(), jobs if is_writing else 1
+    with victim(cluster, strike, lambda: len(tracker.getJobIdsForGroup(group)) >= least) as struck:
+        spark.sql(text)
+    gone = processes.wait_until(lambda: not processes.alive([struck.pid]))
+    found = spark.sql(
+        "SELECT count(*), min(n), max(n), min(length(pad)) FROM keyfold.f.rows"
+    ).first()
+    return {"pid": struck.pid, "gone": gone, "rows": list(found)}
+
+
 def main() -> None:
     """Each fault in turn."""
     cluster = Cluster.from_json(sys.argv[1])
@@ -123,8 +180,18 @@ def main() -> None:
         "killed": insert(spark, cluster, processes.kill),
         "lost": insert(spark, cluster, lose_executor(cluster)),
     }
-    snapshots = "SELECT snapshot_id FROM keyfold.f.`sums$snapshots`"
-    answer["snapshots"] = [row[0] for row in spark.sql(snapshots).collect()]
+    for name, statement in (("UPDATE", UPDATE), ("MERGE", MERGE)):
+        for fault, strike, is_writing in (
+            ("hung, writing", lambda _: None, True),
+            ("killed, reading", processes.kill, False),
+            ("lost, writing", lose_executor(cluster), True),
+        ):
+            answer[f"{name}, {fault}"] = change(
+                spark, cluster, statement, strike, is_writing=is_writing
+            )
+    for table in ("sums", "rows"):
+        snapshots = f"SELECT snapshot_id FROM keyfold.f.`{table}$snapshots`"
+        answer[table] = [row[0] for row in spark.sql(snapshots).collect()]
     spark.stop()
     print(json.dumps(answer), flush=True)
 

@@ -166,10 +166,24 @@ def test_a_fault_in_mid_job_changes_no_row(
     assert found["rows"] == [cluster_faults.KEYS, each, each, 32 * 40]
 
 
+@pytest.mark.parametrize("statement", ["UPDATE", "MERGE"])
+def test_a_fault_amid_changed_rows_changes_each_once(
+    faults: dict[str, Any], statement: str
+) -> None:
+    """The task of the worker, or of the executor, that is lost reads rows or writes them."""
+    before = 3 if statement == "MERGE" else 0
+    for done, fault in enumerate(("hung, writing", "killed, reading", "lost, writing"), before + 1):
+        found = faults[f"{statement}, {fault}"]
+        assert found["pid"] > 0, fault
+        assert found["gone"], fault
+        assert found["rows"] == [cluster_faults.ROWS, done, done, 32 * 40], fault
+
+
 def test_each_job_is_one_snapshot_and_nothing_is_left(
     faults: dict[str, Any], cluster: Cluster
 ) -> None:
-    assert faults["snapshots"] == [1, 2, 3]
+    assert faults["sums"] == [1, 2, 3]
+    assert faults["rows"] == [1, 2, 3, 4, 5, 6, 7]
     assert_nothing_left(cluster)
 
 
