@@ -60,3 +60,31 @@ INSERT WITH SCHEMA EVOLUTION INTO t BY NAME SELECT 2 AS id, 2L AS a, 2.5D AS e;
 SELECT id, a, e FROM t WHERE id < 3;
 -- against
 SELECT * FROM VALUES (1, 5000000000L, NULL), (2, 2L, 2.5D) AS t(id, a, e);
+-- CHAR, a field of a nested column, NULLs, and the casts and checks that Spark adds.
+-- keyfold
+CREATE TABLE typed (id INT, name CHAR(3), place STRUCT<x: INT, y: STRING>, n BIGINT NOT NULL, day DATE, PRIMARY KEY (id));
+-- keyfold
+INSERT INTO typed VALUES (1, 'a', named_struct('x', 1, 'y', 'one'), 1, DATE'2024-01-01'), (2, 'b', NULL, 2, NULL);
+-- keyfold
+MERGE INTO typed AS t USING (SELECT * FROM VALUES (1, 'zz', 9, 5), (3, 'c', 7, 6) AS v(id, name, x, n)) AS s
+ON t.id = s.id AND t.name = 'a'
+WHEN MATCHED THEN UPDATE SET name = s.name, place.x = s.x, n = s.n, day = NULL
+WHEN NOT MATCHED THEN INSERT (id, name, place, n, day)
+VALUES (s.id, s.name, named_struct('x', s.x, 'y', NULL), s.n, TIMESTAMP'2024-02-03 04:05:06');
+-- query
+SELECT id, name, place.x, place.y, n, day FROM typed;
+-- against
+SELECT * FROM VALUES (1, 'zz ', 9, 'one', 5L, NULL), (2, 'b  ', NULL, NULL, 2L, NULL), (3, 'c  ', 7, NULL, 6L, DATE'2024-02-03')
+  AS t(id, name, x, y, n, day);
+-- error: n | NOT NULL
+MERGE INTO typed AS t USING (SELECT 1 AS id) AS s ON t.id = s.id WHEN MATCHED THEN UPDATE SET n = NULLIF(t.n, 5);
+-- error: length limitation: 3
+MERGE INTO typed AS t USING (SELECT 4 AS id) AS s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id, name, n) VALUES (s.id, 'four', 1);
+-- error: CAST_OVERFLOW
+MERGE INTO typed AS t USING (SELECT 5000000000L AS x) AS s ON t.id = 1 WHEN MATCHED THEN UPDATE SET place.x = s.x;
+-- error: INCOMPATIBLE_DATA_FOR_TABLE
+UPDATE typed SET n = 'twelve';
+-- query
+SELECT id, n FROM typed;
+-- against
+SELECT * FROM VALUES (1, 5L), (2, 2L), (3, 6L) AS t(id, n);
