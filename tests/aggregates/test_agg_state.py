@@ -145,7 +145,7 @@ def test_states_merge_as_defined(found: Signature, seed: int, groups: int) -> No
     ("state", "words"),
     [
         (b"", "bytes that are not a state"),
-        (b"KS\x02\x00\x00", "bytes that are not a state"),
+        (b"KS\x02\x00\x00", "found a state of version 2, of which version 1 is known here"),
         (b"KS\x01\xff\xff", "bytes that are not a state"),
         (states(parse("sum(bigint)"), [pa.array([1])])[0], "found a state of sum(BIGINT)"),
         (states(parse("count(int)"), [pa.array([1])])[0], "found a state of count(INT)"),
@@ -180,6 +180,13 @@ def test_a_damaged_buffer_is_refused() -> None:
     good = states(found, [pa.array(["word"])])[0]
     with pytest.raises(BadRecord, match="damaged"):
         folded(found, [good, good[:-8]])
+
+
+def test_a_state_of_another_version_does_not_merge() -> None:
+    found = parse("sum(int)")
+    good = states(found, [pa.array([1])])[0]
+    with pytest.raises(BadRecord, match="a state of version 7, of which version 1 is known"):
+        folded(found, [good, good[:2] + b"\x07" + good[3:]])
 
 
 def test_states_of_other_constants_do_not_merge_unless_one_is_empty() -> None:

@@ -33,7 +33,7 @@ from keyfold.kernels.buffers import Rows
 from keyfold.kernels.ops import RESET, SKIP
 from keyfold.kernels.unsafe_rows.encode import encode
 from keyfold.states.columns import STATE
-from keyfold.states.signature import FIXED, Signature, text_of
+from keyfold.states.signature import FIXED, Signature, described, text_of
 from keyfold.types.logical import DataType
 
 _MOST_BYTES = (1 << 31) - 1
@@ -127,13 +127,9 @@ def _split_apart(signature: Signature, column: pa.Array, starts: Rows) -> tuple[
     for row, state in enumerate(column.to_pylist()):
         text = text_of(state)
         if text is None or text.partition(";")[0] != signature.text:
-            found = (
-                f"a state of {text}"
-                if text is not None
-                else f"bytes that are not a state: {state[:16]!r}"
-            )
             group = int(np.searchsorted(starts, row, side="right")) - 1
-            raise BadRecord(group, f"expected a state of {signature.text}, found {found}")
+            expected = f"expected a state of {signature.text}"
+            raise BadRecord(group, f"{expected}, found {described(state)}")
         size = FIXED + len(text.encode())
         heads.append(state[:size])
         buffers.append(state[size:])

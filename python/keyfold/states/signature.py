@@ -126,3 +126,13 @@ def text_of(state: bytes) -> str | None:
         return None
     end = FIXED + int.from_bytes(state[3:FIXED], "little")
     return state[FIXED:end].decode(errors="replace") if end <= len(state) else None
+
+
+def described(state: bytes) -> str:
+    """What a value is that may be a state: for errors."""
+    text = text_of(state)
+    if text is not None:
+        return f"a state of {text}"
+    if state[:2] == MAGIC and len(state) >= FIXED and state[2] != VERSION:
+        return f"a state of version {state[2]}, of which version {VERSION} is known here"
+    return f"bytes that are not a state: {state[:16]!r}"
