@@ -90,19 +90,20 @@ def test_killed_at_any_moment(
             left -= min(left, KILLS_A_SESSION)
         session += 1
     print("killed {} executors, {} processes of Python, {} drivers".format(*killed))
-    spark.conf.set("spark.sql.catalog.streamed", "keyfold.spark.KeyfoldCatalog")
-    spark.conf.set("spark.sql.catalog.streamed.warehouse", str(tmp_path / "warehouse"))
+    catalog = "streamed_on_cluster" if cluster else "streamed"  # a session keeps what it has opened
+    spark.conf.set(f"spark.sql.catalog.{catalog}", "keyfold.spark.KeyfoldCatalog")
+    spark.conf.set(f"spark.sql.catalog.{catalog}.warehouse", str(tmp_path / "warehouse"))
     for name in doomed.TABLES:
         writer = doomed.stream(spark, tmp_path, name, FILES).trigger(availableNow=True)
-        query = writer.toTable(f"streamed.s.{name}")
+        query = writer.toTable(f"{catalog}.s.{name}")
         try:
             assert query.awaitTermination(processes.PATIENCE)
         finally:
             query.stop()
     rows = [row for number in range(FILES) for row in rows_of(number)]
-    sums = spark.table("streamed.s.sums").collect()
+    sums = spark.table(f"{catalog}.s.sums").collect()
     assert sorted(map(tuple, sums)) == folded((row["k"], row["n"]) for row in rows)
-    lists = {row.k: row.word for row in spark.table("streamed.s.lists").collect()}
+    lists = {row.k: row.word for row in spark.table(f"{catalog}.s.lists").collect()}
     for key in range(KEYS):  # Spark reads the files of a batch in an order of its own
         words = sorted(str(row["word"]) for row in rows if row["k"] == key)
         assert sorted(lists[key].split(",")) == words
