@@ -70,7 +70,7 @@ def settings(said: argparse.Namespace, folder: Path) -> cases.Settings:
 
 def prepare(chosen: cases.Settings) -> None:
     """All input; the tables and results of a former run go."""
-    for name in ("warehouse", "plain", "delta", "iceberg", "clickhouse", "results"):
+    for name in ("warehouse", "plain", "delta", "iceberg", "clickhouse", "checkpoints", "results"):
         shutil.rmtree(chosen.folder / name, ignore_errors=True)
     (chosen.folder / "results").mkdir(parents=True)
     shapes = {chosen.main, chosen.base, chosen.few, chosen.today, *chosen.swept}

@@ -164,9 +164,11 @@ def fold_queries(random: Random) -> None:
                     found.add(groups, column(kind, random, 0.2))
                     again.merge(np.arange(9, dtype=np.int32), next(found.states(0, 9)))
     words, rows = WordKeys(pa.int64()), RowKeys([pa.int64(), pa.utf8()])
+    decimals = WordKeys(pa.decimal128(18, 0))
     for count in (ROWS, 9000):  # more keys than the tables have room for at first
         keys = pa.array([None, *(random.randrange(10 * count) for _ in range(count))])
         words.number(keys)
+        decimals.number(pc.cast(pc.cast(keys, pa.int32()), pa.decimal128(18, 0)))
         rows.number(encode_rows([keys, pc.cast(keys, pa.utf8())]))
 
 

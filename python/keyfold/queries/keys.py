@@ -67,7 +67,7 @@ class WordKeys:
 
     def number(self, column: pa.Array) -> Numbers:
         """See `Keys.number`."""
-        words, valid = bits_of(column).astype(np.uint64, copy=False), validity(column)
+        words, valid = np.ascontiguousarray(bits_of(column), dtype=np.uint64), validity(column)
         self._reach(self.count + len(words) + 1)
         numbers = np.empty(len(words), dtype=np.int32)
         self.count = number_words(words, valid, self._table, self.count, numbers)
