@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from keyfold import options as table_options
-from keyfold.kernels.extremes import rank
+from keyfold.kernels.folds.extremes import rank
 from keyfold.kernels.ops import ADDITIONS
 from keyfold.merge.engines import engine
 from keyfold.testing.tables import Record

@@ -1,6 +1,7 @@
 """Files and functions stay small: one concept a file, one thought a function."""
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ SOURCES = sorted(
 )
 SHIM = sorted((ROOT / "jvm").rglob("*.scala"))
 FILE_LINES = 400
+FOLDER_FILES = 21  # an aggregate is a file of one folder, where it is found
 FUNCTION_LINES = 60
 KERNEL_PARAMETERS, KERNEL_LINES = 8, 30
 # Products whose steps were kernels of their own took a sixth longer; merges go from both ends at
@@ -36,6 +38,13 @@ def test_files_are_short() -> None:
     lines = {str(path.relative_to(ROOT)): len(text.splitlines()) for path, text in texts.items()}
     assert len(lines) > 500
     assert {path: count for path, count in lines.items() if count > FILE_LINES} == {}
+
+
+def test_folders_hold_few_files() -> None:
+    package = [path for path in SOURCES if path.is_relative_to(ROOT / "python")]
+    folders = Counter(path.parent for path in [*package, *SHIM])
+    assert len(folders) > 50
+    assert {str(path): count for path, count in folders.items() if count > FOLDER_FILES} == {}
 
 
 def test_functions_and_kernels_are_short() -> None:

@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from keyfold.kernels import jit
-from keyfold.kernels.closed import encode_closed
-from keyfold.kernels.groups import group_starts
-from keyfold.kernels.hash import bucket_hash
-from keyfold.kernels.order import merge_order
+from keyfold.kernels.groups.by_key import group_starts
+from keyfold.kernels.keys.closed import encode_closed
+from keyfold.kernels.keys.hash import bucket_hash
+from keyfold.kernels.keys.order import merge_order
 from keyfold.merge.buffer import fold_unsorted
 from keyfold.merge.plan import plan
 from keyfold.merge.run import merge_runs

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from keyfold.aggregates import aggregates
 from keyfold.aggregates.declare import Fold, Inputs
 from keyfold.aggregates.results import column_result
-from keyfold.aggregates.state_signatures import parse
+from keyfold.aggregates.states.signatures import parse
 from keyfold.kernels.unsafe_rows.decode import decode
 from keyfold.states.signature import Signature, text_of
 from keyfold.types.arrow import to_arrow

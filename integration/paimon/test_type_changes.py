@@ -22,8 +22,8 @@ from integration.paimon.bench import Bench, in_order
 from integration.paimon.library import Paimon
 from integration.paimon.sides import Change, Java, Keyfold, Refused, Shape
 from keyfold.errors import NotSupportedError
+from keyfold.read.folds.summary import summarized
 from keyfold.read.planner import plan
-from keyfold.read.summary import summarized
 from keyfold.types import logical
 from keyfold.types import spark as spark_types
 from keyfold.types.java_text import JAVA_VERSION, JAVA_ZONE

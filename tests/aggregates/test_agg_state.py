@@ -17,7 +17,7 @@ from keyfold.aggregates.declare import Aggregate, BadRecord, Fold, Inputs
 from keyfold.aggregates.quantile_union import written
 from keyfold.aggregates.results import column_result
 from keyfold.aggregates.sketches import opened_hll
-from keyfold.aggregates.state_signatures import bind, parse
+from keyfold.aggregates.states.signatures import bind, parse
 from keyfold.kernels.ops import ADD, RESET, SKIP
 from keyfold.kernels.roaring import bitmaps
 from keyfold.kernels.unsafe_rows.decode import decode

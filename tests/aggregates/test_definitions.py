@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from keyfold.aggregates import aggregates, by_name, spelling
 from keyfold.aggregates.declare import Aggregate, BadRecord, Combine, Inputs, Pick, Records
 from keyfold.aggregates.results import column_result
-from keyfold.kernels.groups import groups_of_rows
+from keyfold.kernels.groups.by_key import groups_of_rows
 from keyfold.kernels.ops import ADD, RESET, RETRACT, REVERSED, SKIP
 from keyfold.testing.tables import cells
 from keyfold.types.arrow import to_arrow

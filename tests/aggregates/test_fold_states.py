@@ -14,7 +14,7 @@ from keyfold.aggregates import aggregates
 from keyfold.aggregates.agg_state import AGG_STATE
 from keyfold.aggregates.declare import Aggregate, BadRecord, Inputs
 from keyfold.aggregates.results import column_result
-from keyfold.aggregates.state_signatures import find, fold_of, parse
+from keyfold.aggregates.states.signatures import find, fold_of, parse
 from keyfold.authored import shipping
 from keyfold.authored.sources import Sources
 from keyfold.errors import KeyfoldError, TableError

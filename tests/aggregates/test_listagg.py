@@ -12,8 +12,8 @@ from keyfold.aggregates import listagg
 from keyfold.aggregates.declare import Inputs
 from keyfold.aggregates.results import column_result
 from keyfold.errors import TableError
+from keyfold.kernels.folds.texts import is_blank
 from keyfold.kernels.ops import ADD, RESET, SKIP
-from keyfold.kernels.texts import is_blank
 from keyfold.merge.functions import aggregate_of
 from keyfold.merge.plan import check
 from keyfold.options import normalize, parse

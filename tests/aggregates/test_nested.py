@@ -13,7 +13,7 @@ from keyfold.aggregates import aggregates
 from keyfold.aggregates.declare import Aggregate, BadRecord, Inputs
 from keyfold.aggregates.results import column_result
 from keyfold.errors import TableError
-from keyfold.kernels.codes import codes, ranks
+from keyfold.kernels.groups.codes import codes, ranks
 from keyfold.kernels.ops import ADD, RESET, RETRACT, SKIP
 from keyfold.merge.plan import check
 from keyfold.testing.tables import layout

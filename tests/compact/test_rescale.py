@@ -11,7 +11,7 @@ import pytest
 
 from keyfold.errors import ConflictError, KeyfoldError, NotSupportedError, TableError
 from keyfold.files.paths import bucket_path
-from keyfold.kernels.hash import bucket_hash
+from keyfold.kernels.keys.hash import bucket_hash
 from keyfold.questions import compact
 from keyfold.storage.commits import commit
 from keyfold.storage.commits import rescale as storage

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfold.kernels.closed import encode_closed
-from keyfold.kernels.groups import group_starts, merge_groups
-from keyfold.kernels.keys import encode
-from keyfold.kernels.order import merge_order, sort_order
+from keyfold.kernels.groups.by_key import group_starts, merge_groups
+from keyfold.kernels.keys.closed import encode_closed
+from keyfold.kernels.keys.comparable import encode
+from keyfold.kernels.keys.order import merge_order, sort_order
 from tests.random_values import ATOMIC, value
 
 SEEDS = st.integers(0, 2**32)

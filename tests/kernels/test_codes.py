@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from keyfold.kernels.codes import codes
+from keyfold.kernels.groups.codes import codes
 
 MAPS = pa.map_(pa.utf8(), pa.list_(pa.float64()))
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from keyfold.files.paimon_values import stored_type
-from keyfold.kernels.hash import bucket_hash
+from keyfold.kernels.keys.hash import bucket_hash
 from keyfold.types.paimon import from_paimon
 
 VECTORS = json.loads((Path(__file__).parent.parent / "vectors" / "bucket_hash.json").read_text())

@@ -17,7 +17,8 @@ from tests import disks
 PACKAGE = Path(jit.__file__).resolve().parent.parent
 PROGRAM = """
 import numpy as np
-from keyfold.kernels import groups, jit
+from keyfold.kernels import jit
+from keyfold.kernels.groups import by_key as groups
 starts = np.empty(4, dtype=np.int64)
 assert groups.mark_words(np.array([1, 1, 2], dtype=np.uint64), starts) == 2
 hits = groups.mark_words.stats.cache_hits

@@ -22,17 +22,17 @@ from numba.core.types import unliteral
 from keyfold.aggregates import aggregates
 from keyfold.aggregates.declare import BadRecord
 from keyfold.aggregates.results import column_result
-from keyfold.aggregates.state_folds import MERGES
+from keyfold.aggregates.states.folds import MERGES
 from keyfold.errors import KeyfoldError
 from keyfold.files.chunks import Chunks
 from keyfold.files.leaves import leaves_of
 from keyfold.kernels import jit
-from keyfold.kernels.closed import encode_closed
-from keyfold.kernels.equality import differing
-from keyfold.kernels.hash import bucket_hash
-from keyfold.kernels.keys import encode
-from keyfold.kernels.membership import find
-from keyfold.kernels.order import merge_order, sort_order
+from keyfold.kernels.groups.equality import differing
+from keyfold.kernels.keys.closed import encode_closed
+from keyfold.kernels.keys.comparable import encode
+from keyfold.kernels.keys.hash import bucket_hash
+from keyfold.kernels.keys.membership import find
+from keyfold.kernels.keys.order import merge_order, sort_order
 from keyfold.kernels.unsafe_rows.encode import encode as encode_rows
 from keyfold.merge.buffer import fold_unsorted
 from keyfold.merge.plan import plan

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfold.kernels import order as order_module
-from keyfold.kernels.extremes import rank
-from keyfold.kernels.groups import group_starts, merge_groups
-from keyfold.kernels.keys import Keys, encode, encode_nullable, rows_up_to
-from keyfold.kernels.order import merge_order, sort_order
-from keyfold.kernels.packed import Packed
-from keyfold.kernels.pairwise import merge_steps
+from keyfold.kernels.folds.extremes import rank
+from keyfold.kernels.groups.by_key import group_starts, merge_groups
+from keyfold.kernels.keys import order as order_module
+from keyfold.kernels.keys.comparable import Keys, encode, encode_nullable, rows_up_to
+from keyfold.kernels.keys.order import merge_order, sort_order
+from keyfold.kernels.keys.packed import Packed
+from keyfold.kernels.keys.pairwise import merge_steps
 from tests.random_values import ATOMIC, value
 
 KINDS = list(ATOMIC.values())

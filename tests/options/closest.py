@@ -8,7 +8,7 @@ import numpy as np
 
 from keyfold.errors import TableError
 from keyfold.kernels.buffers import values
-from keyfold.kernels.picked import indices, take
+from keyfold.kernels.folds.picked import indices, take
 from keyfold.merge.declare import Engine, Fold, Folded, Step
 from keyfold.options import Option, TableOptions
 from keyfold.options.values import whole, word

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import keyfold
 from keyfold.errors import NotSupportedError
 from keyfold.questions.compact import commit_compaction, plan_compaction
+from keyfold.read.folds.summary import summarized
 from keyfold.read.narrowed import narrowed, nested
-from keyfold.read.summary import summarized
 from keyfold.storage.table import Table
 from keyfold.wire.predicates import Predicate
 from keyfold.wire.specs import Aggregate, ScanSpec

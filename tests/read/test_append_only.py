@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keyfold.errors import NotSupportedError
+from keyfold.read.folds.summary import summarized
 from keyfold.read.provenance import metadata_columns
 from keyfold.read.reader import read
-from keyfold.read.summary import summarized
 from keyfold.storage.table import Table
 from keyfold.wire.specs import Aggregate
 from tests import readers

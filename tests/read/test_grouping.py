@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from keyfold.authored.sources import Sources
 from keyfold.queries.bound import BoundCall, bind
-from keyfold.read import grouping
-from keyfold.read.functions import Function, functions
-from keyfold.read.grouping import Groups
-from keyfold.read.sent import sent
+from keyfold.read.folds import grouping
+from keyfold.read.folds.functions import Function, functions
+from keyfold.read.folds.grouping import Groups
+from keyfold.read.folds.sent import sent
 from keyfold.testing.tables import layout
 from keyfold.wire.specs import Aggregate
 from tests.random_values import ATOMIC, value

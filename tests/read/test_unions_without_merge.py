@@ -137,7 +137,7 @@ def test_unions_of_records_are_those_of_rows(
             alone = groups(table, aggregate)
             assert not runs
             with monkeypatch.context() as patched:
-                patched.setattr("keyfold.read.without_merge._is_alone", lambda *_: False)
+                patched.setattr("keyfold.read.folds.without_merge._is_alone", lambda *_: False)
                 merged = groups(table, aggregate)
             assert runs
             assert len(alone) > 0

@@ -2,7 +2,7 @@
 
 import pytest
 
-from keyfold.aggregates.state_signatures import parse
+from keyfold.aggregates.states.signatures import parse
 from keyfold.errors import TableError
 from keyfold.states.signature import text_of
 from keyfold.types.logical import describe

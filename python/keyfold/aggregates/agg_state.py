@@ -24,10 +24,10 @@ from keyfold.aggregates.declare import (
     Records,
     Settings,
 )
-from keyfold.aggregates.fold_states import decoded, folded
-from keyfold.aggregates.state_folds import MERGES, Merge
-from keyfold.aggregates.state_signatures import fold_of, parse
-from keyfold.aggregates.states import BYTES, live, not_fixed
+from keyfold.aggregates.states.folds import MERGES, Merge
+from keyfold.aggregates.states.of_folds import decoded, folded
+from keyfold.aggregates.states.opaque import BYTES, live, not_fixed
+from keyfold.aggregates.states.signatures import fold_of, parse
 from keyfold.errors import KeyfoldError
 from keyfold.kernels.buffers import Rows
 from keyfold.kernels.ops import RESET, SKIP

@@ -6,7 +6,7 @@ import pyarrow as pa
 from pyroaring import BitMap, BitMap64
 
 from keyfold.aggregates.declare import BadRecord, Combine, Records
-from keyfold.aggregates.states import BYTES, NULLS, RETRACTION, live, not_fixed, united
+from keyfold.aggregates.states.opaque import BYTES, NULLS, RETRACTION, live, not_fixed, united
 from keyfold.kernels.roaring import bitmaps
 
 

@@ -24,7 +24,7 @@ from keyfold.aggregates.declare import (
     Settings,
 )
 from keyfold.aggregates.nested import column_of
-from keyfold.kernels.elements import NO_LIMIT, Rules, collected
+from keyfold.kernels.folds.elements import NO_LIMIT, Rules, collected
 from keyfold.kernels.ops import ADD, RESET, RETRACT, SKIP
 from keyfold.kernels.records import lists_of
 from keyfold.options.values import boolean

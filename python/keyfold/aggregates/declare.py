@@ -16,8 +16,8 @@ from pyarrow import types
 
 from keyfold.aggregates import running
 from keyfold.kernels.buffers import Rows
+from keyfold.kernels.folds.running import Numbers
 from keyfold.kernels.records import Groups
-from keyfold.kernels.running import Numbers
 from keyfold.types.logical import DataType
 
 Ops = npt.NDArray[np.int8]

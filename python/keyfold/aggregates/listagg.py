@@ -27,9 +27,9 @@ from keyfold.aggregates.declare import (
     Settings,
 )
 from keyfold.kernels.buffers import Mask, Rows, pack
+from keyfold.kernels.folds.texts import Joint, Parts, join_distinct, join_texts
 from keyfold.kernels.ops import ADD, RESET, SKIP
 from keyfold.kernels.records import Texts, texts_of
-from keyfold.kernels.texts import Joint, Parts, join_distinct, join_texts
 from keyfold.options.values import boolean
 from keyfold.types.logical import DataType, describe
 

@@ -26,8 +26,8 @@ from keyfold.aggregates.declare import (
 )
 from keyfold.aggregates.nested import column_of
 from keyfold.kernels.buffers import Rows, Signs, ones, validity
-from keyfold.kernels.codes import codes, ranks
-from keyfold.kernels.keyed import Keyed, kept_by_key
+from keyfold.kernels.folds.keyed import Keyed, kept_by_key
+from keyfold.kernels.groups.codes import codes, ranks
 from keyfold.kernels.ops import ADD, RESET, RETRACT, SKIP
 from keyfold.kernels.records import lists_of
 from keyfold.options.values import word

@@ -9,7 +9,7 @@ from typing import Any
 from keyfold.aggregates.declare import BOOLEAN, COMPARABLE, Accepts, Inputs, Pick, Records
 from keyfold.aggregates.running import extremes
 from keyfold.kernels.buffers import Rows
-from keyfold.kernels.extremes import pick_extremes, rank
+from keyfold.kernels.folds.extremes import pick_extremes, rank
 from keyfold.kernels.ops import ADD, RESET
 
 

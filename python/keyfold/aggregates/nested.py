@@ -10,7 +10,7 @@ from pyarrow import types
 
 from keyfold.aggregates.declare import Accepts, BadRecord, FoldResult, Inputs, Parameter, Settings
 from keyfold.kernels.buffers import Mask, Rows, pack, validity
-from keyfold.kernels.codes import ranks
+from keyfold.kernels.groups.codes import ranks
 from keyfold.kernels.ops import RETRACT, SKIP
 from keyfold.kernels.records import Gathered
 from keyfold.options.values import names, one_of

@@ -29,9 +29,14 @@ from keyfold.aggregates.declare import (
     Settings,
 )
 from keyfold.kernels.buffers import column_of, dtype_of, validity, values
+from keyfold.kernels.folds.products import (
+    Scale,
+    multiply_decimals,
+    multiply_floats,
+    multiply_integers,
+)
+from keyfold.kernels.keys.words import values_of_decimal
 from keyfold.kernels.ops import ADD, RESET, RETRACT, SKIP
-from keyfold.kernels.products import Scale, multiply_decimals, multiply_floats, multiply_integers
-from keyfold.kernels.words import values_of_decimal
 from keyfold.types.arrow import to_arrow
 from keyfold.types.logical import DataType
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from datasketches import tdigest_double
 
 from keyfold.aggregates.declare import Combine
-from keyfold.aggregates.states import BYTES, NULLS, RETRACTION, in_turn, not_fixed, united
+from keyfold.aggregates.states.opaque import BYTES, NULLS, RETRACTION, in_turn, not_fixed, united
 
 VERSION = 1
 EXACT, DIGEST = 0, 1

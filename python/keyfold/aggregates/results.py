@@ -16,8 +16,8 @@ from keyfold.aggregates.declare import (
     Pick,
 )
 from keyfold.kernels.buffers import Rows
+from keyfold.kernels.folds.picked import indices, take
 from keyfold.kernels.ops import SKIP
-from keyfold.kernels.picked import indices, take
 
 
 def column_result(aggregate: Aggregate, inputs: Inputs) -> FoldResult:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from keyfold.kernels.buffers import column_of, dtype_of, validity, values
-from keyfold.kernels.running import (
+from keyfold.kernels.folds.running import (
     Kept,
     Numbers,
     OneOf,
@@ -23,9 +23,9 @@ from keyfold.kernels.running import (
     keep_greatest,
     keep_last,
 )
+from keyfold.kernels.keys.words import ordered
+from keyfold.kernels.keys.words import width as bit_width
 from keyfold.kernels.unsafe_rows.layout import bits_of, column_of_bits, unsigned, width
-from keyfold.kernels.words import ordered
-from keyfold.kernels.words import width as bit_width
 
 Flags = npt.NDArray[np.bool_]
 

@@ -5,7 +5,7 @@ hll_* and theta_* functions and Paimon read and write them.
 from datasketches import HLL_4, compact_theta_sketch, hll_sketch, hll_union, theta_union
 
 from keyfold.aggregates.declare import Combine
-from keyfold.aggregates.states import BYTES, NULLS, RETRACTION, in_turn, not_fixed, united
+from keyfold.aggregates.states.opaque import BYTES, NULLS, RETRACTION, in_turn, not_fixed, united
 
 LG_NOMINAL = 12  # Paimon's union keeps 4096 entries
 _SHORTEST = 8

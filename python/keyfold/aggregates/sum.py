@@ -16,12 +16,12 @@ from pyarrow import types
 from keyfold.aggregates.declare import NUMERIC, Fold, FoldResult, Inputs, Records
 from keyfold.aggregates.running import sums
 from keyfold.kernels.buffers import Floats, Mask, Rows, column_of, dtype_of, validity, values
-from keyfold.kernels.decimals import beyond, halves, sum_decimals
+from keyfold.kernels.folds.decimals import beyond, halves, sum_decimals
+from keyfold.kernels.folds.running import add_floats, add_integers
 from keyfold.kernels.jit import kernel
+from keyfold.kernels.keys.words import values_of_decimal
 from keyfold.kernels.ops import ADD, RESET, RETRACT, SKIP
 from keyfold.kernels.records import Groups
-from keyfold.kernels.running import add_floats, add_integers
-from keyfold.kernels.words import values_of_decimal
 
 
 @kernel("int64(int64[::1], uint8[::1], Groups, int64[::1], uint8[::1])")

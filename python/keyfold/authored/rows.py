@@ -18,8 +18,8 @@ from keyfold.authored.function import Function
 from keyfold.authored.shapes import Shape, Slot
 from keyfold.errors import TableError
 from keyfold.kernels.buffers import ones
+from keyfold.kernels.folds.picked import indices, take
 from keyfold.kernels.ops import ADD
-from keyfold.kernels.picked import indices, take
 from keyfold.merge.declare import Engine, Fold, Folded, Step
 from keyfold.merge.kinds import Kinds, is_retract
 from keyfold.merge.results import key_words

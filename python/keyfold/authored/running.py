@@ -11,7 +11,7 @@ from keyfold.authored import failing, loop, shapes
 from keyfold.authored.compiled import compiled
 from keyfold.authored.function import Function, plain
 from keyfold.authored.shapes import Shape
-from keyfold.kernels.running import Numbers
+from keyfold.kernels.folds.running import Numbers
 
 
 def running(own: Function, form: Shape, kind: pa.DataType) -> Groups | None:

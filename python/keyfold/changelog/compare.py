@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 from keyfold.kernels.buffers import Rows
-from keyfold.kernels.closed import encode_closed
-from keyfold.kernels.equality import differing
-from keyfold.kernels.groups import merge_groups
+from keyfold.kernels.groups.by_key import merge_groups
+from keyfold.kernels.groups.equality import differing
+from keyfold.kernels.keys.closed import encode_closed
 from keyfold.kernels.ops import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE
 from keyfold.merge import kinds as row_kinds
 from keyfold.merge.columns import Columns, sliced

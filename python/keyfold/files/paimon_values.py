@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from keyfold.kernels.hash import bucket_hash
+from keyfold.kernels.keys.hash import bucket_hash
 from keyfold.types.arrow import to_arrow
 from keyfold.types.logical import Atomic, DataType
 from keyfold.wire.layout import TableLayout

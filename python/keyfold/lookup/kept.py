@@ -20,7 +20,7 @@ from keyfold.files.column_mapping import sources
 from keyfold.files.cost import row_bytes
 from keyfold.files.footers import footer_of
 from keyfold.files.leaves import leaves_of
-from keyfold.kernels.keys import Keys, encode
+from keyfold.kernels.keys.comparable import Keys, encode
 from keyfold.merge.columns import combine
 from keyfold.merge.marks.records import FIELDS as MARKS
 from keyfold.predicates.statistics import may_hold_deletes

@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 
 from keyfold.kernels.buffers import Rows
-from keyfold.kernels.keys import Keys
-from keyfold.kernels.membership import find
-from keyfold.kernels.picked import take
+from keyfold.kernels.folds.picked import take
+from keyfold.kernels.keys.comparable import Keys
+from keyfold.kernels.keys.membership import find
 from keyfold.lookup.kept import KeptFile
 from keyfold.lookup.places import BucketOfKeys
 from keyfold.merge.kinds import is_retract, of

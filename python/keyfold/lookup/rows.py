@@ -20,7 +20,7 @@ from keyfold.errors import TableError
 from keyfold.files.buckets import grouped, partition_codes
 from keyfold.files.paimon_values import hashes
 from keyfold.kernels.buffers import Rows
-from keyfold.kernels.picked import indices, take
+from keyfold.kernels.folds.picked import indices, take
 from keyfold.lookup.places import BucketOfKeys, LookupPlan
 from keyfold.read import task
 from keyfold.read.keyset import KeySet

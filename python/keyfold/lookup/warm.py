@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from keyfold.files.sections import needs_sequence
 from keyfold.kernels.buffers import Rows
-from keyfold.kernels.keys import encode
+from keyfold.kernels.keys.comparable import encode
 from keyfold.lookup.kept import Kept, KeptFile, TooLargeError
 from keyfold.lookup.places import BucketOfKeys, LookupPlan
 from keyfold.lookup.records import KeptBucket, RunOfKeys, SectionOfKeys

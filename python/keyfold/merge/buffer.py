@@ -7,11 +7,11 @@ import pyarrow as pa
 
 from keyfold.errors import TableError
 from keyfold.kernels.buffers import Rows
-from keyfold.kernels.closed import encode_closed
-from keyfold.kernels.groups import group_starts
+from keyfold.kernels.folds.picked import indices, take
+from keyfold.kernels.groups.by_key import group_starts
+from keyfold.kernels.keys.closed import encode_closed
+from keyfold.kernels.keys.order import sort_order
 from keyfold.kernels.ops import DELETE, INSERT, UPDATE_BEFORE
-from keyfold.kernels.order import sort_order
-from keyfold.kernels.picked import indices, take
 from keyfold.merge import kinds as row_kinds
 from keyfold.merge.columns import Columns, combine, sliced
 from keyfold.merge.declare import Step

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from keyfold.kernels.buffers import Rows
-from keyfold.kernels.picked import indices, take
+from keyfold.kernels.folds.picked import indices, take
 from keyfold.merge.deferred import Deferred
 
 _WIDE = {pa.utf8(): pa.large_utf8(), pa.binary(): pa.large_binary()}

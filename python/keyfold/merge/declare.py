@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from keyfold.aggregates.declare import Aggregate
 from keyfold.kernels.buffers import Rows
-from keyfold.kernels.groups import groups_of_rows
-from keyfold.kernels.running import Numbers
+from keyfold.kernels.folds.running import Numbers
+from keyfold.kernels.groups.by_key import groups_of_rows
 from keyfold.merge.columns import Columns, keep
 from keyfold.merge.kinds import Kinds, is_retract
 from keyfold.merge.marks.records import Marks

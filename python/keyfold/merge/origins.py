@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from keyfold.kernels.picked import indices, take
+from keyfold.kernels.folds.picked import indices, take
 from keyfold.merge.columns import combine
 from keyfold.merge.declare import Step
 from keyfold.merge.deferred import Deferred

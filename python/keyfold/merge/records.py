@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 
 from keyfold.kernels.buffers import Rows
-from keyfold.kernels.closed import encode_closed
-from keyfold.kernels.groups import merge_groups, sort_in_groups
-from keyfold.kernels.picked import indices, take
-from keyfold.kernels.words import ordered
+from keyfold.kernels.folds.picked import indices, take
+from keyfold.kernels.groups.by_key import merge_groups, sort_in_groups
+from keyfold.kernels.keys.closed import encode_closed
+from keyfold.kernels.keys.words import ordered
 from keyfold.merge import kinds as row_kinds
 from keyfold.merge.buffer import in_order
 from keyfold.merge.columns import Columns, sliced

@@ -15,9 +15,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from keyfold.kernels.buffers import Rows
-from keyfold.kernels.closed import encode_closed
-from keyfold.kernels.groups import merge_groups
-from keyfold.kernels.picked import indices, take
+from keyfold.kernels.folds.picked import indices, take
+from keyfold.kernels.groups.by_key import merge_groups
+from keyfold.kernels.keys.closed import encode_closed
 from keyfold.merge import kinds as row_kinds
 from keyfold.merge import origins as row_origins
 from keyfold.merge.columns import Columns, sliced

@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 
 from keyfold.kernels.buffers import Rows, Words
-from keyfold.kernels.groups import sort_bytes_in_groups, sort_in_groups
-from keyfold.kernels.keys import Keys, encode_nullable
-from keyfold.kernels.order import radix, sort_order
-from keyfold.kernels.words import ordered
+from keyfold.kernels.groups.by_key import sort_bytes_in_groups, sort_in_groups
+from keyfold.kernels.keys.comparable import Keys, encode_nullable
+from keyfold.kernels.keys.order import radix, sort_order
+from keyfold.kernels.keys.words import ordered
 from keyfold.merge.kinds import Kinds, is_retract
 from keyfold.merge.plan import MergePlan
 

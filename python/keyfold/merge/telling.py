@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from keyfold.kernels.buffers import Rows
-from keyfold.kernels.picked import indices, take
+from keyfold.kernels.folds.picked import indices, take
 from keyfold.merge.declare import Folded, Step
 from keyfold.merge.spill import Spilled, SpillFile
 

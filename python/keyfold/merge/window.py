@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from keyfold.kernels.keys import encode, rows_up_to
+from keyfold.kernels.keys.comparable import encode, rows_up_to
 from keyfold.merge.deferred import Deferred
 from keyfold.merge.sorted_run import SortedRun
 

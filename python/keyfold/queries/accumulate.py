@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from keyfold.aggregates.declare import BadRecord
 from keyfold.aggregates.running import Groups, Overflow
 from keyfold.errors import CorruptDataError, FoldOverflowError, KeyfoldError, TableError
-from keyfold.kernels.running import Numbers
+from keyfold.kernels.folds.running import Numbers
 from keyfold.kernels.unsafe_rows.decode import decode
 from keyfold.kernels.unsafe_rows.encode import encode
 from keyfold.merge.functions import wider_type

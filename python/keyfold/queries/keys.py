@@ -7,7 +7,8 @@ import numpy as np
 import pyarrow as pa
 
 from keyfold.kernels.buffers import text, validity
-from keyfold.kernels.group_keys import (
+from keyfold.kernels.folds.running import Numbers
+from keyfold.kernels.groups.numbered import (
     RowTable,
     WordTable,
     codes_of,
@@ -15,7 +16,6 @@ from keyfold.kernels.group_keys import (
     number_words,
     place_again,
 )
-from keyfold.kernels.running import Numbers
 from keyfold.kernels.unsafe_rows.decode import decode
 from keyfold.kernels.unsafe_rows.layout import WORD, bits_of, column_of_bits, unsigned, width
 

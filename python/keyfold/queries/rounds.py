@@ -12,10 +12,10 @@ from keyfold.aggregates.declare import Aggregate, BadRecord, Inputs
 from keyfold.aggregates.results import column_result
 from keyfold.aggregates.running import Flags, Overflow
 from keyfold.kernels.buffers import Mask, Rows
-from keyfold.kernels.by_group import grouped
+from keyfold.kernels.folds.picked import indices, take
+from keyfold.kernels.folds.running import Numbers
+from keyfold.kernels.groups.by_group import grouped
 from keyfold.kernels.ops import ADD
-from keyfold.kernels.picked import indices, take
-from keyfold.kernels.running import Numbers
 from keyfold.merge.columns import combine
 from keyfold.resources.metering import metered
 from keyfold.types import java_text

@@ -9,7 +9,14 @@ from datasketches import HLL_4, hll_sketch, hll_union
 from pyroaring import BitMap64
 
 from keyfold.kernels.buffers import Rows
-from keyfold.kernels.item_sets import REGISTERS, Dense, Owned, Room, containers_of, put_bitmaps
+from keyfold.kernels.folds.item_sets import (
+    REGISTERS,
+    Dense,
+    Owned,
+    Room,
+    containers_of,
+    put_bitmaps,
+)
 from keyfold.kernels.roaring import bitmaps as roaring
 from keyfold.kernels.roaring.containers import BITMAP_BYTES, put_maps
 

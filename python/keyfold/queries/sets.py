@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from keyfold.kernels.buffers import ones, text, validity, values
-from keyfold.kernels.item_sets import (
+from keyfold.kernels.folds.item_sets import (
     REGISTERS,
     Dense,
     Given,
@@ -29,8 +29,8 @@ from keyfold.kernels.item_sets import (
     take_in,
     unite,
 )
+from keyfold.kernels.folds.running import Numbers
 from keyfold.kernels.roaring.containers import BITMAP_BYTES
-from keyfold.kernels.running import Numbers
 from keyfold.queries import set_bytes
 from keyfold.queries.keys import WordKeys
 

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from keyfold.kernels.buffers import text
-from keyfold.kernels.group_keys import codes_of
-from keyfold.kernels.picked import indices, take
+from keyfold.kernels.folds.picked import indices, take
+from keyfold.kernels.groups.numbered import codes_of
 from keyfold.kernels.unsafe_rows.encode import encode
 from keyfold.kernels.unsafe_rows.layout import WORD
 from keyfold.merge.spill import Spilled, SpillFile

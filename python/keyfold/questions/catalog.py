@@ -14,9 +14,9 @@ from keyfold.options.calls import WRITE, split
 from keyfold.predicates.condition import OPERATORS, is_exact
 from keyfold.questions import metadata
 from keyfold.questions.serve import Questions
+from keyfold.read.folds.pushed import averages, groups, sums
 from keyfold.read.narrowed import nested
 from keyfold.read.provenance import metadata_columns, stored_keys, stored_sequences
-from keyfold.read.pushed import averages, groups, sums
 from keyfold.storage.catalogs.catalog import open_catalog
 from keyfold.storage.catalogs.interface import Catalog, Staged
 from keyfold.storage.catalogs.places import NAMELESS, is_path, open_place

@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 from keyfold.aggregates import aggregates, find, spelling
-from keyfold.aggregates import state_signatures as signatures
 from keyfold.aggregates.binding import named, options_of, short_name
 from keyfold.aggregates.declare import Aggregate
+from keyfold.aggregates.states import signatures as signatures
 from keyfold.authored.sources import Sources
 from keyfold.bridge.frames import Frame
 from keyfold.errors import NotSupportedError, TableError

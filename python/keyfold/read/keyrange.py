@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from keyfold.kernels.keys import encode, rows_up_to
+from keyfold.kernels.keys.comparable import encode, rows_up_to
 from keyfold.predicates.ranges import Ranges
 from keyfold.read.cuts import highest, lowest
 from keyfold.types.literals import manifest_value

@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 
 from keyfold.kernels.buffers import Rows
-from keyfold.kernels.groups import group_starts
-from keyfold.kernels.keys import Keys, encode
-from keyfold.kernels.membership import Flags, find
-from keyfold.kernels.order import sort_order
+from keyfold.kernels.groups.by_key import group_starts
+from keyfold.kernels.keys.comparable import Keys, encode
+from keyfold.kernels.keys.membership import Flags, find
+from keyfold.kernels.keys.order import sort_order
 from keyfold.merge.deferred import Deferred
 from keyfold.predicates.ranges import Ranges
 from keyfold.read.cuts import highest, lowest

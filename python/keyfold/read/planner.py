@@ -17,7 +17,7 @@ from keyfold.options.calls import OF_READS, READ_OPTIMIZED
 from keyfold.options.values import boolean
 from keyfold.predicates.condition import undecided
 from keyfold.predicates.prune import Pruning, pruning
-from keyfold.read import footer_facts, without_merge
+from keyfold.read.folds import footer_facts, without_merge
 from keyfold.read.provenance import divided
 from keyfold.read.splits import KeyedSection, Splitting, Task, task_size, tasks
 from keyfold.storage.metadata.entries import LiveFile, Place, by_place

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 
 from keyfold.merge.plan import plan
-from keyfold.read import provenance, reader, summary
+from keyfold.read import provenance, reader
+from keyfold.read.folds import summary
 from keyfold.wire.specs import ScanSpec, Split
 
 # Batches up to this size are joined: each costs the JVM as much as a thousand rows.

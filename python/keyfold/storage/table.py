@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from keyfold import options
-from keyfold.aggregates.state_signatures import state_json
+from keyfold.aggregates.states.signatures import state_json
 from keyfold.errors import ConflictError, CorruptDataError, NotSupportedError, SnapshotExpiredError
 from keyfold.resources.cache import Cache
 from keyfold.storage.metadata.entries import LiveFile, RowShapes, highest_sequence

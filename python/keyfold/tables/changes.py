@@ -17,8 +17,8 @@ from keyfold.read.reader import limited
 from keyfold.resources.threads import streamed
 from keyfold.storage.history.versions import snapshot_of_version
 from keyfold.storage.table import Table
-from keyfold.tables.forms import Rows
 from keyfold.tables.moments import millis_of
+from keyfold.tables.rows.forms import Rows
 from keyfold.tables.session import Session
 from keyfold.tables.where.condition import Condition, Where
 

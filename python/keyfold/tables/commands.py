@@ -18,7 +18,7 @@ import pyarrow.dataset as ds
 from keyfold.errors import TableError
 from keyfold.tables import definition
 from keyfold.tables.catalog import Catalog, connect
-from keyfold.tables.forms import Rows as RowsRead
+from keyfold.tables.rows.forms import Rows as RowsRead
 from keyfold.tables.table import Table
 from keyfold.types.sql import split
 

@@ -24,7 +24,7 @@ from keyfold.storage.maintenance.due import followed
 from keyfold.storage.metadata.entries import Place, partition_values
 from keyfold.storage.metadata.snapshots import replanned
 from keyfold.storage.table import Table, open_handle, open_newest
-from keyfold.tables.optional import progress
+from keyfold.tables.rows.optional import progress
 from keyfold.tables.session import Session
 from keyfold.wire.specs import CommitMessage, Task, totals
 from keyfold.write.job import Job

@@ -13,7 +13,8 @@ from keyfold.kernels.ops import DELETE
 from keyfold.read.provenance import stored_sequences
 from keyfold.storage.metadata.snapshots import replanned
 from keyfold.storage.table import Table
-from keyfold.tables import keys, writes
+from keyfold.tables import writes
+from keyfold.tables.rows import keys
 from keyfold.tables.scan import Scan
 from keyfold.tables.session import Session
 from keyfold.tables.where.condition import Condition, Where

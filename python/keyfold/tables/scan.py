@@ -20,7 +20,7 @@ from keyfold.resources.threads import streamed
 from keyfold.storage.support import check_asked
 from keyfold.storage.table import Table
 from keyfold.tables.definition import selected
-from keyfold.tables.forms import Rows
+from keyfold.tables.rows.forms import Rows
 from keyfold.tables.session import Session
 from keyfold.tables.where import polars
 from keyfold.tables.where.condition import Condition

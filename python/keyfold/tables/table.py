@@ -10,21 +10,14 @@ import pyarrow as pa
 
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.lookup.warm import Warm
-from keyfold.tables import (
-    compaction,
-    definition,
-    deletes,
-    history,
-    keys,
-    maintenance,
-    writes,
-)
+from keyfold.tables import compaction, definition, deletes, history, maintenance, writes
 from keyfold.tables.changes import Changes, Version, changes
 from keyfold.tables.definition import Schema
 from keyfold.tables.described import Described
 from keyfold.tables.history import Branches, Tags
-from keyfold.tables.incoming import incoming
-from keyfold.tables.row_kinds import with_kinds
+from keyfold.tables.rows import keys
+from keyfold.tables.rows.incoming import incoming
+from keyfold.tables.rows.row_kinds import with_kinds
 from keyfold.tables.scan import Scan, scan
 from keyfold.tables.where.condition import Condition, Where
 from keyfold.wire.layout import BRANCH_MARK

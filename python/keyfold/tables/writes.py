@@ -15,7 +15,7 @@ from keyfold.resources.threads import fanned
 from keyfold.storage.metadata.snapshots import replanned
 from keyfold.storage.table import Table, open_handle
 from keyfold.tables import compaction
-from keyfold.tables.incoming import Incoming
+from keyfold.tables.rows.incoming import Incoming
 from keyfold.tables.session import Session
 from keyfold.tables.where import leaves, sql
 from keyfold.types.literals import arrow_array, value_of

@@ -14,7 +14,7 @@ from pyarrow import types
 
 from keyfold.errors import CorruptDataError
 from keyfold.kernels.buffers import Mask, Rows, Words, is_text, pack, text, validity
-from keyfold.kernels.decimals import beyond, halves
+from keyfold.kernels.folds.decimals import beyond, halves
 from keyfold.kernels.unsafe_rows.layout import (
     WIDE_DECIMAL,
     WORD,

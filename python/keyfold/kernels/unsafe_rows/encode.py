@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from keyfold.kernels.buffers import Rows, Words, is_text, text, validity
+from keyfold.kernels.keys.words import values_of_decimal
 from keyfold.kernels.unsafe_rows.layout import (
     WIDE_DECIMAL,
     WORD,
@@ -29,7 +30,6 @@ from keyfold.kernels.unsafe_rows.layout import (
     words_for_bits,
     write_decimals,
 )
-from keyfold.kernels.words import values_of_decimal
 
 MOST_BYTES = (1 << 31) - 1
 

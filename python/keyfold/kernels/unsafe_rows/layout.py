@@ -17,7 +17,7 @@ from pyarrow import types
 from keyfold.errors import NotSupportedError
 from keyfold.kernels.buffers import Mask, Rows, Words, bits, is_text, pack, values
 from keyfold.kernels.jit import kernel
-from keyfold.kernels.words import values_of_decimal
+from keyfold.kernels.keys.words import values_of_decimal
 
 WORD = 8
 LONG_DIGITS = 18  # decimals of no more digits are a word

@@ -16,8 +16,8 @@ import pyarrow as pa
 from keyfold.aggregates.declare import Aggregate, Inputs, Ops, Records
 from keyfold.errors import TableError
 from keyfold.kernels.buffers import ones
+from keyfold.kernels.folds.picked import indices, take
 from keyfold.kernels.ops import ADD, DELETE, INSERT, RESET, RETRACT, RETRACTIONS, SKIP
-from keyfold.kernels.picked import indices, take
 from keyfold.merge.declare import Engine, Fold, Folded, Step, shown
 from keyfold.merge.functions import aggregate_of, check_functions, refused_retract
 from keyfold.merge.kinds import Kinds, is_retract

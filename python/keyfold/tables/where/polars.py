@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from keyfold.errors import TableError
-from keyfold.tables import optional
+from keyfold.tables.rows import optional
 from keyfold.tables.where import leaves
 from keyfold.types.logical import Atomic
 from keyfold.wire.layout import Column, TableLayout

@@ -10,7 +10,7 @@ from typing import Any
 
 from keyfold.aggregates.declare import Aggregate
 from keyfold.errors import TableError
-from keyfold.kernels.extremes import rank
+from keyfold.kernels.folds.extremes import rank
 from keyfold.kernels.ops import ADD, ADDITIONS, DELETE, INSERT, RESET, RETRACT, REVERSED
 from keyfold.merge.engines.aggregation import ignores_retract
 from keyfold.merge.functions import chosen_aggregate, refused_retract

@@ -15,11 +15,11 @@ import pyarrow as pa
 from keyfold.aggregates import aggregates
 from keyfold.aggregates.declare import Aggregate, Inputs, Pick
 from keyfold.kernels.buffers import Mask, Rows, Words, ones, validity
-from keyfold.kernels.groups import group_starts
-from keyfold.kernels.keys import encode_nullable
+from keyfold.kernels.folds.picked import indices, take
+from keyfold.kernels.groups.by_key import group_starts
+from keyfold.kernels.keys.comparable import encode_nullable
+from keyfold.kernels.keys.order import sort_order
 from keyfold.kernels.ops import ADD, INSERT, LATE_RETRACT, RESET, RETRACT, REVERSED, SEED, SKIP
-from keyfold.kernels.order import sort_order
-from keyfold.kernels.picked import indices, take
 from keyfold.merge.declare import Step
 from keyfold.merge.engines.partial_update.group_events import (
     RESTARTS,

@@ -1,0 +1,1 @@
+"""What becomes of the values of a group: the row that stays, a sum, a list, a text, a set."""

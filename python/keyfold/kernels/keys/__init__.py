@@ -1,0 +1,1 @@
+"""Keys: the words by which they are compared, their order, their bucket, and their search."""

@@ -1,0 +1,1 @@
+"""Scans that fold: the functions of a query over the rows of a split, merged or not."""

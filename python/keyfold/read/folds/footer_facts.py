@@ -1,0 +1,97 @@
+"""COUNT, MIN and MAX of a file by its footer alone, if its rows are results and are not cut.
+
+The footer has the number of rows, and the least and greatest value of a column whose statistics
+are exact. A manifest's count of deletes can't be trusted; a footer's statistics of row kinds can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from keyfold.files import damage
+from keyfold.files.column_mapping import sources
+from keyfold.files.footers import Footer, footer_of
+from keyfold.files.leaves import leaves_of
+from keyfold.predicates.ranges import Range
+from keyfold.predicates.statistics import may_hold_deletes
+from keyfold.read.cuts import group_ranges
+from keyfold.read.folds.functions import COUNT, EXTREMES, MIN, Function, nothing
+from keyfold.stores.opened import store_of
+from keyfold.types.literals import arrow_array
+from keyfold.types.logical import Atomic
+from keyfold.wire.layout import TableLayout
+from keyfold.wire.specs import Aggregate, DataFile, ScanSpec, Split
+
+_EXACT = frozenset(
+    {
+        "BOOLEAN",
+        "TINYINT",
+        "SMALLINT",
+        "INT",
+        "BIGINT",
+        "DATE",
+        "DECIMAL",
+        "TIMESTAMP",
+        "TIMESTAMP_LTZ",
+    }
+)
+
+
+def answers(layout: TableLayout, aggregate: Aggregate) -> bool:
+    """Whether footers may have the results of a query."""
+    return set(aggregate.by) <= set(layout.partition_keys) and all(
+        op == COUNT if name is None else op in EXTREMES and _is_exact(layout, name)
+        for op, name in aggregate.functions
+    )
+
+
+def _is_exact(layout: TableLayout, name: str) -> bool:
+    kind = layout.column(name).type
+    return isinstance(kind, Atomic) and kind.name in _EXACT
+
+
+def opened(scan: ScanSpec, split: Split, file: DataFile) -> Footer:
+    """The footer of a file of a split."""
+    store = store_of(scan.layout.location, scan.layout.store)
+    return footer_of(store, f"{split.path}/{file.name}", file.size)
+
+
+def has_deletes(scan: ScanSpec, split: Split, file: DataFile) -> bool:
+    """Whether a file may hold records of kind -U or -D."""
+    metadata = opened(scan, split, file).metadata
+    with damage.decoding(f"{split.path}/{file.name}"):
+        return may_hold_deletes(metadata, leaves_of(metadata), range(metadata.num_row_groups))
+
+
+def states(
+    scan: ScanSpec, split: Split, file: DataFile, chosen: Sequence[Function]
+) -> list[pa.Array] | None:
+    """The state of all rows of a file, for each function; None if the footer lacks a fact."""
+    if file.is_marked or has_deletes(scan, split, file):
+        return None
+    names = sorted({f.name for f in chosen if f.name is not None})
+    footer = opened(scan, split, file)
+    with damage.decoding(f"{split.path}/{file.name}"):
+        found = sources(scan, file.schema_id, names)
+        ranges = group_ranges(footer, found) if names else []
+    if any(name not in known for known in ranges for name in names):
+        return None
+    rows = footer.metadata.num_rows
+    return [
+        pa.array([rows], function.state)
+        if function.name is None
+        else _extreme(scan.layout, function, [known[function.name] for known in ranges])
+        for function in chosen
+    ]
+
+
+def _extreme(layout: TableLayout, function: Function, ranges: Sequence[Range]) -> pa.Array:
+    """The least or greatest value of all row groups; their bounds are values."""
+    is_least = function.op == MIN
+    ends = [known.low if is_least else known.high for known in ranges if known.low is not None]
+    if not ends:
+        return nothing(function)
+    value = min(ends) if is_least else max(ends)
+    return arrow_array([value], layout.column(function.name or "").type)

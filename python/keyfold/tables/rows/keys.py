@@ -1,0 +1,97 @@
+"""Keys that a user gives, as look-ups take them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from keyfold.errors import TableError
+from keyfold.tables.rows.incoming import incoming
+from keyfold.tables.rows.values import array_of, of_length
+from keyfold.wire.layout import TableLayout
+
+MOST_KEYS = 1 << 20  # of one round, whose rows are in memory twice
+
+
+def keys_of(layout: TableLayout, keys: Any) -> pa.RecordBatch:
+    """Keys that a user gives, in any form of rows, as one batch of the primary key's columns in the
+    table's types. Raises TableError if they have other columns.
+    """
+    wanted = _primary_key(layout)
+    found = incoming(layout, keys)
+    if found.columns and {*found.columns} != {*wanted}:
+        raise _of_other_columns(layout, found.columns)
+    schema = pa.schema([layout.column(name).arrow_field for name in wanted])
+    batches = [
+        pa.RecordBatch.from_arrays([batch.column(name) for name in wanted], schema=schema)
+        for batch in found.batches
+    ]
+    return pa.concat_batches(batches) if batches else pa.RecordBatch.from_pylist([], schema)
+
+
+def rounds(asked: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The keys, as many at once as are looked up together; one batch at least."""
+    for at in range(0, max(asked.num_rows, 1), MOST_KEYS):
+        yield asked.slice(at, MOST_KEYS)
+
+
+def key_of(layout: TableLayout, key: Mapping[str, Any]) -> pa.RecordBatch:
+    """One key as `keys_of` gives it. Raises TableError if it has other columns."""
+    wanted = _primary_key(layout)
+    _check_is_mapping(layout, key)
+    if key.keys() != {*wanted}:
+        raise _of_other_columns(layout, key)
+    return _one_row(layout, wanted, key)
+
+
+def _one_row(layout: TableLayout, names: Sequence[str], key: Mapping[str, Any]) -> pa.RecordBatch:
+    fields = [layout.column(name).arrow_field for name in names]
+
+    def refused(found: object) -> TableError:
+        return TableError(f"table {layout.name}: {key!r} is no key: {found}")
+
+    arrays = [
+        of_length(
+            array_of([key[field.name]], field.type, refused),
+            layout.column(field.name).type,
+            refused,
+        )
+        for field in fields
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def _of_other_columns(layout: TableLayout, found: Any) -> TableError:
+    return TableError(
+        f"table {layout.name}: expected keys with the columns {', '.join(layout.primary_key)}, "
+        f"found {', '.join(found) or 'none'}"
+    )
+
+
+def _primary_key(layout: TableLayout) -> tuple[str, ...]:
+    if not layout.primary_key:
+        raise TableError(f"table {layout.name} has no primary key to look up by")
+    return layout.primary_key
+
+
+def _check_is_mapping(layout: TableLayout, key: object) -> None:
+    if not isinstance(key, Mapping):
+        wanted = ", ".join(f"{name!r}: …" for name in layout.primary_key)
+        raise TableError(f"table {layout.name}: expected a key as {{{wanted}}}, found {key!r:.100}")
+
+
+def prefix_of(layout: TableLayout, given: Mapping[str, Any]) -> pa.RecordBatch:
+    """Values of the first columns of the key, as one row. Raises TableError if they are not those,
+    the partition's columns left out.
+    """
+    _primary_key(layout)
+    _check_is_mapping(layout, given)
+    leading = layout.key[: sum(name in layout.key for name in given)]
+    if not given or {*given} - {*layout.partition_keys} != {*leading}:
+        raise TableError(
+            f"table {layout.name}: expected the first columns of the key "
+            f"({', '.join(layout.primary_key)}), found {', '.join(given) or 'none'}"
+        )
+    return _one_row(layout, tuple(given), given)
