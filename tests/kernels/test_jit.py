@@ -52,7 +52,7 @@ def test_the_next_process_loads_what_one_compiled_and_wipes_what_is_broken(tmp_p
 
 def test_the_same_package_elsewhere_loads_it_too(tmp_path: Path) -> None:
     copy = shutil.copytree(PACKAGE, tmp_path / "elsewhere" / "keyfold", symlinks=True)
-    (copy / "kernels" / "groups.py").touch()
+    (copy / "kernels" / "groups" / "by_key.py").touch()
     hits, place = run(PROGRAM, tmp_path / "cache")
     assert hits == "0"
     assert run(PROGRAM, tmp_path / "cache", PYTHONPATH=str(copy.parent)) == ["1", place]
@@ -61,7 +61,7 @@ def test_the_same_package_elsewhere_loads_it_too(tmp_path: Path) -> None:
 def test_two_versions_share_a_root(tmp_path: Path) -> None:
     """Another numba, and another keyfold: each has its folder, and none wipes the other's."""
     copy = shutil.copytree(PACKAGE, tmp_path / "newer" / "keyfold", symlinks=True)
-    edited = copy / "kernels" / "groups.py"
+    edited = copy / "kernels" / "groups" / "by_key.py"
     edited.write_text(edited.read_text() + "\n# edited\n")
     root, newer = tmp_path / "cache", {"PYTHONPATH": str(copy.parent)}
     other_numba = "import numba\nnumba.__version__ = '0.1.2'\n" + PROGRAM
@@ -132,15 +132,15 @@ def test_any_edited_source_is_another_cache(tmp_path: Path) -> None:
         shutil.copytree(PACKAGE / folder, copy / folder)
     before = jit.source_digest(copy)
     assert before == jit.source_digest(PACKAGE)
-    helper = copy / "kernels" / "order.py"
+    helper = copy / "kernels" / "keys" / "order.py"
     helper.write_text(helper.read_text() + "\n# edited\n")
     assert jit.source_digest(copy) != before
 
 
 def test_racing_processes_compile_once(tmp_path: Path) -> None:
     program = (
-        "from keyfold.kernels import jit, groups\njit.load_sources()\njit.DECLARED[:] = "
-        "[d for d in jit.DECLARED if d[0] is groups.mark_words]\njit.warm()\n"
+        "from keyfold.kernels import jit\nfrom keyfold.kernels.groups import by_key as groups\n"
+        "jit.load_sources()\njit.DECLARED[:] = [d for d in jit.DECLARED if d[0] is groups.mark_words]\njit.warm()\n"
         "print(sum(groups.mark_words.stats.cache_misses.values()))"
     )
     known = {**os.environ, "PYTHONPATH": str(PACKAGE.parent), jit.CACHE_VARIABLE: str(tmp_path)}
@@ -169,8 +169,8 @@ def test_helpers_fill_the_cache(tmp_path: Path) -> None:
 
 def test_who_warms_up_from_the_cache_compiles_nothing(tmp_path: Path) -> None:
     few = (
-        "from keyfold.kernels import groups, jit\njit.load_sources()\njit.DECLARED[:] = "
-        "[d for d in jit.DECLARED if d[0] is groups.mark_words]\n"
+        "from keyfold.kernels import jit\nfrom keyfold.kernels.groups import by_key as groups\n"
+        "jit.load_sources()\njit.DECLARED[:] = [d for d in jit.DECLARED if d[0] is groups.mark_words]\n"
     )
     program = (
         f"{few}jit.load_sources, jit.FILLER = lambda: None, {few + 'jit.warm()'!r}\n"
