@@ -140,7 +140,8 @@ def test_any_edited_source_is_another_cache(tmp_path: Path) -> None:
 def test_racing_processes_compile_once(tmp_path: Path) -> None:
     program = (
         "from keyfold.kernels import jit\nfrom keyfold.kernels.groups import by_key as groups\n"
-        "jit.load_sources()\njit.DECLARED[:] = [d for d in jit.DECLARED if d[0] is groups.mark_words]\njit.warm()\n"
+        "jit.load_sources()\njit.DECLARED[:] = "
+        "[d for d in jit.DECLARED if d[0] is groups.mark_words]\njit.warm()\n"
         "print(sum(groups.mark_words.stats.cache_misses.values()))"
     )
     known = {**os.environ, "PYTHONPATH": str(PACKAGE.parent), jit.CACHE_VARIABLE: str(tmp_path)}
@@ -170,7 +171,8 @@ def test_helpers_fill_the_cache(tmp_path: Path) -> None:
 def test_who_warms_up_from_the_cache_compiles_nothing(tmp_path: Path) -> None:
     few = (
         "from keyfold.kernels import jit\nfrom keyfold.kernels.groups import by_key as groups\n"
-        "jit.load_sources()\njit.DECLARED[:] = [d for d in jit.DECLARED if d[0] is groups.mark_words]\n"
+        "jit.load_sources()\njit.DECLARED[:] = "
+        "[d for d in jit.DECLARED if d[0] is groups.mark_words]\n"
     )
     program = (
         f"{few}jit.load_sources, jit.FILLER = lambda: None, {few + 'jit.warm()'!r}\n"
