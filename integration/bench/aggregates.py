@@ -22,8 +22,9 @@ import pyarrow as pa
 
 from integration.bench import states
 from keyfold.aggregates import aggregates
-from keyfold.aggregates.declare import Aggregate, Combine, Inputs
+from keyfold.aggregates.declare import Aggregate, Inputs
 from keyfold.aggregates.results import column_result
+from keyfold.aggregates.states.opaque import BYTES
 from keyfold.kernels import jit
 from keyfold.kernels.ops import ADD
 from keyfold.types.arrow import to_arrow
@@ -142,7 +143,7 @@ def settled(aggregate: Aggregate, kind: DataType, options: dict[str, str]) -> Ag
 def figures(only: set[str]) -> Iterator[Figure]:
     """Every aggregate in turn, but those of opaque states."""
     for aggregate in sorted(dict.fromkeys(aggregates().values()), key=lambda found: found.name):
-        if isinstance(aggregate, Combine) or (only and aggregate.name not in only):
+        if aggregate.accepts is BYTES or (only and aggregate.name not in only):
             continue
         default = [("BOOLEAN" if aggregate.accepts.words == "'BooleanType'" else "BIGINT", {})]
         for json, options in MEASURED.get(aggregate.name, default):

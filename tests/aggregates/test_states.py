@@ -27,7 +27,7 @@ from hypothesis import strategies as st
 from pyroaring import BitMap, BitMap64
 
 from keyfold.aggregates import aggregates, quantile_union
-from keyfold.aggregates.declare import BadRecord, Combine, Inputs
+from keyfold.aggregates.declare import BadRecord, Fold, Inputs
 from keyfold.aggregates.results import column_result
 from keyfold.errors import TableError
 from keyfold.kernels.ops import ADD, RESET, SKIP
@@ -46,9 +46,9 @@ def vectors(name: str) -> list[dict[str, Any]]:
     return found
 
 
-def named(name: str) -> Combine:
+def named(name: str) -> Fold:
     found = aggregates()[name]
-    assert isinstance(found, Combine)
+    assert isinstance(found, Fold)
     return found
 
 

@@ -15,7 +15,7 @@ from pyarrow import types
 from pyroaring import BitMap64
 
 from keyfold.aggregates import aggregates
-from keyfold.aggregates.declare import Combine
+from keyfold.aggregates.states.opaque import BYTES
 from keyfold.errors import CorruptDataError, TableError
 from keyfold.kernels.ops import ADD
 from keyfold.kernels.roaring import bitmaps
@@ -34,7 +34,7 @@ INT = Atomic("INT")
 def calls() -> Iterator[BoundCall]:
     """Every aggregate with each of its settings, on every type it takes."""
     for one in dict.fromkeys(aggregates().values()):
-        for kind in () if isinstance(one, Combine) else KINDS.values():
+        for kind in () if one.accepts is BYTES else KINDS.values():
             for options in SETTINGS.get(one.name, [{}]):
                 call = BoundCall(one.name, kind, options)
                 if one.accepts.test(call.arrow_type) and not (one.refuses and one.refuses(kind)):

@@ -5,7 +5,7 @@ the portable format, and of 64-bit numbers, stored as Java's `Roaring64Bitmap` w
 import pyarrow as pa
 from pyroaring import BitMap, BitMap64
 
-from keyfold.aggregates.declare import BadRecord, Combine, Records
+from keyfold.aggregates.declare import BadRecord, Fold, Records
 from keyfold.aggregates.states.opaque import BYTES, NULLS, RETRACTION, live, not_fixed, united
 from keyfold.kernels.roaring import bitmaps
 
@@ -31,7 +31,7 @@ def narrowed(column: pa.Array) -> pa.Array:
         raise BadRecord(error.row, str(error)) from error
 
 
-RBM32 = Combine(
+RBM32 = Fold(
     name="rbm32",
     accepts=BYTES,
     definition=definition32,
@@ -42,7 +42,7 @@ RBM32 = Combine(
     summary="union of 32-bit Roaring bitmaps",
     nulls=NULLS,
     retraction=RETRACTION,
-    combine=united(union32),
+    fold=united(union32),
 )
 
 
@@ -59,7 +59,7 @@ def union64(states: list[bytes]) -> bytes:
     return bitmaps.write64(bitmaps.union(list(map(bitmaps.read64, states))))
 
 
-RBM64 = Combine(
+RBM64 = Fold(
     name="rbm64",
     accepts=BYTES,
     definition=definition64,
@@ -71,5 +71,5 @@ RBM64 = Combine(
     summary="union of 64-bit Roaring bitmaps",
     nulls=NULLS,
     retraction=RETRACTION,
-    combine=united(union64),
+    fold=united(union64),
 )

@@ -1,8 +1,9 @@
 """The declaration of an aggregate: its name, the types it takes, its kind of column result and its
 definition.
 
-Every kind is given one `Inputs` and has a result for each group. `definition` is the slow, obvious
-rule in plain Python: it folds the records of one key, (op, value) in merge order, to a value.
+Both kinds are given one `Inputs` and have a result for each group. `definition` is the slow,
+obvious rule in plain Python: it folds the records of one key, (op, value) in merge order, to a
+value.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -161,29 +162,9 @@ class FoldResult:
 
 @dataclass(frozen=True)
 class Fold(_Declaration):
-    """The value is computed from fixed-width numbers: `fold` returns the column."""
+    """The value is made of the records of a group: `fold` returns the column."""
 
     fold: Callable[[Inputs], FoldResult] = lambda inputs: FoldResult(inputs.column)
 
 
-@dataclass(frozen=True)
-class Gather(_Declaration):
-    """The value is made of several rows: `gather` returns row numbers and the groups' offsets into
-    them.
-
-    `finish` gets the gathered values, taken once, those offsets and the column's type. It returns
-    the column: a list, a text.
-    """
-
-    gather: Callable[[Inputs], tuple[Rows, Rows]] = lambda inputs: (inputs.order, inputs.starts)
-    finish: Callable[[pa.Array, Rows, pa.DataType], pa.Array] = lambda taken, offsets, kind: taken
-
-
-@dataclass(frozen=True)
-class Combine(_Declaration):
-    """The value is an opaque state: `combine` folds the records of one key. Only this is slow."""
-
-    combine: Callable[[Records], bytes | None] = lambda records: None
-
-
-Aggregate = Pick | Fold | Gather | Combine
+Aggregate = Pick | Fold

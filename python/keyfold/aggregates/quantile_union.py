@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from datasketches import tdigest_double
 
-from keyfold.aggregates.declare import Combine
+from keyfold.aggregates.declare import Fold
 from keyfold.aggregates.states.opaque import BYTES, NULLS, RETRACTION, in_turn, not_fixed, united
 
 VERSION = 1
@@ -110,7 +110,7 @@ def _bad(words: str) -> ValueError:
     return ValueError(f"Unable to deserialize quantile state: {words}")
 
 
-QUANTILE_UNION = Combine(
+QUANTILE_UNION = Fold(
     name="quantile_union",
     accepts=BYTES,
     definition=in_turn(union),
@@ -122,5 +122,5 @@ QUANTILE_UNION = Combine(
     summary="union of quantile states: exact up to 2048 values, then a t-digest",
     nulls=NULLS,
     retraction=RETRACTION,
-    combine=united(union),
+    fold=united(union),
 )

@@ -1,56 +1,50 @@
-"""The four kinds of column result, by the aggregate's declaration: an array, a value a group."""
+"""The results of aggregates as a column: a value a group."""
 
+from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from keyfold.aggregates.declare import (
-    Aggregate,
-    BadRecord,
-    Combine,
-    Fold,
-    FoldResult,
-    Gather,
-    Inputs,
-    Pick,
-)
+from keyfold.aggregates.declare import Aggregate, BadRecord, FoldResult, Inputs, Pick, Records
 from keyfold.kernels.buffers import Rows
 from keyfold.kernels.folds.picked import indices, take
 from keyfold.kernels.ops import SKIP
 
+Combine = Callable[[Records], Any]
+
 
 def column_result(aggregate: Aggregate, inputs: Inputs) -> FoldResult:
     """The folded column of one step; the aggregate accepts the column's type."""
-    match aggregate:
-        case Pick():
-            return FoldResult(take(inputs.column, indices(aggregate.pick(inputs))))
-        case Fold():
-            return aggregate.fold(inputs)
-        case Gather():
-            rows, offsets = aggregate.gather(inputs)
-            taken = take(inputs.column, pa.array(rows))
-            return FoldResult(aggregate.finish(taken, offsets, inputs.column.type))
-        case Combine():
-            return FoldResult(_combined(aggregate, inputs))
+    if isinstance(aggregate, Pick):
+        return FoldResult(take(inputs.column, indices(aggregate.pick(inputs))))
+    return aggregate.fold(inputs)
 
 
-def _combined(aggregate: Combine, inputs: Inputs) -> pa.Array:
-    """The column, by one call a group of several; lone states don't become Python objects."""
+def by_group(combine: Combine) -> Callable[[Inputs], FoldResult]:
+    """A fold in plain Python, for opaque states: `combine` folds the records of one group. It is
+    called once a group of several; lone values don't become Python objects.
+    """
+    return partial(_combined, combine)
+
+
+def _combined(combine: Combine, inputs: Inputs) -> FoldResult:
     sizes = np.diff(inputs.starts)
     several = np.flatnonzero(sizes > 1)
     first = inputs.starts[:-1]
     picks = np.where(inputs.ops[first] == SKIP, -1, inputs.order[first])
     if not len(several):
-        return take(inputs.column, indices(picks))
-    made = _combined_groups(aggregate, inputs, several, sizes)
+        return FoldResult(take(inputs.column, indices(picks)))
+    made = _combined_groups(combine, inputs, several, sizes)
     if len(several) == len(sizes):
-        return made
+        return FoldResult(made)
     picks[several] = len(inputs.column) + np.arange(len(several))
-    return take(pa.concat_arrays([inputs.column, made]), indices(picks))
+    return FoldResult(take(pa.concat_arrays([inputs.column, made]), indices(picks)))
 
 
-def _combined_groups(aggregate: Combine, inputs: Inputs, groups: Rows, sizes: Rows) -> pa.Array:
+def _combined_groups(combine: Combine, inputs: Inputs, groups: Rows, sizes: Rows) -> pa.Array:
     is_taken = np.repeat(sizes > 1, sizes)
     states = take(inputs.column, pa.array(inputs.order[is_taken])).to_pylist()
     records = list(zip(inputs.ops[is_taken].tolist(), states, strict=True))
@@ -58,7 +52,7 @@ def _combined_groups(aggregate: Combine, inputs: Inputs, groups: Rows, sizes: Ro
     values = []
     for group, (start, stop) in zip(groups.tolist(), pairwise(bounds), strict=True):
         try:
-            values.append(aggregate.combine(records[start:stop]))
+            values.append(combine(records[start:stop]))
         except BadRecord as error:
             raise BadRecord(group, str(error)) from error
     return pa.array(values, inputs.column.type)

@@ -4,7 +4,7 @@ hll_* and theta_* functions and Paimon read and write them.
 
 from datasketches import HLL_4, compact_theta_sketch, hll_sketch, hll_union, theta_union
 
-from keyfold.aggregates.declare import Combine
+from keyfold.aggregates.declare import Fold
 from keyfold.aggregates.states.opaque import BYTES, NULLS, RETRACTION, in_turn, not_fixed, united
 
 LG_NOMINAL = 12  # Paimon's union keeps 4096 entries
@@ -32,7 +32,7 @@ def hll_union_of(states: list[bytes]) -> bytes:
     return bytes(result.get_result(HLL_4).serialize_compact())
 
 
-HLL_SKETCH = Combine(
+HLL_SKETCH = Fold(
     name="hll_sketch",
     accepts=BYTES,
     definition=in_turn(hll_union_of),
@@ -43,7 +43,7 @@ HLL_SKETCH = Combine(
     summary="union of DataSketches HLL sketches",
     nulls=NULLS,
     retraction=RETRACTION,
-    combine=united(hll_union_of),
+    fold=united(hll_union_of),
 )
 
 
@@ -63,7 +63,7 @@ def theta_union_of(states: list[bytes]) -> bytes:
     return bytes(result.get_result(True).serialize())
 
 
-THETA_SKETCH = Combine(
+THETA_SKETCH = Fold(
     name="theta_sketch",
     accepts=BYTES,
     definition=in_turn(theta_union_of),
@@ -73,5 +73,5 @@ THETA_SKETCH = Combine(
     summary="union of DataSketches theta sketches",
     nulls=NULLS,
     retraction=RETRACTION,
-    combine=united(theta_union_of),
+    fold=united(theta_union_of),
 )

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Literal
 
 from keyfold.aggregates import aggregates, spelling
-from keyfold.aggregates.declare import Aggregate, Combine, Fold, Gather, Pick, Records
+from keyfold.aggregates.declare import Aggregate, Fold, Pick, Records
 from keyfold.authored import fold, rows, shapes
 from keyfold.authored.function import Form, Function, located, plain
 from keyfold.authored.shapes import Declared
@@ -277,15 +277,10 @@ def _check_arguments(made: Function, function: Callable[..., Any], expected: int
 
 def aggregate_of(own: Function) -> Aggregate:
     """The internal declaration of an aggregate; its `bind` compiles it for a column."""
-    match own.form:
-        case "fold":
-            return own.declared(Fold, _unbound, bind=partial(fold.bound_fold, own))
-        case "pick":
-            return own.declared(Pick, _unbound, bind=partial(fold.bound_pick, own))
-        case "combine":
-            return own.declared(Combine, _unbound, bind=partial(fold.bound_combine, own))
-        case _:
-            return own.declared(Gather, _unbound, bind=partial(fold.bound_gather, own))
+    bind = partial(fold.bound, own)
+    if own.form == "pick":
+        return own.declared(Pick, _unbound, bind=bind)
+    return own.declared(Fold, _unbound, bind=bind)
 
 
 def engine_of(own: Function) -> Engine:

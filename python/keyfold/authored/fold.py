@@ -13,22 +13,23 @@ import numpy as np
 import pyarrow as pa
 
 from keyfold.aggregates.declare import (
+    Aggregate,
     BadRecord,
-    Combine,
     Fold,
     FoldResult,
-    Gather,
     Inputs,
     Pick,
     Records,
     Settings,
 )
+from keyfold.aggregates.results import by_group
 from keyfold.authored import failing, loop, shapes
 from keyfold.authored.compiled import compiled
 from keyfold.authored.function import Function, located, plain
 from keyfold.authored.running import running
 from keyfold.authored.shapes import Shape
 from keyfold.kernels.buffers import Rows, validity
+from keyfold.kernels.folds.picked import take
 from keyfold.kernels.ops import ADD, RESET, RETRACT, SKIP
 from keyfold.types import arrow as arrow_types
 from keyfold.types import logical
@@ -56,25 +57,24 @@ def compile_for(own: Function, form: Shape, where: str = "") -> Compiled:
     return Compiled(own, form, compiled(made, f"{where}{own}{words}"))
 
 
-def _compiled_for(own: Function, kind: pa.DataType) -> Compiled:
-    assert own.types is not None
-    return compile_for(own, shapes.shape(own.types, kind, own.sees_nulls))
-
-
-def bound_fold(own: Function, settings: Settings, kind: logical.DataType) -> Fold:
-    """The fold of one column."""
+def bound(own: Function, settings: Settings, kind: logical.DataType) -> Aggregate:
+    """The aggregate of one column; a fold and a pick are compiled for its type."""
     arrow = arrow_types.to_arrow(kind)
-    made = _compiled_for(own, arrow)
-    definition = partial(folded, made, arrow)
+    if own.form == "combine":
+        fold = by_group(partial(_combine, own, arrow))
+        return own.declared(Fold, partial(combined, own, arrow), fold=fold)
+    if own.form == "gather":
+        return own.declared(Fold, partial(gathered, own, arrow), fold=partial(_gather, own))
+    assert own.types is not None
+    made = compile_for(own, shapes.shape(own.types, arrow, own.sees_nulls))
+    if own.form == "pick":
+        return own.declared(Pick, partial(_picked_value, made), pick=partial(picks, made))
     return own.declared(
-        Fold, definition, fold=partial(_fold, made), running=partial(running, own, made.form)
+        Fold,
+        partial(folded, made, arrow),
+        fold=partial(_fold, made),
+        running=partial(running, own, made.form),
     )
-
-
-def bound_pick(own: Function, settings: Settings, kind: logical.DataType) -> Pick:
-    """The pick of one column."""
-    made = _compiled_for(own, arrow_types.to_arrow(kind))
-    return own.declared(Pick, partial(_picked_value, made), pick=partial(picks, made))
 
 
 def _fold(made: Compiled, inputs: Inputs) -> FoldResult:
@@ -134,14 +134,6 @@ def _picked_value(made: Compiled, records: Records) -> Any:
     return None if place is None else records[place][1]
 
 
-def bound_combine(own: Function, settings: Settings, kind: logical.DataType) -> Combine:
-    """The aggregate of one column."""
-    arrow = arrow_types.to_arrow(kind)
-    return own.declared(
-        Combine, partial(combined, own, arrow), combine=partial(_combine, own, arrow)
-    )
-
-
 def _combine(own: Function, kind: pa.DataType, records: Records) -> Any:
     try:
         return combined(own, kind, records)
@@ -178,12 +170,14 @@ def _called(own: Function, values: list[Any]) -> Any:
         return own.function(values)
 
 
-def bound_gather(own: Function, settings: Settings, kind: logical.DataType) -> Gather:
-    """The aggregate of one column."""
-    definition = partial(gathered, own, arrow_types.to_arrow(kind))
-    return own.declared(
-        Gather, definition, gather=partial(_rows, own), finish=partial(_finish, own)
-    )
+def _gather(own: Function, inputs: Inputs) -> FoldResult:
+    rows, offsets = _rows(own, inputs)
+    taken, kind = take(inputs.column, pa.array(rows)), inputs.column.type
+    try:
+        return FoldResult(_asked(own, taken, offsets, kind))
+    except failing.StepError as error:
+        group = _first_failing(own, taken, offsets, kind)
+        raise BadRecord(group, str(error)) from error.__cause__
 
 
 def _rows(own: Function, inputs: Inputs) -> tuple[Rows, Rows]:
@@ -200,14 +194,6 @@ def _rows(own: Function, inputs: Inputs) -> tuple[Rows, Rows]:
         keeps &= np.arange(len(keeps)) >= np.repeat(first, sizes)
     offsets = np.concatenate(([0], np.cumsum(keeps)))[inputs.starts]
     return inputs.order[keeps], offsets.astype(np.int64)
-
-
-def _finish(own: Function, taken: pa.Array, offsets: Rows, kind: pa.DataType) -> pa.Array:
-    try:
-        return _asked(own, taken, offsets, kind)
-    except failing.StepError as error:
-        group = _first_failing(own, taken, offsets, kind)
-        raise BadRecord(group, str(error)) from error.__cause__
 
 
 def _first_failing(own: Function, taken: pa.Array, offsets: Rows, kind: pa.DataType) -> int:

@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from keyfold.aggregates import spelling
-from keyfold.aggregates.declare import Combine, Fold, Gather, Pick
+from keyfold.aggregates.declare import Fold, Pick
 from keyfold.authored import shipping
 from keyfold.authored.declare import aggregate_of, engine_of
 from keyfold.authored.function import Function
@@ -154,7 +154,7 @@ def load(name: str) -> list[Any] | Exception:
 
 def declared(things: Iterable[Any]) -> list[Any]:
     """The users' functions among `things`, each once."""
-    kinds = (Function, Pick, Fold, Gather, Combine, Engine)
+    kinds = (Function, Pick, Fold, Engine)
     return list({id(thing): thing for thing in things if isinstance(thing, kinds)}.values())
 
 

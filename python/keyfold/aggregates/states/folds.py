@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from pyroaring import BitMap64
 
 from keyfold.aggregates.bitmaps import RBM64
-from keyfold.aggregates.declare import BadRecord, Combine, FoldResult, Inputs, Pick
+from keyfold.aggregates.declare import BadRecord, FoldResult, Inputs, Pick
 from keyfold.aggregates.min_max import BOOL_AND, MAX, MIN
 from keyfold.aggregates.nested import column_of
 from keyfold.aggregates.quantile_union import QUANTILE_UNION
@@ -132,26 +132,18 @@ def _distinct(fields: Fields, starts: Rows) -> list[pa.Array]:
     return [column_of(inputs, kept).array]
 
 
-def _combined(one: Combine, fields: Fields, starts: Rows) -> list[pa.Array]:
-    states, found = fields[0].to_pylist(), []
-    for group, (start, stop) in enumerate(
-        zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)
-    ):
-        try:
-            found.append(one.combine([(1, state) for state in states[start:stop]]))
-        except BadRecord as error:
-            raise BadRecord(group, str(error)) from error
-    return [pa.array(found, fields[0].type)]
+def _folded(fold: Callable[[Inputs], FoldResult], fields: Fields, starts: Rows) -> list[pa.Array]:
+    return [fold(_inputs(fields[0], starts)).array]
 
 
-def _set_operation(operation: Callable[[BitMap64, BitMap64], BitMap64]) -> Combine:
+def _set_operation(operation: Callable[[BitMap64, BitMap64], BitMap64]) -> Merge:
     def combine(states: list[bytes]) -> bytes:
         first, *rest = map(bitmaps.read64, states)
         for other in rest:
             first = operation(first, other)
         return bitmaps.write64(first)
 
-    return Combine("bitmaps", RBM64.accepts, lambda records: None, combine=united(combine))
+    return partial(_folded, united(combine))
 
 
 MERGES: dict[str, Merge] = {
@@ -171,9 +163,9 @@ MERGES: dict[str, Merge] = {
     "regression": _regression,
     "concat": _concat,
     "distinct": _distinct,
-    "hll_union": partial(_combined, HLL_SKETCH),
-    "bitmap_union": partial(_combined, RBM64),
-    "bitmap_intersect": partial(_combined, _set_operation(lambda one, other: one & other)),
-    "group_bitmap_xor": partial(_combined, _set_operation(lambda one, other: one ^ other)),
-    "quantile_union": partial(_combined, QUANTILE_UNION),
+    "hll_union": partial(_folded, HLL_SKETCH.fold),
+    "bitmap_union": partial(_folded, RBM64.fold),
+    "bitmap_intersect": _set_operation(lambda one, other: one & other),
+    "group_bitmap_xor": _set_operation(lambda one, other: one ^ other),
+    "quantile_union": partial(_folded, QUANTILE_UNION.fold),
 }

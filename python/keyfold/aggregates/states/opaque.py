@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 from pyarrow import types
 
-from keyfold.aggregates.declare import Accepts, BadRecord, Records
+from keyfold.aggregates.declare import Accepts, BadRecord, FoldResult, Inputs, Records
+from keyfold.aggregates.results import by_group
 from keyfold.kernels.ops import RESET, SKIP
 from keyfold.types.logical import Atomic, DataType, describe
 
@@ -41,8 +42,8 @@ def live(records: Records) -> list[bytes]:
 
 def united(
     union: Callable[[list[bytes]], bytes],
-) -> Callable[[Records], bytes | None]:
-    """A `combine`: the union of the states that count. A single state is not opened.
+) -> Callable[[Inputs], FoldResult]:
+    """A fold: the union of the states that count. A single state is not opened.
 
     A ValueError of `union` becomes a BadRecord of the one key.
     """
@@ -56,7 +57,7 @@ def united(
         except ValueError as error:
             raise BadRecord(0, str(error)) from error
 
-    return combine
+    return by_group(combine)
 
 
 def in_turn(union: Callable[[list[bytes]], bytes]) -> Callable[[Records], bytes | None]:
