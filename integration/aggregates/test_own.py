@@ -49,13 +49,17 @@ def test_is_called_by_name(registered: SparkSession, name: str) -> None:
     assert found == {k: (2700 + k) * (1 if k % 2 == 0 else -1) for k in range(300)}
 
 
-def test_failure_names_the_group(registered: SparkSession) -> None:
-    query = (
-        "SELECT a, b, keyfold.never_thirteen(id) FROM (SELECT *, id % 5 a, concat('x', id % 7) b "
-    )
+@pytest.mark.parametrize(
+    "more",
+    ["", ", max_by(id, id)", " WITHIN GROUP (ORDER BY id)", " WITHIN GROUP (ORDER BY id), max(id)"],
+)
+def test_failure_names_the_group(registered: SparkSession, more: str) -> None:
+    rows = "FROM (SELECT *, id % 5 a, concat('x', id % 7) b FROM range(100))"
     with pytest.raises(Exception, match=r"never_thirteen[\s\S]*thirteen") as failed:
-        registered.sql(f"{query} FROM range(100)) GROUP BY a, b").collect()
-    assert "(a = 3, b = x6)" in str(failed.value)
+        registered.sql(f"SELECT a, b, never_thirteen(id){more} {rows} GROUP BY a, b").collect()
+    assert "function keyfold.never_thirteen, group (a = 3, b = x6): " in str(failed.value)
+    with pytest.raises(Exception, match=r"keyfold.never_thirteen, all rows: .*thirteen"):
+        registered.sql(f"SELECT never_thirteen(id){more} {rows}").collect()
 
 
 def test_overflow_names_the_group(spark: SparkSession) -> None:

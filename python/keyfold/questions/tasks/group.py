@@ -57,7 +57,9 @@ class _Groups(Folding):
         self.channel.send({"ok": {"spilled": self.groups.spilled_bytes}})
 
     def place_of(self, error: Exception, frame: frames.Frame) -> dict[str, Any]:
-        """See `Folding.place_of`: the group by its key."""
-        if not isinstance(error, GroupError) or (key := self.groups.key_of(error.group)) is None:
+        """See `Folding.place_of`: the group by its key, if it has one."""
+        if not isinstance(error, GroupError):
             return {}
-        return {"group": error.group, "key": base64.b64encode(key).decode("ascii")}
+        key = self.groups.key_of(error.group)
+        named = {} if key is None else {"key": base64.b64encode(key).decode("ascii")}
+        return {"group": error.group, **named}

@@ -58,7 +58,8 @@ final class GroupBatches(rows: Iterator[InternalRow], keys: Seq[(String, DataTyp
     try while (!isReady && !isDone) advance()
     catch {
       case failed: KeyfoldException =>
-        throw failed.group.flatMap(_.key).fold(failed)(key => failed.about(GroupNames.shown(keys, key)))
+        throw if (keys.isEmpty) failed.about(GroupNames.AllRows)
+        else failed.group.flatMap(_.key).fold(failed)(key => failed.about(GroupNames.shown(keys, key)))
     }
     isReady
   }
@@ -96,6 +97,8 @@ final class GroupBatches(rows: Iterator[InternalRow], keys: Seq[(String, DataTyp
 
 /** Both sides: a group in words. */
 object GroupNames {
+  val AllRows = "all rows"
+
   def shown(keys: Seq[(String, DataType)], key: InternalRow): String = keys.zipWithIndex.map { case ((name, kind), i) =>
     s"$name = ${Cast(Literal(key.get(i, kind), kind), StringType, Some("UTC")).eval()}"
   }.mkString("group (", ", ", ")")

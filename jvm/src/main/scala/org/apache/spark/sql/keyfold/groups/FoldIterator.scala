@@ -2,7 +2,7 @@ package org.apache.spark.sql.keyfold.groups
 
 import scala.collection.mutable.ArrayBuffer
 
-import keyfold.spark.KeyfoldException
+import keyfold.spark.{FailedGroup, KeyfoldException}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
@@ -36,24 +36,30 @@ final class FoldIterator(node: FoldAggregateExec, part: Int, input: Iterator[Int
     if (aggregateFunctions.length == folds.size) new SharedBuffer(folds, batcher.columns)
     else new OwnBuffers(() => created())
   private lazy val sorted = new SortedGroups(groupingAttributes, aggregateFunctions)
+  private var sent: Seq[UnsafeRow] = Nil // keys of the groups whose ordered rows were sent last
+  private var sentBefore = 0
   private var isSorted = false
   private var waiting: InternalRow = _ // there was no room for its group
   private var output: Iterator[UnsafeRow] = Iterator.empty
   private var isDone = false
 
   override def hasNext: Boolean = {
-    while (!output.hasNext && !isDone) named(keys.of(_))(advance())
+    while (!output.hasNext && !isDone) named(keyOf)(advance())
     output.hasNext
   }
 
   /** A failure about a group gets the group's keys: Python knows its number only. */
-  private def named(key: Int => Option[UnsafeRow])(work: => Unit): Unit =
+  private def named[T](key: FailedGroup => Option[UnsafeRow])(work: => T): T =
     try work
     catch {
-      case failed: KeyfoldException if isGrouped =>
-        val found = failed.group.filter(_.fold < folds.size).flatMap(group => key(group.number))
-        throw found.fold(failed)(key => failed.about(shown(key)))
+      case failed: KeyfoldException if !isGrouped => throw failed.about(GroupNames.AllRows)
+      case failed: KeyfoldException =>
+        throw failed.group.flatMap(key).fold(failed)(key => failed.about(shown(key)))
     }
+
+  /** Those that a fold has of ordered rows are numbered as they are sent. */
+  private def keyOf(failed: FailedGroup): Option[UnsafeRow] =
+    if (failed.fold < folds.size) keys.of(failed.number) else sent.lift(failed.number - sentBefore)
 
   private def shown(key: UnsafeRow): String =
     GroupNames.shown(node.groupingExpressions.map(column => column.name -> column.dataType), key)
@@ -121,13 +127,15 @@ final class FoldIterator(node: FoldAggregateExec, part: Int, input: Iterator[Int
   private def drained[T](form: String)(of: (Int, UnsafeRow) => T): Iterator[T] = {
     batcher.columns.foreach(_.foldAll(form))
     val found = if (ordered.isEmpty || form == "state") keys.drain() else prepared(keys.drain())
-    found.map { case (number, key) => of(number, key) } ++ cleared()
+    found.map { case (number, key) => named(keyOf)(of(number, key)) } ++ cleared()
   }
 
   /** The same, when the rows of many groups were sent in their order. */
   private def prepared(found: Iterator[(Int, UnsafeRow)]): Iterator[(Int, UnsafeRow)] =
     found.map { case (number, key) => (number, key.copy()) }.grouped(FoldIterator.Prepared).flatMap { some =>
-      some.foreach { case (number, _) => prepare(number) }
+      sentBefore += sent.size
+      sent = some.map(_._2)
+      named(keyOf)(some.foreach { case (number, _) => prepare(number) })
       some
     }
 
@@ -141,6 +149,8 @@ final class FoldIterator(node: FoldAggregateExec, part: Int, input: Iterator[Int
   private def forget(): Unit = {
     groups.clear()
     kept.count = 0
+    sent = Nil
+    sentBefore = 0
     batcher.clear()
   }
 
@@ -153,6 +163,7 @@ final class FoldIterator(node: FoldAggregateExec, part: Int, input: Iterator[Int
     figures.spilled += sorted.spilled
     val held = new ArrayBuffer[UnsafeRow]
     var hasMore = found.next()
+    def keyOfHeld(failed: FailedGroup): Option[UnsafeRow] = held.lift(failed.number)
 
     def window(): Unit = {
       held.clear()
@@ -170,8 +181,8 @@ final class FoldIterator(node: FoldAggregateExec, part: Int, input: Iterator[Int
       if (form == "value") held.indices.foreach(prepare)
     }
     Iterator.continually(()).takeWhile(_ => hasMore).flatMap { _ =>
-      named(held.lift)(window())
-      held.indices.iterator.map(number => generateOutput(held(number), groups(number)))
+      named(keyOfHeld)(window())
+      held.indices.iterator.map(number => named(keyOfHeld)(generateOutput(held(number), groups(number))))
     }
   }
 
