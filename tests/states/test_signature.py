@@ -4,7 +4,8 @@ import pytest
 
 from keyfold.aggregates.states.signatures import parse
 from keyfold.errors import TableError
-from keyfold.states.signature import text_of
+from keyfold.states.functions import functions
+from keyfold.states.signature import constants_of, text_of
 from keyfold.types.logical import describe
 from keyfold.types.sql import from_sql
 
@@ -59,3 +60,11 @@ def test_what_is_refused(declared: str, words: str) -> None:
 )
 def test_types_as_text(text: str) -> None:
     assert describe(from_sql(text)) == text
+
+
+@pytest.mark.parametrize("name", ["percentile", "percentile_approx", "percentile_reservoir"])
+def test_a_percentage_that_there_is_not(name: str) -> None:
+    assert constants_of(functions()[name], ["0.5"]) == {"p": "0.5"}
+    for text in ("1.5", "-0.1", "NaN", "[0.1, 0.9]"):
+        with pytest.raises(TableError, match=f"{name}_state: .* p is .*; expected a number"):
+            constants_of(functions()[name], [text])

@@ -110,14 +110,28 @@ def parse(text: str, find: Find) -> Signature:
 
 
 def constants_of(function: StateFunction, given: Sequence[str | None]) -> Mapping[str, str]:
-    """The constant arguments of a call. Raises TableError if one is missing."""
+    """The constant arguments of a call. Raises TableError if one is missing, or is a percentage
+    that there is not.
+    """
     found = {}
     for place, (name, default) in enumerate(function.constants):
         text = given[place] if place < len(given) else default
         if text is None:
             raise TableError(f"{function.name}_state needs its constant argument {name}")
+        if name == "p" and not _is_part(text):
+            raise TableError(
+                f"{function.name}_state: its constant argument p is {text}; "
+                "expected a number from 0 to 1"
+            )
         found[name] = text
     return found
+
+
+def _is_part(text: str) -> bool:
+    try:
+        return 0 <= float(text) <= 1
+    except ValueError:
+        return False
 
 
 def text_of(state: bytes) -> str | None:
