@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -107,6 +108,11 @@ def spelled(values):  # type: ignore[no-untyped-def]
     return "text"
 
 
+@aggregate.combine()
+def leaving(values):  # type: ignore[no-untyped-def]
+    sys.exit(3)
+
+
 @aggregate.gather()
 def too_few(values, offsets):  # type: ignore[no-untyped-def]
     return values[:1]
@@ -148,6 +154,7 @@ def test_a_column_of_a_function_that_does_not_compile_is_named() -> None:
         (divided, "+I 1 5 | +I 7 10 | +I 7 11", "raise", "ValueError: too much, at (10, 11)"),
         (spelled, "+I 1 5 | +I 7 1 | +I 7 13", "raise", "KeyError: 'unlucky', at ([1, 13])"),
         (spelled, "+I 1 5 | +I 7 1 | +I 7 12", "", "gave 'text', expected int64"),
+        (leaving, "+I 1 5 | +I 7 1 | +I 7 12", "sys.exit", "SystemExit: 3, at ([1, 12])"),
     ],
 )
 def test_what_raises_at_a_row_names_its_key(

@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 from pyarrow import types
 from pyroaring import BitMap64
 
+import keyfold
 from keyfold.aggregates import aggregates
 from keyfold.aggregates.states.opaque import BYTES
+from keyfold.authored.shipping import dumps
 from keyfold.errors import CorruptDataError, TableError
 from keyfold.kernels.ops import ADD
 from keyfold.kernels.roaring import bitmaps
@@ -179,6 +181,21 @@ def test_a_group_that_overflows_is_named_with_its_values() -> None:
         "function keyfold.sum, group 3: the sum (2147483652) does not fit INT; "
         "cast its argument: keyfold.sum(CAST(… AS BIGINT))"
     )
+
+
+@keyfold.aggregate("INT")
+def doubled(best: int, value: int) -> int:
+    """Twice what was there, and the value."""
+    return 2 * best + value
+
+
+def test_the_advice_is_a_type_that_the_function_takes() -> None:
+    one = Accumulated(
+        BoundCall("doubled", INT, {}, {"registered": {"doubled": dumps(doubled)}}), MOST
+    )
+    one.add(numbers(0, 0), pa.array([2**31 - 1, 5], pa.int32()))
+    with pytest.raises(GroupError, match="does not fit INT; there is no wider type that it takes"):
+        one.values(0, 1)
 
 
 def test_a_sum_may_leave_its_type_in_between() -> None:

@@ -28,7 +28,7 @@ def at(own: Function, *arguments: Any) -> Iterator[None]:
         yield
     except StepError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise StepError(f"{raised(own, error)}, at ({', '.join(map(shown, arguments))})") from error
 
 

@@ -16,6 +16,8 @@ from keyfold.merge.functions import wider_type
 from keyfold.queries.bound import CATALOG, BoundCall
 from keyfold.queries.rounds import Rounds
 from keyfold.types import logical
+from keyfold.types.arrow import to_arrow
+from keyfold.types.sql import from_sql
 
 _PIECE = 1 << 13  # groups that are encoded at once
 
@@ -117,10 +119,11 @@ class Accumulated:
         if isinstance(error, BadRecord):
             return self._bad(error.group, str(error))
         target, name = wider_type(self.call.type), self.call.name
+        is_taken = target and self._aggregate.accepts.test(to_arrow(from_sql(target)))
         advice = (
-            "there is no wider type"
-            if target is None
-            else f"cast its argument: {CATALOG}.{name}(CAST(… AS {target}))"
+            f"cast its argument: {CATALOG}.{name}(CAST(… AS {target}))"
+            if is_taken
+            else "there is no wider type that it takes"
         )
         words = (
             f"{self.call.words}, group {error.group}: the {name} ({error}) does not fit "
