@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import keyfold
+from keyfold import functions
 
 
 @keyfold.aggregate("BIGINT")
@@ -89,8 +90,14 @@ def test_refusals_name_the_function(spark: SparkSession, call: str, words: str) 
         spark.sql(f"SELECT {call} FROM VALUES ('a') AS t (s)").collect()
 
 
+def test_observed_metrics_are_refused(spark: SparkSession) -> None:
+    words = "function keyfold.sum in observed metrics is not supported"
+    with pytest.raises(Exception, match=words):
+        spark.range(3).observe("seen", functions.sum("id")).collect()
+
+
 def test_options_by_place_and_by_name(spark: SparkSession) -> None:
-    calls = "keyfold.listagg(s, ';'), keyfold.listagg(s, delimiter => '|')"
+    calls = "keyfold.listagg(s, ';'), keyfold.listagg(delimiter => '|', column => s)"
     query = f"SELECT {calls} FROM VALUES ('a'), (NULL), ('b') AS t (s)"
     row = spark.sql(query).first()
     assert row is not None

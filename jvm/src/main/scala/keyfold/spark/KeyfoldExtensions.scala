@@ -38,7 +38,7 @@ final class KeyfoldExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectOptimizerRule(_ => ColumnsOfStreams)
     extensions.injectPreCBORule(_ => StatesOfRows)
     extensions.injectCheckRule(_ => SessionCatalogTables)
-    extensions.injectCheckRule(_ => DistinctInOrder)
+    extensions.injectCheckRule(_ => RefusedFolds)
     extensions.injectHintResolutionRule(NamesOfOurs(_))
     extensions.injectHintResolutionRule(VersionsInOptions(_))
     extensions.injectHintResolutionRule(StateNames(_))

@@ -25,9 +25,12 @@ object FoldCalls {
     V1Function(info, (arguments: Seq[Expression]) => call(known, arguments))
   }
 
-  /** One column, then options in the order in which Python declares them, or by name. */
+  /** One column, then options in the order in which Python declares them, or by name; the column has a name too. */
   def call(known: KnownAggregate, arguments: Seq[Expression]): FoldFunction = {
-    val (named, placed) = arguments.partition(_.isInstanceOf[NamedArgumentExpression])
+    val (named, placed) = arguments.map {
+      case NamedArgumentExpression(name, column) if name.equalsIgnoreCase("column") => column
+      case other => other
+    }.partition(_.isInstanceOf[NamedArgumentExpression])
     if (placed.isEmpty) throw Refusal(s"function ${shown(known)}: there is no column in its arguments; "
         + s"${known.lines.head.toLowerCase(java.util.Locale.ROOT)}")
     val options = named.collect { case NamedArgumentExpression(name, value) => name -> constant(known, name, value) }

@@ -8,7 +8,7 @@ import keyfold.spark.KeyfoldException
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.plans.logical.{CollectMetrics, LogicalPlan}
 import org.apache.spark.sql.types.{BinaryType, DataType}
 import org.apache.spark.unsafe.Platform
 
@@ -126,10 +126,14 @@ final class OrderedRows {
 }
 
 /** Driver side: refuses DISTINCT where rows are ordered by something else than the value: which of two rows with one
-  * value is left out would be open. To an AnalysisException Spark would add the whole plan.
+  * value is left out would be open; and folds in observed metrics, which Spark puts together on the driver. To an
+  * AnalysisException Spark would add the whole plan.
   */
-object DistinctInOrder extends (LogicalPlan => Unit) {
-  override def apply(plan: LogicalPlan): Unit = plan.foreach(_.expressions.foreach(_.foreach {
+object RefusedFolds extends (LogicalPlan => Unit) {
+  override def apply(plan: LogicalPlan): Unit = plan.foreach(node => node.expressions.foreach(_.foreach {
+    case fold @ (_: FoldFunction | _: OrderedFold) if node.isInstanceOf[CollectMetrics] =>
+      throw new KeyfoldException("NotSupportedError", s"function ${fold.prettyName} in observed metrics is not supported: "
+        + "they are put together where no worker folds; aggregate the DataFrame")
     case AggregateExpression(fold: OrderedFold, _, true, _, _) if !fold.by.forall(isValue(fold, _)) =>
       throw new KeyfoldException("NotSupportedError", s"function ${fold.prettyName}: DISTINCT together with "
         + s"WITHIN GROUP (ORDER BY ${fold.by.map(_.sql).mkString(", ")}); expected ORDER BY ${fold.call.children.head.sql}")
