@@ -63,6 +63,7 @@ QUERIES = (
     "SELECT x, keyfold.sum(x) OVER (PARTITION BY g ORDER BY x, k) FROM facts WHERE k = 1",
     "SELECT x, keyfold.max(x) OVER (PARTITION BY g ORDER BY x, k, s, d "
     "ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING) FROM facts WHERE k = 2",
+    "SELECT g, keyfold.count(NULL), keyfold.sum(1L), keyfold.max('a') FROM facts GROUP BY g",
 )
 
 

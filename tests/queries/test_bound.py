@@ -110,6 +110,10 @@ def test_results_may_be_null_at_every_depth() -> None:
     assert found["empty"] is None
 
 
+def test_a_null_without_a_type_gets_that_of_the_result() -> None:
+    assert bind_aggregate({"name": "count", "types": ['"void"']})["argument"] == '"long"'
+
+
 def test_values_of_any_type_are_counted() -> None:
     found = bind_aggregate({"name": "count", "types": ['"string"']})
     assert (found["argument"], found["result"], found["empty"]) == ('"string"', '"long"', "0")

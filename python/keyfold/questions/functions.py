@@ -43,7 +43,7 @@ def bind_aggregate(question: Frame) -> dict[str, Any]:
         question.get("positional") or (),
         Sources.from_json(question.get(CODE)),
     )
-    takes_any = call.aggregate.result_of_any is not None
+    takes_any = call.aggregate.result_of_any is not None and question["types"][0] != '"void"'
     in_scans = call.aggregate.passes_nulls and call.aggregate.normalize is None
     kind = json.dumps(to_spark(call.type))
     return {
