@@ -13,10 +13,9 @@ import pyarrow as pa
 from keyfold.errors import TableError
 from keyfold.kernels.buffers import Rows
 from keyfold.lookup.places import LookupPlan
-from keyfold.lookup.rows import by_bucket, key_columns, narrowed, taken
+from keyfold.lookup.rows import by_bucket, key_columns, stored, taken
 from keyfold.options import parse
 from keyfold.read.keyset import KeySet
-from keyfold.read.reader import read
 from keyfold.wire.layout import TableLayout
 
 
@@ -38,7 +37,7 @@ def look_up_prefix(
     for place, rows in by_bucket(plan, asked):
         of_bucket = asked.take(pa.array(rows))
         wanted, places = KeySet.of(layout, [of_bucket.column(name) for name in names])
-        for batch in read(plan.scan, narrowed(place, wanted), plan.merge, wanted):
+        for batch in stored(plan, place, wanted):
             of_keys, of_batch = _pairs(places, wanted.places(batch))
             found.append(np.stack((rows[of_keys], of_batch + count)))
             held.append(batch.select(plan.columns))

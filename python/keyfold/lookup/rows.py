@@ -8,9 +8,10 @@ that memory holds the records of the keys that are asked for, and one row group.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -30,30 +31,65 @@ from keyfold.types.literals import manifest_value
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import Split
 
+Made = TypeVar("Made")
+Jobs = Sequence[Callable[[], Made]]
+Spread = Callable[[Jobs[Any]], Iterable[Any]]
+OfBucket = Callable[[BucketOfKeys, KeySet], Iterator[pa.RecordBatch]]
 
-def look_up(plan: LookupPlan, keys: pa.RecordBatch) -> tuple[pa.BooleanArray, pa.RecordBatch]:
+
+def one_by_one(jobs: Jobs[Made]) -> Iterator[Made]:
+    """The results of jobs, all made by this thread."""
+    return (job() for job in jobs)
+
+
+def look_up(
+    plan: LookupPlan,
+    keys: pa.RecordBatch,
+    of_bucket: OfBucket | None = None,
+    spread: Spread = one_by_one,
+) -> tuple[pa.BooleanArray, pa.RecordBatch]:
     """Whether each key has a row, and a batch of `plan.columns` that has the row of each key at its
     place, or NULLs. `keys` has the columns of the primary key, in any order and of the table's
     Arrow types; keys may repeat. NULL is a key only if its column may hold NULL.
 
-    All found rows are in memory at once, so callers bound the number of keys. Raises TableError if
-    a column of the key is missing or of another type.
+    All found rows are in memory at once, so callers bound the number of keys. `of_bucket` gives the
+    rows of a bucket that have one of the keys, by default `stored`; `spread` runs jobs, of one
+    bucket each. Raises TableError if a column of the key is missing or of another type.
     """
     layout = plan.scan.layout
     asked = key_columns(layout, layout.primary_key, keys)
     found = np.full(keys.num_rows, -1, dtype=np.int64)
     batches: list[pa.RecordBatch] = []
     count = 0
-    for place, rows in by_bucket(plan, asked):
-        of_bucket = asked.take(pa.array(rows))
-        wanted, places = KeySet.of(layout, [of_bucket.column(name) for name in layout.key])
-        at = np.full(len(wanted.keys), -1, dtype=np.int64)
-        for batch in read(plan.scan, narrowed(place, wanted), plan.merge, wanted):
-            at[wanted.places(batch)] = np.arange(count, count + batch.num_rows)
-            count += batch.num_rows
-            batches.append(batch.select(plan.columns))
-        found[rows] = at[places]
+    reading = of_bucket or partial(stored, plan)
+    jobs = [partial(_job, plan, reading, asked, *one) for one in by_bucket(plan, asked)]
+    for rows, at, more in spread(jobs):
+        found[rows] = np.where(at < 0, -1, at + count)
+        batches += more
+        count += sum(batch.num_rows for batch in more)
     return pa.array(found >= 0), taken(plan, batches, found)
+
+
+def _job(
+    plan: LookupPlan, of_bucket: OfBucket, asked: pa.RecordBatch, place: BucketOfKeys, rows: Rows
+) -> tuple[Rows, Rows, list[pa.RecordBatch]]:
+    """Keys of one bucket, the row of each in the batches of their rows, and these."""
+    keys = asked.take(pa.array(rows))
+    wanted, places = KeySet.of(
+        plan.scan.layout, [keys.column(name) for name in plan.scan.layout.key]
+    )
+    at = np.full(len(wanted), -1, dtype=np.int64)
+    batches, count = [], 0
+    for batch in of_bucket(place, wanted):
+        at[wanted.places(batch)] = np.arange(count, count + batch.num_rows)
+        count += batch.num_rows
+        batches.append(batch.select(plan.columns))
+    return rows, at[places], batches
+
+
+def stored(plan: LookupPlan, place: BucketOfKeys, wanted: KeySet) -> Iterator[pa.RecordBatch]:
+    """The rows of a bucket that have one of the keys, in columns of the scan, read anew."""
+    return read(plan.scan, _narrowed(place, wanted), plan.merge, wanted)
 
 
 def schema_of(plan: LookupPlan) -> pa.Schema:
@@ -159,7 +195,7 @@ def _in_partition(
                 yield place, rows[order[start:stop]]
 
 
-def narrowed(place: BucketOfKeys, wanted: KeySet) -> Split:
+def _narrowed(place: BucketOfKeys, wanted: KeySet) -> Split:
     """The split with only those files that may hold a key."""
     flags = iter(wanted.reach_into(place.ends).tolist())
     sections = []

@@ -7,26 +7,26 @@ for are merged, by the plan of a scan, so that the answers are those of a scan.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterator
+from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from keyfold.files.sections import needs_sequence
-from keyfold.kernels.buffers import Rows
 from keyfold.kernels.keys.comparable import encode
 from keyfold.lookup.kept import Kept, KeptFile, TooLargeError
 from keyfold.lookup.places import BucketOfKeys, LookupPlan
 from keyfold.lookup.records import KeptBucket, RunOfKeys, SectionOfKeys
 from keyfold.lookup.rows import (
+    Spread,
     by_bucket,
     by_prefix,
     key_columns,
+    look_up,
     may_be_keys,
-    narrowed,
+    one_by_one,
     schema_of,
-    taken,
+    stored,
 )
 from keyfold.merge.plan import plan as merge_plan
 from keyfold.read.keyset import KeySet
@@ -34,16 +34,6 @@ from keyfold.read.reader import read
 from keyfold.read.run_sizes import sequence_of
 from keyfold.stores.opened import store_of
 from keyfold.wire.specs import Run, Section
-
-OfBucket = tuple[Rows, Rows, list[pa.RecordBatch]]  # keys, their rows in the batches
-Made = TypeVar("Made")
-Jobs = Sequence[Callable[[], Made]]
-Spread = Callable[[Jobs[Any]], Iterable[Any]]
-
-
-def one_by_one(jobs: Jobs[Made]) -> Iterator[Made]:
-    """The results of jobs, all made by this thread."""
-    return (job() for job in jobs)
 
 
 class Warm:
@@ -60,17 +50,7 @@ class Warm:
         self, keys: pa.RecordBatch, spread: Spread = one_by_one
     ) -> tuple[pa.BooleanArray, pa.RecordBatch]:
         """The answer of `rows.look_up`. `spread` runs jobs, of one bucket each."""
-        layout = self.layout
-        asked = key_columns(layout, layout.primary_key, keys)
-        found = np.full(keys.num_rows, -1, dtype=np.int64)
-        batches: list[pa.RecordBatch] = []
-        count = 0
-        jobs = [self._job(asked, *of_bucket) for of_bucket in by_bucket(self.plan, asked)]
-        for rows, at, more in spread(jobs):
-            found[rows] = np.where(at < 0, -1, at + count)
-            batches += more
-            count += sum(batch.num_rows for batch in more)
-        return pa.array(found >= 0), taken(self.plan, batches, found)
+        return look_up(self.plan, keys, self._rows, spread)
 
     def look_up_one(self, key: pa.RecordBatch) -> dict[str, Any] | None:
         """The row of a key, of one row; None if there is none."""
@@ -103,24 +83,6 @@ class Warm:
         """All rows of a bucket."""
         return read(self.plan.scan, place.split, self.plan.merge)
 
-    def _job(
-        self, asked: pa.RecordBatch, place: BucketOfKeys, rows: Rows
-    ) -> Callable[[], OfBucket]:
-        def job() -> OfBucket:
-            layout = self.layout
-            of_bucket = asked.take(pa.array(rows))
-            columns = [of_bucket.column(name) for name in layout.key]
-            wanted, places = KeySet.of(layout, columns)
-            at = np.full(len(wanted), -1, dtype=np.int64)
-            batches, count = [], 0
-            for batch in self._rows(place, wanted):
-                at[wanted.places(batch)] = np.arange(count, count + batch.num_rows)
-                count += batch.num_rows
-                batches.append(batch.select(self.plan.columns))
-            return rows, at[places], batches
-
-        return job
-
     def _rows(self, place: BucketOfKeys, wanted: KeySet) -> Iterator[pa.RecordBatch]:
         """Batches of the scan's columns: the rows of a bucket that have one of the keys."""
         if not self.plan.scan.metadata:
@@ -129,7 +91,7 @@ class Warm:
                 bucket = self._buckets[id(place)] = self._bucket(place)
             with contextlib.suppress(TooLargeError):
                 return iter(list(bucket.rows(wanted)))
-        return read(self.plan.scan, narrowed(place, wanted), self.plan.merge, wanted)
+        return stored(self.plan, place, wanted)
 
     def _bucket(self, place: BucketOfKeys) -> KeptBucket:
         scan, split = self.plan.scan, place.split

@@ -15,7 +15,7 @@ from typing import Any
 from keyfold.authored.shipping import PREFIX
 from keyfold.authored.sources import Sources
 from keyfold.errors import TableError
-from keyfold.lookup.warm import Spread, one_by_one
+from keyfold.lookup.rows import Spread, one_by_one
 from keyfold.merge.plan import check
 from keyfold.options import provided
 from keyfold.resources import budget
