@@ -23,7 +23,7 @@ from keyfold.read.parquet import Wanted, read_file
 from keyfold.read.reader import may_matter
 from keyfold.read.task import joined
 from keyfold.stores.opened import store_of
-from keyfold.wire.specs import DataFile, ScanSpec
+from keyfold.wire.specs import DataFile, ScanSpec, Split
 
 MILLI = 1000
 WINDOW = 1 << 16  # keys whose rows are in memory at once
@@ -111,7 +111,7 @@ def touched(scan: ScanSpec, split: ChangeSplit) -> Iterator[Touched]:
     batches: list[pa.RecordBatch] = []
     commits: list[Rows] = []
     for number, file in split.touched:
-        for batch in _keys_of(scan, split, file):
+        for batch in keys_of(scan, split.after, file):
             batches.append(batch)
             commits.append(np.full(batch.num_rows, number, dtype=np.int64))
     if not batches:
@@ -126,9 +126,9 @@ def touched(scan: ScanSpec, split: ChangeSplit) -> Iterator[Touched]:
         yield Touched(KeySet.of(scan.layout, some)[0], newest[start : start + WINDOW])
 
 
-def _keys_of(scan: ScanSpec, split: ChangeSplit, file: DataFile) -> Iterator[pa.RecordBatch]:
-    """The keys of a file that are in the split's range and pass its filters."""
-    layout, place = scan.layout, split.after
+def keys_of(scan: ScanSpec, place: Split, file: DataFile) -> Iterator[pa.RecordBatch]:
+    """The keys of a file that are in a split's range and pass the filters of a scan."""
+    layout = scan.layout
     reach = KeyRange.of(place, layout)
     sieve = Sieve.of(layout, scan.key_filter, layout.primary_key, place.partition)
     names = tuple(dict.fromkeys((*layout.key, *sieve.columns)))

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from keyfold.changelog.compare import changes
+from keyfold.changelog.rows import keys_of
 from keyfold.kernels.ops import UPDATE_BEFORE
 from keyfold.merge.columns import combine
 from keyfold.merge.plan import MergePlan, plan
@@ -19,12 +19,9 @@ from keyfold.merge.sorted_run import SortedRun
 from keyfold.merge.telling import Telling
 from keyfold.merge.window import rounds
 from keyfold.options import parse
-from keyfold.read.keyrange import KeyRange
 from keyfold.read.keyset import KeySet
-from keyfold.read.parquet import Wanted, read_file
 from keyfold.read.reader import read
 from keyfold.resources.merge_room import Room
-from keyfold.stores.opened import store_of
 from keyfold.wire.specs import (
     KIND,
     CompactionSpec,
@@ -121,21 +118,12 @@ class _States:
         """The keys of the files that were not told before, ascending, KEYS at a time."""
         layout, names = self._scan.layout, frozenset(self._told.new)
         files = [file for file in self._task.split.files if file.name in names]
-        runs = [SortedRun(self._keys((file,)), (0, 0), file.rows) for file in files]
+        split = self._task.split
+        runs = [SortedRun(keys_of(self._scan, split, file), (0, 0), file.rows) for file in files]
         for pieces in rounds(runs, layout.key, layout.nullable_key, Room.now().round, KEYS):
             batches = [batch for parts in pieces for batch in parts]
             columns = [combine([batch.column(name) for batch in batches]) for name in layout.key]
             yield KeySet.of(layout, columns)[0]
-
-    def _keys(self, run: Run) -> Iterator[pa.RecordBatch]:
-        layout, split = self._scan.layout, self._task.split
-        store, bounds = store_of(layout.location, layout.store), KeyRange.of(split, layout)
-        keep = None if bounds is None else partial(bounds.may_hold, key=layout.key)
-        for file in run:
-            for batch in read_file(
-                self._scan, store, split.path, file, Wanted(layout.key, keep=keep)
-            ):
-                yield (batch if bounds is None else bounds.cut(batch)).select(layout.key)
 
 
 def _without_before(batch: pa.RecordBatch) -> pa.RecordBatch:
