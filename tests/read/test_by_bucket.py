@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from keyfold.errors import NotSupportedError, TableError
+from keyfold.options.calls import READ_BY_BUCKET
 from keyfold.read.by_bucket import POSSIBLE, bucket_column, grouped
 from tests.read import harness
 from tests.storage import tables
@@ -25,16 +26,16 @@ CASES = [
 @pytest.mark.parametrize(("new", "reason"), CASES)
 def test_what_can_be_read_so(tmp_path: Path, new: tables.NewTable, reason: str | None) -> None:
     found = tables.table(tmp_path, new)
-    assert bucket_column(found, None) is None
-    assert bucket_column(found, "false") is None
-    assert bucket_column(found, POSSIBLE) == (None if reason else "k")
+    assert bucket_column(found, {}) is None
+    assert bucket_column(found, {READ_BY_BUCKET: "false"}) is None
+    assert bucket_column(found, {READ_BY_BUCKET: POSSIBLE}) == (None if reason else "k")
     if reason is None:
-        assert bucket_column(found, "true") == "k"
+        assert bucket_column(found, {READ_BY_BUCKET: "true"}) == "k"
         with pytest.raises(TableError, match="read-by-bucket: expected"):
-            bucket_column(found, "maybe")
+            bucket_column(found, {READ_BY_BUCKET: "maybe"})
     else:
         with pytest.raises(NotSupportedError, match=reason):
-            bucket_column(found, "true")
+            bucket_column(found, {READ_BY_BUCKET: "true"})
 
 
 def test_each_bucket_is_one_task(tmp_path: Path) -> None:

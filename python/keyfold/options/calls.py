@@ -5,12 +5,15 @@ refused, unless Spark itself reads it or put it there.
 """
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.options.declared import declared
 from keyfold.options.names import is_of_table, names_nearby
+
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,19 @@ def split(
         else:
             raise _unknown(call, table, name, engine)
     return own, of_table
+
+
+def value(
+    doing: str, given: Mapping[str, str], name: str, parse: Callable[[str], Value]
+) -> Value | None:
+    """The value of one of the call's options, None if it is not given. Raises TableError if it is
+    wrong; `doing` says what the call does, with which table.
+    """
+    text = given.get(name)
+    try:
+        return None if text is None else parse(text.strip())
+    except ValueError as error:
+        raise TableError(f"{doing}: option {name}: expected {error}, found '{text}'") from error
 
 
 def _plain(name: str) -> str:

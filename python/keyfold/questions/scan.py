@@ -8,7 +8,7 @@ from typing import Any
 from keyfold.bridge.frames import Frame
 from keyfold.lookup.plan import plan_lookup as planned
 from keyfold.merge.plan import plan
-from keyfold.options.calls import READ, READ_BY_BUCKET
+from keyfold.options.calls import READ
 from keyfold.questions.serve import Questions, functions_for
 from keyfold.questions.statistics import of_scan
 from keyfold.read import planner
@@ -35,7 +35,7 @@ def plan_scan(question: Frame) -> dict[str, Any]:
     aggregate = question.get("aggregate")
     asked = call_options(READ, table, given)
     is_whole = limit is None and aggregate is None
-    column = bucket_column(table, asked.get(READ_BY_BUCKET)) if is_whole else None
+    column = bucket_column(table, asked) if is_whole else None
     scan, tasks, report = planner.plan(
         table,
         question["columns"],

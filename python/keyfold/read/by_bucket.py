@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import itertools
 import posixpath
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
-from keyfold.errors import NotSupportedError, TableError
-from keyfold.options.calls import READ_BY_BUCKET
+from keyfold.errors import NotSupportedError
+from keyfold.options.calls import READ_BY_BUCKET, value
 from keyfold.options.values import boolean
 from keyfold.predicates.condition import is_exact
 from keyfold.read.splits import Task
@@ -31,30 +31,19 @@ BUCKET = "bucket"
 POSSIBLE = "possible"  # what a session asks for: by bucket where that can be done
 
 
-def bucket_column(table: Table, asked: str | None) -> str | None:
+def bucket_column(table: Table, options: Mapping[str, str]) -> str | None:
     """The column by whose bucket a scan is read; None if it is not to be. Raises NotSupportedError
     if a reader's option asks for it and the table can't be read so.
     """
-    if asked is None or (asked != POSSIBLE and not _is_true(table, asked)):
+    asked, doing = options.get(READ_BY_BUCKET), f"reading table {table.layout.name}"
+    if asked != POSSIBLE and not value(doing, options, READ_BY_BUCKET, boolean):
         return None
     reason = _obstacle(table)
     if reason is None:
         return table.options.bucket_key[0]
     if asked == POSSIBLE:
         return None
-    raise NotSupportedError(
-        f"reading table {table.layout.name} with {READ_BY_BUCKET}: {reason}; leave the option out"
-    )
-
-
-def _is_true(table: Table, asked: str) -> bool:
-    try:
-        return boolean(asked)
-    except ValueError as error:
-        raise TableError(
-            f"reading table {table.layout.name}: option {READ_BY_BUCKET}: expected {error}, found "
-            f"'{asked}'"
-        ) from None
+    raise NotSupportedError(f"{doing} with {READ_BY_BUCKET}: {reason}; leave the option out")
 
 
 def _obstacle(table: Table) -> str | None:

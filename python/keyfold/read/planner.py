@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from keyfold.errors import TableError
 from keyfold.files.column_mapping import bounds, check_types
 from keyfold.files.sections import sections
 from keyfold.options import TableOptions, parse
-from keyfold.options.calls import OF_READS, READ_OPTIMIZED
+from keyfold.options.calls import OF_READS, READ_OPTIMIZED, value
 from keyfold.options.values import boolean
 from keyfold.predicates.condition import undecided
 from keyfold.predicates.prune import Pruning, pruning
@@ -152,14 +151,7 @@ def _asked_for(
 
 
 def _is_read_optimized(layout: TableLayout, options: Mapping[str, str]) -> bool:
-    text = options.get(READ_OPTIMIZED, "false")
-    try:
-        return boolean(text)
-    except ValueError as error:
-        raise TableError(
-            f"reading table {layout.name}: option {READ_OPTIMIZED}: expected {error}, found "
-            f"'{text}'"
-        ) from None
+    return bool(value(f"reading table {layout.name}", options, READ_OPTIMIZED, boolean))
 
 
 def _of_highest_level(settings: TableOptions, files: Iterable[LiveFile]) -> list[LiveFile]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from functools import partial
 
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.options.calls import (
@@ -18,11 +18,11 @@ from keyfold.options.calls import (
     SCAN_SNAPSHOT,
     STARTING_TIMESTAMP,
     STARTING_VERSION,
+    value,
 )
 from keyfold.options.values import boolean, byte_size, moment, whole
 from keyfold.storage.metadata.records import is_name
 
-T = TypeVar("T")
 LATEST_FULL, LATEST = "latest-full", "latest"
 FROM_SNAPSHOT, FROM_SNAPSHOT_FULL = "from-snapshot", "from-snapshot-full"
 FROM_TIMESTAMP = "from-timestamp"
@@ -56,7 +56,7 @@ def stream_options(table: str, asked: Mapping[str, str], zone: str) -> StreamOpt
     """The options of a stream. `zone` is the time zone of times without one. Raises TableError or
     NotSupportedError, naming the option, if one is wrong.
     """
-    parse = _Parser(table, asked)
+    parse = partial(value, f"streaming table {table}", asked)
     limits = {kind: parse(name, how) for kind, (name, how) in _LIMITS.items()}
     snapshot = parse(SCAN_SNAPSHOT, whole(1, _GREATEST))
     millis = parse(SCAN_MILLIS, whole(0, _GREATEST))
@@ -103,22 +103,6 @@ def _agreed(table: str, mode: str | None, implied: str | None) -> str:
     raise TableError(
         f"streaming table {table}: scan.mode = {mode} does not go with options that mean {implied}"
     )
-
-
-@dataclass(frozen=True)
-class _Parser:
-    table: str
-    asked: Mapping[str, Any]
-
-    def __call__(self, name: str, parse: Callable[[str], T]) -> T | None:
-        """The value of an option, None if it is not given."""
-        text = self.asked.get(name)
-        try:
-            return None if text is None else parse(text.strip())
-        except ValueError as error:
-            raise TableError(
-                f"streaming table {self.table}: option {name}: expected {error}, found '{text}'"
-            ) from error
 
 
 def _mode(text: str) -> str:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TypeVar
+from collections.abc import Mapping
 
 from keyfold.errors import TableError
-from keyfold.options.calls import ACCEPT_LOST, TRANSACTION_APP, TRANSACTION_VERSION
+from keyfold.options.calls import ACCEPT_LOST, TRANSACTION_APP, TRANSACTION_VERSION, value
 from keyfold.options.values import boolean, whole
 from keyfold.wire.specs import Epoch
-
-T = TypeVar("T")
-_GREATEST = 2**63 - 1
 
 
 def epoch_of(table: str, asked: Mapping[str, str], query: str | None) -> Epoch | None:
@@ -29,17 +25,8 @@ def epoch_of(table: str, asked: Mapping[str, str], query: str | None) -> Epoch |
             f"writing table {table}: options {TRANSACTION_APP} and {TRANSACTION_VERSION} go "
             f"together, found {given[0]} = {asked[given[0]]} alone"
         )
-    number = _value(table, asked, TRANSACTION_VERSION, whole(0, _GREATEST))
-    accepts = _value(table, asked, ACCEPT_LOST, boolean)
+    doing = f"writing table {table}"
+    number = value(doing, asked, TRANSACTION_VERSION, whole(0, 2**63 - 1))
+    accepts = value(doing, asked, ACCEPT_LOST, boolean)
     stream = query or asked.get(TRANSACTION_APP)
     return Epoch(stream, number or 0, bool(accepts)) if stream else None
-
-
-def _value(table: str, asked: Mapping[str, str], name: str, parse: Callable[[str], T]) -> T | None:
-    text = asked.get(name)
-    try:
-        return None if text is None else parse(text.strip())
-    except ValueError as error:
-        raise TableError(
-            f"writing table {table}: option {name}: expected {error}, found '{text}'"
-        ) from error
