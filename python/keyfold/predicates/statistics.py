@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from decimal import Decimal
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -18,7 +17,14 @@ from keyfold.files.initial_values import initial
 from keyfold.files.leaves import Leaf, Leaves
 from keyfold.predicates.ranges import Range
 from keyfold.types.conversion import keeps_order
-from keyfold.types.literals import FLOATING, NAN_TOP, comparable, floating, manifest_value
+from keyfold.types.literals import (
+    FLOATING,
+    NAN_TOP,
+    comparable,
+    decimal_of,
+    floating,
+    manifest_value,
+)
 from keyfold.types.logical import Atomic
 from keyfold.wire.specs import KIND
 
@@ -101,8 +107,7 @@ def _value(raw: Any, data_type: Atomic, unit: str) -> object:
         return raw
     if name == "DECIMAL":
         unscaled = int.from_bytes(raw, "big", signed=True) if isinstance(raw, bytes) else raw
-        digits = tuple(map(int, str(abs(unscaled))))
-        return Decimal((int(unscaled < 0), digits, -(data_type.scale or 0)))
+        return decimal_of(unscaled, data_type.scale or 0)
     if name.startswith("TIMESTAMP") and isinstance(raw, int):
         return raw * _MICROS[unit] if unit in _MICROS else None
     return None

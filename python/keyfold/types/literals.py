@@ -161,6 +161,11 @@ def manifest_value(scalar: pa.Scalar) -> Any:
     return scalar.as_py()
 
 
+def decimal_of(unscaled: int, scale: int) -> Decimal:
+    """The exact Decimal, independent of the context's precision."""
+    return Decimal((int(unscaled < 0), tuple(map(int, str(abs(unscaled)))), -scale))
+
+
 def unscaled(value: Decimal | int) -> int:
     """A number in its least unit, whatever its digits: Decimal's own operators round at 28."""
     if isinstance(value, int):

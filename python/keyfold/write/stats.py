@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from keyfold.files.leaves import leaves_of
+from keyfold.types.literals import decimal_of
 
 
 @dataclass(frozen=True)
@@ -23,10 +25,10 @@ class Range:
 
 def collect(metadata: pq.FileMetaData, schema: pa.Schema, names: Sequence[str]) -> list[Range]:
     """The range over all row groups of each named top-level atomic column, as physical values."""
-    leaves = dict(_leaf_positions(schema))
+    leaves = leaves_of(metadata)
     groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
     return [
-        _merge([group.column(leaves[name]) for group in groups], schema.field(name).type)
+        _merge([group.column(leaves[name].place) for group in groups], schema.field(name).type)
         for name in names
     ]
 
@@ -36,23 +38,6 @@ def as_batch(ranges: Sequence[Range], fields: Sequence[pa.Field]) -> pa.RecordBa
     columns = [_column(found, field.type) for found, field in zip(ranges, fields, strict=True)]
     nullable = [pa.field(field.name, field.type) for field in fields]
     return pa.RecordBatch.from_arrays(columns, schema=pa.schema(nullable))
-
-
-def _leaf_positions(schema: pa.Schema) -> Iterator[tuple[str, int]]:
-    position = 0
-    for field in schema:
-        yield field.name, position
-        position += _leaves(field.type)
-
-
-def _leaves(data_type: pa.DataType) -> int:
-    if pa.types.is_map(data_type):
-        return _leaves(data_type.key_type) + _leaves(data_type.item_type)
-    if pa.types.is_list(data_type):
-        return _leaves(data_type.value_type)
-    if pa.types.is_struct(data_type):
-        return sum(_leaves(data_type.field(i).type) for i in range(data_type.num_fields))
-    return 1
 
 
 def _merge(chunks: Sequence[pq.ColumnChunkMetaData], stored: pa.DataType) -> Range:
@@ -85,15 +70,9 @@ def _stored(found: Range) -> pa.Array:
     if pa.types.is_string(data_type) and low is not None:
         return pa.array([low.decode(), high.decode()], data_type)
     if pa.types.is_decimal(data_type):
-        return pa.array([_decimal(low, data_type), _decimal(high, data_type)], data_type)
+        known = [None if one is None else decimal_of(one, data_type.scale) for one in (low, high)]
+        return pa.array(known, data_type)
     if pa.types.is_timestamp(data_type) or pa.types.is_date32(data_type):
         storage = pa.int64() if pa.types.is_timestamp(data_type) else pa.int32()
         return pa.array([low, high], storage).cast(data_type)
     return pa.array([low, high], data_type)
-
-
-def _decimal(unscaled: int | None, data_type: pa.Decimal128Type) -> Decimal | None:
-    if unscaled is None:
-        return None
-    digits = tuple(map(int, str(abs(unscaled))))
-    return Decimal((int(unscaled < 0), digits, -data_type.scale))

@@ -13,6 +13,7 @@ from typing import Any
 
 from keyfold.errors import NotSupportedError
 from keyfold.files import damage
+from keyfold.types.literals import decimal_of
 from keyfold.types.logical import Atomic, DataType
 
 _INLINE = 7
@@ -160,8 +161,3 @@ def _decode_bytes(data: bytes, at: int) -> bytes:
     word = struct.unpack_from("<q", data, at)[0]
     begin = 4 + (word >> 32)
     return data[begin : begin + (word & 0xFFFFFFFF)]
-
-
-def decimal_of(unscaled: int, scale: int) -> Decimal:
-    """The exact Decimal, independent of the context's precision."""
-    return Decimal((int(unscaled < 0), tuple(map(int, str(abs(unscaled)))), -scale))
