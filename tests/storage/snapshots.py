@@ -9,9 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from keyfold.files.paths import bucket_folder
 from keyfold.storage.commits import commit
-from keyfold.storage.maintenance.due import directory_of
-from keyfold.storage.maintenance.expire import Retention, expire
+from keyfold.storage.maintenance.expire import expire
+from keyfold.storage.maintenance.retained import Retention
 from keyfold.storage.table import Table
 from keyfold.stores.local import LocalFiles
 from keyfold.wire.specs import CommitMessage
@@ -30,7 +31,7 @@ def append(found: Table, *messages: CommitMessage) -> None:
         lay(found, *later)
         for message in late:
             for file in message.files:
-                (Path(directory_of(found)((), message.bucket)) / file.name).unlink()
+                (Path(bucket_folder(found.layout, (), message.bucket)) / file.name).unlink()
         return later
 
     lay(found, *messages)
@@ -46,7 +47,7 @@ def overwrite(found: Table, *messages: CommitMessage) -> None:
 
 def lay(found: Table, *messages: CommitMessage) -> None:
     for message in messages:
-        folder = Path(directory_of(found)((), message.bucket))
+        folder = Path(bucket_folder(found.layout, (), message.bucket))
         folder.mkdir(exist_ok=True)
         for file in message.files:
             (folder / file.name).write_bytes(b"data")
@@ -55,7 +56,7 @@ def lay(found: Table, *messages: CommitMessage) -> None:
 def expired(found: Table, **asked: Any) -> int:
     """Expire; unless asked otherwise, all but the newest snapshot."""
     asked = {"at_least": 1, "seconds": -1.0, "limit": 1000} | asked
-    return expire(found, Retention.of(found, **asked), directory_of(found))
+    return expire(found, Retention.of(found, **asked))
 
 
 def ids(found: Table) -> list[int]:

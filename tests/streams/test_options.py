@@ -61,7 +61,7 @@ def test_consumers_begin_where_they_ended(tmp_path: Path) -> None:
     retained.advance(found, "c", 3)
     assert begin(found, consumer_id="c") == (2, None)
     assert begin(found, consumer_id="other") == (3, 0)
-    assert retained.least_consumed(found.files, found.layout.location) == 2
+    assert retained.least_consumed(found) == 2
 
 
 @pytest.mark.parametrize(

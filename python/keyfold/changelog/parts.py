@@ -9,13 +9,12 @@ from typing import Any
 
 from keyfold.changelog.specs import ChangeSplit
 from keyfold.changelog.steps import Step, live
-from keyfold.files.paths import bucket_path
 from keyfold.files.sections import runs, sections
 from keyfold.options import TableOptions
 from keyfold.predicates.prune import Pruning
 from keyfold.read.cuts import by_key
 from keyfold.read.splits import Splitting
-from keyfold.storage.metadata.entries import LiveFile, by_place, identifier, partition_batch
+from keyfold.storage.metadata.entries import LiveFile, by_place, identifier, split_of
 from keyfold.storage.table import Table
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import Split
@@ -145,13 +144,9 @@ class _Place:
         self, layout: TableLayout, settings: TableOptions, snapshot: int, at: Where
     ) -> Iterator[Part]:
         """The sections that hold a touched file."""
-        values, bucket = at
-        partition = partition_batch(layout, values)
-        path = bucket_path(layout, partition, bucket or 0)
-        if bucket is None:
-            path = path.rpartition("/")[0]
-        base = Split(partition, bucket or 0, path, ())
-        as_read = [_seen(file, settings, bucket is None) for file in self._every.values()]
+        base = split_of(layout, at)
+        seen = LiveFile.in_partition if at[1] is None else LiveFile.as_read
+        as_read = [seen(file, settings) for file in self._every.values()]
         for section in sections(as_read):
             by_id = {identifier(file.record): file for file in section}
             touched = [(number, by_id[one]) for number, one in self._touched if one in by_id]
@@ -163,19 +158,11 @@ class _Place:
                 yield Part(snapshot, base, before, after, tuple(touched))
 
 
-def _seen(file: LiveFile, settings: TableOptions, from_partition: bool) -> LiveFile:
-    """The file as readers see it, from the folder of its bucket or from that of its partition."""
-    found = file.as_read(settings)
-    return replace(found, name=f"bucket-{file.bucket}/{file.name}") if from_partition else found
-
-
 def _stored(layout: TableLayout, snapshot: int, files: Iterable[LiveFile]) -> Iterator[Part]:
     """The changelog files of a snapshot, by bucket."""
-    for (values, bucket), held in sorted(by_place(files).items(), key=str):
-        partition = partition_batch(layout, values)
-        base = Split(partition, bucket, bucket_path(layout, partition, bucket), ())
+    for place, held in sorted(by_place(files).items(), key=str):
         ordered = sorted(held, key=lambda file: (file.first, file.min_sequence))
-        yield Part(snapshot, base, (), tuple(ordered), (), is_stored=True)
+        yield Part(snapshot, split_of(layout, place), (), tuple(ordered), (), is_stored=True)
 
 
 def _keeps(chosen: Pruning) -> Callable[[LiveFile], bool]:

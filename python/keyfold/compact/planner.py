@@ -25,7 +25,6 @@ from keyfold.compact.pick import (
     unit,
     whole,
 )
-from keyfold.files.paths import bucket_path
 from keyfold.files.sections import packed, runs, sections
 from keyfold.options import TableOptions
 from keyfold.options.changelogs import LOOKUP, takes_level_0, told_from
@@ -36,7 +35,7 @@ from keyfold.storage.metadata.entries import (
     Place,
     by_place,
     created_millis,
-    partition_batch,
+    split_of,
 )
 from keyfold.storage.table import Table
 from keyfold.wire.specs import CompactionSpec, FileAtLevel, Merged, Split, Step, Task, Told, totals
@@ -262,9 +261,7 @@ def _within(chunks: Sequence[tuple[_Chosen, Work]], most: int) -> list[tuple[_Ch
 def _step(
     table: Table, options: TableOptions, one: _Chosen, chunk: Work, piece: int
 ) -> PlannedStep:
-    (values, bucket), layout = one.place, table.layout
-    partition = partition_batch(layout, values)
-    base = Split(partition, bucket, bucket_path(layout, partition, bucket), ())
+    base = split_of(table.layout, one.place)
     tasks = [
         task
         for group in chunk.groups
@@ -280,8 +277,8 @@ def _step(
     return PlannedStep(
         Step(
             str(uuid.uuid4()),
-            partition,
-            bucket,
+            base.partition,
+            base.bucket,
             one.total_buckets,
             one.level,
             merged,

@@ -15,12 +15,11 @@ from dataclasses import dataclass, replace
 
 from keyfold.compact.pick import Rules
 from keyfold.compact.planner import LEAST_PIECE
-from keyfold.files.paths import bucket_path
 from keyfold.files.sections import packed, runs, sections
-from keyfold.options import TableOptions, parse
+from keyfold.options import parse
 from keyfold.read.cuts import by_key
 from keyfold.read.planner import schemas_of
-from keyfold.storage.metadata.entries import LiveFile, partition_batch
+from keyfold.storage.metadata.entries import LiveFile, split_of
 from keyfold.storage.table import Table
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import CompactionSpec, Split, Task
@@ -66,25 +65,17 @@ def _tasks(layout: TableLayout, files: Sequence[LiveFile], piece: int) -> Iterat
     options = parse(layout)
     level = max(Rules.of(options).levels - 1, *(file.level for file in files))
     common = math.gcd(options.bucket, *(file.total_buckets for file in files))
-    partition = partition_batch(layout, files[0].partition)
-    folder = bucket_path(layout, partition, 0).rpartition("/")[0]
+    whole = split_of(layout, (files[0].partition, None))
     for remainder in range(common):
-        found = [_in_partition(f, options) for f in files if f.bucket % common == remainder]
+        found = [f.in_partition(options) for f in files if f.bucket % common == remainder]
         if not found:
             continue
         shares = options.bucket // common
-        splits = list(_splits(layout, Split(partition, 0, folder, ()), found, piece * shares))
+        splits = list(_splits(layout, whole, found, piece * shares))
         for bucket in range(remainder, options.bucket, common):
             for split in splits:
                 oldest = (True,) * len(split.sections)
                 yield Task(replace(split, bucket=bucket), level, oldest, None, options.bucket)
-
-
-def _in_partition(file: LiveFile, options: TableOptions) -> LiveFile:
-    """The file as seen from the folder of its partition. Buckets share no keys, so the files of all
-    of them merge as those of one.
-    """
-    return replace(file.as_read(options), name=f"bucket-{file.bucket}/{file.name}")
 
 
 def _splits(

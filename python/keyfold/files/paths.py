@@ -6,6 +6,7 @@ default partition.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -24,14 +25,17 @@ def bucket_path(layout: TableLayout, partition: pa.RecordBatch | None, bucket: i
     """The directory of a bucket. `partition` is a batch of one row, or None if the table is
     unpartitioned.
     """
-    parts = [layout.location.rstrip("/")]
-    if partition is not None:
-        values = (manifest_value(partition.column(name)[0]) for name in layout.partition_keys)
-        parts += partition_parts(layout, list(values))
-    return "/".join([*parts, f"bucket-{bucket}"])
+    columns = () if partition is None else map(partition.column, layout.partition_keys)
+    return bucket_folder(layout, [manifest_value(column[0]) for column in columns], bucket)
 
 
-def partition_parts(layout: TableLayout, values: list[Any]) -> list[str]:
+def bucket_folder(layout: TableLayout, values: Sequence[Any], bucket: int) -> str:
+    """The directory of a bucket of the partition of these values, as manifests have them."""
+    parts = partition_parts(layout, values)
+    return "/".join([layout.location.rstrip("/"), *parts, f"bucket-{bucket}"])
+
+
+def partition_parts(layout: TableLayout, values: Sequence[Any]) -> list[str]:
     """`name=value` for each partition column, escaped; `values` have the form of manifests."""
     default = layout.options.get("partition.default-name", DEFAULT_PARTITION)
     is_legacy = layout.options.get("partition.legacy-name", "true").lower() != "false"

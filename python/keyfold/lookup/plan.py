@@ -7,18 +7,17 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from keyfold.errors import TableError
-from keyfold.files.paths import bucket_path
 from keyfold.files.sections import runs, sections
 from keyfold.lookup.places import ANY_BUCKET, BucketOfKeys, LookupPlan
 from keyfold.predicates.prune import pruning
 from keyfold.read.planner import files_to_read, schemas_of
 from keyfold.read.provenance import divided
-from keyfold.storage.metadata.entries import LiveFile, Place, by_place, partition_batch
+from keyfold.storage.metadata.entries import LiveFile, Place, by_place, split_of
 from keyfold.storage.table import Table
 from keyfold.types.literals import arrow_array
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.predicates import Predicate
-from keyfold.wire.specs import ScanSpec, Split
+from keyfold.wire.specs import ScanSpec
 
 
 def plan_lookup(
@@ -52,15 +51,13 @@ def plan_lookup(
 
 
 def _bucket(table: Table, place: Place, files: Sequence[LiveFile]) -> BucketOfKeys:
-    layout, (values, bucket) = table.layout, place
     as_read = [file.as_read(table.options) for file in files]
     found = tuple(runs(section) for section in sections(as_read))
-    partition = partition_batch(layout, values)
-    split = Split(partition, bucket, bucket_path(layout, partition, bucket), found)
+    split = split_of(table.layout, place, found)
+    listed = [file for section in found for run in section for file in run]
     buckets = {file.total_buckets for file in files}
     number = buckets.pop() if len(buckets) == 1 else ANY_BUCKET
-    listed = [file for section in found for run in section for file in run]
-    return BucketOfKeys(split, max(number, ANY_BUCKET), _ends(layout, listed))
+    return BucketOfKeys(split, max(number, ANY_BUCKET), _ends(table.layout, listed))
 
 
 def _ends(layout: TableLayout, files: Sequence[LiveFile]) -> pa.RecordBatch:

@@ -7,9 +7,10 @@ from keyfold.bridge.frames import Frame
 from keyfold.options import TableOptions, normalize
 from keyfold.questions.serve import Questions
 from keyfold.read.call_options import with_options
-from keyfold.storage.maintenance.due import ROUND, directory_of
-from keyfold.storage.maintenance.expire import Retention, check_expirable, expire
+from keyfold.storage.maintenance.due import ROUND
+from keyfold.storage.maintenance.expire import check_expirable, expire
 from keyfold.storage.maintenance.orphans import remove_orphans
+from keyfold.storage.maintenance.retained import Retention
 from keyfold.storage.table import open_handle
 
 QUESTIONS = Questions()
@@ -38,7 +39,7 @@ def expire_snapshots(question: Frame) -> dict[str, Any]:
         seconds=None if older_than is None else time.time() - older_than / 1000,
         limit=ROUND if left is None else min(left, ROUND),
     )
-    deleted = expire(table, retention, directory_of(table))
+    deleted = expire(table, retention)
     return {"deleted": deleted, "more": deleted > 0 and deleted != left}
 
 

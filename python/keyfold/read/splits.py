@@ -13,12 +13,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
 
-from keyfold.files.paths import bucket_path
 from keyfold.files.sections import packed, runs
 from keyfold.options import TableOptions
 from keyfold.predicates.ranges import Ranges, may_be_true
 from keyfold.read.cuts import by_key, stretches_of
-from keyfold.storage.metadata.entries import LiveFile, Place, partition_batch
+from keyfold.storage.metadata.entries import LiveFile, Place, split_of
 from keyfold.stores.opened import store_of
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.predicates import Predicate
@@ -80,9 +79,7 @@ def _add(held: list[Split], split: Split) -> None:
 
 
 def _units(how: Splitting, place: Place, sections: Sequence[KeyedSection]) -> Iterator[_Unit]:
-    layout, (values, bucket) = how.layout, place
-    partition = partition_batch(layout, values)
-    whole = Split(partition, bucket, bucket_path(layout, partition, bucket), ())
+    whole = split_of(how.layout, place)
     for section in sections:
         split = replace(whole, sections=(runs(section),))
         # Every piece opens every run: the cost of opening is no reason to cut, only bytes are.

@@ -9,9 +9,10 @@ from datetime import datetime
 import pyarrow as pa
 
 from keyfold.read.call_options import with_options
-from keyfold.storage.maintenance.due import ROUND, directory_of
-from keyfold.storage.maintenance.expire import Retention, check_expirable, expire
+from keyfold.storage.maintenance.due import ROUND
+from keyfold.storage.maintenance.expire import check_expirable, expire
 from keyfold.storage.maintenance.orphans import remove_orphans
+from keyfold.storage.maintenance.retained import Retention
 from keyfold.storage.table import Table
 from keyfold.tables.moments import millis_of
 
@@ -48,7 +49,7 @@ def expired(
     while max_deletes is None or gone < max_deletes:
         limit = ROUND if max_deletes is None else min(max_deletes - gone, ROUND)
         asked = {"at_most": retain_max, "at_least": retain_min, "seconds": seconds, "limit": limit}
-        found = expire(table, Retention.of(table, **asked), directory_of(table))
+        found = expire(table, Retention.of(table, **asked))
         gone += found
         if not found:
             break

@@ -11,12 +11,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from keyfold.files.paths import bucket_path
 from keyfold.predicates.ranges import Ranges
 from keyfold.read.keyset import KeySet
 from keyfold.read.parquet import Wanted, read_file
 from keyfold.read.planner import schemas_of
-from keyfold.storage.metadata.entries import LiveFile, partition_batch
+from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.table import Table
 from keyfold.stores.opened import store_of
 from keyfold.wire.specs import ScanSpec
@@ -56,11 +55,5 @@ class SharedKeys:
     def _keys(self, file: LiveFile, keep: Callable[[Ranges], bool] | None = None) -> Iterator[Any]:
         layout = self._table.layout
         scan = ScanSpec(layout, layout.key, schemas_of(self._table, (file,)))
-        folder = bucket_path(layout, partition_batch(layout, file.partition), file.bucket)
-        return read_file(
-            scan,
-            store_of(layout.location, layout.store),
-            folder,
-            file,
-            Wanted(layout.key, keep=keep),
-        )
+        store = store_of(layout.location, layout.store)
+        return read_file(scan, store, file.folder(layout), file, Wanted(layout.key, keep=keep))

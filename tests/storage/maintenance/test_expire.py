@@ -15,8 +15,8 @@ from keyfold.errors import (
     TableError,
 )
 from keyfold.storage import table as storage_table
-from keyfold.storage.maintenance.expire import Retention, check_expirable
-from keyfold.storage.maintenance.retained import metadata, pins
+from keyfold.storage.maintenance.expire import check_expirable
+from keyfold.storage.maintenance.retained import Retention, metadata, pins
 from keyfold.storage.table import Table
 from keyfold.stores.local import LocalFiles
 from tests import readers
@@ -109,7 +109,7 @@ def test_a_tag_keeps_its_files(tmp_path: Path) -> None:
     held = live(found, 2, 4, 6)
     assert expired(found) == 5
     assert data_files(found) == held
-    kept = pins(found.files, found.layout.location).tags
+    kept = pins(found).tags
     needed = [metadata(found.manifests, s) for s in [*kept, found.snapshots.read(6)]]
     assert manifest_files(found) == set().union(*needed)
     overwrite(found, tables.message(found))
@@ -127,7 +127,7 @@ def test_a_branch_keeps_its_files(tmp_path: Path) -> None:
     held = live(found, 2)
     assert expired(found) == 3
     assert data_files(found) == held | live(found, 4)
-    (snapshot,) = pins(found.files, found.layout.location).branched
+    (snapshot,) = pins(found).branched
     assert metadata(found.manifests, snapshot) <= manifest_files(found)
     assert {file.name for file in found.manifests.live(snapshot)} == held
 
@@ -273,6 +273,6 @@ def test_pypaimon_reads_and_tags_what_is_left(tmp_path: Path) -> None:
     warehouse = readers.options(tmp_path)
     readers.ask("tag", catalog=warehouse, table="default.t", name="mine", snapshot=2)
     expired(found)
-    (kept,) = pins(found.files, found.layout.location).tags
+    (kept,) = pins(found).tags
     assert kept.id == 2
     assert {file["name"] for file in readers.files(tmp_path, "default.t")} == live(found, 4)

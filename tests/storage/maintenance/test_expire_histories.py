@@ -94,7 +94,7 @@ def upgrade(found: Table, number: int) -> None:
 
 
 def check_whole(found: Table, exactly: bool = False) -> None:
-    keeping = pins(found.files, found.layout.location)
+    keeping = pins(found)
     latest = found.snapshots.latest()
     others = [*keeping.tags, *keeping.branched]
     # What a dead expiry has begun to take is readable no more, but it is still to be expired.

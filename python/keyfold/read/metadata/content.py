@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import Any
 
 from keyfold.files.initial_values import initial
-from keyfold.files.paths import bucket_path
+from keyfold.files.paths import bucket_folder
 from keyfold.files.value_text import compact, key_text, partition_text, row_text, shown
 from keyfold.read.metadata.declare import MetadataTable, columns
 from keyfold.storage.metadata.entries import (
@@ -20,7 +20,6 @@ from keyfold.storage.metadata.entries import (
     LiveFile,
     Record,
     created_millis,
-    partition_batch,
 )
 from keyfold.storage.table import Table
 from keyfold.types.literals import manifest_value
@@ -44,7 +43,7 @@ class _Place:
 
     @cached_property
     def folder(self) -> str:
-        return bucket_path(self.layout, partition_batch(self.layout, self.values), self.bucket)
+        return bucket_folder(self.layout, self.values, self.bucket)
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,9 @@ from keyfold.storage.maintenance.tagging import (
     content_of,
     content_of_tag,
     is_held,
-    text_of,
     too_late,
 )
+from keyfold.storage.metadata.documents import text_of
 from keyfold.storage.metadata.records import is_name
 from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.table import Table, load
@@ -30,8 +30,7 @@ MAIN = "main"
 
 def names(table: Table) -> list[str]:
     """Names of all branches, sorted."""
-    found = branches(table.files, table.layout.location)
-    return sorted(folder.rpartition("/")[2].removeprefix(BRANCH) for folder in found)
+    return sorted(f.rpartition("/")[2].removeprefix(BRANCH) for f in branches(table))
 
 
 def open_branch(table: Table, name: str) -> Table:

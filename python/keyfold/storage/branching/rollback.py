@@ -18,7 +18,8 @@ from keyfold.storage.commits.rescale import take_back
 from keyfold.storage.history import tags
 from keyfold.storage.history.tags import PREFIX
 from keyfold.storage.maintenance.orphans import free
-from keyfold.storage.maintenance.tagging import check_own, content_of, text_of, too_late
+from keyfold.storage.maintenance.tagging import check_own, content_of, too_late
+from keyfold.storage.metadata.documents import text_of
 from keyfold.storage.metadata.snapshots import Snapshot, Snapshots
 from keyfold.storage.schema.schemas import Schemas
 from keyfold.storage.table import Table, newest_schema

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from keyfold.errors import ConflictError, CorruptDataError, SnapshotExpiredError, TableError
+from keyfold.errors import ConflictError, SnapshotExpiredError, TableError
 from keyfold.options import known, parse
 from keyfold.storage.metadata.entries import (
     LiveFile,
@@ -25,6 +25,7 @@ from keyfold.storage.metadata.entries import (
     identifier,
     partition_values,
 )
+from keyfold.storage.metadata.manifests import unless_missing
 from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.table import Table
 from keyfold.wire.layout import TableLayout
@@ -213,12 +214,9 @@ def number_to_pass(
         snapshot = table.snapshots.find(snapshot_id)
         if snapshot is not None and snapshot.commit_kind != COMPACT:
             continue
-        try:
+        taken = None
+        with unless_missing():
             taken = None if snapshot is None else _taken_away(table, snapshot, keeps=keeps)
-        except CorruptDataError as error:
-            if not isinstance(error.__cause__, FileNotFoundError):
-                raise
-            taken = None
         if taken is None:  # expired, or about to: all that it took away began before now
             return int(time.time() * 1000) << 20
         late = [high for place, high in taken.items() if ours.get(place, high) < high]
@@ -291,12 +289,9 @@ def _share(
 
 def _changed(table: Table, snapshot: Snapshot) -> list[LiveFile]:
     """The files that a snapshot added or took away."""
-    try:
+    with unless_missing():
         return table.manifests.touched(snapshot)
-    except CorruptDataError as error:
-        if not isinstance(error.__cause__, FileNotFoundError):
-            raise
-        raise _conflict(table, f"snapshot {snapshot.id} has expired") from None
+    raise _conflict(table, f"snapshot {snapshot.id} has expired")
 
 
 def _conflict(table: Table, found: str) -> ConflictError:

@@ -8,22 +8,18 @@ files, then manifests, then the changelog itself. So the next expiry finishes on
 from __future__ import annotations
 
 import contextlib
-import json
-import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from keyfold.errors import CorruptDataError
 from keyfold.options.changelogs import ChangelogRetention
-from keyfold.storage.maintenance.retained import least_consumed, pins
+from keyfold.storage.maintenance.retained import Retention, files_in, pins
+from keyfold.storage.metadata.documents import text_of
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.metadata.manifests import Manifests
 from keyfold.storage.metadata.records import LISTED
 from keyfold.storage.metadata.snapshots import Snapshot, Snapshots
 from keyfold.storage.table import Table
-
-Directory = Callable[[tuple[Any, ...], int], str]
 
 
 @dataclass(frozen=True)
@@ -66,8 +62,7 @@ class Changelogs:
         """Write the changelogs of snapshots that expire."""
         files = self.snapshots.files
         for snapshot in expiring:
-            text = json.dumps(snapshot.to_json(), indent=2, ensure_ascii=False)
-            files.replace(self.path(snapshot.id), text.encode())
+            files.replace(self.path(snapshot.id), text_of(snapshot.to_json()))
         files.replace(f"{self.folder}/LATEST", str(expiring[-1].id).encode())
         if not self.exists(expiring[0].id - 1):
             self._hint(expiring[0].id)
@@ -87,26 +82,21 @@ def tells(table: Table) -> bool:
     return table.options.changelog_producer != "none"
 
 
-def without_changelog(snapshot: Snapshot) -> Snapshot:
-    """The snapshot as if its changelog were another's."""
-    return replace(snapshot, changelog_manifest_list=None)
-
-
-def expire_changes(table: Table, directory: Directory) -> int:
+def expire_changes(table: Table) -> int:
     """Remove the changelogs that the table's options do not keep; how many went."""
     changelogs = Changelogs(table.snapshots)
     begin, end = _window(table, changelogs) if tells(table) else (0, 0)
     if begin >= end:
         return 0
-    keeping = pins(table.files, table.layout.location, table.layout.branch, tells=True)
+    keeping = pins(table, tells=True)
     kept_names, kept_metadata = _of(table.manifests, [*keeping.tags, *keeping.branched])
     for number in range(begin, end):
         changelog = changelogs.find(number)
         if changelog is None or changelog.changelog_manifest_list is None:
             continue
-        for file in files_of(table.manifests, changelog):
+        for file in logged_files(table.manifests, changelog):
             if file.name not in kept_names:
-                table.files.remove(f"{directory(file.partition, file.bucket)}/{file.name}")
+                table.files.remove(f"{file.folder(table.layout)}/{file.name}")
         _, found = _of(table.manifests, [changelog])
         for name in sorted(found - kept_metadata, key=lambda n: n.startswith("manifest-list")):
             table.files.remove(table.manifests.path(name))
@@ -115,41 +105,22 @@ def expire_changes(table: Table, directory: Directory) -> int:
 
 
 def _window(table: Table, changelogs: Changelogs) -> tuple[int, int]:
-    """The first changelog there is and the first to keep, after Paimon's rules: the age of a
-    changelog is its own.
-    """
-    latest, first = table.snapshots.latest_id(), table.snapshots.earliest_id()
-    if latest is None or first is None:
+    """The first changelog there is and the first to keep: the age of a changelog is its own."""
+    first = table.snapshots.earliest_id()
+    if first is None:
         return 0, 0
     begin = changelogs.earliest(first - 1)
     if begin is None:
         return 0, 0
     kept = ChangelogRetention.of(table.options)
-    consumed = least_consumed(table.files, table.layout.home)
-    end = min(
-        latest - kept.at_least + 1,
-        begin + table.options.snapshot_expire_limit,
-        first if consumed is None else consumed,
-        first,
-    )
-    oldest = int((time.time() - kept.seconds) * 1000)
-    for number in range(max(latest - kept.at_most + 1, begin), end):
-        changelog = changelogs.find(number)
-        if changelog is not None and changelog.time_millis >= oldest:
-            return begin, number
-    return begin, end
+    limit = table.options.snapshot_expire_limit
+    retention = Retention(kept.at_least, kept.at_most, kept.seconds, limit)
+    return begin, retention.end(table, begin, first, changelogs.find)
 
 
-def files_of(manifests: Manifests, snapshot: Snapshot) -> list[LiveFile]:
-    """The changelog files of a snapshot, or of an expired one that is kept; those whose manifests
-    are gone were removed before them.
-    """
-    found: list[LiveFile] = []
-    if snapshot.changelog_manifest_list is not None:
-        with contextlib.suppress(CorruptDataError):
-            for listed in manifests.records(LISTED, snapshot.changelog_manifest_list):
-                found += manifests.decoded(listed).added.values()
-    return found
+def logged_files(manifests: Manifests, snapshot: Snapshot) -> Iterator[LiveFile]:
+    """The changelog files of a snapshot, or of an expired one that is kept."""
+    return files_in(manifests, filter(None, [snapshot.changelog_manifest_list]))
 
 
 def _of(manifests: Manifests, snapshots: Iterable[Snapshot]) -> tuple[set[str], set[str]]:
@@ -158,7 +129,7 @@ def _of(manifests: Manifests, snapshots: Iterable[Snapshot]) -> tuple[set[str], 
     found: set[str] = set()
     for snapshot in snapshots:
         if snapshot.changelog_manifest_list is not None:
-            names |= {file.name for file in files_of(manifests, snapshot)}
+            names |= {file.name for file in logged_files(manifests, snapshot)}
             found.add(snapshot.changelog_manifest_list)
             with contextlib.suppress(CorruptDataError):
                 listed = manifests.records(LISTED, snapshot.changelog_manifest_list)

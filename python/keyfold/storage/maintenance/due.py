@@ -10,10 +10,9 @@ import sys
 import threading
 from collections.abc import Iterator
 
-from keyfold.files.paths import bucket_path
 from keyfold.storage.maintenance.automatic import expire_due, tag_due
-from keyfold.storage.maintenance.expire import Directory, Retention, check_expirable, expire
-from keyfold.storage.metadata.entries import partition_batch
+from keyfold.storage.maintenance.expire import check_expirable, expire
+from keyfold.storage.maintenance.retained import Retention
 from keyfold.storage.table import Table
 
 FAREWELL_SECONDS = 0.8
@@ -90,7 +89,7 @@ def expire_quietly(table: Table) -> None:
         expire_due(table)
     with _logged("snapshots of table", table, "did not expire"):
         check_expirable(table)
-        expire(table, Retention.of(table), directory_of(table))
+        expire(table, Retention.of(table))
 
 
 @contextlib.contextmanager
@@ -99,9 +98,3 @@ def _logged(what: str, table: Table, failure: str) -> Iterator[None]:
         yield
     except Exception as error:
         print(f"keyfold: {what} {table.layout.name} {failure}: {error}", file=sys.stderr)
-
-
-def directory_of(table: Table) -> Directory:
-    """The folder of the files of a partition's bucket."""
-    layout = table.layout
-    return lambda values, bucket: bucket_path(layout, partition_batch(layout, values), bucket)

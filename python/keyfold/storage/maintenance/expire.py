@@ -7,76 +7,32 @@ proportional to what expires: the files that expiring snapshots dropped, never t
 """
 
 import contextlib
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from keyfold.errors import CorruptDataError, NotSupportedError, SnapshotExpiredError, TableError
+from keyfold.errors import NotSupportedError, SnapshotExpiredError
 from keyfold.options.changelogs import ChangelogRetention
 from keyfold.storage.maintenance.changelogs import (
     Changelogs,
     expire_changes,
-    files_of,
+    logged_files,
     tells,
-    without_changelog,
 )
 from keyfold.storage.maintenance.retained import (
     Pins,
+    Retention,
     data_names,
-    least_consumed,
     manifest_lists,
     metadata,
     pins,
 )
 from keyfold.storage.metadata.entries import LiveFile
-from keyfold.storage.metadata.manifests import Manifests
+from keyfold.storage.metadata.manifests import Manifests, unless_missing
 from keyfold.storage.metadata.snapshots import Snapshot, Snapshots
 from keyfold.storage.table import Table, live_of_snapshot
 
-Directory = Callable[[tuple[Any, ...], int], str]
 Place = tuple[tuple[Any, ...], int, str]  # a partition, a bucket, and the name of a file
-
-
-@dataclass(frozen=True)
-class Retention:
-    """The snapshots to keep: from `at_least` to `at_most`. Those in between stay while the next one
-    is not older than `seconds`. At most `limit` expire at once.
-    """
-
-    at_least: int
-    at_most: int
-    seconds: float
-    limit: int
-
-    @staticmethod
-    def of(table: Table, **asked: Any) -> "Retention":
-        """The retention of the table's options, with the values asked for that are not None. An
-        `at_most` below the table's least lowers that too.
-        """
-        options = table.options
-        kept = Retention(
-            options.snapshots_at_least,
-            options.snapshots_at_most,
-            options.snapshot_seconds,
-            options.snapshot_expire_limit,
-        )
-        given = {name: value for name, value in asked.items() if value is not None}
-        if "at_most" in given and "at_least" not in given:
-            given["at_least"] = min(kept.at_least, given["at_most"])
-        found = replace(kept, **given)
-        if found.limit < 1:
-            raise TableError(
-                f"expiry of table {table.layout.name}: max_deletes is {found.limit}; expected 1 or "
-                "more"
-            )
-        if not 1 <= found.at_least <= found.at_most:
-            raise TableError(
-                f"expiry of table {table.layout.name}: of snapshots, at least {found.at_least} "
-                f"and at most {found.at_most} are to be kept; expected 1 <= least <= most "
-                "(snapshot.num-retained.min and .max, or retain_min and retain_max)"
-            )
-        return found
 
 
 def check_expirable(table: Table) -> None:
@@ -84,7 +40,7 @@ def check_expirable(table: Table) -> None:
     of.
     """
     table.check_writable()
-    if table.options.changelog_producer == "none" and _keeps_changes(table):
+    if not tells(table) and ChangelogRetention.of(table.options).is_longer:
         raise NotSupportedError(
             f"snapshots of table {table.layout.name} can't expire here: it keeps changes longer "
             "than snapshots (changelog.num-retained.min, .max or changelog.time-retained), and "
@@ -92,19 +48,15 @@ def check_expirable(table: Table) -> None:
         )
 
 
-def _keeps_changes(table: Table) -> bool:
-    return ChangelogRetention.of(table.options).is_longer
-
-
-def expire(table: Table, retention: Retention, directory: Directory) -> int:
+def expire(table: Table, retention: Retention) -> int:
     """Remove what `retention` does not keep. Returns the number of snapshots that went.
 
-    `directory` gives the folder of a partition's bucket. The newest snapshot always stays, as do
-    those a consumer has yet to read. Changes that the table's options keep longer stay, and go by
-    these. Raises ConflictError if the table was replaced.
+    The newest snapshot always stays, as do those a consumer has yet to read. Changes that the
+    table's options keep longer stay, and go by these. Raises ConflictError if the table was
+    replaced.
     """
     with table.held() as location:
-        expire_changes(table, directory)
+        expire_changes(table)
         begin, end = _window(table, retention)
         if begin >= end:
             return 0
@@ -115,13 +67,12 @@ def expire(table: Table, retention: Retention, directory: Directory) -> int:
                 return 0  # another expiry is ahead of this one
             if not _is_announced(replace(table.snapshots, location=location), begin, end):
                 return 0
-            if _keeps_changes(table):
+            if ChangelogRetention.of(table.options).is_longer:
                 Changelogs(replace(table.snapshots, location=location)).keep(snapshots[:-1])
-                snapshots = [*map(without_changelog, snapshots[:-1]), snapshots[-1]]
-            keeping = pins(
-                table.files, table.layout.location, table.layout.branch, tells=tells(table)
-            )
-            for path in _data_files(table.manifests, snapshots, keeping, directory):
+                told = [replace(s, changelog_manifest_list=None) for s in snapshots[:-1]]
+                snapshots = [*told, snapshots[-1]]  # as if their changelogs were another's
+            keeping = pins(table, tells=tells(table))
+            for path in _data_files(table, snapshots, keeping):
                 table.files.remove(path)
             for path in _metadata(table.manifests, snapshots, keeping):
                 table.files.remove(f"{table.layout.location}/{path}")
@@ -144,40 +95,28 @@ def _is_announced(snapshots: Snapshots, begin: int, end: int) -> bool:
 
 
 def _window(table: Table, retention: Retention) -> tuple[int, int]:
-    """The first snapshot there is and the first to keep, after Paimon's rules."""
+    """The first snapshot there is and the first to keep."""
     snapshots = table.snapshots
     latest, earliest = snapshots.latest_id(), snapshots.earliest_id()
     if latest is None or earliest is None:
         return 0, 0
-    consumed = least_consumed(table.files, table.layout.home)
-    end = min(
-        latest - retention.at_least + 1,
-        earliest + retention.limit,
-        latest if consumed is None else consumed,
-    )
-    oldest = int((time.time() - retention.seconds) * 1000)
-    for number in range(max(latest - retention.at_most + 1, earliest), end):
-        following = snapshots.find(number + 1)
-        if following is not None and following.time_millis >= oldest:
-            return earliest, number
-    return earliest, end
+    return earliest, retention.end(table, earliest, latest, lambda n: snapshots.find(n + 1))
 
 
 # ---- data files ----
 
 
-def _data_files(
-    manifests: Manifests, snapshots: Sequence[Any], keeping: Pins, directory: Directory
-) -> list[str]:
+def _data_files(table: Table, snapshots: Sequence[Snapshot], keeping: Pins) -> list[str]:
     """Paths of the files that a snapshot after the first took out of the table and that nothing
     else needs. The first took out files of the one before, which has expired.
     """
+    manifests = table.manifests
     dropped: dict[Place, tuple[LiveFile, int]] = {}
     for snapshot in snapshots[1:]:
         _note_dropped(manifests, snapshot, dropped)
     tags = {tag.id for tag in keeping.tags}
     for snapshot in snapshots[:-1]:
-        for file in files_of(manifests, snapshot) if snapshot.id not in tags else ():
+        for file in logged_files(manifests, snapshot) if snapshot.id not in tags else ():
             dropped[_place(file)] = file, snapshot.id
     if not dropped:
         return []
@@ -190,7 +129,7 @@ def _data_files(
             tagged[tag.id] = frozenset(f.name for f in live_of_snapshot(manifests, tag))
         is_tagged = tag is not None and file.name in tagged[tag.id]
         if not is_tagged and file.name not in elsewhere and file.external_path is None:
-            folder = directory(file.partition, file.bucket)
+            folder = file.folder(table.layout)
             paths += [f"{folder}/{name}" for name in (file.name, *file.extra_files)]
     return paths
 
@@ -203,12 +142,9 @@ def _note_dropped(
 
     Its manifests are missing only if an expiry removed them, after the files they name.
     """
-    try:
+    delta = []
+    with unless_missing():
         delta = list(manifests.changes(snapshot))
-    except CorruptDataError as error:
-        if isinstance(error.__cause__, FileNotFoundError):
-            return
-        raise
     dropped |= {_place(file): (file, snapshot.id) for _, removed in delta for file in removed}
     for added, _ in delta:
         for file in added:
@@ -231,7 +167,7 @@ def _needed_elsewhere(manifests: Manifests, keeping: Pins) -> set[str]:
 # ---- manifests ----
 
 
-def _metadata(manifests: Manifests, snapshots: Sequence[Any], keeping: Pins) -> list[str]:
+def _metadata(manifests: Manifests, snapshots: Sequence[Snapshot], keeping: Pins) -> list[str]:
     """Paths, from the table's folder, of the files that the snapshots but the last refer to and
     nothing retained does. A manifest is part of consecutive snapshots, so of the table's own the
     last one, the tags among them and the nearest before decide. A snapshot's lists go last: they

@@ -16,16 +16,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from keyfold.errors import CorruptDataError, TableError
-from keyfold.files.paths import bucket_path
 from keyfold.storage.maintenance.retained import (
     branches,
     data_names,
+    files_in,
     manifest_lists,
     metadata,
     pins,
 )
-from keyfold.storage.metadata.entries import ADD, LiveFile, Record, identifier, partition_batch
-from keyfold.storage.metadata.manifests import Identifier, Manifests
+from keyfold.storage.metadata.entries import ADD, Record, identifier
+from keyfold.storage.metadata.manifests import Identifier, Manifests, unless_missing
 from keyfold.storage.metadata.records import ENTRY, LISTED
 from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.table import Table
@@ -86,7 +86,7 @@ def _candidates(table: Table, before: int) -> Iterator[tuple[str, Orphan]]:
     location = table.layout.location
     places = [(bucket, "data", "") for bucket in _buckets(table)]
     places += [(f"{location}/{n}", n, f"{n}/") for n in ("manifest", "index", "statistics")]
-    roots = [location, *branches(table.files, location)]
+    roots = [location, *branches(table)]
     places += [(f"{root}/{name}", "other", "-") for root in roots for name in _OTHER_FOLDERS]
     for folder, kind, prefix in places:
         for entry in table.files.entries(folder):
@@ -120,19 +120,15 @@ def in_use(table: Table) -> set[str]:
 
     If something expires while it is read, all is read again.
     """
-    for attempt in range(_LOOKS):
-        try:
+    for _ in range(_LOOKS - 1):
+        with unless_missing():
             return _read_in_use(table)
-        except CorruptDataError as error:
-            is_missing = isinstance(error.__cause__, FileNotFoundError)
-            if attempt == _LOOKS - 1 or not is_missing:
-                raise
-    raise AssertionError("the last look returns or raises")
+    return _read_in_use(table)
 
 
 def _read_in_use(table: Table) -> set[str]:
     manifests = table.manifests
-    keeping = pins(table.files, table.layout.location, table.layout.branch)
+    keeping = pins(table)
     numbers = sorted(table.snapshots.ids())
     own = [found for n in numbers if (found := table.snapshots.find(n)) is not None]
     entries = _Entries(manifests)
@@ -155,16 +151,18 @@ def _oldest_whole(entries: "_Entries", own: list[Any]) -> list[Any]:
     """The first of the snapshots. Those that an expiry, killed since, has begun to remove are taken
     out of `own` before.
     """
-    while len(own) > 1:
-        try:
-            metadata(entries.manifests, own[0])
-            entries.live(own[0])
-            break
-        except CorruptDataError as error:
-            if not isinstance(error.__cause__, FileNotFoundError):
-                raise
-            del own[0]
+    while len(own) > 1 and not _is_whole(entries, own[0]):
+        del own[0]
     return own[:1]
+
+
+def _is_whole(entries: "_Entries", snapshot: Snapshot) -> bool:
+    is_whole = False
+    with unless_missing():
+        metadata(entries.manifests, snapshot)
+        entries.live(snapshot)
+        is_whole = True
+    return is_whole
 
 
 @dataclass(frozen=True)
@@ -225,18 +223,9 @@ def _files(table: Table, gone: Sequence[Snapshot]) -> Iterator[tuple[str, str]]:
     """Names and paths of the data and changelog files that manifests of the snapshots add."""
     seen: set[str] = set()
     for snapshot in gone:
-        for file in _added(table.manifests, snapshot):
+        for file in files_in(table.manifests, manifest_lists(snapshot)):
             if file.name in seen or file.external_path is not None:
                 continue
             seen.add(file.name)
-            partition = partition_batch(table.layout, file.partition)
-            folder = bucket_path(table.layout, partition, file.bucket)
+            folder = file.folder(table.layout)
             yield from ((name, f"{folder}/{name}") for name in (file.name, *file.extra_files))
-
-
-def _added(manifests: Manifests, snapshot: Snapshot) -> Iterator[LiveFile]:
-    for name in manifest_lists(snapshot):
-        with contextlib.suppress(CorruptDataError):
-            for listed in manifests.records(LISTED, name):
-                with contextlib.suppress(CorruptDataError):
-                    yield from manifests.decoded(listed).added.values()

@@ -10,24 +10,86 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
-from keyfold.errors import CorruptDataError
+from keyfold.errors import CorruptDataError, TableError
 from keyfold.storage.metadata.documents import document
-from keyfold.storage.metadata.entries import Record
-from keyfold.storage.metadata.manifests import Manifests
+from keyfold.storage.metadata.entries import LiveFile, Record
+from keyfold.storage.metadata.manifests import Manifests, unless_missing
 from keyfold.storage.metadata.records import INDEXED, LISTED, Check
 from keyfold.storage.metadata.snapshots import Snapshot, Snapshots
 from keyfold.storage.table import Table
-from keyfold.stores.files import Files
-from keyfold.wire.layout import home
 
 _CHANGELOG = re.compile(r"changelog-\d+")
 _TAG = re.compile(r"tag-.+", re.DOTALL)
 BRANCH = "branch-"
 _PREFIX = "consumer-"
+
+
+@dataclass(frozen=True)
+class Retention:
+    """The snapshots to keep: from `at_least` to `at_most`. Those in between stay while the next one
+    is not older than `seconds`. At most `limit` expire at once.
+    """
+
+    at_least: int
+    at_most: int
+    seconds: float
+    limit: int
+
+    @staticmethod
+    def of(table: Table, **asked: Any) -> Retention:
+        """The retention of the table's options, with the values asked for that are not None. An
+        `at_most` below the table's least lowers that too.
+        """
+        options = table.options
+        kept = Retention(
+            options.snapshots_at_least,
+            options.snapshots_at_most,
+            options.snapshot_seconds,
+            options.snapshot_expire_limit,
+        )
+        given = {name: value for name, value in asked.items() if value is not None}
+        if "at_most" in given and "at_least" not in given:
+            given["at_least"] = min(kept.at_least, given["at_most"])
+        found = replace(kept, **given)
+        if found.limit < 1:
+            raise TableError(
+                f"expiry of table {table.layout.name}: max_deletes is {found.limit}; expected 1 or "
+                "more"
+            )
+        if not 1 <= found.at_least <= found.at_most:
+            raise TableError(
+                f"expiry of table {table.layout.name}: of snapshots, at least {found.at_least} "
+                f"and at most {found.at_most} are to be kept; expected 1 <= least <= most "
+                "(snapshot.num-retained.min and .max, or retain_min and retain_max)"
+            )
+        return found
+
+    def end(
+        self, table: Table, begin: int, latest: int, dated: Callable[[int], Snapshot | None]
+    ) -> int:
+        """The first to keep of the snapshots or changelogs from `begin` to `latest`, after Paimon's
+        rules. `dated` finds the snapshot whose age decides about one of them.
+        """
+        newest = table.snapshots.latest_id() or 0
+        consumed = least_consumed(table)
+        end = min(
+            newest - self.at_least + 1,
+            begin + self.limit,
+            latest,
+            latest if consumed is None else consumed,
+        )
+        oldest = int((time.time() - self.seconds) * 1000)
+        for number in range(max(newest - self.at_most + 1, begin), end):
+            found = dated(number)
+            if found is not None and found.time_millis >= oldest:
+                return number
+        return end
 
 
 @dataclass(frozen=True)
@@ -46,14 +108,14 @@ class Pins:
         return older[-1] if older else None
 
 
-def pins(files: Files, location: str, branch: str = "", *, tells: bool = False) -> Pins:
+def pins(table: Table, *, tells: bool = False) -> Pins:
     """All tags, branches and changelogs of the table. To a branch the table itself is one more.
     A table that `tells` its changes in files has no changelogs that need another's files.
     """
-    snapshots = Snapshots(files, home(location, branch))
+    files, snapshots = table.files, Snapshots(table.files, table.layout.home)
     changelogs = [] if tells else list(_kept(snapshots, "changelog", _CHANGELOG))
     branched: list[Any] = []
-    for other in {location, *branches(files, location)} - {snapshots.location}:
+    for other in {table.layout.location, *branches(table)} - {snapshots.location}:
         own = Snapshots(files, other)
         branched += [found for n in own.ids() if (found := own.find(n)) is not None]
         branched += _kept(own, "tag", _TAG)
@@ -62,10 +124,10 @@ def pins(files: Files, location: str, branch: str = "", *, tells: bool = False) 
     return Pins(tags, branched, changelogs)
 
 
-def branches(files: Files, location: str) -> list[str]:
+def branches(table: Table) -> list[str]:
     """The folders of the table's branches."""
-    folder = f"{location}/branch"
-    return [f"{folder}/{n}" for n in files.folders(folder) if n.startswith(BRANCH)]
+    folder = f"{table.layout.location}/branch"
+    return [f"{folder}/{n}" for n in table.files.folders(folder) if n.startswith(BRANCH)]
 
 
 def _kept(snapshots: Snapshots, folder: str, name: re.Pattern[str]) -> Iterator[Any]:
@@ -112,6 +174,17 @@ def data_names(
     return found
 
 
+def files_in(manifests: Manifests, lists: Iterable[str]) -> Iterator[LiveFile]:
+    """The files that manifest lists add. Lists and manifests that can't be read are passed over:
+    an expiry removes the files before those that name them.
+    """
+    for name in lists:
+        with suppress(CorruptDataError):
+            for listed in manifests.records(LISTED, name):
+                with suppress(CorruptDataError):
+                    yield from manifests.decoded(listed).added.values()
+
+
 def manifest_lists(snapshot: Snapshot) -> list[str]:
     """Names of a snapshot's manifest lists."""
     lists = (
@@ -123,17 +196,23 @@ def manifest_lists(snapshot: Snapshot) -> list[str]:
 
 
 def _records(manifests: Manifests, check: Check, name: str, may_be_missing: bool) -> list[Record]:
-    try:
+    if not may_be_missing:
         return manifests.records(check, name)
-    except CorruptDataError as error:
-        if may_be_missing and isinstance(error.__cause__, FileNotFoundError):
-            return []
-        raise
+    found: list[Record] = []
+    with unless_missing():
+        found = manifests.records(check, name)
+    return found
 
 
 def next_of(table: Table, consumer: str) -> int | None:
     """The next snapshot that a consumer is to read, None if it has not begun."""
-    return _next_snapshot(table.files, _path(table, consumer))
+    path = _path(table, consumer)
+    try:
+        return int(document(table.files.read(path))["nextSnapshot"])
+    except FileNotFoundError:
+        return None
+    except (ValueError, TypeError, KeyError) as error:
+        raise CorruptDataError(f"consumer file {path} can't be read: {error}") from error
 
 
 def advance(table: Table, consumer: str, following: int) -> None:
@@ -143,24 +222,15 @@ def advance(table: Table, consumer: str, following: int) -> None:
     table.files.replace(_path(table, consumer), text.encode())
 
 
-def least_consumed(files: Files, location: str) -> int | None:
+def least_consumed(table: Table) -> int | None:
     """The oldest snapshot that a consumer needs: the one before the next that it is to read, which
     shows what has changed. None without consumers.
     """
-    folder = f"{location}/consumer"
-    names = [name for name in files.names(folder) if name.startswith(_PREFIX)]
-    positions = (_next_snapshot(files, f"{folder}/{name}") for name in names)
+    names = table.files.names(f"{table.layout.home}/consumer")
+    consumers = [n.removeprefix(_PREFIX) for n in names if n.startswith(_PREFIX)]
+    positions = (next_of(table, consumer) for consumer in consumers)
     return min((position - 1 for position in positions if position is not None), default=None)
 
 
 def _path(table: Table, consumer: str) -> str:
     return f"{table.layout.home}/consumer/{_PREFIX}{consumer}"
-
-
-def _next_snapshot(files: Files, path: str) -> int | None:
-    try:
-        return int(document(files.read(path))["nextSnapshot"])
-    except FileNotFoundError:
-        return None
-    except (ValueError, TypeError, KeyError) as error:
-        raise CorruptDataError(f"consumer file {path} can't be read: {error}") from error

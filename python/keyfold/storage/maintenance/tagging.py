@@ -4,9 +4,7 @@ A tag is written first, and then taken back if its snapshot has begun to expire 
 rolled back. Files that only a deleted tag held are removed with it.
 """
 
-import json
 import time
-from collections.abc import Mapping
 from typing import Any
 
 from keyfold.errors import NotSupportedError, SnapshotExpiredError, TableError
@@ -14,7 +12,7 @@ from keyfold.storage.history import tags
 from keyfold.storage.history.tags import CREATED, PREFIX, RETAINED, Tag
 from keyfold.storage.history.versions import snapshot_of_id
 from keyfold.storage.maintenance.orphans import free
-from keyfold.storage.metadata.documents import document
+from keyfold.storage.metadata.documents import document, text_of
 from keyfold.storage.metadata.records import is_name
 from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.table import Table
@@ -180,11 +178,6 @@ def _content(
         now = int(time.time() * 1000)
         stored |= {CREATED: tags.local_time(now), RETAINED: retained}
     return text_of(stored), found
-
-
-def text_of(stored: Mapping[str, Any]) -> bytes:
-    """The content of a tag's or snapshot's file."""
-    return json.dumps(stored, indent=2, ensure_ascii=False).encode()
 
 
 def _check_name(table: Table, name: str) -> None:

@@ -39,6 +39,11 @@ def document(data: bytes) -> Any:
     raise _too_deep()
 
 
+def text_of(found: Mapping[str, Any]) -> bytes:
+    """A JSON object as files of metadata have it."""
+    return json.dumps(found, indent=2, ensure_ascii=False).encode()
+
+
 def read_as(
     files: Files, path: str, kind: str, make: Callable[[Mapping[str, Any]], Made]
 ) -> Made | None:

@@ -17,11 +17,12 @@ from typing import Any
 import pyarrow as pa
 
 from keyfold.files import damage
+from keyfold.files.paths import bucket_folder
 from keyfold.options import TableOptions
 from keyfold.storage.metadata.rows import EMPTY, RowCodec
 from keyfold.types import logical
 from keyfold.wire.layout import TableLayout
-from keyfold.wire.specs import CommitMessage, DataFile, FileMeta
+from keyfold.wire.specs import CommitMessage, DataFile, FileMeta, Section, Split
 
 ADD = 0
 DELETE = 1
@@ -154,6 +155,16 @@ class LiveFile(DataFile):
         """
         is_stamped = options.snapshot_ordering and self.source == APPEND_SOURCE
         return replace(self, max_sequence=self.min_sequence) if is_stamped else self
+
+    def in_partition(self, options: TableOptions) -> LiveFile:
+        """The same, as seen from the folder of its partition. Buckets share no keys, so the files
+        of all of them merge as those of one.
+        """
+        return replace(self.as_read(options), name=f"bucket-{self.bucket}/{self.name}")
+
+    def folder(self, layout: TableLayout) -> str:
+        """The directory that it is in."""
+        return bucket_folder(layout, self.partition, self.bucket)
 
     def deleted(self) -> Record:
         """The record that takes this file out of the table."""
@@ -309,6 +320,18 @@ def partition_batch(layout: TableLayout, values: Sequence[Any]) -> pa.RecordBatc
     fields = [layout.column(name).arrow_field.with_nullable(True) for name in layout.partition_keys]
     arrays = [pa.array([v], f.type) for v, f in zip(values, fields, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def split_of(
+    layout: TableLayout,
+    place: tuple[tuple[Any, ...], int | None],
+    sections: Sequence[Section] = (),
+) -> Split:
+    """These sections of a bucket, or of a whole partition, whose bucket is None."""
+    values, bucket = place
+    folder = bucket_folder(layout, values, bucket or 0)
+    path = folder.rpartition("/")[0] if bucket is None else folder
+    return Split(partition_batch(layout, values), bucket or 0, path, tuple(sections))
 
 
 def values_of(array: pa.Array) -> list[Any]:

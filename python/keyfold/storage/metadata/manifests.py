@@ -16,6 +16,7 @@ from typing import Any
 
 import fastavro
 
+from keyfold.errors import CorruptDataError
 from keyfold.files import damage
 from keyfold.options import TableOptions
 from keyfold.resources.cache import Cache
@@ -185,6 +186,18 @@ def _understood(path: str) -> Iterator[None]:
         raise
     except Exception as error:
         raise damage.metadata_file("manifest", path, repr(error)) from error
+
+
+@contextlib.contextmanager
+def unless_missing() -> Iterator[None]:
+    """A context that ends without an error where a manifest or manifest list is missing: it has
+    expired. Other damage is raised.
+    """
+    try:
+        yield
+    except CorruptDataError as error:
+        if not isinstance(error.__cause__, FileNotFoundError):
+            raise
 
 
 def live_of(manifests: Sequence[Decoded]) -> list[LiveFile]:

@@ -6,7 +6,6 @@ decide. Snapshots expire from the oldest up and the newest never does, so ids ha
 
 import contextlib
 import functools
-import json
 import re
 import uuid
 from collections.abc import Callable, Mapping
@@ -15,7 +14,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from keyfold.errors import CorruptDataError, SnapshotExpiredError
 from keyfold.files import damage
-from keyfold.storage.metadata.documents import read_as
+from keyfold.storage.metadata.documents import read_as, text_of
 from keyfold.storage.metadata.records import (  # fmt: skip
     Check,
     check_record,
@@ -234,8 +233,7 @@ class Snapshots:
         """
         if self.publisher is not None:
             return self.publisher(snapshot)
-        text = json.dumps(snapshot.to_json(), indent=2, ensure_ascii=False)
-        published = self.files.publish(self.path(snapshot.id), text.encode())
+        published = self.files.publish(self.path(snapshot.id), text_of(snapshot.to_json()))
         if not published:
             return False
         if not self._continues(snapshot.id, published, base):

@@ -6,9 +6,8 @@ from functools import partial
 
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.files.footers import footer_of
-from keyfold.files.paths import bucket_path
 from keyfold.options import is_fixed, normalize
-from keyfold.storage.metadata.entries import LiveFile, partition_batch
+from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.metadata.snapshots import Snapshots
 from keyfold.storage.schema.alter_columns import Change, Stored, change_column
 from keyfold.storage.schema.definition import Check, check_altered, named_key
@@ -52,8 +51,7 @@ def _may_delete_columns(
 
 def _replaces_all(files: Files, layout: TableLayout, file: LiveFile) -> bool:
     """Whether all records with an `_OVERWRITTEN`, as a -D of some columns has, replace all."""
-    folder = bucket_path(layout, partition_batch(layout, file.partition), file.bucket)
-    metadata = footer_of(files, f"{folder}/{file.name}", file.size).metadata
+    metadata = footer_of(files, f"{file.folder(layout)}/{file.name}", file.size).metadata
     at = metadata.schema.names.index(OVERWRITTEN)
     found = [metadata.row_group(n).column(at).statistics for n in range(metadata.num_row_groups)]
     return all(

@@ -5,7 +5,6 @@ apply, and as exact SQL text in the option `keyfold.default.<column>`, which cou
 `keyfold.initial-default.<column>` has the value of rows stored before the column was added.
 """
 
-import json
 import re
 import time
 from collections.abc import Callable, Mapping
@@ -15,7 +14,7 @@ from typing import Any
 from keyfold.errors import ConflictError, KeyfoldError
 from keyfold.files import damage
 from keyfold.options import DEFAULT_PREFIX, INITIAL_PREFIX
-from keyfold.storage.metadata.documents import document
+from keyfold.storage.metadata.documents import document, text_of
 from keyfold.storage.metadata.records import check_schema
 from keyfold.stores.files import Files
 from keyfold.types import paimon as paimon_types
@@ -92,8 +91,8 @@ class Schemas:
 
     def publish(self, schema: StoredSchema) -> bool:
         """Publish exclusively; False if another change took the id."""
-        text = json.dumps(as_json(schema), indent=2, ensure_ascii=False)
-        return self.files.publish(self.path(schema.layout.schema_id), text.encode()) > 0
+        path = self.path(schema.layout.schema_id)
+        return self.files.publish(path, text_of(as_json(schema))) > 0
 
 
 def _from_json(found: Mapping[str, Any], name: str, location: str) -> StoredSchema:
