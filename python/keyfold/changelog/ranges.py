@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from keyfold.changelog import ranges
 from keyfold.changelog.specs import Asked
 from keyfold.changelog.views import ROWS
 from keyfold.errors import NotSupportedError, TableError
@@ -96,7 +95,7 @@ def _snapshot(table: Table, version: str) -> int:
         found = int(version)
         if 1 <= found <= newest:
             return found
-    return versions.snapshot_of_version(table, version).id
+    return versions.resolve(table, version)[0].id
 
 
 def _newest(table: Table, millis: int) -> int:
@@ -111,8 +110,9 @@ def _newest(table: Table, millis: int) -> int:
 
 
 def asked(table: Table, view: str, options: Mapping[str, str], zone: str) -> Asked:
-    """What a reader's options ask for: the changes between two snapshots or times, the first one
-    left out; without a range every row of the newest snapshot. `zone` is that of times as text.
+    """The rows that a reader's options ask for: the changes between two snapshots or times, the
+    first one left out; without a range every row of the newest snapshot. `zone` is that of times as
+    text.
 
     A table of `t` itself shows the rows as they are at the end of the range, each once, unless a
     producer's changelog is read.
@@ -147,9 +147,9 @@ def _range(table: Table, name: str, text: str, zone: str) -> Range:
     if len(parts) != 2 or not all(parts):
         raise TableError(f"{where}: expected two values, as in '5,10'")
     if name == BETWEEN:
-        return ranges.between(table, *parts)
+        return between(table, *parts)
     try:
         start, end = (moment(part, zone) for part in parts)
     except ValueError as error:
         raise TableError(f"{where}: expected {error}") from None
-    return ranges.by_timestamp(table, start, False, end, True)
+    return by_timestamp(table, start, False, end, True)

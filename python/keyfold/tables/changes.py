@@ -15,7 +15,7 @@ from keyfold.changelog.specs import Asked, ChangeSplit, ChangesSpec
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.read.reader import limited
 from keyfold.resources.threads import streamed
-from keyfold.storage.history.versions import snapshot_of_version
+from keyfold.storage.history.versions import resolve
 from keyfold.storage.table import Table
 from keyfold.tables.moments import millis_of
 from keyfold.tables.rows.forms import Rows
@@ -119,7 +119,7 @@ def _range(table: Table, after: Version, until: Version | None) -> Range:
 def _id(table: Table, version: int | str | None) -> str:
     """The id of a snapshot, of the newest one for None; of a tag, that of its snapshot."""
     text = str(table.snapshot_id if version is None else version)
-    return text if text.isdigit() else str(snapshot_of_version(table, text).id)
+    return text if text.isdigit() else str(resolve(table, text)[0].id)
 
 
 def _mixed(table: Table) -> TableError:

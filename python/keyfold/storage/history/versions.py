@@ -6,7 +6,7 @@ may also be an option of a reader, `scan.snapshot-id=3`.
 
 import contextlib
 import datetime
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from keyfold.errors import CorruptDataError, KeyfoldError, SnapshotExpiredError, TableError
@@ -15,6 +15,9 @@ from keyfold.storage.metadata.snapshots import KEEPING, Snapshot
 from keyfold.storage.table import Table
 
 WATERMARK = "watermark-"
+_SNAPSHOT, _TAG, _MILLIS = "scan.snapshot-id", "scan.tag-name", "scan.timestamp-millis"
+_WATERMARK, _VERSION = "scan.watermark", "scan.version"
+_OPTIONS = (_SNAPSHOT, _TAG, _MILLIS, _WATERMARK, _VERSION)
 _LOOKS = 20
 Found = tuple[Snapshot, str]  # the name is that of a tag, empty if none was needed
 
@@ -29,11 +32,6 @@ def at_version(table: Table, text: str) -> Table:
 def at_timestamp(table: Table, millis: int) -> Table:
     """The table as it was at a time, in ms since the epoch. Raises as `snapshot_at` does."""
     return _at(table, snapshot_at(table, millis), "")
-
-
-def snapshot_of_version(table: Table, text: str) -> Snapshot:
-    """The snapshot of a version. Raises as `at_version` does."""
-    return resolve(table, text)[0]
 
 
 def snapshot_at(table: Table, millis: int) -> Snapshot:
@@ -81,16 +79,6 @@ def snapshot_from(table: Table, millis: int) -> Snapshot:
     )
 
 
-def snapshot_from_watermark(table: Table, watermark: int) -> Snapshot:
-    """The first snapshot whose watermark has reached this one. Raises TableError if none has."""
-    return _by_watermark(table, watermark, until=False)
-
-
-def snapshot_until_watermark(table: Table, watermark: int) -> Snapshot:
-    """The newest snapshot whose watermark is not above this one. Raises TableError if none is."""
-    return _by_watermark(table, watermark, until=True)
-
-
 def snapshot_of_id(table: Table, snapshot_id: int) -> Found:
     """The snapshot of an id, and the tag that keeps it if it has expired. Raises as `at_version`
     does.
@@ -115,10 +103,10 @@ def resolve(table: Table, text: str) -> Found:
     if tagged is not None:
         return tagged.snapshot, text
     name, mark, value = text.partition("=")
-    if mark and name in _BY_OPTION:
-        return _BY_OPTION[name](table, value)
+    if mark and name in _OPTIONS:
+        return _by_option(table, name, value)
     if text.startswith(WATERMARK):
-        return _of_watermark(table, text.removeprefix(WATERMARK))
+        return _by_option(table, _WATERMARK, text.removeprefix(WATERMARK))
     if _is_number(text):
         return snapshot_of_id(table, int(text))
     known = ", ".join(tags.names(table)) or "none"
@@ -140,30 +128,24 @@ def _number(table: Table, option: str, text: str) -> int:
     return int(text)
 
 
-def _of_tag(table: Table, text: str) -> Found:
-    return tags.require(table, text).snapshot, text
+def _by_option(table: Table, option: str, text: str) -> Found:
+    """The snapshot that an option of a reader names."""
+    if option == _TAG:
+        return tags.require(table, text).snapshot, text
+    if option == _VERSION:
+        return resolve(table, text)
+    number = _number(table, option, text)
+    if option == _SNAPSHOT:
+        return snapshot_of_id(table, number)
+    if option == _MILLIS:
+        return snapshot_at(table, number), ""
+    return snapshot_by_watermark(table, number, until=False), ""
 
 
-def _of_millis(table: Table, text: str) -> Found:
-    return snapshot_at(table, _number(table, "scan.timestamp-millis", text)), ""
-
-
-def _of_watermark(table: Table, text: str) -> Found:
-    return snapshot_from_watermark(table, _number(table, "scan.watermark", text)), ""
-
-
-_BY_OPTION: Mapping[str, Callable[[Table, str], Found]] = {
-    "scan.snapshot-id": lambda table, text: snapshot_of_id(
-        table, _number(table, "scan.snapshot-id", text)
-    ),
-    "scan.tag-name": _of_tag,
-    "scan.timestamp-millis": _of_millis,
-    "scan.watermark": _of_watermark,
-    "scan.version": resolve,
-}
-
-
-def _by_watermark(table: Table, watermark: int, *, until: bool) -> Snapshot:
+def snapshot_by_watermark(table: Table, watermark: int, *, until: bool) -> Snapshot:
+    """The first snapshot whose watermark has reached this one; `until`: the newest whose watermark
+    is not above it. Raises TableError if there is none.
+    """
     ids = sorted(table.snapshots.ids(), reverse=until)
     for snapshot in map(table.snapshots.find, ids):
         reached = None if snapshot is None else snapshot.watermark
