@@ -217,14 +217,14 @@ def test_a_conflict_after_the_schema_takes_it_back(
     """An append planned before is committed between the schema and the snapshot."""
     append = jobs.Write(folder, [{"k": 1, "v": 100}]).run()
     job = jobs.Rescale(folder, 4).run()
-    own = commit.rescale
+    own = commit.rewrite
 
     def late(*arguments: Any) -> int | None:
         monkeypatch.setattr(commit, "check_meanwhile", lambda *_: None)  # it had looked just before
         append.commit()
         return own(*arguments)
 
-    monkeypatch.setattr(commit, "rescale", late)
+    monkeypatch.setattr(commit, "rewrite", late)
     with pytest.raises(ConflictError, match="of 2 buckets meanwhile"):
         job.commit()
     assert state(folder)[:2] == (2, 2)
@@ -248,7 +248,7 @@ def test_killed_between_schema_and_snapshot(
         raise Killed
 
     with monkeypatch.context() as patched:
-        patched.setattr(commit, "rescale", dead)
+        patched.setattr(commit, "rewrite", dead)
         patched.setattr(storage, "take_back", dead)
         patched.setattr(compact, "abandon_compaction", dead)
         with pytest.raises(Killed):

@@ -23,9 +23,10 @@ from keyfold.storage.commits import commit
 from keyfold.storage.commits.compaction import Compaction
 from keyfold.storage.commits.outcomes import OUTCOMES
 from keyfold.storage.maintenance.due import followed
-from keyfold.storage.metadata.entries import Place, partition_values, values_of
+from keyfold.storage.metadata.entries import Place, partition_values
 from keyfold.storage.table import Table
 from keyfold.types.arrow import to_arrow
+from keyfold.types.literals import manifest_value
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.predicates import Predicate
 from keyfold.wire.specs import CommitMessage, CompactionSpec, Step, totals
@@ -138,15 +139,8 @@ def commit_steps(
 
 
 def _compaction(step: Step, messages: Sequence[CommitMessage]) -> Compaction:
-    return Compaction(
-        step.job,
-        partition_values(step.partition),
-        step.bucket,
-        step.level,
-        step.merged,
-        step.upgraded,
-        [replace(message, total_buckets=step.total_buckets) for message in messages],
-    )
+    total = step.total_buckets
+    return Compaction(step, [replace(message, total_buckets=total) for message in messages])
 
 
 def _settled(
@@ -216,7 +210,7 @@ def _value(layout: TableLayout, name: str, text: str) -> Any:
         return None
     kind = to_arrow(layout.column(name).type)
     try:
-        return values_of(pa.array([text]).cast(kind))[0]
+        return manifest_value(pa.array([text]).cast(kind)[0])
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise TableError(
             f"compaction of table {layout.name}: partition column {name} is of another type than "

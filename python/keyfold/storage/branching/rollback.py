@@ -50,7 +50,7 @@ def rollback(table: Table, snapshot: Snapshot, tag: str = "") -> int:
             raise
         dropped += _remove_tags(table, location, snapshot.id)  # those made meanwhile
         dropped += _remove_changelogs(at, snapshot.id)
-        _set_buckets(table, location, snapshot)
+        _set_buckets(table, location)
     gone = {one.id: one for one, *_ in (*dropped, *removed)}
     free(table, list(gone.values()))
     return snapshot.id
@@ -78,7 +78,7 @@ def _removed(table: Table, at: Snapshots, target: Snapshot, tag: str) -> list[Re
     if is_there:
         at.start_anew(latest=target.id)  # readers climb from there: they pass no gap
     else:
-        at.begin_at(target.id)  # first: who dies here may do it again
+        at.begin_at(target.id)  # first: a job that dies here can be repeated
         at.files.publish(at.path(target.id), text_of(content_of(table, target, tag)))
     removed: list[Removed] = []
     try:
@@ -148,10 +148,8 @@ def _remove_changelogs(at: Snapshots, snapshot_id: int) -> list[Removed]:
     return found
 
 
-def _set_buckets(table: Table, location: str, snapshot: Snapshot) -> None:
+def _set_buckets(table: Table, location: str) -> None:
     """Give the schema the number of buckets that the files have: a rescale may lie between."""
     newest = newest_schema(table)
-    totals = {file.total_buckets for file in table.live_files(snapshot.id)}
     count = parse(newest.layout).bucket
-    if totals and totals != {count}:
-        take_back(newest, Schemas(table.files, location, table.layout.name), count, count)
+    take_back(newest, Schemas(table.files, location, table.layout.name), count, count)

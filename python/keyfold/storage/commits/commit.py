@@ -9,11 +9,11 @@ import json
 import random
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from keyfold.errors import ConflictError, SnapshotExpiredError, TableError, UnknownOutcomeError
+from keyfold.errors import ConflictError, SnapshotExpiredError, UnknownOutcomeError
 from keyfold.storage.commits.attempts import By, Entries, attempt
 from keyfold.storage.commits.compaction import Compaction, fitting
 from keyfold.storage.commits.conflicts import (
@@ -53,7 +53,7 @@ RANDOM_NUMBERS = 1 << 20
 
 # Whether an overwrite replaces a partition's files.
 Replaced = Callable[[tuple[Any, ...]], bool]
-Partitions = Literal["all", "dynamic"] | Sequence[Mapping[str, Any]] | Replaced
+Partitions = Literal["all", "dynamic"] | Replaced
 Renumber = Callable[[Sequence[CommitMessage], int], Sequence[CommitMessage]]
 # The changelog of an overwrite, from the files before and after it.
 Tells = Callable[[Sequence[LiveFile], Sequence[LiveFile]], Sequence[CommitMessage]]
@@ -115,10 +115,10 @@ def overwrite(
     """Replace the files of `partitions` by ours; None if nothing changes, or the table has the
     job's epoch already.
 
-    `partitions` is `all`; `dynamic` (those our files are in); dictionaries of some or all partition
-    columns; or a function of the partition's values.
+    `partitions` is `all`; `dynamic` (those our files are in); or a function of the partition's
+    values.
     """
-    change = _overwriting(table, spec.job, messages, partitions, tells)
+    change = _overwriting(spec.job, messages, partitions, tells)
     return _commit(table, replace(change, planned=spec.snapshot, epoch=spec.epoch), renumber)
 
 
@@ -126,28 +126,32 @@ def truncate(
     table: Table, partitions: Partitions = "all", tells: Tells | None = None
 ) -> int | None:
     """Remove all files, or those of `partitions`; None if there were no files."""
-    return _commit(table, _overwriting(table, str(uuid.uuid4()), (), partitions, tells), None)
+    return _commit(table, _overwriting(str(uuid.uuid4()), (), partitions, tells), None)
 
 
 def _overwriting(
-    table: Table,
-    job: str,
-    messages: Sequence[CommitMessage],
-    partitions: Partitions,
-    tells: Tells | None,
+    job: str, messages: Sequence[CommitMessage], partitions: Partitions, tells: Tells | None
 ) -> Change:
-    takes = replaced_by(table, messages, partitions)
+    takes = _replaced_by(messages, partitions)
     change = Change(job, OVERWRITE, messages, lambda f: takes(f.partition), partitions=takes)
     return replace(change, tells=tells)
 
 
 def rewrite(
-    table: Table, job: str, removed: Sequence[LiveFile], messages: Sequence[CommitMessage]
+    table: Table,
+    job: str,
+    removed: Sequence[LiveFile],
+    messages: Sequence[CommitMessage],
+    buckets: int | None = None,
 ) -> int | None:
     """Replace the files `removed` by files with their rows and sequence numbers. Returns None if
-    there is nothing to do. Raises ConflictError if another commit took one of them away.
+    there is nothing to do. Raises ConflictError if another commit took one of them away. With
+    `buckets` all files have that number of buckets afterwards: raises ConflictError too if another
+    job has added files of another number.
     """
-    return _commit(table, _rewriting(job, removed, messages), None)
+    gone = frozenset(identifier(file.record) for file in removed)
+    change = Change(job, OVERWRITE, messages, lambda f: identifier(f.record) in gone, gone)
+    return _commit(table, replace(change, buckets=buckets), None)
 
 
 def analyze(table: Table, found: TableStatistics) -> int:
@@ -177,24 +181,6 @@ def compact_manifests(table: Table) -> int | None:
     return _commit(table, Change(str(uuid.uuid4()), COMPACT, merges_manifests=True), None)
 
 
-def _rewriting(job: str, removed: Sequence[LiveFile], messages: Sequence[CommitMessage]) -> Change:
-    gone = frozenset(identifier(file.record) for file in removed)
-    return Change(job, OVERWRITE, messages, lambda f: identifier(f.record) in gone, gone)
-
-
-def rescale(
-    table: Table,
-    job: str,
-    buckets: int,
-    removed: Sequence[LiveFile],
-    messages: Sequence[CommitMessage],
-) -> int | None:
-    """`rewrite`, after which all files have `buckets` buckets. Raises ConflictError too if another
-    job has added files of another count.
-    """
-    return _commit(table, replace(_rewriting(job, removed, messages), buckets=buckets), None)
-
-
 def compact(
     table: Table, compactions: Sequence[Compaction]
 ) -> tuple[int | None, dict[str, ConflictError]]:
@@ -204,7 +190,7 @@ def compact(
     The errors are of compactions that were left out: another job took one of their files away, or
     appended records that come before merged ones.
     """
-    change = Change(compactions[0].job, COMPACT, compactions=compactions)
+    change = Change(compactions[0].step.job, COMPACT, compactions=compactions)
     return _commit(table, change, None), change.conflicts
 
 
@@ -332,28 +318,12 @@ def _records(
     return deleted, ours
 
 
-def replaced_by(
-    table: Table, messages: Sequence[CommitMessage], partitions: Partitions
-) -> Replaced:
+def _replaced_by(messages: Sequence[CommitMessage], partitions: Partitions) -> Replaced:
     """A function: whether a partition's files are taken away. With `all` they are. With `dynamic`
-    they are if the messages have files in the partition. With dictionaries they are if the
-    partition agrees with one. A function is returned as it is.
+    they are if the messages have files in the partition. A function is returned as it is.
     """
-    if isinstance(partitions, str):
-        if partitions == "all":
-            return lambda partition: True
-        return {partition_values(message.partition) for message in messages}.__contains__
     if callable(partitions):
         return partitions
-    wanted = [_positions(table, values) for values in partitions]
-    return lambda partition: any(
-        all(partition[i] == value for i, value in one.items()) for one in wanted
-    )
-
-
-def _positions(table: Table, values: Mapping[str, Any]) -> dict[int, Any]:
-    keys = table.layout.partition_keys
-    stray = [name for name in values if name not in keys]
-    if stray:
-        raise TableError(f"table {table.layout.name} is not partitioned by {', '.join(stray)}")
-    return {keys.index(name): value for name, value in values.items()}
+    if partitions == "all":
+        return lambda partition: True
+    return {partition_values(message.partition) for message in messages}.__contains__

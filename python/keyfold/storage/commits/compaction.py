@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from keyfold.errors import ConflictError
 from keyfold.storage.commits.attempts import Entries
@@ -21,35 +20,30 @@ from keyfold.storage.metadata.entries import (
     added,
     at_level,
     changelog_of,
+    partition_values,
     rewritten,
 )
 from keyfold.storage.table import Table
-from keyfold.wire.specs import CommitMessage, FileAtLevel, Merged
+from keyfold.wire.specs import CommitMessage, FileAtLevel, Merged, Step
 
 
 @dataclass(frozen=True)
 class Compaction:
-    """The files that a compaction takes away in one bucket, to merge them or to move them to
-    `level` as they are, and the `messages` of the files it puts there.
-    """
+    """A step, and the `messages` of the files that it puts into its bucket."""
 
-    job: str
-    partition: tuple[Any, ...]
-    bucket: int
-    level: int
-    merged: tuple[Merged, ...]
-    upgraded: tuple[FileAtLevel, ...] = ()
+    step: Step
     messages: Sequence[CommitMessage] = ()
 
-    @property
+    @cached_property
     def place(self) -> Place:
         """The bucket, with its partition."""
-        return self.partition, self.bucket
+        return partition_values(self.step.partition), self.step.bucket
 
     @cached_property
     def taken(self) -> frozenset[FileAtLevel]:
         """The files that leave their level."""
-        return frozenset(file for one in self.merged for file in one.files) | {*self.upgraded}
+        merged = frozenset(file for one in self.step.merged for file in one.files)
+        return merged | {*self.step.upgraded}
 
 
 def fitting(
@@ -70,13 +64,13 @@ def fitting(
     ours: list[Record] = []
     told: list[Record] = []
     for one in compactions:
-        if one.job in conflicts:
+        if one.step.job in conflicts:
             continue
         bucket = buckets[one.place]
         try:
             put, kept = _placed(table, one, bucket)
         except ConflictError as error:
-            conflicts[one.job] = error
+            conflicts[one.step.job] = error
             continue
         deleted += [file.deleted() for file in bucket if (file.name, file.level) in one.taken]
         ours += [file.record for file in put]
@@ -95,8 +89,8 @@ def _placed(
     kept = [file for file in bucket if (file.name, file.level) not in one.taken]
     check_buckets(table, one.messages, kept)
     records = [rewritten(record) for record in added(table.schema, table.shapes, one.messages)]
-    moved = [file for file in bucket if (file.name, file.level) in one.upgraded]
-    records += [at_level(file.record, one.level) for file in moved]
+    moved = [file for file in bucket if (file.name, file.level) in one.step.upgraded]
+    records += [at_level(file.record, one.step.level) for file in moved]
     put = table.manifests.files_of(records)
     check_levels(table, put, kept)
     return put, kept
@@ -111,11 +105,11 @@ def check_compaction(table: Table, found: Compaction, bucket: Sequence[LiveFile]
     gone = [name for name, level in found.taken if (name, level) not in by_name]
     if gone:
         raise ConflictError(
-            f"compaction of table {table.layout.name}, bucket {found.bucket}: another job has "
+            f"compaction of table {table.layout.name}, bucket {found.step.bucket}: another job has "
             f"replaced data file {gone[0]} meanwhile"
         )
     others = [file for at, file in by_name.items() if at not in found.taken]
-    for one in found.merged:
+    for one in found.step.merged:
         files = [by_name[file] for file in one.files]
         needs_order = not table.options.engine.keeps_records or any(map(is_more, files))
         newer = others if needs_order else [file for file in others if file.is_marked]

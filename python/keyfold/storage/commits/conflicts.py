@@ -93,7 +93,7 @@ def _check_count(table: Table, buckets: int, messages: Sequence[CommitMessage], 
 
 
 def changed_facts(layout: TableLayout, now: TableLayout) -> list[str]:
-    """What has changed of the facts by which files are made."""
+    """The facts by which files are made that have changed, in words."""
     facts = _facts(now)
     return [what for what, fact in _facts(layout).items() if fact != facts.get(what)]
 
@@ -247,7 +247,7 @@ def check_unseen(
     shares: Shares,
 ) -> None:
     """Raises ConflictError if a snapshot after the one that `changes` read, up to `base`, changed
-    rows of keys that the files of the messages have, or if nobody can tell any more. `shares` says
+    rows of keys that the files of the messages have, or if that is no longer known. `shares` says
     whether two files have a key in common.
     """
     assert changes.reads is not None

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from keyfold.errors import ConflictError, NotSupportedError, UnknownOutcomeError
+from keyfold.errors import NotSupportedError, UnknownOutcomeError
 from keyfold.options import parse
 from keyfold.storage.commits import commit
 from keyfold.storage.commits.conflicts import check_rescaled, check_rewritten
 from keyfold.storage.metadata.entries import LiveFile, identifier
 from keyfold.storage.schema.schemas import Schemas, StoredSchema
-from keyfold.storage.table import Table, load
+from keyfold.storage.table import Table, newest_schema
 from keyfold.wire.specs import CommitMessage
 
 
@@ -48,22 +48,13 @@ def rescale(
         schemas = Schemas(table.files, location, table.layout.name)
         before = _set(schemas, buckets)
         try:
-            return commit.rescale(_newest(table), job, buckets, removed, messages)
+            return commit.rewrite(newest_schema(table), job, removed, messages, buckets)
         except UnknownOutcomeError:
             raise
         except BaseException:
             if before != buckets:
                 take_back(table, schemas, buckets, before)
             raise
-
-
-def _newest(table: Table) -> Table:
-    """The same table at its newest schema."""
-    where = table.layout.location, table.catalog, table.namespace, table.table
-    found = load(table.files, *where, table.layout.branch)
-    if found is None:
-        raise ConflictError(f"table {table.layout.name} was dropped while it was rescaled")
-    return found
 
 
 def _check(table: Table, buckets: int, removed: Sequence[LiveFile]) -> None:
@@ -90,7 +81,9 @@ def _set(schemas: Schemas, buckets: int) -> int:
 
 
 def take_back(table: Table, schemas: Schemas, buckets: int, before: int) -> None:
-    """Set the number of buckets that the files have, unless another job has set one since."""
+    """Set the number of buckets that the files have, or `before` if there are several or no files;
+    not if another job has set one since.
+    """
     schema_id = schemas.latest_id()
     if schema_id is None or parse(schemas.read(schema_id).layout).bucket != buckets:
         return
