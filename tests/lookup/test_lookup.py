@@ -3,6 +3,7 @@
 import tempfile
 import uuid
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -15,9 +16,9 @@ from hypothesis import strategies as st
 from keyfold.errors import TableError
 from keyfold.files.footers import KEPT
 from keyfold.lookup.kept import Kept
+from keyfold.lookup.matches import look_up_prefix
 from keyfold.lookup.places import LookupPlan
 from keyfold.lookup.plan import plan_lookup
-from keyfold.lookup.prefix import look_up_prefix
 from keyfold.lookup.rows import look_up
 from keyfold.lookup.warm import Warm
 from keyfold.storage.commits import commit
@@ -62,7 +63,7 @@ def arrow(table: Table, names: Sequence[str], rows: Sequence[Row]) -> pa.RecordB
 
 
 def sent(table: Table, columns: Sequence[str], **more: Any) -> LookupPlan:
-    plan = plan_lookup(tables.reload(table), columns, **more)
+    plan = plan_lookup(replace(tables.reload(table), **more), columns)
     return LookupPlan.from_json(plan.to_json())
 
 

@@ -8,7 +8,7 @@ a snapshot refers to the file.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -63,6 +63,9 @@ class KeptFile:
     directory: str
     file: DataFile
     kept: Kept
+    # A text for each column that has been asked for: what is stored, and what it becomes.
+    _tokens: dict[str, str] = field(default_factory=dict)
+    _kinds: dict[int, bool] = field(default_factory=dict)  # whether row groups have other than +I
 
     @cached_property
     def _path(self) -> str:
@@ -75,11 +78,6 @@ class KeptFile:
     @cached_property
     def _marks(self) -> tuple[str, ...]:
         return tuple(field.name for field in MARKS) if self.file.is_marked else ()
-
-    @cached_property
-    def _tokens(self) -> dict[str, str]:
-        """A text for each column that has been asked for: what is stored, and what it becomes."""
-        return {}
 
     def _token(self, name: str) -> str:
         found = self._tokens.get(name)
@@ -133,10 +131,6 @@ class KeptFile:
             self._kinds[group] = has_kinds
         names = (SEQUENCE,) if numbered else ()
         return (*names, *((KIND,) if has_kinds else ()), *self._marks)
-
-    @cached_property
-    def _kinds(self) -> dict[int, bool]:
-        return {}
 
     def columns(self, group: int, names: Sequence[str]) -> list[pa.Array]:
         """These columns of a row group, system columns among them."""

@@ -1,5 +1,8 @@
 """The rows that each of some keys has, for a join: behind the place of its key, in the order of the
 keys.
+
+Rows may be looked up by the first columns of their key, by which they have their bucket. The rules
+are those of Fluss' prefix lookup.
 """
 
 from __future__ import annotations
@@ -9,10 +12,13 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
+from keyfold.errors import TableError
 from keyfold.kernels.buffers import Rows
 from keyfold.lookup.places import LookupPlan
-from keyfold.lookup.prefix import look_up_prefix
-from keyfold.lookup.rows import look_up, schema_of
+from keyfold.lookup.rows import by_bucket, key_columns, look_up, schema_of, stored, taken
+from keyfold.options import parse
+from keyfold.read.keyset import KeySet
+from keyfold.wire.layout import TableLayout
 
 PLACE = pa.field("_PLACE", pa.int64(), False)
 FIRST_KEYS = 64
@@ -47,3 +53,67 @@ def matches_schema(plan: LookupPlan) -> pa.Schema:
 def _placed(places: Rows, rows: pa.RecordBatch) -> pa.RecordBatch:
     schema = pa.schema([PLACE, *rows.schema])
     return pa.RecordBatch.from_arrays([pa.array(places), *rows.columns], schema=schema)
+
+
+def look_up_prefix(
+    plan: LookupPlan, by: Sequence[str], keys: pa.RecordBatch
+) -> tuple[pa.Int64Array, pa.RecordBatch]:
+    """All rows whose columns `by` are one of the keys, in the order of the keys and then of their
+    own, and for each row the place of its key. `by` is the bucket key and the partition columns,
+    the types are those of the table.
+
+    Raises TableError if these columns don't tell the bucket of a row, or if they are the whole key.
+    """
+    layout = plan.scan.layout
+    names = _bucket_key(layout, by)
+    asked = key_columns(layout, (*layout.partition_keys, *names), keys)
+    held: list[pa.RecordBatch] = []
+    found = [np.zeros((2, 0), dtype=np.int64)]  # pairs of a key and a row of `held`
+    count = 0
+    for place, rows in by_bucket(plan, asked):
+        of_bucket = asked.take(pa.array(rows))
+        wanted, places = KeySet.of(layout, [of_bucket.column(name) for name in names])
+        for batch in stored(plan, place, wanted):
+            of_keys, of_batch = _pairs(places, wanted.places(batch))
+            found.append(np.stack((rows[of_keys], of_batch + count)))
+            held.append(batch.select(plan.columns))
+            count += batch.num_rows
+    pairs = np.concatenate(found, axis=1)
+    pairs = pairs[:, np.argsort(pairs[0], kind="stable")]
+    return pa.array(pairs[0]), taken(plan, held, np.ascontiguousarray(pairs[1]))
+
+
+def _pairs(asked: Rows, of_rows: Rows) -> Rows:
+    """All pairs of equal values in both: the place in the first, then that in the second."""
+    order = np.argsort(asked, kind="stable")
+    starts, stops = (np.searchsorted(asked[order], of_rows, side) for side in ("left", "right"))
+    counts = stops - starts
+    rows = np.repeat(np.arange(len(of_rows)), counts)
+    within = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+    pairs: Rows = np.stack((order[np.repeat(starts, counts) + within], rows))
+    return pairs
+
+
+def _bucket_key(layout: TableLayout, by: Sequence[str]) -> tuple[str, ...]:
+    """The bucket key, which `by` has to name beside the partition columns."""
+    where = f"looking rows of table {layout.name} up by ({', '.join(by)})"
+    names = parse(layout).bucket_key
+    own = tuple(name for name in by if name not in layout.partition_keys)
+    if own == layout.key:
+        raise TableError(f"{where}: this is the primary key; look the rows up by key")
+    if names != layout.key[: len(names)]:
+        raise TableError(
+            f"{where}: expected a bucket-key that begins the key ({', '.join(layout.key)}), found "
+            f"({', '.join(names)})"
+        )
+    if own != names:
+        raise TableError(
+            f"{where}: expected the columns of bucket-key in its order ({', '.join(names)}), "
+            f"found ({', '.join(own)})"
+        )
+    missing = [name for name in layout.partition_keys if name not in by]
+    if missing:
+        raise TableError(
+            f"{where}: expected all partition columns, found no column {', '.join(missing)}"
+        )
+    return names

@@ -1,4 +1,4 @@
-"""What a lookup knows of a table, made once on the driver: where the rows of a key may be."""
+"""The places where the rows of a key may be, as the driver plans a lookup once."""
 
 from __future__ import annotations
 

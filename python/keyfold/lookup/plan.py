@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from keyfold.errors import TableError
-from keyfold.files.sections import runs, sections
+from keyfold.files.sections import sections_of_runs
 from keyfold.lookup.places import ANY_BUCKET, BucketOfKeys, LookupPlan
 from keyfold.predicates.prune import pruning
 from keyfold.read.planner import files_to_read, schemas_of
@@ -21,21 +21,17 @@ from keyfold.wire.specs import ScanSpec
 
 
 def plan_lookup(
-    table: Table,
-    columns: Sequence[str],
-    filters: Sequence[Predicate] = (),
-    *,
-    snapshot_id: int | None = None,
+    table: Table, columns: Sequence[str], filters: Sequence[Predicate] = ()
 ) -> LookupPlan:
-    """The plan of lookups of `columns`, metadata columns among them, in a snapshot of the table; by
-    default that of this handle. Rows that fail one of the `filters` that are over
-    the primary key are not found; others are ignored. Raises TableError if the table has no key.
+    """The plan of lookups of `columns`, metadata columns among them, in the snapshot of the table.
+    Rows that fail one of the `filters` that are over the primary key are not found; others are
+    ignored. Raises TableError if the table has no key.
     """
     layout = table.layout
     if not layout.key:
         raise TableError(f"looking keys up in table {layout.name}: it has no primary key")
     chosen = pruning(layout, table.options, filters)
-    files = files_to_read(table, chosen, snapshot_id)
+    files = files_to_read(table, chosen)
     own, metadata = divided(layout, columns)
     scan = ScanSpec(
         layout=layout,
@@ -52,7 +48,7 @@ def plan_lookup(
 
 def _bucket(table: Table, place: Place, files: Sequence[LiveFile]) -> BucketOfKeys:
     as_read = [file.as_read(table.options) for file in files]
-    found = tuple(runs(section) for section in sections(as_read))
+    found = sections_of_runs(as_read)
     split = split_of(table.layout, place, found)
     listed = [file for section in found for run in section for file in run]
     buckets = {file.total_buckets for file in files}

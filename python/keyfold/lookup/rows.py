@@ -26,8 +26,7 @@ from keyfold.lookup.places import BucketOfKeys, LookupPlan
 from keyfold.read import task
 from keyfold.read.keyset import KeySet
 from keyfold.read.reader import read
-from keyfold.storage.metadata.entries import values_of
-from keyfold.types.literals import manifest_value
+from keyfold.types.literals import manifest_value, manifest_values
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import Split
 
@@ -142,7 +141,7 @@ def by_prefix(plan: LookupPlan, key: pa.RecordBatch) -> list[BucketOfKeys]:
     """
     layout, names = plan.scan.layout, plan.bucket_key
     given = [name for name in layout.partition_keys if name in key.schema.names]
-    values = repr([values_of(key.column(name)) for name in given])
+    values = repr([manifest_values(key.column(name)) for name in given])
     number = None
     if names and all(name in key.schema.names for name in names):
         number = abs(int(hashes(layout, names, [key.column(name) for name in names])[0]))
@@ -156,7 +155,7 @@ def by_prefix(plan: LookupPlan, key: pa.RecordBatch) -> list[BucketOfKeys]:
 
 def _partition_value(place: BucketOfKeys, name: str) -> list[Any]:
     assert place.split.partition is not None
-    return values_of(place.split.partition.column(name))
+    return manifest_values(place.split.partition.column(name))
 
 
 def may_be_keys(layout: TableLayout, keys: pa.RecordBatch) -> Rows:

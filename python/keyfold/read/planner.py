@@ -188,10 +188,10 @@ def _takes_nothing_back(file: LiveFile) -> bool:
     return file.delete_rows == 0 and not file.is_marked
 
 
-def files_to_read(table: Table, chosen: Pruning, snapshot_id: int | None = None) -> list[LiveFile]:
-    """The files of a snapshot (default: that of this handle) that may hold rows of interest."""
+def files_to_read(table: Table, chosen: Pruning) -> list[LiveFile]:
+    """The files of the table's snapshot that may hold rows of interest."""
     by_partition = chosen.keeps_partition if chosen.by_partition else None
-    files = table.live_files(snapshot_id, by_partition, chosen.bucket_filter)
+    files = table.live_files(None, by_partition, chosen.bucket_filter)
     if not chosen.by_key:
         return files
     return [file for file in files if _is_kept(chosen, file)]

@@ -5,14 +5,22 @@ from __future__ import annotations
 import random
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
 
-from keyfold.errors import NotSupportedError
+from keyfold.errors import NotSupportedError, TableError
 from keyfold.files.value_text import partition_text
 from keyfold.merge.plan import plan
-from keyfold.options.calls import MERGE_MODE, TARGET_COLUMNS, WRITE
+from keyfold.options.calls import (
+    ACCEPT_LOST,
+    MERGE_MODE,
+    TARGET_COLUMNS,
+    TRANSACTION_APP,
+    TRANSACTION_VERSION,
+    WRITE,
+    value,
+)
+from keyfold.options.values import boolean, whole
 from keyfold.predicates.prune import on_partitions
 from keyfold.read.call_options import call_options
 from keyfold.storage.commits import commit
@@ -22,16 +30,13 @@ from keyfold.storage.metadata.entries import partition_values
 from keyfold.storage.table import Table
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.predicates import Predicate
-from keyfold.wire.specs import CommitMessage, RowChanges, WriteSpec
+from keyfold.wire.specs import CommitMessage, Epoch, RowChanges, WriteSpec
 from keyfold.write.changes import assigned_columns, check_deletes, orders_records
 from keyfold.write.job import Job
 from keyfold.write.overwritten import telling, truncated
 from keyfold.write.renumber import renumber
 from keyfold.write.shared_keys import SharedKeys
 from keyfold.write.targets import DEFAULT, OVERWRITE, folds_columns, merge_mode, named_columns
-from keyfold.write.transaction import epoch_of
-
-RANDOM_NUMBERS = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -115,13 +120,35 @@ def targets(layout: TableLayout, asked: Mapping[str, str], seen: str | None) -> 
     return asked.get(TARGET_COLUMNS) if is_told else seen
 
 
+def epoch_of(table: str, asked: Mapping[str, str], query: str | None) -> Epoch | None:
+    """The epoch of a job with the options `asked`, or of the streaming query `query`, whose number
+    is known at the commit. None if neither names one. Raises TableError if the options are wrong.
+    """
+    given = [name for name in (TRANSACTION_APP, TRANSACTION_VERSION) if asked.get(name)]
+    if given and query is not None:
+        raise TableError(
+            f"streaming into table {table}: option {given[0]} is for batches; a streaming query is "
+            "known by its own id"
+        )
+    if len(given) == 1:
+        raise TableError(
+            f"writing table {table}: options {TRANSACTION_APP} and {TRANSACTION_VERSION} go "
+            f"together, found {given[0]} = {asked[given[0]]} alone"
+        )
+    doing = f"writing table {table}"
+    number = value(doing, asked, TRANSACTION_VERSION, whole(0, 2**63 - 1))
+    accepts = value(doing, asked, ACCEPT_LOST, boolean)
+    stream = query or asked.get(TRANSACTION_APP)
+    return Epoch(stream, number or 0, bool(accepts)) if stream else None
+
+
 def sequence_of_job(highest: int) -> int:
     """The sequence number of a job's rows: above every live one and in the order jobs start.
 
     The start in ms is shifted, so that each ms has 2^20 numbers to draw from and jobs don't tie.
     """
     start = int(time.time() * 1000) << 20
-    return max(highest + 1, start) + random.SystemRandom().randrange(RANDOM_NUMBERS)
+    return max(highest + 1, start) + random.SystemRandom().randrange(commit.RANDOM_NUMBERS)
 
 
 def publish(table: Table, spec: WriteSpec, messages: Sequence[CommitMessage]) -> int | None:
@@ -172,24 +199,20 @@ def delete_partitions(table: Table, filters: Sequence[Predicate]) -> int | None:
     return truncated(table, takes if filters else "all")
 
 
-def _replaced(
-    layout: TableLayout, spec: WriteSpec
-) -> Literal["all", "dynamic"] | Callable[[tuple[Any, ...]], bool]:
-    """The partitions an overwrite replaces, in the form `storage.commits.commit` takes."""
+def _replaced(layout: TableLayout, spec: WriteSpec) -> commit.Partitions:
+    """The partitions an overwrite replaces."""
     if spec.mode == "overwrite_dynamic":
         return "dynamic"
     return _replaced_by(layout, spec.filters) if spec.filters else "all"
 
 
-def _replaced_by(
-    layout: TableLayout, filters: Sequence[Predicate]
-) -> Callable[[tuple[Any, ...]], bool]:
+def _replaced_by(layout: TableLayout, filters: Sequence[Predicate]) -> commit.Replaced:
     """The test of whether an overwrite by these filters replaces a partition."""
     return on_partitions(layout, filters, f"overwrite of partitions of table {layout.name}")
 
 
 def _check_whole(
-    spec: WriteSpec, messages: Sequence[CommitMessage], replaces: Callable[[tuple[Any, ...]], bool]
+    spec: WriteSpec, messages: Sequence[CommitMessage], replaces: commit.Replaced
 ) -> None:
     """Raises NotSupportedError if rows that name some columns, or overwrite, go to a partition that
     is not replaced: an overwrite writes whole rows, which would fold with stored ones there.
