@@ -69,15 +69,8 @@ def columns_of(found: View, layout: TableLayout) -> Columns:
 def to_json(found: View, layout: TableLayout) -> list[dict[str, Any]]:
     """The columns in the JVM's form."""
     comments = {column.name: column.comment for column in layout.columns}
-    return [
-        {
-            "name": name,
-            "type": spark_types.to_spark(kind),
-            "nullable": kind.nullable,
-            "comment": comments.get(name),
-        }
-        for name, kind in columns_of(found, layout).items()
-    ]
+    shown = columns_of(found, layout).items()
+    return [spark_types.column_json(name, kind, comments.get(name)) for name, kind in shown]
 
 
 def schema_of(found: View, layout: TableLayout, names: Sequence[str]) -> pa.Schema:

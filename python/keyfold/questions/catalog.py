@@ -30,7 +30,6 @@ QUESTIONS = Questions()
 
 
 def catalog_of(question: Frame) -> Catalog:
-    """The catalog a question is about."""
     named = question["catalog"]
     return open_catalog(named["name"], named["options"], check)
 
@@ -133,7 +132,7 @@ def hidden(layout: TableLayout) -> list[dict[str, Any]]:
 
 def pushdown(layout: TableLayout) -> dict[str, Any]:
     """The work Spark may leave to scans: conditions of certain operators over certain columns, and
-    functions of certain columns. Of `nested` columns parts may be asked for. The rows of a split
+    functions of certain columns. Parts of `nested` columns may be asked for. The rows of a split
     are ordered by the columns `order`; `unique` if no two are equal there.
     """
     exact = [column.name for column in layout.columns if is_exact(layout, column.name)]

@@ -10,7 +10,7 @@ from keyfold.changelog.specs import Asked, ChangesSpec
 from keyfold.merge.plan import plan
 from keyfold.options.calls import READ_BETWEEN, READ_CHANGES
 from keyfold.questions.catalog import pushdown, table_of
-from keyfold.questions.serve import Questions, functions_for
+from keyfold.questions.serve import Questions, planned
 from keyfold.read.call_options import call_options
 from keyfold.storage.table import Table, open_handle
 from keyfold.wire.predicates import decoded
@@ -52,9 +52,7 @@ def plan_changes(question: Frame) -> dict[str, Any]:
         enforced=decoded(question.get("enforced")),
     )
     plan(spec.scan.layout, spec.scan.columns)  # refuses here, not in a task, what is missing
-    return {
-        "scan": spec.to_json() | functions_for(question, spec.scan.layout),
-        "tasks": [[split.to_json() for split in task] for task in tasks],
+    return planned(question, spec.scan.layout, spec, tasks) | {
         "rows": report.rows,
         "bytes": report.bytes,
         "metrics": {"files": report.files, "bytes": report.bytes},
@@ -63,7 +61,7 @@ def plan_changes(question: Frame) -> dict[str, Any]:
 
 
 def _asked(table: Table, changes: Frame, options: Mapping[str, str], zone: str) -> Asked:
-    """What is asked for: a range, or what a reader's options say, or all rows there are."""
+    """The changes asked for: a range, those that a reader's options name, or all rows."""
     if "until" in changes:
         return Asked.from_json(changes)
     return ranges.asked(table, changes["view"], options, zone)

@@ -31,8 +31,8 @@ QUESTIONS = Questions()
 @QUESTIONS.look
 @replanned
 def plan_compaction(question: Frame) -> dict[str, Any]:
-    """The steps of a compaction, each with its tasks; `skipped` is the reason if there
-    is no step. Steps with the same number in `commit` are committed together.
+    """The steps of a compaction, each with its tasks; `skipped` is the reason if there are none.
+    Steps with the same number in `commit` are committed together.
 
     `compaction` has: `strategy` auto (after a write), minor or full; `partitions`, `where`;
     `options` of the table for this call; `max_bytes` to read; the buckets a write `touched`; and

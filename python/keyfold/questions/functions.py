@@ -131,7 +131,7 @@ def _state(found: Signature, sources: Sources) -> dict[str, Any]:
 
 
 def _fold_json(found: Signature, sources: Sources) -> dict[str, Any]:
-    """What the tasks that fold need, and the SQL of the result of nothing if that is not NULL."""
+    """The call that tasks fold, and the SQL of the result of no rows if that is not NULL."""
     name = found.function.name
     code = None if spelling(name) in aggregates() else sources.for_options({"": name})
     call = BoundCall(name, found.fields[0], signatures.fold_options(found), code)

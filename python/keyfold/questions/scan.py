@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from keyfold.bridge.frames import Frame
-from keyfold.lookup.plan import plan_lookup as planned
+from keyfold.lookup.plan import plan_lookup as lookups
 from keyfold.merge.plan import plan
 from keyfold.options.calls import READ
-from keyfold.questions.serve import Questions, functions_for
+from keyfold.questions.serve import Questions, functions_for, planned
 from keyfold.questions.statistics import of_scan
 from keyfold.read import planner
 from keyfold.read.by_bucket import bucket_column, grouped
@@ -52,9 +52,7 @@ def plan_scan(question: Frame) -> dict[str, Any]:
     if by_bucket:
         tasks = by_bucket.tasks
     plan(scan.layout, scan.columns)  # refuses here, not in a task, what this session lacks
-    return {
-        "scan": scan.to_json() | functions_for(question, scan.layout),
-        "tasks": [[split.to_json() for split in task] for task in tasks],
+    return planned(question, scan.layout, scan, tasks) | {
         "by_bucket": by_bucket.to_json() if by_bucket else None,
         "rows": report.rows,
         "bytes": report.bytes,
@@ -95,10 +93,10 @@ def description(table: Table, report: ScanReport, scan: ScanSpec) -> str:
 
 @QUESTIONS.look
 def plan_lookup(question: Frame) -> dict[str, Any]:
-    """What tasks need to look keys up, and the snapshot that they look into."""
+    """The plan by which tasks look keys up, and the snapshot that they look into."""
     table = open_handle(question["table"], question["catalog"]["options"])
     table.check_readable()
-    found = planned(table, question["columns"], decoded(question.get("filters")))
+    found = lookups(table, question["columns"], decoded(question.get("filters")))
     found = replace(found, scan=narrowed(found.scan, question.get("parts") or {}))
     plan(found.scan.layout, found.scan.columns)  # refuses here what this session lacks
     return {

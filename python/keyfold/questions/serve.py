@@ -14,6 +14,7 @@ from keyfold.bridge import frames, memory
 from keyfold.bridge.channel import Channel, Disconnected
 from keyfold.errors import EnvironmentMismatchError
 from keyfold.options import provided
+from keyfold.wire.codec import Wire
 from keyfold.wire.layout import TableLayout
 
 CODE = "code"  # users' functions of the session that asks
@@ -73,6 +74,16 @@ def functions_for(question: frames.Frame, layout: TableLayout) -> dict[str, Any]
     sends all its functions with every question to the driver.
     """
     return {CODE: Sources.from_json(question.get(CODE)).for_options(layout.options)}
+
+
+def planned(question: frames.Frame, layout: TableLayout, spec: Wire, tasks: Any) -> dict[str, Any]:
+    """The part of an answer that has what executors read: the spec of all tasks with the session's
+    functions, and the splits of each.
+    """
+    return {
+        "scan": spec.to_json() | functions_for(question, layout),
+        "tasks": [[split.to_json() for split in task] for task in tasks],
+    }
 
 
 def serve(channel: Channel, answers: Mapping[str, Answer]) -> None:

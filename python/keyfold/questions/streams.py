@@ -9,7 +9,7 @@ from typing import Any
 
 from keyfold.bridge.frames import Frame
 from keyfold.options.calls import STREAM_CHANGES, STREAM_FROM
-from keyfold.questions.serve import Questions, functions_for
+from keyfold.questions.serve import Questions, planned
 from keyfold.read.call_options import call_options
 from keyfold.storage.maintenance import retained
 from keyfold.storage.table import Table, open_handle
@@ -77,11 +77,7 @@ def plan_stream(question: Frame) -> dict[str, Any]:
     reading, spec, tasks = batches.plan(
         table, begin, end, rows, question["columns"], asked, question["cores"]
     )
-    return {
-        "question": reading,
-        "scan": spec.to_json() | functions_for(question, table.layout),
-        "tasks": [[split.to_json() for split in task] for task in tasks],
-    }
+    return planned(question, table.layout, spec, tasks) | {"question": reading}
 
 
 @QUESTIONS.plain

@@ -7,7 +7,7 @@ snapshot it was loaded at, so that all scans of one query read one snapshot.
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 from keyfold import options
@@ -56,23 +56,20 @@ class Table:
 
     @cached_property
     def snapshots(self) -> Snapshots:
-        """Its snapshot folder."""
         return Snapshots(self.files, self.layout.home, self.publisher, self.tag)
 
     @cached_property
     def manifests(self) -> Manifests:
-        """Its manifest folder."""
         return Manifests(self.files, self.layout.location, self.shapes)
 
     @cached_property
     def options(self) -> options.TableOptions:
-        """Its typed options."""
         return options.parse(self.layout)
 
     @property
     def schemas(self) -> Schemas:
-        """Its schema folder."""
-        return _schemas_of(self.files, self.layout)
+        layout = self.layout
+        return Schemas(self.files, layout.location, layout.name, layout.branch)
 
     def schema(self, schema_id: int) -> TableLayout:
         """The layout at another schema version."""
@@ -95,11 +92,11 @@ class Table:
         found: tuple[LiveFile, ...] = () if wanted is None else self._live(wanted)
         if partition_filter is None and bucket_filter is None:
             return list(found)
-        passing: dict[tuple[Any, ...], bool] = {}
+        takes = cache(partition_filter or (lambda _: True))
         return [
             file
             for file in found
-            if _passes(file, partition_filter, passing)
+            if takes(file.partition)
             and (bucket_filter is None or bucket_filter(file.bucket, file.total_buckets))
         ]
 
@@ -168,7 +165,8 @@ class Table:
         """Raises ConflictError if the table was dropped, replaced or renamed since it was
         loaded.
         """
-        _check_identity(self.files, self.layout)
+        if _stamp(self.schemas, self.layout.schema_id) != self.layout.identity:
+            raise _changed(self.layout.name)
 
     @contextlib.contextmanager
     def held(self) -> Iterator[str]:
@@ -233,18 +231,6 @@ class Table:
         }
 
 
-def _passes(
-    file: LiveFile,
-    partition_filter: Callable[[tuple[Any, ...]], bool] | None,
-    passing: dict[tuple[Any, ...], bool],
-) -> bool:
-    if partition_filter is None:
-        return True
-    if file.partition not in passing:
-        passing[file.partition] = partition_filter(file.partition)
-    return passing[file.partition]
-
-
 def live_of_snapshot(manifests: Manifests, snapshot: Snapshot) -> tuple[LiveFile, ...]:
     """The files of a snapshot; the lists of the last few snapshots are kept."""
     key = (manifests.location, f"{snapshot.base_manifest_list} {snapshot.delta_manifest_list}")
@@ -259,12 +245,8 @@ def _column_json(layout: TableLayout, column: Column) -> dict[str, Any]:
     is_foreign = column.default is not None and (
         options.DEFAULT_PREFIX + column.name not in layout.options
     )
-    return {
+    return spark_types.column_json(column.name, column.type, column.comment) | {
         "id": str(column.id),
-        "name": column.name,
-        "type": spark_types.to_spark(column.type),
-        "nullable": column.type.nullable,
-        "comment": column.comment,
         "default": column.default,
         "default_text": as_text(column) if is_foreign else None,
         "state": state_json(layout.options, column.name),
@@ -346,16 +328,6 @@ def _of_the_past(name: str, snapshot_id: int | None) -> str:
         f"table {name} can't be written as it was at snapshot {snapshot_id}: write the table "
         "itself, a branch made from a tag, or roll the table back"
     )
-
-
-def _schemas_of(files: Files, layout: TableLayout) -> Schemas:
-    return Schemas(files, layout.location, layout.name, layout.branch)
-
-
-def _check_identity(files: Files, layout: TableLayout) -> None:
-    schemas = _schemas_of(files, layout)
-    if _stamp(schemas, layout.schema_id) != layout.identity:
-        raise _changed(layout.name)
 
 
 def _changed(name: str) -> ConflictError:

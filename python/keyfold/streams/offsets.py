@@ -20,14 +20,15 @@ from keyfold.streams.options import (
     LATEST_FULL,
     StreamOptions,
 )
+from keyfold.wire.codec import Wire
 
 _ANEW = "start the stream anew, with a new checkpoint, where it is to begin"
 
 
 @dataclass(frozen=True)
-class Offset:
-    """All changes up to and including `snapshot` were read. With an `index`, so many units of the
-    rows of that snapshot were, and no changes.
+class Offset(Wire):
+    """All changes up to and including `snapshot` were read. With an `index`, that number of units
+    of the rows of that snapshot were, and no changes.
 
     `table` is the table's id, `job` the commit user of the snapshot, empty for snapshot 0, which is
     before the first.
@@ -40,16 +41,13 @@ class Offset:
 
     def text(self) -> str:
         """The JSON in a checkpoint; equal offsets have equal texts."""
-        index = {} if self.index is None else {"index": self.index}
-        stored = {"table": self.table, "snapshot": self.snapshot, "job": self.job, **index}
-        return json.dumps(stored, separators=(",", ":"))
+        return json.dumps(self.to_json(), separators=(",", ":"))
 
 
 def parsed(text: str) -> Offset:
     """The offset of a text. Raises CorruptDataError if it is not one of ours."""
     try:
-        stored = json.loads(text)
-        found = Offset(stored["table"], stored["snapshot"], stored["job"], stored.get("index"))
+        found = Offset.from_json(json.loads(text))
     except (ValueError, TypeError, LookupError, AttributeError) as error:
         raise CorruptDataError(f"offset of a stream: {text[:300]} can't be read") from error
     numbers = (found.snapshot, found.index or 0)

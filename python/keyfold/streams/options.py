@@ -39,9 +39,9 @@ _STARTS = (SCAN_SNAPSHOT, SCAN_MILLIS, STARTING_VERSION, STARTING_TIMESTAMP)
 
 @dataclass(frozen=True)
 class StreamOptions:
-    """Where a new stream begins: its mode, with a snapshot or a time in ms; what a batch holds at
-    most, by `files`, `rows` and `bytes`; the consumer that it is, if any; and whether deletes are
-    passed over.
+    """The beginning of a new stream (its mode, with a snapshot or a time in ms), the most that a
+    batch holds, by `files`, `rows` and `bytes`, the consumer that it is, if any, and whether
+    deletes are passed over.
     """
 
     mode: str

@@ -92,6 +92,11 @@ def to_spark(data_type: DataType) -> Any:
             return spelled.format(length=data_type.length, scale=data_type.scale)
 
 
+def column_json(name: str, kind: DataType, comment: str | None = None) -> dict[str, Any]:
+    """A column in the form of a question or an answer."""
+    return {"name": name, "type": to_spark(kind), "nullable": kind.nullable, "comment": comment}
+
+
 def _to_spark_field(field: Field) -> dict[str, Any]:
     metadata = {} if field.comment is None else {"comment": field.comment}
     return {

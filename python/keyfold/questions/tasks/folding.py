@@ -1,4 +1,4 @@
-"""What the questions `aggregate` and `group` share: the rows of one task come in by frames.
+"""The base of the questions `aggregate` and `group`: the rows of one task come in by frames.
 
 A frame `end` ends the question. After an error nothing more is read of what the JVM sends, until it
 closes the connection.
@@ -16,7 +16,7 @@ from keyfold.resources.metering import Meter, metering
 
 
 class Folding(ABC):
-    """What one task folds, and the connection over which its rows come."""
+    """The folds of one task, and the connection over which its rows come."""
 
     def __init__(self, channel: Channel, meter: Meter) -> None:
         self.channel, self._meter, self.traffic = channel, meter, Traffic()
@@ -27,7 +27,7 @@ class Folding(ABC):
 
     @abstractmethod
     def place_of(self, error: Exception, frame: frames.Frame) -> dict[str, Any]:
-        """What of the query the error of a frame is about, for the JVM."""
+        """The part of the query that the error of a frame is about, for the JVM."""
 
     def serve(self) -> None:
         """Take frames until the last one, or until the JVM leaves."""

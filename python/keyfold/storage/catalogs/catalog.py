@@ -12,7 +12,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from keyfold.errors import NoSuchTableError, NotSupportedError, TableError, TableExistsError
+from keyfold.errors import (
+    KeyfoldError,
+    NoSuchTableError,
+    NotSupportedError,
+    TableError,
+    TableExistsError,
+)
 from keyfold.storage import table
 from keyfold.storage.catalogs import in_place
 from keyfold.storage.catalogs.interface import Catalog, Staged
@@ -255,35 +261,22 @@ class WarehouseCatalog:
         target = self.location(staged.namespace, staged.table)
         if staged.location == target:
             return
-        if staged.mode == "replace":
-            self._exchange(staged, target)
-            return
-        if folders.move(staged.location, target):
-            return
-        if staged.mode == "create":
-            self._take_empty_or_fail(staged, target)
-            return
-        if not self._is_table(target):
-            self._check_free(staged, target)
+        if staged.mode != "replace":
+            if folders.move(staged.location, target):
+                return
+            self._check_place(staged, target)
         self._exchange(staged, target)
 
-    def _is_table(self, target: str) -> bool:
-        return Schemas(self.files, target, target).latest_id() is not None
-
-    def _take_empty_or_fail(self, staged: Staged, target: str) -> None:
-        """Replace a broken folder: without any schema it is not a table. Raises TableExistsError
-        if it is a table.
+    def _check_place(self, staged: Staged, target: str) -> None:
+        """Raises TableExistsError if a create finds a table in its place. A folder without any
+        schema is not a table: it is replaced, unless it is the user's own.
         """
-        if self._is_table(target):
-            self.abort_staged(staged)
-            raise TableExistsError(f"table {self._staged_name(staged)} exists")
-        self._check_free(staged, target)
-        self._exchange(staged, target)
-
-    def _check_free(self, staged: Staged, target: str) -> None:
         try:
-            self.namespaces.check_free(target)
-        except TableError:
+            if Schemas(self.files, target, target).latest_id() is None:
+                self.namespaces.check_free(target)
+            elif staged.mode == "create":
+                raise TableExistsError(f"table {self._staged_name(staged)} exists")
+        except KeyfoldError:
             self.abort_staged(staged)
             raise
 

@@ -7,26 +7,18 @@ from typing import Any, Protocol
 from keyfold.storage.catalogs.namespaces import Namespace
 from keyfold.storage.schema.definition import NewTable
 from keyfold.storage.table import Table
+from keyfold.wire.codec import Wire
 
 
 @dataclass(frozen=True)
-class Staged:
-    """A table built aside; JSON on the wire, opaque to the JVM."""
+class Staged(Wire):
+    """A table built aside; opaque to the JVM."""
 
     namespace: str
     table: str
     location: str
     mode: str
     stamp: str = ""  # its schema's, if it was built in its place
-
-    def to_json(self) -> dict[str, Any]:
-        """A JSON object."""
-        return dict(self.__dict__)
-
-    @staticmethod
-    def from_json(json: Mapping[str, Any]) -> "Staged":
-        """The inverse of `to_json`."""
-        return Staged(**json)
 
 
 class Catalog(Protocol):

@@ -63,11 +63,9 @@ class Namespaces:
     warehouse: str
 
     def path(self, name: str) -> str:
-        """The folder of a namespace."""
         return f"{self.warehouse}/{name}{SUFFIX}"
 
     def table_path(self, name: str, table: str) -> str:
-        """The folder of a table."""
         return f"{self.path(name)}/{table}"
 
     def check_table(self, table: str) -> None:

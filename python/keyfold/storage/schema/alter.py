@@ -112,7 +112,7 @@ def _set_property(schema: StoredSchema, key: str, value: str, has_data: bool) ->
 
 
 def _is_as_stored(layout: TableLayout, key: str, value: str) -> bool:
-    """Whether a property that is no option says what is so."""
+    """Whether a property, which is not an option, names what the table has."""
     if key == "primary-key":
         return named_key({key: value}) == layout.primary_key
     return key == "provider" and value == "keyfold"

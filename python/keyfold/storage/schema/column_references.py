@@ -79,5 +79,4 @@ class Spelling:
 
 
 def spelling_of(names: Iterable[str]) -> Spelling:
-    """The spelling of these columns."""
     return Spelling({name.lower(): name for name in names})

@@ -27,6 +27,7 @@ from keyfold.storage.schema.schemas import StoredSchema
 from keyfold.types import logical
 from keyfold.types import paimon as paimon_types
 from keyfold.types import spark as spark_types
+from keyfold.wire.codec import Wire
 from keyfold.wire.layout import Column, TableLayout
 
 _RESERVED = {"_SEQUENCE_NUMBER", "_VALUE_KIND", "_LEVEL", "_ROW_ID", "_ORDINAL", "rowkind"}
@@ -43,7 +44,7 @@ Check = Callable[[TableLayout, TableLayout | None], TableLayout]
 
 
 @dataclass(frozen=True)
-class NewTable:
+class NewTable(Wire):
     """A CREATE or REPLACE statement; `columns` are dictionaries of the wire (Spark type JSON).
 
     With `keeps` it has only the changes to the table that it replaces.
@@ -54,18 +55,6 @@ class NewTable:
     primary_key: tuple[str, ...] | None = None
     properties: Mapping[str, str] | None = None
     keeps: bool = False
-
-    @staticmethod
-    def from_json(question: Mapping[str, Any]) -> "NewTable":
-        """The statement of a question's columns, partitioning, primary_key and properties."""
-        key = question.get("primary_key")
-        return NewTable(
-            columns=question["columns"],
-            partitioning=tuple(question.get("partitioning") or ()),
-            primary_key=None if key is None else tuple(key),
-            properties=dict(question.get("properties") or {}),
-            keeps=bool(question.get("keeps")),
-        )
 
 
 def define(name: str, location: str, new: NewTable, check_engine: Check) -> StoredSchema:

@@ -85,7 +85,6 @@ def moved(fields: Fields, name: str, place: Mapping[str, str]) -> Fields:
 
 
 def without(fields: Fields, name: str) -> Fields:
-    """The fields without one."""
     at = position(fields, name)
     return (*fields[:at], *fields[at + 1 :])
 
@@ -95,16 +94,11 @@ def with_field(
 ) -> Fields:
     """The fields with one renamed `to`, or else with another comment ("" takes it away)."""
     at = position(fields, name)
-    made = replace(fields[at], comment=comment or None) if to is None else _named(fields[at], to)
-    return (*fields[:at], made, *fields[at + 1 :])
-
-
-def _named(field: Field, name: str) -> Field:
-    return replace(field, name=name)
+    changes = {"comment": comment or None} if to is None else {"name": to}
+    return (*fields[:at], replace(fields[at], **changes), *fields[at + 1 :])
 
 
 def type_at(root: DataType, path: Path) -> DataType:
-    """The type at the path."""
     found: list[DataType] = []
 
     def look(kind: DataType) -> DataType:

@@ -45,7 +45,6 @@ class Schemas:
 
     @property
     def folder(self) -> str:
-        """The folder."""
         return f"{home(self.location, self.branch)}/schema"
 
     def path(self, schema_id: int) -> str:
