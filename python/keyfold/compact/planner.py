@@ -25,7 +25,7 @@ from keyfold.compact.pick import (
     unit,
     whole,
 )
-from keyfold.files.sections import packed, runs, sections
+from keyfold.files.sections import packed, runs, sections_of_runs
 from keyfold.options import TableOptions
 from keyfold.options.changelogs import LOOKUP, takes_level_0, told_from
 from keyfold.read.cuts import by_key
@@ -309,9 +309,9 @@ def _tasks(
 
 
 def _told(options: TableOptions, one: _Chosen, group: Group) -> Told | None:
-    """What the changelog is told of a group; None if its result is below the level that is told, or
-    if the changelog has told all of it. Where few rows are new, only their keys are looked up; and
-    where an update to equal values is a change, as other keys have none.
+    """The changes of a group that the changelog is told; None if its result is below the level that
+    is told, or if the changelog has told all of it. Only the keys of new rows are looked up if
+    these are few, or if an update to equal values is a change, as other keys have none.
     """
     least = told_from(options)
     new = [file for file in group.files if file.level < least]
@@ -322,7 +322,7 @@ def _told(options: TableOptions, one: _Chosen, group: Group) -> Told | None:
     is_sparse = _FEW * sum(f.rows for f in new) < sum(f.rows for f in before)
     by_key = is_sparse or not options.changelog_deduplicates
     return Told(
-        tuple(runs(section) for section in sections(before)),
+        sections_of_runs(before),
         runs(stays) if stays else (),
         tuple(f.name for f in new) if by_key else (),
     )

@@ -66,6 +66,11 @@ def runs(files: Sequence[File]) -> tuple[tuple[File, ...], ...]:
     return tuple(joined)
 
 
+def sections_of_runs(files: Iterable[File]) -> tuple[tuple[tuple[File, ...], ...], ...]:
+    """The sections of files, each as its runs."""
+    return tuple(runs(section) for section in sections(files))
+
+
 def sequence_range(files: Sequence[Keyed]) -> tuple[int, int]:
     """The least and the greatest sequence number."""
     return min(f.min_sequence for f in files), max(f.max_sequence for f in files)

@@ -22,7 +22,7 @@ from keyfold.kernels.keys.order import sort_order
 from keyfold.merge.deferred import Deferred
 from keyfold.predicates.ranges import Ranges
 from keyfold.read.cuts import highest, lowest
-from keyfold.storage.metadata.entries import values_of
+from keyfold.types.literals import manifest_values
 from keyfold.wire.layout import TableLayout
 
 
@@ -107,7 +107,7 @@ class KeySet:
     @cached_property
     def values(self) -> list[tuple[Any, ...]]:
         """The keys as manifests hold them, in a form that compares with NULL as the least."""
-        columns = zip(*map(values_of, self.columns), strict=True)
+        columns = zip(*map(manifest_values, self.columns), strict=True)
         return [wrapped(values) for values in columns]
 
     def _keys_of(self, batch: pa.RecordBatch | Deferred) -> Keys:

@@ -152,8 +152,18 @@ def arrow_array(values: list[Any], data_type: DataType) -> pa.Array:
     return pa.array(values, arrow)
 
 
+def manifest_values(array: pa.Array) -> list[Any]:
+    """The inverse of `arrow_array`."""
+    if pa.types.is_date32(array.type):
+        array = array.cast(pa.int32())
+    elif pa.types.is_timestamp(array.type):
+        array = array.cast(pa.timestamp("us", array.type.tz)).cast(pa.int64())
+    values: list[Any] = array.to_pylist()
+    return values
+
+
 def manifest_value(scalar: pa.Scalar) -> Any:
-    """The inverse of `arrow_array` for one value."""
+    """The same for one value."""
     if not scalar.is_valid:
         return None
     if pa.types.is_date32(scalar.type) or pa.types.is_timestamp(scalar.type):

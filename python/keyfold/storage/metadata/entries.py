@@ -21,6 +21,7 @@ from keyfold.files.paths import bucket_folder
 from keyfold.options import TableOptions
 from keyfold.storage.metadata.rows import EMPTY, RowCodec
 from keyfold.types import logical
+from keyfold.types.literals import arrow_array, manifest_value, manifest_values
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import CommitMessage, DataFile, FileMeta, Section, Split
 
@@ -121,7 +122,6 @@ class LiveFile(DataFile):
 
     @cached_property
     def max_key(self) -> tuple[Any, ...]:
-        """The last key."""
         return self.shapes.key.decode(self.file["_MAX_KEY"])
 
     @cached_property
@@ -131,7 +131,6 @@ class LiveFile(DataFile):
 
     @cached_property
     def last(self) -> tuple[Any, ...]:
-        """The last key, likewise."""
         return ordered(self.max_key, self.shapes.key.types)
 
     @cached_property
@@ -310,16 +309,16 @@ def partition_values(partition: pa.RecordBatch | None) -> tuple[Any, ...]:
     """The values of a one-row batch, () for an unpartitioned table."""
     if partition is None:
         return ()
-    return tuple(values_of(column)[0] for column in partition.columns)
+    return tuple(manifest_value(column[0]) for column in partition.columns)
 
 
 def partition_batch(layout: TableLayout, values: Sequence[Any]) -> pa.RecordBatch | None:
     """The one-row batch of partition values as `LiveFile.partition` holds them."""
     if not layout.partition_keys:
         return None
-    fields = [layout.column(name).arrow_field.with_nullable(True) for name in layout.partition_keys]
-    arrays = [pa.array([v], f.type) for v, f in zip(values, fields, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+    kinds = [layout.column(name).type for name in layout.partition_keys]
+    arrays = [arrow_array([value], kind) for value, kind in zip(values, kinds, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, names=list(layout.partition_keys))
 
 
 def split_of(
@@ -329,23 +328,14 @@ def split_of(
 ) -> Split:
     """These sections of a bucket, or of a whole partition, whose bucket is None."""
     values, bucket = place
+    partition = partition_batch(layout, values)
     folder = bucket_folder(layout, values, bucket or 0)
     path = folder.rpartition("/")[0] if bucket is None else folder
-    return Split(partition_batch(layout, values), bucket or 0, path, tuple(sections))
-
-
-def values_of(array: pa.Array) -> list[Any]:
-    """Python values as rows hold them: DATE int days, TIMESTAMP int microseconds."""
-    if pa.types.is_date32(array.type):
-        array = array.cast(pa.int32())
-    elif pa.types.is_timestamp(array.type):
-        array = array.cast(pa.timestamp("us", array.type.tz)).cast(pa.int64())
-    values: list[Any] = array.to_pylist()
-    return values
+    return Split(partition, bucket or 0, path, tuple(sections))
 
 
 def _file_record(layout: TableLayout, shapes: RowShapes, file: FileMeta) -> Record:
-    first, last = (tuple(row) for row in zip(*map(values_of, file.keys.columns), strict=True))
+    first, last = (tuple(row) for row in zip(*map(manifest_values, file.keys.columns), strict=True))
     covers_all = len(file.value_stats_columns) == len(layout.columns)
     codec = RowCodec.of([layout.column(name).type for name in file.value_stats_columns])
     return {
@@ -376,7 +366,7 @@ def _file_record(layout: TableLayout, shapes: RowShapes, file: FileMeta) -> Reco
 def _stats(codec: RowCodec, bounds: pa.RecordBatch, nulls: Sequence[int], length: int) -> Record:
     if not codec.types:
         return {"_MIN_VALUES": EMPTY, "_MAX_VALUES": EMPTY, "_NULL_COUNTS": []}
-    pairs = [values_of(column) for column in bounds.columns]
+    pairs = [manifest_values(column) for column in bounds.columns]
     return {
         "_MIN_VALUES": codec.encode([cut_low(low, length) for low, _ in pairs]),
         "_MAX_VALUES": codec.encode([cut_high(high, length) for _, high in pairs]),

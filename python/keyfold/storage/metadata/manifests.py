@@ -8,6 +8,7 @@ the number of manifests stays low. A full rewrite works off deletes.
 """
 
 import contextlib
+import functools
 import io
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -115,15 +116,13 @@ class Manifests:
     def _decode(self, records: Iterable[Record]) -> Decoded:
         added: dict[Identifier, LiveFile] = {}
         deleted: dict[Identifier, Record] = {}
-        partitions: dict[bytes, tuple[Any, ...]] = {}
+        partition_of = functools.cache(self.shapes.partition.decode)
         for record in records:
             if record["_KIND"] == DELETE:
                 deleted[identifier(record)] = record
                 continue
-            raw = record["_PARTITION"]
-            if raw not in partitions:
-                partitions[raw] = self.partition(record)
-            added[identifier(record)] = LiveFile.of(record, partitions[raw], self.shapes)
+            partition = partition_of(record["_PARTITION"])
+            added[identifier(record)] = LiveFile.of(record, partition, self.shapes)
         return Decoded(added, deleted)
 
     def partition(self, record: Record) -> tuple[Any, ...]:
