@@ -36,7 +36,6 @@ class Traffic:
     socket_nanos: int = 0
 
     def count(self, batch: pa.RecordBatch) -> None:
-        """Add one batch."""
         self.rows += batch.num_rows
         self.arrow_bytes += batch.nbytes
         self.batches += 1
@@ -72,7 +71,6 @@ class Channel:
         return frames.decode(body)
 
     def send(self, frame: frames.Frame) -> None:
-        """Send one frame."""
         send_pieces(self.connection, [frames.encode(frame)])
 
     def check_peer(self) -> None:
@@ -124,7 +122,6 @@ class Channel:
         raise Disconnected("the peer closed the connection")
 
     def close(self) -> None:
-        """Close the socket."""
         self.connection.close()
 
     def _receive_prefix(self) -> bytes | None:

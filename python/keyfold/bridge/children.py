@@ -132,7 +132,7 @@ def hang_up(connection: socket.socket) -> None:
         return
 
 
-def how_it_ended(pid: int, status: int, *, is_capped: bool = False) -> str:
+def how_it_ended(pid: int, status: int, *, is_capped: bool) -> str:
     """A wait status in words: "worker 12 ended: killed by signal 9 (SIGKILL)". If the process had a
     cap on its memory and that may be the cause, they also name the option to raise.
     """

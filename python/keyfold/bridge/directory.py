@@ -50,7 +50,6 @@ class PrivateDirectory:
             self.kept.popleft().unlink(missing_ok=True)
 
     def remove(self) -> None:
-        """Remove all of it."""
         shutil.rmtree(self.path, ignore_errors=True)
 
 

@@ -86,14 +86,6 @@ LIMIT = 1 << 16
 ROLES = ("worker", "driver")
 
 
-@dataclass(frozen=True)
-class Greeting:
-    """The role that a connection asks for, and its memory cap."""
-
-    role: str
-    memory: int | None
-
-
 class Arrival:
     """A connection whose greeting is still arriving."""
 
@@ -114,8 +106,10 @@ class Arrival:
             self.received += data
         return True
 
-    def greeting(self, token: str) -> Greeting | None:
-        """The greeting; None if its token is not the server's."""
+    def greeting(self, token: str) -> tuple[str, int | None] | None:
+        """The role that the connection asks for, and its memory cap; None if its token is not the
+        server's.
+        """
         frame = frames.decode(self.received[frames.PREFIX.size :])
         said = str(frame.get("token")).encode("utf-8", "backslashreplace")
         if not hmac.compare_digest(said, token.encode()):
@@ -123,7 +117,7 @@ class Arrival:
         role, memory = frame.get("role"), frame.get("memory")
         if role not in ROLES or not (memory is None or isinstance(memory, int)):
             raise frames.MalformedFrameError(f"no greeting: role {role!r}, memory {memory!r}")
-        return Greeting(role, memory)
+        return role, memory
 
     def _wanted(self) -> int:
         """How many bytes of the greeting are missing."""

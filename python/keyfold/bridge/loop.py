@@ -51,6 +51,5 @@ class Loop:
                 callback()
 
     def close(self) -> None:
-        """Close the signal pipe."""
         self.alarm.close()
         self.wakeup.close()

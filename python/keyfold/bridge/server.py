@@ -15,7 +15,7 @@ from collections.abc import Callable
 from keyfold.bridge import frames
 from keyfold.bridge.children import Child, Children
 from keyfold.bridge.directory import PrivateDirectory
-from keyfold.bridge.handshake import Arrival, Greeting
+from keyfold.bridge.handshake import Arrival
 from keyfold.bridge.loop import Loop
 from keyfold.errors import KeyfoldError
 
@@ -119,11 +119,11 @@ class ForkServer:
         if greeting is None:
             arrival.connection.close()
         else:
-            self._welcome(arrival.connection, greeting)
+            self._welcome(arrival.connection, *greeting)
 
-    def _welcome(self, connection: socket.socket, greeting: Greeting) -> None:
+    def _welcome(self, connection: socket.socket, role: str, memory: int | None) -> None:
         try:
-            born = self._child_for(connection, greeting)
+            born = self._child_for(connection, role, memory)
         except OSError as e:
             log.exception("no process for a new connection")
             connection.sendall(frames.encode(frames.failure(e, "forking a worker")))
@@ -131,12 +131,10 @@ class ForkServer:
         else:
             self.children.attach(born, connection)
 
-    def _child_for(self, connection: socket.socket, greeting: Greeting) -> Child:
-        if greeting.role == "driver":
+    def _child_for(self, connection: socket.socket, role: str, memory: int | None) -> Child:
+        if role == "driver":
             return self._pass_to_driver(connection)
-        return self.children.start(
-            lambda: self.live_as_worker(connection, greeting.memory), self._open()
-        )
+        return self.children.start(lambda: self.live_as_worker(connection, memory), self._open())
 
     def _pass_to_driver(self, connection: socket.socket) -> Child:
         born, passing = self._driver_process()

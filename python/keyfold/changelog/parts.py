@@ -9,7 +9,7 @@ from typing import Any
 
 from keyfold.changelog.specs import ChangeSplit
 from keyfold.changelog.steps import Step, live
-from keyfold.files.sections import runs, sections
+from keyfold.files.sections import sections, sections_of_runs
 from keyfold.options import TableOptions
 from keyfold.predicates.prune import Pruning
 from keyfold.read.cuts import by_key
@@ -22,7 +22,8 @@ from keyfold.wire.specs import Split
 # Values of a partition, and a bucket; None for all buckets where their number is another.
 Where = tuple[tuple[Any, ...], int | None]
 Touched = tuple[int, LiveFile]
-SPARSE = 4  # of so many rows at most one is touched if keys are looked up
+Unit = tuple[ChangeSplit, int]  # with the bytes that it reads
+SPARSE = 4  # keys are looked up if fewer than one in this many rows is touched
 
 
 @dataclass(frozen=True)
@@ -49,14 +50,6 @@ class Part:
         """Whether looking up the touched keys reads less than comparing all rows."""
         rows = sum(file.rows for file in self.files)
         return sum(file.rows for _, file in self.touched) * SPARSE < rows
-
-
-@dataclass(frozen=True)
-class Unit:
-    """A split, and the bytes that it reads."""
-
-    split: ChangeSplit
-    weight: int
 
 
 def parts_of(table: Table, settings: TableOptions, step: Step, chosen: Pruning) -> Iterator[Part]:
@@ -106,20 +99,20 @@ def compared_parts(
 
 
 def cut(how: Splitting, part: Part, *, is_net: bool) -> Iterator[Unit]:
-    """A part as splits, by key if it is larger than a task should be. Of net changes the commits
-    are known by their keys.
+    """A part as splits, by key if it is larger than a task should be. The
+    commits of net changes are known by their keys.
     """
     size = max(sum(file.size for file in part.files), how.settings.split_open_file_cost)
     if part.is_stored:
         stored = replace(part.base, sections=tuple(((file,),) for file in part.after))
-        yield Unit(ChangeSplit(part.snapshot, part.base, stored, is_stored=True), size)
+        yield ChangeSplit(part.snapshot, part.base, stored, is_stored=True), size
         return
-    before, after = (_runs(side) for side in (part.before, part.after))
+    before, after = map(sections_of_runs, (part.before, part.after))
     splits = by_key(how.layout, part.base, part.files, math.ceil(size / how.target))
     for split in splits:
         sides = replace(split, sections=before), replace(split, sections=after)
         found = ChangeSplit(part.snapshot, *sides, part.touched, part.is_sparse or is_net)
-        yield Unit(found, size // len(splits))
+        yield found, size // len(splits)
 
 
 class _Place:
@@ -136,7 +129,6 @@ class _Place:
         self._every[identifier(file.record)] = file
 
     def add(self, side: int, file: LiveFile) -> None:
-        """Add a file of one side."""
         self._sides[side].add(identifier(file.record))
         self._every[identifier(file.record)] = file
 
@@ -195,7 +187,3 @@ def _places(files: Iterable[LiveFile]) -> Callable[[LiveFile], Where]:
         return file.partition, file.bucket if is_one else None
 
     return where
-
-
-def _runs(files: Sequence[LiveFile]) -> tuple[tuple[tuple[LiveFile, ...], ...], ...]:
-    return tuple(runs(section) for section in sections(files))

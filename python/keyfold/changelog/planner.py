@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 
 from keyfold.changelog.parts import cut, parts_of
 from keyfold.changelog.specs import Asked, ChangeSplit, ChangesSpec
@@ -79,7 +80,7 @@ def plan(
     files = {identifier(file.record): file for part in parts for file in part.files}.values()
     how = Splitting(layout, settings, task_size(settings, files, cores), chosen.by_key)
     units = (unit for part in parts for unit in cut(how, part, is_net=asked.net))
-    tasks = [tuple(u.split for u in held) for held in packed(units, lambda u: u.weight, how.target)]
+    tasks = [tuple(s for s, _ in held) for held in packed(units, itemgetter(1), how.target)]
     scan = ScanSpec(
         layout=layout,
         columns=_columns_read(layout, columns, chosen, found if not asked.full else ()),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -68,10 +68,10 @@ def _of_touched(spec: ChangesSpec, split: ChangeSplit) -> Iterator[pa.RecordBatc
     """The changes of the touched keys, each with the newest commit that touched it."""
     scan, merge = spec.scan, plan(spec.scan.layout, spec.scan.columns)
     sides = [replace(side, after=None, until=None) for side in (split.before, split.after)]
-    for window in touched(scan, split):
-        before, after = (reader.read(scan, side, merge, window.keys) for side in sides)
+    for keys, commits in touched(scan, split):
+        before, after = (reader.read(scan, side, merge, keys) for side in sides)
         for batch in changes(scan.layout, before, after, columns=scan.columns):
-            yield _committed(batch, window.commits[window.keys.places(batch)], spec)
+            yield _committed(batch, commits[keys.places(batch)], spec)
 
 
 def _stored(scan: ScanSpec, split: ChangeSplit) -> Iterator[pa.RecordBatch]:
@@ -98,16 +98,10 @@ def _typed(batches: Iterator[pa.RecordBatch], wanted: pa.Schema) -> Iterator[pa.
         yield pa.RecordBatch.from_arrays(batch.columns, schema=wanted) if len(wanted) else batch
 
 
-@dataclass(frozen=True)
-class Touched:
-    """Distinct keys, ascending, and of each the newest commit that touched it."""
-
-    keys: KeySet
-    commits: Rows
-
-
-def touched(scan: ScanSpec, split: ChangeSplit) -> Iterator[Touched]:
-    """The touched keys of a split, in windows that follow one another."""
+def touched(scan: ScanSpec, split: ChangeSplit) -> Iterator[tuple[KeySet, Rows]]:
+    """The touched keys of a split, ascending, and of each the newest commit that touched it, in
+    windows that follow one another.
+    """
     batches: list[pa.RecordBatch] = []
     commits: list[Rows] = []
     for number, file in split.touched:
@@ -123,7 +117,7 @@ def touched(scan: ScanSpec, split: ChangeSplit) -> Iterator[Touched]:
     np.maximum.at(newest, places, np.concatenate(commits))
     for start in range(0, len(newest), WINDOW):
         some = [column.slice(start, WINDOW) for column in found.columns]
-        yield Touched(KeySet.of(scan.layout, some)[0], newest[start : start + WINDOW])
+        yield KeySet.of(scan.layout, some)[0], newest[start : start + WINDOW]
 
 
 def keys_of(scan: ScanSpec, place: Split, file: DataFile) -> Iterator[pa.RecordBatch]:

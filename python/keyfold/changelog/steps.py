@@ -77,11 +77,11 @@ def _net(table: Table, asked: Asked) -> Step:
     if len(kept) == last - first + 1:
         every = [(state.id, file) for state in kept for file in _touched(table, state)]
     else:  # tags keep both ends, but not what was between them
-        every = [(last, file) for file in _other(live(table, before), live(table, after))]
+        every = [(last, file) for file in unshared(live(table, before), live(table, after))]
     return Step(before, after, tuple(every), None, {state.id: state.time_millis for state in kept})
 
 
-def _other(before: Sequence[LiveFile], after: Sequence[LiveFile]) -> Iterator[LiveFile]:
+def unshared(before: Sequence[LiveFile], after: Sequence[LiveFile]) -> Iterator[LiveFile]:
     """The files that only one of two states has."""
     sides = [{identifier(file.record): file for file in side} for side in (before, after)]
     for one, other in (sides, sides[::-1]):

@@ -43,8 +43,13 @@ def bytes() -> int:
 
 def taken() -> int:
     """The bytes of private writable memory that are mapped: RLIMIT_DATA limits them."""
+    return of_process("VmData")
+
+
+def of_process(figure: str) -> int:
+    """A figure of this process that the kernel keeps, in bytes; 0 if it does not."""
     status = Path("/proc/self/status").read_text(encoding="ascii")
-    lines = (line for line in status.splitlines() if line.startswith("VmData:"))
+    lines = (line for line in status.splitlines() if line.startswith(f"{figure}:"))
     return next((int(line.split()[1]) * 1024 for line in lines), 0)
 
 

@@ -8,18 +8,19 @@ meter. A figure is added once a batch or once a file, never once a row.
 from __future__ import annotations
 
 import resource
-import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import TypeVar
 
+from keyfold.resources import budget
+
 Item = TypeVar("Item")
 _END = object()
-_PROCESS = Path("/proc/self")
+_STATM = Path("/proc/self/statm")
 
 
 class Meter:
@@ -136,16 +137,9 @@ def each(name: str, items: Iterator[Item]) -> Iterator[Item]:
 
 def record_bytes() -> int:
     """The most memory this process has ever held in RAM."""
-    with suppress(OSError):
-        for line in (_PROCESS / "status").read_text(encoding="ascii").splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) * 1024
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    return budget.of_process("VmHWM")
 
 
 def resident_bytes() -> int:
-    """The memory this process holds in RAM now; 0 on other systems than Linux."""
-    with suppress(OSError):
-        return int((_PROCESS / "statm").read_bytes().split()[1]) * resource.getpagesize()
-    return 0
+    """The memory this process holds in RAM now."""
+    return int(_STATM.read_bytes().split()[1]) * resource.getpagesize()

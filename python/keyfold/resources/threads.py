@@ -197,12 +197,12 @@ class _Fan(Generic[Item, Made]):
             yield given[0]
 
 
-def ahead(items: Iterator[Item], depth: int = 2) -> Iterator[Item]:
-    """The same items, at most `depth` made before they are asked for, and the same exception.
+def ahead(items: Iterator[Item]) -> Iterator[Item]:
+    """The same items, some made before they are asked for, and the same exception.
 
     The thread is a daemon: a caller that stops early ends the process or takes the other items.
     """
-    ready: queue.Queue[object] = queue.Queue(depth)
+    ready: queue.Queue[object] = queue.Queue(_AHEAD)
     run = copy_context().run  # the session's functions are found there too
     thread = threading.Thread(target=run, args=(_make, items, ready), name="ahead", daemon=True)
     thread.start()

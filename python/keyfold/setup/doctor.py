@@ -62,9 +62,7 @@ def attempt(what: str, look: Callable[[], str]) -> Finding:
 
 def python() -> Finding:
     """The interpreter's version and path."""
-    found = f"{sys.version.split()[0]} at {sys.executable}"
-    old = sys.version_info < (3, 10)
-    return Finding("python", found, "keyfold needs Python 3.10 or newer" if old else None)
+    return Finding("python", f"{sys.version.split()[0]} at {sys.executable}")
 
 
 def package(name: str) -> Finding:

@@ -44,12 +44,12 @@ def open_files(location: str, options: Mapping[str, str]) -> tuple[Files, str]:
     )
 
 
-def store_of(location: str, options: Mapping[str, str] | None = None) -> Files:
+def store_of(location: str, options: Mapping[str, str]) -> Files:
     """The store of a table at a full path or URI, with the `store` of its layout."""
     if location.startswith("/") or "://" not in location:
         return LocalFiles(location)
     place = urlsplit(location)
-    return _store(f"{place.scheme}://{place.netloc}", frozenset((options or {}).items()))
+    return _store(f"{place.scheme}://{place.netloc}", frozenset(options.items()))
 
 
 @lru_cache(maxsize=16)  # renewed secrets leave clients behind that nobody asks for again

@@ -35,7 +35,6 @@ NAMES = tuple(
 
 
 def bucket_of(location: str) -> str:
-    """The bucket of a URI."""
     return urlsplit(location).netloc
 
 

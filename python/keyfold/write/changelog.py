@@ -16,7 +16,7 @@ from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import FILE_SUFFIX, FileMeta, WriteSpec
 from keyfold.write.buffer import WriteBuffer
 from keyfold.write.durable import Flush, Flushes
-from keyfold.write.job import file_names
+from keyfold.write.job import delete_files, file_names
 from keyfold.write.parquet import Target, write_files
 
 _COPIED = 16 << 20  # bytes at once
@@ -62,16 +62,15 @@ def input_changelog(
 def _copies(
     target: Target, directory: str, files: Sequence[FileMeta], flushes: Flushes
 ) -> Iterator[FileMeta]:
-    made: list[str] = []
+    made: list[FileMeta] = []
     try:
         for file in files:
-            name = f"{next(target.names)}{FILE_SUFFIX}"
-            made.append(f"{directory}/{name}")
-            _copy(target, f"{directory}/{file.name}", made[-1], file.size, flushes)
-            yield replace(file, name=name)
+            made.append(replace(file, name=f"{next(target.names)}{FILE_SUFFIX}"))
+            source, path = (f"{directory}/{one.name}" for one in (file, made[-1]))
+            _copy(target, source, path, file.size, flushes)
+            yield made[-1]
     except BaseException:
-        for path in made:
-            target.store.remove(path)
+        delete_files(target.store, directory, made)
         raise
 
 

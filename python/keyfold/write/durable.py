@@ -13,8 +13,8 @@ import ctypes
 import os
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from pathlib import Path
-from types import TracebackType
 
 from keyfold.stores import full_disk
 
@@ -48,11 +48,10 @@ class Flush:
             os.fsync(self._descriptor)
 
     def close(self) -> None:
-        """Close the descriptor."""
         os.close(self._descriptor)
 
 
-class Flushes:
+class Flushes(AbstractContextManager["Flushes"]):
     """The finished files of one task that are not known to be on the disk. When the block ends
     without an error, all files are on the disk. However it ends, no descriptor is left open.
     """
@@ -60,15 +59,7 @@ class Flushes:
     def __init__(self) -> None:
         self._waiting: list[Flush] = []
 
-    def __enter__(self) -> Flushes:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: object, at: object) -> None:
         try:
             if error is None:
                 self._end()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import uuid
 from collections.abc import Iterable, Iterator
-from types import TracebackType
+from contextlib import AbstractContextManager
 
 from keyfold.files.paths import bucket_path
 from keyfold.stores.files import Files
@@ -14,7 +14,7 @@ from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import CommitMessage, DataFile
 
 
-class Job:
+class Job(AbstractContextManager["Job"]):
     """Files that were written and that no snapshot names yet. A block that ends with an error
     removes them.
     """
@@ -23,15 +23,7 @@ class Job:
         self.layout = layout
         self.messages = list(messages)
 
-    def __enter__(self) -> Job:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: object, at: object) -> None:
         if error is not None:
             self.remove()
 

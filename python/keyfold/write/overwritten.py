@@ -11,6 +11,7 @@ from itertools import chain, groupby
 from keyfold.changelog.parts import compared_parts, cut
 from keyfold.changelog.rows import compared
 from keyfold.changelog.specs import ChangeSplit
+from keyfold.changelog.steps import unshared
 from keyfold.errors import UnknownOutcomeError
 from keyfold.files.paths import bucket_path
 from keyfold.options.changelogs import NONE, told_from
@@ -37,8 +38,8 @@ def truncated(table: Table, partitions: Partitions = "all") -> int | None:
 
 @contextmanager
 def telling(table: Table) -> Iterator[Tells | None]:
-    """What tells the changes of an overwrite; None if the table has no changelog. After an error
-    its files are gone.
+    """The function that tells the changes of an overwrite; None if the table has no changelog.
+    After an error its files are gone.
     """
     if table.options.changelog_producer == NONE:
         yield None
@@ -66,8 +67,7 @@ class _Overwritten:
     def __call__(
         self, before: Sequence[LiveFile], after: Sequence[LiveFile]
     ) -> Sequence[CommitMessage]:
-        sides = [{identifier(file.record): file for file in side} for side in (before, after)]
-        changed = [sides[i][one] for i in (0, 1) for one in sides[i].keys() - sides[1 - i].keys()]
+        changed = list(unshared(before, after))
         seen = frozenset(identifier(file.record) for file in changed)
         if seen != self._seen:
             self.job.remove()
@@ -93,8 +93,8 @@ class _Overwritten:
         scan = ScanSpec(layout, names, schemas_of(table, files), verify=options.verify_files)
         number = max((file.max_sequence for file in files), default=0)
         for _, of_place in groupby(parts, lambda part: part.base.path):
-            units = [unit for part in of_place for unit in cut(how, part, is_net=False)]
-            self._write(scan, [unit.split for unit in units], number)
+            splits = [split for part in of_place for split, _ in cut(how, part, is_net=False)]
+            self._write(scan, splits, number)
 
     def _write(self, scan: ScanSpec, splits: Sequence[ChangeSplit], number: int) -> None:
         """The changes of a bucket as its files; those of all buckets as files of the first."""
