@@ -41,7 +41,7 @@ class Source:
     whole: DataType | None = None
 
     def paths(self, metadata: pq.FileMetaData) -> list[str]:
-        """What is read of a file: a name, or leaves."""
+        """The columns to read of a file: one by its name, or leaves."""
         if self.whole is None or self.stored is None:
             return [self.name]
         return paths(metadata, self.name, self.whole, self.stored)

@@ -66,7 +66,7 @@ def has_clear_paths(name: str, kind: DataType) -> bool:
 
 
 def _leaves(whole: DataType, part: DataType | None) -> Iterator[bool]:
-    """Of each leaf of a type, whether it belongs to the part."""
+    """Whether each leaf of a type belongs to the part."""
     match whole, part:
         case Row(fields), _:
             kept = {f.id: f.type for f in part.fields} if isinstance(part, Row) else {}

@@ -243,7 +243,7 @@ class CompactionSpec(Wire):
 
 @dataclass(frozen=True)
 class Told(Wire):
-    """What a task of a compaction tells in changelog files: the changes from the rows of `before`,
+    """The changes that a task of a compaction tells in changelog files: from the rows of `before`,
     sections of files that the changelog has told already, to those of its result. The runs `stays`
     are among both: they hold keys of the task and are not merged. The keys are then those of the
     files `new`, by name; if it is empty, all.

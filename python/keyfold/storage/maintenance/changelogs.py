@@ -30,7 +30,6 @@ class Changelogs:
 
     @property
     def folder(self) -> str:
-        """The path of the folder."""
         return f"{self.snapshots.location}/changelog"
 
     def path(self, number: int) -> str:

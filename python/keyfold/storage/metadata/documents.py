@@ -47,8 +47,8 @@ def text_of(found: Mapping[str, Any]) -> bytes:
 def read_as(
     files: Files, path: str, kind: str, make: Callable[[Mapping[str, Any]], Made]
 ) -> Made | None:
-    """What `make` makes of the JSON of a file of this kind; None if the file is missing. Raises
-    CorruptDataError if it can't be understood.
+    """The object that `make` makes of the JSON of a file of this kind; None if the file is missing.
+    Raises CorruptDataError if it can't be understood.
     """
     try:
         return make(document(files.read(path)))

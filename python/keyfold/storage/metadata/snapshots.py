@@ -189,7 +189,6 @@ class Snapshots:
         return found
 
     def tag_path(self, name: str) -> str:
-        """The path of a tag."""
         return f"{self.location}/tag/tag-{name}"
 
     def tagged(self, name: str) -> Snapshot | None:

@@ -91,12 +91,10 @@ def read(files: Files, location: str, name: str) -> TableStatistics | None:
 
 
 def new_name() -> str:
-    """The name of a new file."""
     return f"stat-{uuid.uuid4()}-0"
 
 
 def path_of(location: str, name: str) -> str:
-    """The path of a file."""
     return f"{location}/{_FOLDER}/{name}"
 
 
