@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 
 import pyarrow.parquet as pq
 
-from keyfold.files.leaves import is_named
+from keyfold.files.leaves import chunks_of
 
 _PAGE_BYTES = 1 << 20
 _PAGE_ROWS = 100
@@ -25,7 +25,7 @@ _LEAST_ROW_BYTES = 8  # for each column: decoded values take space even if encod
 def row_bytes(metadata: pq.FileMetaData, group: int, names: Collection[str]) -> float:
     """The bytes, roughly, of a decoded row of a row group in these columns; at least 1."""
     rows = max(metadata.row_group(group).num_rows, 1)
-    chunks = _chunks(metadata, group, names)
+    chunks = chunks_of(metadata, group, names)
     sizes = (max(c.total_uncompressed_size / rows, _LEAST_ROW_BYTES) for c in chunks)
     return max(1.0, float(sum(sizes)))
 
@@ -42,7 +42,7 @@ def buffer_size(
 
 def chunk_bytes(metadata: pq.FileMetaData, group: int, names: Collection[str]) -> float:
     """The average size of a column chunk as stored, in bytes."""
-    sizes = [int(c.total_compressed_size) for c in _chunks(metadata, group, names)]
+    sizes = [int(c.total_compressed_size) for c in chunks_of(metadata, group, names)]
     return sum(sizes) / max(len(sizes), 1)
 
 
@@ -56,7 +56,7 @@ def held_bytes(metadata: pq.FileMetaData, names: Collection[str], batch_bytes: i
     fetched = buffer_size(metadata, [largest], names, batch_bytes)
     rows = max(metadata.row_group(largest).num_rows, 1)
     held = 0
-    for chunk in _chunks(metadata, largest, names):
+    for chunk in chunks_of(metadata, largest, names):
         size, stored = chunk.total_uncompressed_size, chunk.total_compressed_size
         page = min(size, max(_PAGE_BYTES, size * _PAGE_ROWS // rows))
         dictionary = min(size, _PAGE_BYTES) if chunk.has_dictionary_page else 0
@@ -64,14 +64,6 @@ def held_bytes(metadata: pq.FileMetaData, names: Collection[str], batch_bytes: i
     return footer + held
 
 
-def _chunks(
-    metadata: pq.FileMetaData, group: int, names: Collection[str]
-) -> list[pq.ColumnChunkMetaData]:
-    found = metadata.row_group(group)
-    chunks = map(found.column, range(found.num_columns))
-    return [chunk for chunk in chunks if is_named(chunk.path_in_schema, names)]
-
-
 def stored_bytes(metadata: pq.FileMetaData, group: int, names: Collection[str]) -> int:
     """The bytes of a row group in these columns as stored."""
-    return sum(int(c.total_compressed_size) for c in _chunks(metadata, group, names))
+    return sum(int(c.total_compressed_size) for c in chunks_of(metadata, group, names))

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from keyfold.files import damage
 from keyfold.files.footers import footer_of, is_known
-from keyfold.files.leaves import is_named
+from keyfold.files.leaves import chunks_of
 from keyfold.files.positioned import Positioned
 from keyfold.stores.files import Files, Span
 
@@ -85,17 +85,11 @@ def fetched(
     """A file whose column chunks are read one by one. The chunks of the named columns in these row
     groups are fetched ahead, unless a row group has more than half of `most_bytes`.
     """
-    chunks = [_chunks(metadata.row_group(group), names) for group in groups]
+    chunks = [[_span(c) for c in chunks_of(metadata, group, names)] for group in groups]
     if not chunks or 2 * max(map(_size, chunks)) > most_bytes:
         chunks = []
     joined = _joined(chunks, min(most_bytes // 2, MOST_TOGETHER))
     return pa.PythonFile(_Fetched(store, path, size, joined, most_bytes), mode="r")
-
-
-def _chunks(group: pq.RowGroupMetaData, names: Collection[str]) -> list[Span]:
-    """The places of the chunks of the named columns."""
-    found = (group.column(at) for at in range(group.num_columns))
-    return [_span(chunk) for chunk in found if is_named(chunk.path_in_schema, names)]
 
 
 def _span(chunk: pq.ColumnChunkMetaData) -> Span:

@@ -29,6 +29,11 @@ def leaves_of(metadata: pq.FileMetaData) -> Leaves:
     }
 
 
-def is_named(path: str, names: Collection[str]) -> bool:
-    """Whether a leaf, or the column that it belongs to, is among the names."""
-    return path in names or path.split(".")[0] in names
+def chunks_of(
+    metadata: pq.FileMetaData, group: int, names: Collection[str]
+) -> list[pq.ColumnChunkMetaData]:
+    """The chunks of a row group whose column, or leaf of a column, is among the names."""
+    found = metadata.row_group(group)
+    chunks = map(found.column, range(found.num_columns))
+    paths = ((chunk, chunk.path_in_schema) for chunk in chunks)
+    return [chunk for chunk, path in paths if path in names or path.split(".")[0] in names]
