@@ -81,22 +81,26 @@ def schema_of(found: View, layout: TableLayout, names: Sequence[str]) -> pa.Sche
     )
 
 
-def _changes(batches: Batches, names: Sequence[str], updates: bool) -> Batches:
-    words = pa.array(_UPDATES if updates else _ROWS, pa.string())
+def _worded(batches: Batches, names: Sequence[str], column: str, words: Sequence[str]) -> Batches:
+    """The rows with a column that has a word for the kind of each."""
+    texts = pa.array(words, pa.string())
     for batch in batches:
-        yield _selected(batch, names, {CHANGE: lambda b: words.take(b.column(KIND))})
+        made = texts.take(batch.column(KIND)) if column in names else None
+        yield _selected(batch if made is None else batch.append_column(column, made), names)
+
+
+def _changes(batches: Batches, names: Sequence[str], updates: bool) -> Batches:
+    return _worded(batches, names, CHANGE, _UPDATES if updates else _ROWS)
 
 
 def _audit_log(batches: Batches, names: Sequence[str], _: bool) -> Batches:
-    words = pa.array(KIND_NAMES, pa.string())
-    for batch in batches:
-        yield _selected(batch, names, {ROW_KIND: lambda b: words.take(b.column(KIND))})
+    return _worded(batches, names, ROW_KIND, KIND_NAMES)
 
 
 def _rows(batches: Batches, names: Sequence[str], _: bool) -> Batches:
     for batch in batches:
         takes_back = is_retract(_kinds(batch))
-        yield _selected(batch.filter(pa.array(~takes_back)), names, {})
+        yield _selected(batch.filter(pa.array(~takes_back)), names)
 
 
 def _rows_alone(batches: Batches, names: Sequence[str], _: bool) -> Batches:
@@ -151,13 +155,10 @@ def _kinds(batch: pa.RecordBatch) -> Kinds:
     return found
 
 
-def _selected(
-    batch: pa.RecordBatch, names: Sequence[str], made: dict[str, Callable[[pa.RecordBatch], Any]]
-) -> pa.RecordBatch:
+def _selected(batch: pa.RecordBatch, names: Sequence[str]) -> pa.RecordBatch:
     if not names:  # COUNT(*)
         return pa.RecordBatch.from_struct_array(pa.array([{}] * batch.num_rows, pa.struct([])))
-    arrays = [made[name](batch) if name in made else batch.column(name) for name in names]
-    return pa.RecordBatch.from_arrays(arrays, names=list(names))
+    return batch.select(names)
 
 
 def _listed(columns: Columns) -> Columns:
