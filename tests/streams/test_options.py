@@ -49,7 +49,7 @@ def test_where_streams_begin(tmp_path: Path) -> None:
     with pytest.raises(TableError, match="the newest is 3"):
         begin(found, startingVersion="5")
     found.snapshots.remove_expired(1, 2)
-    with pytest.raises(SnapshotExpiredError, match="the oldest kept is 2"):
+    with pytest.raises(SnapshotExpiredError, match="the earliest kept is 2"):
         begin(found, scan__timestamp_millis="5")
     with pytest.raises(SnapshotExpiredError):
         begin(found, scan__mode="from-snapshot-full", scan__snapshot_id="1")

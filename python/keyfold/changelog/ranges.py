@@ -81,10 +81,10 @@ def by_timestamp(
         raise TableError(
             f"changes of table {table.layout.name}: the range of times ends before it starts"
         )
-    after = _newest(table, (start - 1 if with_start else start) // MICROS)
+    after = newest_until(table, (start - 1 if with_start else start) // MICROS)
     until = table.snapshot_id or 0
     if end is not None:
-        until = _newest(table, (end if with_end else end - 1) // MICROS)
+        until = newest_until(table, (end if with_end else end - 1) // MICROS)
     return Range(after, max(after, until))
 
 
@@ -98,7 +98,7 @@ def _snapshot(table: Table, version: str) -> int:
     return versions.resolve(table, version)[0].id
 
 
-def _newest(table: Table, millis: int) -> int:
+def newest_until(table: Table, millis: int) -> int:
     """The newest snapshot that is not later; 0 if all are. Raises SnapshotExpiredError if it is no
     longer known which was.
     """

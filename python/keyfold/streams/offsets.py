@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from keyfold.errors import ConflictError, CorruptDataError, SnapshotExpiredError, TableError
+from keyfold.changelog.ranges import newest_until
+from keyfold.errors import ConflictError, CorruptDataError, TableError
 from keyfold.storage.maintenance.retained import next_of
 from keyfold.storage.metadata.records import is_long, is_text
 from keyfold.storage.table import Table
@@ -120,7 +121,7 @@ def initial(table: Table, options: StreamOptions, after: int | None = None) -> O
         table.snapshots.read(snapshot)
         return offset_at(table, snapshot, 0)
     if options.mode == FROM_TIMESTAMP:
-        return offset_at(table, _before(table, options.millis or 0))
+        return offset_at(table, newest_until(table, (options.millis or 0) - 1))
     is_full = options.mode == LATEST_FULL and latest > 0
     return offset_at(table, latest, 0 if is_full else None)
 
@@ -133,20 +134,3 @@ def _given(table: Table, snapshot: int | None, greatest: int) -> int:
             f"{table.snapshot_id or 0}"
         )
     return snapshot
-
-
-def _before(table: Table, millis: int) -> int:
-    """The newest snapshot that is older than a time, 0 if that is before the first."""
-    kept = sorted(table.snapshots.ids())
-    older = [n for n in kept if _time(table, n) < millis]
-    if older or not kept or kept[0] == 1:
-        return older[-1] if older else 0
-    raise SnapshotExpiredError(
-        f"streaming table {table.layout.name} from a time: snapshots of that time have expired; "
-        f"the oldest kept is {kept[0]}, of {_time(table, kept[0])} ms"
-    )
-
-
-def _time(table: Table, snapshot_id: int) -> int:
-    found = table.snapshots.find(snapshot_id)
-    return 0 if found is None else found.time_millis
