@@ -190,7 +190,7 @@ def _younger(table: Table, millis: int) -> KeyfoldError:
 def _shown(millis: int) -> str:
     """A time as text in UTC; its number if no calendar has it."""
     try:
-        at = datetime.datetime.fromtimestamp(millis / 1000, datetime.UTC)
+        at = datetime.datetime.fromtimestamp(millis / 1000, datetime.timezone.utc)
     except (OverflowError, ValueError, OSError):
         return f"{millis} ms"
     return at.strftime("%Y-%m-%d %H:%M:%S.%f")[:-3] + " UTC"

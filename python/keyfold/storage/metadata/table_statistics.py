@@ -11,19 +11,19 @@ import datetime
 import uuid
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass
-from decimal import Decimal
 from typing import Any
 
+from keyfold.files.paths import format_value
 from keyfold.storage.metadata.documents import read_as
 from keyfold.storage.metadata.records import check_record, is_long, is_text
 from keyfold.stores.files import Files
 from keyfold.types import java_text
+from keyfold.types.literals import FLOATING, WHOLE
 from keyfold.types.logical import Atomic, DataType
 
 _FOLDER = "statistics"
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-_BITS = {"FLOAT": java_text.FLOAT_BITS, "DOUBLE": java_text.DOUBLE_BITS}
-_WHOLE = ("TINYINT", "SMALLINT", "INT", "BIGINT", "DATE")
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+_TYPES = {*WHOLE, *FLOATING, "BOOLEAN", "DECIMAL"}
 _COLUMN = {
     "distinctCount": is_long,
     "min": is_text,
@@ -101,19 +101,11 @@ def path_of(location: str, name: str) -> str:
 def text_of(value: Any, kind: DataType) -> str | None:
     """A manifest value as these files hold it; None if they don't hold values of the type."""
     name = _name(kind)
-    if value is None:
+    if value is None or name not in _TYPES:
         return None
-    if name == "BOOLEAN":
-        return str(value).lower()
-    if name in _WHOLE:
-        return str(int(value))
-    if name in _BITS:
-        return java_text.floating(value, _BITS[name])
-    if name == "DECIMAL":
-        return f"{Decimal(value):f}"
     if name.startswith("TIMESTAMP"):
         return java_text.iso_time(int(value)).replace("T", " ")
-    return None
+    return format_value(value, kind, is_legacy=True)
 
 
 def number_of(text: str | None, kind: DataType) -> str | None:
@@ -121,7 +113,7 @@ def number_of(text: str | None, kind: DataType) -> str | None:
     if text is None or not _name(kind).startswith("TIMESTAMP"):
         return text
     try:
-        found = datetime.datetime.fromisoformat(text).replace(tzinfo=datetime.UTC)
+        found = datetime.datetime.fromisoformat(text).replace(tzinfo=datetime.timezone.utc)
     except ValueError:
         return None
     return str((found - _EPOCH) // datetime.timedelta(microseconds=1))
