@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
+from operator import itemgetter
 from typing import Protocol
 
-from keyfold.files.sections import Key, disjoint, sequence_range
+from keyfold.files.sections import Key, by_origin, disjoint, sequence_range
 from keyfold.options import TableOptions
 from keyfold.storage.metadata.entries import LiveFile
 
@@ -154,15 +155,8 @@ class BucketRun:
 
 def bucket_runs(files: Sequence[LiveFile]) -> list[BucketRun]:
     """The runs, newest first: level 0 by greatest sequence number, then the levels above."""
-    by_origin: dict[tuple[int, int, int], list[LiveFile]] = {}
-    for file in files:
-        numbers = (0, 0) if file.level else (file.max_sequence, file.min_sequence)
-        by_origin.setdefault((file.level, -numbers[0], -numbers[1]), []).append(file)
-    return [
-        BucketRun(origin[0], run)
-        for origin in sorted(by_origin)
-        for run in disjoint(by_origin[origin])
-    ]
+    found = sorted(by_origin(files).items(), key=itemgetter(0))
+    return [BucketRun(origin[0], run) for origin, held in found for run in disjoint(held)]
 
 
 def whole(runs: Sequence[BucketRun], rules: Rules, found: Pick) -> Pick:

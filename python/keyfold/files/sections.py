@@ -103,15 +103,20 @@ def needs_sequence(section: Section) -> bool:
     return False
 
 
-def _pieces(files: Sequence[File]) -> Iterator[tuple[File, ...]]:
-    """Runs by level above 0, and by equal sequence ranges on level 0; a run whose keys touch is
-    taken apart.
+def by_origin(files: Iterable[File]) -> dict[tuple[int, int, int], list[File]]:
+    """The files of each level above 0, and of each sequence range on level 0: its negative greatest
+    and least number, so that later origins come first in order.
     """
-    by_origin: dict[tuple[int, int, int], list[File]] = {}
+    found: dict[tuple[int, int, int], list[File]] = {}
     for file in files:
-        numbers = (0, 0) if file.level else (file.min_sequence, file.max_sequence)
-        by_origin.setdefault((file.level, *numbers), []).append(file)
-    for group in by_origin.values():
+        numbers = (0, 0) if file.level else (-file.max_sequence, -file.min_sequence)
+        found.setdefault((file.level, *numbers), []).append(file)
+    return found
+
+
+def _pieces(files: Sequence[File]) -> Iterator[tuple[File, ...]]:
+    """Runs by their origin; a run whose keys touch is taken apart."""
+    for group in by_origin(files).values():
         yield from disjoint(group)
 
 

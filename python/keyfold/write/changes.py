@@ -32,7 +32,7 @@ from keyfold.merge.sequence import sort_by_fields
 from keyfold.options import TableOptions
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import EVERYTHING, KIND, ORDINAL, RowChanges, WriteSpec
-from keyfold.write.incoming import column, filler
+from keyfold.write.incoming import check_not_null, column, filler
 from keyfold.write.marking import ids
 
 _Flags = npt.NDArray[np.bool_]
@@ -147,11 +147,7 @@ class Changing:
                 array = pc.if_else(deletes, stored[field.name].cast(field.type), array)
             elif not field.nullable and field.name not in self.spec.layout.primary_key:
                 array = pc.if_else(deletes, filler(field.type, len(array)), array)
-            if not field.nullable and array.null_count:
-                raise TableError(
-                    f"Cannot write null to non-null column({field.name}) of table "
-                    f"{self.spec.layout.name}"
-                )
+            check_not_null(self.spec.layout, field, array)
             found[field.name] = array
         return found
 

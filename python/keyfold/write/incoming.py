@@ -15,6 +15,7 @@ from pyarrow import types
 from keyfold.errors import TableError
 from keyfold.merge.kinds import from_text
 from keyfold.options import TableOptions
+from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import KIND, ORDINAL, WriteSpec
 
 
@@ -36,7 +37,8 @@ def conform(spec: WriteSpec, options: TableOptions, batch: pa.RecordBatch) -> pa
     place = {name: at for at, name in enumerate(spec.columns) if name in named}
     fields = list(spec.layout.arrow_schema)
     arrays = [column(batch, place.get(field.name), field) for field in fields]
-    _check_not_null(spec, arrays, fields)
+    for array, own in zip(arrays, fields, strict=True):
+        check_not_null(spec.layout, own, array)
     if spec.kinds:
         arrays.append(batch.column(len(spec.columns)))
         fields.append(pa.field(KIND, pa.int8(), False))
@@ -64,12 +66,10 @@ def filler(kind: pa.DataType, rows: int) -> pa.Array:
     return _settled(pa.nulls(rows, kind), False)
 
 
-def _check_not_null(spec: WriteSpec, arrays: list[pa.Array], fields: list[pa.Field]) -> None:
-    for array, own in zip(arrays, fields, strict=True):
-        if not own.nullable and array.null_count:
-            raise TableError(
-                f"Cannot write null to non-null column({own.name}) of table {spec.layout.name}"
-            )
+def check_not_null(layout: TableLayout, own: pa.Field, array: pa.Array) -> None:
+    """Raises TableError if a NOT NULL column has a NULL."""
+    if not own.nullable and array.null_count:
+        raise TableError(f"Cannot write null to non-null column({own.name}) of table {layout.name}")
 
 
 def settled(array: pa.Array) -> pa.Array:

@@ -10,15 +10,15 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from keyfold.kernels.buffers import values
 from keyfold.kernels.ops import DELETE, UPDATE_BEFORE
+from keyfold.merge import kinds as row_kinds
 from keyfold.merge.buffer import check_deletes
 from keyfold.merge.engines import engine
 from keyfold.merge.kinds import Kinds, is_retract
 from keyfold.merge.marks.records import FIELDS
 from keyfold.options import TableOptions
 from keyfold.wire.layout import TableLayout
-from keyfold.wire.specs import EVERYTHING, KIND, WriteSpec
+from keyfold.wire.specs import EVERYTHING, WriteSpec
 from keyfold.write.targets import OVERWRITE
 
 _Flags = npt.NDArray[np.bool_]
@@ -84,7 +84,7 @@ class Marking:
         """The batch with its marks, without rows that the table does not take. Raises TableError if
         there is a -D and deletes are disabled.
         """
-        kinds = _kinds(batch)
+        kinds = row_kinds.of(batch)
         if kinds is not None and is_retract(kinds).any():
             batch, kinds = self._accepted(batch, kinds)
             batch = self._cleared(batch, kinds, layout)
@@ -137,11 +137,6 @@ def ids(layout: TableLayout, names: Collection[str]) -> str:
     """The text of named columns: ids of those outside the primary key."""
     own = [c for c in layout.columns if c.name in names and c.name not in layout.primary_key]
     return ",".join(str(column.id) for column in own)
-
-
-def _kinds(batch: pa.RecordBatch) -> Kinds | None:
-    place = batch.schema.get_field_index(KIND)
-    return None if place < 0 else values(batch.column(place), np.int8)
 
 
 def _texts(
