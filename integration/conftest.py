@@ -72,5 +72,8 @@ NUMBERS = itertools.count()
 
 
 def pytest_configure() -> None:
-    """Every Spark is reached by 127.0.0.1, whatever the machine's name resolves to."""
+    """Every Spark is reached by 127.0.0.1, whatever the machine's name resolves to. Every JVM
+    starts fast: those of `spark-sql`, notebooks and executors too, to which nobody passes options.
+    """
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ.setdefault("JDK_JAVA_OPTIONS", sessions.QUICK_JVM)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 from pathlib import Path
 
 import pytest
@@ -11,5 +13,15 @@ from integration.cluster import wheels
 
 @pytest.fixture(scope="session")
 def wheel_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel of a copy of this checkout in which nothing was built."""
-    return wheels.build(tmp_path_factory.mktemp("wheel"))
+    """The wheel of a copy of this checkout in which nothing was built; one process of a run builds
+    it, others wait for it.
+    """
+    own = tmp_path_factory.getbasetemp()
+    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "wheel"
+    with folder.with_name("wheel.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            folder.mkdir()
+            wheels.build(folder)
+    (wheel,) = folder.glob("*.whl")
+    return wheel

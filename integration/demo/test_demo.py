@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 from integration import TOP
 from integration.faults.processes import DEADLINE
-from integration.sessions import QUICK_JVM
 
 
 def test_demo(tmp_path: Path) -> None:
@@ -17,7 +15,6 @@ def test_demo(tmp_path: Path) -> None:
     done = subprocess.run(
         command,
         cwd=TOP,
-        env={**os.environ, "JDK_JAVA_OPTIONS": QUICK_JVM},
         capture_output=True,
         text=True,
         timeout=DEADLINE,
