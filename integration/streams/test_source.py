@@ -202,7 +202,7 @@ def test_what_a_stream_cannot_go_on_from(
     spark.sql(f"CALL keyfold.sys.expire_snapshots(table => '{name}', retain_max => 1)")
     with pytest.raises(Exception, match=r"snapshot 2 .* earliest snapshot that is kept is 4"):
         read(stream(spark, name), tmp_path / "c")
-    with pytest.raises(Exception, match="the oldest kept is 4"):
+    with pytest.raises(Exception, match="the earliest kept is 4"):
         read(stream(spark, name, startingTimestamp="2020-01-01"), tmp_path / "d")
     spark.sql(f"DROP TABLE {name}")
     made(spark, name)
