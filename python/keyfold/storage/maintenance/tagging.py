@@ -61,10 +61,9 @@ def replace(
     removed. Raises TableError if there is no such tag, unless it may be new.
     """
     check_own(table)
-    old = tags.find(table, name)
-    if old is None and may_be_new:
-        made = create(table, name, snapshot_id, retained, if_not_exists=True)
-        return tags.require(table, name) if made is None else made
+    if may_be_new and tags.find(table, name) is None:
+        create(table, name, snapshot_id, retained, if_not_exists=True)
+        return tags.require(table, name)
     old = tags.require(table, name)
     content, found = _content(table, snapshot_id, retained)
     with table.held() as location:
