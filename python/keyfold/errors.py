@@ -76,7 +76,7 @@ class NamespaceNotEmptyError(KeyfoldError):
 
 
 def condition(kind: str) -> str:
-    """What Spark calls it: KEYFOLD_CONFLICT of ConflictError, KEYFOLD_ERROR of KeyfoldError."""
+    """Its name in Spark: KEYFOLD_CONFLICT of ConflictError, KEYFOLD_ERROR of KeyfoldError."""
     words = re.findall("[A-Z][a-z]*", kind.removeprefix("Keyfold").removesuffix("Error"))
     return "_".join(["KEYFOLD", *(words or ["ERROR"])]).upper()
 

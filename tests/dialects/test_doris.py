@@ -156,7 +156,7 @@ def test_unique_key_tables_keep_the_last_row() -> None:
         (table("k INT, v ARRAY<INT> MAX"), "MAX is not compatible with type ARRAY"),
         (table("k INT, v INT BITMAP_UNION"), "BITMAP_UNION is not compatible with type INT"),
         (table("k INT, v HLL HLL_UNION DEFAULT 'x'"), "column v: type HLL takes no DEFAULT"),
-        (table("k INT, v INT SUM DEFAULT 'x'"), "column v: DEFAULT x is no value of type INT"),
+        (table("k INT, v INT SUM DEFAULT 'x'"), "column v: DEFAULT x is not a value of type INT"),
         (table("k INT, v INT SUM NOT NULL DEFAULT NULL"), "column v: DEFAULT NULL contradicts"),
         (
             table("k INT, v INT REPLACE_IF_NOT_NULL NOT NULL"),

@@ -9,6 +9,7 @@ from keyfold.aggregates import aggregates, find, spelling
 from keyfold.aggregates.declare import Aggregate, Parameter
 from keyfold.errors import FunctionError, TableError
 from keyfold.options import provided
+from keyfold.options.values import given as parsed
 from keyfold.types import arrow as arrow_types
 from keyfold.types import logical
 from keyfold.types.logical import Array, Atomic, DataType, Map, Row, with_nullability
@@ -26,6 +27,11 @@ class Words:
     folds: str
     what: str
     option: Callable[[str], str]
+
+    @staticmethod
+    def of_call(where: str) -> "Words":
+        """The words for a call of a function, which `where` names."""
+        return Words(where, where, "argument", lambda name: f"{where}, option {name}")
 
 
 def bound(
@@ -68,12 +74,8 @@ def settings_of(
     found = {}
     for parameter in declared.parameters:
         text = given.get(parameter.name, parameter.default)
-        try:
-            found[parameter.name] = None if text is None else parameter.parse(text)
-        except ValueError as error:
-            raise TableError(
-                f"{option(parameter.name)}: expected {error}, found '{text}'"
-            ) from None
+        where = option(parameter.name)
+        found[parameter.name] = None if text is None else parsed(where, text, parameter.parse)
     return found
 
 

@@ -26,7 +26,7 @@ class Translation:
 
 
 def translate(sql: str) -> Translation | None:
-    """The statement for Spark in place of `sql`; None if it is no statement of these systems.
+    """The statement for Spark in place of `sql`; None if it is not one of these systems.
 
     If a recognised statement can't be honoured, the answer is the reason, which names the clause,
     column or type.

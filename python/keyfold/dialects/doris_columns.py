@@ -115,5 +115,7 @@ def _spark_default(name: str, kind: Type, default: Token) -> str | None:
     if kind.root in NUMBERS and _NUMBER.fullmatch(default.value):
         return default.value
     if kind.root in NUMBERS or default.kind == "word":
-        raise TableError(f"column {name}: DEFAULT {default.value} is no value of type {kind.root}")
+        raise TableError(
+            f"column {name}: DEFAULT {default.value} is not a value of type {kind.root}"
+        )
     return _PREFIX.get(kind.root, "") + text(default.value)

@@ -43,10 +43,7 @@ def header(cursor: Cursor) -> Header:
     """`CREATE TABLE [IF NOT EXISTS] name`."""
     cursor.expect("CREATE", "TABLE")
     if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
-    parts = [cursor.name()]
-    while cursor.accept("."):
-        parts.append(cursor.name())
-    return Header(tuple(parts), if_not_exists, cursor.at)
+    return Header(cursor.path(), if_not_exists, cursor.at)
 
 
 def render(statement: Statement) -> str:

@@ -11,23 +11,16 @@ def read(cursor: Cursor) -> tuple[tuple[str, ...], str, bool]:
     lacks the word CALL and the catalog's name.
     """
     if cursor.accept("SHOW", "TAGS"):
-        table = _table(cursor)
+        table = cursor.path()
         _end(cursor)
         name = ".".join(map(quoted, (*table[:-1], f"{table[-1]}$tags")))
         return table, f"SELECT tag_name AS tag FROM {name} ORDER BY tag", False
     cursor.expect("ALTER", "TABLE")
-    table = _table(cursor)
+    table = cursor.path()
     procedure, arguments = _clause(cursor)
     _end(cursor)
     shown = text(".".join(map(quoted, table)))
     return table, f"sys.{procedure}({', '.join([f'table => {shown}', *arguments])})", True
-
-
-def _table(cursor: Cursor) -> tuple[str, ...]:
-    parts = [cursor.name()]
-    while cursor.accept("."):
-        parts.append(cursor.name())
-    return tuple(parts)
 
 
 def _end(cursor: Cursor) -> None:

@@ -133,6 +133,13 @@ class Cursor:
             self.fail("a name")
         return self.take().value
 
+    def path(self) -> tuple[str, ...]:
+        """Identifiers with dots between them."""
+        parts = [self.name()]
+        while self.accept("."):
+            parts.append(self.name())
+        return tuple(parts)
+
     def text(self) -> str:
         """A string."""
         if self.next.kind != "text":

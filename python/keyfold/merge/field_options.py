@@ -20,7 +20,7 @@ from keyfold.kernels.ops import ADD
 from keyfold.merge.functions import aggregate_of
 from keyfold.options import FIELD, FIELD_OPTIONS, TableOptions
 from keyfold.options.paimon import PAIMON_FIELD_OPTIONS
-from keyfold.options.values import boolean
+from keyfold.options.values import boolean, given
 from keyfold.states.columns import STATE
 from keyfold.wire.layout import Column, TableLayout
 
@@ -67,7 +67,7 @@ def _check(layout: TableLayout, option: str, column: str, suffix: str, text: str
     if suffix not in FIELD_OPTIONS:
         raise _unknown(layout.name, option, column, suffix)
     if suffix == "ignore-retract":
-        _check_boolean(layout.name, option, text)
+        given(f"option {option} of table {layout.name}", text, boolean)
     return None
 
 
@@ -91,15 +91,6 @@ def _check_parameter(
         options.field_options(column),
         lambda _: f"option {option} of table {layout.name}",
     )
-
-
-def _check_boolean(table: str, option: str, text: str) -> None:
-    try:
-        boolean(text)
-    except ValueError as error:
-        raise TableError(
-            f"option {option} of table {table}: expected {error}, found '{text}'"
-        ) from None
 
 
 def _unknown(table: str, option: str, column: str, suffix: str) -> TableError | NotSupportedError:

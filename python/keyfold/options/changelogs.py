@@ -101,7 +101,7 @@ def told_from(options: TableOptions) -> int:
     if options.changelog_producer == LOOKUP:
         return 1
     if options.changelog_producer == FULL_COMPACTION:
-        return (options.levels or options.compaction_trigger + 1) - 1
+        return options.highest_level
     return 0
 
 

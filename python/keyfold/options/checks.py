@@ -20,7 +20,7 @@ from keyfold.options.declared import (
 from keyfold.options.engines import default, traits
 from keyfold.options.names import FIELD, unknown_option
 from keyfold.options.parsing import parse
-from keyfold.options.values import names
+from keyfold.options.values import given, names
 from keyfold.types import logical
 from keyfold.wire.layout import TableLayout
 
@@ -124,13 +124,8 @@ def check_option(layout: TableLayout, name: str, text: str) -> None:
             f"option bucket of table {layout.name}: expected a number from 1, found '{text}' "
             "(dynamic and postpone buckets are not supported)"
         )
-    try:
-        option.parse(text)
-    except ValueError as error:
-        kind = NotSupportedError if option.has_one_value else TableError
-        raise kind(
-            f"option {name} of table {layout.name}: expected {error}, found '{text}'"
-        ) from None
+    error = NotSupportedError if option.has_one_value else TableError
+    given(f"option {name} of table {layout.name}", text, option.parse, error)
     return None
 
 

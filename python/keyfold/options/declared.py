@@ -71,6 +71,11 @@ class TableOptions:
         """The options of one column, `fields.<column>.<suffix>`, by suffix."""
         return self.by_field.get(column, {})
 
+    @property
+    def highest_level(self) -> int:
+        """The level of files that a full compaction makes."""
+        return (self.levels or self.compaction_trigger + 1) - 1
+
     # fmt: off
     merge_engine = Option("merge-engine", lower, None, "How rows of one key fold.",
         changes="while empty")

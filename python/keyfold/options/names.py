@@ -4,7 +4,7 @@ other systems are translated into it at CREATE and when stored options are parse
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.options import fluss
@@ -151,12 +151,7 @@ def named_columns(option: str, text: str, engine: str | None) -> tuple[list[str]
 
 def with_columns(options: Mapping[str, str], rename: Callable[[str], str]) -> dict[str, str]:
     """The options with every column that their names and values name under another name."""
-    return dict(_with_columns(options, rename))
-
-
-def _with_columns(
-    options: Mapping[str, str], rename: Callable[[str], str]
-) -> Iterator[tuple[str, str]]:
+    found = {}
     for name, text in options.items():
         in_name, in_value = named_columns(name, text, options.get("merge-engine"))
         new = ",".join(map(rename, in_name))
@@ -165,7 +160,8 @@ def _with_columns(
             name = f"fields.{new}.{match[2]}"
         elif in_name:
             name = name.removesuffix(in_name[0]) + new
-        yield name, ",".join(map(rename, in_value)) if in_value else text
+        found[name] = ",".join(map(rename, in_value)) if in_value else text
+    return found
 
 
 def parts(text: str) -> list[str]:

@@ -3,13 +3,11 @@ other engines have, are ignored.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
-from keyfold.errors import TableError
 from keyfold.options.declared import TableOptions, parsed_with
 from keyfold.options.engines import traits
 from keyfold.options.names import FIELD, normalize
-from keyfold.options.option import Option
+from keyfold.options.values import given
 from keyfold.wire.layout import TableLayout
 
 
@@ -18,20 +16,12 @@ def parse(layout: TableLayout) -> TableOptions:
     stored = normalize(layout.options)
     options = parsed_with(stored.get(TableOptions.merge_engine.name))
     values = {
-        name: _parsed(option, stored.get(name), layout.name) for name, option in options.items()
+        name: given(f"option {name} of table {layout.name}", stored.get(name), option.value)
+        for name, option in options.items()
     }
     values[TableOptions.bucket_key.name] = values[TableOptions.bucket_key.name] or layout.key
     engine = traits(values[TableOptions.merge_engine.name])
     return TableOptions(values, _by_field(stored), engine)
-
-
-def _parsed(option: Option[Any], text: str | None, table: str) -> Any:
-    try:
-        return option.value(text)
-    except ValueError as error:
-        raise TableError(
-            f"option {option.name} of table {table}: expected {error}, found '{text}'"
-        ) from None
 
 
 def _by_field(stored: Mapping[str, str]) -> dict[str, dict[str, str]]:

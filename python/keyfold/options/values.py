@@ -9,7 +9,21 @@ import zoneinfo
 from collections.abc import Callable
 from typing import TypeVar
 
+from keyfold.errors import KeyfoldError, TableError
+
 Number = TypeVar("Number", int, float)
+Text = TypeVar("Text", str, str | None)
+T = TypeVar("T")
+
+
+def given(
+    where: str, text: Text, parse: Callable[[Text], T], error: type[KeyfoldError] = TableError
+) -> T:
+    """The value of a text. Raises the error, which begins with `where`, if it does not parse."""
+    try:
+        return parse(text)
+    except ValueError as wrong:
+        raise error(f"{where}: expected {wrong}, found '{text}'") from None
 
 
 def boolean(text: str) -> bool:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from keyfold.predicates import floats
-from keyfold.types.literals import FLOATING, TEXT, Members, Unknown, arrow_array
+from keyfold.types.literals import FLOATING, TEXT, Unknown, arrow_array
 from keyfold.types.logical import Atomic
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.predicates import Predicate, conjuncts
@@ -91,7 +91,8 @@ def _leaf(layout: TableLayout, predicate: Predicate, batch: pa.RecordBatch) -> p
     if op == "LIKE" and kind.name in (*TEXT, "CHAR"):
         return pc.match_like(column, predicate.args[1].value)
     if op == "IN":
-        return _among(column, predicate.members(kind))
+        values = predicate.members(kind)
+        return floats.with_unknown(pc.is_in(column, value_set=values.array), column, values)
     value = predicate.value(kind)
     if op in _TEXTS and kind.name in TEXT and value is not None:
         return _TEXTS[op](column, value)
@@ -102,16 +103,3 @@ def _leaf(layout: TableLayout, predicate: Predicate, batch: pa.RecordBatch) -> p
             return pc.is_null(column)
         return pc.fill_null(pc.equal(column, arrow_array([value], kind)[0]), False)
     raise Unknown
-
-
-def _among(column: pa.Array, values: Members) -> pa.BooleanArray:
-    """`column IN (values)`. It is NULL for a NULL; if the list has a NULL, also for a value that is
-    not in the list.
-    """
-    found = pc.is_in(column, value_set=values.array)
-    unknown = pa.scalar(None, pa.bool_())
-    if values.has_null:
-        return pc.if_else(found, found, unknown)
-    if values.is_empty or not column.null_count:
-        return found
-    return pc.if_else(pc.is_valid(column), found, unknown)

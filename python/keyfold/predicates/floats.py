@@ -58,7 +58,16 @@ def _among(column: pa.Array, values: Members) -> pa.BooleanArray:
     found = pc.is_in(plain, value_set=pa.array(numbers, column.type))
     if NAN_TOP in values.ordered:
         found = pc.or_(found, pc.fill_null(pc.is_nan(column), False))
+    return with_unknown(found, column, values)
+
+
+def with_unknown(found: pa.BooleanArray, column: pa.Array, values: Members) -> pa.BooleanArray:
+    """The truth of `column IN (values)`. It is NULL for a NULL; if the list has a NULL, also for a
+    value that is not in the list.
+    """
     unknown = pa.scalar(None, pa.bool_())
     if values.has_null:
         return pc.if_else(found, found, unknown)
-    return found if values.is_empty else pc.if_else(pc.is_valid(column), found, unknown)
+    if values.is_empty or not column.null_count:
+        return found
+    return pc.if_else(pc.is_valid(column), found, unknown)

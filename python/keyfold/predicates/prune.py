@@ -107,7 +107,7 @@ def pruning(layout: TableLayout, options: TableOptions, filters: Sequence[Predic
 def partition_ranges(layout: TableLayout, values: Sequence[Any]) -> dict[str, Range]:
     """Partition values as exact ranges."""
     return {
-        name: _exact(layout.column(name).type, value)
+        name: Range.of_value(layout.column(name).type, value)
         for name, value in zip(layout.partition_keys, values, strict=True)
     }
 
@@ -152,11 +152,6 @@ def _stored_range(layout: TableLayout, name: str, low: Any, high: Any, nulls: in
     if isinstance(kind, Atomic) and kind.name in FLOATING:
         low, high = (None, None) if low == NAN_TOP else (low, NAN_TOP)
     return Range(kind, low, high, nulls != 0)
-
-
-def _exact(data_type: Any, value: Any) -> Range:
-    shown = comparable(value, data_type)
-    return Range(data_type, shown, shown, value is None, value is not None)
 
 
 def key_ranges(

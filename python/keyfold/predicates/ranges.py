@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from keyfold.types.literals import TEXT, Unknown
+from keyfold.types.literals import TEXT, Unknown, comparable
 from keyfold.types.logical import Atomic, DataType
 from keyfold.wire.predicates import Predicate
 
@@ -27,6 +27,12 @@ class Range:
     high: Any
     may_hold_null: bool = True
     may_hold_value: bool = True
+
+    @staticmethod
+    def of_value(data_type: DataType, value: Any) -> Range:
+        """The range of rows that all have one value, as manifests hold it."""
+        shown = comparable(value, data_type)
+        return Range(data_type, shown, shown, value is None, value is not None)
 
 
 Ranges = Mapping[str, Range]
@@ -125,14 +131,6 @@ def _in(found: Range, predicate: Predicate, outcome: bool) -> bool:
     )
 
 
-def _is_null(found: Range, _: Predicate, outcome: bool) -> bool:
-    return found.may_hold_null if outcome else found.may_hold_value
-
-
-def _is_not_null(found: Range, _: Predicate, outcome: bool) -> bool:
-    return found.may_hold_value if outcome else found.may_hold_null
-
-
 def _starts_with(found: Range, predicate: Predicate, outcome: bool) -> bool:
     if not isinstance(found.type, Atomic) or found.type.name not in TEXT:
         raise Unknown
@@ -155,7 +153,9 @@ _LEAVES: dict[str, Leaf] = {
     ">=": _comparison(lambda _, high, v: high >= v, lambda low, _, v: low < v),
     "<=>": _same_or_null,
     "IN": _in,
-    "IS_NULL": _is_null,
-    "IS_NOT_NULL": _is_not_null,
+    "IS_NULL": lambda found, _, outcome: found.may_hold_null if outcome else found.may_hold_value,
+    "IS_NOT_NULL": lambda found, _, outcome: (
+        found.may_hold_value if outcome else found.may_hold_null
+    ),
     "STARTS_WITH": _starts_with,
 }

@@ -20,7 +20,6 @@ from keyfold.types.conversion import keeps_order
 from keyfold.types.literals import (
     FLOATING,
     NAN_TOP,
-    comparable,
     decimal_of,
     floating,
     manifest_value,
@@ -44,24 +43,18 @@ def ranges_of(
         if not isinstance(target, Atomic):
             continue
         if stored is None:
-            found[column.target.name] = _absent(column)
+            value = manifest_value(initial(column.target))  # every row's: the file lacks the column
+            found[column.target.name] = Range.of_value(target, value)
         if column.name not in leaves or not isinstance(stored, Atomic):
             continue
         if not keeps_order(stored, target):
             continue
         said = _statistics(group, leaves[column.name])
-        bounds = _bounds(said, stored) or _floating_bounds(said, stored)
+        bounds = _bounds(said, stored)
         if bounds is not None:
             may_hold_null = stored.nullable and (not said.has_null_count or said.null_count > 0)
             found[column.target.name] = Range(target, *bounds, may_hold_null)
     return found
-
-
-def _absent(column: Source) -> Range:
-    """The range of a column that the file lacks: every row has the same value."""
-    kind, value = column.target.type, manifest_value(initial(column.target))
-    shown = comparable(value, kind)
-    return Range(kind, shown, shown, value is None, value is not None)
 
 
 def _statistics(group: pq.RowGroupMetaData, leaf: Leaf) -> Any:
@@ -77,17 +70,14 @@ def _statistics(group: pq.RowGroupMetaData, leaf: Leaf) -> Any:
     return chunk.statistics
 
 
-def _floating_bounds(said: Any, data_type: Atomic) -> tuple[object, object] | None:
-    """Bounds in the order of predicates; statistics leave out NaN, the greatest value."""
-    if data_type.name not in FLOATING or said is None or not said.has_min_max:
-        return None
-    return floating(said.min_raw), NAN_TOP
-
-
 def _bounds(said: Any, data_type: Atomic) -> tuple[object, object] | None:
-    """The least and greatest value as manifests hold them; None if statistics lack them."""
+    """The least and greatest value as predicates compare them; None if statistics lack them. They
+    leave out NaN, the greatest floating number.
+    """
     if said is None or not said.has_min_max:
         return None
+    if data_type.name in FLOATING:
+        return floating(said.min_raw), NAN_TOP
     unit = _unit(said)
     low, high = (_value(raw, data_type, unit) for raw in (said.min_raw, said.max_raw))
     return None if low is None or high is None else (low, high)

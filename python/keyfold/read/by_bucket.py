@@ -2,9 +2,8 @@
 
 Two tables hold equal keys in buckets of one number if their bucket keys are one column of one type,
 and their numbers of buckets are equal; if they are partitioned, in partitions of equal values. The
-types must be one whose values Spark compares as they are
-hashed: not FLOAT (0.0 equals -0.0), CHAR (padding) or TIMESTAMP (hashed by its precision, which
-Spark does not know).
+type must be one whose values Spark compares as they are hashed: not FLOAT (0.0 equals -0.0), CHAR
+(padding) or TIMESTAMP (hashed by its precision, which Spark does not know).
 """
 
 from __future__ import annotations
@@ -76,7 +75,7 @@ class ByBucket:
     keys: pa.RecordBatch
 
     def to_json(self) -> dict[str, Any]:
-        """What Spark has to know."""
+        """All that Spark has to know."""
         return {
             "columns": self.columns,
             "buckets": self.buckets,

@@ -147,16 +147,10 @@ def _asked_for(
 ) -> list[LiveFile]:
     if only is not None:
         files = [file for file in files if file.level >= only.least_level]
-    return _of_highest_level(settings, files) if _is_read_optimized(layout, options) else files
-
-
-def _is_read_optimized(layout: TableLayout, options: Mapping[str, str]) -> bool:
-    return bool(value(f"reading table {layout.name}", options, READ_OPTIMIZED, boolean))
-
-
-def _of_highest_level(settings: TableOptions, files: Iterable[LiveFile]) -> list[LiveFile]:
-    highest = (settings.levels or settings.compaction_trigger + 1) - 1
-    return [file for file in files if file.level >= highest]
+    doing = f"reading table {layout.name}"
+    is_optimized = value(doing, options, READ_OPTIMIZED, boolean)
+    least = settings.highest_level if is_optimized else 0
+    return [file for file in files if file.level >= least]
 
 
 def _is_unmerged(layout: TableLayout, aggregate: Aggregate, files: Iterable[LiveFile]) -> bool:

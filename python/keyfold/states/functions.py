@@ -15,7 +15,6 @@ from keyfold.states.types import (
     BOOLEAN,
     DOUBLE,
     any_type,
-    array_of,
     binary,
     boolean,
     double,
@@ -27,6 +26,7 @@ from keyfold.states.types import (
     text,
     whole,
 )
+from keyfold.types.logical import Array, DataType
 
 Cast = Callable[[Types], Types]
 _NUMBER = takes(1, "one number", number)
@@ -69,24 +69,12 @@ def _average(types: Types) -> Types:
     return [sum_of(types[0]) if name_of(types[0]) == "DECIMAL" else DOUBLE, BIGINT]
 
 
-def _mean(types: Types) -> Types:
-    return [DOUBLE, BIGINT]
-
-
-def _count(types: Types) -> Types:
-    return [BIGINT]
-
-
-def _doubles(count: int) -> Callable[[Types], Types]:
-    return lambda types: [DOUBLE] * count
+def _fixed(*kinds: DataType) -> Cast:
+    return lambda types: kinds
 
 
 def _bag(types: Types) -> Types:
-    return [array_of(types[0])]
-
-
-def _bytes(types: Types) -> Types:
-    return [BINARY]
+    return [Array(types[0])]
 
 
 def _spark(
@@ -98,11 +86,11 @@ def _spark(
 
 
 def _moments(name: str, order: int, summary: str, *aliases: str) -> StateFunction:
-    return _spark(name, _DOUBLE, _doubles(order + 1), "moments", summary, *aliases)
+    return _spark(name, _DOUBLE, _fixed(*[DOUBLE] * (order + 1)), "moments", summary, *aliases)
 
 
 def _pairs(name: str, count: int, fold: str, summary: str, *aliases: str) -> StateFunction:
-    return _spark(name, _DOUBLES, _doubles(count), fold, summary, *aliases)
+    return _spark(name, _DOUBLES, _fixed(*[DOUBLE] * count), fold, summary, *aliases)
 
 
 def _bagged(name: str, takes: Cast, summary: str, *aliases: str, **more: Any) -> StateFunction:
@@ -122,13 +110,14 @@ def _sketch(
     name: str, takes: Cast, unites: str, summary: str, *aliases: str, **more: Any
 ) -> StateFunction:
     return StateFunction(
-        name, takes, _bytes, unites, aliases, kind="sketch", unites=unites, summary=summary, **more
+        name, takes, _BYTES, unites, aliases, kind="sketch", unites=unites, summary=summary, **more
     )
 
 
+_COUNT, _MEAN, _BYTES = _fixed(BIGINT), _fixed(DOUBLE, BIGINT), _fixed(BINARY)
 _P = {"constants": (("p", None),)}
 _ALL = (
-    _spark("count", _counted, _count, "sum", "how many are not NULL"),
+    _spark("count", _counted, _COUNT, "sum", "how many are not NULL"),
     _spark("sum", _NUMBER, _sum_fields, "sum", "the sum"),
     _spark(
         "sum0",
@@ -164,9 +153,9 @@ _ALL = (
     _pairs("regr_r2", 6, "covariance", "the coefficient of determination"),
     _pairs("regr_slope", 7, "regression", "the slope of the fitted line"),
     _pairs("regr_intercept", 7, "regression", "where the fitted line begins"),
-    _spark("regr_avgx", _DOUBLES, _mean, "sums", "the mean of the second argument"),
-    _spark("regr_avgy", _DOUBLES, _mean, "sums", "the mean of the first argument"),
-    _spark("regr_count", _DOUBLES, _count, "sum", "how many pairs have no NULL"),
+    _spark("regr_avgx", _DOUBLES, _MEAN, "sums", "the mean of the second argument"),
+    _spark("regr_avgy", _DOUBLES, _MEAN, "sums", "the mean of the first argument"),
+    _spark("regr_count", _DOUBLES, _COUNT, "sum", "how many pairs have no NULL"),
     _pairs("regr_sxx", 3, "moments", "the squares of the second argument"),
     _pairs("regr_syy", 3, "moments", "the squares of the first argument"),
     _pairs("regr_sxy", 4, "covariance", "the products of both arguments"),

@@ -143,7 +143,7 @@ def text_of(state: bytes) -> str | None:
 
 
 def described(state: bytes) -> str:
-    """What a value is that may be a state: for errors."""
+    """The words of an error for a value that should be a state."""
     text = text_of(state)
     if text is not None:
         return f"a state of {text}"

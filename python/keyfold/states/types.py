@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from keyfold.states.declare import Types
-from keyfold.types.logical import Array, Atomic, DataType, Map, describe
+from keyfold.types.logical import Atomic, DataType, Map, describe
 
 BIGINT, DOUBLE, BOOLEAN = Atomic("BIGINT"), Atomic("DOUBLE"), Atomic("BOOLEAN")
 STRING, BINARY, VOID = Atomic("STRING"), Atomic("BYTES"), Atomic("VOID")
@@ -80,7 +80,3 @@ def ordered(kind: DataType) -> DataType | None:
 def text(kind: DataType) -> DataType | None:
     """A text, or what Spark casts to one."""
     return STRING if isinstance(kind, Atomic) and name_of(kind) != "BYTES" else None
-
-
-def array_of(kind: DataType) -> DataType:
-    return Array(kind)

@@ -19,24 +19,12 @@ from keyfold.predicates.statistics import may_hold_deletes
 from keyfold.read.cuts import group_ranges
 from keyfold.read.folds.functions import COUNT, EXTREMES, MIN, Function, nothing
 from keyfold.stores.opened import store_of
-from keyfold.types.literals import arrow_array
+from keyfold.types.literals import WHOLE, arrow_array
 from keyfold.types.logical import Atomic
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import Aggregate, DataFile, ScanSpec, Split
 
-_EXACT = frozenset(
-    {
-        "BOOLEAN",
-        "TINYINT",
-        "SMALLINT",
-        "INT",
-        "BIGINT",
-        "DATE",
-        "DECIMAL",
-        "TIMESTAMP",
-        "TIMESTAMP_LTZ",
-    }
-)
+_EXACT = WHOLE | {"BOOLEAN", "DECIMAL"}
 
 
 def answers(layout: TableLayout, aggregate: Aggregate) -> bool:

@@ -4,9 +4,7 @@ consumers, statistics.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from collections.abc import Iterator, Mapping
 from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any
@@ -17,47 +15,18 @@ from keyfold.read.metadata.declare import MetadataTable, columns
 from keyfold.storage.branching import branches
 from keyfold.storage.history import tags
 from keyfold.storage.history.tags import Tag
+from keyfold.storage.maintenance.retained import consumers, next_of
 from keyfold.storage.metadata import table_statistics
 from keyfold.storage.metadata.documents import document
-from keyfold.storage.metadata.records import check_record, check_schema, is_long
+from keyfold.storage.metadata.records import check_schema
 from keyfold.storage.table import Table
 
 Json = Mapping[str, Any]
 
-_CONSUMER = partial(check_record, fields={"nextSnapshot": is_long})
-
-
-def _numbered(table: Table, folder: str, prefix: str) -> list[int]:
-    """Numbers of the files `<prefix><number>`, ascending."""
-    pattern = re.compile(re.escape(prefix) + r"([0-9]{1,18})")
-    names = table.files.names(f"{table.layout.home}/{folder}")
-    return sorted(int(match[1]) for name in names if (match := pattern.fullmatch(name)))
-
-
-def _named(table: Table, folder: str, prefix: str) -> list[str]:
-    """The names in a folder that begin with the prefix, without it, sorted."""
-    names = table.files.names(f"{table.layout.home}/{folder}")
-    return sorted(name.removeprefix(prefix) for name in names if name.startswith(prefix))
-
-
-def _json(table: Table, path: str, check: Callable[[Any], None]) -> Json | None:
-    """A JSON file of the table; None if it was removed since it was listed. Raises CorruptDataError
-    if `check` fails.
-    """
-    where = f"{table.layout.home}/{path}"
-    try:
-        found: Json = document(table.files.read(where))
-        check(found)
-    except FileNotFoundError:
-        return None
-    except (ValueError, TypeError, LookupError) as error:
-        raise damage.metadata_file("file", where, repr(error)) from error
-    return found
-
 
 def _snapshots(table: Table) -> Iterator[Any]:
     """The snapshots up to the one the table was loaded at, without any that expires meanwhile."""
-    for number in _numbered(table, "snapshot", "snapshot-"):
+    for number in sorted(table.snapshots.ids()):
         if number <= (table.snapshot_id or 0):
             found = table.snapshots.find(number)
             if found is not None:
@@ -108,10 +77,17 @@ SNAPSHOTS = MetadataTable(
 
 
 def _schemas(table: Table) -> Iterator[Json]:
-    for number in _numbered(table, "schema", "schema-"):
-        found = _json(table, f"schema/schema-{number}", check_schema)
-        if found is not None:
-            yield found
+    """The schema files as JSON, without any that is removed meanwhile."""
+    for number in sorted(table.schemas.ids()):
+        where = table.schemas.path(number)
+        try:
+            found: Json = document(table.files.read(where))
+            check_schema(found)
+        except FileNotFoundError:
+            continue
+        except (ValueError, TypeError, LookupError) as error:
+            raise damage.metadata_file("file", where, repr(error)) from error
+        yield found
 
 
 SCHEMAS = MetadataTable(
@@ -178,10 +154,10 @@ BRANCHES = MetadataTable(
 
 
 def _consumers(table: Table) -> Iterator[tuple[str, int]]:
-    for name in _named(table, "consumer", "consumer-"):
-        found = _json(table, f"consumer/consumer-{name}", _CONSUMER)
-        if found is not None:
-            yield name, found["nextSnapshot"]
+    for name in consumers(table):
+        following = next_of(table, name)
+        if following is not None:
+            yield name, following
 
 
 CONSUMERS = MetadataTable(

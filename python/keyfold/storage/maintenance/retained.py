@@ -222,13 +222,17 @@ def advance(table: Table, consumer: str, following: int) -> None:
     table.files.replace(_path(table, consumer), text.encode())
 
 
+def consumers(table: Table) -> list[str]:
+    """The names of all consumers, in order."""
+    names = table.files.names(f"{table.layout.home}/consumer")
+    return sorted(name.removeprefix(_PREFIX) for name in names if name.startswith(_PREFIX))
+
+
 def least_consumed(table: Table) -> int | None:
     """The oldest snapshot that a consumer needs: the one before the next that it is to read, which
     shows what has changed. None without consumers.
     """
-    names = table.files.names(f"{table.layout.home}/consumer")
-    consumers = [n.removeprefix(_PREFIX) for n in names if n.startswith(_PREFIX)]
-    positions = (next_of(table, consumer) for consumer in consumers)
+    positions = (next_of(table, consumer) for consumer in consumers(table))
     return min((position - 1 for position in positions if position is not None), default=None)
 
 
