@@ -6,7 +6,7 @@ states are written and where they merge. Then the buffers become columns, their 
 and the result becomes bytes again.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -24,13 +24,13 @@ from keyfold.aggregates.declare import (
     Records,
     Settings,
 )
+from keyfold.aggregates.results import counted, spread
 from keyfold.aggregates.states.folds import MERGES, Merge
 from keyfold.aggregates.states.of_folds import decoded, folded
 from keyfold.aggregates.states.opaque import BYTES, live, not_fixed
 from keyfold.aggregates.states.signatures import fold_of, parse
 from keyfold.errors import KeyfoldError
 from keyfold.kernels.buffers import Rows
-from keyfold.kernels.ops import RESET, SKIP
 from keyfold.kernels.unsafe_rows.encode import encode
 from keyfold.states.columns import STATE
 from keyfold.states.signature import FIXED, Signature, described, text_of
@@ -51,51 +51,28 @@ SIGNATURE = Parameter(
 )
 
 
-@dataclass(frozen=True)
-class _States:
-    """States one after another, and the first of each group, which has one at least."""
-
-    column: pa.Array
-    starts: Rows
-
-
-def _counting(inputs: Inputs) -> tuple[_States, Rows]:
-    """The states that count: none that are NULL, skipped, or before a reset; and how many each
-    group has.
-    """
-    sizes = np.diff(inputs.starts)
-    counts = inputs.ops != SKIP
-    places = np.arange(len(counts))
-    resets = np.where(inputs.ops == RESET, places, -1)
-    last = np.repeat(np.maximum.reduceat(resets, inputs.starts[:-1]), sizes)
-    column = inputs.column.take(pa.array(inputs.order))
-    counts &= (places >= last) & column.is_valid().to_numpy(zero_copy_only=False)
-    left = np.add.reduceat(counts.astype(np.int64), inputs.starts[:-1])
-    starts = np.concatenate(([0], np.cumsum(left[left > 0]))).astype(np.int64)
-    return _States(column.filter(pa.array(counts)), starts), left
-
-
 def _fold(signature: Signature, merge: Merge | Aggregate, inputs: Inputs) -> FoldResult:
-    states, counts = _counting(inputs)
-    groups = np.flatnonzero(counts)
+    rows, offsets = counted(inputs)
+    groups = np.flatnonzero(np.diff(offsets))
+    states, starts = inputs.column.take(pa.array(rows)), np.append(offsets[groups], offsets[-1])
     try:
-        merged = _merged(signature, merge, states)
+        merged = _merged(signature, merge, states, starts)
     except BadRecord as error:
         raise BadRecord(int(groups[error.group]), str(error)) from error
-    places = np.full(len(counts), -1, dtype=np.int64)
-    places[groups] = np.arange(len(groups))
-    return FoldResult(merged.take(pa.array(places, mask=places < 0)).cast(inputs.column.type))
+    return FoldResult(spread(merged, groups, inputs.groups).cast(inputs.column.type))
 
 
-def _merged(signature: Signature, merge: Merge | Aggregate, states: _States) -> pa.Array:
-    """The state of each group."""
-    headers, buffers = split(signature, states.column, states.starts)
+def _merged(
+    signature: Signature, merge: Merge | Aggregate, states: pa.Array, starts: Rows
+) -> pa.Array:
+    """The state of each group, which has one state at least."""
+    headers, buffers = split(signature, states, starts)
     if isinstance(merge, Aggregate):
-        chosen = headers.take(pa.array(states.starts[:-1]))
-        return _joined(chosen, folded(merge, signature, buffers, states.starts))
+        chosen = headers.take(pa.array(starts[:-1]))
+        return _joined(chosen, folded(merge, signature, buffers, starts))
     fields = decoded(signature, buffers)
-    chosen = _constants(signature, headers, fields, states.starts)
-    return _joined(chosen, encode(merge(fields, states.starts)))
+    chosen = _constants(signature, headers, fields, starts)
+    return _joined(chosen, encode(merge(fields, starts)))
 
 
 def _joined(headers: pa.Array, buffers: pa.Array) -> pa.Array:
@@ -148,7 +125,9 @@ def _constants(
         return headers.take(pa.array(starts[:-1]))
     is_bag = pa.types.is_list(fields[0].type)
     sizes = (
-        pc.fill_null(pc.list_value_length(fields[0]), 0).to_numpy() if is_bag else ones_like(codes)
+        pc.fill_null(pc.list_value_length(fields[0]), 0).to_numpy()
+        if is_bag
+        else np.ones(len(codes), dtype=np.int64)
     )
     places = np.where(sizes > 0, np.arange(len(codes)), len(codes))
     first = np.minimum.reduceat(places, starts[:-1])
@@ -164,10 +143,6 @@ def _constants(
             f"{one} and {other}",
         )
     return headers.take(pa.array(first))
-
-
-def ones_like(codes: Any) -> Any:
-    return np.ones(len(codes), dtype=np.int64)
 
 
 def _checked(signature: Signature, column: pa.Array) -> pa.Array:
@@ -186,9 +161,7 @@ def definition(signature: Signature | None, records: Records) -> Any:
     for state in live(records):
         if signature is not None and result is not None:
             pair = pa.array([result, state], pa.binary())
-            state = _merged(signature, merge_of(signature), _States(pair, np.array([0, 2])))[
-                0
-            ].as_py()
+            state = _merged(signature, merge_of(signature), pair, np.array([0, 2]))[0].as_py()
         result = state
     return result
 

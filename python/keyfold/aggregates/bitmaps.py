@@ -2,25 +2,32 @@
 the portable format, and of 64-bit numbers, stored as Java's `Roaring64Bitmap` writes them.
 """
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 import pyarrow as pa
 from pyroaring import BitMap, BitMap64
 
-from keyfold.aggregates.declare import BadRecord, Fold, Records
-from keyfold.aggregates.states.opaque import BYTES, NULLS, RETRACTION, live, not_fixed, united
+from keyfold.aggregates.declare import BadRecord, Records
+from keyfold.aggregates.states.opaque import live, union_of
 from keyfold.kernels.roaring import bitmaps
 
+Read = Callable[[bytes], Any]
+Write = Callable[[Any], bytes]
 
-def definition32(records: Records) -> bytes | None:
+
+def definition(kind: Any, read: Read, write: Write, records: Records) -> bytes | None:
     """The set of all numbers in any of the states; one state alone is kept byte for byte."""
     states = live(records)
     if len(states) < 2:
         return states[0] if states else None
-    return bitmaps.write32(BitMap(sorted(set().union(*map(bitmaps.read32, states)))))
+    return write(kind(sorted(set().union(*map(read, states)))))
 
 
-def union32(states: list[bytes]) -> bytes:
-    """The portable bytes of the union, run-optimised."""
-    return bitmaps.write32(bitmaps.union(list(map(bitmaps.read32, states))))
+def union(read: Read, write: Write, states: list[bytes]) -> bytes:
+    """The bytes of the union, run-optimised."""
+    return write(bitmaps.union(list(map(read, states))))
 
 
 def narrowed(column: pa.Array) -> pa.Array:
@@ -31,45 +38,20 @@ def narrowed(column: pa.Array) -> pa.Array:
         raise BadRecord(error.row, str(error)) from error
 
 
-RBM32 = Fold(
-    name="rbm32",
-    accepts=BYTES,
-    definition=definition32,
-    refuses=not_fixed("roaring bitmap"),
-    reversal="append",
-    unites=True,
+RBM32 = union_of(
+    "rbm32",
+    "roaring bitmap",
+    partial(union, bitmaps.read32, bitmaps.write32),
+    partial(definition, BitMap, bitmaps.read32, bitmaps.write32),
     normalize=narrowed,
     summary="union of 32-bit Roaring bitmaps",
-    nulls=NULLS,
-    retraction=RETRACTION,
-    fold=united(union32),
 )
-
-
-def definition64(records: Records) -> bytes | None:
-    """The set of all numbers in any of the states; one state alone is kept byte for byte."""
-    states = live(records)
-    if len(states) < 2:
-        return states[0] if states else None
-    return bitmaps.write64(BitMap64(sorted(set().union(*map(bitmaps.read64, states)))))
-
-
-def union64(states: list[bytes]) -> bytes:
-    """Java's bytes of the union, run-optimised."""
-    return bitmaps.write64(bitmaps.union(list(map(bitmaps.read64, states))))
-
-
-RBM64 = Fold(
-    name="rbm64",
-    accepts=BYTES,
-    definition=definition64,
+RBM64 = union_of(
+    "rbm64",
+    "roaring bitmap",
+    partial(union, bitmaps.read64, bitmaps.write64),
+    partial(definition, BitMap64, bitmaps.read64, bitmaps.write64),
     aliases=("BITMAP_UNION",),
-    refuses=not_fixed("roaring bitmap"),
-    reversal="append",
-    unites=True,
     normalize=bitmaps.to_java,
     summary="union of 64-bit Roaring bitmaps",
-    nulls=NULLS,
-    retraction=RETRACTION,
-    fold=united(union64),
 )

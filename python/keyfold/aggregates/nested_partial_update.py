@@ -70,10 +70,6 @@ def _bind(settings: Settings, kind: DataType) -> Aggregate:
     if key is None:
         raise ValueError(f"nested_partial_update needs 'fields.<field-name>.{NESTED_KEY.name}'")
     check_fields(kind, NESTED_KEY.name, key.fields)
-    return _made(key)
-
-
-def _made(key: NestedKey) -> Fold:
     return replace(DECLARED, fold=partial(_fold, key), definition=partial(definition, key))
 
 

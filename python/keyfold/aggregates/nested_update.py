@@ -120,10 +120,7 @@ def _bind(settings: Settings, kind: DataType) -> Aggregate:
     sequence, limit = settings[SEQUENCE.name] or (), settings[LIMIT.name]
     check_fields(kind, NESTED_KEY.name, key.fields if key else ())
     check_fields(kind, SEQUENCE.name, sequence)
-    return _made(_Table(key, sequence, NO_LIMIT if limit is None else limit))
-
-
-def _made(table: _Table) -> Fold:
+    table = _Table(key, sequence, NO_LIMIT if limit is None else limit)
     return replace(DECLARED, fold=partial(_fold, table), definition=partial(definition, table))
 
 

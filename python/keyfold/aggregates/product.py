@@ -118,8 +118,8 @@ def is_beyond(item: Any, kind: pa.DataType | None) -> bool:
 
 
 def definition(records: Records, kind: pa.DataType | None = None) -> Any:
-    """The plain product; once beyond the type it stays as it is. Raises ArithmeticError if there
-    is no quotient.
+    """The plain product; once beyond the type it stays as it is. Raises ArithmeticError if a
+    number can't be divided.
     """
     result: Any = None
     for op, value in records:

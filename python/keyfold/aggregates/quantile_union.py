@@ -5,7 +5,6 @@ A state is u8 version 1, u16 compression, u8 form; form 0: u32 n and n f64 in an
 bytes of DataSketches' TDigestDouble. Little-endian.
 """
 
-import math
 import struct
 from dataclasses import dataclass
 
@@ -13,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from datasketches import tdigest_double
 
-from keyfold.aggregates.declare import Fold
-from keyfold.aggregates.states.opaque import BYTES, NULLS, RETRACTION, in_turn, not_fixed, united
+from keyfold.aggregates.states.opaque import union_of
 
 VERSION = 1
 EXACT, DIGEST = 0, 1
@@ -67,24 +65,6 @@ def written(compression: int, values: npt.NDArray[np.float64]) -> bytes:
     return _HEAD.pack(VERSION, compression, EXACT) + body
 
 
-def percent(state: bytes, q: float) -> float:
-    """The quantile of rank q, 0 to 1; NaN if the state is empty. While the state is exact, it is
-    between the two values nearest to place (n - 1) * q, in proportion, as Doris' quantile_percent.
-    """
-    quantiles = opened(state)
-    if quantiles.digest is not None:
-        digest = quantiles.digest
-        return math.nan if digest.is_empty() else float(digest.get_quantile(q))
-    if not len(quantiles.values):
-        return math.nan
-    ordered = np.sort(quantiles.values)
-    place = (len(ordered) - 1) * q
-    below = int(place)
-    if below == len(ordered) - 1:
-        return float(ordered[below])
-    return float(ordered[below + 1] * (place - below) + ordered[below] * (below + 1 - place))
-
-
 def union(states: list[bytes]) -> bytes:
     """The state of all values of the states, with the largest compression of any. It is exact if
     each state is and there are at most 2048 values.
@@ -110,17 +90,11 @@ def _bad(words: str) -> ValueError:
     return ValueError(f"Unable to deserialize quantile state: {words}")
 
 
-QUANTILE_UNION = Fold(
-    name="quantile_union",
-    accepts=BYTES,
-    definition=in_turn(union),
+QUANTILE_UNION = union_of(
+    "quantile_union",
+    "quantile state",
+    union,
     aliases=("PERCENTILE_UNION",),
-    refuses=not_fixed("quantile state"),
-    reversal="append",
-    unites=True,
     is_stored_by_paimon=False,
     summary="union of quantile states: exact up to 2048 values, then a t-digest",
-    nulls=NULLS,
-    retraction=RETRACTION,
-    fold=united(union),
 )

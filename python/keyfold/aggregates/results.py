@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from keyfold.aggregates.declare import Aggregate, BadRecord, FoldResult, Inputs, Pick, Records
-from keyfold.kernels.buffers import Rows
+from keyfold.kernels.buffers import Rows, validity
 from keyfold.kernels.folds.picked import indices, take
-from keyfold.kernels.ops import SKIP
+from keyfold.kernels.ops import RESET, SKIP
 
 Combine = Callable[[Records], Any]
 
@@ -21,6 +21,30 @@ def column_result(aggregate: Aggregate, inputs: Inputs) -> FoldResult:
     if isinstance(aggregate, Pick):
         return FoldResult(take(inputs.column, indices(aggregate.pick(inputs))))
     return aggregate.fold(inputs)
+
+
+def counted(inputs: Inputs, *, sees_nulls: bool = False) -> tuple[Rows, Rows]:
+    """The rows that count: those added since the last reset of their group, without NULLs unless
+    `sees_nulls`; and the offsets of groups among them.
+    """
+    keeps = inputs.ops > SKIP
+    if not sees_nulls:
+        keeps &= validity(inputs.column)[inputs.order] == 1
+    resets = np.flatnonzero(inputs.ops == RESET)
+    if len(resets):
+        first = inputs.starts[:-1].copy()
+        group = np.searchsorted(inputs.starts, resets, side="right") - 1
+        np.maximum.at(first, group, resets)
+        keeps &= np.arange(len(keeps)) >= np.repeat(first, np.diff(inputs.starts))
+    offsets = np.concatenate(([0], np.cumsum(keeps)))[inputs.starts]
+    return inputs.order[keeps], offsets.astype(np.int64)
+
+
+def spread(array: pa.Array, groups: Rows, count: int) -> pa.Array:
+    """The values of some groups in a column with a value for each of `count`, others NULL."""
+    places = np.full(count, -1, dtype=np.int64)
+    places[groups] = np.arange(len(groups))
+    return array.take(indices(places))
 
 
 def by_group(combine: Combine) -> Callable[[Inputs], FoldResult]:

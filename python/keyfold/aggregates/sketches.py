@@ -4,8 +4,7 @@ hll_* and theta_* functions and Paimon read and write them.
 
 from datasketches import HLL_4, compact_theta_sketch, hll_sketch, hll_union, theta_union
 
-from keyfold.aggregates.declare import Fold
-from keyfold.aggregates.states.opaque import BYTES, NULLS, RETRACTION, in_turn, not_fixed, united
+from keyfold.aggregates.states.opaque import union_of
 
 LG_NOMINAL = 12  # Paimon's union keeps 4096 entries
 _SHORTEST = 8
@@ -32,18 +31,12 @@ def hll_union_of(states: list[bytes]) -> bytes:
     return bytes(result.get_result(HLL_4).serialize_compact())
 
 
-HLL_SKETCH = Fold(
-    name="hll_sketch",
-    accepts=BYTES,
-    definition=in_turn(hll_union_of),
+HLL_SKETCH = union_of(
+    "hll_sketch",
+    "hll sketch",
+    hll_union_of,
     aliases=("HLL_UNION",),
-    refuses=not_fixed("hll sketch"),
-    reversal="append",
-    unites=True,
     summary="union of DataSketches HLL sketches",
-    nulls=NULLS,
-    retraction=RETRACTION,
-    fold=united(hll_union_of),
 )
 
 
@@ -63,15 +56,9 @@ def theta_union_of(states: list[bytes]) -> bytes:
     return bytes(result.get_result(True).serialize())
 
 
-THETA_SKETCH = Fold(
-    name="theta_sketch",
-    accepts=BYTES,
-    definition=in_turn(theta_union_of),
-    refuses=not_fixed("theta sketch"),
-    reversal="append",
-    unites=True,
+THETA_SKETCH = union_of(
+    "theta_sketch",
+    "theta sketch",
+    theta_union_of,
     summary="union of DataSketches theta sketches",
-    nulls=NULLS,
-    retraction=RETRACTION,
-    fold=united(theta_union_of),
 )

@@ -67,8 +67,13 @@ def run(
         groups(0, inputs.groups)
     except Exception as error:
         group = _first_failing(groups, 0, inputs.groups)
-        words = _words(own, inputs, group, definition, error)
-        raise BadRecord(group, words) from error
+        text = words(own, lambda: definition(_records(inputs, group)), error)
+        raise BadRecord(group, text) from error
+
+
+def _records(inputs: Inputs, group: int) -> Records:
+    places = range(int(inputs.starts[group]), int(inputs.starts[group + 1]))
+    return [(int(inputs.ops[at]), inputs.column[int(inputs.order[at])].as_py()) for at in places]
 
 
 def _first_failing(run: Callable[[int, int], None], first: int, stop: int) -> int:
@@ -83,23 +88,12 @@ def _first_failing(run: Callable[[int, int], None], first: int, stop: int) -> in
     return first
 
 
-def _words(
-    own: Function,
-    inputs: Inputs,
-    group: int,
-    definition: Callable[[Records], object],
-    error: Exception,
-) -> str:
-    places = range(int(inputs.starts[group]), int(inputs.starts[group + 1]))
+def words(own: Function, again: Callable[[], object], error: Exception) -> str:
+    """The message for an error of compiled code: that of plain Python, in which `again` does the
+    same, if it raises there too.
+    """
     try:
-        definition(
-            [(int(inputs.ops[at]), inputs.column[int(inputs.order[at])].as_py()) for at in places]
-        )
+        again()
     except StepError as found:
         return str(found)
-    return only_compiled(own, error)
-
-
-def only_compiled(own: Function, error: Exception) -> str:
-    """A message for code that plain Python runs without an error."""
     return f"{raised(own, error)} (compiled; plain Python does not raise here)"

@@ -5,6 +5,7 @@ A fold or a pick is compiled. A combine gets the values of one key in plain Pyth
 of many keys as Arrow arrays.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -22,13 +23,13 @@ from keyfold.aggregates.declare import (
     Records,
     Settings,
 )
-from keyfold.aggregates.results import by_group
+from keyfold.aggregates.results import by_group, counted
 from keyfold.authored import failing, loop, shapes
 from keyfold.authored.compiled import compiled
 from keyfold.authored.function import Function, located, plain
 from keyfold.authored.running import running
 from keyfold.authored.shapes import Shape
-from keyfold.kernels.buffers import Rows, validity
+from keyfold.kernels.buffers import Rows
 from keyfold.kernels.folds.picked import take
 from keyfold.kernels.ops import ADD, RESET, RETRACT, SKIP
 from keyfold.types import arrow as arrow_types
@@ -171,36 +172,24 @@ def _called(own: Function, values: list[Any]) -> Any:
 
 
 def _gather(own: Function, inputs: Inputs) -> FoldResult:
-    rows, offsets = _rows(own, inputs)
+    rows, offsets = counted(inputs, sees_nulls=own.sees_nulls)
     taken, kind = take(inputs.column, pa.array(rows)), inputs.column.type
+
+    def asked(first: int, stop: int) -> pa.Array:
+        start, some = offsets[first], offsets[first : stop + 1]
+        return _asked(own, taken.slice(start, some[-1] - start), some - start, kind)
+
     try:
-        return FoldResult(_asked(own, taken, offsets, kind))
+        return FoldResult(asked(0, inputs.groups))
     except failing.StepError as error:
-        group = _first_failing(own, taken, offsets, kind)
-        raise BadRecord(group, str(error)) from error.__cause__
+        raise BadRecord(_first_failing(asked, inputs.groups), str(error)) from error.__cause__
 
 
-def _rows(own: Function, inputs: Inputs) -> tuple[Rows, Rows]:
-    """The rows that count (after the last reset of their group), and the starts of groups."""
-    keeps = inputs.ops > SKIP
-    if not own.sees_nulls:
-        keeps &= validity(inputs.column)[inputs.order] == 1
-    resets = np.flatnonzero(inputs.ops == RESET)
-    if len(resets):
-        first = inputs.starts[:-1].copy()
-        group = np.searchsorted(inputs.starts, resets, side="right") - 1
-        np.maximum.at(first, group, resets)
-        sizes = np.diff(inputs.starts)
-        keeps &= np.arange(len(keeps)) >= np.repeat(first, sizes)
-    offsets = np.concatenate(([0], np.cumsum(keeps)))[inputs.starts]
-    return inputs.order[keeps], offsets.astype(np.int64)
-
-
-def _first_failing(own: Function, taken: pa.Array, offsets: Rows, kind: pa.DataType) -> int:
+def _first_failing(asked: Callable[[int, int], pa.Array], groups: int) -> int:
     """The first group that fails alone; 0 if none does."""
-    for group in range(len(offsets) - 1):
+    for group in range(groups):
         try:
-            _of_one(own, taken.slice(offsets[group], offsets[group + 1] - offsets[group]), kind)
+            asked(group, group + 1)
         except failing.StepError:
             return group
     return 0

@@ -20,7 +20,7 @@ def running(own: Function, form: Shape, kind: pa.DataType) -> Groups | None:
 
 
 class _Folded(Growing):
-    """What the compiled function has made of the rows of each group."""
+    """The results of the compiled function for the rows of each group."""
 
     def __init__(self, own: Function, form: Shape, kind: pa.DataType) -> None:
         super().__init__(*(array.dtype for array in shapes.results(form, 0)))
@@ -41,16 +41,16 @@ class _Folded(Growing):
             ) from error
 
     def _words(self, group: Any, value: pa.Scalar, error: Exception) -> str:
-        """Where and at which values the function raised, by calling it in plain Python."""
+        """The place and the values at which the function raised, by calling it in plain Python."""
         held = [array[group].item() for array in self.arrays[:-1]]
         best = shapes.row_class(self._form)(*held) if self._form.is_tuple else held[0]
         now = shapes.seen(self._form, value.as_py())
-        try:
+
+        def again() -> None:
             with failing.at(self._own, best, now):
                 plain(self._own.function)(best, now)
-        except failing.StepError as found:
-            return str(found)
-        return failing.only_compiled(self._own, error)
+
+        return failing.words(self._own, again, error)
 
     def column(self, start: int, stop: int) -> pa.Array:
         """See `Groups.column`."""

@@ -56,7 +56,8 @@ class BoundCall:
     def aggregate(self) -> Aggregate:
         """Its implementation. Raises TableError or FunctionError if it can't be bound."""
         with provided.by(Sources.from_json(self.code)):
-            return bound(named(_where(self.name), self.name), self.type, self.options, _words(self))
+            own = named(self.words, self.name)
+            return bound(own, self.type, self.options, Words.of_call(self.words))
 
     @property
     def words(self) -> str:
@@ -109,12 +110,3 @@ def bind(
 
 def _where(name: str) -> str:
     return f"function {CATALOG}.{name}"
-
-
-def _words(call: BoundCall) -> Words:
-    return Words(
-        _where(call.name),
-        _where(call.name),
-        "argument",
-        lambda name: f"{_where(call.name)}, option {name}",
-    )

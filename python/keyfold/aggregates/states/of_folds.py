@@ -5,7 +5,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from keyfold.aggregates.declare import Aggregate, BadRecord, Inputs
-from keyfold.aggregates.results import column_result
+from keyfold.aggregates.results import column_result, spread
 from keyfold.errors import CorruptDataError
 from keyfold.kernels.buffers import Rows
 from keyfold.kernels.ops import ADD
@@ -30,10 +30,7 @@ def folded(aggregate: Aggregate, signature: Signature, buffers: pa.Array, starts
     groups = np.flatnonzero(counts)
     (column,) = decoded(signature, buffers.filter(pa.array(is_used)))
     made = encode([_values(aggregate, column, counts[groups], groups)])
-    places = np.full(len(counts), -1, dtype=np.int64)
-    places[groups] = np.arange(len(groups))
-    taken = made.take(pa.array(places, mask=places < 0))
-    return pc.fill_null(taken.cast(pa.large_binary()), b"")
+    return pc.fill_null(spread(made, groups, len(counts)).cast(pa.large_binary()), b"")
 
 
 def _values(aggregate: Aggregate, column: pa.Array, counts: Rows, groups: Rows) -> pa.Array:

@@ -1,10 +1,11 @@
 """Common to the aggregates of opaque states: their type, and the states of a key that count."""
 
 from collections.abc import Callable
+from typing import Any
 
 from pyarrow import types
 
-from keyfold.aggregates.declare import Accepts, BadRecord, FoldResult, Inputs, Records
+from keyfold.aggregates.declare import Accepts, BadRecord, Fold, FoldResult, Inputs, Records
 from keyfold.aggregates.results import by_group
 from keyfold.kernels.ops import RESET, SKIP
 from keyfold.types.logical import Atomic, DataType, describe
@@ -12,8 +13,6 @@ from keyfold.types.logical import Atomic, DataType, describe
 BYTES = Accepts(
     "'VarBinaryType'", lambda kind: types.is_binary(kind) or types.is_large_binary(kind)
 )
-NULLS = "ignored; all NULL gives NULL"
-RETRACTION = "refused"
 
 
 def not_fixed(words: str) -> Callable[[DataType], str | None]:
@@ -60,13 +59,32 @@ def united(
     return by_group(combine)
 
 
-def in_turn(union: Callable[[list[bytes]], bytes]) -> Callable[[Records], bytes | None]:
-    """A definition: each state joins the union of those before it. The first is kept as it is."""
+def union_of(
+    name: str,
+    words: str,
+    union: Callable[[list[bytes]], bytes],
+    definition: Callable[[Records], bytes | None] | None = None,
+    **more: Any,
+) -> Fold:
+    """The declaration of a union of states; `words` name the column as in Paimon. By its definition
+    each state joins the union of those before it, and the first is kept as it is.
+    """
 
-    def definition(records: Records) -> bytes | None:
+    def in_turn(records: Records) -> bytes | None:
         result: bytes | None = None
         for state in live(records):
             result = state if result is None else union([result, state])
         return result
 
-    return definition
+    return Fold(
+        name,
+        BYTES,
+        definition or in_turn,
+        refuses=not_fixed(words),
+        reversal="append",
+        unites=True,
+        fold=united(union),
+        nulls="ignored; all NULL gives NULL",
+        retraction="refused",
+        **more,
+    )

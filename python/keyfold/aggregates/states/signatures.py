@@ -35,8 +35,7 @@ def parse(text: str) -> Signature:
         if found.options:
             raise TableError(f"{found.function.name} has no options of its states, found '{text}'")
         return found
-    given = options_of(_where(found), _aggregate(found), dict(found.options))
-    return fold_signature(found.function.name, found.types, given, found.required)
+    return fold_signature(found.function.name, found.types, fold_options(found), found.required)
 
 
 def fold_signature(
@@ -55,8 +54,7 @@ def fold_signature(
 
 def fold_of(found: Signature) -> Aggregate:
     """The aggregate that folds such states."""
-    where = _where(found)
-    words = Words(where, where, "argument", lambda name: f"{where}, option {name}")
+    words = Words.of_call(_where(found))
     return bound(_aggregate(found), found.fields[0], fold_options(found), words)
 
 
