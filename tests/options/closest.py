@@ -38,9 +38,10 @@ def _prepare(layout: TableLayout, options: TableOptions, output: Sequence[str]) 
     return partial(_fold, options, tuple(output))
 
 
-def _definition(
+def definition(
     layout: TableLayout, options: TableOptions, records: Sequence[tuple[int, dict[str, Any]]]
 ) -> tuple[int, dict[str, Any]]:
+    """The first row that is closest to the target; tests compare the fold with it."""
     return min(records, key=lambda record: _distance(options, record[1][options[COLUMN]]))
 
 
@@ -53,7 +54,6 @@ CLOSEST = Engine(
     "closest",
     _check,
     _prepare,
-    _definition,
     needs=lambda layout, options, output: (options[COLUMN],),
     options=(TARGET, COLUMN),
     elsewhere={"Doris": ("CLOSEST",)},
