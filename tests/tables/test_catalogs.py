@@ -104,7 +104,7 @@ def test_what_can_t_be_made_is_refused_by_name(catalog: Catalog) -> None:
     with pytest.raises(TableError, match="buckets"):
         catalog.create_table("t", STOCK, ["sku"], options={"buckets": "2"})
     for wrong in ("", "a.b.c", "a..b", "a.", "`a"):
-        with pytest.raises(TableError, match="is no name of a table"):
+        with pytest.raises(TableError, match="is not a name of a table"):
             catalog.table(wrong)
 
 

@@ -202,8 +202,9 @@ def test_memory_is_bounded(tmp_path: Path, most: int) -> None:
         key = random.randrange(20_000)
         assert table.get({"k": key}) == {"k": key, "v": key}
     found: Lookups = catalog._session.lookups
-    assert found.kept_bytes <= max(most, 0)
-    assert (found.kept_bytes > 250_000) == (most > 1 << 20)
+    kept = found._kept.cache.total
+    assert kept <= max(most, 0)
+    assert (kept > 250_000) == (most > 1 << 20)
 
 
 def test_memory_below_nothing_is_refused(tmp_path: Path) -> None:

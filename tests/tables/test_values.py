@@ -72,7 +72,7 @@ def test_texts_have_the_length_of_their_column(catalog: Catalog) -> None:
 def test_a_number_of_a_dictionary_must_be_whole(table: Table) -> None:
     table.upsert([{"id": 4.0, "i": 5.0}])
     assert table.get({"id": 4}, ["i"]) == {"i": 5}
-    with pytest.raises(TableError, match=r"column i is of type int32: 1.5 is no whole number"):
+    with pytest.raises(TableError, match=r"column i is of type int32: 1.5 is not a whole number"):
         table.upsert([{"id": 5, "i": 1.5}])
 
 
@@ -81,7 +81,7 @@ def test_a_number_of_a_dictionary_must_be_whole(table: Table) -> None:
     [
         (lambda t: t.get(1), "expected a key as {'id': …}, found 1"),
         (lambda t: t.prefix("id"), "expected a key as {'id': …}, found 'id'"),
-        (lambda t: t.get({"id": 1.5}), "is no key: 1.5 is no whole number"),
+        (lambda t: t.get({"id": 1.5}), "is not a key: 1.5 is not a whole number"),
         (lambda t: t.get({"id": 1}, "i"), r"columns is the text 'i'; expected a list .*\['i'\]"),
         (lambda t: t.scan("id"), "columns is the text 'id'"),
         (lambda t: t.upsert([{"id": 1}], columns="id"), "columns is the text 'id'"),

@@ -8,9 +8,7 @@ from typing import Any
 
 from keyfold.errors import NamespaceExistsError
 from keyfold.lookup.kept import DEFAULT as LOOKUP_MEMORY
-from keyfold.storage.catalogs.interface import Catalog as Opened
 from keyfold.storage.catalogs.namespaces import DEFAULT
-from keyfold.storage.catalogs.places import NAMELESS
 from keyfold.storage.schema.definition import NewTable
 from keyfold.tables import definition
 from keyfold.tables.definition import Schema
@@ -82,7 +80,7 @@ class Catalog:
 
     @property
     def conf(self) -> Settings:
-        """What `keyfold.register` puts functions into."""
+        """The settings that `keyfold.register` puts functions into."""
         return Settings(self._session)
 
     # ---- namespaces ----
@@ -152,7 +150,7 @@ class Catalog:
             NoSuchNamespaceError: There is no such namespace.
             TableError, NotSupportedError: A column, key or option can't be; the message names it.
         """
-        found = Table(self._session, *parsed(name))
+        namespace, own = parsed(name)
         properties = definition.properties(options or {}) | (
             {} if comment is None else {"comment": comment}
         )
@@ -162,26 +160,21 @@ class Catalog:
             definition.names("primary_key", primary_key),
             properties,
         )
-        namespace, own = parsed(name)
         with self._session.working():
-            self._holder(namespace, own).create_table(
+            self._session.holder(namespace, own).create_table(
                 [namespace], own, new, if_not_exists=if_not_exists
             )
-        return found
+        return Table(self._session, namespace, own)
 
     def drop_table(self, name: Name) -> bool:
         """Remove a table and its files; False if there is none."""
         namespace, own = parsed(name)
-        return self._holder(namespace, own).drop_table([namespace], own)
+        return self._session.holder(namespace, own).drop_table([namespace], own)
 
     def rename_table(self, name: Name, to: Name) -> Table:
         """Give a table another name, perhaps in another namespace. Raises NoSuchTableError if it
         does not exist, TableExistsError if the new name is taken.
         """
         (namespace, own), (other, new) = parsed(name), parsed(to)
-        self._holder(namespace, own).rename_table([namespace], own, [other], new)
+        self._session.holder(namespace, own).rename_table([namespace], own, [other], new)
         return Table(self._session, other, new)
-
-    def _holder(self, namespace: str, name: str) -> Opened:
-        session = self._session
-        return session.at(name) if namespace == NAMELESS else session.catalog()

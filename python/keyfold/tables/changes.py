@@ -13,8 +13,6 @@ from keyfold.changelog import planner, ranges, rows, views
 from keyfold.changelog.ranges import Range
 from keyfold.changelog.specs import Asked, ChangeSplit, ChangesSpec
 from keyfold.errors import NotSupportedError, TableError
-from keyfold.read.reader import limited
-from keyfold.resources.threads import streamed
 from keyfold.storage.history.versions import resolve
 from keyfold.storage.table import Table
 from keyfold.tables.moments import millis_of
@@ -58,9 +56,7 @@ class Changes(Rows):
                 enforced=condition.enforced,
             )
         makers = [partial(self._read, spec, splits) for splits in tasks]
-        working = partial(self.session.working, min(self.session.threads, len(tasks)) or 1)
-        found: Iterator[pa.RecordBatch] = streamed(makers, self.session.threads, working)
-        return found if self.limit is None else limited(found, self.limit)
+        return self.session.streamed(makers, self.limit)
 
     def _read(self, spec: ChangesSpec, splits: Sequence[ChangeSplit]) -> Iterator[pa.RecordBatch]:
         return self.condition.shown(rows.read_task(spec, splits), spec.columns, self.columns)

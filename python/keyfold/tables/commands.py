@@ -29,7 +29,7 @@ _SHOWN = 1000  # rows that a table is made of; more begin another one
 
 
 def run(arguments: Arguments) -> int:
-    """Run the command that the arguments name, and print its rows. Returns 1 if `get` has none."""
+    """Run the command that the arguments name, and print its rows; 1 if `get` finds none."""
     settings: dict[str, Any] = dict(pairs(arguments.set or (), "--set"))
     catalog = connect(arguments.warehouse, catalog=arguments.catalog, **settings)
     rows = _COMMANDS[arguments.table_command](catalog, arguments)

@@ -1,4 +1,4 @@
-"""What a table is: its columns, key and options, the state of its files, its metadata tables."""
+"""A table as it is: its columns, key and options, the state of its files, its metadata tables."""
 
 from __future__ import annotations
 
@@ -87,8 +87,7 @@ class Described:
 
     @property
     def _catalog(self) -> Catalog:
-        session = self._session
-        return session.at(self._name) if self._namespace == NAMELESS else session.catalog()
+        return self._session.holder(self._namespace, self._name)
 
     def _load(self) -> Loaded:
         with self._session.working():

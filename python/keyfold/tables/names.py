@@ -37,6 +37,6 @@ def parsed(name: str | os.PathLike[str]) -> tuple[str, str]:
 
 def _wrong(text: str) -> TableError:
     return TableError(
-        f"'{text}' is no name of a table: expected namespace.table, a table of namespace "
+        f"'{text}' is not a name of a table: expected namespace.table, a table of namespace "
         f"{DEFAULT}, or a path with a slash; a name with a dot stands in backticks"
     )

@@ -90,11 +90,6 @@ class Lookups:
         self._tables: Cache[_Newest] = Cache(_TABLES)
         self._lock = threading.Lock()
 
-    @property
-    def kept_bytes(self) -> int:
-        """The bytes of row groups that are kept."""
-        return self._kept.cache.total
-
     def of(self, table: Table, columns: Sequence[str]) -> Warm:
         """The look-ups of these columns of a table that somebody has loaded."""
         return Warm(plan_lookup(table, columns), self._kept)

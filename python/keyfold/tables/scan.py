@@ -15,8 +15,6 @@ from keyfold.options.calls import READ
 from keyfold.read import planner, task
 from keyfold.read.call_options import call_options
 from keyfold.read.planner import ScanReport
-from keyfold.read.reader import limited
-from keyfold.resources.threads import streamed
 from keyfold.storage.support import check_asked
 from keyfold.storage.table import Table
 from keyfold.tables.definition import selected
@@ -60,10 +58,7 @@ class Scan(Rows):
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         spec, tasks, _ = self._plan()
         makers = [partial(self._rows, spec, splits) for splits in tasks]
-        share = min(self.session.threads, len(tasks)) or 1
-        working = partial(self.session.working, share)
-        found: Iterator[pa.RecordBatch] = streamed(makers, self.session.threads, working)
-        return found if self.limit is None else limited(found, self.limit)
+        return self.session.streamed(makers, self.limit)
 
     def narrowed(self, columns: list[str] | None, limit: int | None) -> Scan:
         limits = [number for number in (self.limit, limit) if number is not None]

@@ -1,16 +1,18 @@
-"""What the tables of one connection share: the catalog's settings, users' functions, threads and
-memory.
+"""All that the tables of one connection share: the catalog's settings, users' functions, threads
+and memory.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
 
 from keyfold.authored.shipping import PREFIX
 from keyfold.authored.sources import Sources
@@ -18,11 +20,12 @@ from keyfold.errors import TableError
 from keyfold.lookup.rows import Spread, one_by_one
 from keyfold.merge.plan import check
 from keyfold.options import provided
+from keyfold.read.reader import limited
 from keyfold.resources import budget
-from keyfold.resources.threads import done, raised
+from keyfold.resources.threads import done, raised, streamed
 from keyfold.storage.catalogs.catalog import open_catalog
 from keyfold.storage.catalogs.interface import Catalog
-from keyfold.storage.catalogs.places import open_place
+from keyfold.storage.catalogs.places import NAMELESS, open_place
 from keyfold.stores.local import local_path
 from keyfold.tables.newest import Lookups
 
@@ -78,8 +81,8 @@ class Session:
 
     @property
     def lookups(self) -> Lookups:
-        """What look-ups keep. A forked process begins with nothing: other threads of its parent
-        may have held locks.
+        """The rows that look-ups keep. A forked process begins with nothing: other threads of its
+        parent may have held locks.
         """
         process = os.getpid()
         if self._lookups is None or self._lookups[0] != process:
@@ -96,9 +99,19 @@ class Session:
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_lookups": None}
 
-    def at(self, path: str) -> Catalog:
-        """The catalog of the table at a path."""
-        return open_place(self.name, path, self.options, check)
+    def streamed(
+        self, makers: Sequence[Callable[[], Iterator[pa.RecordBatch]]], limit: int | None
+    ) -> Iterator[pa.RecordBatch]:
+        """The batches that the makers give, read ahead by threads; at most `limit` rows."""
+        working = partial(self.working, min(self.threads, len(makers)) or 1)
+        found: Iterator[pa.RecordBatch] = streamed(makers, self.threads, working)
+        return found if limit is None else limited(found, limit)
+
+    def holder(self, namespace: str, name: str) -> Catalog:
+        """The catalog of a table: that of its path, if it has no namespace."""
+        if namespace == NAMELESS:
+            return open_place(self.name, name, self.options, check)
+        return self.catalog()
 
     @contextmanager
     def working(self, shares: int = 1) -> Iterator[None]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from keyfold.dialects.statement import quoted
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.files.buckets import Place
 from keyfold.options.calls import MERGE_MODE
@@ -74,7 +75,7 @@ def _planned(
     table = load()
     seen, kinds = None, (KIND,) if KIND in rows.columns else ()
     if folds_columns(table.layout) and rows.columns:
-        seen = ",".join(_quoted(name) for name in rows.columns if name != KIND)
+        seen = ",".join(quoted(name) for name in rows.columns if name != KIND)
     else:
         rows = _filled(table.layout, rows)
     columns = tuple(name for name in rows.columns if name != KIND)
@@ -84,10 +85,6 @@ def _planned(
         table, columns, options=options, seen=seen, mode=mode, filters=filters, kinds=bool(kinds)
     )
     return table, rows, spec
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 def _messages(
@@ -130,7 +127,7 @@ def _filled(layout: TableLayout, rows: Incoming) -> Incoming:
 
 
 def _default(layout: TableLayout, column: Column) -> pa.Scalar:
-    """The value of a DEFAULT, which is SQL. Raises NotSupportedError if it is no constant."""
+    """The value of a DEFAULT, which is SQL. Raises NotSupportedError if it is not a constant."""
     try:
         value = leaves.literal(column, sql.constant(column.default or ""))
     except TableError as error:

@@ -24,8 +24,10 @@ from keyfold.merge.buffer import fold_unsorted
 from keyfold.merge.plan import plan
 from keyfold.testing.own import using
 from keyfold.testing.tables import batch, cells, layout, records
-from keyfold.testing.types import logical_type, paimon_name, small_value
+from keyfold.testing.types import logical_type, small_value
 from keyfold.types import arrow as arrow_types
+from keyfold.types.logical import with_nullability
+from keyfold.types.paimon import to_paimon
 
 Values = Callable[[Random], Any]
 _TRIED = ("BIGINT", "DOUBLE", "STRING")
@@ -177,7 +179,7 @@ def _check_engine(own: Function, values: Values | None, random: Random, rounds: 
     """Compare merges of one key's rows: at once, in two parts, and by plain Python."""
     kinds = {name: shapes.of_column(kind) for name, kind in own.columns.items()}
     columns = {
-        name: paimon_name(scalar.name) + ("" if may_be_null else shapes.NOT_NULL)
+        name: to_paimon(with_nullability(logical_type(scalar.name), may_be_null))
         for name, (scalar, may_be_null) in kinds.items()
     }
     table = layout({"key": "INT", "row": "INT", **columns}, ["key"], {"merge-engine": own.name})

@@ -8,19 +8,10 @@ from typing import Any
 
 from keyfold.errors import FunctionError, NotSupportedError
 from keyfold.types import logical
-from keyfold.types import paimon as paimon_types
+from keyfold.types.logical import Array, Field, Row
+from keyfold.types.spark import atomic
 
-_PAIMON = {
-    "BINARY": "BYTES",
-    "TIMESTAMP_NTZ": "TIMESTAMP(6)",
-    "TIMESTAMP": "TIMESTAMP(6) WITH LOCAL TIME ZONE",
-}
 _EPOCH = datetime.datetime(1970, 1, 1)
-
-
-def paimon_name(kind: str) -> str:
-    """Paimon's name of a SQL type."""
-    return _PAIMON.get(kind, kind)
 
 
 def logical_type(kind: str | Mapping[str, str]) -> logical.DataType:
@@ -28,27 +19,18 @@ def logical_type(kind: str | Mapping[str, str]) -> logical.DataType:
 
     Raises FunctionError if the text is not such a name.
     """
+    if isinstance(kind, Mapping):
+        fields = enumerate(kind.items())
+        return Row(tuple(Field(n, name, logical_type(one)) for n, (name, one) in fields))
+    if (element := _element(kind)) is not None:
+        return Array(logical_type(element))
     try:
-        return paimon_types.from_paimon(_spelled(kind))
+        return atomic(kind)
     except NotSupportedError:
         raise FunctionError(
             f"expected a SQL type such as BIGINT, DECIMAL(10, 2) or ARRAY<STRING>, or a dict of "
             f"field names and types for a STRUCT, found {kind!r}"
         ) from None
-
-
-def _spelled(kind: str | Mapping[str, str]) -> Any:
-    """A type in the spelling of Paimon's schemas."""
-    if isinstance(kind, Mapping):
-        fields = [
-            {"id": n, "name": name, "type": _spelled(one)}
-            for n, (name, one) in enumerate(kind.items())
-        ]
-        return {"type": "ROW", "fields": fields}
-    element = _element(kind)
-    if element is not None:
-        return {"type": "ARRAY", "element": _spelled(element)}
-    return paimon_name(kind.strip().upper())
 
 
 def _element(kind: str) -> str | None:

@@ -98,8 +98,8 @@ def _frames(
     n_rows: int | None,
     batch_size: int | None,
 ) -> Iterator[Any]:
-    """What a query of Polars asks for: some columns, and the first rows that pass its own filter,
-    which Polars applies here.
+    """The rows that a query of Polars asks for: some columns, and the first rows that pass its own
+    filter, which Polars applies here.
     """
     polars = optional.library("polars", "to_polars")
     if predicate is None:

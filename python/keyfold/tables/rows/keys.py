@@ -50,7 +50,7 @@ def _one_row(layout: TableLayout, names: Sequence[str], key: Mapping[str, Any]) 
     fields = [layout.column(name).arrow_field for name in names]
 
     def refused(found: object) -> TableError:
-        return TableError(f"table {layout.name}: {key!r} is no key: {found}")
+        return TableError(f"table {layout.name}: {key!r} is not a key: {found}")
 
     arrays = [
         of_length(

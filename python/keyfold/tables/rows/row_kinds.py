@@ -50,7 +50,7 @@ def with_kinds(layout: TableLayout, data: Any, kind: str) -> Incoming:
                 texts = texts.cast(pa.string())
             except pa.ArrowException as error:
                 raise TableError(
-                    f"{where} names column {kind}, which is no text: {error}"
+                    f"{where} names column {kind}, which is not a text: {error}"
                 ) from None
         return from_text(texts, layout.name, f"column {kind} of row kinds")
 

@@ -21,7 +21,7 @@ def array_of(values: Sequence[Any], kind: pa.DataType, refused: Refused) -> pa.A
     if pa.types.is_integer(kind):  # Arrow would cut the fraction off
         floats = (v for v in values if isinstance(v, float | np.floating) and not v.is_integer())
         if (wrong := next(floats, None)) is not None:
-            raise refused(f"{wrong!r} is no whole number")
+            raise refused(f"{wrong!r} is not a whole number")
     try:
         return pa.array(values, kind)
     except _WRONG as error:

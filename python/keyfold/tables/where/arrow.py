@@ -8,6 +8,8 @@ are not read here are only applied by Arrow itself.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -35,14 +37,23 @@ class _Unread(Exception):
     """A part that is left to Arrow."""
 
 
+@dataclass(frozen=True)
 class _Constant:
     """A constant of an expression."""
 
-    def __init__(self, value: Any) -> None:
-        self.value = value
+    value: Any
 
 
-Part = Predicate | Column | _Constant
+@dataclass(frozen=True)
+class _Call:
+    """A call of a function with its arguments; or a part of a kind that is not read here."""
+
+    name: str
+    arguments: Sequence[Any] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+Part = Column | _Constant | _Call
 
 
 def conjuncts(layout: TableLayout, expression: pc.Expression) -> tuple[list[Predicate], bool]:
@@ -50,7 +61,8 @@ def conjuncts(layout: TableLayout, expression: pc.Expression) -> tuple[list[Pred
     holds too. Raises TableError if a column is unknown.
     """
     try:
-        return _Reader(layout, *_parts(expression)).conjuncts()
+        parts, constants = _parts(expression)
+        return _conjuncts(layout, _next(layout, parts[::-1], constants))
     except (_Unread, pa.ArrowException, ValueError, IndexError):
         return [], False
 
@@ -78,123 +90,88 @@ def _parts(expression: pc.Expression) -> tuple[list[tuple[str, str]], pa.RecordB
     return pairs, file.get_batch(0)
 
 
-class _Reader:
-    """Reads the parts of one expression in order."""
+def _next(layout: TableLayout, parts: list[tuple[str, str]], constants: pa.RecordBatch) -> Any:
+    """The next of these parts, the last of the list, with all that belongs to it. It is a `Part`,
+    the options of a call, or None at the end of one.
+    """
+    kind, name = parts.pop()
+    match kind:
+        case "end":
+            return None
+        case "options":
+            return constants.column(int(name))[0].as_py()
+        case "field_ref":
+            return layout.column(name)
+        case "literal":
+            return _Constant(constants.column(int(name))[0].as_py())
+        case "call":
+            found = list(iter(lambda: _next(layout, parts, constants), None))
+            options = next((one for one in found if isinstance(one, dict)), {})
+            return _Call(name, [one for one in found if not isinstance(one, dict)], options)
+    return _Call(kind)
 
-    def __init__(
-        self, layout: TableLayout, parts: list[tuple[str, str]], constants: pa.RecordBatch
-    ) -> None:
-        self._layout = layout
-        self._parts = parts
-        self._constants = constants
-        self._at = 0
 
-    def _take(self) -> tuple[str, str]:
-        self._at += 1
-        return self._parts[self._at - 1]
+def _conjuncts(layout: TableLayout, part: Part) -> tuple[list[Predicate], bool]:
+    """The predicates of a part, whose ANDs are taken apart."""
+    match part:
+        case _Call("and_kleene" | "and", [left, right]):
+            (one, has_one), (other, has_other) = (_conjuncts(layout, p) for p in (left, right))
+            return one + other, has_one and has_other
+    try:
+        return [_condition(layout, part)], True
+    except _Unread:
+        return [], False
 
-    def conjuncts(self) -> tuple[list[Predicate], bool]:
-        """The predicates of the next part, whose ANDs are taken apart."""
-        kind, name = self._take()
-        if (kind, name) in (("call", "and_kleene"), ("call", "and")):
-            (left, has_left), (right, has_right) = self.conjuncts(), self.conjuncts()
-            if self._take() != ("end", name):
-                raise _Unread
-            return left + right, has_left and has_right
-        arguments, options = self._rest(kind, name)
-        try:
-            return [_condition(self._made(kind, name, arguments, options))], True
-        except _Unread:
-            return [], False
 
-    def _next(self) -> Any:
-        """The next part; an exception in place of one that is left to Arrow."""
-        kind, name = self._take()
-        arguments, options = self._rest(kind, name)
-        try:
-            return self._made(kind, name, arguments, options)
-        except _Unread as unread:
-            return unread
+def _condition(layout: TableLayout, part: Part) -> Predicate:
+    match part:
+        case Column() if leaves.is_boolean(part):
+            return leaves.is_true(part)
+        case _Constant(bool(value)):
+            return leaves.node("ALWAYS_TRUE" if value else "ALWAYS_FALSE")
+        case _Call("and_kleene" | "or_kleene" | "and" | "or" as name, [left, right]):
+            op = name.partition("_")[0].upper()
+            return leaves.node(op, _condition(layout, left), _condition(layout, right))
+        case _Call("invert", [inner]):
+            return leaves.node("NOT", _condition(layout, inner))
+        case _Call("is_null", [Column() as column], options) if not options.get("nan_is_null"):
+            return leaves.is_null(column)
+        case _Call("is_valid", [Column() as column]):
+            return leaves.node("NOT", leaves.is_null(column))
+        case _Call("is_in", [Column() as column], options):
+            return _among(layout, column, options["value_set"])
+        case _Call("starts_with", [Column() as column], options) if not options.get("ignore_case"):
+            _check(layout, column, options["pattern"])
+            return leaves.starts_with(column, options["pattern"])
+        case _Call(name, [Column() as column, _Constant(value)]) if name in _COMPARISONS:
+            return _compared(layout, column, _COMPARISONS[name], value)
+        case _Call(name, [_Constant(value), Column() as column]) if name in _COMPARISONS:
+            op = _COMPARISONS[name]
+            return _compared(layout, column, leaves.FLIPPED.get(op, op), value)
+    raise _Unread
 
-    def _rest(self, kind: str, name: str) -> tuple[list[Any], dict[str, Any]]:
-        """The arguments and options of a call, read to its end."""
-        if kind != "call":
-            return [], {}
-        found: list[Any] = []
-        options: dict[str, Any] = {}
-        while (coming := self._parts[self._at]) != ("end", name):
-            if coming[0] == "options":
-                options = self._constants.column(int(self._take()[1]))[0].as_py()
-            else:
-                found.append(self._next())
-        self._at += 1
-        return found, options
 
-    def _made(self, kind: str, name: str, arguments: list[Any], options: dict[str, Any]) -> Part:
-        if any(isinstance(argument, _Unread) for argument in arguments):
-            raise _Unread
-        if kind == "field_ref":
-            return self._layout.column(name)
-        if kind == "literal":
-            return _Constant(self._constants.column(int(name))[0].as_py())
-        if kind != "call":
-            raise _Unread
-        return self._called(name, arguments, options)
-
-    def _called(self, name: str, arguments: list[Any], options: dict[str, Any]) -> Predicate:
-        match name, arguments:
-            case (("and_kleene" | "or_kleene" | "and" | "or"), [left, right]):
-                op = name.partition("_")[0].upper()
-                return leaves.node(op, _condition(left), _condition(right))
-            case "invert", [argument]:
-                return leaves.node("NOT", _condition(argument))
-            case "is_null", [Column() as column] if not options.get("nan_is_null"):
-                return leaves.is_null(column)
-            case "is_valid", [Column() as column]:
-                return leaves.node("NOT", leaves.is_null(column))
-            case "is_in", [Column() as column]:
-                return self._among(column, options)
-            case "starts_with", [Column() as column] if not options.get("ignore_case"):
-                self._check(column, options["pattern"])
-                return leaves.starts_with(column, options["pattern"])
-            case _, [Column() as column, _Constant() as constant] if name in _COMPARISONS:
-                return self._compared(column, _COMPARISONS[name], constant.value)
-            case _, [_Constant() as constant, Column() as column] if name in _COMPARISONS:
-                op = _COMPARISONS[name]
-                return self._compared(column, leaves.FLIPPED.get(op, op), constant.value)
+def _among(layout: TableLayout, column: Column, values: Any) -> Predicate:
+    """Arrow's `isin` is false for NULL, and true if NULL is among the values."""
+    if not isinstance(values, list) or None in values:
         raise _Unread
-
-    def _among(self, column: Column, options: dict[str, Any]) -> Predicate:
-        """Arrow's `isin` is false for NULL, and true if NULL is among the values."""
-        values = options["value_set"]
-        if not isinstance(values, list) or None in values:
-            raise _Unread
-        for value in values:
-            self._check(column, value)
-        is_there = leaves.node("NOT", leaves.is_null(column))
-        return leaves.node("AND", is_there, leaves.among(column, values))
-
-    def _compared(self, column: Column, op: str, value: Any) -> Predicate:
-        self._check(column, value)
-        return leaves.compared(column, op, value)
-
-    def _check(self, column: Column, value: Any) -> None:
-        """Raises _Unread where Arrow compares otherwise, or casts the column first."""
-        is_cast = isinstance(value, float) or bool(getattr(value, "nanosecond", 0))
-        if is_cast or not is_exact(self._layout, column.name):
-            raise _Unread
-        try:
-            leaves.compared(column, "=", value)
-        except TableError as error:
-            raise _Unread from error
+    for value in values:
+        _check(layout, column, value)
+    is_there = leaves.node("NOT", leaves.is_null(column))
+    return leaves.node("AND", is_there, leaves.among(column, values))
 
 
-def _condition(part: Any) -> Predicate:
-    if isinstance(part, Column) and leaves.is_boolean(part):
-        return leaves.is_true(part)
-    if isinstance(part, _Constant) and isinstance(part.value, bool):
-        return leaves.node("ALWAYS_TRUE" if part.value else "ALWAYS_FALSE")
-    if isinstance(part, Column | _Constant):
+def _compared(layout: TableLayout, column: Column, op: str, value: Any) -> Predicate:
+    _check(layout, column, value)
+    return leaves.compared(column, op, value)
+
+
+def _check(layout: TableLayout, column: Column, value: Any) -> None:
+    """Raises _Unread where Arrow compares otherwise, or casts the column first."""
+    is_cast = isinstance(value, float) or bool(getattr(value, "nanosecond", 0))
+    if is_cast or not is_exact(layout, column.name):
         raise _Unread
-    found: Predicate = part
-    return found
+    try:
+        leaves.compared(column, "=", value)
+    except TableError as error:
+        raise _Unread from error

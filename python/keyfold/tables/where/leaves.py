@@ -21,7 +21,6 @@ from keyfold.types.logical import SPELLED, Atomic, describe
 from keyfold.wire.layout import Column
 from keyfold.wire.predicates import Named, Part, Predicate
 
-COMPARISONS = ("=", "<>", "<", "<=", ">", ">=", "<=>")
 FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
 _EXACT = Context(prec=400)
@@ -79,7 +78,7 @@ def is_true(column: Column) -> Predicate:
 
 
 def like(column: Column, pattern: str) -> Predicate:
-    """`column LIKE 'pattern'`, where \\ escapes. Raises TableError if the column is no text."""
+    """`column LIKE 'pattern'`, where \\ escapes. Raises TableError if the column is not a text."""
     if _atomic(column).name not in (*TEXT, "CHAR"):
         raise TableError(f"column {column.name} has no LIKE: its type is {_shown(column)}")
     inner = pattern.strip("%")
@@ -211,7 +210,7 @@ def _least(column: Column) -> Any:
 
 
 def _is_single(value: Any) -> bool:
-    """Whether FLOAT has the number; also if it is no number, which `literal` refuses."""
+    """Whether FLOAT has the number; also of what is not a number, which `literal` refuses."""
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         return True
     with np.errstate(over="ignore"):
