@@ -8,14 +8,13 @@ import com.fasterxml.jackson.databind.JsonNode
 import keyfold.spark.{Json, Settings}
 import keyfold.spark.metrics.ScanMetrics
 import keyfold.spark.questions.Predicates
-import keyfold.spark.read.{AnySplits, KeyfoldReaderFactory, KeyfoldScan, KeyfoldStream}
+import keyfold.spark.read.{AnySplits, KeyfoldReaderFactory, KeyfoldScan, KeyfoldStream, PushedScan}
 import keyfold.spark.table.KeyfoldTable
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.metric.{CustomMetric, CustomTaskMetric}
 import org.apache.spark.sql.connector.read._
 import org.apache.spark.sql.connector.read.Scan.ColumnarSupportMode
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream
-import org.apache.spark.sql.keyfold.SqlTypes
 import org.apache.spark.sql.keyfold.arrow.MetadataRows
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
@@ -24,33 +23,12 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
   * compared; others leave out rows of changes. `asked` is Python's own.
   */
 final class ChangesScanBuilder(table: KeyfoldTable, asked: JsonNode, options: CaseInsensitiveStringMap)
-    extends SupportsPushDownRequiredColumns with SupportsPushDownV2Filters with SupportsPushDownLimit {
-
-  private val whole = SqlTypes.ofRows(table.columns())
-  private var columns: StructType = whole
-  private var pushed: Array[Predicate] = Array.empty
-  private var enforced: Array[Predicate] = Array.empty
-  private var limit: Option[Int] = None
+    extends PushedScan(table) {
 
   override def pruneColumns(required: StructType): Unit =
     columns = StructType(required.fieldNames.map(whole(_)))
 
-  override def pushPredicates(predicates: Array[Predicate]): Array[Predicate] = {
-    pushed = predicates.filter(Predicates.toJson(_).isDefined)
-    enforced = pushed.filter(table.description.pushdown.decides(_, whole))
-    predicates.filterNot(enforced.contains)
-  }
-
-  override def pushedPredicates(): Array[Predicate] = pushed
-
-  override def pushLimit(count: Int): Boolean = {
-    limit = Some(count)
-    true
-  }
-
-  override def isPartiallyPushed(): Boolean = true
-
-  override def build(): Scan = ChangesScan(table, asked, columns, pushed.toSeq, enforced.toSeq, limit,
+  override def build(): Scan = ChangesScan(table, asked, columns, pushed, enforced, limit,
     options.asCaseSensitiveMap.asScala.toMap)
 }
 

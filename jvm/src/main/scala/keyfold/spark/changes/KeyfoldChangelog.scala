@@ -52,7 +52,6 @@ object KeyfoldChangelog {
 final case class ChangesTable(table: KeyfoldTable) extends DescribedTable {
   override def capabilities(): JavaSet[TableCapability] = JavaSet.of(BATCH_READ, MICRO_BATCH_READ)
   override def description: Description = table.description
-  override def toString: String = name()
 
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder =
     new ChangesScanBuilder(table, table.description.json.get("changes"), options)

@@ -60,18 +60,21 @@ final class KeyfoldPartitionReader(scan: String, splits: String, name: String)
   }
 }
 
-/** Executor side: opens readers; carries the scan, which all splits share, and the name of the question. */
-final case class KeyfoldReaderFactory(scan: String, question: String = "read") extends PartitionReaderFactory {
-  /** Without the scan, which says how to log in to an object store. */
-  override def toString: String = "KeyfoldReaderFactory"
-
+/** Executor side: opens readers of batches. */
+trait BatchReaderFactory extends PartitionReaderFactory {
   override def supportColumnarReads(partition: InputPartition): Boolean = true
-
-  override def createColumnarReader(partition: InputPartition): PartitionReader[ColumnarBatch] =
-    new KeyfoldPartitionReader(scan, partition.asInstanceOf[KeyfoldInputPartition].splits, question)
 
   override def createReader(partition: InputPartition): PartitionReader[InternalRow] =
     throw new UnsupportedOperationException("keyfold reads columnar batches only")
+}
+
+/** Executor side: carries the scan, which all splits share, and the name of the question. */
+final case class KeyfoldReaderFactory(scan: String, question: String = "read") extends BatchReaderFactory {
+  /** Without the scan, which says how to log in to an object store. */
+  override def toString: String = "KeyfoldReaderFactory"
+
+  override def createColumnarReader(partition: InputPartition): PartitionReader[ColumnarBatch] =
+    new KeyfoldPartitionReader(scan, partition.asInstanceOf[KeyfoldInputPartition].splits, question)
 }
 
 object KeyfoldReaderFactory {

@@ -2,31 +2,19 @@ package keyfold.spark.read
 
 import scala.jdk.CollectionConverters._
 
-import keyfold.spark.questions.{Predicates, Pushdown, Summary}
+import keyfold.spark.questions.{Pushdown, Summary}
 import keyfold.spark.table.KeyfoldTable
 import org.apache.spark.sql.connector.expressions.SortOrder
-import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.expressions.aggregate.Aggregation
-import org.apache.spark.sql.connector.read.{Scan, SupportsPushDownAggregates, SupportsPushDownLimit,
-  SupportsPushDownRequiredColumns, SupportsPushDownTopN, SupportsPushDownV2Filters}
-import org.apache.spark.sql.keyfold.SqlTypes
+import org.apache.spark.sql.connector.read.{Scan, SupportsPushDownAggregates, SupportsPushDownTopN}
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-/** Driver side: gathers what Spark pushes down; the scan then asks Python once. Conditions over key
-  * columns that Python decides are not left to Spark: so LIMIT and aggregates are pushed past
-  * them, and no code is generated anew for each key that is looked up.
-  */
+/** Driver side: gathers what Spark pushes into a scan of rows: the first rows in an order, and aggregates, too. */
 class KeyfoldScanBuilder(table: KeyfoldTable, options: CaseInsensitiveStringMap)
-    extends SupportsPushDownRequiredColumns with SupportsPushDownV2Filters with SupportsPushDownLimit
-    with SupportsPushDownTopN with SupportsPushDownAggregates {
+    extends PushedScan(table) with SupportsPushDownTopN with SupportsPushDownAggregates {
 
-  private val whole = SqlTypes.ofRows(table.columns())
   private val all = ByBucket.asked(options.asCaseSensitiveMap.asScala.toMap)
-  private var columns: StructType = whole
-  private var pushed: Array[Predicate] = Array.empty
-  private var enforced: Array[Predicate] = Array.empty
-  private var limit: Option[Int] = None
   private var isTop = false
   private var summary: Option[Summary] = None
   private val folds = table.description.pushdown.folds
@@ -43,14 +31,6 @@ class KeyfoldScanBuilder(table: KeyfoldTable, options: CaseInsensitiveStringMap)
       if (nested(name) && own.contains(name)) required(name) else table.readable(name)
     })
   }
-
-  override def pushPredicates(predicates: Array[Predicate]): Array[Predicate] = {
-    pushed = predicates.filter(Predicates.toJson(_).isDefined)
-    enforced = pushed.filter(table.description.pushdown.decides(_, whole))
-    predicates.filterNot(enforced.contains)
-  }
-
-  override def pushedPredicates(): Array[Predicate] = pushed
 
   /** Spark asks first, then replaces averages by sums and counts and asks again: the first time tells. */
   override def supportCompletePushDown(asked: Aggregation): Boolean = {
@@ -70,11 +50,6 @@ class KeyfoldScanBuilder(table: KeyfoldTable, options: CaseInsensitiveStringMap)
       (table.description.partitioning ++ table.description.bucketKeys).forall(
         asked.groupByExpressions.flatMap(Pushdown.named).contains(_))
 
-  override def pushLimit(count: Int): Boolean = {
-    limit = Some(count)
-    true
-  }
-
   /** Spark puts the first rows of all splits in order. */
   override def pushTopN(orders: Array[SortOrder], count: Int): Boolean = {
     isTop = table.description.order.answers(orders.toSeq, whole)
@@ -86,6 +61,6 @@ class KeyfoldScanBuilder(table: KeyfoldTable, options: CaseInsensitiveStringMap)
 
   override def build(): Scan = built()
 
-  protected def built(): KeyfoldScan = KeyfoldScan(table, summary.map(_.schema).getOrElse(columns), pushed.toSeq,
-    enforced.toSeq, limit, isTop, summary, all)
+  protected def built(): KeyfoldScan = KeyfoldScan(table, summary.map(_.schema).getOrElse(columns), pushed,
+    enforced, limit, isTop, summary, all)
 }

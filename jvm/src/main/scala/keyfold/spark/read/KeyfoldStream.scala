@@ -7,7 +7,6 @@ import scala.jdk.CollectionConverters._
 import com.fasterxml.jackson.databind.JsonNode
 import keyfold.spark.{Json, Settings}
 import keyfold.spark.table.KeyfoldTable
-import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
 import org.apache.spark.sql.connector.read.streaming._
 import org.apache.spark.sql.keyfold.arrow.MetadataRows
@@ -106,15 +105,10 @@ final case class StreamPartition(question: String, scan: String, splits: String)
   override def toString: String = "StreamPartition"
 }
 
-/** Executor side: opens readers of any batch. */
-case object KeyfoldStreamReaderFactory extends PartitionReaderFactory {
-  override def supportColumnarReads(partition: InputPartition): Boolean = true
-
+/** Executor side: opens readers of any batch of a stream. */
+case object KeyfoldStreamReaderFactory extends BatchReaderFactory {
   override def createColumnarReader(partition: InputPartition): PartitionReader[ColumnarBatch] = {
     val task = partition.asInstanceOf[StreamPartition]
     new KeyfoldPartitionReader(task.scan, task.splits, task.question)
   }
-
-  override def createReader(partition: InputPartition): PartitionReader[InternalRow] =
-    throw new UnsupportedOperationException("keyfold reads columnar batches only")
 }

@@ -111,7 +111,6 @@ final case class ReadOptimizedTable(table: KeyfoldTable) extends DescribedTable 
   override def description: Description = table.description
   override def partitioning(): Array[Transform] = table.partitioning()
   override def properties(): JavaMap[String, String] = table.properties()
-  override def toString: String = name()
 
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = {
     val all = options.asCaseSensitiveMap.asScala.toMap + (ReadOptimizedTable.Option -> "true")

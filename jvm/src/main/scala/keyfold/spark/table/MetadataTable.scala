@@ -15,7 +15,6 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
   */
 final case class MetadataTable(questions: CatalogQuestions, description: Description) extends DescribedTable {
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = new MetadataScanBuilder(this, options)
-  override def toString: String = name()
 }
 
 /** Driver side: which columns Spark wants: the others are not worked out. */

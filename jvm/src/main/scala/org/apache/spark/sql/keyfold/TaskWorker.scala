@@ -7,10 +7,11 @@ import keyfold.spark.{Json, Worker}
 import keyfold.spark.processes.WorkerPool
 import org.apache.spark.TaskContext
 
-/** Executor side: a worker that answers one long question of a task. It goes back to the pool when the task ends well;
-  * otherwise its connection is closed.
+/** Executor side: a worker that answers one long question of a task. It goes back to the pool when the task ends well,
+  * and after its last answer, which `ended` takes; otherwise, or if `isRead` says no, its connection is closed.
   */
-final class TaskWorker(question: JsonNode, closed: () => Unit) {
+final class TaskWorker(question: JsonNode, closed: () => Unit, isRead: () => Boolean = () => true,
+    ended: JsonNode => Unit = _ => ()) {
   private val task = TaskContext.get()
   private val lease = WorkerPool.ofTasks.take(task)
 
@@ -20,10 +21,11 @@ final class TaskWorker(question: JsonNode, closed: () => Unit) {
   def worker: Worker = lease.worker
 
   private def close(isDone: Boolean): Unit = {
+    val isKept = isDone && isRead()
     closed()
-    if (isDone)
+    if (isKept)
       try {
-        worker.ask(Json.obj("end" -> true)): Unit
+        ended(worker.ask(Json.obj("end" -> true)))
         lease.giveBack()
       } catch { case NonFatal(_) => lease.drop() }
     else lease.drop()

@@ -11,7 +11,7 @@ import org.apache.spark.sql.keyfold.writes.NotNull
   * same row is written, or one is deleted if there is one, or nothing is done. What the source alone decides counts,
   * where the target's key is the source's.
   */
-final class BlindRows(rows: MergeRows, join: KeyJoin) {
+final class BlindRows(rows: MergeRows, join: LookupJoin) {
   import BlindRows._
 
   private val source = AttributeSet(join.source.output)

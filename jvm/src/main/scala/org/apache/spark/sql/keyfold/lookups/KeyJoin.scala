@@ -5,58 +5,22 @@ import keyfold.spark.read.{KeyfoldRowLevelScan, KeyfoldScan}
 import keyfold.spark.table.KeyfoldTable
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
-import org.apache.spark.sql.catalyst.plans.logical.{Filter, Join, LogicalPlan, MergeRows, Project}
+import org.apache.spark.sql.catalyst.plans.logical.{Filter, Join, LogicalPlan, Project}
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
 import org.apache.spark.sql.types.{CharType, DataType, DoubleType, FloatType, IntegralType, StringType}
 
-/** Driver side: a join whose condition pairs every column of a target's primary key, or of a part of it that tells
-  * the bucket, with an expression of the source of the same type. `condition` is the rest of it. `isWhole`: nothing but the key decides which rows match.
+/** Driver side: finds joins whose condition pairs every column of a target's primary key, or of a part of it that tells
+  * the bucket, with an expression of the source of the same type.
   */
-final case class KeyJoin(
-    source: LogicalPlan,
-    target: LookupTarget,
-    project: Seq[NamedExpression],
-    by: Seq[String],
-    keys: Seq[Expression],
-    condition: Option[Expression],
-    isWhole: Boolean,
-    kind: LookupKind) {
-
-  def lookup(blind: Expression): LookupJoin = LookupJoin(source, target, project, by, keys, condition, blind, kind)
-
-  /** The condition for which it makes no difference whether a row of the source has a match. */
-  def blind(rows: MergeRows): Expression =
-    if (isWhole) new BlindRows(rows, this).condition else Literal.FalseLiteral
-
-  /** The join if every row of the source with a key had a match, whose other columns nobody looks at. */
-  def assumed: LogicalPlan = {
-    val hasKey = keys.filter(_.nullable).map(IsNotNull(_)).reduceOption[Expression](And(_, _))
-    val columns = project.map { column =>
-      val value = BlindRows.unnamed(column).transform {
-        case attribute: Attribute => keyOf(attribute).getOrElse(Literal.default(attribute.dataType))
-      }
-      val known = if (kind == LookupKind.Matches) value
-      else hasKey.fold(value)(If(_, value, Literal(null, column.dataType)))
-      Alias(known, column.name)(exprId = column.exprId)
-    }
-    val kept = hasKey.filter(_ => kind == LookupKind.Matches).fold(source)(Filter(_, source))
-    Project(columns ++ source.output, kept)
-  }
-
-  /** The source's expression that equals a column of the target's key. */
-  def keyOf(column: Attribute): Option[Expression] =
-    target.key.zip(keys).collectFirst { case (one, key) if one.exprId == column.exprId => key }
-}
-
 object KeyJoin {
   /** Of a statement that changes rows of a table, which their key names. */
-  def of(join: Join, target: LogicalPlan, source: LogicalPlan, table: KeyfoldTable): Option[KeyJoin] =
+  def of(join: Join, target: LogicalPlan, source: LogicalPlan, table: KeyfoldTable): Option[LookupJoin] =
     Side.of(target).filter(_.target.scan.table == table && !table.description.hasNullableKey)
       .flatMap(found(join, _, source, LookupKind.of(join, target), Seq(table.description.primaryKey)))
 
   /** Of a query with the hint LOOKUP; of two sides that have it the right one. */
-  def hinted(join: Join): Option[KeyJoin] =
+  def hinted(join: Join): Option[LookupJoin] =
     Seq((join.right, join.left), (join.left, join.right)).flatMap { case (target, source) =>
       Side.of(target).filter(_.isHinted).flatMap { side =>
         val described = side.target.scan.table.description
@@ -80,9 +44,9 @@ object KeyJoin {
       more = pairs.filterNot(pair => chosen.exists(_.pair == pair)).map { case (ours, theirs) => EqualTo(ours, theirs) }
       conditions = side.filters ++ (more ++ rest).map(side.over)
       if conditions.forall(one => one.deterministic && !SubqueryExpression.hasSubquery(one))
-    } yield KeyJoin(source, side.target, side.numbered, chosen.map(_.column), chosen.map(_.key),
-      conditions.reduceOption(And(_, _)),
-      conditions.isEmpty && side.target.scan.filters.forall(_.name == "IS_NOT_NULL"), kind)
+    } yield LookupJoin(source, side.target, side.numbered, chosen.map(_.column), chosen.map(_.key),
+      conditions.reduceOption(And(_, _)), kind,
+      isWhole = conditions.isEmpty && side.target.scan.filters.forall(_.name == "IS_NOT_NULL"))
 
   private def pairs(join: Join, isLeft: Boolean): Option[(Seq[(Expression, Expression)], Seq[Expression])] =
     ExtractEquiJoinKeys.unapply(join).map { case (_, left, right, rest, _, _, _, _) =>

@@ -1,13 +1,12 @@
 package org.apache.spark.sql.keyfold.lookups
 
-import scala.util.control.NonFatal
-
+import com.fasterxml.jackson.databind.JsonNode
 import keyfold.spark.Json
-import keyfold.spark.processes.{Lease, WorkerPool}
 import org.apache.spark.TaskContext
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.execution.metric.SQLMetric
+import org.apache.spark.sql.keyfold.TaskWorker
 import org.apache.spark.sql.keyfold.arrow.{ArrowBatchReader, ArrowBatchWriter}
 
 /** Both sides: the figures of a lookup join in Spark's UI. */
@@ -18,7 +17,9 @@ final case class LookupFigures(
   * for together; their rows come back in that order, each behind the place of its key.
   */
 final class KeyLookups(work: LookupWork, figures: LookupFigures, task: TaskContext) {
-  private var lease: Option[Lease] = None
+  private lazy val worker = new TaskWorker(
+    Json.obj("question" -> "lookup", "lookup" -> Json.parse(work.plan), "by" -> work.by), () => close(),
+    () => answered.isEmpty || current == null, report(_)).worker
   private var keys: Option[ArrowBatchWriter] = None
   private var answered: Option[ArrowBatchReader] = None
   private var isEmpty = true
@@ -26,20 +27,9 @@ final class KeyLookups(work: LookupWork, figures: LookupFigures, task: TaskConte
   private var isTaken = false
   private var current: InternalRow = _
 
-  private def worker = lease.getOrElse(open()).worker
-
-  private def open(): Lease = {
-    val taken = WorkerPool.ofTasks.take(task)
-    lease = Some(taken)
-    task.addTaskCompletionListener[Unit](ended => close(isDone = !ended.isFailed() && !ended.isInterrupted())): Unit
-    taken.worker.ask(Json.obj("question" -> "lookup", "lookup" -> Json.parse(work.plan), "by" -> work.by)): Unit
-    keys = Some(new ArrowBatchWriter(work.keySchema, taken.worker.out))
-    taken
-  }
-
   /** Takes a key; true if it is time to ask. */
   def add(key: UnsafeRow): Boolean = {
-    if (lease.isEmpty) open(): Unit
+    if (keys.isEmpty) keys = Some(new ArrowBatchWriter(work.keySchema, worker.out))
     isEmpty = false
     keys.get.write(key)
   }
@@ -88,19 +78,14 @@ final class KeyLookups(work: LookupWork, figures: LookupFigures, task: TaskConte
     answered = None
   }
 
-  private def close(isDone: Boolean): Unit = {
+  private def close(): Unit = {
     keys.foreach(_.close())
-    val isRead = answered.isEmpty || current == null
     answered.foreach(_.close())
-    lease.foreach { held =>
-      if (isDone && isRead)
-        try {
-          val reported = held.worker.ask(Json.obj("end" -> true)).path("metrics")
-          figures.ofWorkers.foreach { case (name, metric) => metric += reported.path(name).asLong }
-          task.taskMetrics().inputMetrics.incBytesRead(reported.path("bytes_read").asLong)
-          held.giveBack()
-        } catch { case NonFatal(_) => held.drop() }
-      else held.drop()
-    }
+  }
+
+  private def report(end: JsonNode): Unit = {
+    val reported = end.path("metrics")
+    figures.ofWorkers.foreach { case (name, metric) => metric += reported.path(name).asLong }
+    task.taskMetrics().inputMetrics.incBytesRead(reported.path("bytes_read").asLong)
   }
 }

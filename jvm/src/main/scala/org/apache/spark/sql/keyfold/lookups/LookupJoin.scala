@@ -3,7 +3,7 @@ package org.apache.spark.sql.keyfold.lookups
 import keyfold.spark.read.KeyfoldScan
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans._
-import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan, UnaryNode}
+import org.apache.spark.sql.catalyst.plans.logical.{Filter, Join, LogicalPlan, MergeRows, Project, UnaryNode}
 import org.apache.spark.sql.types.LongType
 
 /** Driver side: a table of ours as a lookup sees it: `columns` are what the scan that it stands for would have read,
@@ -19,8 +19,9 @@ final case class LookupTarget(scan: KeyfoldScan, columns: Seq[Attribute]) {
 /** Driver side: a join of any rows, the source, with a table of ours by its key, where the table is not scanned: the
   * keys of the rows are looked up in it. `project` are the target's columns as the join has them, over the columns
   * and the number of `target`; `keys` are expressions of the source for the columns `by`, which are the primary key,
-  * or the partition columns and a bucket key that begins it. Rows for which `blind` is true are not looked up: the
-  * statement treats them alike if they are found or not, so they are found.
+  * or the partition columns and a bucket key that begins it; `condition` is the rest of the join's. `isWhole`: nothing
+  * but the key decides which rows match. Rows for which `blind` is true are not looked up: the statement treats them
+  * alike if they are found or not, so they are found.
   */
 final case class LookupJoin(
     source: LogicalPlan,
@@ -29,13 +30,37 @@ final case class LookupJoin(
     by: Seq[String],
     keys: Seq[Expression],
     condition: Option[Expression],
-    blind: Expression,
-    kind: LookupKind) extends UnaryNode {
+    kind: LookupKind,
+    isWhole: Boolean,
+    blind: Expression = Literal.FalseLiteral) extends UnaryNode {
 
   override def child: LogicalPlan = source
   override def output: Seq[Attribute] = kind.output(source.output, project)
   override lazy val producedAttributes: AttributeSet = kind.produced(target, project)
   override protected def withNewChildInternal(changed: LogicalPlan): LookupJoin = copy(source = changed)
+
+  /** The condition for which it makes no difference whether a row of the source has a match. */
+  def blindFor(rows: MergeRows): Expression =
+    if (isWhole) new BlindRows(rows, this).condition else Literal.FalseLiteral
+
+  /** The join if every row of the source with a key had a match, whose other columns nobody looks at. */
+  def assumed: LogicalPlan = {
+    val hasKey = keys.filter(_.nullable).map(IsNotNull(_)).reduceOption[Expression](And(_, _))
+    val columns = project.map { column =>
+      val value = BlindRows.unnamed(column).transform {
+        case attribute: Attribute => keyOf(attribute).getOrElse(Literal.default(attribute.dataType))
+      }
+      val known = if (kind == LookupKind.Matches) value
+      else hasKey.fold(value)(If(_, value, Literal(null, column.dataType)))
+      Alias(known, column.name)(exprId = column.exprId)
+    }
+    val kept = hasKey.filter(_ => kind == LookupKind.Matches).fold(source)(Filter(_, source))
+    Project(columns ++ source.output, kept)
+  }
+
+  /** The source's expression that equals a column of the target's key. */
+  def keyOf(column: Attribute): Option[Expression] =
+    target.key.zip(keys).collectFirst { case (one, key) if one.exprId == column.exprId => key }
 }
 
 /** Both sides: which rows a lookup gives: those of the source, of the target or both, and whether also rows of the

@@ -18,7 +18,7 @@ object LookupStrategy extends SparkStrategy {
   override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
     case delta: WriteDelta if Settings.looksUpKeys => changed(delta).map(planLater).toSeq
     case insert: InsertOnlyMerge if Settings.looksUpKeys => inserted(insert).map(planLater).toSeq
-    case join: Join => KeyJoin.hinted(join).map(found => inOrder(join, exec(found.lookup(FalseLiteral)))).toSeq
+    case join: Join => KeyJoin.hinted(join).map(found => inOrder(join, exec(found))).toSeq
     case join: LookupJoin => Seq(exec(join))
     case _ => Nil
   }
@@ -61,7 +61,7 @@ object LookupStrategy extends SparkStrategy {
     })
 
   private def ofKeys(join: Join, target: LogicalPlan, source: LogicalPlan, table: KeyfoldTable): Option[LogicalPlan] =
-    KeyJoin.of(join, target, source, table).map(_.lookup(FalseLiteral))
+    KeyJoin.of(join, target, source, table)
 
   /** The rows of a MERGE, and whether they depend on rows of the target. */
   private def ofMerge(rows: MergeRows, table: KeyfoldTable): Option[(MergeRows, Boolean)] = {
@@ -72,11 +72,11 @@ object LookupStrategy extends SparkStrategy {
     }
     join.filter(one => one.joinType == Inner || one.joinType == RightOuter)
       .flatMap(one => KeyJoin.of(one, one.left, one.right, table)).map { found =>
-        found.blind(rows) match {
+        found.blindFor(rows) match {
           case TrueLiteral => (over(found.assumed, rows.copy(checkCardinality = false)), false)
-          case FalseLiteral => (over(found.lookup(FalseLiteral), rows), true)
+          case FalseLiteral => (over(found, rows), true)
           // rows that are not looked up have no number; the write finds keys that come twice
-          case some => (over(found.lookup(some), rows.copy(checkCardinality = false)), true)
+          case some => (over(found.copy(blind = some), rows.copy(checkCardinality = false)), true)
         }
       }
   }
