@@ -21,6 +21,7 @@ from integration import TOP
 from keyfold.aggregates import quantile_union
 from keyfold.aggregates.sketches import opened_hll
 from keyfold.kernels.roaring import bitmaps
+from tests.quantiles import percent
 
 VECTORS = TOP / "tests" / "vectors"
 
@@ -187,5 +188,5 @@ def test_quantiles_both_ways(spark: SparkSession) -> None:
             2048, vector["compression"] if vector["count"] else 0
         )
         for rank, expected in vector["quantiles"]:
-            assert quantile_union.percent(made, rank) == pytest.approx(expected, rel=1e-3, abs=0.5)
-        assert vector["quantiles"] or math.isnan(quantile_union.percent(made, 0.5))
+            assert percent(made, rank) == pytest.approx(expected, rel=1e-3, abs=0.5)
+        assert vector["quantiles"] or math.isnan(percent(made, 0.5))

@@ -16,6 +16,7 @@ from pyspark.sql.functions import expr
 
 from keyfold.aggregates import quantile_union
 from keyfold.kernels.roaring import bitmaps
+from tests.quantiles import percent
 
 FreshName = Callable[[], str]
 AGGREGATES = (("hll_sketch_agg", "h"), ("theta_sketch_agg", "t"))
@@ -101,7 +102,7 @@ def test_java_s_t_digest_reads_ours(spark: SparkSession) -> None:
     found = jvm.org.apache.datasketches.tdigest.TDigestDouble.heapify(memory)
     assert (found.getK(), found.getTotalWeight()) == (2048, 5000)
     for q in (0.0, 0.1, 0.5, 0.999, 1.0):
-        assert found.getQuantile(q) == pytest.approx(quantile_union.percent(state, q), rel=1e-9)
+        assert found.getQuantile(q) == pytest.approx(percent(state, q), rel=1e-9)
 
 
 def create(spark: SparkSession, name: str, columns: dict[str, str]) -> None:

@@ -35,6 +35,7 @@ from keyfold.kernels.roaring import bitmaps
 from keyfold.merge.plan import plan
 from keyfold.options.engines import engines
 from keyfold.testing.tables import batch, layout
+from tests.quantiles import percent
 
 VECTORS = Path(__file__).resolve().parent.parent / "vectors"
 
@@ -268,24 +269,6 @@ def test_a_coarse_sketch_that_is_empty_costs_a_fine_one_nothing() -> None:
     fine = hll(Random(1), 14)
     united = hll_sketch.deserialize(unite("hll_sketch", hll_sketch(10).serialize_compact(), fine))
     assert united.lg_config_k == 14
-
-
-def percent(state: bytes, q: float) -> float:
-    """The quantile of rank q, 0 to 1; NaN if the state is empty. While the state is exact, it is
-    between the two values nearest to place (n - 1) * q, in proportion, as Doris' quantile_percent.
-    """
-    quantiles = quantile_union.opened(state)
-    if quantiles.digest is not None:
-        digest = quantiles.digest
-        return math.nan if digest.is_empty() else float(digest.get_quantile(q))
-    if not len(quantiles.values):
-        return math.nan
-    ordered = np.sort(quantiles.values)
-    place = (len(ordered) - 1) * q
-    below = int(place)
-    if below == len(ordered) - 1:
-        return float(ordered[below])
-    return float(ordered[below + 1] * (place - below) + ordered[below] * (below + 1 - place))
 
 
 @pytest.mark.parametrize("vector", vectors("quantile.json"), ids=lambda v: v["name"])
