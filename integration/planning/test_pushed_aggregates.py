@@ -154,6 +154,53 @@ def test_answers_are_plain_sparks(spark: SparkSession, table: str) -> None:
             assert ours == rows_of(spark.sql(query.format(t="plain"))), query
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_altered_tables_and_older_ones(
+    spark: SparkSession, fresh_name: Callable[[], str], seed: int, engine: str
+) -> None:
+    """Files of several schemas, with deletes, and the table as a tag has it."""
+    draw, name = random.Random(f"{seed} altered {engine}"), fresh_name()
+    functions = {f"fields.{c}.aggregate-function": f for c, f in (("i", "sum"), ("l", "max"))}
+    options = {"bucket": "2", "merge-engine": engine, "write-only": "true"}
+    options |= functions if engine == "aggregation" else {}
+    listed = ", ".join(f"'{key}' = '{text}'" for key, text in options.items())
+    spark.sql(
+        f"CREATE TABLE {name} (p INT, k INT, i INT, l BIGINT, n DECIMAL(6, 2), "
+        f"PRIMARY KEY (p, k) NOT ENFORCED) PARTITIONED BY (p) TBLPROPERTIES ({listed})"
+    )
+
+    def write(kinds: list[str]) -> None:
+        keys = sorted({(draw.randrange(2), draw.randrange(40)) for _ in range(40)})
+        rows = (f"({p}, {k}, {', '.join(literal(kind, draw) for kind in kinds)})" for p, k in keys)
+        spark.sql(f"INSERT INTO {name} VALUES {', '.join(rows)}")
+
+    write(["INT", "BIGINT", "DECIMAL(6, 2)"])
+    write(["INT", "BIGINT", "DECIMAL(6, 2)"])
+    spark.sql(f"CALL keyfold.sys.create_tag('{name}', 'before')")
+    spark.sql(f"DELETE FROM {name} WHERE k % 5 = {draw.randrange(5)}")
+    for change in (
+        "ALTER COLUMN i TYPE BIGINT",
+        "RENAME COLUMN i TO j",
+        "ALTER COLUMN n TYPE DECIMAL(12, 2)",
+        "ADD COLUMN e INT DEFAULT 7",
+    ):
+        spark.sql(f"ALTER TABLE {name} {change}")
+    write(["BIGINT", "BIGINT", "DECIMAL(12, 2)", "INT"])
+    for source, columns in ((f"{name} VERSION AS OF 'before'", "iln"), (name, "jlne")):
+        stored = spark.sql(f"SELECT * FROM {source}")
+        spark.createDataFrame(stored.collect(), stored.schema).createOrReplaceTempView("copied")
+        calls = ", ".join(f"count({c}), sum({c}), min({c}), max({c})" for c in columns)
+        for query in (
+            f"SELECT {calls} FROM {{t}}",
+            f"SELECT p, k, {calls} FROM {{t}} WHERE k > 9 GROUP BY p, k",
+            f"SELECT {columns[-1]}, {calls} FROM {{t}} GROUP BY {columns[-1]}",
+            "SELECT p, keyfold.max(l), count(*) FROM {t} WHERE p = 1 GROUP BY p",
+        ):
+            ours = spark.sql(query.format(t=source))
+            assert "PushedAggregation: [" in plan_of(ours), query
+            assert rows_of(ours) == rows_of(spark.sql(query.format(t="copied"))), query
+
+
 def test_scans_fold_functions_of_ours(spark: SparkSession, table: str) -> None:
     keyfold.register(spark, cap)
     for query, is_pushed in OWN:
