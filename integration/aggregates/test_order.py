@@ -63,3 +63,18 @@ def test_joined_texts(spark: SparkSession, events: DataFrame, query: str) -> Non
         for name in ("keyfold.listagg", "listagg")
     )
     assert ours == sparks
+
+
+def test_pivots(spark: SparkSession) -> None:
+    """Where a result is a text, Spark gives each column NULL in place of the others' values."""
+    rows = "VALUES ('a', 'v', 1), ('b', 'w', 2), ('a', 'x', 3), ('b', 'y', 4) AS t (g, s, t)"
+
+    def found(name: str, columns: str, value: str) -> list[object]:
+        call = f"keyfold.{name}({value}) WITHIN GROUP (ORDER BY t)"
+        query = f"SELECT * FROM (SELECT {columns} FROM {rows}) PIVOT ({call} FOR g IN ('a', 'b'))"
+        return [tuple(row) for row in spark.sql(query).collect()]
+
+    assert found("first_value", "g, t", "t") == [(1, 2)]
+    assert found("first_non_null_value", "g, s, t", "s") == [("v", "w")]
+    with pytest.raises(Exception, match=r"keyfold.first_value in this PIVOT is not supported"):
+        found("first_value", "g, s, t", "s")

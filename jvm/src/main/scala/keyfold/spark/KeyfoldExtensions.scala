@@ -42,6 +42,7 @@ final class KeyfoldExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectHintResolutionRule(NamesOfOurs(_))
     extensions.injectHintResolutionRule(VersionsInOptions(_))
     extensions.injectHintResolutionRule(StateNames(_))
+    extensions.injectResolutionRule(_ => FoldsInPivots)
     extensions.injectResolutionRule(_ => AggregateStates)
     extensions.injectHintResolutionRule(UnqualifiedAggregates(_))
     extensions.injectColumnar(_ => FoldOperators)
