@@ -14,7 +14,6 @@ from pyarrow import types
 
 from keyfold.kernels.buffers import column_of, dtype_of, validity, values
 from keyfold.kernels.folds.running import (
-    Kept,
     Numbers,
     OneOf,
     add_floats,
@@ -23,7 +22,7 @@ from keyfold.kernels.folds.running import (
     keep_greatest,
     keep_last,
 )
-from keyfold.kernels.keys.words import ordered
+from keyfold.kernels.keys.words import ordered, unordered
 from keyfold.kernels.keys.words import width as bit_width
 from keyfold.kernels.unsafe_rows.layout import bits_of, column_of_bits, unsigned, width
 
@@ -45,6 +44,9 @@ class Groups(Protocol):
     def held(self) -> int:
         """The bytes that they take at most, while they grow or fold."""
 
+    def make_room(self, count: int) -> None:
+        """Make room for so many groups, if it is known how many there will be."""
+
     def add(self, groups: Numbers, column: pa.Array) -> None:
         """Add a value to each of these groups, one after another. Raises BadRecord or Overflow."""
 
@@ -58,7 +60,9 @@ class Groups(Protocol):
 
 
 class Growing:
-    """Arrays with one item a group, each 0 at first."""
+    """Arrays with one item a group, each `at_first` until something is added."""
+
+    at_first = 0.0
 
     def __init__(self, *kinds: Any) -> None:
         self.arrays: list[npt.NDArray[Any]] = [np.zeros(0, dtype=kind) for kind in kinds]
@@ -75,12 +79,16 @@ class Growing:
         return found
 
     def reach(self, groups: Numbers) -> None:
-        """Make room for these groups; what is there doubles at least, so that it moves rarely."""
-        self._count = max(self._count, int(groups.max(initial=-1)) + 1)
+        """Make room for these groups."""
+        self.make_room(int(groups.max(initial=-1)) + 1)
+
+    def make_room(self, count: int) -> None:
+        """See `Groups.make_room`: what is there doubles at least, so that it moves rarely."""
+        self._count = max(self._count, count)
         if self._count > len(self.arrays[0]):
             room = max(self._count, 2 * len(self.arrays[0]))
             for place, array in enumerate(self.arrays):
-                self.arrays[place] = np.zeros(room, dtype=array.dtype)
+                self.arrays[place] = np.full(room, self.at_first, dtype=array.dtype)
                 self.arrays[place][: len(array)] = array
 
     def part(self, start: int, stop: int) -> list[npt.NDArray[Any]]:
@@ -98,22 +106,28 @@ class IntegerSums(Growing):
     def add(self, groups: Numbers, column: pa.Array) -> None:
         """See `Groups.add`."""
         self.reach(groups)
-        numbers = values(column, dtype_of(column.type)).astype(np.int64, copy=False)
+        numbers = values(column, dtype_of(column.type))
+        if column.type.bit_width < 32:
+            numbers = numbers.astype(np.int32)
         add_integers(numbers, validity(column), groups, *self.arrays)
 
     def column(self, start: int, stop: int) -> pa.Array:
         """See `Groups.column`."""
         totals, wraps, found = self.part(start, stop)
         limits = np.iinfo(dtype_of(self._kind))
-        outside = np.flatnonzero((wraps != 0) | (totals < limits.min) | (totals > limits.max))
-        if len(outside):
-            place = int(outside[0])
+        outside = wraps != 0
+        if limits.bits < 64:
+            outside |= (totals < limits.min) | (totals > limits.max)
+        if outside.any():
+            place = int(outside.argmax())
             raise Overflow(start + place, str((int(wraps[place]) << 64) + int(totals[place])))
         return column_of(self._kind, totals.astype(limits.dtype, copy=False), found)
 
 
 class FloatSums(Growing):
     """Sums of FLOAT or DOUBLE, in their own width."""
+
+    at_first = -0.0  # 0.0 would make a sum of -0.0 positive
 
     def __init__(self, kind: pa.DataType) -> None:
         super().__init__(dtype_of(kind), np.uint8)
@@ -134,21 +148,20 @@ class Extremes(Growing):
     """The least or the greatest values of a type whose values are numbers of at most 64 bits."""
 
     def __init__(self, is_least: bool, kind: pa.DataType) -> None:
-        super().__init__(np.uint64, np.uint64, np.uint8)
+        super().__init__(np.uint64, np.uint8)
         self._kind = kind
         self._flip = np.uint64(2**64 - 1 if is_least else 0)
 
     def add(self, groups: Numbers, column: pa.Array) -> None:
         """See `Groups.add`."""
         self.reach(groups)
-        bits = bits_of(column).astype(np.uint64, copy=False)
-        kept = Kept(*self.arrays)
-        keep_greatest(ordered(column), bits, validity(column), groups, self._flip, kept)
+        keep_greatest(ordered(column), validity(column), groups, self._flip, *self.arrays)
 
     def column(self, start: int, stop: int) -> pa.Array:
         """See `Groups.column`."""
-        _, bits, found = self.part(start, stop)
-        return column_of(self._kind, bits.astype(f"u{self._kind.bit_width // 8}"), found)
+        words, found = self.part(start, stop)
+        words ^= self._flip
+        return column_of(self._kind, unordered(words, self._kind), found)
 
 
 class Ends(Growing):

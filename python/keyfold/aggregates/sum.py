@@ -17,7 +17,6 @@ from keyfold.aggregates.declare import NUMERIC, Fold, FoldResult, Inputs, Record
 from keyfold.aggregates.running import sums
 from keyfold.kernels.buffers import Floats, Mask, Rows, column_of, dtype_of, validity, values
 from keyfold.kernels.folds.decimals import beyond, halves, sum_decimals
-from keyfold.kernels.folds.running import add_floats, add_integers
 from keyfold.kernels.jit import kernel
 from keyfold.kernels.keys.words import values_of_decimal
 from keyfold.kernels.ops import ADD, RESET, RETRACT, SKIP
@@ -74,11 +73,7 @@ def _fold(inputs: Inputs) -> FoldResult:
     if types.is_floating(kind):
         numbers = values(inputs.column, dtype_of(kind))
         out: npt.NDArray[Any] = np.zeros(inputs.groups, dtype=numbers.dtype)
-        groups = inputs.number()
-        if groups is None:
-            sum_floats(numbers, valid, inputs.records, out, out_valid)
-        else:
-            add_floats(numbers, valid, groups, out, out_valid)
+        sum_floats(numbers, valid, inputs.records, out, out_valid)
         return FoldResult(column_of(kind, out, out_valid))
     return _integers(inputs, valid, out_valid)
 
@@ -86,13 +81,8 @@ def _fold(inputs: Inputs) -> FoldResult:
 def _integers(inputs: Inputs, valid: Mask, out_valid: Mask) -> FoldResult:
     own = dtype_of(inputs.column.type)
     numbers = values(inputs.column, own).astype(np.int64, copy=False)
-    out, wraps = np.zeros((2, inputs.groups), dtype=np.int64)
-    groups = inputs.number()
-    if groups is None:
-        overflowed = sum_integers(numbers, valid, inputs.records, out, out_valid)
-    else:
-        add_integers(numbers, valid, groups, out, wraps, out_valid)
-        overflowed = int(np.flatnonzero(wraps)[0]) if wraps.any() else -1
+    out = np.zeros(inputs.groups, dtype=np.int64)
+    overflowed = sum_integers(numbers, valid, inputs.records, out, out_valid)
     if overflowed < 0 and own != np.int64:
         limits = np.iinfo(own)
         outside = np.flatnonzero((out < limits.min) | (out > limits.max))

@@ -63,6 +63,12 @@ class Columns(Mapping[str, pa.Array]):
     def __len__(self) -> int:
         return len(self._names)
 
+    def parts(self, name: str) -> list[pa.Array]:
+        """A column as it is: the arrays of the batches, or one of all rows if that is made."""
+        if name in self._whole:
+            return [self._whole[name]]
+        return [batch.column(name) for batch in self._batches]
+
     def taken(self, names: Sequence[str], picks: Rows) -> list[pa.Array]:
         """The picked rows of columns; -1 gives null."""
         if _is_span(picks):

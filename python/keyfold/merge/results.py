@@ -11,6 +11,7 @@ from keyfold.aggregates.declare import (
     Inputs,
 )
 from keyfold.aggregates.results import column_result
+from keyfold.aggregates.running import Overflow
 from keyfold.errors import FoldOverflowError, TableError
 from keyfold.kernels.buffers import validity
 from keyfold.merge.declare import Folded, Step
@@ -34,12 +35,43 @@ def folded_column(
         where = f"table {layout.name}, column {name}, key ({_key(layout, step, error.group)})"
         raise TableError(f"{where}: {error}") from error
     if result.overflowed >= 0:
-        key = _key(layout, step, result.overflowed)
-        raise FoldOverflowError(
-            f"table {layout.name}, column {name}: the {aggregate.name} for key ({key}) "
-            f"{wider(layout.name, layout.column(name))}"
-        )
+        raise _overflow(layout, step, name, aggregate, result.overflowed)
     return result.array
+
+
+def added_column(
+    layout: TableLayout, step: Step, name: str, aggregate: Aggregate
+) -> pa.Array | None:
+    """The folded column of a step whose rows are all added, if that can be done row by row, in any
+    order of groups; else None. Groups of few rows would end where no processor expects it.
+
+    Raises FoldOverflowError if a value does not fit the type.
+    """
+    if aggregate.running is None or aggregate.over_records is None or step.numbers is None:
+        return None
+    parts = step.columns.parts(name)
+    groups = aggregate.running(parts[0].type)
+    if groups is None:
+        return None
+    start, count = 0, len(step.starts) - 1
+    groups.make_room(count)
+    for part in parts:
+        groups.add(step.numbers[start : start + len(part)], part)
+        start += len(part)
+    try:
+        return groups.column(0, count)
+    except Overflow as error:
+        raise _overflow(layout, step, name, aggregate, error.group) from error
+
+
+def _overflow(
+    layout: TableLayout, step: Step, name: str, aggregate: Aggregate, group: int
+) -> FoldOverflowError:
+    key = _key(layout, step, group)
+    return FoldOverflowError(
+        f"table {layout.name}, column {name}: the {aggregate.name} for key ({key}) "
+        f"{wider(layout.name, layout.column(name))}"
+    )
 
 
 def _key(layout: TableLayout, step: Step, group: int) -> str:

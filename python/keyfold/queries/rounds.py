@@ -39,6 +39,9 @@ class Rounds:
         """See `Groups.held`: a round holds states, a copy of them with the rows, and new states."""
         return 3 * int(self._states.nbytes) + 2 * self._bytes
 
+    def make_room(self, count: int) -> None:
+        """See `Groups.make_room`: states have no room before they are there."""
+
     def add(self, groups: Numbers, column: pa.Array) -> None:
         """Let rows wait, and fold if enough of them do."""
         self._waiting.append((groups, column))

@@ -54,19 +54,18 @@ def greatest_rows(
     words: Words, flip: np.uint64, valid: Mask, numbers: Numbers, best: Words, out: Rows
 ) -> bool:
     """`greatest_word`, row by row, each added to group numbers[row]: groups of few rows would end
-    where no processor expects it. Returns whether no two words were equal that stand for long keys.
+    where no processor expects it. Of equal words the last stays; `best` is 0 at first. Returns
+    whether no two words were equal that stand for long keys.
     """
     out[:] = -1
     decides = True
     for row in range(len(numbers)):
         if valid[row]:
-            group, word = numbers[row], words[row] ^ flip
-            is_found = out[group] >= 0
-            is_tie = is_found & (word == best[group])
-            decides &= (not is_tie) | (words[row] & np.uint64(255) != np.uint64(MORE))
-            is_more = (word > best[group]) | (not is_found)
-            best[group] = word if is_more else best[group]
-            out[group] += (row - out[group]) * np.int64(is_more)
+            group, word = np.uint64(numbers[row]), words[row] ^ flip
+            held = best[group]
+            decides &= (word != held) | (words[row] & np.uint64(255) != np.uint64(MORE))
+            best[group] = max(held, word)
+            out[group] += (row - out[group]) * np.int64(word >= held)
     return decides
 
 

@@ -11,17 +11,20 @@ from keyfold.kernels.jit import kernel, structure
 Numbers = npt.NDArray[np.int32]
 
 
-@kernel("void(int64[::1], uint8[::1], int32[::1], int64[::1], int64[::1], uint8[::1])")
+@kernel(
+    "void(int32[::1], uint8[::1], int32[::1], int64[::1], int64[::1], uint8[::1])",
+    "void(int64[::1], uint8[::1], int32[::1], int64[::1], int64[::1], uint8[::1])",
+)
 def add_integers(
     values: Rows, valid: Mask, groups: Numbers, totals: Rows, wraps: Rows, found: Mask
 ) -> None:
     """Add to the totals of the groups; wraps[g] counts how often one left 64 bits, upwards."""
     for row in range(len(groups)):
         if valid[row]:
-            group, value = groups[row], values[row]
+            group, value = np.uint64(groups[row]), np.int64(values[row])
             before = totals[group]  # added without signs, as a compiler takes these not to overflow
             after = np.int64(np.uint64(before) + np.uint64(value))
-            if (value < 0) != (after < before) and value != 0:
+            if (before ^ after) & (value ^ after) < 0:
                 wraps[group] += -1 if value < 0 else 1
             totals[group], found[group] = after, 1
 
@@ -31,34 +34,24 @@ def add_integers(
     "void(float64[::1], uint8[::1], int32[::1], float64[::1], uint8[::1])",
 )
 def add_floats(values: Floats, valid: Mask, groups: Numbers, totals: Floats, found: Mask) -> None:
-    """Add to the totals of the groups, each step rounded to their width."""
+    """Add to the totals of the groups, -0.0 at first, each step rounded to their width."""
     for row in range(len(groups)):
         if valid[row]:
-            group = groups[row]
-            totals[group] = totals[group] + values[row] if found[group] else values[row]
+            group = np.uint64(groups[row])
+            totals[group] += values[row]
             found[group] = 1
 
 
-@structure("uint64[::1]", "uint64[::1]", "uint8[::1]")
-class Kept(NamedTuple):
-    """What each group keeps: the word by which it compares, its bits, and whether there is one."""
-
-    words: Words
-    bits: Words
-    found: Mask
-
-
-@kernel("void(uint64[::1], uint64[::1], uint8[::1], int32[::1], uint64, Kept)")
+@kernel("void(uint64[::1], uint8[::1], int32[::1], uint64, uint64[::1], uint8[::1])")
 def keep_greatest(
-    words: Words, bits: Words, valid: Mask, groups: Numbers, flip: np.uint64, kept: Kept
+    words: Words, valid: Mask, groups: Numbers, flip: np.uint64, best: Words, found: Mask
 ) -> None:
-    """Keep the bits of the value whose word ^ flip is the greatest of its group."""
-    best, held, found = kept
+    """Keep the greatest word ^ flip of each group, 0 at first."""
     for row in range(len(groups)):
         if valid[row]:
-            group, word = groups[row], words[row] ^ flip
-            if not found[group] or word > best[group]:
-                best[group], held[group], found[group] = word, bits[row], 1
+            group = np.uint64(groups[row])
+            best[group] = max(best[group], words[row] ^ flip)
+            found[group] = 1
 
 
 @structure("uint64[::1]", "uint8[::1]")

@@ -49,7 +49,7 @@ def number_rows(order: Rows, is_first: Flags, out: Numbers) -> bool:
         row, is_new = order[at], is_first[at]
         group += is_new
         ascends &= is_new | (row > last)
-        out[row], last = group, row
+        out[np.uint64(row)], last = group, row
     return ascends
 
 

@@ -70,14 +70,18 @@ class Keys:
 @kernel("void(int64[::1], int64[::1], uint8[::1], uint64[::1])")
 def words_at(starts: Rows, stops: Rows, data: Mask, out: Words) -> None:
     """out[i] is the word of data[starts[i]:stops[i]]: seven bytes, and their count (8 = more)."""
+    eight, room = np.uint64(8), np.uint64(len(data))
     for i in range(len(out)):
-        length = max(stops[i] - starts[i], 0)
-        word = np.uint64(0)
-        for byte in range(7):
-            word <<= np.uint64(8)
-            if byte < length:
-                word |= np.uint64(data[starts[i] + byte])
-        out[i] = (word << np.uint64(8)) | np.uint64(min(length, 8))
+        start, length, word = np.uint64(starts[i]), max(stops[i] - starts[i], 0), np.uint64(0)
+        if start + eight <= room:  # one load, and a mask of the bytes that belong to the text
+            for byte in range(8):
+                word = (word << eight) | np.uint64(data[start + np.uint64(byte)])
+            unused = np.uint64(64 - 8 * min(max(length, 1), 7))
+            word &= ~((np.uint64(1) << unused) - np.uint64(1)) if length else np.uint64(0)
+        else:
+            for byte in range(min(length, 7)):
+                word |= np.uint64(data[start + np.uint64(byte)]) << np.uint64(56 - 8 * byte)
+        out[i] = word | np.uint64(min(length, 8))
 
 
 @kernel("void(uint64[::1], int64, uint8[::1], int64[::1])")

@@ -46,6 +46,16 @@ def ordered(array: pa.Array) -> Words:
     return _flipped(values(array, _SIGNED[bit_width]), bit_width)
 
 
+def unordered(words: Words, kind: pa.DataType) -> npt.NDArray[Any]:
+    """The inverse of `ordered` for integers, times and floats, as bits of the type's width."""
+    sign = np.uint64(1 << (kind.bit_width - 1))
+    flipped: Any = sign  # of floats below zero, whose words lack the sign, all bits
+    if types.is_floating(kind):
+        flipped = ((words >> np.uint64(kind.bit_width - 1)) - np.uint64(1)) | sign
+    bits: Words = words ^ flipped
+    return bits.astype(_UNSIGNED[kind.bit_width], copy=False)
+
+
 def values_of_decimal(array: pa.Array) -> Words:
     """The 128-bit values of a decimal array as (low, high) words."""
     pairs = view(array.buffers()[1], np.uint64, 2 * array.offset, 2 * len(array))

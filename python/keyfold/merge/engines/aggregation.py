@@ -21,7 +21,7 @@ from keyfold.merge.declare import Engine, Fold, Folded, Step, shown
 from keyfold.merge.functions import aggregate_of, check_functions, refused_retract
 from keyfold.merge.kinds import Kinds, is_retract
 from keyfold.merge.marks.ops import column_ops
-from keyfold.merge.results import folded_column
+from keyfold.merge.results import added_column, folded_column
 from keyfold.options import Option, TableOptions
 from keyfold.options.values import boolean
 from keyfold.wire.layout import TableLayout
@@ -128,6 +128,10 @@ def _check_retracts(plan: _Aggregation, step: Step, ops: Ops) -> None:
 
 def _column(plan: _Aggregation, step: Step, column: _Column, ops: Ops, only_adds: bool) -> pa.Array:
     assert column.aggregate is not None
+    if only_adds:
+        added = added_column(plan.layout, step, column.name, column.aggregate)
+        if added is not None:
+            return added
     own = column_ops(step, column.name, ops)
     inputs = Inputs(step.columns[column.name], own, step.order, step.starts)
     if only_adds:
