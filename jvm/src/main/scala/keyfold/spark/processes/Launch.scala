@@ -56,6 +56,8 @@ object Launch {
     val builder = new ProcessBuilder(python.command, "-m", "keyfold.bridge")
       .redirectError(directory.resolve(ForkServer.ErrorFile).toFile)
     builder.environment.put("PYTHONSAFEPATH", "1"): Unit
+    // Huge pages for malloc: see bridge/memory.py. A user's own settings of glibc stay.
+    builder.environment.putIfAbsent("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"): Unit
     // Paimon's library converts values by them: numbers to text, dates and times to instants.
     builder.environment.put("KEYFOLD_JAVA_VERSION", Runtime.version.feature.toString): Unit
     builder.environment.put("KEYFOLD_JAVA_ZONE", ZoneId.systemDefault.getId): Unit
