@@ -13,9 +13,9 @@ import pyarrow as pa
 from keyfold import options as table_options
 from keyfold.kernels.folds.extremes import rank
 from keyfold.kernels.ops import ADDITIONS
+from keyfold.merge.engines import engine
 from keyfold.testing.tables import Record
 from keyfold.wire.layout import TableLayout
-from tests.engine_definitions import DEFINITIONS, Definition
 
 
 def key_of(layout: TableLayout, record: Record) -> tuple[Any, ...]:
@@ -49,17 +49,13 @@ def _least(layout: TableLayout, name: str) -> Any:
     return -(2 ** (kind.bit_width - 1))
 
 
-def fold(
-    layout: TableLayout, records: Iterable[Record], definition: Definition | None = None
-) -> list[Record]:
-    """One record a key, ascending by key; results of kind -U and -D stay. `definition` is that of
-    an engine which is not keyfold's.
-    """
+def fold(layout: TableLayout, records: Iterable[Record]) -> list[Record]:
+    """One record a key, ascending by key; results of kind -U and -D stay."""
     options = table_options.parse(layout)
     groups: dict[tuple[Any, ...], list[Record]] = {}
     for record in records:
         groups.setdefault(key_of(layout, record), []).append(record)
-    merge = definition or DEFINITIONS[options.merge_engine]
+    merge = engine(options.merge_engine, layout.name).definition
     folded = []
     for _, group in sorted(groups.items()):
         ordered = merge_order(layout, group)

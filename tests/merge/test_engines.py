@@ -14,10 +14,8 @@ from keyfold.merge.buffer import fold_unsorted
 from keyfold.merge.plan import plan
 from keyfold.merge.run import merge_runs
 from keyfold.merge.sorted_run import SortedRun
-from keyfold.options.engines import engines
 from keyfold.testing.tables import batch, layout, records
 from tests.definitions import accepted, fold, visible
-from tests.engine_definitions import DEFINITIONS
 from tests.merge.random_tables import (
     ENGINES,
     check_same,
@@ -103,7 +101,3 @@ def test_rounds_are_small_and_memory_bounded(monkeypatch: pytest.MonkeyPatch) ->
         seen += out.num_rows
         assert sum(handed) <= 2 * seen + 4 * (16 + 20) + 2 * 128
     assert seen == 2 * rows
-
-
-def test_every_engine_has_a_definition() -> None:
-    assert DEFINITIONS.keys() == engines().keys()

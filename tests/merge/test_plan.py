@@ -26,6 +26,10 @@ AGGREGATION = {"merge-engine": "aggregation"}
         ),
         ({"fields.s.aggregate-function": "bool_or"}, "must be 'BooleanType' but was 'STRING'"),
         (
+            {"sequence.field": "v", "fields.v.aggregate-function": "sum"},
+            "Should not define aggregation on sequence field: 'v'",
+        ),
+        (
             {"aggregation.remove-record-on-delete": "true", "fields.v.ignore-retract": "true"},
             "remove-record-on-delete and fields.v.ignore-retract have conflicting behavior",
         ),
@@ -101,6 +105,6 @@ def test_kinds_are_read_from_text() -> None:
 
 def test_two_engines_of_one_name_are_refused() -> None:
     known = engines()["deduplicate"]
-    again = Engine("deduplicate", known.check, known.prepare)
+    again = Engine("deduplicate", known.check, known.prepare, known.definition)
     with pytest.raises(ValueError, match="deduplicate is declared twice, again in theirs"):
         by_name([("ours", known), ("theirs", again)])

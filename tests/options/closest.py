@@ -38,10 +38,9 @@ def _prepare(layout: TableLayout, options: TableOptions, output: Sequence[str]) 
     return partial(_fold, options, tuple(output))
 
 
-def definition(
+def _definition(
     layout: TableLayout, options: TableOptions, records: Sequence[tuple[int, dict[str, Any]]]
 ) -> tuple[int, dict[str, Any]]:
-    """The first row that is closest to the target; tests compare the fold with it."""
     return min(records, key=lambda record: _distance(options, record[1][options[COLUMN]]))
 
 
@@ -54,6 +53,7 @@ CLOSEST = Engine(
     "closest",
     _check,
     _prepare,
+    _definition,
     needs=lambda layout, options, output: (options[COLUMN],),
     options=(TARGET, COLUMN),
     elsewhere={"Doris": ("CLOSEST",)},

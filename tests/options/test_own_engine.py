@@ -21,7 +21,6 @@ from keyfold.storage.table import Table
 from tests.compact import harness as compaction
 from tests.definitions import fold
 from tests.options import closest
-from tests.options.closest import definition
 from tests.read import harness
 from tests.storage import tables
 
@@ -117,6 +116,5 @@ def test_it_folds_as_its_definition_says(tmp_path: Path) -> None:
     ]
     for run in runs:
         harness.upsert(found, run)
-    rows = [(INSERT, row) for run in runs for row in run]
-    expected = fold(found.layout, rows, definition)
+    expected = fold(found.layout, [(INSERT, row) for run in runs for row in run])
     assert harness.rows(found) == [row for _, row in expected]

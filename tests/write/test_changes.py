@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 
 from keyfold.errors import TableError
 from keyfold.kernels.ops import DELETE, INSERT, UPDATE_AFTER
+from keyfold.merge.engines import engine
 from keyfold.options import parse
 from keyfold.storage.table import Table
 from keyfold.write.changes import MOVED
 from tests.concurrency import jobs
 from tests.concurrency.jobs import Changes
-from tests.engine_definitions import DEFINITIONS
 from tests.read import harness
 from tests.storage import tables
 
@@ -54,7 +54,7 @@ class Model:
 
     def __init__(self, table: Table) -> None:
         self.layout, self.options = table.layout, parse(table.layout)
-        self.merge = DEFINITIONS[self.options.merge_engine]
+        self.engine = engine(self.options.merge_engine, "t")
         self.rows: dict[int, Row] = {}
         self.gone: dict[int, Row] = {}  # by key, the row that was deleted
 
@@ -74,7 +74,7 @@ class Model:
         if self.options.sequence_fields and len(records) == 2:
             sign = -1 if self.options.sequence_descending else 1
             records.sort(key=lambda one: (one[1]["s"] is not None, sign * (one[1]["s"] or 0)))
-        found = self.merge(self.layout, self.options, records)
+        found = self.engine.definition(self.layout, self.options, records)
         assert found is not None
         self.rows[row["k"]] = found[1]
 

@@ -6,13 +6,14 @@ the replaced row that a delete should bring back.
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from keyfold.aggregates.declare import BadRecord, Inputs
 from keyfold.authored import shapes
-from keyfold.authored.fold import Compiled, compile_for, picks
+from keyfold.authored.fold import Compiled, compile_for, picked, picks
 from keyfold.authored.function import Function
 from keyfold.authored.shapes import Shape, Slot
 from keyfold.errors import TableError
@@ -34,6 +35,7 @@ def engine(own: Function) -> Engine:
         own.name,
         partial(_check, own),
         partial(_prepare, own),
+        partial(definition, own),
         needs=lambda layout, options, output: tuple(own.columns),
         check_kinds=partial(_check_kinds, own),
     )
@@ -103,6 +105,17 @@ def _fold(
     arrow = indices(rows)
     kinds = None if step.kinds is None else step.kinds[rows]
     return Folded([take(step.columns[name], arrow) for name in output], kinds, step.last)
+
+
+def definition(
+    own: Function,
+    layout: TableLayout,
+    options: TableOptions,
+    records: Sequence[tuple[int, dict[str, Any]]],
+) -> tuple[int, dict[str, Any]] | None:
+    """The row that no later one replaced."""
+    place = picked(own, form_of(own, layout), [(ADD, row) for _, row in records])
+    return None if place is None else records[place]
 
 
 assert ADD == 1  # the meaning of the shared array of ones as ops

@@ -8,6 +8,7 @@ its own kind.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -109,15 +110,28 @@ def shown(folded: Folded) -> Folded:
 Fold = Callable[[Step, bool], Folded]
 
 
+def _no_columns(layout: TableLayout, options: TableOptions, output: Sequence[str]) -> Iterable[str]:
+    return ()
+
+
+def _any_kinds(layout: TableLayout, options: TableOptions, kinds: Kinds) -> None:
+    pass
+
+
+def _never(layout: TableLayout, options: TableOptions, column: str) -> bool:
+    return False
+
+
 @dataclass(frozen=True, eq=False)
 class Engine(Traits):
     """A merge engine: its traits, and its way to merge.
 
     `check` refuses a layout at CREATE. `prepare` makes the fold of a step for some output columns;
-    the fold's second argument tells whether results of kind -U or -D are left out. `needs` names
-    the columns that the fold of some output columns looks at beside key, output and
-    `sequence.field`. `check_kinds` refuses kinds of incoming rows that the engine can't ever fold,
-    even if a row is the only one of its key.
+    the fold's second argument tells whether results of kind -U or -D are left out. `definition`
+    folds the rows of one key, (kind, values by column) in merge order, to (kind, values) or None,
+    slowly and obviously. `needs` names the columns that the fold of some output columns looks at
+    beside key, output and `sequence.field`. `check_kinds` refuses kinds of incoming rows that the
+    engine can't ever fold, even if a row is the only one of its key.
     `deletes_remove`: a -D of the table removes the row. `deletes_clear`: nothing of the -D itself
     stays either, so that later records start anew. `passes_nulls`: adding a NULL never changes the
     column's result, so a column that a partial write does not name needs no mark. `retains_nulls`:
@@ -129,12 +143,13 @@ class Engine(Traits):
 
     check: Callable[[TableLayout, TableOptions], None]
     prepare: Callable[[TableLayout, TableOptions, Sequence[str]], Fold]
-    needs: Callable[[TableLayout, TableOptions, Sequence[str]], Iterable[str]] = lambda *_: ()
-    check_kinds: Callable[[TableLayout, TableOptions, Kinds], None] = lambda *_: None
+    definition: Callable[..., tuple[int, dict[str, Any]] | None]
+    needs: Callable[[TableLayout, TableOptions, Sequence[str]], Iterable[str]] = _no_columns
+    check_kinds: Callable[[TableLayout, TableOptions, Kinds], None] = _any_kinds
     deletes_remove: Callable[[TableOptions], bool] = lambda options: False
     deletes_clear: Callable[[TableOptions], bool] = lambda options: False
-    passes_nulls: Callable[[TableLayout, TableOptions, str], bool] = lambda *_: False
-    retains_nulls: Callable[[TableLayout, TableOptions, str], bool] = lambda *_: False
+    passes_nulls: Callable[[TableLayout, TableOptions, str], bool] = _never
+    retains_nulls: Callable[[TableLayout, TableOptions, str], bool] = _never
     keeps_last: Callable[[TableOptions], bool] = lambda options: False
     sequences: Callable[[TableOptions], Sequence[SequenceGroup]] = lambda options: ()
     keeps_keys: bool = False

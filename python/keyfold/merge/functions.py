@@ -83,8 +83,16 @@ def refused_retract(layout: TableLayout, name: str, aggregate: Aggregate) -> Tab
 
 
 def check_functions(layout: TableLayout, options: TableOptions) -> None:
-    """Raises TableError if the function of a column is unknown or of another type."""
+    """Raises TableError if the function of a column is unknown, of another type, or set on a
+    sequence field.
+    """
     for column in layout.columns:
+        has_function = "aggregate-function" in options.field_options(column.name)
+        if has_function and column.name in options.sequence_fields:
+            raise TableError(
+                f"table {layout.name}: Should not define aggregation on sequence field: "
+                f"'{column.name}'."
+            )
         aggregate_of(layout, options, column.name)
     if options.default_aggregate is not None:
         option = TableOptions.default_aggregate.name

@@ -29,8 +29,8 @@ class MergePlan:
     `output` are the user columns that come out. `reads` are the columns every input batch must hold
     (output, key, sequence fields and the columns the engine needs, in table order). `key` is the
     key a bucket is sorted by. With `marks` results that may have something older below them carry
-    `_NAMED` and `_OVERWRITTEN`. With `is_unique` two records of a key are an error if neither is a
-    -D, with `counts_deletes` any two.
+    `_NAMED` and `_OVERWRITTEN`. With `is_unique` two records of a key that are no -D are an error,
+    with `counts_deletes` any two.
     """
 
     layout: TableLayout

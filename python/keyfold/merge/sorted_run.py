@@ -20,7 +20,8 @@ class SortedRun:
     `sequence` is the least and greatest sequence number of the run, both inclusive. Three estimates
     are 0 if not known: its `rows`, its `stored` bytes, and the bytes that are `held` while it is
     read, beside its batches. A changelog has told the rows of a run that `is_told`. A run that
-    `repeats` has keys more than once, the oldest record first, and no key in two batches.
+    `repeats` has keys more than once, the oldest record first,
+    no key in two batches.
     """
 
     batches: Iterator[pa.RecordBatch | Deferred]

@@ -8,15 +8,16 @@ last_non_null_value.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from keyfold.aggregates.declare import Aggregate, Inputs, Ops
+from keyfold.aggregates.declare import Aggregate, Inputs, Ops, Records
 from keyfold.errors import TableError
 from keyfold.kernels.buffers import ones
 from keyfold.kernels.folds.picked import indices, take
-from keyfold.kernels.ops import ADD, DELETE, INSERT, RESET, RETRACT, SKIP
+from keyfold.kernels.ops import ADD, DELETE, INSERT, RESET, RETRACT, RETRACTIONS, SKIP
 from keyfold.merge.declare import Engine, Fold, Folded, Step, shown
 from keyfold.merge.functions import aggregate_of, check_functions, refused_retract
 from keyfold.merge.kinds import Kinds, is_retract
@@ -139,6 +140,35 @@ def _column(plan: _Aggregation, step: Step, column: _Column, ops: Ops, only_adds
     return folded_column(plan.layout, step, column.name, column.aggregate, inputs)
 
 
+def _definition_column(
+    aggregate: Aggregate | None, ops: Sequence[int], values: Sequence[Any]
+) -> Any:
+    if aggregate is None:
+        return values[-1]
+    records: Records = list(zip(ops, values, strict=True))
+    return aggregate.definition(records)
+
+
+def definition(
+    layout: TableLayout, options: TableOptions, records: Sequence[tuple[int, dict[str, Any]]]
+) -> tuple[int, dict[str, Any]] | None:
+    """Each column folded by its aggregate's definition; one record stays as it is."""
+    if len(records) == 1:
+        return records[0]
+    removes = options[REMOVES]
+    ops = [
+        RESET if removes and kind == DELETE else RETRACT if kind in RETRACTIONS else ADD
+        for kind, _ in records
+    ]
+    row = {}
+    for name in records[0][1]:
+        skips = ignores_retract(options, name)
+        own = [SKIP if skips and op == RETRACT else op for op in ops]
+        values = [values[name] for _, values in records]
+        row[name] = _definition_column(aggregate_of(layout, options, name), own, values)
+    return (DELETE if ops[-1] == RESET else INSERT), row
+
+
 def _check(layout: TableLayout, options: TableOptions) -> None:
     check_functions(layout, options)
     ignoring = [column.name for column in layout.columns if ignores_retract(options, column.name)]
@@ -164,6 +194,7 @@ AGGREGATION = Engine(
     "aggregation",
     _check,
     _prepare,
+    definition,
     keeps_keys=True,
     folds_columns=True,
     takes_partial_writes=True,

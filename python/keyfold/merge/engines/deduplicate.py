@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from keyfold.kernels.buffers import Rows, Signs
 from keyfold.kernels.jit import kernel
-from keyfold.kernels.ops import RETRACTIONS
+from keyfold.kernels.ops import ADDITIONS, RETRACTIONS
 from keyfold.merge.declare import Engine, Fold, Folded, Step, picked, without
 from keyfold.merge.kinds import is_retract
 from keyfold.merge.marks.records import Flags, Marks
@@ -72,10 +73,20 @@ def _check(layout: TableLayout, options: TableOptions) -> None:
     """Accept any layout: aggregate functions are passed over, as in Paimon."""
 
 
+def definition(
+    layout: TableLayout, options: TableOptions, records: Sequence[tuple[int, dict[str, Any]]]
+) -> tuple[int, dict[str, Any]] | None:
+    """The last record; with ignore-delete the last that is not a -U or -D."""
+    if len(records) > 1 and options.ignore_delete:
+        records = [record for record in records if record[0] in ADDITIONS]
+    return records[-1] if records else None
+
+
 DEDUPLICATE = Engine(
     "deduplicate",
     _check,
     _prepare,
+    definition,
     keeps_keys=True,
     is_default=True,
     keeps_records=True,

@@ -5,18 +5,19 @@ Retractions are refused unless `ignore-delete`, or `ignore-update-before` for -U
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from keyfold.errors import TableError
 from keyfold.kernels.buffers import Rows
-from keyfold.kernels.ops import UPDATE_BEFORE
+from keyfold.kernels.ops import RETRACTIONS, UPDATE_BEFORE
 from keyfold.merge.declare import Engine, Fold, Folded, Step, picked, without
 from keyfold.merge.kinds import Kinds, is_retract
 from keyfold.options import TableOptions
 from keyfold.wire.layout import TableLayout
 
-REFUSED = (
+_REFUSED = (
     "By default, First row merge engine can not accept DELETE/UPDATE_BEFORE records.\n"
     "You can config 'ignore-delete' to ignore the DELETE/UPDATE_BEFORE records."
 )
@@ -24,7 +25,7 @@ REFUSED = (
 
 def _check_kinds(layout: TableLayout, options: TableOptions, kinds: Kinds) -> None:
     if is_retract(kinds).any():
-        raise TableError(f"table {layout.name}: {REFUSED}")
+        raise TableError(f"table {layout.name}: {_REFUSED}")
 
 
 def _accepted(layout: TableLayout, options: TableOptions, step: Step) -> Step:
@@ -86,10 +87,25 @@ def _check(layout: TableLayout, options: TableOptions) -> None:
         )
 
 
+def definition(
+    layout: TableLayout, options: TableOptions, records: Sequence[tuple[int, dict[str, Any]]]
+) -> tuple[int, dict[str, Any]] | None:
+    """The first record that is not ignored; raises TableError if a retraction is left."""
+    ignored = {UPDATE_BEFORE} if options.ignore_update_before else set()
+    if options.ignore_delete:
+        ignored = set(RETRACTIONS)
+    if len(records) > 1:
+        records = [record for record in records if record[0] not in ignored]
+    if len(records) > 1 and any(kind in RETRACTIONS for kind, _ in records):
+        raise TableError(f"table {layout.name}: {_REFUSED}")
+    return records[0] if records else None
+
+
 FIRST_ROW = Engine(
     "first-row",
     _check,
     _prepare,
+    definition,
     keeps_keys=True,
     keeps_records=True,
     keeps_oldest=True,

@@ -17,6 +17,7 @@ from keyfold.aggregates.declare import Aggregate
 from keyfold.errors import TableError
 from keyfold.merge.declare import Engine, Fold, Folded, Step, shown, without
 from keyfold.merge.engines.aggregation import ignores_retract
+from keyfold.merge.engines.partial_update.definition import REFUSED, definition
 from keyfold.merge.engines.partial_update.group_columns import Grouped
 from keyfold.merge.functions import chosen_aggregate
 from keyfold.merge.kinds import is_retract
@@ -31,15 +32,6 @@ from keyfold.merge.sequence_groups import (
 )
 from keyfold.options import TableOptions
 from keyfold.wire.layout import TableLayout
-
-REFUSED = (
-    "By default, Partial update can not accept delete records, you can choose one of the following "
-    "solutions:\n1. Configure 'ignore-delete' to ignore delete records.\n"
-    "2. Configure 'partial-update.remove-record-on-delete' to remove the whole row when receiving "
-    "delete records.\n3. Configure 'sequence-group's to retract partial columns. Also configure "
-    "'partial-update.remove-record-on-sequence-group' to remove the whole row when receiving "
-    "deleted records of `specified sequence group`."
-)
 
 
 @dataclass(frozen=True)
@@ -193,6 +185,7 @@ PARTIAL_UPDATE = Engine(
     "partial-update",
     _check,
     _prepare,
+    definition,
     keeps_keys=True,
     folds_columns=True,
     takes_partial_writes=True,

@@ -1,97 +1,33 @@
-"""What each merge engine makes of the records of one key, slowly and obviously.
+"""The definition of partial-update: one key, record by record, a dictionary for the row.
 
-A definition takes (kind, values by column) in merge order, and gives (kind, values) or None.
+It follows Paimon's PartialUpdateMergeFunction. The records of aggregates are collected on the way
+and folded by their definitions at the end.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from keyfold.aggregates.declare import Aggregate, Records
+from keyfold.aggregates.declare import Aggregate
 from keyfold.errors import TableError
 from keyfold.kernels.folds.extremes import rank
-from keyfold.kernels.ops import (
-    ADD,
-    ADDITIONS,
-    DELETE,
-    INSERT,
-    RESET,
-    RETRACT,
-    RETRACTIONS,
-    REVERSED,
-    SKIP,
-    UPDATE_BEFORE,
-)
-from keyfold.merge.engines import first_row as first_row_engine
-from keyfold.merge.engines.aggregation import REMOVES as REMOVES_RECORD
+from keyfold.kernels.ops import ADD, ADDITIONS, DELETE, INSERT, RESET, RETRACT, REVERSED
 from keyfold.merge.engines.aggregation import ignores_retract
-from keyfold.merge.engines.partial_update import engine as partial_update_engine
-from keyfold.merge.functions import aggregate_of, chosen_aggregate, refused_retract
+from keyfold.merge.functions import chosen_aggregate, refused_retract
 from keyfold.merge.sequence_groups import REMOVES, SequenceGroup, sequence_groups
 from keyfold.options import TableOptions
 from keyfold.wire.layout import TableLayout
 
+REFUSED = (
+    "By default, Partial update can not accept delete records, you can choose one of the following "
+    "solutions:\n1. Configure 'ignore-delete' to ignore delete records.\n"
+    "2. Configure 'partial-update.remove-record-on-delete' to remove the whole row when receiving "
+    "delete records.\n3. Configure 'sequence-group's to retract partial columns. Also configure "
+    "'partial-update.remove-record-on-sequence-group' to remove the whole row when receiving "
+    "deleted records of `specified sequence group`."
+)
+
 Row = dict[str, Any]
-Definition = Callable[
-    [TableLayout, TableOptions, Sequence[tuple[int, Row]]], tuple[int, Row] | None
-]
-
-
-def deduplicate(
-    layout: TableLayout, options: TableOptions, records: Sequence[tuple[int, dict[str, Any]]]
-) -> tuple[int, dict[str, Any]] | None:
-    """The last record; with ignore-delete the last that is not a -U or -D."""
-    if len(records) > 1 and options.ignore_delete:
-        records = [record for record in records if record[0] in ADDITIONS]
-    return records[-1] if records else None
-
-
-def first_row(
-    layout: TableLayout, options: TableOptions, records: Sequence[tuple[int, dict[str, Any]]]
-) -> tuple[int, dict[str, Any]] | None:
-    """The first record that is not ignored; raises TableError if a retraction is left."""
-    ignored = {UPDATE_BEFORE} if options.ignore_update_before else set()
-    if options.ignore_delete:
-        ignored = set(RETRACTIONS)
-    if len(records) > 1:
-        records = [record for record in records if record[0] not in ignored]
-    if len(records) > 1 and any(kind in RETRACTIONS for kind, _ in records):
-        raise TableError(f"table {layout.name}: {first_row_engine.REFUSED}")
-    return records[0] if records else None
-
-
-def _definition_column(
-    aggregate: Aggregate | None, ops: Sequence[int], values: Sequence[Any]
-) -> Any:
-    if aggregate is None:
-        return values[-1]
-    records: Records = list(zip(ops, values, strict=True))
-    return aggregate.definition(records)
-
-
-def aggregation(
-    layout: TableLayout, options: TableOptions, records: Sequence[tuple[int, dict[str, Any]]]
-) -> tuple[int, dict[str, Any]] | None:
-    """Each column folded by its aggregate's definition; one record stays as it is."""
-    if len(records) == 1:
-        return records[0]
-    removes = options[REMOVES_RECORD]
-    ops = [
-        RESET if removes and kind == DELETE else RETRACT if kind in RETRACTIONS else ADD
-        for kind, _ in records
-    ]
-    row = {}
-    for name in records[0][1]:
-        skips = ignores_retract(options, name)
-        own = [SKIP if skips and op == RETRACT else op for op in ops]
-        values = [values[name] for _, values in records]
-        row[name] = _definition_column(aggregate_of(layout, options, name), own, values)
-    return (DELETE if ops[-1] == RESET else INSERT), row
-
-
-# ---- partial-update: Paimon's PartialUpdateMergeFunction, record by record ----
-
-# The records of aggregates are collected on the way and folded by their definitions at the end.
 
 
 @dataclass
@@ -204,7 +140,7 @@ def _smallest_null(value: Any) -> Any:
     return (value is not None, 0 if value is None else rank(value))
 
 
-def partial_update(
+def definition(
     layout: TableLayout, options: TableOptions, records: Sequence[tuple[int, Row]]
 ) -> tuple[int, Row] | None:
     """The row of one key and its kind; raises TableError if a retraction is refused."""
@@ -218,17 +154,9 @@ def partial_update(
             state.add(values)
             continue
         if not state.groups and not state.removes_on_delete:
-            raise TableError(f"table {layout.name}: {partial_update_engine.REFUSED}")
+            raise TableError(f"table {layout.name}: {REFUSED}")
         if at == 0:
             state.begin(values)
         state.retract(kind, values)
     kind, row = state.result()
     return kind, row | {name: records[-1][1][name] for name in layout.primary_key if name in row}
-
-
-DEFINITIONS: Mapping[str, Definition] = {
-    "aggregation": aggregation,
-    "deduplicate": deduplicate,
-    "first-row": first_row,
-    "partial-update": partial_update,
-}
