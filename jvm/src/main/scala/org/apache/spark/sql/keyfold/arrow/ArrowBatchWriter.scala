@@ -17,7 +17,7 @@ final class ArrowBatchWriter(schema: StructType, channel: WritableByteChannel) e
   import ArrowBatchWriter._
 
   private val allocator = ArrowUtils.rootAllocator.newChildAllocator("keyfold write", 0, Long.MaxValue)
-  private val root = VectorSchemaRoot.create(ArrowUtils.toArrowSchema(schema, "UTC", true), allocator)
+  private val root = VectorSchemaRoot.create(ArrowUtils.toArrowSchema(schema, "UTC", false), allocator)
   private val rows = new FlatRows(root)
   private lazy val known = UnsafeProjection.create(schema)
   private var stream = new ArrowStreamWriter(root, null, channel)
