@@ -5,6 +5,7 @@ A declaration says which of its types have one (`running`). All others wait and 
 
 from __future__ import annotations
 
+from decimal import Context, Decimal
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,6 +14,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from keyfold.kernels.buffers import column_of, dtype_of, validity, values
+from keyfold.kernels.folds.decimals import Totals, add_decimals, beyond, halves
 from keyfold.kernels.folds.running import (
     Numbers,
     OneOf,
@@ -22,10 +24,11 @@ from keyfold.kernels.folds.running import (
     keep_greatest,
     keep_last,
 )
-from keyfold.kernels.keys.words import ordered, unordered
+from keyfold.kernels.keys.words import ordered, unordered, values_of_decimal
 from keyfold.kernels.keys.words import width as bit_width
 from keyfold.kernels.unsafe_rows.layout import bits_of, column_of_bits, unsigned, width
 
+_EXACT = Context(prec=100)
 Flags = npt.NDArray[np.bool_]
 
 
@@ -144,8 +147,36 @@ class FloatSums(Growing):
         return column_of(self._kind, *self.part(start, stop))
 
 
+class DecimalSums(Growing):
+    """Exact sums of DECIMAL: only a sum that is asked for must fit its type."""
+
+    def __init__(self, kind: pa.DataType) -> None:
+        super().__init__(np.uint64, np.uint64, np.uint64, np.uint8)
+        self._kind = kind
+
+    def add(self, groups: Numbers, column: pa.Array) -> None:
+        """See `Groups.add`."""
+        self.reach(groups)
+        add_decimals(values_of_decimal(column), validity(column), groups, Totals(*self.arrays))
+
+    def column(self, start: int, stop: int) -> pa.Array:
+        """See `Groups.column`."""
+        low, high, top, found = self.part(start, stop)
+        pairs = np.stack((low, high), 1)
+        outside = np.flatnonzero(top.view(np.int64) != high.view(np.int64) >> 63)
+        place = int(outside[0]) if len(outside) else -1
+        if place < 0:
+            place = beyond(pairs, *halves(10**self._kind.precision))
+        if place >= 0:
+            total = (
+                (int(top.view(np.int64)[place]) << 128) + (int(high[place]) << 64) + int(low[place])
+            )
+            raise Overflow(start + place, str(Decimal(total).scaleb(-self._kind.scale, _EXACT)))
+        return column_of(self._kind, pairs, found)
+
+
 class Extremes(Growing):
-    """The least or the greatest values of a type whose values are numbers of at most 64 bits."""
+    """The least or the greatest values of a type of at most 64 bits."""
 
     def __init__(self, is_least: bool, kind: pa.DataType) -> None:
         super().__init__(np.uint64, np.uint8)
@@ -161,6 +192,12 @@ class Extremes(Growing):
         """See `Groups.column`."""
         words, found = self.part(start, stop)
         words ^= self._flip
+        if types.is_boolean(self._kind):
+            return column_of_bits(self._kind, words, found)
+        if types.is_decimal(self._kind):
+            numbers = pa.int32() if bit_width(self._kind) == 32 else pa.int64()
+            signed = unordered(words, numbers).view(dtype_of(numbers))
+            return column_of_bits(self._kind, signed.astype(np.int64), found)
         return column_of(self._kind, unordered(words, self._kind), found)
 
 
@@ -194,13 +231,14 @@ def sums(kind: pa.DataType) -> Groups | None:
     """The groups of a sum; None if this type has none."""
     if types.is_integer(kind):
         return IntegerSums(kind)
+    if types.is_decimal(kind):
+        return DecimalSums(kind)
     return FloatSums(kind) if types.is_floating(kind) else None
 
 
 def extremes(is_least: bool, kind: pa.DataType) -> Groups | None:
     """The groups of a least or greatest value; None if this type has none."""
-    is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_temporal(kind)
-    return Extremes(is_least, kind) if is_number else None
+    return None if bit_width(kind) is None else Extremes(is_least, kind)
 
 
 def ends(is_first: bool, takes_nulls: bool, kind: pa.DataType) -> Groups | None:

@@ -1,9 +1,12 @@
 """128-bit decimals as (low, high) words: exact sums, and the check of their digits."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from keyfold.kernels.buffers import Mask, Words
-from keyfold.kernels.jit import kernel
+from keyfold.kernels.folds.running import Numbers
+from keyfold.kernels.jit import kernel, structure
 from keyfold.kernels.ops import RESET, RETRACT, SKIP
 from keyfold.kernels.records import Groups
 
@@ -41,6 +44,34 @@ def sum_decimals(values: Words, valid: Mask, groups: Groups, out: Words, out_val
         if overflowed < 0 and top != (ones if high >> np.uint64(63) else zero):
             overflowed = g
     return overflowed
+
+
+@structure("uint64[::1]", "uint64[::1]", "uint64[::1]", "uint8[::1]")
+class Totals(NamedTuple):
+    """Sums of 192 bits, of the lower, the middle and the upper 64, and whether there is one."""
+
+    low: Words
+    high: Words
+    top: Words
+    found: Mask
+
+
+@kernel("void(uint64[:, ::1], uint8[::1], int32[::1], Totals)")
+def add_decimals(values: Words, valid: Mask, groups: Numbers, totals: Totals) -> None:
+    """Add to the totals of the groups."""
+    one, zero, ones = np.uint64(1), np.uint64(0), np.uint64(2**64 - 1)
+    lows, highs, tops, found = totals
+    for row in range(len(groups)):
+        if valid[row]:
+            group, high = groups[row], values[row, 1]
+            low = lows[group] + values[row, 0]
+            carry = one if low < values[row, 0] else zero
+            middle = highs[group] + high
+            more = one if middle < high else zero
+            middle += carry
+            more += one if middle < carry else zero
+            tops[group] += more + (ones if high >> np.uint64(63) else zero)
+            lows[group], highs[group], found[group] = low, middle, 1
 
 
 @kernel("int64(uint64[:, ::1], uint64, uint64)")

@@ -75,7 +75,7 @@ object FoldGroups {
     val shown = spark.resultExpressions.map(_.toAttribute)
     val (own, made) =
       if (givesResults) keys.map(_.toAttribute) -> parts.map { case (_, part) => AttributeReference("v", part.value)() }
-      else shown.splitAt(keys.size)
+      else (shown.take(keys.size), shown.drop(keys.size).map(_.withNullability(true))) // NULL of no rows, until finished
     val groups = FoldGroupsExec(own, made, spark.aggregateExpressions.map(_.toString), rows)
     val finished = parts.zip(made).map { case ((_, part), column) => part.finish(column) }
     if (givesResults) {

@@ -11,12 +11,20 @@ import org.apache.spark.sql.types._
   * is none if a sum was beyond only in between.
   */
 object SparksOwn {
+  private val MoreDigits = 10 // those that Spark gives a sum
+
   def folded(function: AggregateFunction): Option[FoldedCall] = function match {
     case count: Count => Some(call(count, counted(count.children)))
     case sum: Sum if isWhole(sum.child.dataType) && (sum.child.dataType != LongType ||
           sum.evalContext.evalMode == EvalMode.ANSI) =>
       Some(call(sum, part("sum", "sum", LongType, Cast(sum.child, LongType))))
     case sum: Sum if isFloating(sum.child.dataType) => Some(call(sum, floating(sum.child)))
+    case sum: Sum if isExact(sum.child.dataType) && sum.aggBufferAttributes.size == 2 =>
+      Some(call(sum, exact(sum.child, sum.dataType),
+        part("min", "min", BooleanType, If(IsNotNull(sum.child), Literal.FalseLiteral, Literal(null, BooleanType)))
+          .copy(finish = isEmpty => Coalesce(Seq(isEmpty, Literal.TrueLiteral)))))
+    case mean: Average if isExact(mean.child.dataType) =>
+      Some(call(mean, exact(mean.child, mean.aggBufferAttributes.head.dataType), counted(mean.children)))
     case mean: Average if isWhole(mean.child.dataType) || isFloating(mean.child.dataType) =>
       Some(call(mean, floating(mean.child).copy(finish = sum => Coalesce(Seq(positive(sum), Literal(0.0)))),
         counted(mean.children)))
@@ -28,9 +36,15 @@ object SparksOwn {
   private def isWhole(kind: DataType): Boolean = kind.isInstanceOf[IntegralType]
   private def isFloating(kind: DataType): Boolean = kind == DoubleType || kind == FloatType
 
+  /** With so many digits less than a DECIMAL may have, that no sum is beyond it. */
+  private def isExact(kind: DataType): Boolean = kind match {
+    case decimal: DecimalType => decimal.precision + MoreDigits <= DecimalType.MAX_PRECISION
+    case _ => false
+  }
+
   /** Without floating numbers: of both zeros Spark keeps the first. */
   private def isOrdered(kind: DataType): Boolean = kind match {
-    case _: IntegralType | DateType | TimestampType | TimestampNTZType => true
+    case _: IntegralType | DateType | TimestampType | TimestampNTZType | _: DecimalType => true
     case _ => false
   }
 
@@ -52,6 +66,9 @@ object SparksOwn {
     val flag = isThere.fold[Expression](Literal.TrueLiteral)(If(_, Literal.TrueLiteral, Literal(null, BooleanType)))
     part("count", "sum", LongType, flag).copy(finish = count => Coalesce(Seq(count, Literal(0L))))
   }
+
+  private def exact(of: Expression, kind: DataType): FoldedPart =
+    part("sum", "sum", kind, Cast(of, kind)).copy(finish = sum => Coalesce(Seq(sum, Literal.default(kind))))
 
   private def floating(of: Expression): FoldedPart =
     part("sum", "sum", DoubleType, Cast(of, DoubleType)).copy(finish = positive)
