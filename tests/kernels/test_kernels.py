@@ -17,10 +17,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from datasketches import HLL_4, HLL_6, HLL_8, hll_sketch
 from numba.core.types import unliteral
 
 from keyfold.aggregates import aggregates
 from keyfold.aggregates.declare import BadRecord
+from keyfold.aggregates.quantile_union import written
 from keyfold.aggregates.results import column_result
 from keyfold.aggregates.states.folds import MERGES
 from keyfold.errors import KeyfoldError
@@ -41,6 +43,7 @@ from keyfold.merge.sorted_run import SortedRun
 from keyfold.queries.accumulate import Accumulated, GroupError
 from keyfold.queries.bound import BoundCall
 from keyfold.queries.keys import RowKeys, WordKeys
+from keyfold.queries.quantiles import QuantileCall, Quantiles
 from keyfold.queries.sets import SetCall, Sets
 from keyfold.testing.tables import batch, layout
 from keyfold.types.paimon import from_paimon
@@ -177,7 +180,7 @@ def fold_sets(random: Random) -> None:
     numbers = [*range(1100), *(random.randrange(-5, 1 << 34) for _ in range(ROWS)), None, 70000]
     many = [*random.sample(range(1 << 16), 4200), *range(100, 9000)]
     for name in ("bitmap_agg", "bitmap_union_int", "hll_union", "hll_union_agg"):
-        found, again = Sets(SetCall(name)), Sets(SetCall(name))
+        found, again = Sets(SetCall(name, "numbers")), Sets(SetCall(name, "numbers"))
         groups = np.array([min(row // 1100, 1) for row in range(len(numbers))], dtype=np.int32)
         found.add(groups, pa.array(numbers, pa.int64()))
         found.add(np.full(len(many), 3, dtype=np.int32), pa.array(many))
@@ -185,6 +188,32 @@ def fold_sets(random: Random) -> None:
             again.merge(np.arange(5, dtype=np.int32), next(found.states(0, 5)))
         again.add(groups, pa.array(numbers, pa.int64()))
         assert again.values(0, 5) == found.values(0, 5)
+
+
+def fold_stored(random: Random) -> None:
+    """Stored sketches of every form, those of texts, and stored quantile states."""
+    stored: list[bytes | None] = [None]
+    for kind, count in ((HLL_4, 3), (HLL_8, 60), (HLL_4, 900), (HLL_6, 900), (HLL_8, 900)):
+        one = hll_sketch(6 if count == 900 else 12, kind)
+        for _ in range(count):
+            one.update(random.randrange(1 << 40))
+        stored += [bytes(one.serialize_compact()), bytes(one.serialize_updatable())]
+    groups = np.arange(len(stored), dtype=np.int32) // 3
+    for of, column in (
+        ("sketches", pa.array(stored, pa.binary())),
+        ("texts", pa.array([None, *("x" * (5 * place) for place in range(len(stored) - 1))])),
+    ):
+        found, again = (Sets(SetCall("hll_union_agg", of)) for _ in range(2))
+        found.add(groups, column)
+        for _ in range(2):
+            again.merge(np.arange(5, dtype=np.int32), next(found.states(0, 5)))
+        again.add(groups, column)
+        found.add(groups[::-1].copy(), column)
+        again.values(0, 5)
+    exact = [written(2048, np.array([float(n), np.nan])) for n in range(9)]
+    quantiles = Quantiles(QuantileCall("quantile_union"))
+    quantiles.add(np.arange(10, dtype=np.int32) // 3, pa.array([None, *exact]))
+    quantiles.values(0, 5)
 
 
 def fold_states(random: Random) -> None:
@@ -230,6 +259,7 @@ def test_every_kernel_is_its_python(calls: Counter[str], tmp_path: Path) -> None
     fold_columns(random)
     fold_queries(random)
     fold_sets(random)
+    fold_stored(random)
     fold_states(random)
     differing([column(pa.utf8(), random)], np.arange(ROWS - 1), np.arange(1, ROWS))
     for kind in ATOMIC.values():

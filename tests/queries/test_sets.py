@@ -1,15 +1,18 @@
 """Bitmaps and sketches of groups against sets of Python, on random rows of two tasks."""
 
+from contextlib import suppress
 from random import Random
 
 import numpy as np
 import pyarrow as pa
-from datasketches import HLL_8, hll_sketch, hll_union
+import pytest
+from datasketches import HLL_4, HLL_6, HLL_8, hll_sketch, hll_union
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pyroaring import BitMap, BitMap64
 
 from keyfold.kernels.roaring import bitmaps
+from keyfold.queries.accumulate import GroupError
 from keyfold.queries.sets import SetCall, Sets
 
 ROWS = (0, 1, 7, 8, 300, 3000, 20000)
@@ -20,9 +23,13 @@ Wanted = list[set[int]]
 
 def filled(name: str, random: Random, groups: int, rows: int) -> tuple[Sets, Wanted]:
     """Two tasks, whose states are merged, and the numbers of each group."""
-    final, wanted, most = Sets(SetCall(name)), [set() for _ in range(groups)], random.choice(MOST)
+    final, wanted, most = (
+        Sets(SetCall(name, "numbers")),
+        [set() for _ in range(groups)],
+        random.choice(MOST),
+    )
     for _ in range(2):
-        task, left = Sets(SetCall(name)), rows
+        task, left = Sets(SetCall(name, "numbers")), rows
         while left > 0:
             count = min(left, random.choice((1, 1000, 1 << 15)))
             numbers = [None if random.random() < 0.02 else 0 for _ in range(count)]
@@ -96,3 +103,145 @@ def test_sketches_of_numbers(groups: int, rows: int, random: Random) -> None:
         assert united(one, other) == united(one, one) == united(other, other)
         assert abs(one.get_estimate() - count) <= 0.5
         assert abs(count - len(own)) <= (0 if len(own) < 300 else len(own) * SPAN / 500)
+
+
+def stored_bitmap(random: Random, numbers: list[int]) -> tuple[bytes, bool]:
+    """A bitmap in any form that can hold the numbers, and whether that is one of 64 bits."""
+    forms = (
+        ["java", "portable"] if max(numbers, default=0) >> 32 else ["java", "portable", "narrow"]
+    )
+    form = random.choice(forms)
+    if form == "narrow":
+        return bitmaps.write32(BitMap(numbers)), False
+    wide = BitMap64(numbers)
+    return (bitmaps.write64(wide) if form == "java" else bytes(wide.serialize())), True
+
+
+def united_in_tasks(name: str, of: str, groups: list[int], rows: list[bytes | None]) -> Sets:
+    """What two tasks have made of stored sets."""
+    final, half = Sets(SetCall(name, of)), len(rows) // 2
+    for part in (slice(0, half), slice(half, None)):
+        task = Sets(SetCall(name, of))
+        task.add(np.array(groups[part], dtype=np.int32), pa.array(rows[part], pa.binary()))
+        final.merge(np.arange(4, dtype=np.int32), next(task.states(0, 4)))
+    return final
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 20), st.randoms(use_true_random=False))
+def test_stored_bitmaps(count: int, random: Random) -> None:
+    """A union has the form of 64 bits if any of them has."""
+    rows: list[bytes | None] = []
+    groups, wanted, wide = [], [set() for _ in range(4)], set()
+    for _ in range(count):
+        most, size = random.choice(MOST[:5]), random.choice((0, 1, 300, 9000))
+        start = random.randrange(most)
+        several = [random.randrange(most) for _ in range(size)]
+        numbers = several if random.random() < 0.6 else list(range(start, start + size))
+        state, is_wide = stored_bitmap(random, numbers)
+        group = random.randrange(3)
+        groups += [group, group]
+        rows += [state, None]
+        wanted[group].update(numbers)
+        wide |= {group} if is_wide else set()
+    made = united_in_tasks("bitmap_union", "bitmaps", groups, rows).values(0, 4).to_pylist()
+    for group, (own, found) in enumerate(zip(wanted, made, strict=True)):
+        numbers = sorted(own)
+        of = (
+            bitmaps.write64(BitMap64(numbers))
+            if group in wide
+            else bitmaps.write32(BitMap(numbers))
+        )
+        assert found == of
+    counted = united_in_tasks("bitmap_union_count", "bitmaps", groups, rows)
+    assert counted.values(0, 4).to_pylist() == [len(own) for own in wanted]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.binary(max_size=60) | st.sampled_from([bytes(40), b"\x3b\x30" + bytes(30)])))
+@example([b"\x01" + bytes(8) + b"\x01" * 40])
+def test_other_bytes_are_refused(rows: list[bytes]) -> None:
+    """Those that are not a bitmap, or not a sketch, as the library that reads them one by one."""
+    for of, name in (("bitmaps", "bitmap_union"), ("sketches", "hll_union")):
+        for row in rows:
+            task, column = Sets(SetCall(name, of)), pa.array([row], pa.binary())
+            if of == "bitmaps" and bitmaps.form(row) is None:
+                with pytest.raises(GroupError, match=f"not a bitmap: {len(row)} bytes"):
+                    task.add(np.zeros(1, dtype=np.int32), column)
+            else:
+                with suppress(GroupError):
+                    task.add(np.zeros(1, dtype=np.int32), column)
+
+
+def test_damaged_bitmaps_and_sketches() -> None:
+    """Whatever single bytes are, they are read or refused."""
+    draw = Random(8)
+    numbers = [*range(5000), *(draw.randrange(1 << 20) for _ in range(300))]
+    sound = [stored_bitmap(draw, numbers)[0] for _ in range(6)]
+    own = sketch(set(range(9000)))
+    for of, name, states in (
+        ("bitmaps", "bitmap_union", sound),
+        (
+            "sketches",
+            "hll_union",
+            [bytes(own.serialize_compact()), bytes(own.serialize_updatable())],
+        ),
+    ):
+        for _ in range(300):
+            bytes_ = bytearray(draw.choice(states))
+            bytes_[draw.randrange(min(len(bytes_), 60))] = draw.randrange(256)
+            task = Sets(SetCall(name, of))
+            with suppress(GroupError):
+                column = pa.array([bytes(bytes_)], pa.binary())
+                task.add(np.zeros(1, dtype=np.int32), column)
+                next(task.states(0, 1))
+
+
+SKETCHES = [(12, HLL_4, 5), (12, HLL_8, 200), (12, HLL_6, 6000), (12, HLL_4, 90000)]
+SKETCHES += [(14, HLL_4, 40000), (14, HLL_8, 9), (10, HLL_4, 6000), (10, HLL_6, 7), (4, HLL_8, 500)]
+
+
+@pytest.mark.parametrize(("lg_k", "kind", "count"), SKETCHES)
+@pytest.mark.parametrize("is_compact", [False, True])
+def test_stored_sketches(lg_k: int, kind: object, count: int, is_compact: bool) -> None:
+    """A union is as near as its coarsest sketch, one sketch estimates as itself."""
+    one, other = hll_sketch(lg_k, kind), hll_sketch(12, HLL_4)
+    for number in range(count):
+        one.update(number)
+    for number in range(count // 2, count // 2 + 3000):
+        other.update(number)
+    rows = [bytes(own.serialize_compact()) for own in (one, other)]
+    if not is_compact:
+        rows = [bytes(own.serialize_updatable()) for own in (one, other)]
+    groups, states = [0, 0, 1, 1, 2], [rows[0], rows[1], None, rows[0], rows[1]]
+    counts = united_in_tasks("hll_union_agg", "sketches", groups, states).values(0, 4).to_pylist()
+    assert counts[1:] == [round(one.get_estimate()), round(other.get_estimate()), 0]
+    wanted = max(count, count // 2 + 3000)
+    assert abs(counts[0] - wanted) <= (0.1 * wanted if lg_k > 4 else wanted)
+    made = united_in_tasks("hll_union", "sketches", groups, states).values(0, 4).to_pylist()
+    for found, count_ in zip(made, counts, strict=True):
+        assert round(hll_sketch.deserialize(found).get_estimate()) == count_
+
+
+@given(st.lists(st.text(max_size=40) | st.none(), max_size=60))
+def test_sketches_of_texts(texts: list[str | None]) -> None:
+    """The items are DataSketches' own, of texts that are not empty."""
+    made, one = Sets(SetCall("hll_union", "texts")), hll_sketch(12, HLL_8)
+    made.add(np.zeros(len(texts), dtype=np.int32), pa.array(texts, pa.string()))
+    found = hll_sketch.deserialize(made.values(0, 1)[0].as_py())
+    for text in texts:
+        if text:
+            one.update(text)
+    more = 1 if "" in texts else 0
+    assert abs(united(one, found) - len(set(texts) - {None})) < 0.5
+    assert abs(found.get_estimate() - one.get_estimate() - more) < 0.01
+
+
+@given(st.lists(st.integers(-(2**70), 2**70) | st.none(), max_size=60))
+def test_bitmaps_of_decimals(numbers: list[int | None]) -> None:
+    """Numbers from 0 to 2^64 - 1 are kept."""
+    made = Sets(SetCall("bitmap_agg", "numbers"))
+    column = pa.array(numbers, pa.decimal128(38, 0))
+    made.add(np.zeros(len(numbers), dtype=np.int32), column)
+    wanted = {number for number in numbers if number is not None and 0 <= number < 2**64}
+    assert bitmaps.read64(made.values(0, 1)[0].as_py()) == BitMap64(wanted)

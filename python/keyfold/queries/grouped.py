@@ -13,11 +13,9 @@ import pyarrow as pa
 from keyfold.kernels.unsafe_rows.decode import decode
 from keyfold.kernels.unsafe_rows.encode import encode
 from keyfold.kernels.unsafe_rows.layout import width
-from keyfold.queries.accumulate import Accumulated
 from keyfold.queries.area import Batch
-from keyfold.queries.bound import BoundCall
+from keyfold.queries.folds import Call, Folded, call_of, folding
 from keyfold.queries.keys import keys_of
-from keyfold.queries.sets import SetCall, Sets
 from keyfold.queries.spilled import SpilledGroups
 from keyfold.types.arrow import to_arrow
 from keyfold.types.spark import from_spark
@@ -35,7 +33,7 @@ class Source:
     states if `gives_state`.
     """
 
-    call: BoundCall | SetCall
+    call: Call
     type: pa.DataType
     column: int
     is_packed: bool
@@ -48,8 +46,7 @@ class Source:
         """From the JVM's JSON."""
         names = ("column", "is_packed", "is_state", "mask", "gives_state")
         kind = to_arrow(from_spark(found["type"]))
-        call = SetCall.from_json(found["fold"]) or BoundCall.from_json(found["fold"])
-        return Source(call, kind, *(found[name] for name in names))
+        return Source(call_of(found["fold"]), kind, *(found[name] for name in names))
 
 
 class Grouped:
@@ -174,12 +171,7 @@ def _argument(batch: Batch, source: Source, *, copied: bool) -> pa.Array:
     return batch.column(source.column, source.type, copied=copied)
 
 
-def folding(call: BoundCall | SetCall, most_waiting: int) -> Accumulated | Sets:
-    """The groups of a call. At most so many bytes of rows wait."""
-    return Sets(call) if isinstance(call, SetCall) else Accumulated(call, most_waiting)
-
-
-def _states(fold: Accumulated | Sets, start: int, stop: int) -> pa.Array:
+def _states(fold: Folded, start: int, stop: int) -> pa.Array:
     return pa.concat_arrays(list(fold.states(start, stop)))
 
 

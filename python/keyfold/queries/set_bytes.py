@@ -10,7 +10,9 @@ from pyroaring import BitMap64
 
 from keyfold.kernels.buffers import Rows
 from keyfold.kernels.folds.item_sets import (
+    ESTIMATE_BYTES,
     REGISTERS,
+    SKETCH_BYTES,
     Dense,
     Owned,
     Room,
@@ -19,6 +21,7 @@ from keyfold.kernels.folds.item_sets import (
 )
 from keyfold.kernels.roaring import bitmaps as roaring
 from keyfold.kernels.roaring.containers import BITMAP_BYTES, put_maps
+from keyfold.queries.set_inputs import WIDE
 
 _LG_K = 12
 _LIST, _SET, _REGISTERS = 0, 1, 10  # forms of sketches: the last is HLL_8, which a union opens
@@ -67,6 +70,7 @@ def bitmaps(owned: Owned, dense: Dense, bounds: Rows) -> pa.Array:
     items = found.to_pylist()
     for group in np.flatnonzero(is_wide).tolist():
         start, stop = int(bounds[group]), int(bounds[group + 1])
+        stop -= int(owned.highs[owned.owners[stop - 1]] == WIDE)
         rows = table[: stop - start]
         size = containers_of(owned, dense, start, stop, room)
         maps = np.empty(size + 32 * (stop - start) + 16, dtype=np.uint8)
@@ -75,20 +79,21 @@ def bitmaps(owned: Owned, dense: Dense, bounds: Rows) -> pa.Array:
     return pa.array(items, pa.binary())
 
 
-def _registers(dense: Dense, owner: int) -> Any:
-    start = (int(dense.places[owner]) - 1) * REGISTERS
-    return dense.data[start : start + REGISTERS]
-
-
 def _opened(dense: Dense, owner: int) -> Any:
-    """The sketch of registers, as one that was united: what it has seen first is not known."""
-    registers = _registers(dense, owner).astype(np.int32)
+    """A dense sketch. It has no estimate of its own if it was united: what it has seen first is not
+    known.
+    """
+    start = (int(dense.places[owner]) - 1) * SKETCH_BYTES
+    found = dense.data[start : start + SKETCH_BYTES]
+    fewer = int(found[REGISTERS + ESTIMATE_BYTES])
+    registers = found[:REGISTERS].reshape(1 << fewer, -1).max(axis=0).astype(np.int32)
+    own = float(found[REGISTERS : REGISTERS + ESTIMATE_BYTES].view(np.float64)[0])
     powers = np.ldexp(1.0, -registers)
     is_low = registers < 32
     sums = float(powers[is_low].sum()), float(powers[~is_low].sum())
-    head = bytes((10, 1, 7, _LG_K, 0, _UNITED, 0, _REGISTERS))
+    head = bytes((10, 1, 7, _LG_K - fewer, 0, 0 if own else _UNITED, 0, _REGISTERS))
     zeros = int((registers == 0).sum())
-    body = struct.pack("<dddII", 0.0, *sums, zeros, 0)
+    body = struct.pack("<dddII", own, *sums, zeros, 0)
     return hll_sketch.deserialize(head + body + registers.astype(np.uint8).tobytes())
 
 

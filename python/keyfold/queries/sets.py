@@ -1,26 +1,25 @@
-"""Bitmaps and HLL sketches of numbers in groups: `bitmap_agg` and its kin, built by kernels. The
-bytes of results are those of the JVM's functions of the same name; states are kernels' own words.
+"""Bitmaps and HLL sketches in groups: `bitmap_agg`, `hll_union` and their kin, built by kernels
+from values or united from stored ones. The bytes of results are those of the JVM's functions of the
+same name; states are kernels' own words.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from keyfold.kernels.buffers import ones, text, validity, values
+from keyfold.kernels.buffers import text, values
 from keyfold.kernels.folds.item_sets import (
-    REGISTERS,
+    SKETCH_BYTES,
     Dense,
     Given,
     Owned,
     count_in_states,
-    coupons,
     find_large,
-    high_words,
     join_dense,
     move_large,
     put_states,
@@ -31,19 +30,20 @@ from keyfold.kernels.folds.item_sets import (
 )
 from keyfold.kernels.folds.running import Numbers
 from keyfold.kernels.roaring.containers import BITMAP_BYTES
-from keyfold.queries import set_bytes
+from keyfold.queries import set_bytes, set_inputs
 from keyfold.queries.keys import WordKeys
 
 _LEAST_WAITING = 1 << 18
-_FEW = {BITMAP_BYTES: 1024, REGISTERS: 384}  # of more items a set is dense
+_FEW = {BITMAP_BYTES: 1024, SKETCH_BYTES: 384}  # of more items a set is dense
 _WORD = 8
 
 
 @dataclass(frozen=True)
 class SetCall:
-    """A call of such a function by its name, of a column of BIGINT."""
+    """A call of such a function by its name, of a column of what `of` names: see `set_inputs`."""
 
     name: str
+    of: str
 
     @property
     def is_bitmap(self) -> bool:
@@ -53,17 +53,12 @@ class SetCall:
     @property
     def counts(self) -> bool:
         """Whether the result is how many numbers differ."""
-        return self.name in ("bitmap_union_int", "hll_union_agg")
+        return self.name in ("bitmap_union_int", "bitmap_union_count", "hll_union_agg")
 
     @property
     def arrow_type(self) -> pa.DataType:
         """The type of its results."""
         return pa.int64() if self.counts else pa.binary()
-
-    @staticmethod
-    def from_json(found: Mapping[str, Any]) -> SetCall | None:
-        """The call, if it is of one of these."""
-        return SetCall(found["name"]) if found.get("is_set") else None
 
 
 class Sets:
@@ -73,7 +68,7 @@ class Sets:
 
     def __init__(self, call: SetCall) -> None:
         self.call = call
-        self._size = BITMAP_BYTES if call.is_bitmap else REGISTERS
+        self._size = BITMAP_BYTES if call.is_bitmap else SKETCH_BYTES
         self.clear()
 
     def clear(self) -> None:
@@ -94,22 +89,9 @@ class Sets:
         return 2 * (self._words.nbytes + _WORD * self._count + dense) + keys
 
     def add(self, groups: Numbers, column: pa.Array) -> None:
-        """Add a number to each of these groups."""
-        column = column.cast(pa.int64())
-        numbers, valid = values(column, np.int64), validity(column)
-        if not self.call.is_bitmap:
-            items = np.empty(len(numbers), dtype=np.uint32)
-            coupons(numbers, items)
-            self._reach(int(groups.max(initial=-1)) + 1)
-            self._take(groups, items, valid)
-            return
-        highs, kept = np.empty(len(numbers), np.uint64), np.empty(len(numbers), np.uint8)
-        high_words(numbers, valid, highs, kept)
-        if not kept.all():
-            flags = kept.view(bool)
-            groups, highs, numbers = groups[flags], highs[flags], numbers[flags]
-        items = numbers.astype(np.uint32) & np.uint32(0xFFFF)
-        self._take(self._numbered(groups, highs), items, ones(len(items)))
+        """Add a value to each of these groups. Raises GroupError if bytes are no set."""
+        for given in set_inputs.read(self.call.name, self.call.of, groups, column):
+            self._join(*given)
 
     def merge(self, groups: Numbers, states: pa.Array) -> None:
         """Add states of other tasks to these groups."""
@@ -127,7 +109,11 @@ class Sets:
         )
         starts = np.empty(len(many.groups), dtype=np.int64)
         read_states(words, ends, groups, self._size, few, many, starts)
-        self._take(self._numbered(few.groups, few.highs), few.items, ones(len(few.items)))
+        self._join(few, many, starts, words)
+
+    def _join(self, few: Given, many: Given, starts: Any, words: Any) -> None:
+        """Add items, and dense sets that begin there in the words."""
+        self._take(self._numbered(few.groups, few.highs), few.items)
         owners = self._numbered(many.groups, many.highs)
         if len(owners):
             fresh = np.unique(owners[self._dense.places[owners] == 0])
@@ -158,6 +144,7 @@ class Sets:
         sizes(own, owned.ends, self._dense, counts)
         for place in np.flatnonzero(counts < 0).tolist():
             counts[place] = set_bytes.estimate(self._dense, int(own[place]))
+        counts[owned.highs[own] == set_inputs.WIDE] = 0
         totals = np.concatenate(([0], np.cumsum(counts)))[bounds - bounds[0]]
         return pa.array(np.diff(totals))
 
@@ -179,10 +166,10 @@ class Sets:
             grown[: len(places)] = places
             self._dense = self._dense._replace(places=grown)
 
-    def _take(self, owners: Numbers, items: Any, valid: Any) -> None:
+    def _take(self, owners: Numbers, items: Any) -> None:
         self._index = None
         words = np.empty(len(items), dtype=np.uint64)
-        count = take_in(owners, items, valid, self._dense, words)
+        count = take_in(owners, items, self._dense, words)
         if count:
             self._waiting.append(words[:count].copy() if 2 * count < len(words) else words[:count])
             self._count += count

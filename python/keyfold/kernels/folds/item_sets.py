@@ -2,6 +2,8 @@
 are words owner << 32 | item, sorted and each there once. A large set is dense: some bytes of one
 array. Those of a bitmap have a bit for each item; those of a sketch have a register for each slot,
 the lower 12 bits of an item, with the greatest of the upper 6 bits of the items of that slot.
+Behind them a sketch has its own estimate, a DOUBLE that is 0 unless it is of one sketch alone, and
+the number of bits by which its slots are fewer.
 """
 
 from typing import Any, NamedTuple
@@ -27,10 +29,10 @@ from keyfold.kernels.roaring.containers import (
 Items = npt.NDArray[np.uint32]
 
 REGISTERS = 1 << 12
+SKETCH_BYTES = REGISTERS + 16
+ESTIMATE_BYTES = 8
 _LOW, _SHIFT = 0xFFFFFFFF, 32
-_SLOT, _VALUE = (1 << 26) - 1, 26
-_MOST_ZEROS = 62
-_SEED = 9001
+_SHIFTED = np.uint64(26)
 
 
 @structure("int32[::1]", "uint8[::1]", "int64")
@@ -50,6 +52,13 @@ def number_of(dense: Dense, owner: Any) -> int:
     return int(dense.places[owner])
 
 
+@kernel("void(uint8[::1], int64)")
+def forget_estimate(data: Mask, start: int) -> None:
+    """A sketch that others joined has no estimate of its own."""
+    for at in range(start + REGISTERS, start + REGISTERS + ESTIMATE_BYTES):
+        data[at] = 0
+
+
 @kernel("void(Dense, int64, uint64)")
 def keep(dense: Dense, number: int, item: np.uint64) -> None:
     """Put an item into a dense set."""
@@ -58,22 +67,23 @@ def keep(dense: Dense, number: int, item: np.uint64) -> None:
         at = start + np.int64(item >> np.uint64(3))
         dense.data[at] |= np.uint8(1 << (item & np.uint64(7)))
     else:
-        at = start + np.int64(item & np.uint64(REGISTERS - 1))
-        dense.data[at] = max(dense.data[at], np.uint8(item >> np.uint64(_VALUE)))
+        at, value = start + np.int64(item & np.uint64(REGISTERS - 1)), np.uint8(item >> _SHIFTED)
+        if value > dense.data[at]:
+            dense.data[at] = value
+            forget_estimate(dense.data, start)
 
 
-@kernel("int64(int32[::1], uint32[::1], uint8[::1], Dense, uint64[::1])")
-def take_in(owners: Numbers, items: Items, valid: Mask, dense: Dense, waiting: Words) -> int:
-    """Put the valid items of dense sets there, and write those of others, which are counted."""
+@kernel("int64(int32[::1], uint32[::1], Dense, uint64[::1])")
+def take_in(owners: Numbers, items: Items, dense: Dense, waiting: Words) -> int:
+    """Put the items of dense sets there, and write those of others, which are counted."""
     count = 0
     for row in range(len(owners)):
-        if valid[row]:
-            place = number_of(dense, np.int64(owners[row]))
-            if place:
-                keep(dense, place - 1, np.uint64(items[row]))
-            else:
-                waiting[count] = np.uint64(owners[row]) << np.uint64(_SHIFT) | np.uint64(items[row])
-                count += 1
+        place = number_of(dense, np.int64(owners[row]))
+        if place:
+            keep(dense, place - 1, np.uint64(items[row]))
+        else:
+            waiting[count] = np.uint64(owners[row]) << np.uint64(_SHIFT) | np.uint64(items[row])
+            count += 1
     return count
 
 
@@ -124,46 +134,6 @@ def move_large(words: Words, dense: Dense) -> int:
             words[count] = word
             count += 1
     return count
-
-
-@kernel("void(int64[::1], uint8[::1], uint64[::1], uint8[::1])")
-def high_words(values: Rows, valid: Mask, highs: Words, kept: Mask) -> None:
-    """Write values' upper 48 bits; values below 0 are none."""
-    for row in range(len(values)):
-        highs[row] = np.uint64(values[row]) >> np.uint64(16)
-        kept[row] = valid[row] and values[row] >= 0
-
-
-@kernel
-def mixed(word: np.uint64) -> np.uint64:
-    """The last step of MurmurHash3."""
-    word ^= word >> np.uint64(33)
-    word *= np.uint64(0xFF51AFD7ED558CCD)
-    word ^= word >> np.uint64(33)
-    word *= np.uint64(0xC4CEB9FE1A85EC53)
-    return np.uint64(word ^ (word >> np.uint64(33)))
-
-
-@kernel("void(int64[::1], uint32[::1])")
-def coupons(values: Rows, items: Items) -> None:
-    """Write what DataSketches' HLL keeps of whole numbers: MurmurHash3 of 128 bits, the lower 26
-    bits of the first half and one more than the leading zeros of the other.
-    """
-    for row in range(len(values)):
-        word = np.uint64(values[row]) * np.uint64(0x87C37B91114253D5)
-        word = (word << np.uint64(31)) | (word >> np.uint64(33))
-        first = np.uint64(_SEED) ^ (word * np.uint64(0x4CF5AD432745937F)) ^ np.uint64(8)
-        second = np.uint64(_SEED) ^ np.uint64(8)
-        first += second
-        second += first
-        first, second = np.uint64(mixed(first)), np.uint64(mixed(second))
-        first += second
-        second += first
-        zeros = 0
-        while zeros < _MOST_ZEROS and not second >> np.uint64(63 - zeros):
-            zeros += 1
-        slot = first & np.uint64(_SLOT)
-        items[row] = np.uint32(slot | np.uint64(zeros + 1) << np.uint64(_VALUE))
 
 
 @kernel("int64(uint8[::1], int64, int64)")
@@ -370,15 +340,30 @@ def read_states(
             at += count if count else size // 8
 
 
+@kernel("void(uint8[::1], int64, uint8[::1], int64)")
+def join_sketch(source: Mask, first: int, target: Mask, start: int) -> None:
+    """Add a dense set of a sketch to another one."""
+    was_empty, has_grown = True, False
+    for k in range(REGISTERS):
+        value = target[start + k]
+        was_empty &= value == 0
+        if source[first + k] > value:
+            target[start + k], has_grown = source[first + k], True
+    end = REGISTERS + ESTIMATE_BYTES
+    if has_grown:
+        for k in range(REGISTERS, end):
+            target[start + k] = source[first + k] if was_empty else 0
+    target[start + end] = max(target[start + end], source[first + end])
+
+
 @kernel("void(uint64[::1], int64[::1], int32[::1], Dense)")
 def join_dense(words: Words, starts: Rows, owners: Numbers, dense: Dense) -> None:
     """Add dense sets to those of their owners, which have one."""
     source, target = words.view(np.uint8), dense.data
     for i in range(len(starts)):
         start = (number_of(dense, np.int64(owners[i])) - 1) * dense.size
-        for k in range(dense.size):
-            byte = source[8 * starts[i] + k]
-            if dense.size == BITMAP_BYTES:
-                target[start + k] |= byte
-            else:
-                target[start + k] = max(target[start + k], byte)
+        if dense.size == BITMAP_BYTES:
+            for k in range(BITMAP_BYTES):
+                target[start + k] |= source[8 * starts[i] + k]
+        else:
+            join_sketch(source, 8 * starts[i], target, start)

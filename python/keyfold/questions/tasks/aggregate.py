@@ -13,10 +13,8 @@ import pyarrow as pa
 from keyfold.bridge import frames
 from keyfold.bridge.channel import Channel
 from keyfold.kernels.buffers import values
-from keyfold.queries.accumulate import Accumulated, GroupError
-from keyfold.queries.bound import BoundCall
-from keyfold.queries.grouped import folding
-from keyfold.queries.sets import SetCall, Sets
+from keyfold.queries.accumulate import GroupError
+from keyfold.queries.folds import Folded, call_of, folding
 from keyfold.questions.tasks.folding import Folding, serve
 from keyfold.resources import budget
 from keyfold.resources.metering import Meter
@@ -35,7 +33,7 @@ class _Calls(Folding):
 
     def __init__(self, channel: Channel, question: frames.Frame, meter: Meter) -> None:
         super().__init__(channel, meter)
-        calls = [SetCall.from_json(fold) or BoundCall.from_json(fold) for fold in question["folds"]]
+        calls = [call_of(fold) for fold in question["folds"]]
         room = budget.bytes()
         waiting = room // _WAITING // max(len(calls), 1)
         self.folds = [folding(call, waiting) for call in calls]
@@ -61,12 +59,12 @@ class _Calls(Folding):
         """The batches that follow a frame."""
         return self.traffic.counted(self.channel.receive_batches())
 
-    def add(self, fold: Accumulated | Sets) -> None:
+    def add(self, fold: Folded) -> None:
         """Take the rows of one call."""
         for batch in self.received():
             fold.add(_groups(batch), batch.column("a0"))
 
-    def send(self, fold: Accumulated | Sets, frame: frames.Frame) -> None:
+    def send(self, fold: Folded, frame: frames.Frame) -> None:
         """Send the states or values of some groups. Nothing is folded if there are none of them."""
         start, stop, name = int(frame["from"]), int(frame["to"]), str(frame["as"])
         kind = pa.binary() if name == "state" else fold.call.arrow_type
