@@ -60,14 +60,16 @@ def test_skew(spark: SparkSession) -> None:
 
 
 def test_bitmaps_of_many_groups(spark: SparkSession) -> None:
-    """Spark's operator would sort the rows behind the first 128 groups. Numbers are folded by
-    Python, bitmaps of columns by the JVM.
+    """Spark's operator would sort the rows behind the first 128 groups. Numbers and bitmaps
+    are folded by Python; beside a function that it has not, by the JVM.
     """
+    united = "keyfold.bitmap_union(keyfold.to_bitmap64(id))"
     for made, operator in (
-        ("keyfold.bitmap_agg(id)", "FoldGroupsExec"),
-        ("keyfold.bitmap_union(keyfold.to_bitmap64(id))", "FoldAggregateExec"),
+        ("keyfold.bitmap_agg(id) b", "FoldGroupsExec"),
+        (f"{united} b", "FoldGroupsExec"),
+        (f"{united} b, max_by(id, id) m", "FoldAggregateExec"),
     ):
-        frame = spark.sql(f"SELECT id % 1000 k, {made} b FROM range(20000) GROUP BY id % 1000")
+        frame = spark.sql(f"SELECT id % 1000 k, {made} FROM range(20000) GROUP BY id % 1000")
         counts = [row.n for row in frame.selectExpr("keyfold.bitmap_count(b) n").collect()]
         assert counts == [20] * 1000
         assert len(frame.collect()) == 1000
