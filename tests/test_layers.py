@@ -27,7 +27,7 @@ ROWS = (
     ("kernels", "options", "stores"),
     ("wire", "resources"),
     ("types",),
-    ("errors", "functions"),
+    ("errors", "functions", "lazy"),
 )
 RANK = {layer: row for row, layers in enumerate(ROWS) for layer in layers}
 # The same below keyfold.storage, where every folder and module has its row.

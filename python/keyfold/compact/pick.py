@@ -10,12 +10,12 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import accumulate
 from operator import itemgetter
 from typing import Protocol
 
 from keyfold.files.sections import Key, by_origin, disjoint, sequence_range
+from keyfold.lazy import cached_property
 from keyfold.options import TableOptions
 from keyfold.storage.metadata.entries import LiveFile
 

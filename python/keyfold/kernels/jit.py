@@ -23,6 +23,7 @@ import llvmlite  # type: ignore[import-untyped]
 import llvmlite.binding  # type: ignore[import-untyped]
 import numba
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, UserProvidedCacheLocator
+from numba.core.compiler_lock import global_compiler_lock
 
 from keyfold.kernels.sealed import SealedFiles
 from keyfold.resources import private_folders
@@ -39,6 +40,14 @@ _MOST_PROCESSES = 4  # each takes some 200 MB
 LEAST_SHARE = 16  # signatures for which a process, a second of imports, pays
 FILLER = "from keyfold.kernels import jit; jit.warm()"
 HELPER = "import sys; from keyfold.kernels import jit; jit.compile_share(*map(int, sys.argv[1:]))"
+
+# A thread that compiles or loads a kernel holds numba's lock. A process forked meanwhile has a copy
+# of the lock, but not the thread that would release it.
+os.register_at_fork(
+    before=global_compiler_lock.acquire,
+    after_in_parent=global_compiler_lock.release,
+    after_in_child=global_compiler_lock.release,
+)
 
 
 def _package() -> Path:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -21,6 +20,7 @@ from keyfold.files.cost import row_bytes
 from keyfold.files.footers import footer_of
 from keyfold.files.leaves import leaves_of
 from keyfold.kernels.keys.comparable import Keys, encode
+from keyfold.lazy import cached_property
 from keyfold.merge.columns import combine
 from keyfold.merge.marks.records import FIELDS as MARKS
 from keyfold.predicates.statistics import may_hold_deletes

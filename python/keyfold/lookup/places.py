@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import pyarrow as pa
 
+from keyfold.lazy import cached_property
 from keyfold.merge.plan import MergePlan
 from keyfold.merge.plan import plan as merge_plan
 from keyfold.options import parse

@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +17,7 @@ from keyfold.kernels.buffers import Rows
 from keyfold.kernels.folds.picked import take
 from keyfold.kernels.keys.comparable import Keys
 from keyfold.kernels.keys.membership import find
+from keyfold.lazy import cached_property
 from keyfold.lookup.kept import KeptFile
 from keyfold.lookup.places import BucketOfKeys
 from keyfold.merge.kinds import is_retract, of

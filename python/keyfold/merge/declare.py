@@ -7,7 +7,6 @@ its own kind.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from keyfold.aggregates.declare import Aggregate
 from keyfold.kernels.buffers import Rows
 from keyfold.kernels.folds.running import Numbers
 from keyfold.kernels.groups.by_key import groups_of_rows
+from keyfold.lazy import cached_property
 from keyfold.merge.columns import Columns, keep
 from keyfold.merge.kinds import Kinds, is_retract
 from keyfold.merge.marks.records import Marks

@@ -4,13 +4,13 @@ scan or write.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import pyarrow as pa
 
 from keyfold import options as table_options
 from keyfold.aggregates.declare import BadRecord
 from keyfold.errors import TableError
+from keyfold.lazy import cached_property
 from keyfold.merge.declare import Engine, Fold
 from keyfold.merge.engines import engine
 from keyfold.merge.field_options import check_field_options, check_initial, stored_functions

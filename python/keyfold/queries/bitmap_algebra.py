@@ -5,7 +5,7 @@ and `group_bitmap_xor`. A result has the portable form of 32 bits if all bitmaps
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property, reduce
+from functools import reduce
 from operator import and_, xor
 from typing import Any
 
@@ -16,6 +16,7 @@ from keyfold.aggregates.declare import Aggregate, Fold
 from keyfold.aggregates.states.opaque import union_of
 from keyfold.errors import CorruptDataError
 from keyfold.kernels.roaring import bitmaps
+from keyfold.lazy import cached_property
 from keyfold.queries.accumulate import Accumulated, GroupError
 from keyfold.queries.bound import BoundCall
 from keyfold.types.spark import from_spark

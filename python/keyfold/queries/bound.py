@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -20,6 +19,7 @@ from keyfold.aggregates.binding import Words, bound, loose, named, options_of
 from keyfold.aggregates.declare import Aggregate
 from keyfold.authored.sources import Sources
 from keyfold.errors import FunctionError
+from keyfold.lazy import cached_property
 from keyfold.options import provided
 from keyfold.types import arrow as arrow_types
 from keyfold.types.logical import DataType, describe

@@ -8,7 +8,6 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from keyfold.kernels.groups.by_key import group_starts
 from keyfold.kernels.keys.comparable import Keys, encode
 from keyfold.kernels.keys.membership import Flags, find
 from keyfold.kernels.keys.order import sort_order
+from keyfold.lazy import cached_property
 from keyfold.merge.deferred import Deferred
 from keyfold.predicates.ranges import Ranges
 from keyfold.read.cuts import highest, lowest

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +27,7 @@ from keyfold.files.fetch import fetched
 from keyfold.files.footers import Footer, footer_of
 from keyfold.files.leaves import Leaves, leaves_of
 from keyfold.files.pages import LEAST_CHUNK, checked
+from keyfold.lazy import cached_property
 from keyfold.merge.deferred import Deferred
 from keyfold.merge.marks.records import FIELDS as MARKS
 from keyfold.merge.marks.records import NAMED, with_marks

@@ -7,12 +7,13 @@ snapshot it was loaded at, so that all scans of one query read one snapshot.
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cache
 from typing import Any
 
 from keyfold import options
 from keyfold.aggregates.states.signatures import state_json
 from keyfold.errors import ConflictError, CorruptDataError, NotSupportedError, SnapshotExpiredError
+from keyfold.lazy import cached_property
 from keyfold.resources.cache import Cache
 from keyfold.storage.metadata.entries import LiveFile, RowShapes, highest_sequence
 from keyfold.storage.metadata.manifests import Manifests

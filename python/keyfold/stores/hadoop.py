@@ -7,12 +7,12 @@ import os
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from urllib.parse import urlsplit
 
 import pyarrow as pa
 import pyarrow.fs as pafs
 
+from keyfold.lazy import cached_property
 from keyfold.stores.files import MOST_BYTES, Entry, Files, check_size
 
 

@@ -12,7 +12,6 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from functools import cached_property
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -21,6 +20,7 @@ from obstore.exceptions import AlreadyExistsError, BaseError, GenericError
 from obstore.store import GCSStore, S3Store
 
 from keyfold.errors import EnvironmentMismatchError, TableError
+from keyfold.lazy import cached_property
 from keyfold.stores import settings
 from keyfold.stores.files import Entry, Files, Span, UnsettledError, check_size
 

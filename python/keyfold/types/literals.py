@@ -13,12 +13,12 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 
+from keyfold.lazy import cached_property
 from keyfold.types.arrow import to_arrow
 from keyfold.types.logical import SPELLED, Atomic, DataType
 

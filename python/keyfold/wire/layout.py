@@ -7,11 +7,11 @@ opaque to the JVM.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import pyarrow as pa
 
 from keyfold.errors import TableError
+from keyfold.lazy import cached_property
 from keyfold.types import arrow as arrow_types
 from keyfold.types import logical
 from keyfold.wire.codec import Wire

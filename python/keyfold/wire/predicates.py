@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, TypeAlias
 
+from keyfold.lazy import cached_property
 from keyfold.types.literals import Constant, Members, Unknown, members_of, value_of
 from keyfold.types.logical import DataType
 

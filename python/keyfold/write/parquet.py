@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from keyfold.errors import TableError
+from keyfold.lazy import cached_property
 from keyfold.merge.kinds import is_retract
 from keyfold.merge.marks.records import is_marked as has_marks
 from keyfold.options import TableOptions

@@ -1,13 +1,13 @@
 """Rows in any order, grouped by the codes of their values (`codes`)."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from keyfold.kernels.buffers import Rows
 from keyfold.kernels.folds.running import Numbers
 from keyfold.kernels.groups.by_group import place_rows
+from keyfold.lazy import cached_property
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ that `_OVERWRITTEN` is not null; then there is one bit for each column.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +20,7 @@ import pyarrow as pa
 
 from keyfold.kernels.buffers import Rows, Words
 from keyfold.kernels.ops import DELETE
+from keyfold.lazy import cached_property
 from keyfold.merge.columns import combine
 from keyfold.merge.kinds import Kinds
 from keyfold.wire.layout import TableLayout

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from operator import attrgetter
 from typing import Any
 
 from keyfold.files.initial_values import initial
 from keyfold.files.paths import bucket_folder
 from keyfold.files.value_text import compact, key_text, partition_text, row_text, shown
+from keyfold.lazy import cached_property
 from keyfold.read.metadata.declare import MetadataTable, columns
 from keyfold.storage.metadata.entries import (
     APPEND_SOURCE,

@@ -11,13 +11,13 @@ import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from keyfold.errors import CorruptDataError, TableError
+from keyfold.lazy import cached_property
 from keyfold.storage.table import Table
 from keyfold.types import arrow as arrow_types
 from keyfold.types import logical

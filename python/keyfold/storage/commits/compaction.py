@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from keyfold.errors import ConflictError
+from keyfold.lazy import cached_property
 from keyfold.storage.commits.attempts import Entries
 from keyfold.storage.commits.conflicts import check_buckets, check_levels, is_more
 from keyfold.storage.metadata.entries import (

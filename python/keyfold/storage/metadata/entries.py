@@ -11,13 +11,13 @@ import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 
 from keyfold.files import damage
 from keyfold.files.paths import bucket_folder
+from keyfold.lazy import cached_property
 from keyfold.options import TableOptions
 from keyfold.storage.metadata.rows import EMPTY, RowCodec
 from keyfold.types import logical

@@ -6,7 +6,7 @@ newest record. Otherwise the events of all records are decided once, for all gro
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from itertools import accumulate
 
 import numpy as np
@@ -20,6 +20,7 @@ from keyfold.kernels.groups.by_key import group_starts
 from keyfold.kernels.keys.comparable import encode_nullable
 from keyfold.kernels.keys.order import sort_order
 from keyfold.kernels.ops import ADD, INSERT, LATE_RETRACT, RESET, RETRACT, REVERSED, SEED, SKIP
+from keyfold.lazy import cached_property
 from keyfold.merge.declare import Step
 from keyfold.merge.engines.partial_update.group_events import (
     RESTARTS,
