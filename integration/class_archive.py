@@ -48,7 +48,7 @@ def use(spark: SparkSession, folder: Path) -> None:
         spark.sql(statement).collect()
     spark.table("keyfold.a.t").write.parquet(f"{folder}/rows")
     rows = spark.read.parquet(f"{folder}/rows")
-    rows.join(rows.distinct(), "id").groupBy("v").count().orderBy("v").collect()
+    rows.join(rows.select("id").distinct(), "id").groupBy("v").count().orderBy("v").collect()
     stream = spark.readStream.table("keyfold.a.t").writeStream.format("noop")
     stream = stream.option("checkpointLocation", f"{folder}/checkpoint").trigger(availableNow=True)
     stream.start().awaitTermination()
