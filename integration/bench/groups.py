@@ -8,6 +8,7 @@ pairs, above 1 where ours is the faster one. It writes a section of docs/benchma
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import subprocess
 import sys
@@ -100,8 +101,8 @@ def started(folder: Path) -> SparkSession:
     source = Path(__file__).with_name("Farthest.scala")
     command = [*START, "-Xss8m", "-cp", f"{SPARK_JARS}/*", "scala.tools.nsc.Main", "-usejavacp"]
     subprocess.run([*command, "-d", str(classes), str(source)], check=True)
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # for functions of pandas
     said = {
-        "spark.pyspark.python": sys.executable,
         "spark.driver.memory": "4g",
         "spark.driver.extraClassPath": str(classes),
     }
