@@ -84,7 +84,11 @@ final case class OrderedFold(
   override def eval(group: OrderedRows): Any = call.result(column, send(group))
 
   override def serialize(group: OrderedRows): Array[Byte] = {
-    val payload = ByteBuffer.allocate(group.rows.map(_.getSizeInBytes + 4).sum).order(ByteOrder.LITTLE_ENDIAN)
+    val size = group.rows.iterator.map(_.getSizeInBytes + 4L).sum
+    if (size > OrderedFold.MostBytes)
+      throw new KeyfoldException("NotSupportedError", s"function $prettyName WITHIN GROUP: the rows of one group take "
+        + s"$size bytes; Spark moves at most ${OrderedFold.MostBytes} as one value")
+    val payload = ByteBuffer.allocate(size.toInt).order(ByteOrder.LITTLE_ENDIAN)
     group.rows.foreach(row => payload.putInt(row.getSizeInBytes).put(row.getBytes))
     payload.array
   }
@@ -112,6 +116,7 @@ final case class OrderedFold(
 
 object OrderedFold {
   private val RowBytes = 64
+  private val MostBytes = Int.MaxValue - 15 // of an array of Java, rounded up to words
 }
 
 /** Executor side: the bytes of the rows that an operator keeps. */
