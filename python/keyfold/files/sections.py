@@ -16,17 +16,21 @@ from keyfold.wire.specs import Section
 Key = tuple[Any, ...]
 
 
-class Keyed(Protocol):
-    """A data file with its first and last key, as tuples that compare in key order."""
-
-    @property
-    def level(self) -> int: ...
+class Sequenced(Protocol):
+    """A data file with the least and greatest sequence number of its records."""
 
     @property
     def min_sequence(self) -> int: ...
 
     @property
     def max_sequence(self) -> int: ...
+
+
+class Keyed(Sequenced, Protocol):
+    """A data file with its first and last key, as tuples that compare in key order."""
+
+    @property
+    def level(self) -> int: ...
 
     @property
     def first(self) -> Key: ...
@@ -71,7 +75,7 @@ def sections_of_runs(files: Iterable[File]) -> tuple[tuple[tuple[File, ...], ...
     return tuple(runs(section) for section in sections(files))
 
 
-def sequence_range(files: Sequence[Keyed]) -> tuple[int, int]:
+def sequence_range(files: Sequence[Sequenced]) -> tuple[int, int]:
     """The least and the greatest sequence number."""
     return min(f.min_sequence for f in files), max(f.max_sequence for f in files)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from keyfold.files.sections import needs_sequence
+from keyfold.files.sections import needs_sequence, sequence_range
 from keyfold.kernels.keys.comparable import encode
 from keyfold.lookup.kept import Kept, KeptFile, TooLargeError
 from keyfold.lookup.places import BucketOfKeys, LookupPlan
@@ -31,7 +31,6 @@ from keyfold.lookup.rows import (
 from keyfold.merge.plan import plan as merge_plan
 from keyfold.read.keyset import KeySet
 from keyfold.read.reader import read
-from keyfold.read.run_sizes import sequence_of
 from keyfold.stores.opened import store_of
 from keyfold.wire.specs import Run, Section
 
@@ -99,7 +98,7 @@ class Warm:
 
         def kept(run: Run) -> RunOfKeys:
             files = [KeptFile(scan, self._store, split.path, file, self._kept) for file in run]
-            return RunOfKeys(tuple(files), sequence_of(run))
+            return RunOfKeys(tuple(files), sequence_range(run))
 
         def opened(section: Section) -> SectionOfKeys:
             files = [file for run in section for file in run if file.is_marked]

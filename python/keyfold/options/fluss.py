@@ -10,7 +10,7 @@ from collections.abc import Container, Mapping
 
 from keyfold.errors import TableError
 from keyfold.options.engines import Traits, called, default, traits
-from keyfold.types.logical import Atomic, DataType, describe
+from keyfold.types.logical import DataType, describe, name_of
 
 ENGINE = "table.merge-engine"
 BEHAVIOR = "table.delete.behavior"
@@ -93,7 +93,7 @@ def _rows(given: Mapping[str, str]) -> dict[str, str]:
     return stored | _deletes(engine, _stored_engine(given), behavior)
 
 
-def name_of(engine: Traits, version_column: str | None) -> str:
+def engine_name(engine: Traits, version_column: str | None) -> str:
     """Fluss' name for the engine of a table, whether or not Fluss has it."""
     return engine.name.replace("-", "_") if version_column is None else _VERSIONED
 
@@ -177,7 +177,7 @@ def check_functions(
                 f"table {table}, option {option}: Cannot set aggregation function for "
                 f"primary key column '{column}'. Primary key columns keep their value"
             )
-        is_ordered = isinstance(kind, Atomic) and kind.name in _ORDERED
+        is_ordered = name_of(kind) in _ORDERED
         if function in ("max", "min") and not is_ordered:
             raise TableError(
                 f"table {table}, option {option}: Data type for {function} column must be part of "

@@ -21,7 +21,7 @@ from keyfold.options import TableOptions
 from keyfold.predicates.ranges import Range, Ranges, decided, may_be_true
 from keyfold.predicates.sql_text import describe
 from keyfold.types.literals import FLOATING, NAN_TOP, Unknown, arrow_array, comparable
-from keyfold.types.logical import Atomic
+from keyfold.types.logical import Atomic, name_of
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.predicates import Predicate, conjuncts
 
@@ -147,9 +147,9 @@ def on_partitions(
 def _stored_range(layout: TableLayout, name: str, low: Any, high: Any, nulls: int | None) -> Range:
     kind = layout.column(name).type
     low, high = comparable(low, kind), comparable(high, kind)
-    if isinstance(kind, Atomic) and kind.name == "CHAR":
+    if name_of(kind) == "CHAR":
         low = high = None  # in the order of the text without its padding
-    if isinstance(kind, Atomic) and kind.name in FLOATING:
+    if name_of(kind) in FLOATING:
         low, high = (None, None) if low == NAN_TOP else (low, NAN_TOP)
     return Range(kind, low, high, nulls != 0)
 
@@ -166,9 +166,9 @@ def key_ranges(
     for place, (name, (low, high, nulls)) in enumerate(zip(layout.key, bounds, strict=True)):
         kind = layout.column(name).type
         low, high = comparable(low, kind), comparable(high, kind)
-        if isinstance(kind, Atomic) and kind.name == "CHAR":
+        if name_of(kind) == "CHAR":
             low = high = None  # stored in the order of the text without its padding
-        if place and isinstance(kind, Atomic) and kind.name in FLOATING:
+        if place and name_of(kind) in FLOATING:
             high = NAN_TOP  # statistics leave NaN out
         may_hold_value = place > 0 or last[0] is not None
         found[name] = Range(kind, low, high, kind.nullable and nulls != 0, may_hold_value)

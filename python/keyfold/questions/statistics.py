@@ -18,7 +18,7 @@ from keyfold.storage.metadata.table_statistics import (
 )
 from keyfold.storage.table import Table, open_handle
 from keyfold.types.literals import FLOATING, Constant, value_of
-from keyfold.types.logical import Atomic, DataType
+from keyfold.types.logical import DataType, name_of
 from keyfold.wire.layout import TableLayout
 
 QUESTIONS = Questions()
@@ -63,7 +63,7 @@ def _column(layout: TableLayout, told: Frame) -> ColumnStatistics:
 
 def _value(literal: Frame, kind: DataType) -> Any:
     value = value_of(Constant.from_json(literal), kind)
-    if isinstance(kind, Atomic) and kind.name in FLOATING and value is not None:
+    if name_of(kind) in FLOATING and value is not None:
         return math.nan if value[0] else value[1]
     return value
 

@@ -22,7 +22,7 @@ from keyfold.options.values import boolean
 from keyfold.predicates.condition import is_exact
 from keyfold.read.splits import Task
 from keyfold.storage.table import Table
-from keyfold.types.logical import Atomic
+from keyfold.types.logical import name_of
 from keyfold.wire.codec import batch_to_text
 from keyfold.wire.specs import Split
 
@@ -56,7 +56,7 @@ def _obstacle(table: Table) -> str | None:
     for column in layout.partition_keys:
         if not is_exact(layout, column):
             return f"its partition column {column} is of a type that Spark compares otherwise"
-    if not is_exact(layout, name) or (isinstance(kind, Atomic) and kind.name.startswith("TIME")):
+    if not is_exact(layout, name) or name_of(kind).startswith("TIME"):
         return f"its bucket key {name} is of a type whose equal values may be in several buckets"
     if {file.total_buckets for file in table.live_files()} - {settings.bucket}:
         return "some of its files are of another number of buckets; sys.rescale makes them anew"

@@ -25,7 +25,7 @@ from keyfold.storage.metadata.entries import LiveFile
 from keyfold.stores.files import Files
 from keyfold.stores.opened import store_of
 from keyfold.types.literals import FLOATING, arrow_array
-from keyfold.types.logical import Atomic
+from keyfold.types.logical import Atomic, name_of
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import Split
 
@@ -157,7 +157,7 @@ def _ends(ranges: Ranges, names: Sequence[str], *, is_last: bool) -> Iterator[An
 
 
 def _is_floating(found: Range) -> bool:
-    return isinstance(found.type, Atomic) and found.type.name in FLOATING
+    return name_of(found.type) in FLOATING
 
 
 def _wrapped(layout: TableLayout, values: Sequence[Any]) -> tuple[Any, ...]:

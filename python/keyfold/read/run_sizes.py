@@ -12,6 +12,7 @@ import pyarrow as pa
 from keyfold.files import damage
 from keyfold.files.cost import held_bytes
 from keyfold.files.footers import footer_of
+from keyfold.files.sections import sequence_range
 from keyfold.merge.deferred import Deferred
 from keyfold.merge.sorted_run import SortedRun
 from keyfold.resources.merge_room import Room
@@ -45,13 +46,8 @@ def sized_runs(
         held = _held(source, run[0], size) if len(section) > _FEW else 0
         size = max(size, held // _LEAST_BATCH)
         stored = sum(file.size for file in run)
-        found.append(SortedRun(batches(run, size), sequence_of(run), count, stored, held))
+        found.append(SortedRun(batches(run, size), sequence_range(run), count, stored, held))
     return found
-
-
-def sequence_of(run: Run) -> tuple[int, int]:
-    """The least and greatest sequence number of a run."""
-    return min(file.min_sequence for file in run), max(file.max_sequence for file in run)
 
 
 def _held(source: Source, file: DataFile, size: int) -> int:

@@ -18,7 +18,6 @@ from keyfold.states.types import (
     binary,
     boolean,
     double,
-    name_of,
     number,
     ordered,
     sum_of,
@@ -26,7 +25,7 @@ from keyfold.states.types import (
     text,
     whole,
 )
-from keyfold.types.logical import Array, DataType
+from keyfold.types.logical import Array, DataType, name_of
 
 Cast = Callable[[Types], Types]
 _NUMBER = takes(1, "one number", number)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from keyfold.states.declare import Types
-from keyfold.types.logical import Atomic, DataType, Map, describe
+from keyfold.types.logical import Atomic, DataType, Map, describe, name_of
 
 BIGINT, DOUBLE, BOOLEAN = Atomic("BIGINT"), Atomic("DOUBLE"), Atomic("BOOLEAN")
 STRING, BINARY, VOID = Atomic("STRING"), Atomic("BYTES"), Atomic("VOID")
@@ -11,11 +11,6 @@ _WHOLE = ("TINYINT", "SMALLINT", "INT", "BIGINT")
 _NUMBERS = (*_WHOLE, "FLOAT", "DOUBLE", "DECIMAL")
 _MOST_DIGITS = 38
 _MORE_DIGITS = 10  # what a sum of decimals has more than its numbers
-
-
-def name_of(kind: DataType) -> str:
-    """The root name of an atomic type, "" of others."""
-    return kind.name if isinstance(kind, Atomic) else ""
 
 
 def is_number(kind: DataType) -> bool:

@@ -129,6 +129,11 @@ def is_atomic(data_type: DataType) -> bool:
     return isinstance(data_type, Atomic)
 
 
+def name_of(data_type: DataType) -> str:
+    """The root name of an atomic type, "" of others."""
+    return data_type.name if isinstance(data_type, Atomic) else ""
+
+
 def assign_ids(data_type: DataType, draw: Callable[[], int]) -> DataType:
     """The same type with nested field ids drawn anew, inner fields first as in Paimon."""
     match data_type:

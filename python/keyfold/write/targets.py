@@ -97,7 +97,7 @@ def folds_columns(layout: TableLayout) -> bool:
 def _check_engine(layout: TableLayout) -> None:
     options = parse(layout)
     if options.version_column is not None or not options.engine.takes_partial_writes:
-        shown = fluss.name_of(options.engine, options.version_column)
+        shown = fluss.engine_name(options.engine, options.version_column)
         raise TableError(
             f"table {layout.name}: Partial update is not supported for the {shown} merge engine."
         )

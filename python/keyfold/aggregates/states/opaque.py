@@ -8,7 +8,7 @@ from pyarrow import types
 from keyfold.aggregates.declare import Accepts, BadRecord, Fold, FoldResult, Inputs, Records
 from keyfold.aggregates.results import by_group
 from keyfold.kernels.ops import RESET, SKIP
-from keyfold.types.logical import Atomic, DataType, describe
+from keyfold.types.logical import DataType, describe, name_of
 
 BYTES = Accepts(
     "'VarBinaryType'", lambda kind: types.is_binary(kind) or types.is_large_binary(kind)
@@ -19,7 +19,7 @@ def not_fixed(words: str) -> Callable[[DataType], str | None]:
     """A check that refuses BINARY(n), which pads values; `words` name the column as in Paimon."""
 
     def refuses(kind: DataType) -> str | None:
-        if isinstance(kind, Atomic) and kind.name == "BINARY":
+        if name_of(kind) == "BINARY":
             return (
                 f"Data type for {words} column must be 'VarBinaryType' but was '{describe(kind)}'."
             )

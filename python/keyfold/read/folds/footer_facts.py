@@ -20,7 +20,7 @@ from keyfold.read.cuts import group_ranges
 from keyfold.read.folds.functions import COUNT, EXTREMES, MIN, Function, nothing
 from keyfold.stores.opened import store_of
 from keyfold.types.literals import WHOLE, arrow_array
-from keyfold.types.logical import Atomic
+from keyfold.types.logical import name_of
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import Aggregate, DataFile, ScanSpec, Split
 
@@ -36,8 +36,7 @@ def answers(layout: TableLayout, aggregate: Aggregate) -> bool:
 
 
 def _is_exact(layout: TableLayout, name: str) -> bool:
-    kind = layout.column(name).type
-    return isinstance(kind, Atomic) and kind.name in _EXACT
+    return name_of(layout.column(name).type) in _EXACT
 
 
 def opened(scan: ScanSpec, split: Split, file: DataFile) -> Footer:

@@ -19,7 +19,7 @@ from keyfold.storage.metadata.records import check_record, is_long, is_text
 from keyfold.stores.files import Files
 from keyfold.types import java_text
 from keyfold.types.literals import FLOATING, WHOLE
-from keyfold.types.logical import Atomic, DataType
+from keyfold.types.logical import DataType, name_of
 
 _FOLDER = "statistics"
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
@@ -100,7 +100,7 @@ def path_of(location: str, name: str) -> str:
 
 def text_of(value: Any, kind: DataType) -> str | None:
     """A manifest value as these files hold it; None if they don't hold values of the type."""
-    name = _name(kind)
+    name = name_of(kind)
     if value is None or name not in _TYPES:
         return None
     if name.startswith("TIMESTAMP"):
@@ -110,17 +110,13 @@ def text_of(value: Any, kind: DataType) -> str | None:
 
 def number_of(text: str | None, kind: DataType) -> str | None:
     """The same text, of a TIMESTAMP its microseconds; None if it has no such form."""
-    if text is None or not _name(kind).startswith("TIMESTAMP"):
+    if text is None or not name_of(kind).startswith("TIMESTAMP"):
         return text
     try:
         found = datetime.datetime.fromisoformat(text).replace(tzinfo=datetime.timezone.utc)
     except ValueError:
         return None
     return str((found - _EPOCH) // datetime.timedelta(microseconds=1))
-
-
-def _name(kind: DataType) -> str:
-    return kind.name if isinstance(kind, Atomic) else ""
 
 
 def _column(stored: Mapping[str, Any]) -> ColumnStatistics:

@@ -17,7 +17,7 @@ import numpy as np
 
 from keyfold.errors import TableError
 from keyfold.types.literals import FLOATING, TEXT, Constant
-from keyfold.types.logical import SPELLED, Atomic, describe
+from keyfold.types.logical import SPELLED, Atomic, describe, name_of
 from keyfold.wire.layout import Column
 from keyfold.wire.predicates import Named, Part, Predicate
 
@@ -69,7 +69,7 @@ def starts_with(column: Column, prefix: str) -> Predicate:
 
 def is_boolean(column: Column) -> bool:
     """Whether the column alone is a condition."""
-    return isinstance(column.type, Atomic) and column.type.name == "BOOLEAN"
+    return name_of(column.type) == "BOOLEAN"
 
 
 def is_true(column: Column) -> Predicate:

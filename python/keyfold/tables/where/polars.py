@@ -14,7 +14,7 @@ from typing import Any
 from keyfold.errors import TableError
 from keyfold.tables.rows import optional
 from keyfold.tables.where import leaves
-from keyfold.types.logical import Atomic
+from keyfold.types.logical import name_of
 from keyfold.wire.layout import Column, TableLayout
 from keyfold.wire.predicates import Predicate
 
@@ -124,7 +124,7 @@ class _Reader:
     def _check(self, column: Column, kind: Any) -> None:
         own = self._schema[column.name]
         are_decimals = own == self._polars.Decimal == kind  # of any digits
-        is_padded = isinstance(column.type, Atomic) and column.type.name == "CHAR"
+        is_padded = name_of(column.type) == "CHAR"
         if is_padded or (own != kind and not are_decimals):
             raise _Unread
 
