@@ -5,7 +5,7 @@ PYTHON ?= python3
 VERSION := $(shell sed -n 's/^version=//p' gradle.properties)
 JAR := python/keyfold/jars/keyfold-$(VERSION).jar
 BIN := .venv/bin
-IN_TWO := -n 2 --dist loadfile --no-loadscope-reorder  # in the order of conftest.py
+IN_ORDER := --dist loadfile --no-loadscope-reorder  # that of conftest.py
 READERS := pypaimon==2.1.0 pypaimon-rust==0.4.0
 SHIM := $(shell find jvm -type f) gradle.properties build.gradle
 SOURCES := $(shell find python -name '*.py') pyproject.toml setup.py
@@ -24,10 +24,10 @@ demo: setup  ## fold a year of real flights and check every answer with plain Sp
 test: test-python test-spark  ## all tests: those without a JVM, then those with Spark
 
 test-python: setup build/readers/.installed  ## the tests without a JVM
-	$(BIN)/python -m pytest $(IN_TWO) tests
+	$(BIN)/python -m pytest -n 2 $(IN_ORDER) tests
 
-test-spark: setup build/readers/.installed build/spark.jsa  ## the tests with Spark, in two sessions
-	$(BIN)/python -m pytest $(IN_TWO) integration
+test-spark: setup build/readers/.installed build/spark.jsa  ## the tests with Spark, in three sessions
+	$(BIN)/python -m pytest -n 3 $(IN_ORDER) integration
 
 lint: setup  ## ruff, mypy --strict, scalac warnings, the direction of imports
 	$(BIN)/ruff check

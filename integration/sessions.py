@@ -14,8 +14,9 @@ from pyspark.sql import SparkSession
 import keyfold
 from integration import QUIET, TOP
 
-# A JVM that starts fast and stays small. A session whose times decide has Java's own choices.
-QUICK = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData"
+# A JVM that starts fast and stays small, with room for the code of a thousand queries. A session
+# whose times decide has Java's own choices.
+QUICK = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:-UsePerfData"
 CLASSES = TOP / "build" / "spark.jsa"  # made by `integration.class_archive`
 SHARED = f" -XX:SharedArchiveFile={CLASSES} -Xlog:disable -Xlog:all=error:stderr"
 QUICK_JVM = QUICK + (SHARED if CLASSES.exists() else "")
