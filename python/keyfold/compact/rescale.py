@@ -16,9 +16,11 @@ from dataclasses import dataclass, replace
 from keyfold.compact.pick import Rules
 from keyfold.compact.planner import LEAST_PIECE
 from keyfold.files.sections import packed, runs, sections
-from keyfold.options import parse
+from keyfold.merge.plan import plan as merge_plan
+from keyfold.options import check_option, parse
 from keyfold.read.cuts import by_key
 from keyfold.read.planner import schemas_of
+from keyfold.storage.commits.rescale import check_rescalable
 from keyfold.storage.metadata.entries import LiveFile, split_of
 from keyfold.storage.table import Table
 from keyfold.wire.layout import TableLayout
@@ -46,7 +48,14 @@ def files_to_rescale(table: Table, buckets: int) -> tuple[LiveFile, ...]:
 
 
 def plan(table: Table, buckets: int, parallelism: int) -> Rescale:
-    """The tasks that give the table's snapshot this number of buckets."""
+    """The tasks that give the table's snapshot this number of buckets. Raises TableError or
+    NotSupportedError if it can't have so many, or is not for this session to read and write.
+    """
+    table.check_readable()
+    table.check_writable()
+    check_option(table.layout, "bucket", str(buckets))
+    merge_plan(table.layout, table.layout.arrow_schema.names)  # refuses here what a session lacks
+    check_rescalable(table)
     options = {**table.layout.options, "bucket": str(buckets)}
     layout = replace(table.layout, options=options)
     files = files_to_rescale(table, buckets)

@@ -11,8 +11,7 @@ from typing import Any
 from keyfold.bridge.frames import Frame
 from keyfold.compact import jobs, planner, rescale
 from keyfold.errors import ConflictError, SnapshotExpiredError
-from keyfold.merge.plan import plan
-from keyfold.options import check_option, parse
+from keyfold.options import parse
 from keyfold.questions.serve import Questions, functions_for
 from keyfold.storage.commits import rescale as storage
 from keyfold.storage.commits.outcomes import is_abandonable
@@ -115,12 +114,7 @@ def messages_of(results: Sequence[Any]) -> list[CommitMessage]:
 def plan_rescale(question: Frame) -> dict[str, Any]:
     """The plan that gives the table `buckets` buckets; `parallelism` tasks run at a time."""
     table = open_newest(question["table"], question["catalog"]["options"])
-    table.check_readable()
-    table.check_writable()
     layout, buckets = table.layout, question["buckets"]
-    check_option(layout, "bucket", str(buckets))
-    plan(layout, layout.arrow_schema.names)  # refuses here what this session lacks
-    storage.check_rescalable(table)
     found = rescale.plan(table, buckets, question["parallelism"])
     own = {"handle": table.handle, **functions_for(question, layout)}
     before = {file.total_buckets for file in found.files} or {parse(layout).bucket}

@@ -14,8 +14,6 @@ import pyarrow as pa
 from keyfold.compact import jobs, planner, rescale
 from keyfold.compact.jobs import Outcome, PlannedJob
 from keyfold.compact.rewrite import rewrite
-from keyfold.merge.plan import plan
-from keyfold.options import check_option
 from keyfold.options.changelogs import is_awaited
 from keyfold.resources.threads import done, raised
 from keyfold.storage.commits import rescale as storage
@@ -232,10 +230,4 @@ def rescaled(session: Session, load: Any, buckets: int) -> dict[str, Any]:
 @replanned
 def _planned_rescale(load: Any, buckets: int, threads: int) -> tuple[Table, rescale.Rescale]:
     table = load()
-    table.check_readable()
-    table.check_writable()
-    layout = table.layout
-    check_option(layout, "bucket", str(buckets))
-    plan(layout, layout.arrow_schema.names)  # refuses here what this session lacks
-    storage.check_rescalable(table)
     return table, rescale.plan(table, buckets, threads)
