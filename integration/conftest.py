@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from integration import sessions
+from integration import TOP, sessions
 from integration.paimon import library
 from integration.paimon.bench import Bench
 from integration.paimon.library import Paimon
@@ -28,12 +28,41 @@ def warehouse(folder: Path) -> Path:
     return folder / "warehouse"
 
 
+class Evaluation:
+    """How the shared session evaluates the queries of a folder: where statements are tried, and
+    not how queries run, it interprets them.
+    """
+
+    INTERPRETED = ("changes", "faults", "history", "paimon", "statements", "upkeep")
+    folder = ""
+    session: SparkSession | None = None
+
+    @classmethod
+    def of(cls, folder: str) -> None:
+        """Evaluate as the tests of this folder want it."""
+        if cls.session is not None and folder != cls.folder:
+            for name, value in sessions.INTERPRETED.items():
+                if folder in cls.INTERPRETED:
+                    cls.session.conf.set(name, value)
+                else:
+                    cls.session.conf.unset(name)
+        cls.folder = folder
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Before the fixtures of a test."""
+    Evaluation.of(item.path.relative_to(TOP / "integration").parts[0])
+
+
 @pytest.fixture(scope="session")
 def spark(folder: Path) -> Iterator[SparkSession]:
     """local[2] with the catalog `keyfold` and the namespace `keyfold.it`."""
-    session = sessions.start(folder)
+    Evaluation.session = session = sessions.start(folder)
+    now, Evaluation.folder = Evaluation.folder, ""
+    Evaluation.of(now)
     session.sql("CREATE NAMESPACE IF NOT EXISTS keyfold.it")
     yield session
+    Evaluation.session = None
     session.stop()
 
 

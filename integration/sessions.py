@@ -22,6 +22,12 @@ SHARED = f" -XX:SharedArchiveFile={CLASSES} -Xlog:disable -Xlog:all=error:stderr
 QUICK_JVM = QUICK + (SHARED if CLASSES.exists() else "")
 LOGGING = f"-Dlog4j2.configurationFile=file:{QUIET}"
 TIMED = {"spark.driver.extraJavaOptions": LOGGING}
+# Spark compiles each query, in a quarter of the time of a test that has many small ones.
+INTERPRETED = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+}
 # An application of two executors begins when both are there.
 BOTH_EXECUTORS = {
     "spark.cores.max": "2",

@@ -14,7 +14,6 @@ HEAP = "4g"
 FRACTIONS = {"0.01 %": 0.0001, "0.1 %": 0.001, "1 %": 0.01, "10 %": 0.1, "100 %": 1.0}
 TUPLES = ("runs", "widths", "fractions", "spread")
 FEW = 6  # different inputs of a small upsert
-MINUTES = 50  # different inputs of the day and of a stream, over and over
 OVERLAPS = ("none", "1 %", "half", "full")
 SUMS = {f"fields.{name}.aggregate-function": "sum" for name in ("a", "b", "e")}
 MAXIMA = {f"fields.{name}.aggregate-function": "max" for name in ("seq", "c", "d")}
@@ -40,6 +39,7 @@ class Settings:
     small: int  # rows of each of four runs that pypaimon gets
     day: int  # rows that a day begins with
     minute: int  # rows of a commit of the day
+    minutes: int  # different inputs of the day and of a stream, over and over
     commits: dict[str, int]  # of the day, for each system
     batches: int  # small ones of a stream
     runs: tuple[int, ...]
@@ -110,7 +110,7 @@ class Settings:
             for number in range(self.inputs(name))
         ]
         streamed, day = (
-            [(name, number, self.minute) for number in range(MINUTES)]
+            [(name, number, self.minute) for number in range(self.minutes)]
             for name in ("streamed", "day")
         )
         return [(self.base, few + streamed), (self.today, day)]
@@ -135,7 +135,8 @@ class Settings:
     @property
     def jvm(self) -> dict[str, str]:
         """Confs of a session: its heap, and Java's own choices if times decide."""
-        return {"spark.driver.memory": HEAP, **(sessions.TIMED if self.timed else {})}
+        more = sessions.TIMED if self.timed else sessions.INTERPRETED
+        return {"spark.driver.memory": HEAP, **more}
 
     @property
     def pace(self) -> Pace:
@@ -167,6 +168,7 @@ def full(folder: Path) -> Settings:
         small=50_000,
         day=2_000_000,
         minute=2_000,
+        minutes=50,
         commits={"keyfold": 500, "delta": 10, "paimon": 100},
         batches=1000,
         runs=(1, 2, 4, 8, 16, 32, 64),
@@ -193,8 +195,9 @@ def smoke(folder: Path) -> Settings:
         small=200,
         day=500,
         minute=20,
+        minutes=4,
         commits={"keyfold": 4, "delta": 2, "paimon": 4},
-        batches=MINUTES,
+        batches=4,
         runs=(1, 4),
         widths=(2, 9),
         fractions=("1 %", "100 %"),

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming import StreamingQuery
 
 from integration.bench import data
-from integration.bench.cases import MINUTES, Settings
+from integration.bench.cases import Settings
 from integration.bench.measure import Result, Times, seconds
 from integration.bench.spark import Session
 
@@ -21,9 +21,11 @@ def small(session: Session, table: str, folder: Path) -> Result:
     """Micro-batches of a minute's rows each: the whole of each, by Spark's own clock."""
     settings = session.settings
     minutes = settings.input / "streamed"
-    files = max(len(list(minutes.rglob("*.parquet"))) // MINUTES, 1)
-    turns = settings.batches // MINUTES
-    session.spark.conf.set("spark.sql.streaming.numRecentProgressUpdates", str(2 * MINUTES))
+    files = max(len(list(minutes.rglob("*.parquet"))) // settings.minutes, 1)
+    turns = settings.batches // settings.minutes
+    session.spark.conf.set(
+        "spark.sql.streaming.numRecentProgressUpdates", str(2 * settings.minutes)
+    )
     spent = [
         progress["durationMs"]["triggerExecution"] / 1000
         for turn in range(turns)
