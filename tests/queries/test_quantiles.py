@@ -16,6 +16,12 @@ from tests.quantiles import percent
 NOTHING = states.written(states.LEAST_COMPRESSION, np.empty(0))
 
 
+def of_others(compression: int, numbers: np.ndarray) -> bytes:
+    """A state as another writer may leave it: of any compression, with NaN."""
+    head = compression.to_bytes(2, "little") + b"\0" + len(numbers).to_bytes(4, "little")
+    return b"\1" + head + numbers.astype("<f8").tobytes()
+
+
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 60), st.randoms(use_true_random=False))
 @example(60, Random(2))
@@ -27,7 +33,8 @@ def test_unions(count: int, random: Random) -> None:
         numbers = np.array([random.gauss(0, 9) for _ in range(size)])
         if size == 2:
             numbers[0] = np.nan
-        state = states.written(random.choice((2048, 4096)), numbers)
+        write = states.written if size > states.MOST_EXACT else of_others
+        state = write(random.choice((2048, 4096, 7, 65000)), numbers)
         rows += [(random.randrange(4), state), (random.randrange(4), None)]
     final = Quantiles(QuantileCall("quantile_union"))
     for task in (rows[::2], rows[1::2]):
@@ -49,7 +56,17 @@ def test_unions(count: int, random: Random) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [b"", b"\1\0\10", b"\2\0\10\0", NOTHING + b"x", b"\1\0\10\1x", b"\1\0\10\0\1\0\0\0"]
+    "wrong",
+    [
+        b"",
+        b"\1\0\10",
+        b"\2\0\10\0",
+        NOTHING + b"x",
+        b"\1\0\10\1x",
+        b"\1\0\10\0\1\0\0\0",
+        of_others(2048, np.zeros(states.MOST_EXACT + 1)),
+    ],
+    ids=range(7),
 )
 def test_other_bytes_are_refused(wrong: bytes) -> None:
     task = Quantiles(QuantileCall("quantile_union"))

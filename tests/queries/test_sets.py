@@ -199,6 +199,14 @@ def test_damaged_bitmaps_and_sketches() -> None:
 
 SKETCHES = [(12, HLL_4, 5), (12, HLL_8, 200), (12, HLL_6, 6000), (12, HLL_4, 90000)]
 SKETCHES += [(14, HLL_4, 40000), (14, HLL_8, 9), (10, HLL_4, 6000), (10, HLL_6, 7), (4, HLL_8, 500)]
+SKETCHES += [(12, HLL_4, 400_000), (14, HLL_6, 60_000)]  # the first has exceptions among its slots
+
+
+def registers(sketch: hll_sketch) -> bytes:
+    """The registers of a large sketch."""
+    union = hll_union(12)
+    union.update(sketch)
+    return bytes(union.get_result(HLL_8).serialize_updatable())[40:]
 
 
 @pytest.mark.parametrize(("lg_k", "kind", "count"), SKETCHES)
@@ -221,6 +229,20 @@ def test_stored_sketches(lg_k: int, kind: object, count: int, is_compact: bool) 
     made = united_in_tasks("hll_union", "sketches", groups, states).values(0, 4).to_pylist()
     for found, count_ in zip(made, counts, strict=True):
         assert round(hll_sketch.deserialize(found).get_estimate()) == count_
+    whole = hll_sketch(min(lg_k, 12) if count > 7 else 12, HLL_8)  # a list has no slots yet
+    for number in range(wanted):
+        whole.update(number)
+    assert registers(hll_sketch.deserialize(made[0])) == registers(whole)
+
+
+@pytest.mark.parametrize("lg_k", [0, 3, 22, 255])
+def test_sketches_of_other_sizes_are_refused(lg_k: int) -> None:
+    for head, form in ((2, 0), (3, 1), (10, 8 | 2)):
+        row = bytes((head, 1, 7, lg_k, 0, 8, 0, form)) + bytes(1 << 10)
+        with pytest.raises(GroupError, match="not an HLL sketch: 1032 bytes"):
+            Sets(SetCall("hll_union", "sketches")).add(
+                np.zeros(1, dtype=np.int32), pa.array([row], pa.binary())
+            )
 
 
 @given(st.lists(st.text(max_size=40) | st.none(), max_size=60))
