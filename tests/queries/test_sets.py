@@ -64,6 +64,14 @@ def sketch(numbers: set[int]) -> hll_sketch:
     return union.get_result(HLL_8)
 
 
+def head_of(numbers: set[int]) -> bytes:
+    """How a sketch of the numbers begins: its form, its sizes, its flags."""
+    one = hll_sketch(12, HLL_4)
+    for number in numbers:
+        one.update(number)
+    return bytes(one.serialize_compact())[:6]
+
+
 def united(*sketches: hll_sketch) -> float:
     """The estimate of a union."""
     union = hll_union(12)
@@ -103,6 +111,7 @@ def test_sketches_of_numbers(groups: int, rows: int, random: Random) -> None:
         assert united(one, other) == united(one, one) == united(other, other)
         assert abs(one.get_estimate() - count) <= 0.5
         assert abs(count - len(own)) <= (0 if len(own) < 300 else len(own) * SPAN / 500)
+        assert len(own) >= 300 or found[:6] == head_of(own)
 
 
 def stored_bitmap(random: Random, numbers: list[int]) -> tuple[bytes, bool]:
@@ -155,6 +164,35 @@ def test_stored_bitmaps(count: int, random: Random) -> None:
         assert found == of
     counted = united_in_tasks("bitmap_union_count", "bitmaps", groups, rows)
     assert counted.values(0, 4).to_pylist() == [len(own) for own in wanted]
+
+
+def test_states_with_nulls_between() -> None:
+    """Groups without a state of this task are passed over."""
+    task, final = (Sets(SetCall("bitmap_union_int", "numbers")) for _ in range(2))
+    task.add(np.array([0, 1, 1], dtype=np.int32), pa.array([1, 2, 3]))
+    one, other = next(task.states(0, 2)).to_pylist()
+    states = pa.array([None, one, None, other, None], pa.binary())
+    final.merge(np.arange(5, dtype=np.int32), states)
+    assert final.values(0, 5).to_pylist() == [0, 1, 0, 2, 0]
+
+
+def test_cut_states_are_refused() -> None:
+    numbers = [*range(9), *range(70_000, 70_300, 3), *range(1 << 33, (1 << 33) + 5)]
+    large = hll_sketch(12, HLL_4)
+    for number in range(400_000):
+        large.update(number)
+    wide = BitMap64(numbers)
+    for of, name, state, most in (
+        ("bitmaps", "bitmap_union", bitmaps.write64(wide), 1 << 20),
+        ("bitmaps", "bitmap_union", bytes(wide.serialize()), 1 << 20),
+        ("bitmaps", "bitmap_union", bitmaps.write32(BitMap(numbers[:-5])), 1 << 20),
+        ("sketches", "hll_union", bytes(large.serialize_compact()), 60),
+    ):
+        for size in range(max(len(state) - most, 1), len(state)):
+            with pytest.raises(GroupError, match=f": {size} bytes"):
+                Sets(SetCall(name, of)).add(
+                    np.zeros(1, dtype=np.int32), pa.array([state[:size]], pa.binary())
+                )
 
 
 @settings(max_examples=60, deadline=None)
