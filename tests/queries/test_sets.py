@@ -99,6 +99,7 @@ def test_bitmaps_of_numbers(groups: int, rows: int, random: Random) -> None:
 @settings(max_examples=20, deadline=None)
 @given(st.sampled_from((1, 3, 40)), st.sampled_from(ROWS), st.randoms(use_true_random=False))
 @example(1, 20000, Random(4))
+@example(3, 300, Random(3))
 def test_sketches_of_numbers(groups: int, rows: int, random: Random) -> None:
     """A sketch that is not exact has seen just what the union of single ones has."""
     state = random.getstate()
