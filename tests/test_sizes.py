@@ -38,6 +38,9 @@ def test_files_are_short() -> None:
     lines = {str(path.relative_to(ROOT)): len(text.splitlines()) for path, text in texts.items()}
     assert len(lines) > 500
     assert {path: count for path, count in lines.items() if count > FILE_LINES} == {}
+    # A file that wants banners between its parts is two files, or its names don't say enough.
+    banners = {str(path.relative_to(ROOT)) for path in texts if "\n# ---" in texts[path]}
+    assert banners == set()
 
 
 def test_folders_hold_few_files() -> None:

@@ -165,9 +165,6 @@ def measured(said: argparse.Namespace, folder: Path) -> None:
     run.spark.stop()
 
 
-# ---- the page ----
-
-
 def section(found: list[Sample], said: argparse.Namespace, docs: Path) -> str:
     """The part of the page about growth, its chart drawn."""
     draw(found, docs / "benchmarks-growth.png")

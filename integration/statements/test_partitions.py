@@ -37,9 +37,6 @@ def snapshots(spark: SparkSession, table: str) -> int:
     return spark.sql(f"SELECT * FROM `{table.replace('.', '`.`')}$snapshots`").count()
 
 
-# ---- SHOW ----
-
-
 def test_show_partitions(spark: SparkSession, days: str) -> None:
     assert shown(spark, days) == [
         "day=2024-01-01/kind=x",
@@ -125,9 +122,6 @@ def test_every_type_is_shown_and_dropped(
     assert shown(spark, table) == ids(spark, table) == []
 
 
-# ---- DROP, TRUNCATE ----
-
-
 def test_drop_partition(spark: SparkSession, days: str) -> None:
     before = snapshots(spark, days)
     spark.sql(f"ALTER TABLE {days} DROP PARTITION (day = '2024-01-01', kind = 'x')")
@@ -200,8 +194,6 @@ def test_drop_table_purge(spark: SparkSession, days: str, fresh_name: Callable[[
         spark.sql(f"DROP TABLE {days} PURGE")
     spark.sql(f"DROP TABLE IF EXISTS {days} PURGE")
 
-
-# ---- REPLACE WHERE, overwrite(condition) ----
 
 NEW = "SELECT 9, DATE '2024-01-02', 'x', 'new'"
 

@@ -67,9 +67,6 @@ def live(found: Table) -> set[str]:
     return {file.name for file in tables.reload(found).live_files()}
 
 
-# ---- a writer that began before the compaction and commits after it ----
-
-
 def late(folder: Path, kind: TableLayout, first: str, *texts: str) -> Table:
     """Job 50 writes `first`, others come and are compacted, then job 50 commits."""
     found = made(folder, kind, *texts[:1])
@@ -160,9 +157,6 @@ def test_an_upgraded_file_was_merged_with_nothing(tmp_path: Path) -> None:
     assert told(found) == "+I 1 1"
 
 
-# ---- what is committed while a compaction runs ----
-
-
 def during(
     folder: Path, kind: TableLayout, meanwhile: Callable[[Table], object], *texts: str
 ) -> tuple[Table, dict[str, Any]]:
@@ -236,9 +230,6 @@ def test_a_dropped_table_stops_it(tmp_path: Path) -> None:
         )
 
 
-# ---- one key once on a level ----
-
-
 def at_level(messages: list[CommitMessage], level: int) -> list[CommitMessage]:
     return [replace(m, files=tuple(replace(f, level=level) for f in m.files)) for m in messages]
 
@@ -256,9 +247,6 @@ def test_no_two_files_of_a_level_hold_one_key(tmp_path: Path) -> None:
     with pytest.raises(ConflictError, match="both hold keys"):
         commit.overwrite(found, spec, at_level(messages, 5), lambda partition: False)
     assert commit.compact(found, [Compaction(step, at_level(messages, 4))])[0] is not None
-
-
-# ---- failures ----
 
 
 def test_an_overflow_leaves_the_runs_as_they_are(tmp_path: Path) -> None:
@@ -321,9 +309,6 @@ def test_a_commit_of_unknown_outcome_keeps_the_files(
         compaction.driver.commit_compaction(question)
     abandon(found, planned, step, done)
     assert data_files(found) == before
-
-
-# ---- processes ----
 
 
 def write_jobs(folder: str, seed: int) -> int:

@@ -116,9 +116,6 @@ def test_what_a_call_leaves_alone_is_said_why(tmp_path: Path) -> None:
     assert compaction.plan(table, partitions="p=1")["skipped"] == "no bucket needs merging"
 
 
-# ---- after a write ----
-
-
 def test_a_write_compacts_the_buckets_it_touched(tmp_path: Path) -> None:
     table = made(tmp_path, bucket="2")
     fill(table)
@@ -216,9 +213,6 @@ def test_pypaimon_reads_the_same(tmp_path: Path, options: dict[str, str], strate
     assert compaction.compact(table, strategy)
     assert (4 in compaction.levels(table)) == (strategy == "minor")
     assert sorted(theirs(tmp_path), key=lambda row: row["k"]) == before
-
-
-# ---- by hand ----
 
 
 def test_max_bytes_takes_as_many_steps_as_fit(tmp_path: Path) -> None:

@@ -75,9 +75,6 @@ def check_placed(found: Table, buckets: int) -> None:
     assert compaction.plan(table)["steps"] == []
 
 
-# ---- the rows ----
-
-
 @pytest.mark.parametrize("engine_name", ENGINES)
 def test_rescaling_changes_no_row(tmp_path: Path, engine_name: str, seed: int) -> None:
     """Of every engine, by any factor, however many tasks it is cut into."""
@@ -172,9 +169,6 @@ def test_an_older_snapshot_reads_as_it_was(tmp_path: Path) -> None:
 def test_counts_that_are_none(tmp_path: Path, buckets: int) -> None:
     with pytest.raises(NotSupportedError, match="expected a number from 1"):
         plan(tables.table(tmp_path), buckets)
-
-
-# ---- what stands in the way ----
 
 
 @pytest.fixture

@@ -35,9 +35,6 @@ def back_to_first(folder: str) -> None:
     elsewhere(history_jobs.rolled_back, folder, "1")
 
 
-# ---- rollback ----
-
-
 def test_rollback_during_append(folder: str) -> None:
     """The job's rows come on top of what the table was rolled back to, whenever that was."""
     job = Write(folder, NEW).run()
@@ -143,9 +140,6 @@ def test_a_rescale_is_rolled_back(folder: str) -> None:
     assert rows(folder) == FIRST | {2: 200, 3: 300}
 
 
-# ---- tags and branches ----
-
-
 def test_expiry_during_tagging(folder: str) -> None:
     """The tag is taken back: its snapshot is gone."""
     other = lambda: elsewhere(jobs.expired, folder, 1)  # noqa: E731
@@ -214,9 +208,6 @@ def test_append_during_forwarding(tagged: str) -> None:
     assert rows(tagged) == FIRST | {8: 8}
     history_jobs.forwarded(tagged, "b")
     assert rows(tagged) == FIRST | {9: 9}
-
-
-# ---- killed ----
 
 
 @pytest.mark.parametrize("version", ["1", "x"])

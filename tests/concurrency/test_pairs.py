@@ -17,8 +17,6 @@ from tests.concurrency.processes import elsewhere
 from tests.read import harness
 from tests.storage import tables
 
-# ---- writers ----
-
 
 def test_append_during_append(folder: str) -> None:
     """Both are there; of a key written by both, the row of the job that was planned last."""
@@ -50,9 +48,6 @@ def test_overwrite_during_overwrite(folder: str) -> None:
     elsewhere(jobs.written, folder, NEW, "overwrite")
     job.commit()
     assert rows(folder) == {7: 70}
-
-
-# ---- compactions ----
 
 
 def test_append_during_compaction(folder: str) -> None:
@@ -98,9 +93,6 @@ def test_compaction_during_overwrite(folder: str) -> None:
     assert rows(folder) == {7: 70}
 
 
-# ---- DELETE, UPDATE, MERGE ----
-
-
 def test_delete_during_append(folder: str) -> None:
     """The rows of the job are folded where it began: before the DELETE, which was planned later."""
     job = Write(folder, [{"k": 1, "v": 11}, {"k": 3, "v": 30}]).run()
@@ -141,9 +133,6 @@ def test_rescale_during_change(folder: str) -> None:
     with pytest.raises(ConflictError):
         job.commit()
     assert rows(folder) == {1: 10, 2: 20}
-
-
-# ---- partitions ----
 
 
 @pytest.fixture
@@ -208,9 +197,6 @@ def test_replace_during_replace(parted: str) -> None:
     elsewhere(jobs.written, parted, [{"p": 2, "k": 5, "v": 50}], "overwrite", two)
     job.commit()
     assert rows(parted) == {5: 50, 7: 70}
-
-
-# ---- rescale ----
 
 
 def test_append_during_rescale(folder: str) -> None:
@@ -300,9 +286,6 @@ def test_rescale_during_read(folder: str) -> None:
     assert jobs.rows_of(planned) == {1: 10, 2: 20}
 
 
-# ---- DROP, ALTER ----
-
-
 def test_drop_during_append(folder: str) -> None:
     """The job fails, and does not bring the table back."""
     job = Write(folder, NEW).run()
@@ -344,9 +327,6 @@ def test_alter_during_compaction(folder: str) -> None:
     elsewhere(jobs.altered, folder, [ADDED])
     assert job.commit() == ["committed"]
     assert rows(folder) == {1: 10, 2: 20}
-
-
-# ---- expiry ----
 
 
 def test_expiry_during_append(folder: str) -> None:

@@ -132,9 +132,6 @@ def test_what_is_printed_names_the_table(tmp_path: Path) -> None:
         catalog.create_table("keyless", {"k": "INT"}, [])
 
 
-# ---- the command line ----
-
-
 class Commands:
     """Runs commands on a warehouse, and gives what they print."""
 

@@ -85,9 +85,6 @@ def filled(tmp_path_factory: pytest.TempPathFactory, seed: int) -> tuple[Table, 
     return table, table.scan().to_pylist()
 
 
-# ---- the slow evaluation ----
-
-
 def comparable(name: str, value: Any) -> Any:
     """A value in SQL's order: NaN greatest, -0.0 as 0.0, CHAR padded, instants in UTC."""
     if value is None:

@@ -296,9 +296,6 @@ def _scalar(kind: pa.DataType, out: npt.NDArray[Any], valid: Mask) -> FoldResult
         return FoldResult(column_of_items(kind, out.astype(own, copy=False), valid), overflowed)
 
 
-# ---- single values, for definitions and messages ----
-
-
 @cache
 def row_class(form: Shape) -> Any:
     """The named tuple a function sees of several slots."""

@@ -132,9 +132,6 @@ def _lacking(table: Table, files: Iterable[LiveFile]) -> frozenset[int]:
     )
 
 
-# ---- which files ----
-
-
 def _is_asked(options: TableOptions, asked: Asked, place: Place, files: Sequence[LiveFile]) -> bool:
     """Whether the request is about a bucket. A write whose job ended before its changes were told
     left them to the next one.
@@ -224,9 +221,6 @@ def _is_due(files: Sequence[LiveFile], rules: Rules, options: TableOptions) -> b
         return False
     last = max((created_millis(file) for file in files if file.level == rules.top), default=0)
     return time.time() * 1000 - last > options.compaction_interval * 1000
-
-
-# ---- steps and tasks ----
 
 
 def _chunks(todo: Work) -> Iterator[Work]:

@@ -103,8 +103,6 @@ def _unknown(table: str, option: str, column: str, suffix: str) -> TableError | 
     return TableError(f"option {option} of table {table} is unknown{hint}")
 
 
-# ---- columns that were added with a DEFAULT to a table that held data ----
-
 # Each record that was stored before has the constant. A key may have several such records, or one
 # that a compaction made of them. Both have the same result only if the function folds a constant
 # with itself to itself.

@@ -81,9 +81,6 @@ def _stored_name(name: str) -> str:
     return aliases().get(name, name)
 
 
-# ---- the meaning of a name ----
-
-
 def is_of_table(name: str, engine: str | None) -> bool:
     """Whether this is the name of a table's option, here or in another system."""
     return (
@@ -133,9 +130,6 @@ def names_nearby(name: str, engine: str | None) -> Iterable[str]:
     column = match[1] if match else "<column>"
     fields = (f"fields.{column}.{suffix}" for suffix in FIELD_OPTIONS)
     return [*known(engine), *aliases(), "primary-key", *fields]
-
-
-# ---- the columns that options name ----
 
 
 def named_columns(option: str, text: str, engine: str | None) -> tuple[list[str], list[str]]:

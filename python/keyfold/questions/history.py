@@ -52,9 +52,6 @@ def _retained(text: str | None) -> float | None:
         raise TableError(f"time_retained is '{text}', expected {error}") from None
 
 
-# ---- tags ----
-
-
 @_procedure
 def _create_tag(
     table: Table,
@@ -121,9 +118,6 @@ def _trigger_tag_automatic_creation(table: Table) -> Rows:
     return _DONE
 
 
-# ---- branches ----
-
-
 @_procedure
 def _create_branch(
     table: Table,
@@ -153,9 +147,6 @@ def _rename_branch(table: Table, from_branch: str, to_branch: str) -> Rows:
 def _fast_forward(table: Table, branch: str) -> Rows:
     branches.fast_forward(table, branch)
     return _DONE
-
-
-# ---- rollback ----
 
 
 @_procedure

@@ -89,9 +89,6 @@ def _json_rows(path: str) -> Iterator[Any]:
         yield from (json.loads(line) for line in file if line.strip())
 
 
-# ---- commands ----
-
-
 def _list(catalog: Catalog, asked: Arguments) -> Rows:
     if asked.namespace is None:
         return [{"namespace": name} for name in catalog.namespaces()]
@@ -248,9 +245,6 @@ _COMMANDS: Mapping[str, Callable[[Catalog, Arguments], Rows]] = {
     "files": _rows(lambda table, _: table.files()),
     "show": _rows(lambda table, asked: table.metadata(asked.name)),
 }
-
-
-# ---- print ----
 
 
 def _print_json(rows: Rows) -> None:

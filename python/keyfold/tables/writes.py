@@ -108,9 +108,6 @@ def _messages(
     return messages
 
 
-# ---- DEFAULTs ----
-
-
 def _filled(layout: TableLayout, rows: Incoming) -> Incoming:
     """The rows with the DEFAULTs of columns that they lack."""
     lacking = [c for c in layout.columns if c.default is not None and c.name not in rows.columns]

@@ -130,9 +130,6 @@ def _decimal_to_whole(target: Atomic) -> Conversion:
     return whole
 
 
-# ---- times ----
-
-
 def _days_to_micros(array: pa.Array) -> pa.Array:
     return pc.cast(array, pa.timestamp("us"))
 
@@ -149,9 +146,6 @@ def _to_zone(array: pa.Array) -> pa.Array:
 
 def _from_zone(array: pa.Array) -> pa.Array:
     return pc.local_timestamp(array.cast(pa.timestamp("us", java_text.zone())))
-
-
-# ---- text ----
 
 
 def _to_text(stored: Atomic, target: Atomic) -> Conversion | None:

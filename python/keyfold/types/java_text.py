@@ -69,9 +69,6 @@ def _shortest(number: float, bits: int) -> Decimal:
     return found if len(found.as_tuple().digits) > 1 else Decimal(f"{number:.1e}").normalize()
 
 
-# ---- Java before 19 ----
-
-
 def _old_digits(number: float, bits: int) -> tuple[int, int]:
     """The digits of a positive number, and the power of ten of the last one."""
     fraction, above = math.frexp(number)
@@ -159,9 +156,6 @@ class _Digits:
 
 def _twos(number: int) -> int:
     return (number & -number).bit_length() - 1
-
-
-# ---- dates and times ----
 
 
 def iso_date(days: int) -> str:

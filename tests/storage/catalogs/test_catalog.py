@@ -26,9 +26,6 @@ from tests.storage.tables import catalog, column, new_table
 HOME = ["default"]
 
 
-# ---- catalogs ----
-
-
 def test_a_catalog_needs_a_warehouse() -> None:
     with pytest.raises(TableError, match=r"set spark\.sql\.catalog\.c\.warehouse"):
         open_catalog("c", {})
@@ -50,9 +47,6 @@ def test_the_engines_check_is_asked(tmp_path: Path) -> None:
 
     with pytest.raises(TableError, match=r"no engine for c\.default\.t"):
         open_catalog("c", {"warehouse": str(tmp_path)}, refuse).create_table(HOME, "t", new_table())
-
-
-# ---- namespaces ----
 
 
 def test_namespaces(tmp_path: Path) -> None:
@@ -107,9 +101,6 @@ def test_names_that_are_no_folders(tmp_path: Path, name: str) -> None:
         ours.create_table(HOME, name, new_table())
     with pytest.raises(NoSuchTableError):
         ours.load_table(HOME, name)
-
-
-# ---- tables ----
 
 
 def test_create_and_load(tmp_path: Path) -> None:
@@ -252,9 +243,6 @@ def test_a_broken_table_can_be_dropped_or_made_anew(tmp_path: Path) -> None:
     assert ours.drop_table(HOME, "broken")
     (tmp_path / "default.db" / "broken" / "bucket-0").mkdir(parents=True)
     assert ours.create_table(HOME, "broken", new_table()).layout.key == ("k",)
-
-
-# ---- handles ----
 
 
 def test_a_handle_pins_its_snapshot(tmp_path: Path) -> None:

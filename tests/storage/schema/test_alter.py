@@ -265,9 +265,6 @@ def test_options_another_engine_set_stay(tmp_path: Path) -> None:
     assert altered.layout.options["num-levels"] == "6"
 
 
-# ---- options that name columns ----
-
-
 def altered_options(folder: Path, change: dict[str, Any], **options: str) -> dict[str, str]:
     """What stands in `fields.…` and naming options after a change of a table with data."""
     columns = [column(name) for name in ("k", "v", "g", "h", "w")]

@@ -27,9 +27,6 @@ def made(folder: Path) -> TableLayout:
     return catalog.create_table(["default"], "t", whole).layout
 
 
-# ---- writing to it ----
-
-
 @pytest.mark.parametrize(
     ("properties", "partitioning"),
     [
@@ -65,9 +62,6 @@ def test_anything_else_is_refused(
 ) -> None:
     with pytest.raises(KeyfoldError, match=words):
         check_given(made(tmp_path), properties, partitioning, check)
-
-
-# ---- making it anew ----
 
 
 def saved(*names: str, by: tuple[str, ...] = (), **properties: str) -> NewTable:

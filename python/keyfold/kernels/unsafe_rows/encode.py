@@ -48,9 +48,6 @@ def encode(columns: Sequence[pa.Array]) -> pa.Array:
     return pa.Array.from_buffers(kind, len(starts) - 1, buffers)
 
 
-# ---- sizes ----
-
-
 def _row_sizes(columns: Sequence[pa.Array]) -> Rows:
     sizes = np.full(len(columns[0]), fixed_size(len(columns)), dtype=np.int64)
     for column in columns:
@@ -116,9 +113,6 @@ def _spread(column: pa.Array, found: Rows) -> Rows:
     amounts = np.zeros(len(column), dtype=np.int64)
     amounts[validity(column).view(bool)] = found
     return amounts
-
-
-# ---- bytes ----
 
 
 def _write_rows(columns: Sequence[pa.Array], out: Words, starts: Rows) -> None:

@@ -163,9 +163,6 @@ def _take_schemas(table: Table, branch: Table, base: Snapshot, location: str) ->
             table.files.replace(f"{location}/schema/schema-{number}", content)
 
 
-# ---- checks ----
-
-
 def _check_own(table: Table) -> None:
     check_own(table)
     if table.layout.branch:

@@ -194,9 +194,6 @@ def compact(
     return _commit(table, change, None), change.conflicts
 
 
-# ---- the loop ----
-
-
 def _commit(table: Table, change: Change, renumber: Renumber | None) -> int | None:
     table.check_writable()
     with OUTCOMES.committing(table, change.job) as known:

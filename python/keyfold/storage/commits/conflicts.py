@@ -177,9 +177,6 @@ def check_levels(table: Table, added: Iterable[LiveFile], kept: Iterable[LiveFil
                 )
 
 
-# ---- writers that began before a compaction ----
-
-
 def is_more(file: LiveFile) -> bool:
     """Whether the file has more than whole records that go by their numbers. A delete, or a row
     merged from marked ones, does not represent the records that it was merged from.

@@ -159,9 +159,6 @@ def snapshot_by_watermark(table: Table, watermark: int, *, until: bool) -> Snaps
     )
 
 
-# ---- errors ----
-
-
 def _missing(table: Table, snapshot_id: int) -> KeyfoldError:
     newest, earliest = table.snapshots.latest_id(), table.snapshots.earliest_id()
     what = f"snapshot {snapshot_id} of table {table.layout.name}"

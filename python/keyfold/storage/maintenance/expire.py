@@ -103,9 +103,6 @@ def _window(table: Table, retention: Retention) -> tuple[int, int]:
     return earliest, retention.end(table, earliest, latest, lambda n: snapshots.find(n + 1))
 
 
-# ---- data files ----
-
-
 def _data_files(table: Table, snapshots: Sequence[Snapshot], keeping: Pins) -> list[str]:
     """Paths of the files that a snapshot after the first took out of the table and that nothing
     else needs. The first took out files of the one before, which has expired.
@@ -162,9 +159,6 @@ def _needed_elsewhere(manifests: Manifests, keeping: Pins) -> set[str]:
     for changelog in keeping.changelogs:
         found |= data_names(manifests, changelog, may_lack_lists=True)
     return found
-
-
-# ---- manifests ----
 
 
 def _metadata(manifests: Manifests, snapshots: Sequence[Snapshot], keeping: Pins) -> list[str]:

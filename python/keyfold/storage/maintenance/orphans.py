@@ -112,9 +112,6 @@ def _hidden(table: Table) -> list[Orphan]:
     return [Orphan(path, folders.size(path), True) for path in found]
 
 
-# ---- what is in use ----
-
-
 def in_use(table: Table) -> set[str]:
     """Names of data files, and paths of other files from the table's folder, that anything uses.
 

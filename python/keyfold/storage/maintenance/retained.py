@@ -138,9 +138,6 @@ def _kept(snapshots: Snapshots, folder: str, name: re.Pattern[str]) -> Iterator[
     yield from (snapshot for snapshot in parsed if snapshot is not None)
 
 
-# ---- what a snapshot refers to ----
-
-
 def metadata(manifests: Manifests, snapshot: Snapshot, *, may_lack_lists: bool = False) -> set[str]:
     """Paths, from the table's folder, of the files a snapshot refers to, other than data files.
 

@@ -253,9 +253,6 @@ def identifier(record: Record) -> tuple[Any, ...]:
     )
 
 
-# ---- from written files to records ----
-
-
 def added(
     schema: Callable[[int], TableLayout], shapes: RowShapes, messages: Iterable[CommitMessage]
 ) -> list[Record]:

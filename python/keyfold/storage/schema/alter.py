@@ -93,9 +93,6 @@ def _apply(schema: StoredSchema, change: Change, stored: Stored) -> StoredSchema
     return change_column(schema, change, stored)
 
 
-# ---- properties ----
-
-
 def _set_property(schema: StoredSchema, key: str, value: str, has_data: bool) -> StoredSchema:
     layout = schema.layout
     if key == "comment":

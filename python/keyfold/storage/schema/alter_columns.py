@@ -121,9 +121,6 @@ def _with_row(schema: StoredSchema, row: logical.DataType) -> StoredSchema:
     return replace(schema, layout=replace(schema.layout, columns=columns))
 
 
-# ---- add and drop ----
-
-
 def _add(one: _Change) -> StoredSchema:
     if not one.asked.get("nullable", True):
         raise NotSupportedError("it must be nullable, stored rows have no value")
@@ -203,9 +200,6 @@ def _check_needed(one: _Change, words: str) -> None:
         raise NotSupportedError(f"option {needing[0]} names it, so it can't be {words}")
 
 
-# ---- names, places, words ----
-
-
 def _rename(one: _Change) -> StoredSchema:
     to = one.asked["to"]
     if one.is_key and one.stored.has_data:
@@ -246,9 +240,6 @@ def _set_default(one: _Change) -> StoredSchema:
     made = one.with_options(one.schema, options if text is None else {**options, key: text})
     literal = None if text is None else stored_text(one.asked, kind)
     return replace(made, literals=_literals(made, one.name, literal))
-
-
-# ---- types ----
 
 
 def _widen(one: _Change) -> StoredSchema:

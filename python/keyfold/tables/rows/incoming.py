@@ -78,9 +78,6 @@ def _column(layout: TableLayout, name: str) -> str:
     return alike[0]
 
 
-# ---- forms ----
-
-
 def _opened(layout: TableLayout, data: Any) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
     """The schema of the rows, and their batches."""
     if optional.is_of("pandas", data) and hasattr(data, "columns"):
@@ -156,9 +153,6 @@ def _of_rows(
         where = partial(_refused, layout, of=f"column {field.name} is of type {field.type}: ")
         arrays.append(array_of([row.get(field.name) for row in rows], field.type, where))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-# ---- values ----
 
 
 def _conformed(

@@ -124,9 +124,6 @@ def _atomic(column: Column) -> Atomic:
     return column.type
 
 
-# ---- numbers ----
-
-
 def _number(column: Column, value: Any) -> Decimal:
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         raise TableError(
@@ -224,9 +221,6 @@ def _singles(value: float) -> tuple[float | None, float | None]:
         near = np.float32(value)
         under = near if float(near) < value else np.nextafter(near, np.float32(-np.inf))
         return float(under), float(np.nextafter(under, np.float32(np.inf)))
-
-
-# ---- other constants ----
 
 
 def _text(value: Any) -> str | None:

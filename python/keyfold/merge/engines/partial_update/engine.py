@@ -128,9 +128,6 @@ def _check_retracts(plan: _Plan, step: Step) -> None:
         raise TableError(f"table {plan.layout.name}, key ({key}): {REFUSED}")
 
 
-# ---- the checks at CREATE ----
-
-
 def _check(layout: TableLayout, options: TableOptions) -> None:
     check_groups(layout, options)
     _check_conflicts(layout, options)
