@@ -13,7 +13,8 @@ from integration.planning.test_pushdown import rows_of
 
 PRUNING = "spark.sql.optimizer.nestedSchemaPruning.enabled"
 NESTED = "STRUCT<x: INT, y: STRING, z: STRUCT<u: INT, v: STRING>>"
-COLUMNS = f"id INT, s {NESTED}, l ARRAY<{NESTED}>, m MAP<INT, {NESTED}>"
+COLUMNS = f"id INT, s {NESTED}, l ARRAY<{NESTED}>, m MAP<INT, {NESTED}>, w MAP<{NESTED}, {NESTED}>"
+WHOLE = "named_struct('x', 1, 'y', 'b', 'z', named_struct('u', 2, 'v', 'c'))"
 ENGINES = {
     "deduplicate": "",
     "first-row": "",
@@ -28,6 +29,8 @@ QUERIES = [
     "SELECT l.x, m[1].z.u, s.y FROM {t}",
     "SELECT id, x.z.v FROM {t} LATERAL VIEW explode(l) AS x",
     "SELECT map_keys(m), s.x FROM {t}",
+    "SELECT map_keys(w).x FROM {t}",
+    "SELECT map_values(w).z.u, map_keys(w).z.v FROM {t}",
     "SELECT s.x, sum(s.z.u), count(*) FROM {t} GROUP BY s.x",
     "SELECT _bucket, s.x FROM {t} WHERE id < 20",
     "SELECT /*+ LOOKUP(r) */ o.id, r.s.x, r.l.y FROM range(40) AS o JOIN {t} AS r ON o.id = r.id",
@@ -55,7 +58,7 @@ def table(spark: SparkSession, request: pytest.FixtureRequest, seed: int) -> str
     for _ in range(3):
         rows = [
             f"({key}, {struct(draw)}, array({', '.join(struct(draw) for _ in range(2))}), "
-            f"map(1, {struct(draw)}))"
+            f"map(1, {struct(draw)}), map(coalesce({struct(draw)}, {WHOLE}), {struct(draw)}))"
             for key in draw.sample(range(60), 30)
         ]
         spark.sql(f"INSERT INTO {name} VALUES {', '.join(rows)}")
