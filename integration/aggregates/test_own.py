@@ -76,6 +76,7 @@ def test_overflow_names_the_group(spark: SparkSession) -> None:
         ("keyfold.listagg(s, delimiter => s)", "delimiter is .*s; expected a constant"),
         ("keyfold.listagg(s, delimeter => ';')", "keyfold.listagg.*delimeter"),
         ("keyfold.sum()", "keyfold.sum: there is no column"),
+        ("keyfold.sum(s, s)", "keyfold.sum: expected one column, found 2"),
         ("keyfold.sum(s)", "keyfold.sum.*STRING"),
         ("keyfold.summ(s)", "summ"),
         (

@@ -108,10 +108,10 @@ def options_of(
     Raises FunctionError, which begins with `where`, if one is unknown or given twice.
     """
     if len(positional) > len(declared.parameters):
-        known = _known(declared)
+        most = len(declared.parameters)
+        options = f" and at most {most} options ({_known(declared)})" if most else ""
         raise FunctionError(
-            f"{where}: expected one column and at most "
-            f"{len(declared.parameters)} options ({known}), found {len(positional)}"
+            f"{where}: expected one column{options}, found {1 + len(positional)} arguments"
         )
     texts: dict[Parameter, str | None] = dict(zip(declared.parameters, positional, strict=False))
     for name, text in given.items():

@@ -43,6 +43,8 @@ final class KnownAggregate(json: JsonNode) {
   private val aliases = Json.strings(json.get("aliases"))
   private val options = Json.items(json.get("parameters")).map(_.path("name").asText)
 
+  def hasOptions: Boolean = options.nonEmpty
+
   def names: Seq[String] = (name +: aliases).map(_.toLowerCase(java.util.Locale.ROOT).replace('-', '_')).distinct
 
   /** The lines that DESCRIBE FUNCTION prints. */

@@ -33,6 +33,8 @@ object FoldCalls {
     }.partition(_.isInstanceOf[NamedArgumentExpression])
     if (placed.isEmpty) throw Refusal(s"function ${shown(known)}: there is no column in its arguments; "
         + s"${known.lines.head.toLowerCase(java.util.Locale.ROOT)}")
+    if (placed.tail.nonEmpty && !known.hasOptions) throw Refusal(s"function ${shown(known)}: expected one column, found "
+        + s"${placed.length} (a * is all columns; Spark's own count(*) counts rows)")
     val options = named.collect { case NamedArgumentExpression(name, value) => name -> constant(known, name, value) }
     val constants = placed.tail.zipWithIndex.map { case (value, i) => constant(known, s"argument ${i + 2}", value) }
     val bound = Aggregates.bind(known.name, placed.head.dataType, constants, options.toMap)
