@@ -28,6 +28,7 @@ final class KeyfoldExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectPostHocResolutionRule(_ => StatesInWrites)
     extensions.injectPostHocResolutionRule(_ => NullsInWrites)
     extensions.injectPostHocResolutionRule(_ => NotNullsOfWrites)
+    extensions.injectPostHocResolutionRule(_ => ConditionsOfChanges)
     extensions.injectPostHocResolutionRule(_ => ChangedRows)
     extensions.injectPlannerStrategy(_ => OrdinalStrategy)
     extensions.injectPlannerStrategy(_ => LookupStrategy)
