@@ -19,7 +19,8 @@ MISSPELT = [
     ("partitionOverwriteMod", "did you mean partitionOverwriteMode?"),
     ("num-level", "did you mean num-levels?"),
     ("foo", "is unknown"),
-    ("mergeSchema", "ALTER TABLE adds columns"),
+    ("mergeSchema", "INSERT WITH SCHEMA EVOLUTION"),
+    ("branch", "t$branch_NAME"),
     ("overwriteSchema", "createOrReplace"),
 ]
 DDL = (

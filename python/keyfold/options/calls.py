@@ -79,9 +79,12 @@ WRITE = Call(
 # The place of a table and the collation of its text, which Spark also passes as options.
 _ELSEWHERE = ("path", "collation")
 _INTERNAL = "__"
+# Options of other systems: the value that asks for nothing, and what there is for all others.
 _REFUSED = {
-    "mergeschema": "ALTER TABLE adds columns",
-    "overwriteschema": "writeTo(…).createOrReplace() makes the table anew",
+    "mergeschema": ("false", "INSERT WITH SCHEMA EVOLUTION or ALTER TABLE adds columns"),
+    "overwriteschema": ("false", "writeTo(…).createOrReplace() makes the table anew"),
+    "branch": ("main", "a branch is a table by its name, t$branch_NAME"),
+    "read.changelog": ("false", "changes with their row kinds are the table t$audit_log"),
 }
 
 
@@ -98,7 +101,7 @@ def split(
             own[known[_plain(name)]] = text
         elif _is_sparks(call, name) or _asks_nothing(name, text):
             continue
-        elif is_of_table(name, engine):
+        elif is_of_table(name, engine) and name.lower() not in _REFUSED:
             of_table[name] = text
         else:
             raise _unknown(call, table, name, engine)
@@ -129,14 +132,15 @@ def _is_sparks(call: Call, name: str) -> bool:
 
 
 def _asks_nothing(name: str, text: str) -> bool:
-    return name.lower() in _REFUSED and text.strip().lower() == "false"
+    nothing, _ = _REFUSED.get(name.lower(), (None, ""))
+    return text.strip().lower() == nothing
 
 
 def _unknown(
     call: Call, table: str, name: str, engine: str | None
 ) -> TableError | NotSupportedError:
     where = f"{call.doing} table {table}: option {name}"
-    reason = _REFUSED.get(name.lower())
+    _, reason = _REFUSED.get(name.lower(), (None, None))
     if reason is not None:
         return NotSupportedError(f"{where} is not supported: {reason}")
     near = _nearest(name, [*call.options, *call.sparks, *names_nearby(name, engine)])
