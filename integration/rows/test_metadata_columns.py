@@ -45,5 +45,11 @@ def test_subqueries_and_sources_have_them(spark: SparkSession, table: str, colum
         f"MERGE INTO {table} t USING ({chosen}) s ON t.k = s.k WHEN MATCHED THEN UPDATE SET a = 9"
     )
     assert sorted(row.k for row in spark.table(table).where("a = 9").collect()) == keys
+    source = f"SELECT k, hash({column}) AS a FROM {table}"
+    hashes = sorted(map(tuple, spark.sql(source).collect()))
+    spark.sql(
+        f"MERGE INTO {table} t USING ({source}) s ON t.k = s.k WHEN MATCHED THEN UPDATE SET *"
+    )
+    assert sorted(map(tuple, spark.table(table).collect())) == hashes
     spark.sql(f"DELETE FROM {table} WHERE k IN (SELECT k FROM {table} WHERE {column} IS NOT NULL)")
     assert spark.table(table).count() == 0

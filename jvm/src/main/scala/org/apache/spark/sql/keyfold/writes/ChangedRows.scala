@@ -14,13 +14,17 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 /** Driver side: tells a statement that changes rows which columns its UPDATEs set, as an option of its relation, so
   * that an engine that folds by column leaves the others alone. Spark has rewritten the statement by then: a column
   * is set unless its new value is the column itself.
+  *
+  * The condition by which others choose files to rewrite is left out: it holds a second copy of a MERGE's source, into
+  * which Spark brings no metadata columns.
   */
 object ChangedRows extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperators {
     case delta: WriteDelta if delta.resolved => (delta.table, delta.originalTable) match {
         case (Ours.Target(relation, _), original: DataSourceV2Relation)
             if !TargetColumns.isMarkedAssigned(relation.options) =>
-          delta.copy(table = withOption(relation, TargetColumns.markAssigned(assigned(delta.query, original))))
+          val marked = withOption(relation, TargetColumns.markAssigned(assigned(delta.query, original)))
+          delta.copy(table = marked, groupFilterCondition = None)
         case _ => delta
       }
     case merge: InsertOnlyMerge => merge.table match {
