@@ -96,6 +96,8 @@ def test_unknown_options_of_tables_that_are_made(
         ("target-columns", "is unknown"),
         ("bucket", "the call says"),
         ("scan.mode", "option scan.mode = '3' is not supported"),
+        ("branch", "t$branch_NAME"),
+        ("read.changelog", "t$audit_log"),
     ],
 )
 def test_unknown_options_of_reads(

@@ -103,9 +103,9 @@ def _unknown(table: str, option: str, column: str, suffix: str) -> TableError | 
     return TableError(f"option {option} of table {table} is unknown{hint}")
 
 
-# Each record that was stored before has the constant. A key may have several such records, or one
-# that a compaction made of them. Both have the same result only if the function folds a constant
-# with itself to itself.
+# Each record that was stored before a column was added with a DEFAULT has that constant. A key may
+# have several such records, or one that a compaction made of them. Both have the same result only
+# if the function folds a constant with itself to itself.
 
 
 def check_initial(layout: TableLayout, options: TableOptions) -> None:
