@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -155,3 +155,26 @@ def test_the_function_names_the_buckets(spark: SparkSession) -> None:
 def test_refusals(spark: SparkSession, name: str, value: str, said: str) -> None:
     with pytest.raises(Exception, match=said):
         spark.read.option("read-by-bucket", value).table(name).collect()
+
+
+def test_partitions_of_blank_texts_stay_apart(
+    spark: SparkSession, fresh_name: Callable[[], str]
+) -> None:
+    """They have one folder."""
+    name = fresh_name()
+    spark.sql(
+        f"CREATE TABLE {name} (p STRING, k INT, PRIMARY KEY (p, k) NOT ENFORCED) "
+        "PARTITIONED BY (p) TBLPROPERTIES ('bucket' = '1')"
+    )
+    spark.sql(f"INSERT INTO {name} VALUES ('', 5), (' ', 5), ('  ', 1), ('c', 5)")
+    query = f"SELECT * FROM {name} a JOIN {name} b USING (p, k)"
+    found = by_bucket(spark, query)
+    assert "Exchange hashpartitioning" not in plan_of(found)
+    assert rows_of(found) == rows_of(spark.sql(query))
+    counts = by_bucket(spark, f"SELECT p, k, count(*) FROM {name} GROUP BY p, k")
+    assert sorted(map(tuple, counts.collect())) == [
+        ("", 5, 1),
+        (" ", 5, 1),
+        ("  ", 1, 1),
+        ("c", 5, 1),
+    ]

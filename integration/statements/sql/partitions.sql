@@ -33,3 +33,34 @@ INSERT INTO two VALUES ('a', 1, 10), ('b', 1, 20), ('a', 1, 11);
 SELECT p, id, v FROM two;
 -- against
 SELECT * FROM VALUES ('a', 1, 11), ('b', 1, 20) AS t(p, id, v);
+
+-- NULL and blank texts are stored in one folder, and stay partitions of their own.
+-- keyfold
+CREATE TABLE blanks (p STRING, k INT, PRIMARY KEY (p, k) NOT ENFORCED) PARTITIONED BY (p) TBLPROPERTIES ('bucket' = '1', 'primary-key.nullable' = 'true');
+-- keyfold
+INSERT INTO blanks VALUES ('', 5), (' ', 1), (NULL, 1), ('c', 1), ('d', 1), ('e', 1), ('f', 1);
+-- query
+SELECT p, count(*) AS n, sum(k) AS s FROM blanks GROUP BY p;
+-- against
+SELECT p, 1L AS n, k AS s FROM VALUES ('', 5L), (' ', 1L), (NULL, 1L), ('c', 1L), ('d', 1L), ('e', 1L), ('f', 1L) AS t(p, k);
+-- query
+SELECT * FROM blanks WHERE (p = '' AND k = 5) OR (p <> '' AND k = 1);
+-- against
+SELECT * FROM VALUES ('', 5), (' ', 1), ('c', 1), ('d', 1), ('e', 1), ('f', 1) AS t(p, k);
+-- keyfold
+DELETE FROM blanks WHERE (p = '' AND k = 5) OR (p <> '' AND k = 1);
+-- query
+SELECT * FROM blanks;
+-- against
+SELECT CAST(NULL AS STRING) AS p, 1 AS k;
+-- keyfold
+CREATE TABLE told (p STRING, k INT, PRIMARY KEY (p, k) NOT ENFORCED) PARTITIONED BY (p)
+TBLPROPERTIES ('bucket' = '1', 'changelog-producer' = 'lookup');
+-- keyfold
+INSERT INTO told VALUES ('', 5), (' ', 1), ('  ', 1), ('c', 1);
+-- keyfold
+INSERT OVERWRITE told VALUES ('d', 1);
+-- query any
+SELECT p, k FROM told CHANGES FROM VERSION 1 WHERE _change_type = 'delete';
+-- against
+SELECT * FROM VALUES ('', 5), (' ', 1), ('  ', 1), ('c', 1) AS t(p, k);

@@ -9,7 +9,6 @@ type must be one whose values Spark compares as they are hashed: not FLOAT (0.0 
 from __future__ import annotations
 
 import itertools
-import posixpath
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +20,7 @@ from keyfold.options.calls import READ_BY_BUCKET, value
 from keyfold.options.values import boolean
 from keyfold.predicates.condition import is_exact
 from keyfold.read.splits import Task
+from keyfold.storage.metadata.entries import partition_values
 from keyfold.storage.table import Table
 from keyfold.types.logical import name_of
 from keyfold.wire.codec import batch_to_text
@@ -90,10 +90,10 @@ def grouped(table: Table, column: str, tasks: Iterable[Task]) -> ByBucket | None
     names, buckets = table.layout.partition_keys, table.options.bucket
     found: dict[tuple[str, int], list[Split]] = {}
     if not names:
-        found = {("", bucket): [] for bucket in range(buckets)}
+        found = {(repr(()), bucket): [] for bucket in range(buckets)}
     for split in itertools.chain.from_iterable(tasks):
-        place = posixpath.dirname(split.path) if names else ""
-        found.setdefault((place, split.bucket), []).append(split)
+        place = repr(partition_values(split.partition)), split.bucket
+        found.setdefault(place, []).append(split)
     if not found:
         return None
     firsts = [splits[0].partition for splits in found.values() if splits]

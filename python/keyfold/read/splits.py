@@ -65,11 +65,14 @@ def tasks(how: Splitting, places: Iterable[tuple[Place, Sequence[KeyedSection]]]
 
 
 def _add(held: list[Split], split: Split) -> None:
-    """Adds a split; whole sections of one bucket become one split."""
+    """Adds a split; whole sections of one bucket become one split. NULL and blank texts are stored
+    in one folder, so buckets of different partitions may have one path.
+    """
     last = held[-1] if held else None
     whole = (None, None)
     if (
         last is not None
+        and last.partition is split.partition
         and (last.path, last.after, last.until) == (split.path, *whole)
         and (split.after, split.until) == whole
     ):
