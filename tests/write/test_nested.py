@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from keyfold.storage.commits import commit
-from keyfold.write.incoming import settled
+from keyfold.types.required import fitted
 from keyfold.write.renumber import renumber
 from keyfold.write.writer import write
 from tests.read.harness import job, rows
@@ -34,16 +34,16 @@ def sent() -> pa.StructArray:
 @pytest.mark.parametrize("start", [0, 1, 2])
 def test_values_stay(start: int) -> None:
     array = sent().slice(start)
-    made = settled(array)
+    made = fitted(array, array.type)
     assert made.to_pylist() == array.to_pylist()
     assert made.cast(OUTER).to_pylist() == array.to_pylist()
     listed = pa.ListArray.from_arrays(pa.array([0, 2, 2], pa.int32()), array)
-    assert settled(listed).to_pylist() == listed.to_pylist()
+    assert fitted(listed, listed.type).to_pylist() == listed.to_pylist()
 
 
 def test_arrays_without_such_fields_are_passed_on() -> None:
     array = pa.array([{"a": [1]}, None])
-    assert settled(array) is array
+    assert fitted(array, array.type) is array
 
 
 def test_they_are_written_and_written_again(tmp_path: Path) -> None:

@@ -42,3 +42,39 @@ INSERT INTO required VALUES (1, NULL, NULL), (2, named_struct('a', 2, 's', named
 SELECT * FROM required;
 -- query
 SELECT id, v.a, v.s.t FROM required WHERE v.a IS NULL;
+
+-- A NULL struct has no value in its NOT NULL fields, whatever statement makes it.
+-- keyfold
+CREATE TABLE needed (k INT, v INT, s STRUCT<a: INT NOT NULL, r: STRUCT<b: STRING NOT NULL> NOT NULL>, l ARRAY<STRUCT<a: INT NOT NULL>>,
+  PRIMARY KEY (k)) TBLPROPERTIES ('merge-engine' = 'partial-update', 'bucket' = '1', 'changelog-producer' = 'lookup');
+-- keyfold
+INSERT INTO needed VALUES (1, 1, named_struct('a', 1, 'r', named_struct('b', 'x')), NULL), (2, 2, NULL, array(NULL, named_struct('a', 3)));
+-- keyfold
+INSERT INTO needed (k, v) VALUES (3, 3), (2, 20);
+-- keyfold
+UPDATE needed SET s = NULL WHERE k = 1;
+-- keyfold
+UPDATE needed SET k = k + 10, v = 4 WHERE k <= 2;
+-- keyfold
+MERGE INTO needed t USING (SELECT 3 AS k) s ON t.k = s.k WHEN MATCHED THEN DELETE;
+-- keyfold
+CALL keyfold.sys.compact(table => 'sql_types_nested.needed', compact_strategy => 'full');
+-- query
+SELECT * FROM needed;
+-- against
+SELECT 11 AS k, 4 AS v, CAST(NULL AS STRUCT<a: INT, r: STRUCT<b: STRING>>) AS s, CAST(NULL AS ARRAY<STRUCT<a: INT>>) AS l
+UNION ALL SELECT 12, 4, NULL, array(NULL, named_struct('a', 3));
+-- query any
+SELECT count(*) AS n FROM `needed$binlog`;
+-- against
+SELECT 2L AS n;
+-- error: null
+UPDATE needed SET s = named_struct('a', CAST(NULL AS INT), 'r', named_struct('b', 'y'));
+-- error: null
+INSERT INTO needed (k, s) VALUES (9, named_struct('a', NULL, 'r', named_struct('b', 'y')));
+-- keyfold
+DELETE FROM needed WHERE k = 11;
+-- query
+SELECT k FROM needed;
+-- against
+SELECT 12 AS k;

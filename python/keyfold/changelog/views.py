@@ -125,13 +125,11 @@ def _binlog(batches: Batches, names: Sequence[str], _: bool) -> Batches:
         ends = (kinds != UPDATE_BEFORE) | (np.append(kinds[1:], UPDATE_BEFORE) != UPDATE_AFTER)
         last = np.flatnonzero(ends)
         offsets = pa.array(np.append(0, last + 1), pa.int32())
-        arrays = [
-            words.take(batch.column(KIND).take(pa.array(last)))
-            if name == ROW_KIND
-            else pa.ListArray.from_arrays(offsets, batch.column(name))
-            for name in names
-        ]
-        yield pa.RecordBatch.from_arrays(arrays, names=list(names))
+        made = {ROW_KIND: words.take(batch.column(KIND).take(pa.array(last)))}
+        for name in names:
+            if name != ROW_KIND:
+                made[name] = pa.ListArray.from_arrays(offsets, batch.column(name))
+        yield _selected(pa.RecordBatch.from_arrays(list(made.values()), names=list(made)), names)
 
 
 def _in_pairs(batches: Batches) -> Batches:

@@ -10,6 +10,7 @@ import pyarrow as pa
 from keyfold.kernels.buffers import Rows
 from keyfold.kernels.folds.picked import indices, take
 from keyfold.merge.deferred import Deferred
+from keyfold.types.required import fitted
 
 _WIDE = {pa.utf8(): pa.large_utf8(), pa.binary(): pa.large_binary()}
 MOST_BYTES = 1 << 30
@@ -146,7 +147,7 @@ def sliced(arrays: list[pa.Array], schema: pa.Schema, most_rows: int) -> list[pa
     return [
         pa.RecordBatch.from_arrays(
             [
-                array.slice(start, step).cast(field.type)
+                fitted(array.slice(start, step), field.type)
                 for array, field in zip(arrays, schema, strict=True)
             ],
             schema=schema,

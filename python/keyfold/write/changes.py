@@ -30,9 +30,10 @@ from keyfold.merge.marks.records import FIELDS
 from keyfold.merge.plan import MergePlan
 from keyfold.merge.sequence import sort_by_fields
 from keyfold.options import TableOptions
+from keyfold.types.required import filler
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import EVERYTHING, KIND, ORDINAL, RowChanges, WriteSpec
-from keyfold.write.incoming import check_not_null, column, filler
+from keyfold.write.incoming import check_not_null, column
 from keyfold.write.marking import ids
 
 _Flags = npt.NDArray[np.bool_]
@@ -140,7 +141,7 @@ class Changing:
         updates = pa.array(kinds == UPDATE_AFTER)
         found = {}
         for field in self.spec.layout.arrow_schema:
-            array = column(batch, place.get(field.name), field)
+            array = column(self.spec.layout, batch, place.get(field.name), field)
             if named is not None and field.name not in named:
                 array = pc.if_else(updates, pa.scalar(None, field.type), array)
             if field.name in stored:
