@@ -1,5 +1,6 @@
 """Aggregates over nested tables and maps against their definitions, with every kind of option."""
 
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -160,6 +161,26 @@ def test_a_null_in_a_nested_key_can_be_an_error_of_its_group() -> None:
     with pytest.raises(BadRecord, match="Nested key contains null values") as caught:
         column_result(aggregate, Inputs(column, np.ones(5, np.int8), order, starts))
     assert caught.value.group == 2
+
+
+@given(st.integers(0, 2**32))
+def test_retractions_are_errors_where_the_definition_says_so(seed: int) -> None:
+    kind = kind_of(TABLE)
+    strict = {"nested-key": "a", "nested-key-null-strategy": "error"}
+    aggregate = bound("nested_update", kind, strict)
+    inputs = draw(Random(seed), arrow_types.to_arrow(kind), True)
+    items = inputs.column.to_pylist()
+    for start, stop in pairwise(inputs.starts.tolist()):
+        order, ops = inputs.order[start:stop], inputs.ops[start:stop]
+        alone = Inputs(inputs.column, ops, order, np.array([0, stop - start]))
+        records = [(op, items[row]) for op, row in zip(ops.tolist(), order, strict=True)]
+        try:
+            expected = aggregate.definition(records)
+        except ValueError:
+            with pytest.raises(BadRecord, match="Nested key contains null values"):
+                column_result(aggregate, alone)
+        else:
+            assert same(column_result(aggregate, alone).array.to_pylist()[0], expected), records
 
 
 @pytest.mark.parametrize(

@@ -66,3 +66,15 @@ SELECT k, v FROM o;
 SELECT * FROM VALUES ('fine', 2), ('big', 2) AS t(k, v);
 -- error: column n | big | TINYINT | ALTER COLUMN n TYPE
 SELECT n FROM o;
+
+-- A retraction is asked for its nested keys as an addition is.
+-- keyfold
+CREATE TABLE strict (k INT, n ARRAY<STRUCT<a: INT, v: STRING>>, rk STRING, PRIMARY KEY (k) NOT ENFORCED)
+TBLPROPERTIES ('merge-engine' = 'aggregation', 'rowkind.field' = 'rk', 'fields.n.aggregate-function' = 'nested_update',
+  'fields.n.nested-key' = 'a', 'fields.n.nested-key-null-strategy' = 'error');
+-- keyfold
+INSERT INTO strict VALUES (1, array(named_struct('a', 0, 'v', 'A')), '+I');
+-- keyfold
+INSERT INTO strict VALUES (1, array(named_struct('a', NULL, 'v', 'X')), '-U');
+-- error: Nested key contains null values
+SELECT k, n FROM strict;

@@ -67,3 +67,16 @@ TBLPROPERTIES ('merge-engine' = 'partial-update', 'fields.g.aggregate-function' 
 -- error: Unsupported merge engine type: newest
 CREATE TABLE refused (k INT, g INT, PRIMARY KEY (k) NOT ENFORCED)
 TBLPROPERTIES ('table.merge-engine' = 'newest');
+
+-- An older record never takes over from last_value, ignored retractions or not.
+-- keyfold
+CREATE TABLE lasts (k INT, w STRING, g INT, rk STRING, PRIMARY KEY (k) NOT ENFORCED)
+TBLPROPERTIES ('merge-engine' = 'partial-update', 'rowkind.field' = 'rk', 'fields.g.sequence-group' = 'w',
+  'fields.w.aggregate-function' = 'last_value', 'fields.w.ignore-retract' = 'true');
+-- keyfold
+INSERT INTO lasts VALUES (1, 'o', NULL, '+I'), (1, 'd', 2, '-U'), (1, 'late', 1, '+I'),
+  (2, 'first', 2, '+I'), (2, 'late', 1, '+I'), (2, 'd', 3, '-U');
+-- query
+SELECT k, w, g FROM lasts;
+-- against
+SELECT * FROM VALUES (1, NULL, 2), (2, 'first', 3) AS t(k, w, g);

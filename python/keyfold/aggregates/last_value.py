@@ -18,13 +18,13 @@ from keyfold.kernels.records import Groups
 
 @kernel("void(Groups, int64[::1])")
 def last(groups: Groups, out: Rows) -> None:
-    """out[g] is the last row of group g that is not skipped, -1 if that is a retraction or if there
-    is no such row.
+    """out[g] is the last row of group g that is neither skipped nor older than another, -1 if that
+    is a retraction or if there is no such row.
     """
     ops, order, starts = groups
     for g in range(len(out)):
         at = starts[g + 1] - 1
-        while at >= starts[g] and ops[at] == SKIP:
+        while at >= starts[g] and (ops[at] == SKIP or ops[at] == REVERSED):
             at -= 1
         out[g] = order[at] if at >= starts[g] and ops[at] != RETRACT else -1
 
@@ -61,7 +61,7 @@ def _pick_non_null(inputs: Inputs) -> Rows:
 
 
 def definition(records: Records) -> Any:
-    """The value of the last record, None behind a retraction."""
+    """The value of the last record, None behind a retraction; older records don't count."""
     result = None
     for op, value in records:
         if op in (ADD, RESET):
@@ -91,6 +91,7 @@ LAST_VALUE = Pick(
     is_retractable=True,
     passes_nulls=False,
     aliases=("replace",),
+    reversal="own",
     pick=_pick,
     goes_by_place=True,
     running=partial(ends, False, True),

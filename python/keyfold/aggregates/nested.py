@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from pyarrow import types
 
 from keyfold.aggregates.declare import Accepts, BadRecord, FoldResult, Inputs, Parameter, Settings
 from keyfold.kernels.buffers import Mask, Rows, pack, validity
 from keyfold.kernels.groups.codes import ranks
-from keyfold.kernels.ops import RETRACT, SKIP
+from keyfold.kernels.ops import RESET, RETRACT, SKIP
 from keyfold.kernels.records import Gathered
 from keyfold.options.values import names, one_of
 from keyfold.types.logical import Array, DataType, Row
@@ -76,7 +77,7 @@ class NestedKey:
         sums = np.concatenate(([0], np.cumsum(broken)))
         offsets = inputs.column.offsets.to_numpy()
         per_row = sums[offsets[1:]] - sums[offsets[:-1]]
-        counts = (inputs.ops != SKIP) & (inputs.ops != RETRACT) & (per_row[inputs.order] > 0)
+        counts = (per_row[inputs.order] > 0) & _is_applied(inputs)
         sizes = np.diff(inputs.starts)
         counts &= np.repeat(sizes > 1, sizes)
         if counts.any():
@@ -91,6 +92,19 @@ class NestedKey:
         if self.null_strategy == "error":
             raise ValueError(NULL_KEYS)
         return None
+
+
+def _is_applied(inputs: Inputs) -> npt.NDArray[np.bool_]:
+    """Whether each record changes its group: a retraction does if there is an array before it."""
+    ops = inputs.ops
+    begins = ops == RESET
+    begins[inputs.starts[inputs.starts < len(ops)]] = True
+    since = np.maximum.accumulate(np.where(begins, np.arange(len(ops)), 0))
+    adds = (ops != SKIP) & (ops != RETRACT) & (validity(inputs.column)[inputs.order] == 1)
+    before = np.concatenate(([0], np.cumsum(adds)))
+    is_there = before[:-1] > before[since]
+    applied: npt.NDArray[np.bool_] = (ops != SKIP) & ((ops != RETRACT) | is_there)
+    return applied
 
 
 def nested_key(settings: Settings) -> NestedKey | None:
