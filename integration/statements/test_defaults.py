@@ -33,6 +33,7 @@ OURS: dict[str, tuple[str, str, bool]] = {
     "day": ("DATE", "DATE '2024-02-29'", True),
     "day_text": ("DATE", "'2024-02-29'", True),
     "time": ("TIMESTAMP_NTZ", "TIMESTAMP_NTZ '2024-02-29 12:34:56.789'", True),
+    "forever": ("TIMESTAMP_NTZ", "TIMESTAMP_NTZ '9999-12-31 00:00:00'", True),
     "list": ("ARRAY<INT>", "array(1, 2)", True),
     "none": ("ARRAY<INT>", "array()", True),
     "pairs": ("MAP<INT, INT>", "map(1, 2)", True),

@@ -36,3 +36,23 @@ DELETE FROM t WHERE id % 2 = 1 OR pv IN (SELECT max(pv) FROM t);
 SELECT * FROM t;
 -- against
 SELECT CAST(2 AS DECIMAL(38, 0)) AS id, 2L AS pv;
+
+-- Spark pads CHAR where it reads, which must not hide the table from a DELETE of all rows.
+-- keyfold
+CREATE TABLE padded (k INT, c CHAR(3), s STRUCT<c: CHAR(2)>, PRIMARY KEY (k));
+-- keyfold
+INSERT INTO padded VALUES (1, 'a', named_struct('c', 'b')), (2, NULL, NULL);
+-- keyfold
+DELETE FROM padded;
+-- query
+SELECT k FROM padded;
+-- against
+SELECT 1 AS k WHERE false;
+-- keyfold
+INSERT INTO padded VALUES (3, 'a', NULL);
+-- keyfold
+DELETE FROM padded WHERE true;
+-- query
+SELECT k FROM padded;
+-- against
+SELECT 1 AS k WHERE false;

@@ -62,3 +62,13 @@ SELECT v FROM n WHERE k >= 'b';
 SELECT v FROM n WHERE k = '';
 -- query
 SELECT v FROM n WHERE k LIKE '%an%' OR length(k) = 5;
+
+-- A NULL among constants of BINARY, which Spark can't print.
+CREATE TABLE bytes (k INT, b BINARY, s STRUCT<b: BINARY>, PRIMARY KEY (k) NOT ENFORCED);
+INSERT INTO bytes SELECT 1, X'FF', named_struct('b', X'01') UNION ALL SELECT 2, NULL, NULL;
+-- query
+SELECT k FROM bytes WHERE b IN (X'FF', NULL);
+-- query
+SELECT k FROM bytes WHERE s.b IN (X'01', NULL) AND k > 0;
+-- query
+SELECT k FROM bytes WHERE CASE WHEN b IN (X'FE', NULL) THEN false ELSE k = 1 END;

@@ -59,10 +59,11 @@ def _text(value: Any, of: logical.Atomic, kind: logical.Atomic) -> str | None:
     return None if "'" in value or "\\" in value else f"'{value}'"
 
 
-def _moment(value: int, name: str) -> str | None:
+def _moment(value: int | str, name: str) -> str | None:
+    """The text of a day or a moment; numbers that JSON could round come as text."""
     unit = "days" if name == "DATE" else "microseconds"
     try:
-        moment = _EPOCH + datetime.timedelta(**{unit: value})
+        moment = _EPOCH + datetime.timedelta(**{unit: int(value)})
     except OverflowError:  # a year that Paimon can't parse
         return None
     return str(moment.date() if name == "DATE" else moment)

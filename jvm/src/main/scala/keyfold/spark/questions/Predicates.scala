@@ -6,7 +6,7 @@ import com.fasterxml.jackson.databind.JsonNode
 import keyfold.spark.Json
 import org.apache.spark.sql.connector.expressions.{Expression, GeneralScalarExpression, Literal, NamedReference}
 import org.apache.spark.sql.connector.expressions.filter.Predicate
-import org.apache.spark.sql.types.Decimal
+import org.apache.spark.sql.types.{BinaryType, Decimal}
 import org.apache.spark.unsafe.types.UTF8String
 
 /** Driver side: Spark's predicates on the wire, under Spark's own names; None for what has no form. */
@@ -32,12 +32,18 @@ object Predicates {
 
   private def call(predicate: GeneralScalarExpression): Option[JsonNode] = {
     val arguments = predicate.children.toSeq.map {
+      case Unprintable() => None
       case constant: Literal[_] if !Connectives(predicate.name) => literal(constant)
       case other => expression(other)
     }
     if (arguments.forall(_.isDefined))
       Some(Json.obj("op" -> predicate.name, "args" -> arguments.flatten))
     else None
+  }
+
+  /** Spark fails to print a condition that a scan took if it has a NULL of BINARY. */
+  private object Unprintable {
+    def unapply(constant: Literal[_]): Boolean = constant.value == null && constant.dataType == BinaryType
   }
 
   private def value(constant: Any): Option[Any] = constant match {

@@ -1,19 +1,21 @@
 package org.apache.spark.sql.keyfold.writes
 
 import org.apache.spark.sql.catalyst.expressions.AttributeReference
-import org.apache.spark.sql.catalyst.plans.logical.{DeleteFromTable, LogicalPlan}
+import org.apache.spark.sql.catalyst.expressions.Literal.TrueLiteral
+import org.apache.spark.sql.catalyst.plans.logical.{DeleteFromTable, LogicalPlan, Project}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.columnar.InMemoryRelation
 import org.apache.spark.sql.keyfold.Ours
 
-/** Driver side: DELETE FROM a table that is cached. Spark 4.2 puts the cached rows in the table's place there
-  * as it does in a query, and then does not know what to delete from: the table takes its place again. An
-  * optimizer rule, which comes before scans are made.
+/** Driver side: DELETE FROM a table that is cached or has CHAR columns. Spark 4.2 puts the cached rows, or the padded
+  * ones, in the table's place there as it does in a query, and then does not know what to delete from: the table takes
+  * its place again. An optimizer rule, which comes before scans are made.
   */
-object DeletesOfCached extends Rule[LogicalPlan] {
+object DeletesFromTables extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan match {
     case delete: DeleteFromTable => delete.table match {
         case cached: InMemoryRelation => stored(cached).fold(plan)(table => delete.copy(table = table))
+        case Project(_, Ours.Relation(relation, _)) if delete.condition == TrueLiteral => delete.copy(table = relation)
         case _ => plan
       }
     case _ => plan
