@@ -109,6 +109,14 @@ def test_states_in_queries_give_what_spark_gives(spark: SparkSession, rows: None
     ) == (expected)
 
 
+def test_states_of_nothing_go_with_any_constants(spark: SparkSession) -> None:
+    nothing, value = "CAST(NULL AS DOUBLE), 0.25D", "7D, 0.75D"
+    for name in ("percentile_reservoir", "percentile_approx", "percentile"):
+        for first, second in ((nothing, value), (value, nothing)):
+            states = f"SELECT {name}_state({first}) AS s UNION ALL SELECT {name}_state({second})"
+            assert spark.sql(f"SELECT {name}_merge(s) FROM ({states})").first() == (7.0,)
+
+
 def test_states_in_tables_give_what_spark_gives(
     spark: SparkSession, rows: None, fresh_name: FreshName
 ) -> None:

@@ -200,3 +200,18 @@ def test_states_of_other_constants_do_not_merge_unless_one_is_empty() -> None:
             folded(found, pair)
     for pair in ([nothing, dash], [dash, nothing]):
         assert folded(found, pair) == dash
+
+
+@pytest.mark.parametrize("name", ["percentile_approx", "percentile_reservoir"])
+def test_quantiles_of_nothing_bind_no_constants(name: str) -> None:
+    found = parse(f"{name}(double)")
+    kind = pa.binary()
+    low, high, nothing, of_nan = (
+        states(found, [pa.array([written(2048, np.array(values))], kind)], f";p={p}")[0]
+        for values, p in (([7.0], 0.25), ([7.0], 0.75), ([], 0.25), ([np.nan], 0.5))
+    )
+    for pair in ([low, high], [high, low]):
+        with pytest.raises(BadRecord, match="incompatible"):
+            folded(found, pair)
+    for empty in (nothing, of_nan):
+        assert folded(found, [empty, high]) == folded(found, [high, empty]) == high

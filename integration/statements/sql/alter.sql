@@ -266,3 +266,27 @@ ALTER TABLE named ADD COLUMN c INT DEFAULT 1;
 SELECT * FROM named;
 -- against
 SELECT * FROM VALUES (1, 5, NULL, 1), (2, 70, NULL, 1) AS t(id, x, b, c);
+
+-- A producer of changelogs begins with a table whose changes have all been told.
+-- keyfold
+CREATE TABLE told (k INT, v INT, PRIMARY KEY (k) NOT ENFORCED) TBLPROPERTIES ('bucket' = '1');
+-- keyfold
+ALTER TABLE told SET TBLPROPERTIES ('changelog-producer' = 'full-compaction');
+-- keyfold
+ALTER TABLE told UNSET TBLPROPERTIES ('changelog-producer');
+-- keyfold
+INSERT INTO told VALUES (1, 1), (2, 2);
+-- error: changelog-producer can't be changed from none to lookup | sys.compact
+ALTER TABLE told SET TBLPROPERTIES ('changelog-producer' = 'lookup');
+-- keyfold
+ALTER TABLE told SET TBLPROPERTIES ('changelog-producer' = 'input');
+-- keyfold
+CALL keyfold.sys.compact(table => 'sql_alter.told', compact_strategy => 'full');
+-- keyfold
+ALTER TABLE told SET TBLPROPERTIES ('changelog-producer' = 'lookup');
+-- keyfold
+INSERT INTO told VALUES (1, 5), (3, 3);
+-- query any
+SELECT k, v, _change_type AS c FROM told CHANGES FROM VERSION 1 WITH ('computeUpdates' = 'true');
+-- against
+SELECT * FROM VALUES (1, 1, 'insert'), (2, 2, 'insert'), (1, 1, 'update_preimage'), (1, 5, 'update_postimage'), (3, 3, 'insert') AS t(k, v, c);

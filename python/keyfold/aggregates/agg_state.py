@@ -24,6 +24,7 @@ from keyfold.aggregates.declare import (
     Records,
     Settings,
 )
+from keyfold.aggregates.quantile_union import NOTHING
 from keyfold.aggregates.results import counted, spread
 from keyfold.aggregates.states.folds import MERGES, Merge
 from keyfold.aggregates.states.of_folds import decoded, folded
@@ -123,12 +124,7 @@ def _constants(
     codes = known.indices.to_numpy()
     if len(known.dictionary) < 2:
         return headers.take(pa.array(starts[:-1]))
-    is_bag = pa.types.is_list(fields[0].type)
-    sizes = (
-        pc.fill_null(pc.list_value_length(fields[0]), 0).to_numpy()
-        if is_bag
-        else np.ones(len(codes), dtype=np.int64)
-    )
+    sizes = _amounts(fields[0])
     places = np.where(sizes > 0, np.arange(len(codes)), len(codes))
     first = np.minimum.reduceat(places, starts[:-1])
     first = np.where(first == len(codes), starts[:-1], first)
@@ -143,6 +139,20 @@ def _constants(
             f"{one} and {other}",
         )
     return headers.take(pa.array(first))
+
+
+def _amounts(held: pa.Array) -> Rows:
+    """More than 0 where a state holds values: in a list, or in a sketch of quantiles. Functions
+    with other fields have no constants.
+    """
+    if pa.types.is_list(held.type):
+        lengths = pc.list_value_length(held)
+    elif pa.types.is_binary(held.type) or pa.types.is_large_binary(held.type):
+        lengths = pc.subtract(pc.binary_length(held), len(NOTHING))
+    else:
+        return np.ones(len(held), dtype=np.int64)
+    amounts: Rows = pc.fill_null(lengths, 0).to_numpy().astype(np.int64)
+    return amounts
 
 
 def _checked(signature: Signature, column: pa.Array) -> pa.Array:

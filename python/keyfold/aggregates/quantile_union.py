@@ -65,6 +65,9 @@ def written(compression: int, values: npt.NDArray[np.float64]) -> bytes:
     return _HEAD.pack(VERSION, compression, EXACT) + body
 
 
+NOTHING = written(LEAST_COMPRESSION, np.empty(0))  # no state of values is as short
+
+
 def union(states: list[bytes]) -> bytes:
     """The state of all values of the states, with the largest compression of any. It is exact if
     each state is and there are at most 2048 values.

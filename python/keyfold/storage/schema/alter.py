@@ -6,7 +6,8 @@ from functools import partial
 
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.files.footers import footer_of
-from keyfold.options import is_fixed, normalize
+from keyfold.options import is_fixed, normalize, parse
+from keyfold.options.changelogs import told_from
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.metadata.snapshots import Snapshots
 from keyfold.storage.schema.alter_columns import Change, Stored, change_column
@@ -34,9 +35,30 @@ def alter(
         )
         for change in _without_key_nulls(changes, current.layout):
             made = _apply(made, change, stored)
-        return replace(made, layout=check_altered(current.layout, made.layout, check_engine))
+        layout = check_altered(current.layout, made.layout, check_engine)
+        _check_told(current.layout, layout, live_files)
+        return replace(made, layout=layout)
 
     schemas.change("ALTER TABLE", changed)
+
+
+def _check_told(
+    before: TableLayout, after: TableLayout, live_files: Callable[[], Iterable[LiveFile]]
+) -> None:
+    """Raises NotSupportedError if `changelog-producer` changes while there are files whose rows one
+    producer has told and the other has not: their changes would be told twice, or never.
+    """
+    old, new = parse(before), parse(after)
+    if old.changelog_producer == new.changelog_producer:
+        return
+    least = max(told_from(old), told_from(new))
+    if any(file.level < least for file in live_files()):
+        raise NotSupportedError(
+            f"ALTER TABLE {after.name}: changelog-producer can't be changed from "
+            f"{old.changelog_producer} to {new.changelog_producer} while there are files below "
+            f"level {least}, as their changes would be told twice or never: first CALL "
+            "sys.compact(table => …, compact_strategy => 'full')"
+        )
 
 
 def _may_delete_columns(

@@ -12,11 +12,15 @@ import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
 /** Executor side: what is kept of a group's states: their constants and the union of their one field. */
-final class Kept(var constants: String, val content: Content)
+final class Kept(var constants: String, val content: Content) {
+  var isBound = false // by a state with content
+}
 
 /** Executor side: the union of the fields of states. */
 trait Content {
   def isEmpty: Boolean
+  /** Whether a state holds no value. */
+  def isNothing(row: InternalRow): Boolean
   def add(row: InternalRow): Unit
   /** What a state has, and what a result is made of. */
   def value: Any
@@ -28,6 +32,7 @@ final class Bag(element: DataType, isSet: Boolean) extends Content {
   private val seen = mutable.HashSet.empty[Any]
 
   override def isEmpty: Boolean = items.isEmpty
+  override def isNothing(row: InternalRow): Boolean = row.isNullAt(0) || row.getArray(0).numElements() == 0
   override def value: Any = new GenericArrayData(items.toArray)
   override def add(row: InternalRow): Unit =
     if (!row.isNullAt(0)) row.getArray(0).foreach(element, (_, item) =>
@@ -43,8 +48,10 @@ final class Bag(element: DataType, isSet: Boolean) extends Content {
 final class Sketch[S <: Live](unite: Aggregation[S, Array[Byte]]) extends Content {
   private var state = unite.empty
   private var isUsed = false
+  private lazy val nothing = unite.produce(unite.empty).length // no state of values is as short
 
   override def isEmpty: Boolean = !isUsed
+  override def isNothing(row: InternalRow): Boolean = row.isNullAt(0) || row.getBinary(0).length <= nothing
   override def value: Any = unite.produce(state)
   override def add(row: InternalRow): Unit = if (!row.isNullAt(0)) {
     state = unite.take(state, row)
@@ -69,10 +76,11 @@ final case class KeptKind(signature: String, field: DataType, unites: String, fi
   def add(kept: Kept, bytes: Array[Byte], function: String): Kept = {
     val row = StateBytes.open(bytes, header, variable, function)
     val constants = StateBytes.constants(StateBytes.text(bytes).get)
-    val isNothing = row.isNullAt(0) || (field.isInstanceOf[ArrayType] && row.getArray(0).numElements == 0)
-    if (kept.constants == null || kept.content.isEmpty && !isNothing) kept.constants = constants
-    else if (kept.constants != constants && !isNothing)
+    val hasContent = !kept.content.isNothing(row)
+    if (kept.constants == null || hasContent && !kept.isBound) kept.constants = constants
+    else if (kept.constants != constants && hasContent)
       throw StateBytes.incompatible(function, signature + kept.constants, signature + constants)
+    kept.isBound ||= hasContent
     kept.content.add(row)
     kept
   }
