@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -10,8 +10,9 @@ from pyspark.sql import DataFrame, SparkSession
 from integration.planning.plans import plan_of
 from integration.planning.test_pushdown import rows_of
 
-NAMES = ("o", "l", "other", "days", "hours", "many")
-ORDERS, LINES, OTHER, DAYS, HOURS, MANY = (f"keyfold.it.by_bucket_{name}" for name in NAMES)
+NAMES = ("o", "l", "other", "days", "hours", "blanks", "many")
+ORDERS, LINES, OTHER, DAYS, HOURS, BLANKS, MANY = (f"keyfold.it.by_bucket_{name}" for name in NAMES)
+LEFT = f"SELECT a.*, b.k FROM {BLANKS} a LEFT JOIN"
 SETTINGS = {
     "spark.sql.sources.v2.bucketing.enabled": "true",
     "spark.sql.autoBroadcastJoinThreshold": "-1",
@@ -21,7 +22,8 @@ SETTINGS = {
 @pytest.fixture(scope="module", autouse=True)
 def tables(spark: SparkSession) -> None:
     """Orders and their lines in 4 buckets by the order; others in 3; two partitioned tables that
-    share some partitions; and one whose buckets go by two columns.
+    share some partitions; one whose partitions are in one folder; and one whose buckets go by two
+    columns.
     """
     spark.sql(
         f"CREATE TABLE {ORDERS} (id STRING, day INT, PRIMARY KEY (id) NOT ENFORCED) "
@@ -44,6 +46,10 @@ def tables(spark: SparkSession) -> None:
         "PRIMARY KEY (day, hour, v) NOT ENFORCED) PARTITIONED BY (day, hour) "
         "TBLPROPERTIES ('bucket' = '2', 'write-only' = 'true')"
     )
+    spark.sql(
+        f"CREATE TABLE {BLANKS} (p STRING, k INT, PRIMARY KEY (p, k) NOT ENFORCED) "
+        "PARTITIONED BY (p) TBLPROPERTIES ('bucket' = '1')"
+    )
     spark.sql(f"CREATE TABLE {MANY} (a INT, b INT, PRIMARY KEY (a, b) NOT ENFORCED)")
     key = "concat('order number ', id % 300)"
     spark.sql(f"INSERT INTO {ORDERS} SELECT {key}, id % 7 FROM range(300)")
@@ -51,6 +57,7 @@ def tables(spark: SparkSession) -> None:
     spark.sql(f"INSERT INTO {LINES} SELECT {key}, id % 5, id FROM range(2000)")
     spark.sql(f"INSERT INTO {OTHER} SELECT {key}, id FROM range(100)")
     spark.sql(f"INSERT INTO {DAYS} SELECT id % 8, id FROM range(100)")
+    spark.sql(f"INSERT INTO {BLANKS} VALUES ('', 5), (' ', 5), ('  ', 1), ('c', 5)")
     for w in (1, 2):
         spark.sql(
             f"INSERT INTO {HOURS} SELECT 5 + id % 6, concat('h', id % 2), id, {w} FROM range(90)"
@@ -97,6 +104,8 @@ def by_bucket(spark: SparkSession, query: str) -> DataFrame:
         (f"SELECT * FROM {HOURS} a JOIN {HOURS} b USING (hour, v, day) WHERE a.day < 8", 0),
         (f"SELECT day, v, count(DISTINCT hour) FROM {HOURS} GROUP BY day, v", 1),
         (f"SELECT day, v, hour, sum(w), count(*) FROM {HOURS} GROUP BY day, v, hour", 0),
+        (f"{LEFT} (SELECT * FROM {BLANKS} WHERE p = '') b ON a.p = b.p AND a.k = b.k", 0),
+        (f"{LEFT} (SELECT * FROM {BLANKS} WHERE p = ' ') b ON a.p = b.p AND a.k = b.k", 0),
         (f"SELECT a.v FROM {DAYS} a LEFT ANTI JOIN {DAYS} b ON a.v = b.v AND a.day = b.day", 0),
         (f"SELECT * FROM {DAYS} a JOIN {DAYS} b ON a.v = b.v", 2),
         (f"SELECT * FROM {DAYS} a JOIN {DAYS} b USING (day, v) WHERE day = 99", 2),
@@ -155,26 +164,3 @@ def test_the_function_names_the_buckets(spark: SparkSession) -> None:
 def test_refusals(spark: SparkSession, name: str, value: str, said: str) -> None:
     with pytest.raises(Exception, match=said):
         spark.read.option("read-by-bucket", value).table(name).collect()
-
-
-def test_partitions_of_blank_texts_stay_apart(
-    spark: SparkSession, fresh_name: Callable[[], str]
-) -> None:
-    """They have one folder."""
-    name = fresh_name()
-    spark.sql(
-        f"CREATE TABLE {name} (p STRING, k INT, PRIMARY KEY (p, k) NOT ENFORCED) "
-        "PARTITIONED BY (p) TBLPROPERTIES ('bucket' = '1')"
-    )
-    spark.sql(f"INSERT INTO {name} VALUES ('', 5), (' ', 5), ('  ', 1), ('c', 5)")
-    query = f"SELECT * FROM {name} a JOIN {name} b USING (p, k)"
-    found = by_bucket(spark, query)
-    assert "Exchange hashpartitioning" not in plan_of(found)
-    assert rows_of(found) == rows_of(spark.sql(query))
-    counts = by_bucket(spark, f"SELECT p, k, count(*) FROM {name} GROUP BY p, k")
-    assert sorted(map(tuple, counts.collect())) == [
-        ("", 5, 1),
-        (" ", 5, 1),
-        ("  ", 1, 1),
-        ("c", 5, 1),
-    ]

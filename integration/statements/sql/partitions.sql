@@ -64,3 +64,11 @@ INSERT OVERWRITE told VALUES ('d', 1);
 SELECT p, k FROM told CHANGES FROM VERSION 1 WHERE _change_type = 'delete';
 -- against
 SELECT * FROM VALUES ('', 5), (' ', 1), ('  ', 1), ('c', 1) AS t(p, k);
+-- query any
+SELECT p, k FROM told CHANGES FROM VERSION 1 WHERE _change_type = 'delete' AND p = '';
+-- against
+SELECT '' AS p, 5 AS k;
+-- query any
+SELECT p, k FROM told CHANGES FROM VERSION 1 WHERE _change_type = 'delete' AND p = ' ';
+-- against
+SELECT ' ' AS p, 1 AS k;

@@ -92,6 +92,7 @@ class _Overwritten:
         names = tuple(layout.arrow_schema.names)
         scan = ScanSpec(layout, names, schemas_of(table, files), verify=options.verify_files)
         number = max((file.max_sequence for file in files), default=0)
+        # By bucket; a path does not name one, as NULL and blank texts are stored in one folder.
         for _, of_place in groupby(parts, lambda part: id(part.base)):
             splits = [split for part in of_place for split, _ in cut(how, part, is_net=False)]
             self._write(scan, splits, number)

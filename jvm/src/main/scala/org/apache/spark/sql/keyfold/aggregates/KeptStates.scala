@@ -19,8 +19,6 @@ final class Kept(var constants: String, val content: Content) {
 /** Executor side: the union of the fields of states. */
 trait Content {
   def isEmpty: Boolean
-  /** Whether a state holds no value. */
-  def isNothing(row: InternalRow): Boolean
   def add(row: InternalRow): Unit
   /** What a state has, and what a result is made of. */
   def value: Any
@@ -32,7 +30,6 @@ final class Bag(element: DataType, isSet: Boolean) extends Content {
   private val seen = mutable.HashSet.empty[Any]
 
   override def isEmpty: Boolean = items.isEmpty
-  override def isNothing(row: InternalRow): Boolean = row.isNullAt(0) || row.getArray(0).numElements() == 0
   override def value: Any = new GenericArrayData(items.toArray)
   override def add(row: InternalRow): Unit =
     if (!row.isNullAt(0)) row.getArray(0).foreach(element, (_, item) =>
@@ -48,10 +45,8 @@ final class Bag(element: DataType, isSet: Boolean) extends Content {
 final class Sketch[S <: Live](unite: Aggregation[S, Array[Byte]]) extends Content {
   private var state = unite.empty
   private var isUsed = false
-  private lazy val nothing = unite.produce(unite.empty).length // no state of values is as short
 
   override def isEmpty: Boolean = !isUsed
-  override def isNothing(row: InternalRow): Boolean = row.isNullAt(0) || row.getBinary(0).length <= nothing
   override def value: Any = unite.produce(state)
   override def add(row: InternalRow): Unit = if (!row.isNullAt(0)) {
     state = unite.take(state, row)
@@ -76,7 +71,7 @@ final case class KeptKind(signature: String, field: DataType, unites: String, fi
   def add(kept: Kept, bytes: Array[Byte], function: String): Kept = {
     val row = StateBytes.open(bytes, header, variable, function)
     val constants = StateBytes.constants(StateBytes.text(bytes).get)
-    val hasContent = !kept.content.isNothing(row)
+    val hasContent = !isNothing(row)
     if (kept.constants == null || hasContent && !kept.isBound) kept.constants = constants
     else if (kept.constants != constants && hasContent)
       throw StateBytes.incompatible(function, signature + kept.constants, signature + constants)
@@ -84,6 +79,15 @@ final case class KeptKind(signature: String, field: DataType, unites: String, fi
     kept.content.add(row)
     kept
   }
+
+  /** Whether a state holds no value. Of the sketches, only those of quantiles have constants. */
+  private def isNothing(row: InternalRow): Boolean = row.isNullAt(0) || (field match {
+    case _: ArrayType => row.getArray(0).numElements() == 0
+    case _ => finishes == "quantile_percent" && row.getBinary(0).length == nothing
+  })
+
+  /** No state of values is as short. */
+  @transient private lazy val nothing = empty.content.value.asInstanceOf[Array[Byte]].length
 
   def bytes(kept: Kept): Array[Byte] = {
     val text = signature + Option(kept.constants).getOrElse("")
