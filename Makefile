@@ -11,14 +11,17 @@ SHIM := $(shell find jvm -type f) gradle.properties build.gradle
 SOURCES := $(shell find python -name '*.py') pyproject.toml setup.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-python test-spark lint jar wheel docs bench bench-smoke bench-kernels lock clean
+.PHONY: help setup demo demo-year test test-python test-spark lint jar wheel docs bench bench-smoke bench-kernels lock clean
 
 help:  ## print this list
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
-setup: .venv/.installed jar  ## Debian packages, .venv, the package in it, its kernels, the jar
+setup: .venv/.warm jar  ## Debian packages, .venv, the jar, the package, its kernels
 
-demo: setup  ## fold a year of real flights and check every answer with plain Spark
+demo: setup  ## fold three months of real flights and check every answer with plain Spark
+	$(BIN)/python -m integration.demo --months 3
+
+demo-year: setup  ## the same with the whole year, and its picture: build/demo.png
 	$(BIN)/python -m integration.demo --chart build/demo.png
 
 test: test-python test-spark  ## all tests: those without a JVM, then those with Spark
@@ -71,8 +74,9 @@ clean:  ## remove what was built, except .venv
 	rm -rf build dist .gradle python/keyfold/jars python/keyfold.egg-info
 	rm -rf spark-warehouse metastore_db derby.log .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-$(JAR): .venv/.installed $(SHIM)
-	gradle --offline --quiet -Ppython=$(CURDIR)/$(BIN)/python jar
+$(JAR): $(SHIM) requirements-dev.lock | .venv/.packages
+	@echo "keyfold: compiling the jar (half a minute)"
+	@$(BIN)/python jvm/build.py $(dir $@) > /dev/null
 	@touch $@
 
 build/docs-tools/.installed: site/requirements.lock
@@ -87,10 +91,10 @@ build/readers/.installed: requirements-readers.lock
 	@touch $@
 
 # Iceberg runs in a Spark before ours; `make bench` measures it where this was made.
-build/iceberg/.installed: requirements-iceberg.lock gradle.properties
+build/iceberg/.installed: .venv/.installed requirements-iceberg.lock gradle.properties
 	test -x build/iceberg/bin/python || $(PYTHON) -m venv build/iceberg
 	build/iceberg/bin/pip install --quiet --requirement requirements-iceberg.lock
-	rm -rf build/iceberg/jars && gradle --quiet iceberg
+	rm -f build/iceberg/*.jar && $(BIN)/python -m integration.fetched iceberg
 	@touch $@
 
 # LakeSoul and ClickHouse; `make bench` measures them where this was made.
@@ -103,10 +107,20 @@ build/engines/.installed: requirements-engines.lock
 build/spark.jsa: requirements-dev.lock integration/class_archive.py
 	$(BIN)/python -m integration.class_archive
 
-.venv/.installed: requirements-dev.lock pyproject.toml setup.py gradle.properties
-	.ci/packages $(PYTHON)
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --requirement requirements-dev.lock
-	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
-	$(BIN)/python -m keyfold warmup
+.venv/.packages: requirements-dev.lock
+	@.ci/packages $(PYTHON)
+	@echo "keyfold: Spark, Arrow, numba and the tools of tests into .venv (1.8 GB, a minute)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(BIN)/pip install --quiet --requirement requirements-dev.lock
+	@touch $@
+
+# After the jar, which pip would compile too if it were not there.
+.venv/.installed: .venv/.packages pyproject.toml setup.py gradle.properties | $(JAR)
+	@$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# Kernels that change later are compiled by the first session or test that needs them.
+.venv/.warm: .venv/.installed
+	@echo "keyfold: compiling the kernels (a minute on two cores)"
+	@$(BIN)/python -m keyfold warmup
 	@touch $@

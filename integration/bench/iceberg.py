@@ -30,7 +30,7 @@ def is_installed() -> bool:
 @contextmanager
 def start(settings: Settings) -> Iterator[Session]:
     """A session with a catalog of Iceberg's that keeps its tables in a folder."""
-    (jar,) = fetched("iceberg", "jars/iceberg-spark-runtime-*.jar").glob("jars/*.jar")
+    (jar,) = fetched("iceberg", "iceberg-spark-runtime-*.jar").glob("*.jar")
     spark = sessions.builder(
         settings.folder,
         **settings.jvm,

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from integration import TOP
+from integration import TOP, fetched
 from integration.bench import charts, iceberg, joins, page, streaming
 from integration.bench.cases import ENGINES, HEAP, Settings
 from integration.bench.cells import cell, millions, picture, short, table, times
@@ -69,14 +69,12 @@ def about(figures: Figures, settings: Settings, command: Sequence[str], took: fl
     """What was measured, how, on what."""
     shown = [word for word in command if not word.startswith("/")]
     asked = f"`python -m integration.bench {' '.join(shown)}`" if shown else "`make bench`"
-    properties = (TOP / "gradle.properties").read_text(encoding="utf-8")
-    jars = dict(re.findall(r"^(\w+)Version=(.*)$", properties, re.MULTILINE))
     locked = (TOP / "requirements-readers.lock").read_text(encoding="utf-8")
     others = [" ".join(found) for found in re.findall(r"^(pypaimon.*)==(.*)$", locked, re.M)]
     if any(system == iceberg.SYSTEM for _, system in figures.results):
         locked = (TOP / "requirements-iceberg.lock").read_text(encoding="utf-8")
         (spark,) = re.findall(r"^pyspark==(.*)$", locked, re.MULTILINE)
-        others.append(f"Iceberg {jars['iceberg']} in a Spark {spark} of its own")
+        others.append(f"Iceberg {fetched.version('iceberg')} in a Spark {spark} of its own")
     pages = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     versions = ", ".join(f"{name} {version(name)}" for name in ("keyfold", "pyspark", "pyarrow"))
     return f"""# Benchmarks
@@ -84,8 +82,9 @@ def about(figures: Figures, settings: Settings, command: Sequence[str], took: fl
 {asked} wrote this page in {took / 60:.0f} minutes.
 
 - Machine: {os.cpu_count()} cores ({model()}), {pages / 2**30:.0f} GB of memory, local disk.
-- Versions: {versions}, numba {version("numba")}, Delta Lake {jars["delta"]}, Paimon's Java
-  library {jars["paimon"]}, {", ".join(others)}, Python {platform.python_version()}, Java 17.
+- Versions: {versions}, numba {version("numba")}, Delta Lake {fetched.version("delta")},
+  Paimon's Java library {fetched.version("paimon")}, {", ".join(others)},
+  Python {platform.python_version()}, Java 17.
 - Each system runs in a process of its own, one after the other, on the same generated data: Spark
   as `local[2]` with a heap of {HEAP}, Paimon's library with the same heap and two threads, or in
   such a Spark. Paimon reads, compacts and looks up in the directories that keyfold wrote.

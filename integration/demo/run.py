@@ -351,7 +351,7 @@ def run(folder: Path, months: int, picture: Path | None) -> bool:
         count = flights.convert(folder / "flights")
     with timed("start Spark with keyfold"), stderr_in(folder / "spark.log"):
         spark = sessions.start(folder, **sessions.TIMED, spark__sql__shuffle__partitions="2")
-    with timed(f"load {count:,} flights"):
+    with timed(f"load the flights of {months} months, of {count:,} in the year"):
         flights.register(spark, folder / "flights", months).count()
         spark.sql(f"CREATE NAMESPACE {CATALOG}")
     fold_carrier_days(spark, months, course)

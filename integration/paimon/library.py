@@ -29,7 +29,7 @@ import pyspark
 
 from integration import QUIET, TOP
 from integration.conformance import compare
-from integration.fetched import fetched
+from integration.fetched import fetched, version
 
 NAMES = ("PaimonJava", "PaimonBench", "PaimonSource")
 SOURCES = [Path(__file__).with_name(f"{name}.scala") for name in NAMES]
@@ -138,9 +138,7 @@ def java_version() -> int:
 
 def library() -> Path:
     """Paimon's jar, fetched where it is not there yet; gradle.properties names its version."""
-    lines = (TOP / "gradle.properties").read_text(encoding="utf-8").splitlines()
-    version = next(line.partition("=")[2] for line in lines if line.startswith("paimonVersion="))
-    name = f"paimon-bundle-{version}.jar"
+    name = f"paimon-bundle-{version('paimon')}.jar"
     return fetched("paimon", name) / name
 
 

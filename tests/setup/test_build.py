@@ -1,0 +1,42 @@
+"""The jar and the jars of tests: `make` and gradle's description of the build say the same."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from integration.fetched import coordinates
+
+TOP = Path(__file__).resolve().parents[2]
+MAKEFILE = (TOP / "Makefile").read_text(encoding="utf-8")
+GRADLE = (TOP / "build.gradle").read_text(encoding="utf-8")
+
+
+def test_make_and_gradle_compile_the_jar_by_one_script() -> None:
+    (made,) = re.findall(r"\$\(BIN\)/python (\S+) \$\(dir \$@\)", MAKEFILE)
+    (described,) = re.findall(r"commandLine python, '(\S+)', jarFile\.parent", GRADLE)
+    assert made == described == "jvm/build.py"
+    (target,) = re.findall(r"^JAR := (\S+)$", MAKEFILE, re.MULTILINE)
+    (file,) = re.findall(r'def jarFile = file\("(\S+)"\)', GRADLE)
+    assert target.replace("$(VERSION)", "${version}") == file
+
+
+def test_make_needs_no_gradle() -> None:
+    packages = (TOP / ".ci" / "packages").read_text(encoding="utf-8")
+    assert re.findall(r"(?<!\.)\bgradle(?!\.properties)\b", packages + MAKEFILE) == []
+
+
+def test_both_fetch_the_same_jars_of_tests() -> None:
+    (names,) = re.findall(r"^\[(.*)\]\.each", GRADLE, re.MULTILINE)
+    described = re.findall(r"'(\w+)'", names)
+    properties = (TOP / "gradle.properties").read_text(encoding="utf-8")
+    assert described == re.findall(r"^(\w+)Jars=", properties, re.MULTILINE)
+    for name in described:
+        assert all(3 <= len(jar.split(":")) <= 4 for jar in coordinates(name))
+
+
+def test_a_name_without_jars_is_refused() -> None:
+    with pytest.raises(AssertionError, match="0 lines nonesuchJars"):
+        coordinates("nonesuch")
