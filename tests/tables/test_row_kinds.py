@@ -59,7 +59,11 @@ def test_wrong_kinds_are_named(tmp_path: Path) -> None:
     for rows, kind, words in (
         ([{"k": 1, "op": "D"}], "op", "Unsupported short string 'D'"),
         ([{"k": 1, "op": None}], "op", "Row kind cannot be null"),
-        (pa.table({"k": [1], "op": [[1]]}), "op", "column op, which is not a text"),
+        (
+            pa.table({"k": [1], "op": [[1]]}),
+            "op",
+            "column op, of type STRING, does not take",
+        ),
         ([{"k": 1}], "op", "row_kind is 'op'; expected one of .I, -U, .U, -D, or a column"),
         ([{"k": 1}], "v", "names column v, which the table has too"),
     ):

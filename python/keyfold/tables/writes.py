@@ -78,6 +78,8 @@ def _planned(
         seen = ",".join(quoted(name) for name in rows.columns if name != KIND)
     else:
         rows = _filled(table.layout, rows)
+    if rows.columns:
+        _check_has_key(table.layout, rows)
     columns = tuple(name for name in rows.columns if name != KIND)
     if kinds:
         rows = rows.select(table.layout.name, (*columns, *kinds))
@@ -85,6 +87,14 @@ def _planned(
         table, columns, options=options, seen=seen, mode=mode, filters=filters, kinds=bool(kinds)
     )
     return table, rows, spec
+
+
+def _check_has_key(layout: TableLayout, rows: Incoming) -> None:
+    if lacking := [name for name in layout.primary_key if name not in rows.columns]:
+        raise TableError(
+            f"writing table {layout.name}: the rows have no column {lacking[0]} of the primary "
+            f"key; they have {', '.join(name for name in rows.columns if name != KIND)}"
+        )
 
 
 def _messages(

@@ -8,8 +8,9 @@ from typing import Any
 import pyarrow as pa
 
 from keyfold.errors import TableError
+from keyfold.tables.rows.conversions.columns import converted
+from keyfold.tables.rows.conversions.unfit import Unfit, matched
 from keyfold.tables.rows.incoming import incoming
-from keyfold.tables.rows.values import array_of, of_length
 from keyfold.wire.layout import TableLayout
 
 MOST_KEYS = 1 << 20  # of one round, whose rows are in memory twice
@@ -40,33 +41,34 @@ def rounds(asked: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 def key_of(layout: TableLayout, key: Mapping[str, Any]) -> pa.RecordBatch:
     """One key as `keys_of` gives it. Raises TableError if it has other columns."""
     wanted = _primary_key(layout)
-    _check_is_mapping(layout, key)
-    if key.keys() != {*wanted}:
+    named = _named(layout, key)
+    if named.keys() != {*wanted}:
         raise _of_other_columns(layout, key)
-    return _one_row(layout, wanted, key)
+    return _one_row(layout, wanted, named)
+
+
+def _named(layout: TableLayout, key: Mapping[str, Any]) -> dict[str, Any]:
+    """A key by the names of columns, in whatever letter case it has them."""
+    _check_is_mapping(layout, key)
+    names = [column.name for column in layout.columns]
+    return {matched(names, str(name)) or str(name): value for name, value in key.items()}
 
 
 def _one_row(layout: TableLayout, names: Sequence[str], key: Mapping[str, Any]) -> pa.RecordBatch:
-    fields = [layout.column(name).arrow_field for name in names]
-
-    def refused(found: object) -> TableError:
-        return TableError(f"table {layout.name}: {key!r} is not a key: {found}")
-
-    arrays = [
-        of_length(
-            array_of([key[field.name]], field.type, refused),
-            layout.column(field.name).type,
-            refused,
-        )
-        for field in fields
-    ]
-    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+    columns = [layout.column(name) for name in names]
+    try:
+        arrays = [converted([key[column.name]], column.type, column.name) for column in columns]
+    except Unfit as error:
+        raise TableError(
+            f"table {layout.name}: {key!r} is not a key: {error.told(converted)}"
+        ) from None
+    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema([c.arrow_field for c in columns]))
 
 
 def _of_other_columns(layout: TableLayout, found: Any) -> TableError:
     return TableError(
         f"table {layout.name}: expected keys with the columns {', '.join(layout.primary_key)}, "
-        f"found {', '.join(found) or 'none'}"
+        f"found {', '.join(map(str, found)) or 'none'}"
     )
 
 
@@ -87,11 +89,11 @@ def prefix_of(layout: TableLayout, given: Mapping[str, Any]) -> pa.RecordBatch:
     the partition's columns left out.
     """
     _primary_key(layout)
-    _check_is_mapping(layout, given)
-    leading = layout.key[: sum(name in layout.key for name in given)]
-    if not given or {*given} - {*layout.partition_keys} != {*leading}:
+    named = _named(layout, given)
+    leading = layout.key[: sum(name in layout.key for name in named)]
+    if not named or {*named} - {*layout.partition_keys} != {*leading}:
         raise TableError(
             f"table {layout.name}: expected the first columns of the key "
-            f"({', '.join(layout.primary_key)}), found {', '.join(given) or 'none'}"
+            f"({', '.join(layout.primary_key)}), found {', '.join(map(str, given)) or 'none'}"
         )
-    return _one_row(layout, tuple(given), given)
+    return _one_row(layout, tuple(named), named)

@@ -44,15 +44,7 @@ def with_kinds(layout: TableLayout, data: Any, kind: str) -> Incoming:
         )
 
     def kinds(batch: pa.RecordBatch) -> pa.Array:
-        texts = batch.column(kind)
-        if not pa.types.is_string(texts.type):
-            try:
-                texts = texts.cast(pa.string())
-            except pa.ArrowException as error:
-                raise TableError(
-                    f"{where} names column {kind}, which is not a text: {error}"
-                ) from None
-        return from_text(texts, layout.name, f"column {kind} of row kinds")
+        return from_text(batch.column(kind), layout.name, f"column {kind} of row kinds")
 
     found = _appended(rows, kinds)
     return found.select(layout.name, [name for name in found.columns if name != kind])
