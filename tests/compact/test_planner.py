@@ -195,6 +195,25 @@ def test_paimons_readers_see_first_rows_once(tmp_path: Path) -> None:
     assert sorted(theirs(tmp_path), key=lambda row: row["k"]) == found
 
 
+def test_first_row_takes_keys_anew_that_rows_of_staying_files_no_longer_have(
+    tmp_path: Path,
+) -> None:
+    table = made(tmp_path, merge_engine="first-row")
+    fill_base(table)
+    base = {row["k"]: row["v"] for row in harness.rows(table)}
+    harness.delete(table, {"k": 4}, {"k": 5})
+    assert compaction.compact(table, "auto")
+    assert compaction.levels(table) == {4: 1, 5: 1}
+    harness.upsert(table, [{"k": k, "v": -1} for k in (3, 4)])
+    expected = [{"k": k, "v": v} for k, v in sorted((base | {4: -1}).items()) if k != 5]
+    assert harness.rows(table) == expected
+    assert compaction.compact(table, "auto")
+    assert 0 not in compaction.levels(table)
+    assert harness.rows(table) == expected
+    compaction.compact(table)
+    assert harness.rows(table) == expected
+
+
 def theirs(folder: Path) -> list[dict[str, Any]]:
     """The rows pypaimon reads."""
     return list(readers.read(folder, "default.t").to_pylist())

@@ -329,10 +329,10 @@ def _staying(one: _Chosen, group: Group) -> list[LiveFile]:
 
 
 def _below(base: Split, one: _Chosen, group: Group) -> Split | None:
-    """The files that stay and hold keys of the group's range, as the runs of one section. None if
-    there are no such files, or if a record that overwrites may win over them.
+    """The files that stay and hold keys of the group's range, in sections. None if there are no
+    such files, or if a record that overwrites may win over them.
     """
     files = _staying(one, group)
     if not files or any(file.is_marked for file in group.files):
         return None
-    return replace(base, sections=(runs(files),))
+    return replace(base, sections=sections_of_runs(files))

@@ -24,13 +24,23 @@ from keyfold.merge.telling import Telling
 from keyfold.options import parse
 from keyfold.read.keyrange import KeyRange
 from keyfold.read.parquet import Wanted, read_file
+from keyfold.read.reader import read
 from keyfold.read.run_sizes import Batches, Source, sized_runs
 from keyfold.resources.merge_room import Room
 from keyfold.resources.metering import each
 from keyfold.stores.opened import store_of
 from keyfold.types.logical import with_nullability
 from keyfold.wire.layout import TableLayout
-from keyfold.wire.specs import SEQUENCE, CommitMessage, CompactionSpec, Run, ScanSpec, Section, Task
+from keyfold.wire.specs import (
+    SEQUENCE,
+    CommitMessage,
+    CompactionSpec,
+    Run,
+    ScanSpec,
+    Section,
+    Split,
+    Task,
+)
 from keyfold.write.job import Job
 from keyfold.write.parquet import Target, write_files
 
@@ -112,7 +122,7 @@ class _Merging:
             flags = [self._is_told[run[0].name] for run in section]
             runs = [replace(r, is_told=flag) for r, flag in zip(runs, flags, strict=True)]
         if self._task.below is not None:
-            return self._new_keys(runs, self._task.below.sections[0])
+            return self._new_keys(runs, self._task.below)
         is_kept = oldest and self._first_kept != NONE
         merged = merge_runs(
             self._plan,
@@ -125,20 +135,22 @@ class _Merging:
         )
         return (kept(batch, self._first_kept) for batch in merged) if is_kept else merged
 
-    def _new_keys(self, runs: list[SortedRun], below: Section) -> Iterator[pa.RecordBatch]:
-        """First-row: the rows whose key no older file holds. Paimon's readers take each file of a
-        level above 0 for rows of its own. Only the keys of older files are read, not their values.
+    def _new_keys(self, runs: list[SortedRun], below: Split) -> Iterator[pa.RecordBatch]:
+        """First-row: the rows whose key no row below has. Paimon's readers take each file of a
+        level above 0 for rows of its own. Only the keys of the rows below are read, not their
+        values.
         """
         merge = plan(_with_nullable_values(self._scan.layout), self._scan.columns)
-        older = [SortedRun(self._keys(run), (OLDER, OLDER)) for run in below]
-        for batch in merge_runs(merge, older + runs, system_columns=True, has_oldest=False):
+        older = SortedRun(self._keys(below), (OLDER, OLDER))
+        for batch in merge_runs(merge, [older, *runs], system_columns=True, has_oldest=False):
             is_new = pc.not_equal(batch.column(SEQUENCE), OLDER)
             yield batch.filter(is_new)
 
-    def _keys(self, run: Run) -> Iterator[pa.RecordBatch]:
+    def _keys(self, below: Split) -> Iterator[pa.RecordBatch]:
+        """The keys that a reader of the files below sees: those of deleted rows are not there."""
         layout = self._scan.layout
         schema = _with_nullable_values(layout).arrow_schema
-        for batch in self._read(run, Wanted(layout.key)):
+        for batch in read(replace(self._scan, columns=layout.key), below):
             arrays = [
                 batch.column(field.name)
                 if field.name in layout.key

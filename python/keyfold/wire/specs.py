@@ -260,7 +260,7 @@ class Task(Wire):
 
     `level` is that of the files it writes. `oldest` says of each section whether nothing older is
     below it, so that it need not keep deletes. The files of `below` are not merged: under
-    first-row, rows whose key they hold are left out. With `rescaled`, the new number of buckets,
+    first-row, rows whose key they show are left out. With `rescaled`, the new number of buckets,
     the split is of all buckets of a partition and its path is the partition's folder. The files
     written are those of one new bucket. `told` are the changes that its changelog files hold, None
     without such files.
