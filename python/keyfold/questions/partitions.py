@@ -1,24 +1,27 @@
 """Questions about the partitions of a table (driver side): list them, drop some.
 
-A partition exists as long as it has files. A question names partitions by predicates that decide
+A partition exists as long as it holds rows. A question names partitions by predicates that decide
 about a partition as a whole, as those of an overwrite do.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from keyfold.bridge.channel import Channel
 from keyfold.bridge.frames import Frame
+from keyfold.files.sections import sections_of_runs
 from keyfold.predicates.prune import on_partitions
 from keyfold.questions.metadata import send_rows
 from keyfold.questions.serve import Questions
-from keyfold.storage.metadata.entries import LiveFile
+from keyfold.read.planner import schemas_of
+from keyfold.read.reader import read
+from keyfold.storage.metadata.entries import LiveFile, by_place, split_of
 from keyfold.storage.table import Table, open_handle
 from keyfold.types.literals import arrow_array
 from keyfold.wire.predicates import decoded
-from keyfold.wire.specs import totals
+from keyfold.wire.specs import ScanSpec, totals
 from keyfold.write.overwritten import truncated
 
 FIGURES = {"rows": "record_count", "bytes": "file_size_in_bytes", "files": "file_count"}
@@ -41,10 +44,11 @@ def read_partitions(channel: Channel, question: Frame) -> None:
 
 
 def partitions(table: Table, takes: Callable[[tuple[Any, ...]], bool]) -> pa.RecordBatch:
-    """One row for each partition that `takes` accepts."""
-    found: dict[tuple[Any, ...], list[LiveFile]] = {}
+    """One row for each partition with rows that `takes` accepts."""
+    stored: dict[tuple[Any, ...], list[LiveFile]] = {}
     for file in table.live_files(partition_filter=takes):
-        found.setdefault(file.partition, []).append(file)
+        stored.setdefault(file.partition, []).append(file)
+    found = {values: files for values, files in stored.items() if has_rows(table, files)}
     columns = [table.layout.column(name) for name in table.layout.partition_keys]
     arrays = [
         arrow_array([values[place] for values in found], column.type)
@@ -57,6 +61,23 @@ def partitions(table: Table, takes: Callable[[tuple[Any, ...]], bool]) -> pa.Rec
     fields = [column.arrow_field for column in columns]
     fields += [pa.field(name, pa.int64(), False) for name in FIGURES.values()]
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def has_rows(table: Table, files: Sequence[LiveFile]) -> bool:
+    """Whether a partition of these files shows a row. The numbers of their records tell if some
+    file has rows of more keys than all deletes have; else the files are read up to the first row.
+    """
+    deletes = [file.delete_rows for file in files]
+    if None not in deletes:
+        total = sum(file.delete_rows or 0 for file in files)
+        if max(file.rows - (file.delete_rows or 0) for file in files) > total:
+            return True
+    scan = ScanSpec(table.layout, table.layout.key, schemas_of(table, files), limit=1)
+    splits = (
+        split_of(table.layout, place, sections_of_runs([f.as_read(table.options) for f in held]))
+        for place, held in by_place(files).items()
+    )
+    return any(batch.num_rows for split in splits for batch in read(scan, split))
 
 
 @QUESTIONS.plain

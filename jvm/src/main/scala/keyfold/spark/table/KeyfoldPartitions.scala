@@ -14,8 +14,8 @@ import org.apache.spark.sql.keyfold.{Refusal, SqlTypes}
 import org.apache.spark.sql.keyfold.arrow.MetadataRows
 import org.apache.spark.sql.types.{LongType, StructType}
 
-/** Driver side: the partitions of a table. A partition is there as long as it has data files: it comes with
-  * its first rows and goes with its last file, so none can be added or renamed.
+/** Driver side: the partitions of a table. A partition is there as long as it has rows: it comes with
+  * its first rows and goes with its last, so none can be added or renamed.
   */
 trait KeyfoldPartitions extends SupportsAtomicPartitionManagement { this: KeyfoldTable =>
 
