@@ -23,7 +23,7 @@ def first_kept(options: TableOptions) -> int:
     """The number from which on records of kind -D and -U stay; NONE if they leave with the rows
     that they remove. The numbers of a job's records begin with the time at which it started.
     """
-    if not options.engine.is_default or not options.sequence_fields or options.ignore_delete:
+    if not options.orders_records or options.ignore_delete:
         return NONE
     return int((time.time() - options.deletes_seconds) * 1000) << 20
 

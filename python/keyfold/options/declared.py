@@ -76,6 +76,11 @@ class TableOptions:
         """The level of files that a full compaction makes."""
         return (self.levels or self.compaction_trigger + 1) - 1
 
+    @property
+    def orders_records(self) -> bool:
+        """Whether the last record stays, and a `sequence.field` says which is the last."""
+        return self.engine.is_default and bool(self.sequence_fields)
+
     # fmt: off
     merge_engine = Option("merge-engine", lower, None, "How rows of one key fold.",
         changes="while empty")

@@ -207,6 +207,13 @@ class Table:
         return found.engine.is_default and not found.sequence_fields and not found.rowkind_field
 
     @property
+    def _deletes_partitions(self) -> bool:
+        """Whether a DELETE may remove files in place of rows. Not if the rows that it removes have
+        a place in the order, by which rows that come later are late.
+        """
+        return not self.options.orders_records
+
+    @property
     def birth(self) -> str:
         """An id that stays if the table is altered, and changes if it is dropped and made anew."""
         return _stamp(self.schemas, 0) or self.layout.identity
@@ -226,6 +233,7 @@ class Table:
             "properties": shown_properties(layout),
             "folds_columns": self.options.engine.folds_columns,
             "stores_alike": self._stores_alike,
+            "deletes_partitions": self._deletes_partitions,
             "bucketing": {"buckets": self.options.bucket, "keys": list(self.options.bucket_key)},
             "handle": self.handle,
             "unwritable": self.unwritable,

@@ -43,12 +43,7 @@ MOVED = 4  # the kind, on the wire, of an updated row that had another key
 
 def has_marks(options: TableOptions) -> bool:
     """Whether rows of such statements may have marks."""
-    return not options.engine.is_default or orders_records(options)
-
-
-def orders_records(options: TableOptions) -> bool:
-    """Whether the last record stays, and a `sequence.field` says which is the last."""
-    return options.engine.is_default and bool(options.sequence_fields)
+    return not options.engine.is_default or options.orders_records
 
 
 def check_deletes(layout: TableLayout, options: TableOptions, statement: str) -> None:

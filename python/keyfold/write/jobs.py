@@ -31,7 +31,7 @@ from keyfold.storage.table import Table
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.predicates import Predicate
 from keyfold.wire.specs import CommitMessage, Epoch, RowChanges, WriteSpec
-from keyfold.write.changes import assigned_columns, check_deletes, orders_records
+from keyfold.write.changes import assigned_columns, check_deletes
 from keyfold.write.job import Job
 from keyfold.write.overwritten import telling, truncated
 from keyfold.write.renumber import renumber
@@ -89,7 +89,7 @@ def plan_job(
         named = assigned_columns(layout, table.options, changes.assigned)
         if changes.command == "DELETE":
             check_deletes(layout, table.options, "DELETE FROM")
-    overwrites = changes is not None and not changes.has_kinds and orders_records(table.options)
+    overwrites = changes is not None and not changes.has_kinds and table.options.orders_records
     spec = WriteSpec(
         layout=layout,
         columns=tuple(layout.column(name).name for name in columns),

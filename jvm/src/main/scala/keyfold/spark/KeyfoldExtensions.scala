@@ -22,6 +22,7 @@ final class KeyfoldExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectHintResolutionRule(DropsOfPartitions(_))
     extensions.injectResolutionRule(_ => PartitionsInFull)
     extensions.injectResolutionRule(_ => OverwriteConditions)
+    extensions.injectResolutionRule(_ => DeletesOfAllRows)
     extensions.injectResolutionRule(StreamsInto(_))
     extensions.injectHintResolutionRule(_ => NamesInLookupHints)
     extensions.injectResolutionRule(_ => TablesOfLookupHints)

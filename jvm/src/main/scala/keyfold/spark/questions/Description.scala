@@ -21,6 +21,9 @@ final case class Description(json: JsonNode) {
   /** Whether a row is written in the same way if it replaces another and if it is new. */
   val storesAlike: Boolean = json.path("stores_alike").asBoolean(false)
 
+  /** Whether a DELETE of whole partitions may take their files, as no later row is compared with those it removes. */
+  val deletesPartitions: Boolean = json.path("deletes_partitions").asBoolean(false)
+
   /** The view that a name with a `$` gives of its table: "metadata" or "read-optimized"; None for the table. */
   val view: Option[String] = Json.optional(json, "view")
   val metadata: String = json.path("metadata").asText

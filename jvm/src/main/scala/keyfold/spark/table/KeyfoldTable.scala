@@ -66,10 +66,11 @@ class KeyfoldTable(val questions: CatalogQuestions, val description: Description
     () => new KeyfoldRowLevelOperation(this, info.command)
 
   /** Whole partitions: those go without being read. Other rows are deleted one by one. */
-  override def canDeleteWhere(predicates: Array[Predicate]): Boolean = conditions(predicates).forall { condition =>
-    val columns = condition.references.map(_.fieldNames.mkString(".")).toSet
-    columns.subsetOf(description.partitioning.toSet) && description.pushdown.decides(condition, readable)
-  }
+  override def canDeleteWhere(predicates: Array[Predicate]): Boolean =
+    description.deletesPartitions && conditions(predicates).forall { condition =>
+      val columns = condition.references.map(_.fieldNames.mkString(".")).toSet
+      columns.subsetOf(description.partitioning.toSet) && description.pushdown.decides(condition, readable)
+    }
 
   override def deleteWhere(predicates: Array[Predicate]): Unit =
     questions.ask("delete_where", "table" -> description.handle,

@@ -1,6 +1,6 @@
 package org.apache.spark.sql.keyfold.writes
 
-import org.apache.spark.sql.catalyst.expressions.AttributeReference
+import org.apache.spark.sql.catalyst.expressions.{And, AttributeReference}
 import org.apache.spark.sql.catalyst.expressions.Literal.TrueLiteral
 import org.apache.spark.sql.catalyst.plans.logical.{DeleteFromTable, LogicalPlan, Project}
 import org.apache.spark.sql.catalyst.rules.Rule
@@ -25,4 +25,17 @@ object DeletesFromTables extends Rule[LogicalPlan] {
     cached.cacheBuilder.logicalPlan.collectFirst { case Ours.Relation(relation, _) =>
       relation.copy(output = cached.output.collect { case column: AttributeReference => column })
     }
+}
+
+/** Driver side: DELETE FROM a table whose rows have to be deleted one by one, without a condition. Spark would truncate
+  * the table, and does as it is told under any condition, even one that is true.
+  */
+object DeletesOfAllRows extends Rule[LogicalPlan] {
+  override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperators {
+    case delete: DeleteFromTable if delete.condition == TrueLiteral && isByRow(delete.table) =>
+      delete.copy(condition = And(TrueLiteral, TrueLiteral))
+  }
+
+  private def isByRow(table: LogicalPlan): Boolean =
+    table.collectFirst { case Ours(found) => !found.description.deletesPartitions }.getOrElse(false)
 }
