@@ -311,6 +311,24 @@ def test_like(filled: tuple[Table, list[Any]], pattern: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (r"'a\'b'", "a'b"),
+        ("'a''b'", "a'b"),
+        (r"'a\\'", "a\\"),
+        (r"'\n\t\q'", "\n\tq"),
+        (r"'\u00e4\U0001F600\101'", "ä😀A"),
+        (r"'a\%\_'", "a\\%\\_"),
+        (r'"a\"b"', 'a"b'),
+    ],
+)
+def test_texts_have_the_escapes_of_spark(tmp_path: Path, text: str, value: str) -> None:
+    table = keyfold.connect(tmp_path).create_table("t", {"k": "STRING", "v": "INT"}, ["k"])
+    table.upsert([{"k": value, "v": 1}, {"k": "other", "v": 2}])
+    assert table.scan(["v"], f"k = {text}").to_pylist() == [{"v": 1}]
+
+
+@pytest.mark.parametrize(
     ("where", "reason"),
     [
         ("", "expected a constant"),

@@ -1,6 +1,7 @@
 """Words, names, texts, numbers and signs of a statement, read in order; comments are left out."""
 
 import re
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NoReturn, TypeVar
@@ -19,8 +20,10 @@ _FORMS = {
     )
     for has_escapes in (True, False)
 }
-_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0"}
+_ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|[0-3][0-7]{2}|.)", re.DOTALL)
+# As Spark reads them. % and _ stay escaped, as LIKE takes them.
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "0": "\0", "Z": "\x1a"}
+_ESCAPES |= {"%": "\\%", "_": "\\_"}
 Item = TypeVar("Item")
 
 
@@ -69,7 +72,11 @@ def _value(kind: str, text: str, has_escapes: bool) -> str:
 
 
 def _unescaped(found: re.Match[str]) -> str:
-    return _ESCAPES.get(found[1], found[1])
+    code = found[1]
+    if len(code) == 1:
+        return _ESCAPES.get(code, code)
+    number = int(code[1:], 16) if code[0] in "uU" else int(code, 8)
+    return chr(number) if number <= sys.maxunicode else code
 
 
 class SyntaxMismatch(Exception):

@@ -9,15 +9,19 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from keyfold.errors import KeyfoldError, TableError
-from keyfold.tables.rows.conversions.unfit import matched
+from keyfold.tables.where import leaves, sql
 from keyfold.types import logical
 from keyfold.types import spark as spark_types
 from keyfold.types.arrow import from_arrow
 from keyfold.types.sql import from_sql
-from keyfold.wire.layout import TableLayout
+from keyfold.wire.layout import Column, TableLayout
 
 Schema: TypeAlias = "pa.Schema | Mapping[str, str | pa.DataType]"
-_NOT_NULL = re.compile(r"\s+NOT\s+NULL\s*$", re.IGNORECASE)
+_WORDS = re.compile(
+    r"""(?P<type>.+?)(?P<before>\s+NOT\s+NULL)?
+        (?:\s+DEFAULT\s+(?P<default>(?:'(?:[^'\\]|\\.)*'|[^'])+?))?(?P<after>\s+NOT\s+NULL)?""",
+    re.IGNORECASE | re.DOTALL | re.VERBOSE,
+)
 
 
 def names(what: str, given: Sequence[str]) -> tuple[str, ...]:
@@ -28,12 +32,10 @@ def names(what: str, given: Sequence[str]) -> tuple[str, ...]:
 
 
 def selected(layout: TableLayout, columns: Sequence[str] | None) -> tuple[str, ...]:
-    """The names of columns that are asked for in any letter case, all by default."""
-    known = layout.arrow_schema.names
+    """The names of columns that are asked for, all by default."""
     if columns is None:
-        return tuple(known)
-    asked = names(f"reading table {layout.name}: columns", columns)
-    return tuple(matched(known, name) or name for name in asked)
+        return tuple(layout.arrow_schema.names)
+    return names(f"reading table {layout.name}: columns", columns)
 
 
 def properties(options: Mapping[str, Any]) -> dict[str, str]:
@@ -62,17 +64,36 @@ def columns(schema: Schema) -> list[dict[str, Any]]:
 def column(
     name: str, kind: str | pa.DataType, *, nullable: bool = True, comment: str | None = None
 ) -> dict[str, Any]:
-    """One column; SQL text may end with NOT NULL."""
+    """One column; SQL text may end with NOT NULL and DEFAULT, in either order."""
+    default = None
     try:
         if isinstance(kind, str):
-            nullable = nullable and _NOT_NULL.search(kind) is None
-            found: logical.DataType = from_sql(_NOT_NULL.sub("", kind))
+            words = _WORDS.fullmatch(kind.strip())
+            nullable = nullable and not (words and (words["before"] or words["after"]))
+            default = words and words["default"]
+            found: logical.DataType = from_sql(words["type"] if words else kind)
         else:
             found = from_arrow(kind)
+        made = {"name": name, "type": spark_types.to_spark(found), "nullable": nullable}
+        if default is not None:
+            made |= _default(name, found, default)
     except KeyfoldError as error:
         raise type(error)(f"column {name}: {error}") from None
-    made = {"name": name, "type": spark_types.to_spark(found), "nullable": nullable}
     return made if comment is None else {**made, "comment": comment}
+
+
+def _default(name: str, kind: logical.DataType, text: str) -> dict[str, Any]:
+    """A DEFAULT of the wire: its text in SQL, and its value. Raises TableError if it is not a
+    constant of the column's type.
+    """
+    try:
+        value = leaves.literal(Column(0, name, kind), sql.constant(text))
+    except TableError as error:
+        raise TableError(
+            f"DEFAULT {text} is not a constant of type {logical.describe(kind)}: {error}; Spark's "
+            "ALTER TABLE takes other DEFAULTs"
+        ) from None
+    return {"default": text, "default_value": {"literal": value.value, "type": value.type}}
 
 
 def _comment(field: pa.Field) -> str | None:
@@ -81,7 +102,6 @@ def _comment(field: pa.Field) -> str | None:
 
 
 def changes(
-    layout: TableLayout,
     add: Schema | None,
     drop: Sequence[str],
     rename: Mapping[str, str],
@@ -90,20 +110,14 @@ def changes(
     comment: str | None,
 ) -> Iterator[dict[str, Any]]:
     """The changes of an ALTER TABLE, in this order: columns are renamed, dropped, widened and
-    added, then options are set, or unset if their value is None. Columns are found in any letter
-    case.
+    added, then options are set, or unset if their value is None.
     """
-    known = [*layout.arrow_schema.names, *rename.values()]
-
-    def path(name: str) -> list[str]:
-        return [matched(known, name) or name]
-
     for name, to in rename.items():
-        yield {"change": "rename_column", "name": path(name), "to": to}
+        yield {"change": "rename_column", "name": [name], "to": to}
     for name in names("drop", drop):
-        yield {"change": "delete_column", "name": path(name)}
+        yield {"change": "delete_column", "name": [name]}
     for name, kind in types.items():
-        yield {"change": "update_column_type", **column(name, kind), "name": path(name)}
+        yield {"change": "update_column_type", **column(name, kind), "name": [name]}
     for made in [] if add is None else columns(add):
         yield {"change": "add_column", **made, "name": [made["name"]]}
     for key, value in options.items():

@@ -22,7 +22,7 @@ _WORDS = {"AND", "OR", "NOT", "IN", "BETWEEN", "IS", "LIKE"}
 
 def parse(layout: TableLayout, text: str) -> Predicate:
     """The predicate of a condition. Raises TableError if it is not one, or names no column."""
-    reader = _Reader(layout, Cursor(tokens(text, has_escapes=False)))
+    reader = _Reader(layout, Cursor(tokens(text, has_escapes=True)))
     try:
         found = reader.disjunction()
         if reader.cursor.next.kind != "end":
@@ -183,7 +183,7 @@ class _Reader:
 
 def constant(text: str) -> Any:
     """The value of a constant in SQL. Raises TableError if the text is not one."""
-    reader = _Reader(TableLayout("", "", 0, ()), Cursor(tokens(text, has_escapes=False)))
+    reader = _Reader(TableLayout("", "", 0, ()), Cursor(tokens(text, has_escapes=True)))
     try:
         found = reader.constant()
         if reader.cursor.next.kind != "end":
