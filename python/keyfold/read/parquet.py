@@ -30,13 +30,13 @@ from keyfold.files.pages import LEAST_CHUNK, checked
 from keyfold.lazy import cached_property
 from keyfold.merge.deferred import Deferred
 from keyfold.merge.marks.records import FIELDS as MARKS
-from keyfold.merge.marks.records import NAMED, with_marks
+from keyfold.merge.marks.records import with_marks
 from keyfold.predicates.ranges import Range, Ranges
 from keyfold.predicates.statistics import may_hold_deletes, ranges_of
 from keyfold.resources.metering import count, is_asked, metered
 from keyfold.stores.files import Files
 from keyfold.stores.local import LocalFiles
-from keyfold.wire.specs import KIND, SEQUENCE, DataFile, ScanSpec
+from keyfold.wire.specs import KIND, NAMED, SEQUENCE, DataFile, ScanSpec
 
 BYTES_READ = "bytes_read"  # a figure, where a question asks for it
 BATCH_ROWS = 1 << 16

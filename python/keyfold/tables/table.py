@@ -22,7 +22,6 @@ from keyfold.tables.scan import Scan, scan
 from keyfold.tables.where.condition import Condition, Where
 from keyfold.wire.layout import BRANCH_MARK
 from keyfold.wire.predicates import Predicate
-from keyfold.wire.specs import KIND
 from keyfold.write.overwritten import truncated
 
 Answer = TypeVar("Answer")
@@ -58,9 +57,7 @@ class Table(Described):
             TableError, NotSupportedError: The table can't have that; the message says why.
             ConflictError: Others altered the table at the same time.
         """
-        changes = definition.changes(
-            self._layout, add, drop, rename or {}, types or {}, options or {}, comment
-        )
+        changes = definition.changes(add, drop, rename or {}, types or {}, options or {}, comment)
         with self._session.working():
             self._catalog.alter_table([self._namespace], self._name, list(changes))
 
@@ -293,7 +290,8 @@ class Table(Described):
         rows = with_kinds(layout, data, row_kind) if row_kind else incoming(layout, data)
         if columns is not None:
             named = definition.names(f"writing table {self.name}: columns", columns)
-            rows = rows.select(self.name, (*named, *((KIND,) if row_kind else ())))
+            more = tuple(name for name in rows.columns if name not in rows.own)
+            rows = rows.select(self.name, (*named, *more))
         return writes.written(self._session, self._load, rows, **how)
 
     def delete(self, keys_: Any = None, *, where: Where = None) -> int | None:

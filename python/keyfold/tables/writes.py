@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from keyfold.dialects.statement import quoted
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.files.buckets import Place
 from keyfold.options.calls import MERGE_MODE
@@ -22,10 +22,10 @@ from keyfold.tables.where import leaves, sql
 from keyfold.types.literals import arrow_array, value_of
 from keyfold.wire.layout import Column, TableLayout, sql_name
 from keyfold.wire.predicates import Predicate
-from keyfold.wire.specs import KIND, CommitMessage, WriteSpec
+from keyfold.wire.specs import KIND, NAMED, CommitMessage, WriteSpec
 from keyfold.write import jobs
 from keyfold.write.job import Job
-from keyfold.write.targets import folds_columns
+from keyfold.write.targets import folds_columns, names_of, target_text
 from keyfold.write.writer import parts, write_parts
 
 Load = Callable[[], Table]
@@ -72,28 +72,34 @@ def _planned(
     """The job. In a table that folds column by column it names the columns of the rows; elsewhere
     the others get their DEFAULTs.
     """
-    table = load()
-    seen, kinds = None, (KIND,) if KIND in rows.columns else ()
+    table, seen = load(), None
     if folds_columns(table.layout) and rows.columns:
-        seen = ",".join(quoted(name) for name in rows.columns if name != KIND)
+        seen = target_text(rows.own)
     else:
         rows = _filled(table.layout, rows)
     if rows.columns:
         _check_has_key(table.layout, rows)
-    columns = tuple(name for name in rows.columns if name != KIND)
-    if kinds:
-        rows = rows.select(table.layout.name, (*columns, *kinds))
+    columns = rows.own
+    has_kinds, has_names = KIND in rows.columns, NAMED in rows.columns
+    last = ((KIND,) if has_kinds else ()) + ((NAMED,) if has_names else ())
     spec = jobs.plan_job(
-        table, columns, options=options, seen=seen, mode=mode, filters=filters, kinds=bool(kinds)
+        table,
+        columns,
+        options=options,
+        seen=seen,
+        mode=mode,
+        filters=filters,
+        kinds=has_kinds,
+        own_columns=has_names,
     )
-    return table, rows, spec
+    return table, rows.select(table.layout.name, (*columns, *last)), spec
 
 
 def _check_has_key(layout: TableLayout, rows: Incoming) -> None:
     if lacking := [name for name in layout.primary_key if name not in rows.columns]:
         raise TableError(
             f"writing table {layout.name}: the rows have no column {lacking[0]} of the primary "
-            f"key; they have {', '.join(name for name in rows.columns if name != KIND)}"
+            f"key; they have {', '.join(rows.own)}"
         )
 
 
@@ -119,18 +125,38 @@ def _messages(
 
 
 def _filled(layout: TableLayout, rows: Incoming) -> Incoming:
-    """The rows with the DEFAULTs of columns that they lack."""
-    lacking = [c for c in layout.columns if c.default is not None and c.name not in rows.columns]
+    """The rows with the DEFAULTs of columns that they, or some of them, lack."""
+    has_names = NAMED in rows.columns
+    lacking = [c for c in layout.columns if c.default is not None]
+    lacking = [c for c in lacking if has_names or c.name not in rows.columns]
     if not lacking:
         return rows
-    values = [_default(layout, column) for column in lacking]
-    names = (*rows.columns, *(column.name for column in lacking))
+    values = {column.name: _default(layout, column) for column in lacking}
+    names = (*rows.columns, *(name for name in values if name not in rows.columns))
+    fill = partial(_fill, values, names, rows.own)
+    return Incoming(names, map(fill, rows.batches))
 
-    def filled(batch: pa.RecordBatch) -> pa.RecordBatch:
-        more = [pa.repeat(value, batch.num_rows) for value in values]
-        return pa.RecordBatch.from_arrays([*batch.columns, *more], names=list(names))
 
-    return Incoming(names, map(filled, rows.batches))
+def _fill(
+    values: Mapping[str, pa.Scalar],
+    names: Sequence[str],
+    given: Sequence[str],
+    batch: pa.RecordBatch,
+) -> pa.RecordBatch:
+    """A batch with these columns, which has some of them. Values fill those that rows lack."""
+    arrays = dict(zip(batch.schema.names, batch.columns, strict=True))
+    if NAMED not in arrays:
+        arrays |= {name: pa.repeat(value, batch.num_rows) for name, value in values.items()}
+        return pa.RecordBatch.from_arrays([arrays[name] for name in names], names=list(names))
+    encoded = arrays[NAMED].dictionary_encode(null_encoding="encode")
+    named = [given if text is None else names_of(text) for text in encoded.dictionary.to_pylist()]
+    for name, value in values.items():
+        is_named = pa.array([name in some for some in named]).take(encoded.indices)
+        own = arrays.get(name, value)
+        arrays[name] = pc.if_else(is_named, own, value)
+    texts = [target_text(dict.fromkeys((*some, *values))) for some in named]
+    arrays[NAMED] = pa.array(texts, pa.utf8()).take(encoded.indices)
+    return pa.RecordBatch.from_arrays([arrays[name] for name in names], names=list(names))
 
 
 def _default(layout: TableLayout, column: Column) -> pa.Scalar:

@@ -23,6 +23,7 @@ ORDINAL = "_ORDINAL"
 FILE_SUFFIX = ".parquet"
 # Parquet with columns Paimon lacks: Paimon's readers take this for the format, and refuse it.
 MARKED_SUFFIX = ".keyfold"
+NAMED = "_NAMED"  # the column of such files, and of some incoming rows, that says which are named
 OVERWRITTEN = "_OVERWRITTEN"  # the column of such files that says which columns are replaced …
 EVERYTHING = "*"  # … and its text for all of them
 
@@ -213,7 +214,8 @@ class WriteSpec(Wire):
     columns whose values count, None for all; the values of others are ignored. `merge_mode` is
     default (named columns are folded) or overwrite (they are replaced). `epoch` is the one that the
     job commits, if it is part of a stream. With `changes` of rows `named` are the columns of
-    updated rows.
+    updated rows. With `own_columns` a text `_NAMED` comes last, the columns that each row names,
+    as `target-columns` does; NULL for all of `columns`.
     """
 
     layout: TableLayout
@@ -229,6 +231,7 @@ class WriteSpec(Wire):
     epoch: Epoch | None = None
     changes: RowChanges | None = None
     kinds: bool = False
+    own_columns: bool = False
 
 
 @dataclass(frozen=True)

@@ -74,10 +74,12 @@ def plan_job(
     query: str | None = None,
     changes: Changes | None = None,
     kinds: bool = False,
+    own_columns: bool = False,
 ) -> WriteSpec:
     """The write of rows with these columns, planned on the table's snapshot, the newest one.
     `options` are the writer's, `seen` the columns that its statement names (see `targets`), `query`
-    is the id of the streaming query that the job is part of. With `kinds` each row brings its own.
+    is the id of the streaming query that the job is part of. With `kinds` each row brings its own,
+    with `own_columns` the names of its columns.
     Raises TableError if `changes` are a DELETE and the table takes no deletes.
     """
     table.check_writable()
@@ -104,6 +106,7 @@ def plan_job(
         changes=None if changes is None else changes.wire(table),
         epoch=epoch_of(layout.name, asked, query),
         kinds=kinds,
+        own_columns=own_columns,
     )
     if spec.mode == "overwrite":
         table.live_files(partition_filter=_replaced_by(layout, spec.filters))
@@ -217,12 +220,13 @@ def _check_whole(
     """Raises NotSupportedError if rows that name some columns, or overwrite, go to a partition that
     is not replaced: an overwrite writes whole rows, which would fold with stored ones there.
     """
-    if spec.named is None and spec.merge_mode == DEFAULT:
+    is_partial = spec.named is not None or (spec.own_columns and folds_columns(spec.layout))
+    if not is_partial and spec.merge_mode == DEFAULT:
         return
     for values in (partition_values(message.partition) for message in messages):
         if not replaces(values):
             where = partition_text(spec.layout, values) or "(all rows)"
-            option = "merge_mode" if spec.named is None else "target-columns"
+            option = "target-columns" if is_partial else "merge_mode"
             raise NotSupportedError(
                 f"table {spec.layout.name}: the overwrite's condition does not take partition "
                 f"{where}, to which it brings rows, and {option} says what becomes of rows stored "

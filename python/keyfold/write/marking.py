@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -79,6 +79,13 @@ class Marking:
                 everything if is_overwriting or deletes_named else None,
             ),
         )
+
+    def effect(self, spec: WriteSpec) -> Hashable:
+        """What it does to rows, to be compared: the same effects are the same marks."""
+        has_kinds = spec.kinds or self.options.rowkind_field is not None
+        if not self.has_marks and not has_kinds:
+            return None
+        return self.has_marks, self.clears, self.named, self.overwritten
 
     def apply(self, batch: pa.RecordBatch, layout: TableLayout) -> pa.RecordBatch:
         """The batch with its marks, without rows that the table does not take. Raises TableError if

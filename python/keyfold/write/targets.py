@@ -5,8 +5,9 @@ and `merge_mode` of a job, checked on the driver (Fluss' partial update and merg
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from keyfold.dialects.statement import quoted
 from keyfold.errors import TableError
 from keyfold.merge.engines import engine
 from keyfold.options import TableOptions, fluss, parse
@@ -27,7 +28,7 @@ def named_columns(layout: TableLayout, text: str | None, mode: str) -> tuple[str
     if text is None:
         return None
     _check_engine(layout)
-    names = [_column(layout, name) for name in _split(text)]
+    names = [_column(layout, name) for name in names_of(text)]
     missing = [name for name in layout.primary_key if name not in names]
     if missing:
         raise TableError(
@@ -103,8 +104,13 @@ def _check_engine(layout: TableLayout) -> None:
         )
 
 
-def _split(text: str) -> Sequence[str]:
-    """The names in a list, without their backticks."""
+def target_text(names: Iterable[str]) -> str:
+    """The text of `target-columns` for these names."""
+    return ",".join(quoted(name) for name in names)
+
+
+def names_of(text: str) -> Sequence[str]:
+    """The names in such a text, without their backticks."""
     names, at = [], 0
     while at < len(text):
         found = _NAME.match(text, at)

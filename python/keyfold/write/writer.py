@@ -18,15 +18,14 @@ from keyfold.write.buffer import WriteBuffer, allowance
 from keyfold.write.changelog import input_changelog, tells_input
 from keyfold.write.changes import Changing, has_marks
 from keyfold.write.durable import Flushes
-from keyfold.write.incoming import conform
 from keyfold.write.job import Job
 from keyfold.write.marking import Marking
 from keyfold.write.parquet import Target, write_files
-from keyfold.write.targets import OVERWRITE
+from keyfold.write.preparing import OwnColumns, prepared
 
 
 def write(spec: WriteSpec, batches: Iterable[pa.RecordBatch]) -> list[CommitMessage]:
-    """Write a task's batches (columns as `spec.columns` says, then `_ORDINAL` if there is one).
+    """Write a task's batches (columns as `spec.columns` says, then those that the spec has more).
 
     Rows of a key fold in order of arrival, or of the ordinal. Returns one message for each bucket
     that got files. Nothing is visible before a commit. On an error the new files are removed.
@@ -77,18 +76,11 @@ def preparing(
         return merge, Changing(spec, changes, merge).rows
     marking = Marking.of(spec, options)
     is_marked = marking is not None and marking.has_marks
+    is_marked = is_marked or (spec.own_columns and options.engine.folds_columns)
     merge = plan(spec.layout, names, marks=is_marked, is_unique=is_unique)
+    if spec.own_columns:
+        return merge, OwnColumns(spec, merge).rows
     return merge, partial(prepared, spec, merge, marking)
-
-
-def prepared(
-    spec: WriteSpec, merge: MergePlan, marking: Marking | None, batch: pa.RecordBatch
-) -> pa.RecordBatch:
-    """Incoming rows in the form that the buffer folds, with their marks."""
-    named = spec.columns if spec.named is None else spec.named
-    rows = conform(spec, merge.options, batch)
-    rows = merge.normalized(rows, named, overwrites=spec.merge_mode == OVERWRITE)
-    return rows if marking is None else marking.apply(rows, spec.layout)
 
 
 def _written(spec: WriteSpec, options: TableOptions, buffer: WriteBuffer) -> list[CommitMessage]:

@@ -24,9 +24,8 @@ from keyfold.lazy import cached_property
 from keyfold.merge.columns import combine
 from keyfold.merge.kinds import Kinds
 from keyfold.wire.layout import TableLayout
-from keyfold.wire.specs import EVERYTHING, OVERWRITTEN
+from keyfold.wire.specs import EVERYTHING, NAMED, OVERWRITTEN
 
-NAMED = "_NAMED"
 FIELDS = (pa.field(NAMED, pa.utf8()), pa.field(OVERWRITTEN, pa.utf8()))
 
 Flags = npt.NDArray[np.bool_]

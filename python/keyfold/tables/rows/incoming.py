@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -18,9 +18,11 @@ from keyfold.errors import TableError
 from keyfold.tables.rows import optional
 from keyfold.tables.rows.conversions.columns import converted
 from keyfold.tables.rows.conversions.unfit import Given, Unfit, first_unfit, matched, shown
+from keyfold.tables.rows.dictionaries import Dictionaries
 from keyfold.tables.rows.frames import of_pandas
 from keyfold.types.logical import Atomic, DataType
 from keyfold.wire.layout import TableLayout
+from keyfold.wire.specs import KIND, NAMED
 
 BATCH_ROWS = 1 << 16
 _TEXT = Atomic("STRING")
@@ -32,29 +34,38 @@ _FORMS = (
 
 @dataclass(frozen=True)
 class Incoming:
-    """Batches of some columns of a table, in the order of `columns`."""
+    """Batches of some columns of a table, in the order of `columns`. Among them may be those of
+    the system: `_VALUE_KIND`, and `_NAMED` if each row names columns of its own.
+    """
 
     columns: tuple[str, ...]
     batches: Iterator[pa.RecordBatch]
 
+    @property
+    def own(self) -> tuple[str, ...]:
+        """The columns of the table."""
+        return tuple(name for name in self.columns if name not in (KIND, NAMED))
+
     def select(self, table: str, names: Sequence[str]) -> Incoming:
-        """Some columns of the rows, in any letter case. Raises TableError if the rows lack one."""
-        found = [matched(self.columns, name) or name for name in names]
-        if missing := [name for name in found if name not in self.columns]:
+        """Some columns of the rows. Raises TableError if the rows lack one."""
+        if missing := [name for name in names if name not in self.columns]:
             raise TableError(
                 f"writing table {table}: the rows have no column {missing[0]}; they have "
-                f"{', '.join(self.columns) or 'none'}"
+                f"{', '.join(self.own) or 'none'}"
             )
-        return Incoming(tuple(found), (batch.select(found) for batch in self.batches))
+        return Incoming(tuple(names), (batch.select(list(names)) for batch in self.batches))
 
 
 @dataclass(frozen=True)
 class _Part:
-    """Some of the rows as they come: each column is an array of Arrow, or a list of values."""
+    """Some of the rows as they come: each column is an array of Arrow, or a list of values. `named`
+    are the names of each row, if they differ.
+    """
 
     names: tuple[str, ...]
     columns: list[Given]
     rows: int
+    named: pa.Array | None = None
 
     @staticmethod
     def of_batch(batch: pa.RecordBatch) -> _Part:
@@ -64,10 +75,16 @@ class _Part:
         """The same in small parts."""
         for start in range(0, self.rows, BATCH_ROWS):
             some = [column[start : start + BATCH_ROWS] for column in self.columns]
-            yield _Part(self.names, some, min(BATCH_ROWS, self.rows - start))
+            named = None if self.named is None else self.named[start : start + BATCH_ROWS]
+            yield _Part(self.names, some, min(BATCH_ROWS, self.rows - start), named)
 
 
-_Opened = tuple[tuple[str, ...], Iterator[_Part]]
+class _Opened(NamedTuple):
+    """Rows that a user gives: their columns, their parts, whether rows may name different ones."""
+
+    names: tuple[str, ...]
+    parts: Iterator[_Part]
+    differ: bool = False
 
 
 def incoming(layout: TableLayout, data: Any, also: Sequence[str] = ()) -> Incoming:
@@ -76,11 +93,12 @@ def incoming(layout: TableLayout, data: Any, also: Sequence[str] = ()) -> Incomi
     are texts. Raises TableError if a column is unknown or named twice, or a value does not fit its
     column.
     """
-    given, parts = _opened(layout, data)
-    names = tuple(matched(also, name) or _column(layout, name) for name in given)
+    given, parts, differ = _opened(layout, data)
+    names = tuple(name if name in also else _column(layout, name) for name in given)
     if repeated := [name for place, name in enumerate(names) if name in names[:place]]:
         raise TableError(f"writing table {layout.name}: column {repeated[0]} comes twice")
-    return Incoming(names, _conformed(layout, names, given, parts))
+    columns = (*names, NAMED) if differ else names
+    return Incoming(columns, _conformed(layout, names, given, parts))
 
 
 def _column(layout: TableLayout, name: str) -> str:
@@ -96,17 +114,17 @@ def _column(layout: TableLayout, name: str) -> str:
 def _opened(layout: TableLayout, data: Any) -> _Opened:
     """The names of the columns, and the rows."""
     if optional.is_of("pandas", data) and hasattr(data, "columns"):
-        names, columns = of_pandas(data, partial(_is_column, layout))
-        return tuple(names), iter((_Part(tuple(names), columns, len(data)),))
+        names, columns = of_pandas(data, partial(_is_column, layout), partial(_refused, layout))
+        return _Opened(tuple(names), iter((_Part(tuple(names), columns, len(data)),)))
     if optional.is_of("polars", data) and hasattr(data, "collect"):
         data = data.collect()
     try:
         if hasattr(data, "__arrow_c_stream__"):
             reader = pa.RecordBatchReader.from_stream(data)
-            return tuple(reader.schema.names), map(_Part.of_batch, reader)
+            return _Opened(tuple(reader.schema.names), map(_Part.of_batch, reader))
         if hasattr(data, "__arrow_c_array__"):
             batch = pa.record_batch(data)
-            return tuple(batch.schema.names), iter((_Part.of_batch(batch),))
+            return _Opened(tuple(batch.schema.names), iter((_Part.of_batch(batch),)))
     except pa.ArrowInvalid as error:  # one column, which is not of structs
         raise _refused(layout, f"expected {_FORMS}: {error}") from error
     if isinstance(data, Mapping | str | bytes) or not isinstance(data, Iterable):
@@ -122,17 +140,27 @@ def _of_items(layout: TableLayout, items: Iterator[Any]) -> _Opened:
     """The same for batches or dictionaries one by one."""
     first = next(items, None)
     if first is None:
-        return (), iter(())
+        return _Opened((), iter(()))
     every = itertools.chain((first,), items)
-    if not isinstance(first, Mapping):
-        names, parts = _opened(layout, first)
-        others = (part for item in items for part in _opened(layout, item)[1])
-        return names, itertools.chain(parts, others)
-    lists = iter(lambda: list(itertools.islice(every, BATCH_ROWS)), [])
-    head = next(lists)
-    named = tuple(dict.fromkeys(str(name) for row in head for name in row))
-    chained = itertools.chain((head,), lists)
-    return named, (_of_rows(layout, named, rows) for rows in chained)
+    if isinstance(first, Mapping):
+        return _of_dictionaries(layout, every)
+    opened = _opened(layout, first)
+    others = (part for item in items for part in _opened(layout, item).parts)
+    return opened._replace(parts=itertools.chain(opened.parts, others))
+
+
+def _of_dictionaries(layout: TableLayout, items: Iterator[Any]) -> _Opened:
+    """The same for dictionaries, which have the columns that the first of them name."""
+    lists = iter(lambda: list(itertools.islice(items, BATCH_ROWS)), [])
+    head, dictionaries = next(lists), Dictionaries(layout)
+    names = dictionaries.union(head)
+    differ = len(head) == BATCH_ROWS or dictionaries.differ(head)
+
+    def part(rows: list[Any]) -> _Part:
+        made = _of_rows(layout, names, [dictionaries.renamed(row) for row in rows])
+        return replace(made, named=dictionaries.texts(rows, names)) if differ else made
+
+    return _Opened(names, map(part, itertools.chain((head,), lists)), differ)
 
 
 def _refused(layout: TableLayout, found: object) -> TableError:
@@ -144,7 +172,7 @@ def _of_rows(
 ) -> _Part:
     known = set(names)
     for row in rows:
-        if not isinstance(row, Mapping) or not known.issuperset(row):
+        if not known.issuperset(row):
             raise _refused(
                 layout,
                 f"expected dictionaries with the names {', '.join(names)}, which the first "
@@ -171,7 +199,8 @@ def _conformed(
                 _converted(layout, names, kinds, piece, place, before)
                 for place in range(len(names))
             ]
-            yield pa.RecordBatch.from_arrays(arrays, names=list(names))
+            batch = pa.RecordBatch.from_arrays(arrays, names=list(names))
+            yield batch if piece.named is None else batch.append_column(NAMED, piece.named)
             before += piece.rows
 
 

@@ -6,12 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from keyfold.errors import TableError
 from keyfold.tables.rows.conversions.columns import converted
 from keyfold.tables.rows.conversions.unfit import Unfit, matched
 from keyfold.tables.rows.incoming import incoming
 from keyfold.wire.layout import TableLayout
+from keyfold.wire.specs import NAMED
+from keyfold.write.targets import names_of
 
 MOST_KEYS = 1 << 20  # of one round, whose rows are in memory twice
 
@@ -22,13 +25,15 @@ def keys_of(layout: TableLayout, keys: Any) -> pa.RecordBatch:
     """
     wanted = _primary_key(layout)
     found = incoming(layout, keys)
-    if found.columns and {*found.columns} != {*wanted}:
-        raise _of_other_columns(layout, found.columns)
+    if found.columns and {*found.own} != {*wanted}:
+        raise _of_other_columns(layout, found.own)
     schema = pa.schema([layout.column(name).arrow_field for name in wanted])
-    batches = [
-        pa.RecordBatch.from_arrays([batch.column(name) for name in wanted], schema=schema)
-        for batch in found.batches
-    ]
+    batches = []
+    for batch in found.batches:
+        if NAMED in found.columns and (few := pc.drop_null(batch.column(NAMED))):
+            raise _of_other_columns(layout, names_of(few[0].as_py()))
+        arrays = [batch.column(name) for name in wanted]
+        batches.append(pa.RecordBatch.from_arrays(arrays, schema=schema))
     return pa.concat_batches(batches) if batches else pa.RecordBatch.from_pylist([], schema)
 
 

@@ -1,0 +1,191 @@
+"""Dictionaries of different columns: a list of them is written as if each were written alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import keyfold
+from keyfold import Catalog, TableError
+from keyfold.tables.rows.incoming import BATCH_ROWS
+from keyfold.tables.table import Table
+
+VALUES = ("a", "b", "c", "d")
+COLUMNS = {"k": "INT", "a": "INT", "b": "INT DEFAULT 7", "c": "INT", "d": "INT", "s": "STRING"}
+ENGINES: dict[str, dict[str, str]] = {
+    "deduplicate": {},
+    "sequence.field": {"sequence.field": "c"},
+    "versioned": {
+        "table.merge-engine": "versioned",
+        "table.merge-engine.versioned.ver-column": "c",
+    },
+    "first-row": {"merge-engine": "first-row"},
+    "partial-update": {"merge-engine": "partial-update"},
+    "functions of groups": {
+        "merge-engine": "partial-update",
+        "fields.c.sequence-group": "a,b",
+        "fields.a.aggregate-function": "last_value",
+        "fields.b.aggregate-function": "sum",
+    },
+    "sequence groups": {
+        "merge-engine": "partial-update",
+        "fields.a.sequence-group": "b",
+        "fields.c.sequence-group": "d,s",
+        "fields.s.aggregate-function": "listagg",
+    },
+    "aggregation": {
+        "merge-engine": "aggregation",
+        "fields.a.aggregate-function": "last_value",
+        "fields.b.aggregate-function": "sum",
+        "fields.c.aggregate-function": "first_value",
+        "fields.d.aggregate-function": "max",
+        "fields.s.aggregate-function": "listagg",
+    },
+    "counts": {
+        "merge-engine": "aggregation",
+        "fields.a.aggregate-function": "count",
+        "fields.b.aggregate-function": "last_non_null_value",
+        "fields.default-aggregate-function": "last_value",
+    },
+    "sequence of aggregation": {
+        "merge-engine": "aggregation",
+        "sequence.field": "c",
+        "fields.default-aggregate-function": "last_value",
+    },
+}
+KINDS = ("+I", "+U", "-D")
+# Without these a stored -D fails the reads of some functions.
+REMOVES = "aggregation.remove-record-on-delete"
+TAKES_DELETES = {
+    "partial-update": {"partial-update.remove-record-on-delete": "true"},
+    "sequence groups": {"fields.s.ignore-retract": "true"},
+    "aggregation": {REMOVES: "true"},
+    "counts": {REMOVES: "true"},
+    "sequence of aggregation": {REMOVES: "true"},
+}
+
+
+def rows(kinds: bool) -> st.SearchStrategy[list[dict[str, Any]]]:
+    small = st.none() | st.integers(0, 4)
+    values = dict.fromkeys(VALUES, small) | {"s": st.none() | st.sampled_from("xyz")}
+    required: dict[str, Any] = {"k": st.integers(0, 2)}
+    if kinds:
+        values["op"] = st.sampled_from(KINDS)
+    return st.lists(st.fixed_dictionaries(required, optional=values), min_size=1, max_size=6)
+
+
+def stored(table: Table) -> list[dict[str, Any]]:
+    return sorted(table.scan().to_pylist(), key=lambda row: int(row["k"]))
+
+
+@pytest.fixture(scope="module")
+def catalog(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
+    return keyfold.connect(tmp_path_factory.mktemp("tables"), threads=1)
+
+
+@pytest.mark.parametrize("kinds", [False, True], ids=["rows", "kinds"])
+@pytest.mark.parametrize("engine", list(ENGINES))
+@settings(max_examples=12)
+@given(data=st.data())
+def test_a_list_is_its_dictionaries_one_by_one(
+    catalog: Catalog, engine: str, kinds: bool, data: st.DataObject
+) -> None:
+    options = {"write-only": "true", "bucket": "1"} | ENGINES[engine]
+    columns = COLUMNS
+    if kinds:
+        columns, options = COLUMNS | {"op": "STRING"}, options | {"rowkind.field": "op"}
+        options |= TAKES_DELETES.get(engine, {})
+    whole, alone = (_fresh(catalog, name, columns, options) for name in ("whole", "alone"))
+    for _ in range(data.draw(st.integers(1, 2))):
+        mode = data.draw(st.sampled_from([None, "overwrite"]))
+        given_ = data.draw(rows(kinds))
+        refused = [_refusal(alone, [row], mode) for row in given_]
+        if any(refused):  # a mode or kind that the engine does not take: so is the list
+            assert _refusal(whole, given_, mode)
+            return
+        assert _refusal(whole, given_, mode) is None
+        assert stored(whole) == stored(alone), given_
+    whole.compact()
+    assert stored(whole) == stored(alone)
+
+
+def _fresh(catalog: Catalog, name: str, columns: Any, options: dict[str, str]) -> Table:
+    catalog.drop_table(name)
+    return catalog.create_table(name, columns, ["k"], options=options)
+
+
+def _refusal(table: Table, rows: list[dict[str, Any]], mode: str | None) -> str | None:
+    try:
+        table.upsert(rows, merge_mode=mode)
+    except TableError as error:
+        return str(error)
+    return None
+
+
+def test_overwriting_dictionaries_leave_what_they_do_not_name(catalog: Catalog) -> None:
+    default = {"fields.default-aggregate-function": "last_value"}
+    for engine, more in (("partial-update", {}), ("aggregation", default)):
+        options = {"merge-engine": engine} | more
+        table = _fresh(catalog, "named", {"k": "INT", "a": "INT", "b": "INT"}, options)
+        table.upsert([{"k": 1, "a": 1, "b": 1}, {"k": 2, "a": 1, "b": 1}])
+        table.upsert([{"k": 1, "a": 7}, {"K": 2, "B": 8}], merge_mode="overwrite")
+        assert stored(table) == [{"k": 1, "a": 7, "b": 1}, {"k": 2, "a": 1, "b": 8}]
+
+
+def test_what_is_chosen_of_dictionaries(catalog: Catalog) -> None:
+    options = {"merge-engine": "aggregation", "fields.default-aggregate-function": "last_value"}
+    table = _fresh(catalog, "chosen", {"k": "INT", "a": "INT", "b": "INT"}, options)
+    table.upsert([{"k": 1, "a": 1, "b": 1}, {"k": 2, "a": 1, "b": 1}])
+    table.upsert([{"k": 1, "b": 5}, {"k": 2, "a": 6, "b": 7}], columns=["k", "a"])
+    assert stored(table) == [{"k": 1, "a": 1, "b": 1}, {"k": 2, "a": 6, "b": 1}]
+    table.upsert([{"k": 1, "op": "+I", "a": 3}, {"k": 2, "op": "+U", "b": 4}], row_kind="op")
+    assert stored(table) == [{"k": 1, "a": 3, "b": 1}, {"k": 2, "a": 6, "b": 4}]
+    table.upsert([{"k": 1, "a": 9}, {"k": 2, "b": 9}], row_kind="+U")
+    assert stored(table) == [{"k": 1, "a": 9, "b": 1}, {"k": 2, "a": 6, "b": 9}]
+    table.overwrite([{"k": 1, "a": 2}, {"k": 2, "b": 3}])
+    assert stored(table) == [{"k": 1, "a": 2, "b": None}, {"k": 2, "a": None, "b": 3}]
+    assert table.get_many([{"k": 2}, {"K": 1}]).column("a").to_pylist() == [None, 2]
+
+
+def test_many_dictionaries_of_many_columns_make_few_files(catalog: Catalog) -> None:
+    names = [f"c{number}" for number in range(12)]
+    options = {"merge-engine": "aggregation", "fields.default-aggregate-function": "last_value"}
+    columns = {"k": "INT"} | dict.fromkeys(names, "INT")
+    table = _fresh(catalog, "wide", columns, options | {"bucket": "2"})
+    rows: Any = (
+        {"k": at % 5} | {name: at for bit, name in enumerate(names) if at >> bit & 1}
+        for at in range(BATCH_ROWS + 3000)
+    )
+    assert table.upsert(rows) == 1
+    assert table.files().num_rows == 2
+    last = {
+        key: {
+            name: max(at for at in range(BATCH_ROWS + 3000) if at % 5 == key and at >> bit & 1)
+            for bit, name in enumerate(names)
+        }
+        for key in range(5)
+    }
+    assert stored(table) == [{"k": key} | last[key] for key in range(5)]
+
+
+def test_dictionaries_that_can_not_be_written(catalog: Catalog) -> None:
+    columns = {"k": "INT", "a": "INT", "b": "INT NOT NULL"}
+    full = {"k": 1, "a": 1, "b": 1}
+    table = _fresh(catalog, "odd", columns, {"merge-engine": "aggregation"})
+    for rows, words in (
+        ([full, {"a": 1, "b": 1}], "must contain the primary key columns"),
+        ([full, {"k": 1}], "column b is NOT NULL"),
+        ([full, 5], "expected dictionaries, as the first row is, found 5"),
+        ([full, {"k": 1, "K": 2}], "column k comes twice in the row"),
+        ([full, {"k": 1, "_NAMED": "b"}], "it has no column _NAMED"),
+    ):
+        with pytest.raises(TableError, match=words):
+            table.upsert(rows)
+    assert table.snapshot is None
+    plain = catalog.create_table("two", {"k": "INT", "l": "INT"}, ["k", "l"])
+    plain.upsert([{"k": 1, "l": 1}])
+    with pytest.raises(TableError, match="expected keys with the columns k, l, found l"):
+        plain.get_many([{"k": 1, "l": 1}, {"l": 1}])
