@@ -121,3 +121,24 @@ def test_the_rows_of_a_partition(catalog: Catalog) -> None:
     made.upsert([{"d": days[0], "k": 1}])
     assert sorted(made.prefix({"d": days[0]}).column("k").to_pylist()) == [0, 1, 2]
     assert made.prefix({"d": date(2026, 1, 3)}).num_rows == 0
+
+
+def test_columns_are_found_in_any_letter_case(catalog: Catalog) -> None:
+    """As in SQL; what is read has the table's own names."""
+    made = catalog.create_table("cases", {"Day": "INT", "k": "INT", "v": "INT"}, ["Day", "k"])
+    made.upsert([{"DAY": 1, "K": 2, "V": 3}])
+    assert made.scan(["V", "k"], "DAY = 1").to_pylist() == [{"v": 3, "k": 2}]
+    assert made.get({"K": 2, "day": 1}, ["V"]) == {"v": 3}
+    assert made.get_many([{"K": 2, "day": 1}], ["DAY"]).to_pylist() == [{"Day": 1}]
+    assert made.prefix({"DAY": 1}, ["K"]).to_pylist() == [{"k": 2}]
+    assert made.changes(0, columns=["_CHANGE_TYPE", "V"]).to_pylist() == [
+        {"_change_type": "insert", "v": 3}
+    ]
+    made.upsert([{"Day": 1, "k": 2, "v": 4, "Kind": "-D"}], row_kind="kind")
+    made.upsert([{"Day": 1, "k": 5, "v": 4}], columns=["DAY", "K"])
+    made.alter(rename={"V": "w"}, types={"W": "BIGINT"})
+    assert made.scan().to_pylist() == [{"Day": 1, "k": 5, "w": None}]
+    with pytest.raises(TableError, match="names column W, which the table has too"):
+        made.upsert([{"Day": 1, "k": 2}], row_kind="W")
+    with pytest.raises(TableError, match="column k is asked for twice"):
+        made.scan(["k", "K"])

@@ -82,10 +82,10 @@ def by_timestamp(
         raise TableError(
             f"changes of table {table.layout.name}: the range of times ends before it starts"
         )
-    after = newest_until(table, (start - 1 if with_start else start) // MICROS)
+    after = versions.newest_until(table, (start - 1 if with_start else start) // MICROS)
     until = table.snapshot_id or 0
     if end is not None:
-        until = newest_until(table, (end if with_end else end - 1) // MICROS)
+        until = versions.newest_until(table, (end if with_end else end - 1) // MICROS)
     return Range(after, max(after, until))
 
 
@@ -97,17 +97,6 @@ def _snapshot(table: Table, version: str) -> int:
         if 1 <= found <= newest:
             return found
     return versions.resolve(table, version)[0].id
-
-
-def newest_until(table: Table, millis: int) -> int:
-    """The newest snapshot that is not later; 0 if all are. Raises SnapshotExpiredError if it is no
-    longer known which was.
-    """
-    try:
-        found = versions.snapshot_at(table, millis).id
-    except TableError:
-        return 0
-    return min(found, table.snapshot_id or 0)
 
 
 def asked(table: Table, view: str, options: Mapping[str, str], zone: str) -> Asked:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from keyfold.changelog.ranges import newest_until
 from keyfold.errors import ConflictError, CorruptDataError, TableError
+from keyfold.storage.history import versions
 from keyfold.storage.maintenance.retained import next_of
 from keyfold.storage.metadata.records import is_long, is_text
 from keyfold.storage.table import Table
@@ -121,7 +121,7 @@ def initial(table: Table, options: StreamOptions, after: int | None = None) -> O
         table.snapshots.read(snapshot)
         return offset_at(table, snapshot, 0)
     if options.mode == FROM_TIMESTAMP:
-        return offset_at(table, newest_until(table, (options.millis or 0) - 1))
+        return offset_at(table, versions.newest_until(table, (options.millis or 0) - 1))
     is_full = options.mode == LATEST_FULL and latest > 0
     return offset_at(table, latest, 0 if is_full else None)
 

@@ -16,6 +16,7 @@ from keyfold.errors import NotSupportedError, TableError
 from keyfold.storage.history.versions import resolve
 from keyfold.storage.table import Table
 from keyfold.tables.moments import millis_of
+from keyfold.tables.rows.conversions.unfit import matched
 from keyfold.tables.rows.forms import Rows
 from keyfold.tables.session import Session
 from keyfold.tables.where.condition import Condition, Where
@@ -90,7 +91,7 @@ def changes(
     found = _range(table, after, until)
     asked = Asked(view, found.after, found.until, net, True)
     known = views.columns_of(views.view(view), layout)
-    names = tuple(known if columns is None else columns)
+    names = tuple(matched(known, name) or name for name in (known if columns is None else columns))
     if unknown := [name for name in names if name not in known]:
         raise TableError(
             f"changes of table {layout.name}: view {view} has no column {unknown[0]}; it has "

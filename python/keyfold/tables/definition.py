@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from keyfold.errors import KeyfoldError, TableError
+from keyfold.tables.rows.conversions.unfit import matched
 from keyfold.tables.where import leaves, sql
 from keyfold.types import logical
 from keyfold.types import spark as spark_types
@@ -32,10 +33,12 @@ def names(what: str, given: Sequence[str]) -> tuple[str, ...]:
 
 
 def selected(layout: TableLayout, columns: Sequence[str] | None) -> tuple[str, ...]:
-    """The names of columns that are asked for, all by default."""
+    """The names of columns that are asked for in any letter case, all by default."""
+    known = layout.arrow_schema.names
     if columns is None:
-        return tuple(layout.arrow_schema.names)
-    return names(f"reading table {layout.name}: columns", columns)
+        return tuple(known)
+    asked = names(f"reading table {layout.name}: columns", columns)
+    return tuple(matched(known, name) or name for name in asked)
 
 
 def properties(options: Mapping[str, Any]) -> dict[str, str]:
@@ -102,6 +105,7 @@ def _comment(field: pa.Field) -> str | None:
 
 
 def changes(
+    layout: TableLayout,
     add: Schema | None,
     drop: Sequence[str],
     rename: Mapping[str, str],
@@ -110,14 +114,20 @@ def changes(
     comment: str | None,
 ) -> Iterator[dict[str, Any]]:
     """The changes of an ALTER TABLE, in this order: columns are renamed, dropped, widened and
-    added, then options are set, or unset if their value is None.
+    added, then options are set, or unset if their value is None. Columns are found in any letter
+    case.
     """
+    known = [*layout.arrow_schema.names, *rename.values()]
+
+    def path(name: str) -> list[str]:
+        return [matched(known, name) or name]
+
     for name, to in rename.items():
-        yield {"change": "rename_column", "name": [name], "to": to}
+        yield {"change": "rename_column", "name": path(name), "to": to}
     for name in names("drop", drop):
-        yield {"change": "delete_column", "name": [name]}
+        yield {"change": "delete_column", "name": path(name)}
     for name, kind in types.items():
-        yield {"change": "update_column_type", **column(name, kind), "name": [name]}
+        yield {"change": "update_column_type", **column(name, kind), "name": path(name)}
     for made in [] if add is None else columns(add):
         yield {"change": "add_column", **made, "name": [made["name"]]}
     for key, value in options.items():

@@ -57,7 +57,9 @@ class Table(Described):
             TableError, NotSupportedError: The table can't have that; the message says why.
             ConflictError: Others altered the table at the same time.
         """
-        changes = definition.changes(add, drop, rename or {}, types or {}, options or {}, comment)
+        changes = definition.changes(
+            self._layout, add, drop, rename or {}, types or {}, options or {}, comment
+        )
         with self._session.working():
             self._catalog.alter_table([self._namespace], self._name, list(changes))
 

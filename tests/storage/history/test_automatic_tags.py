@@ -15,6 +15,7 @@ import pytest
 import keyfold
 from keyfold import Table
 from keyfold.storage.history import tags
+from keyfold.storage.maintenance import automatic
 
 PERIODS = {
     "daily": timedelta(days=1), "hourly": timedelta(hours=1), "two-hours": timedelta(hours=2)
@@ -120,3 +121,41 @@ def test_tags_that_users_made_do_not_count(tmp_path: Path, move: Move) -> None:
         move(datetime(2026, 2, 27, 12) + timedelta(days=day - 27))
         table.upsert([{"k": day}])
     assert sorted(table.tags.names()) == ["2026-02-28", "mine"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "names"),
+    [
+        (
+            {"creation_period": "hourly", "period_formatter": "without_dashes"},
+            {"tag.period-formatter": "with_dashes"},
+            ["20260227 11", "20260227 12", "2026-02-27 13", "2026-02-27 14"],
+        ),
+        (
+            {"creation_period": "hourly"},
+            {"tag.creation-period": "daily"},
+            ["2026-02-27 11", "2026-02-27 12", "2026-02-27", "2026-02-28"],
+        ),
+    ],
+)
+def test_names_of_before_leave_in_their_turn(
+    tmp_path: Path, move: Move, before: dict[str, str], after: dict[str, str], names: list[str]
+) -> None:
+    at = datetime(2026, 2, 27, 12)
+    move(at)
+    table = made(tmp_path, **before, num_retained_max="2")
+    step = timedelta(days=1) if "tag.creation-period" in after else timedelta(hours=1)
+    table.upsert([{"k": 0}])
+    move(at + timedelta(hours=1))
+    table.upsert([{"k": 1}])
+    assert sorted(tags_of(table)) == names[:2]
+    table.tags.create("mine", 1)
+    table.alter(options=after)
+    for number in (1, 2):
+        move(at + timedelta(hours=1) + number * step)
+        table.upsert([{"k": number}])
+        kept = names[len(names) - 4 + number :][:2]
+        assert sorted({*tags_of(table)} - {"mine"}) == sorted(kept)
+        earlier = automatic.previous(table._load(), kept[1])
+        assert earlier is not None
+        assert earlier.name == kept[0]

@@ -40,7 +40,7 @@ def snapshot_at(table: Table, millis: int) -> Snapshot:
     """
     for _ in range(_LOOKS):
         with contextlib.suppress(_GoneError):
-            found = _newest_until(table, sorted(table.snapshots.ids()), millis)
+            found = _last_until(table, sorted(table.snapshots.ids()), millis)
             if found is None:
                 raise _younger(table, millis)
             return found
@@ -51,7 +51,7 @@ class _GoneError(Exception):
     """A snapshot expired, or was rolled back, since the folder was listed."""
 
 
-def _newest_until(table: Table, ids: Sequence[int], millis: int) -> Snapshot | None:
+def _last_until(table: Table, ids: Sequence[int], millis: int) -> Snapshot | None:
     found: Snapshot | None = None
     low, high = 0, len(ids)
     while low < high:
@@ -67,16 +67,33 @@ def _newest_until(table: Table, ids: Sequence[int], millis: int) -> Snapshot | N
 
 
 def snapshot_from(table: Table, millis: int) -> Snapshot:
-    """The first snapshot that was committed at or after a time, in ms since the epoch. Raises
-    TableError if there is none.
+    """The first snapshot of a time, in ms since the epoch, or later: the one after that which
+    shows the table just before. Raises TableError if there is none.
     """
-    for snapshot in map(table.snapshots.find, sorted(table.snapshots.ids())):
-        if snapshot is not None and snapshot.time_millis >= millis:
+    try:
+        before = newest_until(table, millis - 1)
+    except SnapshotExpiredError:
+        before = 0
+    later = (number for number in sorted(table.snapshots.ids()) if number > before)
+    for snapshot in map(table.snapshots.find, later):
+        if snapshot is not None:
             return snapshot
     raise TableError(
         f"table {table.layout.name} has no snapshot of {_shown(millis)} or later: its newest is "
         f"{table.snapshots.latest_id() or 'none'}"
     )
+
+
+def newest_until(table: Table, millis: int) -> int:
+    """The newest snapshot that is not later; 0 if all are. Raises SnapshotExpiredError if it is no
+    longer known which was. What is later begins after it: so all that goes by time agrees, also if
+    a clock was set back between two commits.
+    """
+    try:
+        found = snapshot_at(table, millis).id
+    except TableError:
+        return 0
+    return min(found, table.snapshot_id or 0)
 
 
 def snapshot_of_id(table: Table, snapshot_id: int) -> Found:

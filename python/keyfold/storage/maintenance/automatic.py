@@ -8,9 +8,10 @@ is that of its commit, by the clock of this process's zone. Jobs may do this at 
 import contextlib
 import datetime
 import time
+from operator import itemgetter
 
 from keyfold.errors import SnapshotExpiredError, TableError
-from keyfold.options import TAG_PERIODS, TableOptions
+from keyfold.options import TAG_PERIODS, TableOptions, parse
 from keyfold.resources.cache import Cache
 from keyfold.storage.history import tags
 from keyfold.storage.maintenance.tagging import create, delete, expire
@@ -36,7 +37,8 @@ def tag_due(table: Table) -> list[str]:
     if options.tag_creation != PROCESS_TIME:
         return []
     period, delay, made = _period(options), datetime.timedelta(seconds=options.tag_delay), []
-    named = [at for name in tags.names(table) if (at := _time_of(options, name)) is not None]
+    form = _format(options)
+    named = [at for name in tags.names(table) if (at := _time_of(form, name)) is not None]
     following, first = _continued(table, max(named, default=None))
     for number in range(first, (table.snapshots.latest_id() or 0) + 1):
         snapshot = table.snapshots.find(number)
@@ -49,8 +51,8 @@ def tag_due(table: Table) -> list[str]:
         if options.tag_completion and following is not None:
             this = following
         with contextlib.suppress(SnapshotExpiredError):  # then the next one is tagged
-            create(table, _name(options, this), number, if_not_exists=True)
-            made.append(_name(options, this))
+            create(table, this.strftime(form), number, if_not_exists=True)
+            made.append(this.strftime(form))
             following = this + period
     if made:
         _remove_oldest(table)
@@ -80,15 +82,16 @@ def previous(table: Table, name: str) -> tags.Tag | None:
     """The automatic tag before one of that name; None if that is the first. Raises TableError if no
     automatic tag of this table has such a name.
     """
-    at = _time_of(table.options, name)
-    if at is None or table.options.tag_creation == "none":
+    automatic = _automatic(table)
+    named = next((tag for tag in automatic if tag.name == name), None)
+    is_named = named is not None or _time_of(_format(table.options), name) is not None
+    if not is_named or table.options.tag_creation == "none":
         raise TableError(
             f"table {table.layout.name}: '{name}' is no automatic tag of it; its options "
             "tag.automatic-creation and tag.creation-period say how such tags are named"
         )
-    times = {one: each for one in tags.names(table) if (each := _time_of(table.options, one))}
-    before = [one for one, each in times.items() if each < at]
-    return tags.find(table, max(before, key=times.__getitem__)) if before else None
+    before = [tag for tag in automatic if named and tag.snapshot.id < named.snapshot.id]
+    return before[-1] if before else None
 
 
 def _files(table: Table) -> list[tuple[str, int]]:
@@ -100,18 +103,32 @@ def _continued(
 ) -> tuple[datetime.datetime | None, int]:
     """The period after that of the newest automatic tag, and the snapshot after the tag's."""
     earliest = table.snapshots.earliest_id() or 1
-    tag = None if newest is None else tags.find(table, _name(table.options, newest))
+    tag = None if newest is None else tags.find(table, newest.strftime(_format(table.options)))
     if newest is None or tag is None:
         return None, earliest
     return newest + _period(table.options), max(tag.snapshot.id + 1, earliest)
 
 
 def _remove_oldest(table: Table) -> None:
-    options = table.options
-    found = [(at, name) for name in tags.names(table) if (at := _time_of(options, name))]
-    most = options.tags_at_most
-    for _, name in sorted(found)[: -most if most is not None else 0]:
-        delete(table, name)
+    most = table.options.tags_at_most
+    if most is not None:
+        for tag in _automatic(table)[:-most]:
+            delete(table, tag.name)
+
+
+def _automatic(table: Table) -> list[tags.Tag]:
+    """The automatic tags, the oldest first. Names count in each form that they have had: options
+    change, and what was tagged before is kept as long as what is tagged now.
+    """
+    layouts = [table.schema(number) for number in table.schemas.ids()]
+    asked = [table.options, *map(parse, layouts)]
+    forms = {_format(options) for options in asked if options.tag_creation == PROCESS_TIME}
+    found = []
+    for tag in tags.all_of(table):
+        times = [at for form in forms if (at := _time_of(form, tag.name)) is not None]
+        if times:
+            found.append((tag.snapshot.id, min(times), tag.name, tag))
+    return [tag for *_, tag in sorted(found, key=itemgetter(0, 1, 2))]
 
 
 def _begin(at: datetime.datetime, period: datetime.timedelta) -> datetime.datetime:
@@ -130,13 +147,9 @@ def _format(options: TableOptions) -> str:
     return found.replace(" ", "") if options.tag_format.endswith("spaces") else found
 
 
-def _name(options: TableOptions, at: datetime.datetime) -> str:
-    return at.strftime(_format(options))
-
-
-def _time_of(options: TableOptions, name: str) -> datetime.datetime | None:
-    """The begin of the period that an automatic tag names, None for other tags."""
+def _time_of(form: str, name: str) -> datetime.datetime | None:
+    """The begin of the period that an automatic tag of this form names, None for other tags."""
     with contextlib.suppress(ValueError):
-        found = datetime.datetime.strptime(name, _format(options))
-        return found if _name(options, found) == name else None
+        found = datetime.datetime.strptime(name, form)
+        return found if found.strftime(form) == name else None
     return None

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from keyfold.tables.rows import optional
+from keyfold.tables.rows import frames, optional
 
 
 class Rows(ABC):
@@ -47,10 +47,13 @@ class Rows(ABC):
     def to_pandas(self, **how: Any) -> Any:
         """All rows as a DataFrame of pandas; `how` is for pyarrow's `Table.to_pandas`.
 
-        Raises EnvironmentMismatchError if pandas is not installed.
+        Whole numbers and booleans with NULLs have pandas' nullable types (`Int64`), and so have
+        floating numbers if one is NaN; otherwise NaN is NULL. With a `types_mapper`, such as
+        `pandas.ArrowDtype`, all types are those that it gives. Raises EnvironmentMismatchError if
+        pandas is not installed.
         """
-        optional.library("pandas", "to_pandas")
-        return self.to_arrow().to_pandas(**how)
+        pandas = optional.library("pandas", "to_pandas")
+        return frames.to_pandas(self.to_arrow(), pandas, how)
 
     def to_polars(self, *, lazy: bool = False) -> Any:
         """All rows as a DataFrame of Polars; with `lazy` a LazyFrame, of which a query reads only

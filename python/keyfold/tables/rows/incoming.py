@@ -47,13 +47,14 @@ class Incoming:
         return tuple(name for name in self.columns if name not in (KIND, NAMED))
 
     def select(self, table: str, names: Sequence[str]) -> Incoming:
-        """Some columns of the rows. Raises TableError if the rows lack one."""
-        if missing := [name for name in names if name not in self.columns]:
+        """Some columns of the rows, in any letter case. Raises TableError if the rows lack one."""
+        found = [matched(self.columns, name) or name for name in names]
+        if missing := [name for name in found if name not in self.columns]:
             raise TableError(
                 f"writing table {table}: the rows have no column {missing[0]}; they have "
                 f"{', '.join(self.own) or 'none'}"
             )
-        return Incoming(tuple(names), (batch.select(list(names)) for batch in self.batches))
+        return Incoming(tuple(found), (batch.select(found) for batch in self.batches))
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ def incoming(layout: TableLayout, data: Any, also: Sequence[str] = ()) -> Incomi
     column.
     """
     given, parts, differ = _opened(layout, data)
-    names = tuple(name if name in also else _column(layout, name) for name in given)
+    names = tuple(matched(also, name) or _column(layout, name) for name in given)
     if repeated := [name for place, name in enumerate(names) if name in names[:place]]:
         raise TableError(f"writing table {layout.name}: column {repeated[0]} comes twice")
     columns = (*names, NAMED) if differ else names
@@ -114,7 +115,7 @@ def _column(layout: TableLayout, name: str) -> str:
 def _opened(layout: TableLayout, data: Any) -> _Opened:
     """The names of the columns, and the rows."""
     if optional.is_of("pandas", data) and hasattr(data, "columns"):
-        names, columns = of_pandas(data, partial(_is_column, layout), partial(_refused, layout))
+        names, columns = of_pandas(data, partial(_is_column, layout))
         return _Opened(tuple(names), iter((_Part(tuple(names), columns, len(data)),)))
     if optional.is_of("polars", data) and hasattr(data, "collect"):
         data = data.collect()

@@ -10,6 +10,7 @@ from keyfold.errors import TableError
 from keyfold.kernels.ops import KIND_NAMES
 from keyfold.merge.kinds import from_text
 from keyfold.options import parse
+from keyfold.tables.rows.conversions.unfit import matched
 from keyfold.tables.rows.incoming import Incoming, incoming
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import KIND
@@ -29,7 +30,7 @@ def with_kinds(layout: TableLayout, data: Any, kind: str) -> Incoming:
         )
     if kind in KIND_NAMES:
         return _appended(incoming(layout, data), lambda batch: _constant(kind, batch.num_rows))
-    if layout.has_column(kind):
+    if matched((column.name for column in layout.columns), kind) is not None:
         raise TableError(
             f"{where} names column {kind}, which the table has too: give the kinds a column of "
             "another name, or make the table with it as its rowkind.field"

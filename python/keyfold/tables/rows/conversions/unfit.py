@@ -105,5 +105,5 @@ def matched(names: Iterable[str], given: str) -> str | None:
     known = list(names)
     if given in known:
         return given
-    alike = [name for name in known if name.lower() == given.lower()]
+    alike = [name for name in known if name.lower() == str(given).lower()]
     return alike[0] if len(alike) == 1 else None

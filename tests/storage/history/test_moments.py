@@ -1,0 +1,85 @@
+"""All that goes by time agrees on which snapshots are of a time or later: AS OF, ranges of changes,
+streams and tags, also if a clock was set back between two commits.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from keyfold.changelog import ranges
+from keyfold.errors import TableError
+from keyfold.questions.history import change_history
+from keyfold.storage.commits import commit
+from keyfold.storage.history import versions
+from keyfold.storage.table import Table
+from keyfold.streams import offsets
+from keyfold.streams.options import stream_options
+from tests.concurrency.jobs import question
+from tests.storage import tables
+
+
+def committed(folder: Path, seconds: Sequence[int]) -> Table:
+    """A table with a snapshot of each of these times, in this order."""
+    found = tables.table(folder, tables.new_table(write_only="true"))
+    with pytest.MonkeyPatch.context() as patch:
+        for at in seconds:
+            patch.setattr(time, "time", lambda at=at: float(at))
+            commit.append(tables.reload(found), tables.spec(found), [tables.message(found)])
+    return tables.reload(found)
+
+
+def shown(table: Table, millis: int) -> int:
+    """The snapshot that AS OF a time shows; 0 if there was none yet."""
+    try:
+        return versions.at_timestamp(table, millis).snapshot_id or 0
+    except TableError:
+        return 0
+
+
+def begun(table: Table, millis: int) -> int:
+    """The snapshot after which a stream from that time begins."""
+    options = {"scan.mode": "from-timestamp", "scan.timestamp-millis": str(millis)}
+    return offsets.initial(table, stream_options(table.layout.name, options, "UTC")).snapshot
+
+
+def tagged(table: Table, millis: int) -> int:
+    """The snapshot that a tag of that time or later is given; one past the newest if none is."""
+    given = {"tag": f"of {millis}", "timestamp": millis}
+    asked = question(table, procedure="create_tag_from_timestamp", arguments=given)
+    if shown(table, millis - 1) == table.snapshot_id:
+        with pytest.raises(TableError, match="has no snapshot of"):
+            change_history(asked)
+        return table.snapshot_id + 1
+    return int(change_history(asked)[0]["snapshot"])
+
+
+def check(table: Table, seconds: Sequence[int]) -> None:
+    for millis in range(min(seconds) * 1000 - 1, max(seconds) * 1000 + 2, 500):
+        before = shown(table, millis - 1)
+        times = [1000 * at for at in seconds]
+        assert before == 0 or times[before - 1] < millis
+        assert before == len(times) or times[before] >= millis
+        assert begun(table, millis) == before
+        assert tagged(table, millis) == before + 1
+        found = ranges.by_timestamp(table, 1000 * millis, True, None, True)
+        assert found.after == before
+
+
+def test_a_clock_that_was_set_back(tmp_path: Path) -> None:
+    seconds = (1000, 990, 1020)
+    table = committed(tmp_path, seconds)
+    assert [shown(table, 1000 * at) for at in (995, 1000, 1020)] == [2, 2, 3]
+    assert [tagged(table, 1000 * at) for at in (995, 1000, 1020)] == [3, 3, 3]
+    check(table, seconds)
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_random_clocks(tmp_path: Path, number: int, seed: int) -> None:
+    draw = Random(f"{seed} {number}")
+    seconds = [1000 + draw.randrange(12) for _ in range(8)]
+    check(committed(tmp_path, seconds), seconds)
