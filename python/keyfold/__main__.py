@@ -3,10 +3,14 @@ warmup, doctor; and tables without Spark: ls, describe, scan, upsert, compact â€
 """
 
 import argparse
+import io
+import os
+import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
+from typing import NoReturn
 
 from keyfold.errors import KeyfoldError
 from keyfold.setup import archive, doctor, session
@@ -66,9 +70,15 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
 }
 
 
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """One line, as of all other errors."""
+        self.exit(2, f"{self.prog}: {message} ({self.prog} --help shows what it takes)\n")
+
+
 def parser() -> argparse.ArgumentParser:
     """The command line."""
-    top = argparse.ArgumentParser(prog="keyfold", description=__doc__)
+    top = _Parser(prog="keyfold", description=__doc__)
     top.add_argument("--version", action="version", version=package_version())
     commands = top.add_subparsers(required=True, metavar="command")
     for name, command in COMMANDS.items():
@@ -88,14 +98,24 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
-def main() -> int:
-    """Run one command; 1 with a message if it fails."""
-    arguments = parser().parse_args()
+def main(words: Sequence[str] | None = None) -> int:
+    """Run one command, that of the process by default; 1 with a message if it fails."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
+        arguments = parser().parse_args(words)
         return int(arguments.command(arguments))
-    except KeyfoldError as e:
-        print(f"keyfold: {e}", file=sys.stderr)
-        return 1
+    except KeyfoldError as error:
+        message = str(error)
+    except BrokenPipeError:  # the reader of the output has enough, as `head` has
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
+    except OSError as error:
+        message = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+    print(f"keyfold: {message}", file=sys.stderr)
+    return 1
 
 
 if __name__ == "__main__":

@@ -216,8 +216,8 @@ def test_commands_that_fail_say_why(commands: Commands, tmp_path: Path) -> None:
     assert commands.text("scan", "nothing").startswith("1 keyfold: table keyfold.default.nothing")
     commands.text("create", "t", "k INT", "--key", "k")
     for words, reason in (
-        (("upsert", "t", "none.parquet"), "none.parquet is not a file"),
-        (("upsert", "t", str(tmp_path)), "is not a file"),
+        (("upsert", "t", "none.parquet"), "none.parquet can't be read: No such file"),
+        (("upsert", "t", str(tmp_path)), "expected a name that ends in .csv, .json"),
         (("get", "t", "k"), "expected NAME=VALUE"),
         (("get", "t", "k=x"), "key of table"),
         (("create", "u", "k"), "expected columns such as"),

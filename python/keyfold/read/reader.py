@@ -229,5 +229,5 @@ def limited(batches: Iterator[pa.RecordBatch], limit: int) -> Iterator[pa.Record
         batch = next(batches, None)
         if batch is None:
             return
-        yield batch.slice(0, left)
+        yield batch if batch.num_rows <= left else batch.slice(0, left)
         left -= batch.num_rows

@@ -16,7 +16,12 @@ def _argument(*names: str, **how: Any) -> Argument:
 _TABLE = _argument("table", help="namespace.table, or a path with a slash")
 _WHERE = _argument("--where", help="a condition in SQL, such as \"qty > 5 AND sku LIKE 'b%%'\"")
 _COLUMNS = _argument("--columns", help="names between commas (default: all)")
-_FILE = _argument("file", help=".parquet, .arrow, .csv or .jsonl")
+_FILE = _argument("file", help=".parquet, .arrow, .csv, .jsonl or .json; - is standard input")
+_READ = (
+    _argument("--format", choices=("csv", "json", "arrow", "parquet"), help="of the file"),
+    _argument("--null", metavar="TEXT", help="how CSV writes NULL (default: an empty field)"),
+    _argument("--types", help="'price DOUBLE, …': types of texts that aren't the table's"),
+)
 _DRY_RUN = _argument("--dry-run", action="store_true", help="list them only")
 _VERSION = (
     _argument("--snapshot", type=int, help="the id of an older snapshot"),
@@ -64,10 +69,10 @@ COMMANDS: Mapping[str, tuple[str, tuple[Argument, ...]]] = {
         "print the row of a key",
         (_TABLE, _argument("key", nargs="+", help="NAME=VALUE for each column of the key")),
     ),
-    "upsert": ("write the rows of a file in one commit", (_TABLE, _FILE)),
+    "upsert": ("write the rows of a file in one commit", (_TABLE, _FILE, *_READ)),
     "delete": (
         "remove the rows of keys in a file, or those that satisfy a condition over the key",
-        (_TABLE, _argument("file", nargs="?", help=_FILE[1]["help"]), _WHERE),
+        (_TABLE, _argument("file", nargs="?", help=_FILE[1]["help"]), _WHERE, *_READ),
     ),
     "compact": (
         "merge files",

@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import argparse
-import base64
-import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timezone
-from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 
-from keyfold.errors import TableError
+from keyfold.errors import NoSuchTableError, TableError
 from keyfold.tables import definition
 from keyfold.tables.catalog import Catalog, connect
+from keyfold.tables.loading import files
+from keyfold.tables.printing import Rows, listed, print_json, print_table
+from keyfold.tables.rows.conversions.unfit import matched
 from keyfold.tables.rows.forms import Rows as RowsRead
+from keyfold.tables.rows.texts.atoms import Unread
+from keyfold.tables.rows.texts.nested import of_cell
 from keyfold.tables.table import Table
-from keyfold.types.sql import split
+from keyfold.types.sql import from_sql, split
 
 Arguments = argparse.Namespace
-Rows = Iterable[Mapping[str, Any]]
-_WIDEST = 60
-_SHOWN = 1000  # rows that a table is made of; more begin another one
 
 
 def run(arguments: Arguments) -> int:
@@ -35,7 +32,7 @@ def run(arguments: Arguments) -> int:
     rows = _COMMANDS[arguments.table_command](catalog, arguments)
     if arguments.table_command == "get" and not rows:
         return _not_found(arguments)
-    (_print_json if arguments.json else _print_table)(rows)
+    (print_json if arguments.json else print_table)(rows)
     return 0
 
 
@@ -70,23 +67,19 @@ def _moment(text: str | None) -> datetime | None:
     return found if found.tzinfo else found.replace(tzinfo=timezone.utc)
 
 
-def _of_file(path: str) -> Any:
-    """The rows of a file, as a stream."""
-    kind = Path(path).suffix.lower()
-    if not Path(path).is_file():
-        raise TableError(f"{path} is not a file")
-    if kind in (".jsonl", ".ndjson"):
-        return _json_rows(path)
-    formats = {".parquet": "parquet", ".arrow": "ipc", ".feather": "ipc", ".csv": "csv"}
-    if kind not in formats:
-        raise TableError(f"{path}: expected a file {', '.join([*formats, '.jsonl'])}")
-    found: Any = ds.dataset(path, format=formats[kind])
-    return found.scanner().to_reader()
+def _file_rows(table: Table, asked: Arguments) -> Any:
+    """The rows of the file that a command names, as a stream."""
+    types = {} if asked.types is None else _columns(asked.types, "--types")
+    kinds = {name: from_sql(kind) for name, kind in types.items()}
+    return files.rows_of(table._layout, asked.file, asked.format, kinds, asked.null)
 
 
-def _json_rows(path: str) -> Iterator[Any]:
-    with Path(path).open(encoding="utf-8") as file:
-        yield from (json.loads(line) for line in file if line.strip())
+def _columns(text: str, where: str) -> dict[str, str]:
+    """Names and types in SQL. Raises TableError if there is a name without a type."""
+    words = [part.split(None, 1) for part in split(text)]
+    if any(len(pair) != 2 for pair in words):
+        raise TableError(f"{where}: expected columns such as 'sku STRING, qty INT', found '{text}'")
+    return {name.strip("`"): kind for name, kind in words}
 
 
 def _list(catalog: Catalog, asked: Arguments) -> Rows:
@@ -113,10 +106,7 @@ def _describe(catalog: Catalog, asked: Arguments) -> Rows:
 
 
 def _create(catalog: Catalog, asked: Arguments) -> Rows:
-    words = [part.split(None, 1) for part in split(asked.schema)]
-    if any(len(pair) != 2 for pair in words):
-        raise TableError(f"expected columns such as 'sku STRING, qty INT', found '{asked.schema}'")
-    schema: definition.Schema = {name.strip("`"): kind for name, kind in words}
+    schema: definition.Schema = _columns(asked.schema, "schema")
     options = pairs(asked.option or (), "--option")
     made = catalog.create_table(
         asked.table, schema, _names(asked.key), _names(asked.partitions), options
@@ -125,7 +115,9 @@ def _create(catalog: Catalog, asked: Arguments) -> Rows:
 
 
 def _drop(catalog: Catalog, asked: Arguments) -> Rows:
-    return [{"table": asked.table, "dropped": catalog.drop_table(asked.table)}]
+    if not catalog.drop_table(asked.table):
+        raise NoSuchTableError(f"table {asked.table} does not exist")
+    return [{"table": asked.table, "dropped": True}]
 
 
 def _scan(catalog: Catalog, asked: Arguments) -> Rows:
@@ -145,7 +137,7 @@ def _version(asked: Arguments) -> dict[str, Any]:
 
 
 def _listed(found: RowsRead) -> Rows:
-    return (row for batch in found.to_batches() for row in batch.to_pylist())
+    return (row for batch in found.to_batches() for row in listed(batch))
 
 
 def _changes(catalog: Catalog, asked: Arguments) -> Rows:
@@ -156,13 +148,14 @@ def _changes(catalog: Catalog, asked: Arguments) -> Rows:
 
 def _get(catalog: Catalog, asked: Arguments) -> Rows:
     table = catalog.table(asked.table)
-    given = pairs(asked.key, "key")
-    texts = pa.table({name: pa.array([value]) for name, value in given.items()})
-    fields = [table.schema.field(name) for name in given if name in table.schema.names]
-    try:
-        (key,) = texts.cast(pa.schema([f.with_nullable(True) for f in fields])).to_pylist()
-    except (pa.ArrowException, ValueError) as error:
-        raise TableError(f"key of table {table.name}: {error}") from None
+    key: dict[str, Any] = dict(pairs(asked.key, "key"))
+    layout = table._layout
+    for name, text in key.items():
+        if (column := matched(layout.primary_key, name)) is not None:
+            try:
+                key[name] = of_cell(text, layout.column(column).type)
+            except Unread as error:
+                raise TableError(f"key of table {table.name}, column {column}: {error}") from None
     found = table.get(key)
     return [] if found is None else [found]
 
@@ -172,12 +165,14 @@ def _committed(snapshot: int | None) -> Rows:
 
 
 def _upsert(catalog: Catalog, asked: Arguments) -> Rows:
-    return _committed(catalog.table(asked.table).upsert(_of_file(asked.file)))
+    table = catalog.table(asked.table)
+    return _committed(table.upsert(_file_rows(table, asked)))
 
 
 def _delete(catalog: Catalog, asked: Arguments) -> Rows:
-    keys = None if asked.file is None else _of_file(asked.file)
-    return _committed(catalog.table(asked.table).delete(keys, where=asked.where))
+    table = catalog.table(asked.table)
+    keys = None if asked.file is None else _file_rows(table, asked)
+    return _committed(table.delete(keys, where=asked.where))
 
 
 def _compact(catalog: Catalog, asked: Arguments) -> Rows:
@@ -197,7 +192,7 @@ def _tag(catalog: Catalog, asked: Arguments) -> Rows:
     if not asked.delete:
         tags.create(asked.name, asked.snapshot)
     elif not tags.delete(asked.name):
-        return []
+        raise TableError(f"table {asked.table} has no tag '{asked.name}'")
     return [{"tag": asked.name}]
 
 
@@ -245,52 +240,3 @@ _COMMANDS: Mapping[str, Callable[[Catalog, Arguments], Rows]] = {
     "files": _rows(lambda table, _: table.files()),
     "show": _rows(lambda table, asked: table.metadata(asked.name)),
 }
-
-
-def _print_json(rows: Rows) -> None:
-    for row in rows:
-        print(json.dumps(row, default=_plain, ensure_ascii=False))
-
-
-def _plain(value: Any) -> Any:
-    """A value that JSON lacks."""
-    if isinstance(value, bytes):
-        return base64.b64encode(value).decode()
-    return str(value) if isinstance(value, Decimal) else value.isoformat()
-
-
-def _print_table(rows: Rows) -> None:
-    held: list[Mapping[str, Any]] = []
-    for row in rows:
-        held.append(row)
-        if len(held) == _SHOWN:
-            _print_rows(held)
-            held = []
-    if held:
-        _print_rows(held)
-
-
-def _print_rows(rows: list[Mapping[str, Any]]) -> None:
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    cells = [[_cell(row.get(name)) for name in names] for row in rows]
-    widths = [max(map(len, column)) for column in zip(names, *cells, strict=True)]
-    is_number = [
-        all(isinstance(row.get(name), int | float | Decimal | None) for row in rows)
-        for name in names
-    ]
-    for line in (names, ["-" * width for width in widths], *cells):
-        padded = [
-            text.rjust(width) if right else text.ljust(width)
-            for text, width, right in zip(line, widths, is_number, strict=True)
-        ]
-        print("  ".join(padded).rstrip(), file=sys.stdout)
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return "NULL"
-    if isinstance(value, list | dict | bytes):
-        value = json.dumps(value, default=_plain, ensure_ascii=False)
-    text = value.isoformat(" ") if isinstance(value, datetime) else str(value)
-    text = text.replace("\n", "\\n")
-    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"

@@ -28,6 +28,7 @@ from keyfold.types.arrow import to_arrow
 from keyfold.types.logical import Array, Atomic, DataType, Map, Row, with_nullability
 
 _WRONG = (pa.ArrowException, OverflowError, ValueError, TypeError)
+_DAYS = np.dtype("datetime64[D]")
 _LONG = range(-(1 << 63), 1 << 63)
 
 
@@ -191,7 +192,9 @@ def _times(values: list[Any], _: Atomic) -> pa.Array:
     return pa.array(values, pa.timestamp("us", None if offset is None else "UTC"))
 
 
-def _numpy_times(values: list[Any], _: Atomic) -> pa.Array:
+def _numpy_times(values: list[Any], kind: Atomic) -> pa.Array:
+    if kind.name == "DATE" and all(v is None or v.dtype == _DAYS for v in values):
+        return pa.array(np.array(values, _DAYS))  # some are years that no microsecond reaches
     found = [np.datetime64("NaT") if value is None else value for value in values]
     micros = np.array([value.astype("datetime64[us]") for value in found])
     if any(a != b for a, b in zip(found, micros, strict=True) if not np.isnat(a)):

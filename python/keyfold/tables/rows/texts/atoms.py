@@ -1,0 +1,182 @@
+"""One text, or one number of JSON, as a value of a type without parts."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+import re
+from collections.abc import Callable
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+import pyarrow as pa
+
+from keyfold.tables.rows.texts import times
+from keyfold.types.literals import decimal_of
+from keyfold.types.logical import MAX_LENGTH, Atomic, DataType, describe
+
+_BITS = {"TINYINT": 7, "SMALLINT": 15, "INT": 31, "BIGINT": 63}
+_BLANK = "".join(map(chr, range(33))) + "\x7f"  # what CAST cuts off at both ends
+_WHOLE = re.compile(r"[+-]?[0-9]+")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_SPECIAL = {
+    **dict.fromkeys(("inf", "+inf", "infinity", "+infinity"), math.inf),
+    **dict.fromkeys(("-inf", "-infinity"), -math.inf),
+    "nan": math.nan,
+}
+_TRUTH = {
+    **dict.fromkeys(("t", "true", "y", "yes", "1"), True),
+    **dict.fromkeys(("f", "false", "n", "no", "0"), False),
+}
+_LONGEST = 1000  # digits that are looked at
+_EXPECTED = {
+    "BOOLEAN": "true or false, yes or no, 1 or 0",
+    "FLOAT": "a number within its range, NaN, Infinity or -Infinity",
+    "DOUBLE": "a number within its range, NaN, Infinity or -Infinity",
+    "STRING": "a text",
+    "DATE": "a date such as 2026-01-31",
+    "TIMESTAMP_LTZ": "a time such as 2026-01-31 23:59:59.123456 or 2026-01-31T22:59:59+01:00",
+    "TIMESTAMP": "a time such as 2026-01-31 23:59:59.123456 without an offset",
+}
+
+
+class Unread(Exception):
+    """A text or value of JSON that is not one of its type."""
+
+    def __init__(self, found: Any, kind: DataType, why: str = "", path: str = "") -> None:
+        super().__init__(found)
+        self.found, self.kind, self.why, self.path = found, kind, why, path
+
+    def __str__(self) -> str:
+        shown = repr(self.found) if isinstance(self.found, str) else _shown(self.found)
+        shown = shown if len(shown) <= 100 else shown[:100] + "…"
+        found = f"{shown} is not a value of type {describe(self.kind)}"
+        return f"{found}: {self.why or f'expected {expected(self.kind)}'}"
+
+
+def _shown(value: Any) -> str:
+    plain = {None: "null", True: "true", False: "false"}
+    return plain[value] if value is None or isinstance(value, bool) else str(value)
+
+
+def expected(kind: DataType) -> str:
+    """How values of a type are written, in words."""
+    if not isinstance(kind, Atomic):
+        return "an object of JSON" if describe(kind).startswith("STRUCT") else "a list of JSON"
+    if kind.name in _BITS:
+        most = 1 << _BITS[kind.name]
+        return f"a whole number from {-most} to {most - 1}, without a point"
+    if kind.name == "DECIMAL":
+        digits, scale = kind.length or 0, kind.scale or 0
+        return f"a number with at most {digits - scale} digits before the point, {scale} behind it"
+    if kind.name in ("CHAR", "VARCHAR"):
+        return f"a text of at most {kind.length} characters"
+    return _EXPECTED.get(kind.name, "bytes in base64")
+
+
+def of_text(text: str, kind: Atomic) -> Any:
+    """The value of a text: days of a DATE, microseconds of a time. Raises Unread if it has none."""
+    try:
+        found = _OF_TEXT[kind.name](text, kind)
+    except (InvalidOperation, ValueError):
+        found = None
+    if found is None:
+        raise Unread(text, kind)
+    return found
+
+
+def of_number(number: int | float | Decimal, kind: Atomic) -> Any:
+    """The value of a number of JSON. Raises Unread if the type has no such number."""
+    if kind.name in _BITS and isinstance(number, Decimal) and _is_whole(number):
+        number = int(number)
+    if kind.name not in (*_BITS, "FLOAT", "DOUBLE", "DECIMAL"):
+        raise Unread(number, kind)
+    if isinstance(number, int) and number.bit_length() > 2048:
+        raise Unread("a number of many digits", kind)
+    try:
+        return of_text(str(number), kind)
+    except Unread:
+        raise Unread(number, kind) from None
+
+
+def _is_whole(number: Decimal) -> bool:
+    return number.adjusted() < 20 and number == number.to_integral_value()
+
+
+def as_python(value: Any, kind: Atomic) -> Any:
+    """What `of_text` gives in the classes of Python that stand for it."""
+    if kind.name == "DATE":
+        return times.date_of(value)
+    if kind.name in ("TIMESTAMP", "TIMESTAMP_LTZ"):
+        return times.moment_of(value, is_local=kind.name == "TIMESTAMP")
+    return value
+
+
+def _whole(text: str, kind: Atomic) -> int | None:
+    text, most = text.strip(_BLANK), 1 << _BITS[kind.name]
+    if len(text) > _LONGEST or not _WHOLE.fullmatch(text):
+        return None
+    number = int(text)
+    return number if -most <= number < most else None
+
+
+def _floating(text: str, kind: Atomic) -> float | None:
+    text = text.strip(_BLANK)
+    if (special := _SPECIAL.get(text.lower())) is not None:
+        return special
+    if not _NUMBER.fullmatch(text):
+        return None
+    if kind.name == "DOUBLE":
+        found = float(text)
+    else:  # rounded once, not by way of a double
+        found = pa.scalar(str(Decimal(text))).cast(pa.float32()).as_py()
+    return found if math.isfinite(found) else None
+
+
+def _decimal(text: str, kind: Atomic) -> Decimal | None:
+    text = text.strip(_BLANK)
+    if len(text) > _LONGEST or not _NUMBER.fullmatch(text):
+        return None
+    scale, number = kind.scale or 0, Decimal(text)
+    sign, digits, exponent = number.as_tuple()
+    unscaled = int("".join(map(str, digits)))
+    while unscaled and not unscaled % 10:
+        unscaled, exponent = unscaled // 10, int(exponent) + 1
+    if not unscaled:
+        return decimal_of(0, scale)
+    more = int(exponent) + scale
+    if more < 0 or len(str(unscaled)) + more > (kind.length or 0):
+        return None
+    return decimal_of((-1 if sign else 1) * unscaled * 10**more, scale)
+
+
+def _text(text: str, kind: Atomic) -> str | None:
+    if kind.name != "STRING" and len(text.rstrip(" ")) > (kind.length or MAX_LENGTH):
+        return None
+    if not text.isascii():
+        text.encode()  # half a character, which JSON can write
+    return text
+
+
+def _bytes(text: str, _: Atomic) -> bytes | None:
+    try:
+        return base64.b64decode(text, validate=True)
+    except binascii.Error:
+        return None
+
+
+def _moment(text: str, kind: Atomic) -> int | None:
+    return times.micros_of(text.strip(_BLANK), is_local=kind.name == "TIMESTAMP")
+
+
+_OF_TEXT: dict[str, Callable[[str, Atomic], Any]] = {
+    "BOOLEAN": lambda text, _: _TRUTH.get(text.strip(_BLANK).lower()),
+    **dict.fromkeys(_BITS, _whole),
+    **dict.fromkeys(("FLOAT", "DOUBLE"), _floating),
+    "DECIMAL": _decimal,
+    **dict.fromkeys(("STRING", "CHAR", "VARCHAR"), _text),
+    **dict.fromkeys(("BYTES", "BINARY", "VARBINARY"), _bytes),
+    "DATE": lambda text, _: times.days_of(text.strip(_BLANK)),
+    **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_LTZ"), _moment),
+}
