@@ -1,6 +1,6 @@
 """Pages of the site that are not files of docs/: README.md is its front page, and CONTRIBUTING.md,
-CHANGELOG.md, LICENSE and the notebooks belong to it too. mkdocs calls these functions (`hooks` in
-mkdocs.yml).
+CHANGELOG.md, LICENSE, the notebooks and the style sheet belong to it too. mkdocs calls these
+functions (`hooks` in mkdocs.yml).
 """
 
 from __future__ import annotations
@@ -20,8 +20,18 @@ PLACES = {
     "LICENSE": "LICENSE",
     "examples/pyspark.ipynb": "examples/pyspark.ipynb",
     "examples/python_alone.ipynb": "examples/python_alone.ipynb",
+    "site/site.css": "site.css",
 }
+NAME_IN_TABLE = re.compile(r"(<td[^>]*><code>)([^<]+)(?=</code>)")
+VERSION = re.compile(r"^version=(.*)$", re.MULTILINE)
 LINK = re.compile(r"(\]\()(?:\.\./)?([\w./-]+)")
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """The version stands at the foot of each page."""
+    (version,) = VERSION.findall((TOP / "gradle.properties").read_text(encoding="utf-8"))
+    config.copyright = f"keyfold {version}, {config.copyright}"
+    return config
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -39,3 +49,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         return link[1] + PLACES.get(target, target)
 
     return LINK.sub(placed, markdown)
+
+
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Let names in tables break after their dots; the style sheet keeps words whole."""
+    return NAME_IN_TABLE.sub(lambda cell: cell[1] + cell[2].replace(".", ".<wbr>"), html)
