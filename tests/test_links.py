@@ -73,6 +73,15 @@ def test_every_page_is_in_the_menu_of_the_site() -> None:
     assert sorted(listed) == sorted([*found, "index.md", "contributing.md", "changelog.md"])
 
 
+def test_the_table_of_the_readme_is_the_menu_of_the_site() -> None:
+    menu = (TOP / "site" / "mkdocs.yml").read_text(encoding="utf-8").partition("nav:\n")[2]
+    groups = re.findall(r"^  - ([\w ]+):\n((?:      - .*\n)+)", menu, re.MULTILINE)
+    listed = {title.lower(): re.findall(r"([\w-]+\.md)", pages) for title, pages in groups}
+    text = (TOP / "README.md").read_text(encoding="utf-8").partition("| to | read |\n")[2]
+    rows = re.findall(r"^\| ([\w ]+) \| (.*) \|$", text, re.MULTILINE)
+    assert {to: re.findall(r"([\w-]+\.md)\)", cells.lower()) for to, cells in rows} == listed
+
+
 def test_the_checker_finds_dead_links(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(
