@@ -32,6 +32,7 @@ from keyfold.aggregates.results import column_result
 from keyfold.errors import TableError
 from keyfold.kernels.ops import ADD, RESET, SKIP
 from keyfold.kernels.roaring import bitmaps
+from keyfold.kernels.states.quantiles import MOST_EXACT
 from keyfold.merge.plan import plan
 from keyfold.options.engines import engines
 from keyfold.testing.tables import batch, layout
@@ -277,7 +278,7 @@ def test_quantile_states_of_java(vector: dict[str, Any]) -> None:
     for q, expected in vector["quantiles"]:
         assert percent(state, q) == pytest.approx(expected, rel=1e-12)
     assert quantile_union.opened(state).compression == vector["compression"]
-    if vector["count"] <= quantile_union.MOST_EXACT:
+    if vector["count"] <= MOST_EXACT:
         values = vector["first"] + vector["step"] * np.arange(vector["count"])
         assert quantile_union.written(vector["compression"], values) == state
     if not vector["count"]:
@@ -309,13 +310,40 @@ def test_writing_brings_bitmaps_into_the_column_s_form(engine: str) -> None:
         {"merge-engine": engine, **functions, **group},
     )
     narrow, wide = BitMap([1, 2**31]), BitMap64([1, 2**31])
-    states = [bitmaps.write32(narrow), bitmaps.write64(wide), wide.serialize(), b"?", None]
+    states = [bitmaps.write32(narrow), bitmaps.write64(wide), wide.serialize(), None]
     rows = [(0, {"k": n, "g": 1, "a": state, "b": state}) for n, state in enumerate(states)]
     found = plan(table, ["k"]).normalized(batch(table, rows), ["a", "b"], overwrites=False)
-    assert found.column("a").to_pylist() == [states[0]] * 3 + [b"?", None]
-    assert found.column("b").to_pylist() == [states[1]] * 3 + [b"?", None]
+    assert found.column("a").to_pylist() == [states[0]] * 3 + [None]
+    assert found.column("b").to_pylist() == [states[1]] * 3 + [None]
     bad = batch(table, [rows[0], (0, {**rows[0][1], "k": 9, "a": BitMap64([2**32]).serialize()})])
     with pytest.raises(
         TableError, match=rf"column a, key \(k = 9\): .* it holds {2**32}, expected"
     ):
         plan(table, ["k"]).normalized(bad, ["a", "b"], overwrites=False)
+
+
+NOT_STATES = {"hll_sketch": bytes((2, 1, 7, 12, 3, 8, 255, 0)) + bytes(4 * 255)}
+
+
+@pytest.mark.parametrize("overwrites", [False, True])
+@pytest.mark.parametrize("engine", ["aggregation", "partial-update"])
+@pytest.mark.parametrize(("name", "make", "meaning"), STATES, ids=[name for name, _, _ in STATES])
+def test_bytes_that_are_no_state_are_refused_when_written(
+    name: str, make: Callable[[Random], bytes], meaning: Meaning, engine: str, overwrites: bool
+) -> None:
+    """The error names table, column, key and what is wrong; bytes of writers stay as they are."""
+    options = {"merge-engine": engine, "fields.v.aggregate-function": name}
+    if engine == "partial-update":
+        options["fields.g.sequence-group"] = "v"
+    table = layout({"k": "INT", "g": "INT", "v": "BYTES"}, ["k"], options)
+    merge, random = plan(table, ["k", "v"]), Random(1)
+    good = [(0, {"k": n, "g": 1, "v": make(random)}) for n in range(20)]
+    found = merge.normalized(batch(table, good), ["v"], overwrites=overwrites)
+    for state, (_, row) in zip(found.column("v").to_pylist(), good, strict=True):
+        of_bitmap = bitmaps.read64 if name.startswith("rbm") else meaning
+        assert same(of_bitmap(state), of_bitmap(row["v"]))
+    for bad in (b"", b"x", good[0][1]["v"][:-1] or b"?", NOT_STATES.get(name, b"12345678")):
+        rows = batch(table, [*good, (0, {"k": 77, "g": 1, "v": bad})])
+        words = r"table db\.t, column v, key \(k = 77\): Unable to deserialize"
+        with pytest.raises(TableError, match=words):
+            merge.normalized(rows, ["v"], overwrites=overwrites)

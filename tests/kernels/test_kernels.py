@@ -53,7 +53,8 @@ from tests.merge.test_reversal import taken_back
 from tests.random_values import ATOMIC, same, value
 
 ROWS = 60
-OPAQUE = "keyfold.kernels.roaring."  # the bytes of bitmaps: roaring/test_bitmaps.py
+# The bytes of bitmaps and states: roaring/test_bitmaps.py, test_hostile_bytes.py
+OPAQUE = ("keyfold.kernels.roaring.", "keyfold.kernels.states.")
 
 
 def parts(arguments: tuple[Any, ...]) -> list[Any]:

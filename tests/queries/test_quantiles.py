@@ -9,6 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from keyfold.aggregates import quantile_union as states
+from keyfold.kernels.states.quantiles import MOST_EXACT
 from keyfold.queries.accumulate import GroupError
 from keyfold.queries.quantiles import QuantileCall, Quantiles
 from tests.quantiles import percent
@@ -33,7 +34,7 @@ def test_unions(count: int, random: Random) -> None:
         numbers = np.array([random.gauss(0, 9) for _ in range(size)])
         if size == 2:
             numbers[0] = np.nan
-        write = states.written if size > states.MOST_EXACT else of_others
+        write = states.written if size > MOST_EXACT else of_others
         state = write(random.choice((2048, 4096, 7, 65000)), numbers)
         rows += [(random.randrange(4), state), (random.randrange(4), None)]
     final = Quantiles(QuantileCall("quantile_union"))
@@ -64,7 +65,7 @@ def test_unions(count: int, random: Random) -> None:
         NOTHING + b"x",
         b"\1\0\10\1x",
         b"\1\0\10\0\1\0\0\0",
-        of_others(2048, np.zeros(states.MOST_EXACT + 1)),
+        of_others(2048, np.zeros(MOST_EXACT + 1)),
     ],
     ids=range(7),
 )

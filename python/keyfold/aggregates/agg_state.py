@@ -26,8 +26,8 @@ from keyfold.aggregates.declare import (
 )
 from keyfold.aggregates.quantile_union import NOTHING
 from keyfold.aggregates.results import counted, spread
-from keyfold.aggregates.states.folds import MERGES, Merge
-from keyfold.aggregates.states.of_folds import decoded, folded
+from keyfold.aggregates.states.folds import MERGES, Merge, check_held
+from keyfold.aggregates.states.of_folds import decoded, folded, group_of, values_of
 from keyfold.aggregates.states.opaque import BYTES, live, not_fixed
 from keyfold.aggregates.states.signatures import fold_of, parse
 from keyfold.errors import KeyfoldError
@@ -71,7 +71,10 @@ def _merged(
     if isinstance(merge, Aggregate):
         chosen = headers.take(pa.array(starts[:-1]))
         return _joined(chosen, folded(merge, signature, buffers, starts))
-    fields = decoded(signature, buffers)
+    try:
+        fields = decoded(signature, buffers)
+    except BadRecord as error:
+        raise BadRecord(group_of(error.group, starts), str(error)) from error
     chosen = _constants(signature, headers, fields, starts)
     return _joined(chosen, encode(merge(fields, starts)))
 
@@ -105,7 +108,7 @@ def _split_apart(signature: Signature, column: pa.Array, starts: Rows) -> tuple[
     for row, state in enumerate(column.to_pylist()):
         text = text_of(state)
         if text is None or text.partition(";")[0] != signature.text:
-            group = int(np.searchsorted(starts, row, side="right")) - 1
+            group = group_of(row, starts)
             expected = f"expected a state of {signature.text}"
             raise BadRecord(group, f"{expected}, found {described(state)}")
         size = FIXED + len(text.encode())
@@ -131,7 +134,7 @@ def _constants(
     wrong = (sizes > 0) & (codes != np.repeat(codes[first], np.diff(starts)))
     if wrong.any():
         row = int(np.flatnonzero(wrong)[0])
-        group = int(np.searchsorted(starts, row, side="right")) - 1
+        group = group_of(row, starts)
         one, other = (text_of(headers[int(at)].as_py()) for at in (first[group], row))
         raise BadRecord(
             group,
@@ -155,14 +158,31 @@ def _amounts(held: pa.Array) -> Rows:
     return amounts
 
 
-def _checked(signature: Signature, column: pa.Array) -> pa.Array:
-    """The column as it is. Raises BadRecord if a value is not a state of the signature."""
+def _check(signature: Signature, merge: Merge | Aggregate, column: pa.Array) -> None:
+    """Raises BadRecord if a value is not a state of the signature: its header, its fields, and the
+    bytes of sketches and bitmaps in these.
+    """
     valid = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))
     try:
-        split(signature, column.drop_null(), np.arange(len(valid) + 1))
+        _, buffers = split(signature, column.drop_null(), np.arange(len(valid) + 1))
+        rows, field = _held(signature, merge, buffers)
+        try:
+            check_held(signature, merge, field)
+        except BadRecord as error:
+            words = f"a state of {signature.text} is damaged: {error}"
+            raise BadRecord(int(rows[error.group]), words) from error
     except BadRecord as error:
         raise BadRecord(int(valid[error.group]), str(error)) from error
-    return column
+
+
+def _held(
+    signature: Signature, merge: Merge | Aggregate, buffers: pa.Array
+) -> tuple[Rows, pa.Array]:
+    """The first field of states, and the states that have it."""
+    if isinstance(merge, Aggregate):
+        is_used, field = values_of(signature, buffers)
+        return np.flatnonzero(is_used), field
+    return np.arange(len(buffers)), decoded(signature, buffers)[0]
 
 
 def definition(signature: Signature | None, records: Records) -> Any:
@@ -186,7 +206,7 @@ def _bind(settings: Settings, kind: DataType) -> Aggregate:
         AGG_STATE,
         fold=partial(_fold, signature, merge_of(signature)),
         definition=partial(definition, signature),
-        normalize=partial(_checked, signature),
+        check=partial(_check, signature, merge_of(signature)),
     )
 
 

@@ -30,10 +30,12 @@ def union(read: Read, write: Write, states: list[bytes]) -> bytes:
     return write(bitmaps.union(list(map(read, states))))
 
 
-def narrowed(column: pa.Array) -> pa.Array:
-    """64-bit bitmaps as portable 32-bit ones. Raises BadRecord if a number is above 2^32 - 1."""
+def stored(convert: Callable[[pa.Array], pa.Array], column: pa.Array) -> pa.Array:
+    """Bitmaps of any form in the one that is stored. Raises BadRecord if bytes are not a bitmap, or
+    if it does not fit.
+    """
     try:
-        return bitmaps.to_portable32(column)
+        return convert(column)
     except bitmaps.BitmapError as error:
         raise BadRecord(error.row, str(error)) from error
 
@@ -43,7 +45,7 @@ RBM32 = union_of(
     "roaring bitmap",
     partial(union, bitmaps.read32, bitmaps.write32),
     partial(definition, BitMap, bitmaps.read32, bitmaps.write32),
-    normalize=narrowed,
+    normalize=partial(stored, bitmaps.to_portable32),
     summary="union of 32-bit Roaring bitmaps",
 )
 RBM64 = union_of(
@@ -52,6 +54,6 @@ RBM64 = union_of(
     partial(union, bitmaps.read64, bitmaps.write64),
     partial(definition, BitMap64, bitmaps.read64, bitmaps.write64),
     aliases=("BITMAP_UNION",),
-    normalize=bitmaps.to_java,
+    normalize=partial(stored, bitmaps.to_java),
     summary="union of 64-bit Roaring bitmaps",
 )

@@ -105,7 +105,8 @@ class _Declaration:
     them as if it came last ("append": all functions that don't depend on the order); or at its own
     place with the op REVERSED ("own": only the kernels of these see that op).
     `normalize` rewrites incoming columns before anything else sees them; with `normalizes_states`
-    also those that overwrite stored values.
+    also those that overwrite stored values. `check` raises BadRecord about the first incoming value
+    that is not what it folds; all values that are stored are checked.
     `running` makes the groups of a query, for types to whose groups each row can be added at once.
     `of_nothing` is the SQL text of the result of no records at all in a query, unless it is NULL.
     `result_of_any` is the type of its results in a query, if it takes values of any type there: by
@@ -130,6 +131,7 @@ class _Declaration:
     is_stored_by_paimon: bool = True
     normalize: Callable[[pa.Array], pa.Array] | None = None
     normalizes_states: bool = True
+    check: Callable[[pa.Array], None] | None = None
     running: "Callable[[pa.DataType], running.Groups | None] | None" = None
     of_nothing: str | None = None
     result_of_any: DataType | None = None

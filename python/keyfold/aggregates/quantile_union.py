@@ -6,20 +6,24 @@ bytes of DataSketches' TDigestDouble. Little-endian.
 """
 
 import struct
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 from datasketches import tdigest_double
 
+from keyfold.aggregates.states.checked import Checked
 from keyfold.aggregates.states.opaque import union_of
+from keyfold.kernels.states import quantiles
+from keyfold.kernels.states.quantiles import MOST_EXACT
 
 VERSION = 1
 EXACT, DIGEST = 0, 1
-MOST_EXACT = 2048
 LEAST_COMPRESSION, MOST_COMPRESSION = 2048, 10000
 
 _HEAD = struct.Struct("<BHB")
+STATES = Checked("quantile state", quantiles.plans_of, quantiles.PROBLEMS)
 
 
 @dataclass(frozen=True)
@@ -33,21 +37,18 @@ class Quantiles:
 
 def opened(state: bytes) -> Quantiles:
     """A state from its bytes. Raises ValueError if the bytes are not a state."""
-    if len(state) < _HEAD.size:
-        raise _bad(f"{len(state)} bytes are too few")
-    version, compression, form = _HEAD.unpack_from(state)
-    if version != VERSION or form not in (EXACT, DIGEST):
-        raise _bad(f"expected version {VERSION} and form 0 or 1, found {version} and {form}")
+    _, compression, form = _HEAD.unpack_from(STATES.state(state))
     compression, body = allowed(compression), state[_HEAD.size :]
     if form == DIGEST:
-        try:
-            return Quantiles(compression, np.empty(0), tdigest_double.deserialize(body))
-        except (ValueError, IndexError, RuntimeError, MemoryError) as error:
-            raise _bad(str(error)) from error
-    count = int.from_bytes(body[:4], "little")
-    if len(body) != 4 + 8 * count or count > MOST_EXACT:
-        raise _bad(f"{count} values, of at most {MOST_EXACT}, can't be in {len(body)} bytes")
-    return Quantiles(compression, np.frombuffer(body, "<f8", count, 4))
+        return Quantiles(compression, np.empty(0), _digest(body))
+    return Quantiles(compression, np.frombuffer(body, "<f8", offset=4))
+
+
+def _digest(body: bytes) -> tdigest_double:
+    try:
+        return tdigest_double.deserialize(body)
+    except (IndexError, RuntimeError) as error:
+        raise ValueError(f"Unable to deserialize quantile state: {error}") from error
 
 
 def allowed(compression: int) -> int:
@@ -72,14 +73,15 @@ def union(states: list[bytes]) -> bytes:
     """The state of all values of the states, with the largest compression of any. It is exact if
     each state is and there are at most 2048 values.
     """
-    parts = [opened(state) for state in states]
-    compression = max(part.compression for part in parts)
-    if all(part.digest is None for part in parts):
+    heads = [_HEAD.unpack_from(STATES.state(state)) for state in states]
+    compression = max(allowed(found) for _, found, _ in heads)
+    parts = map(opened, states)  # one at a time: a digest takes much more memory than its bytes
+    if all(form == EXACT for _, _, form in heads):
         return written(compression, np.concatenate([part.values for part in parts]))
     return _digested(compression, parts)
 
 
-def _digested(compression: int, parts: list[Quantiles]) -> bytes:
+def _digested(compression: int, parts: Iterable[Quantiles]) -> bytes:
     result = tdigest_double(compression)
     for part in parts:
         if part.digest is not None:
@@ -89,15 +91,12 @@ def _digested(compression: int, parts: list[Quantiles]) -> bytes:
     return _HEAD.pack(VERSION, compression, DIGEST) + bytes(result.serialize())
 
 
-def _bad(words: str) -> ValueError:
-    return ValueError(f"Unable to deserialize quantile state: {words}")
-
-
 QUANTILE_UNION = union_of(
     "quantile_union",
     "quantile state",
     union,
     aliases=("PERCENTILE_UNION",),
+    check=STATES.column,
     is_stored_by_paimon=False,
     summary="union of quantile states: exact up to 2048 values, then a t-digest",
 )

@@ -4,19 +4,20 @@ hll_* and theta_* functions and Paimon read and write them.
 
 from datasketches import HLL_4, compact_theta_sketch, hll_sketch, hll_union, theta_union
 
+from keyfold.aggregates.states.checked import Checked
 from keyfold.aggregates.states.opaque import union_of
+from keyfold.kernels.states import hll, theta
 
 LG_NOMINAL = 12  # Paimon's union keeps 4096 entries
-_SHORTEST = 8
+HLL = Checked("hll sketch", hll.plans_of, hll.PROBLEMS)
+THETA = Checked("theta sketch", theta.problems_of, theta.PROBLEMS)
 
 
 def opened_hll(state: bytes) -> hll_sketch:
     """A sketch from its bytes, compact or not. Raises ValueError if they are not a sketch."""
-    if len(state) < _SHORTEST:
-        raise ValueError(f"Unable to deserialize hll sketch: {len(state)} bytes are too few")
     try:
-        return hll_sketch.deserialize(state)
-    except (ValueError, IndexError, RuntimeError, MemoryError) as error:
+        return hll_sketch.deserialize(HLL.state(state))
+    except (IndexError, RuntimeError) as error:
         raise ValueError(f"Unable to deserialize hll sketch: {error}") from error
 
 
@@ -36,6 +37,7 @@ HLL_SKETCH = union_of(
     "hll sketch",
     hll_union_of,
     aliases=("HLL_UNION",),
+    check=HLL.column,
     summary="union of DataSketches HLL sketches",
 )
 
@@ -43,8 +45,8 @@ HLL_SKETCH = union_of(
 def opened_theta(state: bytes) -> compact_theta_sketch:
     """A sketch from its compact bytes. Raises ValueError if they are not a sketch."""
     try:
-        return compact_theta_sketch.deserialize(state)
-    except (ValueError, IndexError, RuntimeError, MemoryError) as error:
+        return compact_theta_sketch.deserialize(THETA.state(state))
+    except (IndexError, RuntimeError) as error:
         raise ValueError(f"Unable to deserialize theta sketch: {error}") from error
 
 
@@ -60,5 +62,6 @@ THETA_SKETCH = union_of(
     "theta_sketch",
     "theta sketch",
     theta_union_of,
+    check=THETA.column,
     summary="union of DataSketches theta sketches",
 )

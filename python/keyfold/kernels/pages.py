@@ -20,6 +20,8 @@ ABSENT = -1 << 62
 _LONGEST = 63  # bits of a number
 _FEW_BITS = 57  # within eight bytes, wherever they begin
 _DEPTH = 4  # of structs in structs
+_LEAST_HEADER = 7  # bytes: the kind and both sizes, and the end
+_LARGEST_BLOCK = 1 << 24  # of packed differences; writers take 128
 _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _STRUCT = 1, 2, 3, 7, 8, 12
 
 
@@ -106,15 +108,17 @@ def page_headers(data: Mask, field: Rows, found: Rows) -> int:
 
 def headers_of(data: Mask) -> Rows:
     """A row for each page of a column chunk, with the fields named above; START is the place of
-    the page's bytes. The rows end before the first bytes that are not a page header.
+    the page's bytes. The rows end before the first bytes that are not a page header, or if there
+    are more than headers of so few bytes can say.
     """
     room, field = 16, np.empty(_DEPTH, dtype=np.int64)
+    most = room + len(data) // _LEAST_HEADER
     while True:
         found = np.empty((room, FIELDS), dtype=np.int64)
         count = page_headers(data, field, found)
-        if count < room:
+        if count < room or room == most:
             return found[:count]
-        room *= 4
+        room = min(4 * room, most)
 
 
 @kernel
@@ -174,7 +178,8 @@ def _opening(data: Mask, at: Any, count: int) -> tuple[Any, Any, Any, Any]:
     parts, at = _number(data, at)
     total, at = _number(data, at)
     value, at = _number(data, at)
-    if at < 0 or total != count or parts < 1 or block < 1 or block % (8 * parts):
+    is_right = at >= 0 and total == count and 1 <= parts <= block <= _LARGEST_BLOCK
+    if not is_right or block % (8 * parts):
         return 0, 0, 0, -1
     return block // parts, parts, _signed(value), at
 
@@ -191,9 +196,9 @@ def unpack_deltas(data: Mask, at: Any, out: Rows) -> Any:
     while done < total:
         least, at = _number(data, at)
         widths, step = at, _signed(least)
-        at += parts
-        if widths < 0 or at > len(data):
+        if widths < 0 or parts > len(data) - at:
             return -1
+        at += parts
         for part in range(parts):
             count, bits = min(each, total - done), np.int64(data[widths + part])
             if count <= 0:

@@ -1,6 +1,7 @@
 """The aggregate of a column of a table, and the messages for sums that don't fit it."""
 
 from collections.abc import Callable
+from functools import partial
 
 import pyarrow as pa
 
@@ -58,19 +59,32 @@ def chosen_aggregate(layout: TableLayout, options: TableOptions, name: str) -> A
 def normalizers(
     layout: TableLayout, options: TableOptions, *, overwrites: bool
 ) -> dict[str, Normalize]:
-    """By column, the change that its function makes to every value a job writes, before a value
-    folds or, with `overwrites`, before it replaces the stored one.
+    """By column, the check and the change that its function makes of every value a job writes,
+    before a value folds or, with `overwrites`, before it replaces the stored one.
     """
-    found = {}
+    found: dict[str, Normalize] = {}
     unfolded = {*layout.primary_key, *options.sequence_fields, *group_fields(options)}
     for column in layout.columns:
         is_folded = column.name not in unfolded
         aggregate = chosen_aggregate(layout, options, column.name) if is_folded else None
-        if aggregate is None or (overwrites and not aggregate.normalizes_states):
+        if aggregate is None:
             continue
-        if aggregate.normalize is not None:
-            found[column.name] = aggregate.normalize
+        has_change = aggregate.normalize is not None and (
+            aggregate.normalizes_states or not overwrites
+        )
+        if has_change or aggregate.check is not None:
+            found[column.name] = partial(
+                _normalized, aggregate.check, aggregate.normalize if has_change else None
+            )
     return found
+
+
+def _normalized(
+    check: Callable[[pa.Array], None] | None, change: Normalize | None, column: pa.Array
+) -> pa.Array:
+    if check is not None:
+        check(column)
+    return column if change is None else change(column)
 
 
 def refused_retract(layout: TableLayout, name: str, aggregate: Aggregate) -> TableError:

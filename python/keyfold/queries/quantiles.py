@@ -14,16 +14,16 @@ from datasketches import tdigest_double
 
 from keyfold.aggregates import quantile_union as states
 from keyfold.kernels.buffers import text, validity
-from keyfold.kernels.folds.quantiles import (
-    BAD,
+from keyfold.kernels.folds.running import Numbers
+from keyfold.kernels.states.quantiles import (
     COUNTED_BYTES,
     DIGEST,
+    MOST_EXACT,
     place_values,
-    plan_quantiles,
+    plans_of,
     put_quantiles,
     read_quantiles,
 )
-from keyfold.kernels.folds.running import Numbers
 from keyfold.queries import set_bytes
 from keyfold.queries.set_inputs import check
 
@@ -64,16 +64,10 @@ class Quantiles:
 
     def add(self, groups: Numbers, column: pa.Array) -> None:
         """Add a state to each of these groups. Raises GroupError if bytes are no state."""
-        (bounds, data), plans = text(column), np.empty(len(column), dtype=np.int64)
-        valid = validity(column)
-        plan_quantiles(data, bounds, valid, states.MOST_EXACT, plans)
+        (bounds, data), valid = text(column), validity(column)
+        plans = plans_of(data, bounds, valid)
+        check(self.call.name, "not a quantile state", groups, column, plans < DIGEST)
         self._reach(int(groups.max(initial=-1)) + 1)
-        digests = {
-            row: self._opened(column, row) for row in np.flatnonzero(plans == DIGEST).tolist()
-        }
-        are_bad = plans == BAD
-        are_bad[[row for row, found in digests.items() if found is None]] = True
-        check(self.call.name, "not a quantile state", groups, column, are_bad)
         rows = np.flatnonzero(valid)
         heads = bounds[:-1][rows]
         given = data[heads + 1].astype(np.int64) | data[heads + 2].astype(np.int64) << 8
@@ -84,7 +78,8 @@ class Quantiles:
         count = read_quantiles(data, bounds, groups, plans, owners, values)
         self._waiting.append((owners[:count], values[:count]))
         self._count += count
-        for row, found in digests.items():
+        for row in np.flatnonzero(plans == DIGEST).tolist():
+            found = states.opened(column[row].as_py()).digest
             self._digest(int(groups[row])).merge(found)
         if self._count >= max(_LEAST_WAITING, len(self._values)):
             self._settle()
@@ -117,13 +112,6 @@ class Quantiles:
             items[group - start] = bytes((states.VERSION, *compression, states.DIGEST)) + body
         return pa.array(items, pa.binary())
 
-    def _opened(self, column: pa.Array, row: int) -> Any:
-        """The t-digest of a state; None if its bytes are not one."""
-        try:
-            return states.opened(column[row].as_py()).digest
-        except ValueError:
-            return None
-
     def _digest(self, group: int) -> Any:
         if group not in self._digests:
             self._digests[group] = tdigest_double(int(self._compressions[group]))
@@ -151,7 +139,7 @@ class Quantiles:
             places = np.concatenate(([0], self._ends[:-1]))
             place_values(own, every, places, self._values)
         counts = np.diff(self._ends, prepend=0)
-        large = set(np.flatnonzero(counts > states.MOST_EXACT).tolist())
+        large = set(np.flatnonzero(counts > MOST_EXACT).tolist())
         moved = [group for group in large | self._digests.keys() if counts[group]]
         if moved:
             self._move(moved, counts)

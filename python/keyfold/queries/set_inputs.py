@@ -16,7 +16,9 @@ from keyfold.kernels.folds.item_sets import SKETCH_BYTES, Given
 from keyfold.kernels.folds.running import Numbers
 from keyfold.kernels.keys.words import values_of_decimal
 from keyfold.kernels.roaring import contents
+from keyfold.kernels.roaring.art import LEAF_BYTES
 from keyfold.kernels.roaring.containers import BITMAP, BITMAP_BYTES, MOST_IN_ARRAY
+from keyfold.kernels.states import hll
 from keyfold.queries.accumulate import GroupError
 
 # Upper bits that no number has: the mark of a bitmap whose form is that of 64 bits.
@@ -75,13 +77,12 @@ def _of_values(groups: Numbers, column: pa.Array) -> Given:
 
 def _of_sketches(name: str, groups: Numbers, column: pa.Array) -> Read:
     bounds, data = text(column)
-    plans = np.empty(len(column), dtype=np.int64)
-    sketches.plan_sketches(data, bounds, validity(column), plans)
-    check(name, "not an HLL sketch", groups, column, plans == sketches.BAD)
-    few, many = _given(int(plans[plans > 0].sum())), _given(int((plans == sketches.DENSE).sum()))
+    plans = hll.plans_of(data, bounds, validity(column))
+    check(name, "not an HLL sketch", groups, column, plans < hll.DENSE)
+    few, many = _given(int(plans[plans > 0].sum())), _given(int((plans == hll.DENSE).sum()))
     size = SKETCH_BYTES // _WORD
     words = np.zeros(size * len(many.groups), dtype=np.uint64)
-    count = sketches.read_sketches(data, bounds, groups, plans, few, many, words)
+    count = hll.read_sketches(data, bounds, groups, plans, few, many, words)
     found = Given(few.groups[:count], few.highs[:count], few.items[:count])
     return found, many, size * np.arange(len(many.groups)), words
 
@@ -91,9 +92,9 @@ def _of_bitmaps(name: str, groups: Numbers, column: pa.Array) -> Iterator[Read]:
     valid, forms = validity(column), np.empty(len(column), dtype=np.uint8)
     most = np.empty(len(column) + 1, dtype=np.int64)
     contents.most_containers(data, bounds, valid, most)
-    room, longest = int(most[-1]), int(np.diff(bounds).max(initial=0))
+    room, keys = int(most[-1]), int(np.diff(bounds).max(initial=0)) // LEAF_BYTES
     table, rows = np.empty((room, 4), dtype=np.int64), np.empty(room, dtype=np.int64)
-    parsed = contents.Parsed(table, np.empty((longest, 3), dtype=np.int64), rows, forms)
+    parsed = contents.Parsed(table, np.empty((keys, 4), dtype=np.int64), rows, forms)
     count = contents.parse_rows(data, bounds, valid, np.empty(1, dtype=np.int64), parsed)
     check(name, "not a bitmap", groups, column, forms == contents.BAD)
     table, owners = table[:count], groups[rows[:count]]

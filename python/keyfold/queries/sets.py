@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from keyfold.errors import CorruptDataError
 from keyfold.kernels.buffers import text, values
 from keyfold.kernels.folds.item_sets import (
     SKETCH_BYTES,
@@ -31,6 +32,7 @@ from keyfold.kernels.folds.item_sets import (
 from keyfold.kernels.folds.running import Numbers
 from keyfold.kernels.roaring.containers import BITMAP_BYTES
 from keyfold.queries import set_bytes, set_inputs
+from keyfold.queries.accumulate import GroupError
 from keyfold.queries.keys import WordKeys
 
 _LEAST_WAITING = 1 << 18
@@ -102,7 +104,11 @@ class Sets:
         words = data[int(bounds[0]) :].view(np.uint64)
         ends = (bounds[1:] - bounds[0]) // _WORD
         counts = np.zeros(2, dtype=np.int64)
-        count_in_states(words, ends, self._size, counts)
+        wrong = count_in_states(words, ends, self._size, counts)
+        if wrong >= 0:
+            group = int(groups[wrong])
+            words_of = f"function {self.call.name}, group {group}: bytes of a task are no state"
+            raise GroupError(group, CorruptDataError(words_of))
         few, many = (
             Given(np.empty(n, np.int32), np.empty(n, np.uint64), np.empty(n, np.uint32))
             for n in counts.tolist()

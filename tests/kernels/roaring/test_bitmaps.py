@@ -206,19 +206,23 @@ def test_the_maps_of_a_64_bit_bitmap_may_be_as_many_as_a_cookie_says() -> None:
 
 
 @pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary()])
-def test_columns_keep_nulls_and_what_is_no_bitmap(kind: pa.DataType) -> None:
+def test_columns_keep_nulls_and_name_what_is_no_bitmap(kind: pa.DataType) -> None:
     small, wide = BitMap([1, 70000]).serialize(), BitMap64([2**40])
     column = pa.array([b"x", None, small, wide.serialize(), b"", b"\x3a\x30junk.....", small], kind)
     java = bitmaps.write64(BitMap64([1, 70000]))
-    found = bitmaps.to_java(column.slice(1))
+    found = bitmaps.to_java(column.slice(1, 3))
     found.validate(full=True)
-    expected = [None, java, bitmaps.write64(wide), b"", b"\x3a\x30junk.....", java]
-    assert (found.type, found.to_pylist()) == (kind, expected)
-    ours = pa.array([java, None, b"\0", b"x"], kind)
+    assert (found.type, found.to_pylist()) == (kind, [None, java, bitmaps.write64(wide)])
+    ours = pa.array([java, None, b"\0"], kind)
     assert bitmaps.to_java(ours) is ours
+    for read in (bitmaps.to_java, bitmaps.to_portable32):
+        for row in (0, 4, 5):
+            with pytest.raises(BitmapError) as caught:
+                read(pa.concat_arrays([column.slice(1, 2), column.slice(row, 1)]))
+            assert caught.value.row == 2
     with pytest.raises(BitmapError, match=f"holds {2**40}") as caught:
-        bitmaps.to_portable32(column)
-    assert caught.value.row == 3
+        bitmaps.to_portable32(column.slice(1))
+    assert caught.value.row == 2
 
 
 def test_containers_of_an_unusual_kind_are_read() -> None:
@@ -229,6 +233,25 @@ def test_containers_of_an_unusual_kind_are_read() -> None:
     assert set(bitmaps.read64(head + wide + tail)) == set(range(0, 15000, 3))
     narrow = b"\1\1" + struct.pack("<i", 2) + (1 << 9 | 1 << 65535).to_bytes(8192, "little")
     assert set(bitmaps.read64(head + narrow + tail)) == {9, 65535}
+
+
+def test_no_container_stands_for_two_leaves() -> None:
+    """It would be written once for each, behind the end of what there is room for."""
+    one = BitMap64(range(0, 1 << 16, 2))
+    java = bytearray(bitmaps.write64(one | BitMap64([1 << 20])))
+    leaves = [at for at in range(len(java) - 8192) if java[at : at + 4] == b"\4\0\0\0"][:2]
+    assert [java[at + 10] for at in leaves] == [0, 1]
+    java[leaves[1] + 10] = 0
+    with pytest.raises(BitmapError, match="not each leaf has a container of its own"):
+        bitmaps.read64(bytes(java))
+
+
+def test_runs_that_name_a_number_often_are_refused() -> None:
+    """65,535 runs of 65,536 numbers each would take seconds for each container."""
+    runs = struct.pack("<H", 65535) + b"\0\0\xff\xff" * 65535
+    state = struct.pack("<IBHH", 12347, 1, 0, 65535) + runs
+    with pytest.raises(BitmapError, match="the numbers of a container don't ascend"):
+        bitmaps.read64(state)
 
 
 WORDS = {
@@ -258,9 +281,9 @@ def test_damaged_bytes_are_refused_or_read_but_never_crash(bitmap: BitMap64, see
         damaged = bytearray(state)
         for _ in range(random.choice((1, 3))):
             damaged[random.randrange(min(len(state), 400))] = random.randrange(256)
-        bitmaps.to_java(pa.array([bytes(damaged)]))
         with contextlib.suppress(BitmapError):
-            bitmaps.read64(bytes(damaged))
+            stored = bitmaps.to_java(pa.array([bytes(damaged)]))[0].as_py()
+            assert bitmaps.read64(stored) == bitmaps.read64(bytes(damaged))
 
 
 def test_every_kernel_is_its_python(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -278,7 +301,7 @@ def test_every_kernel_is_its_python(monkeypatch: pytest.MonkeyPatch) -> None:
     for shift, fan in ((16, 5), (24, 17), (32, 49)):
         bitmap |= BitMap64(7 + (number << shift) for number in range(fan))
     small = BitMap([1, 2, 70_000])
-    states = [bitmaps.write64(bitmap), bitmap.serialize(), small.serialize(), b"\x3a\x30", None]
+    states = [bitmaps.write64(bitmap), bitmap.serialize(), small.serialize(), None]
     assert bitmaps.read64(states[0]) == bitmap
     assert bitmaps.to_java(pa.array(states)).to_pylist()[1] == states[0]
     assert bitmaps.to_portable32(pa.array(states[2:])).to_pylist() == states[2:]

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from pyroaring import BitMap64
 
 from keyfold.aggregates.bitmaps import RBM64
-from keyfold.aggregates.declare import BadRecord, FoldResult, Inputs, Pick
+from keyfold.aggregates.declare import Aggregate, BadRecord, FoldResult, Inputs, Pick
 from keyfold.aggregates.min_max import BOOL_AND, MAX, MIN
 from keyfold.aggregates.nested import column_of
 from keyfold.aggregates.quantile_union import QUANTILE_UNION
@@ -26,6 +26,7 @@ from keyfold.kernels.folds.elements import NO_LIMIT, Rules, collected
 from keyfold.kernels.folds.moments import merge_moments, merge_pairs, merged
 from keyfold.kernels.records import lists_of
 from keyfold.kernels.roaring import bitmaps
+from keyfold.states.signature import Signature
 
 Fields = Sequence[pa.Array]
 Merge = Callable[[Fields, Rows], list[pa.Array]]
@@ -169,3 +170,22 @@ MERGES: dict[str, Merge] = {
     "group_bitmap_xor": _set_operation(lambda one, other: one ^ other),
     "quantile_union": partial(_folded, QUANTILE_UNION.fold),
 }
+
+_HELD = {
+    "hll_union": HLL_SKETCH,
+    "bitmap_union": RBM64,
+    "bitmap_intersect": RBM64,
+    "group_bitmap_xor": RBM64,
+    "quantile_union": QUANTILE_UNION,
+}
+
+
+def check_held(signature: Signature, merge: Merge | Aggregate, field: pa.Array) -> None:
+    """Raises BadRecord if the first field of states holds bytes that are not what their function
+    folds.
+    """
+    found = merge if isinstance(merge, Aggregate) else _HELD.get(signature.function.fold)
+    if found is not None and found.check is not None:
+        found.check(field)
+    elif found is not None and found.normalize is not None and found.normalizes_states:
+        found.normalize(field)

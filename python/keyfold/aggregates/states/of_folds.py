@@ -1,34 +1,50 @@
 """The states of folds: the value so far as the bytes of a Spark row, no bytes before a row came."""
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from keyfold.aggregates.declare import Aggregate, BadRecord, Inputs
 from keyfold.aggregates.results import column_result, spread
-from keyfold.errors import CorruptDataError
 from keyfold.kernels.buffers import Rows
 from keyfold.kernels.ops import ADD
-from keyfold.kernels.unsafe_rows.decode import decode
+from keyfold.kernels.unsafe_rows.decode import BadRow, decode
 from keyfold.kernels.unsafe_rows.encode import encode
 from keyfold.states.signature import Signature
 from keyfold.types.arrow import to_arrow
 
 
 def decoded(signature: Signature, buffers: pa.Array) -> list[pa.Array]:
-    """The fields of states. Raises BadRecord if bytes are damaged."""
+    """The fields of states, none NULL. Raises BadRecord, with the row, if bytes are damaged."""
     try:
         return decode(buffers, [to_arrow(kind) for kind in signature.fields])
-    except CorruptDataError as error:
-        raise BadRecord(0, f"a state of {signature.text} is damaged: {error}") from error
+    except BadRow as error:
+        raise BadRecord(error.row, f"a state of {signature.text} is damaged: {error}") from error
+
+
+def group_of(row: int, starts: Rows) -> int:
+    """The group that a row is in."""
+    return int(np.searchsorted(starts, row, side="right")) - 1
+
+
+def values_of(signature: Signature, buffers: pa.Array) -> tuple[npt.NDArray[np.bool_], pa.Array]:
+    """Which states had a row, and the value of each of these. Raises BadRecord, with the row of all
+    states, if bytes are damaged.
+    """
+    is_used = pc.greater(pc.binary_length(buffers), 0).to_numpy(zero_copy_only=False)
+    try:
+        (column,) = decoded(signature, buffers.filter(pa.array(is_used)))
+    except BadRecord as error:
+        raise BadRecord(int(np.flatnonzero(is_used)[error.group]), str(error)) from error
+    return is_used, column
 
 
 def folded(aggregate: Aggregate, signature: Signature, buffers: pa.Array, starts: Rows) -> pa.Array:
     """The buffer of each group, of no bytes if no state of it had a row."""
-    is_used = pc.greater(pc.binary_length(buffers), 0).to_numpy(zero_copy_only=False)
+    is_used, column = values_of(signature, buffers)
     counts = np.add.reduceat(is_used.astype(np.int64), starts[:-1])
     groups = np.flatnonzero(counts)
-    (column,) = decoded(signature, buffers.filter(pa.array(is_used)))
     made = encode([_values(aggregate, column, counts[groups], groups)])
     return pc.fill_null(spread(made, groups, len(counts)).cast(pa.large_binary()), b"")
 

@@ -22,6 +22,7 @@ from keyfold.kernels.roaring.containers import (
     PLAIN_COOKIE,
     RUN,
     Table,
+    ones_in,
     put,
     put_map,
 )
@@ -31,7 +32,7 @@ Items = npt.NDArray[np.uint32]
 REGISTERS = 1 << 12
 SKETCH_BYTES = REGISTERS + 16
 ESTIMATE_BYTES = 8
-_LOW, _SHIFT = 0xFFFFFFFF, 32
+_LOW, _SHIFT, _SIXTEEN = 0xFFFFFFFF, 32, 0xFFFF
 _SHIFTED = np.uint64(26)
 
 
@@ -64,7 +65,7 @@ def keep(dense: Dense, number: int, item: np.uint64) -> None:
     """Put an item into a dense set."""
     start = number * dense.size
     if dense.size == BITMAP_BYTES:
-        at = start + np.int64(item >> np.uint64(3))
+        at = start + np.int64((item & np.uint64(_SIXTEEN)) >> np.uint64(3))
         dense.data[at] |= np.uint8(1 << (item & np.uint64(7)))
     else:
         at, value = start + np.int64(item & np.uint64(REGISTERS - 1)), np.uint8(item >> _SHIFTED)
@@ -134,19 +135,6 @@ def move_large(words: Words, dense: Dense) -> int:
             words[count] = word
             count += 1
     return count
-
-
-@kernel("int64(uint8[::1], int64, int64)")
-def ones_in(data: Mask, start: int, size: int) -> int:
-    """How many bits are set."""
-    count: Any = 0
-    for at in range(start, start + size):
-        byte = data[at]
-        byte = byte - ((byte >> 1) & 0x55)
-        byte = (byte & 0x33) + ((byte >> 2) & 0x33)
-        count += np.int64((byte + (byte >> 4)) & 0x0F)
-    found: int = count
-    return found
 
 
 @kernel("void(int64[::1], int64[::1], Dense, int64[::1])")
@@ -300,14 +288,21 @@ def put_states(owned: Owned, dense: Dense, bounds: Rows, out: Words, ends: Rows)
         ends[i] = at
 
 
-@kernel("void(uint64[::1], int64[::1], int64, int64[::1])")
-def count_in_states(words: Words, ends: Rows, size: int, counts: Rows) -> None:
-    """Write how many items and how many dense sets there are in states."""
+@kernel("int64(uint64[::1], int64[::1], int64, int64[::1])")
+def count_in_states(words: Words, ends: Rows, size: int, counts: Rows) -> int:
+    """Write how many items and how many dense sets there are in states; returns the first that is
+    not a state, -1 if each is.
+    """
     at = 0
-    while at < (ends[-1] if len(ends) else 0):
-        count: Any = np.int64(words[at + 1])
-        counts[0], counts[1] = counts[0] + count, counts[1] + (count == 0)
-        at += 2 + (count if count else size // 8)
+    for i in range(len(ends)):
+        while at < ends[i]:
+            count: Any = np.int64(words[at + 1]) if at + 2 <= ends[i] else np.int64(-1)
+            taken = count if count else size // 8
+            if count < 0 or taken > ends[i] - at - 2:
+                return i
+            counts[0], counts[1] = counts[0] + count, counts[1] + (count == 0)
+            at += 2 + taken
+    return -1
 
 
 @structure("int32[::1]", "uint64[::1]", "uint32[::1]")

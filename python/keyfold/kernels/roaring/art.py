@@ -25,6 +25,7 @@ from keyfold.kernels.roaring.containers import (
     RUN,
     SLOT,
     Table,
+    after_payload,
     bad,
     copy,
     fill,
@@ -36,7 +37,7 @@ from keyfold.kernels.roaring.containers import (
 LEAF = 4
 HEAD_BYTES, LEAF_BYTES, KEY_BYTES = 9, 18, 6
 STACK_ROWS = 6 * 256  # each of the six bytes of a key leaves at most 255 children waiting
-_NOT_TRIMMED = 254
+_NOT_TRIMMED, _NO_SLOT = 254, 1 << 62
 
 
 @kernel("int64(int64)", "int64(uint8)")
@@ -84,12 +85,13 @@ def parse_tree(data: Mask, table: Table) -> int:
     return at if row == len(table) else bad(at, COUNT)
 
 
-@kernel("int64(uint8[::1], int64, int64[:, ::1])")
-def parse_slots(data: Mask, at: int, slots: Table) -> int:
-    """Write the kind (-1 if empty), the cardinality and the payload of each slot."""
-    end = len(data)
+@kernel("int64(uint8[::1], int64, int64, int64[:, ::1])")
+def parse_slots(data: Mask, at: int, count: int, slots: Table) -> int:
+    """Write number, kind, cardinality and payload of each of `count` slots that is not empty."""
+    end, found = len(data), 0
     for i in range(len(slots)):
-        slots[i, 0] = -1
+        slots[i, 0] = _NO_SLOT
+    for i in range(count):
         if at + 1 > end:
             return bad(at, ENDS)
         at += 1
@@ -100,32 +102,53 @@ def parse_slots(data: Mask, at: int, slots: Table) -> int:
         kind, cardinality = number(data, at, 1), number(data, at + 1, 4)
         if data[at - 1] != 1 or (kind != RUN and kind != BITMAP and kind != ARRAY):
             return bad(at, KIND)
-        if cardinality < 1 or cardinality > 1 << 16:
-            return bad(at + 1, CARDINALITY)
-        slots[i, 0], slots[i, 1], slots[i, 2] = kind, cardinality, at + 5
-        at += 5 + payload_bytes(data, at + 5, end, kind, cardinality)
-        if at > end:
-            return bad(slots[i, 2], ENDS)
+        if cardinality < 1 or cardinality > 1 << 16 or found == len(slots):
+            return bad(at + 1, SLOT if found == len(slots) else CARDINALITY)
+        slots[found, 0], slots[found, 1] = i, kind
+        slots[found, 2], slots[found, 3] = cardinality, at + 5
+        found, at = found + 1, after_payload(data, at + 5, end, kind, cardinality)
+        if at < 0:
+            return at
     return at
+
+
+@kernel("int64(int64[:, ::1], int64)")
+def place_of(slots: Table, number: int) -> int:
+    """The place of the slot of a number, -1 if it is not there."""
+    low, high = 0, len(slots)
+    while low < high:
+        middle = (low + high) // 2
+        if slots[middle, 0] < number:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < len(slots) and slots[low, 0] == number else -1
 
 
 @kernel("int64(uint8[::1], int64, int64[:, ::1], int64[:, ::1])")
 def parse_containers(data: Mask, at: int, table: Table, slots: Table) -> int:
-    """Complete the rows that `parse_tree` began, from the containers behind the tree. `slots` has
-    as many rows as the array of containers announces.
+    """Complete the rows that `parse_tree` began, from the containers behind the tree. `slots` has a
+    row for each of them: no two leaves share a container, and none is without a leaf.
     """
+    if at + 9 > len(data):
+        return bad(at, ENDS)
     if number(data, at, 4) != 1:
         return bad(at, LEVELS)
-    at = parse_slots(data, at + 9, slots)
-    if at < 0:
-        return at
+    count = number(data, at + 5, 4)
+    at = parse_slots(data, at + 9, count, slots)
+    if at < 0 or at + 16 > len(data):
+        return at if at < 0 else bad(at, ENDS)
     for row in range(len(table)):
-        slot = table[row, 3]
-        if slot < 0 or slot >= len(slots) or slots[slot, 0] < 0:
+        place = place_of(slots, table[row, 3])
+        if place < 0 or slots[place, 1] < 0:
             return bad(at, SLOT)
-        for i in range(3):
-            table[row, i + 1] = slots[slot, i]
-    return at + 16 if at + 16 <= len(data) else bad(at, ENDS)
+        for i in range(1, 4):
+            table[row, i] = slots[place, i]
+        slots[place, 1] = -1
+    last = number(data, at + 12, 4)  # Java writes the next container behind it
+    if number(data, at + 8, 4) != 0 or last >= count or last < slots[len(slots) - 1, 0]:
+        return bad(at + 8, SLOT)
+    return at + 16
 
 
 @kernel("int64(int64, int64)")

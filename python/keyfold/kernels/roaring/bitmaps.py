@@ -2,7 +2,7 @@
 Java's `Roaring64Bitmap` (see `art`). The bytes decide which form it is, not their column.
 
 A form is recognised if all of its bytes can be walked to the very end. That also decides if the
-first bytes fit two forms. Sets are pyroaring's, which also checks the content of containers.
+first bytes fit two forms. The walk also checks the content of containers. Sets are pyroaring's.
 """
 
 import struct
@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 from pyroaring import BitMap, BitMap64
 
-from keyfold.kernels.buffers import Mask, text, view
+from keyfold.kernels.buffers import Mask, text, validity, view
 from keyfold.kernels.jit import kernel
-from keyfold.kernels.roaring import art, containers
+from keyfold.kernels.roaring import art, containers, contents
 from keyfold.kernels.roaring.containers import Table, problem
 
 PORTABLE32, PORTABLE64, JAVA = "portable 32-bit", "portable 64-bit", "Roaring64Bitmap"
@@ -35,7 +35,7 @@ class BitmapError(ValueError):
 
 
 def form(state: bytes) -> str | None:
-    """The form of the bytes, None if they have no form; containers' contents are not looked at."""
+    """The form of the bytes, None if they have no form."""
     try:
         return _walked(state)[0]
     except BitmapError:
@@ -44,8 +44,6 @@ def form(state: bytes) -> str | None:
 
 def read32(state: bytes) -> Any:
     """The BitMap of any form. Raises BitmapError if a value is above 2^32 - 1 or bytes are bad."""
-    if _looks32(state) and not _looks64(state):
-        return _checked(BitMap, state)
     found, _ = _walked(state)
     return _checked(BitMap, state) if found == PORTABLE32 else _fitting(read64(state))
 
@@ -87,22 +85,25 @@ def write64(bitmap: BitMap64) -> bytes:
 
 
 def to_portable32(column: pa.Array) -> pa.Array:
-    """A column of bytes with every recognised bitmap in the portable 32-bit form, the rest as it
-    is. Raises BitmapError, which names the row, if a value is above 2^32 - 1.
+    """A column of bitmaps of any form in the portable 32-bit form. Raises BitmapError, which names
+    the row, if a value is above 2^32 - 1 or bytes are bad.
     """
     offsets, data = text(column)
     plans = np.empty(len(column), dtype=np.int64)
-    _plan32(data, offsets, plans)
+    _plan32(data, offsets, validity(column), plans, _NOTHING)
     return _replaced(column, np.flatnonzero(plans == _UNDECIDED), _narrow)
 
 
 def to_java(column: pa.Array) -> pa.Array:
-    """A column of bytes with every recognised bitmap in the form of Java's `Roaring64Bitmap`, the
-    rest as it is.
+    """A column of bitmaps of any form in that of Java's `Roaring64Bitmap`. Raises BitmapError,
+    which names the row, if bytes are bad.
     """
     offsets, data = text(column)
     plans = np.empty(len(column), dtype=np.int64)
-    _plan64(data, offsets, plans, _NOTHING)
+    keys = int(np.diff(offsets).max(initial=0)) // art.LEAF_BYTES
+    table, slots = (np.empty((keys, 4), dtype=np.int64) for _ in range(2))
+    found = np.empty(1, dtype=np.int64)
+    _plan64(data, offsets, validity(column), plans, table, slots, found)
     if (plans >= 0).any():
         column = _rewritten(column, offsets, data, plans)
     return _replaced(column, np.flatnonzero(plans == _UNDECIDED), _wide)
@@ -169,10 +170,7 @@ def _walk_java(state: bytes) -> Table:
     table = np.empty((keys, 4), dtype=np.int64)
     at = art.parse_tree(data, table)
     if at >= 0:
-        slots = int.from_bytes(state[at + 5 : at + 9], "little")
-        if at + 9 + slots > size:
-            raise BitmapError(f"as {JAVA}, it announces {slots} containers in {size - at} bytes")
-        at = art.parse_containers(data, at, table, np.empty((slots, 3), dtype=np.int64))
+        at = art.parse_containers(data, at, table, np.empty((keys, 4), dtype=np.int64))
     _end(state, JAVA, at)
     return table
 
@@ -211,23 +209,12 @@ def _fitting(wide: BitMap64) -> BitMap:
     return BitMap.deserialize(wide.serialize()[12:])
 
 
-def _set_unless(stored: str, state: bytes) -> BitMap64 | None:
-    """The set of a bitmap that is not in the stored form. None for all other bytes."""
-    try:
-        found, _ = _walked(state)
-        return None if found == stored else read64(state)
-    except BitmapError:
-        return None
-
-
 def _narrow(state: bytes) -> bytes:
-    wide = _set_unless(PORTABLE32, state)
-    return state if wide is None else write32(_fitting(wide))
+    return state if _walked(state)[0] == PORTABLE32 else write32(_fitting(read64(state)))
 
 
 def _wide(state: bytes) -> bytes:
-    wide = _set_unless(JAVA, state)
-    return state if wide is None else write64(wide)
+    return state if _walked(state)[0] == JAVA else write64(read64(state))
 
 
 def _replaced(column: pa.Array, rows: Any, convert: Any) -> pa.Array:
@@ -253,29 +240,38 @@ def _has_cookie(data: Mask) -> bool:
     return len(data) >= 8 and data[1] == 0x30 and (data[0] == 0x3A or data[0] == 0x3B)
 
 
-@kernel("void(uint8[::1], int64[::1], int64[::1])")
-def _plan32(data: Mask, offsets: Table, plans: Table) -> None:
+@kernel("void(uint8[::1], int64[::1], uint8[::1], int64[::1], int64[:, ::1])")
+def _plan32(data: Mask, offsets: Table, valid: Mask, plans: Table, nothing: Table) -> None:
     """Write for each row whether it stays or has to be looked at more closely."""
     for row in range(len(plans)):
         part = data[offsets[row] : offsets[row + 1]]
-        is_plain = len(part) == 0 or (_has_cookie(part) and not _may_be_maps(part))
+        is_plain = not valid[row]
+        if not is_plain and _has_cookie(part) and not _may_be_maps(part):
+            is_plain = containers.parse_map(part, 0, len(part), 0, nothing, 0) == len(part)
         plans[row] = _VERBATIM if is_plain else _UNDECIDED
 
 
-@kernel("void(uint8[::1], int64[::1], int64[::1], int64[:, ::1])")
-def _plan64(data: Mask, offsets: Table, plans: Table, nothing: Table) -> None:
+@kernel(
+    "void(uint8[::1], int64[::1], uint8[::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[::1])"
+)
+def _plan64(
+    data: Mask, offsets: Table, valid: Mask, plans: Table, table: Table, slots: Table, found: Table
+) -> None:
     """Write for each row the number of containers of a portable 32-bit bitmap, or that the row
-    stays, or that it has to be looked at more closely.
+    stays, or that it has to be looked at more closely. There is room for the containers of a row.
     """
     for row in range(len(plans)):
         part = data[offsets[row] : offsets[row + 1]]
         plans[row] = _VERBATIM
-        if _may_be_maps(part):
+        if valid[row]:
             plans[row] = _UNDECIDED
-        elif _has_cookie(part) and containers.parse_map(part, 0, len(part), 0, nothing, 0) == len(
-            part
-        ):
-            plans[row] = containers.map_containers(part, 0, len(part))
+            if _may_be_maps(part):
+                continue
+            if _has_cookie(part):
+                if containers.parse_map(part, 0, len(part), 0, table[:0], 0) == len(part):
+                    plans[row] = containers.map_containers(part, 0, len(part))
+            elif contents.is_java(part, table, slots, found):
+                plans[row] = _VERBATIM
 
 
 @kernel(

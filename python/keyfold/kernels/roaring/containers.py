@@ -6,6 +6,7 @@ Roaring Format Specification; 64-bit: u64 count of maps, each u32 high half and 
 parser returns the place where it stopped, or a problem and its place below zero: see `problem`.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,19 @@ MOST_IN_ARRAY = 4096
 BITMAP_BYTES = 8192
 _NO_OFFSETS_BELOW = 4
 
-ENDS, COOKIE, ORDER, CARDINALITY, NODE, CHILDREN, COUNT, SLOT, KIND, LEVELS = range(10)
+(
+    ENDS,
+    COOKIE,
+    ORDER,
+    CARDINALITY,
+    NODE,
+    CHILDREN,
+    COUNT,
+    SLOT,
+    KIND,
+    LEVELS,
+    NUMBERS,
+) = range(11)
 _PROBLEMS = (
     "it ends before what it announces",
     "there is no cookie 12346 or 12347",
@@ -31,16 +44,17 @@ _PROBLEMS = (
     "there is no node of a type 0 to 4",
     "a node has not as many children as its type holds",
     "the tree has not as many keys as its head says",
-    "a leaf names a container that is not there",
+    "not each leaf has a container of its own",
     "there is no container of a type 0 to 2",
     "its containers are not in one array",
+    "the numbers of a container don't ascend, or are not as many as announced",
 )
 
 
-def problem(code: int) -> str:
+def problem(code: int, words: Sequence[str] = _PROBLEMS) -> str:
     """The words for a problem that a parser found."""
     at, reason = divmod(-code - 1, 16)
-    return f"at byte {at} {_PROBLEMS[reason]}"
+    return f"at byte {at} {words[reason]}"
 
 
 @kernel("int64(int64, int64)")
@@ -96,6 +110,60 @@ def payload_bytes(data: Mask, at: int, end: int, kind: int, cardinality: int) ->
 
 
 @kernel("int64(uint8[::1], int64, int64)")
+def ones_in(data: Mask, start: int, size: int) -> int:
+    """How many bits are set."""
+    count: Any = 0
+    for at in range(start, start + size):
+        byte = data[at]
+        byte = byte - ((byte >> 1) & 0x55)
+        byte = (byte & 0x33) + ((byte >> 2) & 0x33)
+        count += np.int64((byte + (byte >> 4)) & 0x0F)
+    found: int = count
+    return found
+
+
+@kernel("int64(uint8[::1], int64, int64)")
+def ascending(data: Mask, at: int, count: int) -> int:
+    """How many numbers an array has, -1 if they don't ascend."""
+    before: Any = -1
+    for place in range(at, at + 2 * count, 2):
+        value = np.int64(data[place]) | np.int64(data[place + 1]) << 8
+        if value <= before:
+            return -1
+        before = value
+    return count
+
+
+@kernel("int64(uint8[::1], int64, int64)")
+def numbers_in_runs(data: Mask, at: int, runs: int) -> int:
+    """How many numbers are in runs, -1 if they don't ascend or two of them are one."""
+    count, free = 0, 0
+    for place in range(at, at + 4 * runs, 4):
+        first, more = number(data, place, 2), number(data, place + 2, 2)
+        if first < free or first + more > 0xFFFF:
+            return -1
+        count, free = count + more + 1, first + more + 2
+    return count
+
+
+@kernel("int64(uint8[::1], int64, int64, int64, int64)")
+def after_payload(data: Mask, at: int, end: int, kind: int, cardinality: int) -> int:
+    """The place after a container's payload, or a problem: it ends too early, or its numbers are
+    not right.
+    """
+    stop = at + payload_bytes(data, at, end, kind, cardinality)
+    if stop > end:
+        return bad(at, ENDS)
+    if kind == RUN:
+        found = numbers_in_runs(data, at + 2, number(data, at, 2))
+    elif kind == BITMAP:
+        found = ones_in(data, at, BITMAP_BYTES)
+    else:
+        found = ascending(data, at, cardinality)
+    return stop if found == cardinality else bad(at, NUMBERS)
+
+
+@kernel("int64(uint8[::1], int64, int64)")
 def map_containers(data: Mask, at: int, end: int) -> int:
     """The number of containers that the 32-bit bitmap at `at` announces."""
     if at + 4 > end:
@@ -135,9 +203,9 @@ def parse_map(data: Mask, at: int, end: int, high: int, table: Table, row: int) 
         if row + i < len(table):
             table[row + i, 0], table[row + i, 1] = (high << 16) | key, kind
             table[row + i, 2], table[row + i, 3] = cardinality, start
-        start += payload_bytes(data, start, end, kind, cardinality)
-        if start > end:
-            return bad(heads + 4 * i, ENDS)
+        start = after_payload(data, start, end, kind, cardinality)
+        if start < 0:
+            return start
     return start
 
 
@@ -180,7 +248,6 @@ def put_payload(data: Mask, table: Table, row: int, out: Mask, at: int) -> int:
             value = number(data, start + 2 * i, 2)
             out[at + value // 8] |= np.uint8(1 << (value % 8))
         return at + BITMAP_BYTES
-    fill(out, at, 2 * cardinality, 0)  # no more values than announced, whatever bits are set
     count = 0
     for value in range(1 << 16):
         if count < cardinality and (data[start + value // 8] >> (value % 8)) & 1:

@@ -69,13 +69,10 @@ def is_java(part: Mask, table: Table, slots: Table, found: Rows) -> bool:
         return bool(part[0] == 0)
     keys = keys_of_tree(part)
     at = art.parse_tree(part, table[:keys]) if keys else -1
-    if at < 0 or at + 9 > len(part):
-        return False
-    count = number(part, at + 5, 4)
-    if count > len(slots):
+    if at < 0:
         return False
     found[0] = keys
-    return art.parse_containers(part, at, table[:keys], slots[:count]) == len(part)
+    return art.parse_containers(part, at, table[:keys], slots[:keys]) == len(part)
 
 
 @kernel("int64(uint8[::1], int64[:, ::1], int64[:, ::1], int64[::1])")
@@ -92,19 +89,10 @@ def containers_in(part: Mask, table: Table, slots: Table, found: Rows) -> int:
     return WIDE if parse_maps(part, table, found) == len(part) else BAD
 
 
-@kernel("int64(uint8[::1], int64)")
-def numbers_in_runs(data: Mask, at: int) -> int:
-    """How many numbers the runs of a container name."""
-    count = 0
-    for i in range(number(data, at, 2)):
-        count += number(data, at + 4 + 4 * i, 2) + 1
-    return count
-
-
 @structure("int64[:, ::1]", "int64[:, ::1]", "int64[::1]", "uint8[::1]")
 class Parsed(NamedTuple):
-    """The containers of all rows, room for the slots of one, the row of each, the form of each
-    row.
+    """The containers of all rows, room for those of one in their order, the row of each, the
+    form of each row.
     """
 
     table: Table
@@ -124,8 +112,6 @@ def parse_rows(data: Mask, bounds: Rows, valid: Mask, found: Rows, parsed: Parse
             part, table = data[start : bounds[row + 1]], parsed.table[count:]
             parsed.forms[row] = containers_in(part, table, parsed.slots, found)
             for i in range(found[0] if parsed.forms[row] != BAD else 0):
-                if table[i, 1] == RUN:
-                    table[i, 2] = numbers_in_runs(part, table[i, 3])
                 table[i, 3] += start
                 parsed.rows[count] = row
                 count += 1

@@ -36,13 +36,21 @@ _MOST_BYTES = (1 << 31) - 1
 
 
 def decode(rows: pa.Array, kinds: Sequence[pa.DataType]) -> list[pa.Array]:
-    """The columns of these types; a NULL row has NULL in each. Raises CorruptDataError if a value
-    is not a row of fields of these types.
+    """The columns of these types; a NULL row has NULL in each. Raises BadRow if a value is not a
+    row of fields of these types.
     """
     live = rows.drop_null()
     area, sizes = _aligned(live)
     columns = _fields(area, _Parts(area.starts, sizes), kinds)
     return [_expanded(column, validity(rows)) for column in columns]
+
+
+class BadRow(CorruptDataError):
+    """A value is not a row; `row` is its number among those that are not NULL."""
+
+    def __init__(self, row: int, what: str) -> None:
+        super().__init__(f"the bytes of row {row} are not a row of Spark: {what}")
+        self.row = row
 
 
 @dataclass(frozen=True)
@@ -53,12 +61,13 @@ class _Area:
     starts: Rows
 
     def check(self, is_right: Any, places: Rows, what: str) -> None:
-        """Raises CorruptDataError, with the number of its row, if a part is not right."""
+        """Raises BadRow if a part is not right."""
         if np.all(is_right):
             return
-        wrong = int(places[np.flatnonzero(~np.broadcast_to(is_right, places.shape))[0]])
-        row = int(np.searchsorted(self.starts, wrong, side="right")) - 1
-        raise CorruptDataError(f"the bytes of row {row} are not a row of Spark: {what}")
+        wrong = int(np.flatnonzero(~np.broadcast_to(is_right, places.shape))[0])
+        if places is not self.starts:  # rows of no bytes begin where the next one does
+            wrong = int(np.searchsorted(self.starts, places[wrong], side="right")) - 1
+        raise BadRow(wrong, what)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""The bytes of sketches and quantile states, checked before anything opens them."""
