@@ -68,6 +68,16 @@ class Metadata:
         listed[0]["_FILE_SIZE"] = path.stat().st_size
         self._write(which, list_schema, listed)
 
+    def again(self, which: str, *, within: bool) -> None:
+        """A manifest list names its first manifest twice, or that one its first file."""
+        schema, records = decoded(self._manifest(self.snapshot[which]).read_bytes())
+        if within:
+            path = self._manifest(records[0]["_FILE_NAME"])
+            own, entries = decoded(path.read_bytes())
+            path.write_bytes(encoded(own, [*entries, entries[0]]))
+            records[0]["_FILE_SIZE"] = path.stat().st_size
+        self._write(which, schema, records if within else [*records, records[0]])
+
     def index(self, name: str) -> None:
         """An index manifest that names one file."""
         record = {"_INDEX_TYPE": "HASH", "_FILE_NAME": name}

@@ -111,3 +111,20 @@ def test_a_key_that_has_a_null_and_may_not_is_damage() -> None:
     with pytest.raises(CorruptDataError, match="NULL in a key that has none"):
         ordered((None,), (from_paimon("BIGINT NOT NULL"),))
     assert ordered((None,), (from_paimon("BIGINT"),)) == ((),)
+
+
+@pytest.mark.parametrize(
+    ("kind", "word"),
+    [
+        ("STRING", 12 << 32 | 100),
+        ("BYTES", 20 << 32 | 9),
+        ("BYTES", 0xFF << 56),
+        ("DECIMAL(38, 0)", 16 << 32 | 17),
+        ("TIMESTAMP(6)", 21 << 32),
+        ("TIMESTAMP(6)", -1),
+    ],
+)
+def test_places_and_sizes_beyond_a_row_are_damage(kind: str, word: int) -> None:
+    row = bytes(4 - 1) + b"\1" + bytes(8) + (word % 2**64).to_bytes(8, "little") + bytes(20)
+    with pytest.raises(CorruptDataError, match=r"bytes (from|in)|a decimal of"):
+        RowCodec.of([atomic(kind)]).decode(row[:32])

@@ -11,6 +11,7 @@ import contextlib
 import functools
 import io
 import uuid
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -69,12 +70,33 @@ class Manifests:
     def listed(self, snapshot: Snapshot) -> list[Record]:
         """Records of the manifests that make up a snapshot, oldest first."""
         base = snapshot.base_manifest_list, snapshot.base_manifest_list_size
-        return self.records(LISTED, *base) + self.changed(snapshot)
+        listed = self._listed(*base)
+        changed = self.changed(snapshot)
+        names = {record["_FILE_NAME"] for record in listed}
+        for record in changed:
+            if record["_FILE_NAME"] in names:
+                raise self._named_twice(snapshot.delta_manifest_list, record["_FILE_NAME"])
+        return listed + changed
 
     def changed(self, snapshot: Snapshot) -> list[Record]:
         """Records of the manifests that hold the changes of a snapshot."""
         delta = snapshot.delta_manifest_list, snapshot.delta_manifest_list_size
-        return self.records(LISTED, *delta)
+        return self._listed(*delta)
+
+    def _listed(self, name: str, size: int | None) -> list[Record]:
+        """Records of a manifest list. Raises CorruptDataError if it names a manifest twice: each of
+        them would be read, and its files counted twice.
+        """
+        listed = self.records(LISTED, name, size)
+        names = Counter(record["_FILE_NAME"] for record in listed)
+        for found, count in names.items():
+            if count > 1:
+                raise self._named_twice(name, found)
+        return listed
+
+    def _named_twice(self, name: str, found: str) -> CorruptDataError:
+        words = f"manifest {found} is named again, expected each once"
+        return damage.metadata_file("manifest list", self.path(name), words)
 
     def live(self, snapshot: Snapshot) -> list[LiveFile]:
         """The files a snapshot holds, in the order they were added."""
@@ -95,7 +117,7 @@ class Manifests:
     def logged(self, snapshot: Snapshot) -> list[LiveFile]:
         """The changelog files of a snapshot."""
         name, size = snapshot.changelog_manifest_list, snapshot.changelog_manifest_list_size
-        listed = [] if name is None else self.records(LISTED, name, size)
+        listed = [] if name is None else self._listed(name, size)
         return [file for one in listed for file in self.decoded(one).added.values()]
 
     def decoded(self, listed: Record) -> Decoded:
@@ -118,11 +140,14 @@ class Manifests:
         deleted: dict[Identifier, Record] = {}
         partition_of = functools.cache(self.shapes.partition.decode)
         for record in records:
+            key = identifier(record)
+            if key in (deleted if record["_KIND"] == DELETE else added):
+                raise ValueError(f"file {record['_FILE']['_FILE_NAME']} is in it twice")
             if record["_KIND"] == DELETE:
-                deleted[identifier(record)] = record
+                deleted[key] = record
                 continue
             partition = partition_of(record["_PARTITION"])
-            added[identifier(record)] = LiveFile.of(record, partition, self.shapes)
+            added[key] = LiveFile.of(record, partition, self.shapes)
         return Decoded(added, deleted)
 
     def partition(self, record: Record) -> tuple[Any, ...]:
@@ -200,13 +225,19 @@ def unless_missing() -> Iterator[None]:
 
 
 def live_of(manifests: Sequence[Decoded]) -> list[LiveFile]:
-    """Files added by any of the manifests and deleted by none."""
+    """Files added by any of the manifests and deleted by none. Raises CorruptDataError if two add
+    the same file, whose rows would count twice.
+    """
     deleted = {found for manifest in manifests for found in manifest.deleted}
-    if not deleted:
-        return [file for manifest in manifests for file in manifest.added.values()]
-    return [
-        file for manifest in manifests for key, file in manifest.added.items() if key not in deleted
-    ]
+    live: dict[Identifier, LiveFile] = {}
+    for manifest in manifests:
+        for key, file in manifest.added.items():
+            if key in deleted:
+                continue
+            if key in live:
+                raise damage.entry(f"data file {file.name} is added by two manifests")
+            live[key] = file
+    return list(live.values())
 
 
 def merged_records(manifests: Sequence[Decoded], *, whole_table: bool) -> list[Record]:

@@ -31,6 +31,7 @@ _TEXT = ("STRING", "CHAR", "VARCHAR")
 _BINARY = ("BYTES", "BINARY", "VARBINARY")
 _TIMES = ("TIMESTAMP", "TIMESTAMP_LTZ")
 _COMPACT_DIGITS = 18
+_WIDE_DECIMAL = 16  # bytes
 _COMPACT_TIME = 3
 EMPTY = bytes(12)
 
@@ -146,18 +147,30 @@ def _decode(data_type: Atomic, data: bytes, at: int) -> Any:
     if data_type.name in _TIMES:
         if (data_type.length or 0) <= _COMPACT_TIME:
             return word * 1000
-        millis: int = struct.unpack_from("<q", data, 4 + (word >> 32))[0]
-        return millis * 1000 + (word & 0xFFFFFFFF) // 1000
+        (millis,) = struct.unpack("<q", _part(data, word >> 32, 8))
+        return int(millis) * 1000 + (word & 0xFFFFFFFF) // 1000
     if (data_type.length or 0) > _COMPACT_DIGITS:
-        begin = 4 + (word >> 32)
-        word = int.from_bytes(data[begin : begin + (word & 0xFFFFFFFF)], "big", signed=True)
+        size = word & 0xFFFFFFFF
+        if size > _WIDE_DECIMAL:
+            raise ValueError(f"a decimal of {size} bytes, expected at most {_WIDE_DECIMAL}")
+        word = int.from_bytes(_part(data, word >> 32, size), "big", signed=True)
     return decimal_of(word, data_type.scale or 0)
 
 
 def _decode_bytes(data: bytes, at: int) -> bytes:
     length = data[at + 7]
     if length & 0x80:
-        return data[at : at + (length & 0x7F)]
+        length &= 0x7F
+        if length > _INLINE:
+            raise ValueError(f"{length} bytes in a word, expected at most {_INLINE}")
+        return data[at : at + length]
     word = struct.unpack_from("<q", data, at)[0]
-    begin = 4 + (word >> 32)
-    return data[begin : begin + (word & 0xFFFFFFFF)]
+    return _part(data, word >> 32, word & 0xFFFFFFFF)
+
+
+def _part(data: bytes, offset: int, size: int) -> bytes:
+    """Bytes of the variable part of a row. Raises ValueError if the row does not have them."""
+    begin = 4 + offset
+    if offset < 0 or begin + size > len(data):
+        raise ValueError(f"{size} bytes from byte {begin} on, in a row of {len(data)}")
+    return data[begin : begin + size]
