@@ -88,6 +88,8 @@ class Chunks:
         pages = headers_of(bytes_of(stored))
         if self.is_checked:
             check(self.path, chunk.data_page_offset, memoryview(stored), pages)
+        if int(pages[:, VALUES].sum()) != rows:  # before room is made for so many
+            raise _OtherForm
         made = _Chunk(chunk, stored, pages.tolist(), leaf.is_optional)
         return _texts(kind, rows, made) if is_text(kind) else _numbers(kind, rows, made)
 

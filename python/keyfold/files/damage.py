@@ -86,5 +86,5 @@ def decoding(path: str, *, is_remote: bool = False) -> Iterator[None]:
         if error.errno is not None or (is_remote and not _BROKEN.search(str(error))):
             raise
         raise data_file(path, f"{error}".strip()) from error
-    except (pa.ArrowException, ValueError, LookupError) as error:
+    except (pa.ArrowException, ValueError, LookupError, OverflowError, SystemError) as error:
         raise data_file(path, f"{error}".strip()) from error

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from keyfold.files import damage
+from keyfold.files.leaves import check_chunks
 from keyfold.resources.cache import Cache
 from keyfold.stores.files import Files
 
@@ -56,7 +57,7 @@ def forget(paths: Iterable[str]) -> None:
 
 def footer_of(store: Files, path: str, size: int) -> Footer:
     """The footer of a data file. Raises CorruptDataError if the file is not as long as the manifest
-    says, or is not Parquet.
+    says, is not Parquet, or names places that it does not have.
     """
     found = KEPT.get(path)
     if found is None:
@@ -69,5 +70,6 @@ def footer_of(store: Files, path: str, size: int) -> Footer:
                 (tail,) = store.ranges(path, [(size - length, size)])
         with damage.decoding(path):
             found = Footer(pq.read_metadata(pa.BufferReader(tail)))
+            check_chunks(found.metadata, size)
         KEPT.put(path, found)
     return found

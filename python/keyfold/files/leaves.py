@@ -37,3 +37,17 @@ def chunks_of(
     chunks = map(found.column, range(found.num_columns))
     paths = ((chunk, chunk.path_in_schema) for chunk in chunks)
     return [chunk for chunk, path in paths if path in names or path.split(".")[0] in names]
+
+
+def check_chunks(metadata: pq.FileMetaData, size: int) -> None:
+    """Raises ValueError if a column chunk is not within a file of `size` bytes, or has no name."""
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        for chunk in map(group.column, range(group.num_columns)):
+            name, start = chunk.path_in_schema, chunk.data_page_offset
+            stored = chunk.total_compressed_size
+            if start < 0 or stored < 0 or start + stored > size:
+                raise ValueError(
+                    f"column {name} of row group {number} has {stored} bytes from byte {start} on, "
+                    f"of {size}"
+                )
