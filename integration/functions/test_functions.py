@@ -132,6 +132,13 @@ FAILS = {
     "bitmap_to_array(to_bitmap(18446744073709551615))": ("bitmap_to_array", "exceeds BIGINT"),
     "bitmap_max(to_bitmap(9223372036854775808))": ("bitmap_max", "9223372036854775808"),
     "hll_cardinality(X'00')": ("hll_cardinality", "not an HLL sketch", "X'00'"),
+    # a list of 255 items, a set in 2^30 places, and 2^31 centroids, in a few bytes
+    f"hll_cardinality(X'0201070c0308ff00{'00' * 1020}')": ("not an HLL sketch", "of 255 items"),
+    "hll_cardinality(X'0301070c1e00000101000000')": ("hll_cardinality", "not an HLL sketch"),
+    "quantile_percent(X'01000801020114000800000000000080000000000000', 0.5)": (
+        "quantile_percent",
+        "2147483648 centroids",
+    ),
     "quantile_percent(X'0200', 0.5)": ("quantile_percent", "version 2"),
     "quantile_percent(percentile_hash(1), 1.5)": ("quantile_percent", "1.5", "from 0 to 1"),
 }

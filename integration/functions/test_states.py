@@ -169,21 +169,27 @@ def test_bitmaps_of_any_form_are_stored_in_the_column_s(
         ).writeTo(name).append()
 
 
-def test_bad_bytes_fail_once_a_second_value_comes(
-    spark: SparkSession, fresh_name: FreshName
-) -> None:
-    name = fresh_name()
-    create(spark, name, {"a": "rbm32", "b": "rbm64"})
-    rows = [(1, b"junk", b"junk"), (2, b"other", None)]
-    spark.createDataFrame(rows, "k INT, a BINARY, b BINARY").writeTo(name).append()
-    assert [bytes(row.a) for row in spark.table(name).orderBy("k").collect()] == [b"junk", b"other"]
-    spark.createDataFrame([(1, None, one(5))], "k INT, a BINARY, b BINARY").writeTo(name).append()
-    assert [bytes(row.a) for row in spark.table(name).select("k", "a").orderBy("k").collect()] == [
-        b"junk",
-        b"other",
-    ]
-    with pytest.raises(Exception, match=r"column b, key \(k = 1\): Unable to deserialize roaring"):
-        spark.table(name).collect()
+LIST_OF_255 = bytes((2, 1, 7, 12, 3, 8, 255, 0)) + bytes(4 * 255)
+
+
+def test_bad_bytes_are_refused_by_every_door(spark: SparkSession, fresh_name: FreshName) -> None:
+    name, empty = fresh_name(), "CAST(NULL AS BINARY)"
+    create(spark, name, {"a": "rbm32", "b": "rbm64", "h": "hll_sketch"})
+    spark.sql(f"INSERT INTO {name} VALUES (1, {empty}, {empty}, hll_hash(1))")
+    spark.createDataFrame([(1, LIST_OF_255)], "n INT, bad BINARY").createOrReplaceTempView("bad")
+    source = f"USING bad ON {name}.k = bad.n"
+    for door in (
+        f"INSERT INTO {name} SELECT n, NULL, NULL, bad FROM bad",
+        f"INSERT INTO {name} SELECT n, NULL, bad, NULL FROM bad",
+        f"INSERT INTO {name} (k, a) SELECT n, bad FROM bad",
+        f"MERGE INTO {name} {source} WHEN MATCHED THEN UPDATE SET h = bad.bad",
+        f"MERGE INTO {name} {source} AND k = 2 WHEN NOT MATCHED THEN INSERT (k, h) VALUES (n, bad)",
+        f"UPDATE {name} SET h = X'{LIST_OF_255.hex()}' WHERE k = 1",
+    ):
+        words = r"column [abh], key \(k = 1\): Unable to deserialize"
+        with pytest.raises(Exception, match=words):
+            spark.sql(door)
+    assert spark.sql(f"SELECT hll_cardinality(h) FROM {name}").collect() == [(1,)]
 
 
 def one(number: int) -> bytes:

@@ -120,7 +120,21 @@ object Bitmap {
 
   private def widened(narrow: RoaringBitmap): Roaring64Bitmap = {
     val wide = new Roaring64Bitmap
-    narrow.forEach((value: Int) => wide.addLong(value & Mask))
+    widen(narrow, 0, wide)
     wide
   }
+
+  /** Adds the numbers of a set, with upper halves. A run is added at once: a few bytes may be four billion numbers. */
+  def widen(narrow: RoaringBitmap, high: Long, wide: Roaring64Bitmap): Unit =
+    if (!narrow.hasRunCompression) narrow.forEach((value: Int) => wide.addLong(high | value & Mask))
+    else {
+      var first = narrow.nextValue(0)
+      while (first >= 0) {
+        val absent = narrow.nextAbsentValue(first.toInt)
+        val last = if (absent < 0) Mask else absent - 1
+        if (first < last) wide.addRange(high | first, high | last)
+        wide.addLong(high | last)
+        first = if (last == Mask) -1 else narrow.nextValue((last + 1).toInt)
+      }
+    }
 }

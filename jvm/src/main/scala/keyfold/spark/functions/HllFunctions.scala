@@ -11,9 +11,12 @@ object Hll {
   val LgK = 12
   val Kind: TgtHllType = TgtHllType.HLL_4
 
-  def read(bytes: Array[Byte], function: String): HllSketch =
-    try HllSketch.heapify(bytes)
-    catch { case bad: RuntimeException => throw BitmapBytes.bad(function, bytes, "not an HLL sketch", bad.getMessage) }
+  /** What `use` makes of a sketch; a CorruptDataError that names the function if the bytes are not one. */
+  def read[R](bytes: Array[Byte], function: String)(use: HllSketch => R): R =
+    try {
+      HllBytes.check(bytes)
+      use(HllSketch.heapify(bytes))
+    } catch { case bad: RuntimeException => throw BitmapBytes.bad(function, bytes, "not an HLL sketch", bad.getMessage) }
 
   /** The sketch of one value, or of none. */
   def of(update: HllSketch => Unit): Array[Byte] = {
@@ -61,7 +64,7 @@ object HllEmpty extends Scalar[Array[Byte]](About("hll_empty", "() HLL", "-", "t
 object HllCardinality extends Scalar[Long](About("hll_cardinality", "(HLL) BIGINT", "0",
       "about how many different values a sketch has seen, within 2 %"), LongType, BinaryType) {
   override def isResultNullable: Boolean = false
-  def invoke(bytes: Array[Byte]): Long = if (bytes == null) 0 else Hll.rounded(Hll.read(bytes, about.name))
+  def invoke(bytes: Array[Byte]): Long = if (bytes == null) 0 else Hll.read(bytes, about.name)(Hll.rounded)
 }
 
 /** Executor side: the live union of a group's sketches. */
@@ -79,7 +82,7 @@ abstract class HllFold[R](about: About, result: DataType) extends Aggregation[Hl
   override def of(parts: Array[Array[Byte]]): HllState = new HllState(Union.heapify(parts.head))
   override def join(left: HllState, right: HllState): HllState = left.add(right.result)
   override def take(state: HllState, row: InternalRow): HllState =
-    if (row.isNullAt(0)) state else state.add(Hll.read(row.getBinary(0), about.name))
+    if (row.isNullAt(0)) state else Hll.read(row.getBinary(0), about.name)(state.add)
 }
 
 object HllUnion extends HllFold[Array[Byte]](About("hll_union hll_raw_agg", "(HLL) HLL",

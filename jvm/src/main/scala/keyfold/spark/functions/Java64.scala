@@ -61,16 +61,23 @@ object Java64 {
 
     def checkContainers(): Unit = {
       var found = 0
+      val sizes, lasts = mutable.ArrayBuffer.empty[Int]
       for (first <- 0 until cursor.i32()) {
         cursor.check(cursor.u8() == 0xfe, "unknown kind of container list")
-        for (second <- 0 until cursor.i32()) if (cursor.u8() != 0) {
+        sizes += cursor.i32()
+        lasts += -1
+        for (second <- 0 until sizes.last) if (cursor.u8() != 0) {
+          lasts(first) = second
           val leaf = places.getOrElse(first.toLong << 32 | second, throw new Malformed("a container without a leaf"))
           firsts(leaf) = keys(leaf) << 16 | container()
           found += 1
         }
       }
       cursor.check(found == keys.length, s"$found containers for ${keys.length} leaves")
-      cursor.skip(16)
+      cursor.i64(): Unit
+      val (list, place) = (cursor.i32(), cursor.i32()) // the library puts the next container behind it
+      cursor.check(sizes.indices.contains(list) && place >= lasts(list) && place < sizes(list),
+        s"place $place of list $list is not that of the last container")
     }
 
     /** Numbers of 16 bits, ascending, as many as announced; the least of them. */

@@ -32,7 +32,7 @@ object Portable {
       val high = cursor.u32()
       cursor.check(high > last, s"map $high follows map $last")
       last = high
-      read32(cursor).forEach((low: Int) => all.addLong(high << 32 | low & 0xffffffffL))
+      Bitmap.widen(read32(cursor), high << 32, all)
     }
     all
   }

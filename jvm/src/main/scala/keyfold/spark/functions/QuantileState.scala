@@ -76,6 +76,10 @@ object QuantileState {
   val MostCompression = 10000
   private val MostExact = 2048
   private val Version: Byte = 1
+  private val Family = 20
+  private val Small = 3
+  private val LeastK = 10
+  private val Spare = 30
 
   /** Doris takes what is out of bounds for its default. */
   def allowed(compression: Double): Int =
@@ -100,8 +104,26 @@ object QuantileState {
       cursor.end()
     } else {
       val digest = java.util.Arrays.copyOfRange(bytes, cursor.at, bytes.length)
+      checkDigest(new Cursor(digest))
       state.digest = TDigestDouble.heapify(Memory.wrap(digest))
     }
     state
+  }
+
+  /** Its library makes room for as many centroids and values as the bytes say. */
+  private def checkDigest(cursor: Cursor): Unit = {
+    val (words, version, family) = (cursor.u8(), cursor.u8(), cursor.u8())
+    val k = cursor.u16()
+    val isSmall = (cursor.u8() & Small) != 0
+    cursor.skip(2)
+    cursor.check(version == 1 && family == Family && words == (if (isSmall) 1 else 2), "no head of a t-digest")
+    cursor.check(k >= LeastK && k <= MostCompression, s"compression $k of a t-digest")
+    if (!isSmall) {
+      val (centroids, waiting) = (cursor.u32(), cursor.u32())
+      val most = 2L * k + Spare
+      cursor.check(centroids <= most && waiting <= 4 * most && centroids + waiting > 0,
+        s"$centroids centroids and $waiting values of compression $k")
+      cursor.need(16 + 16 * centroids + 8 * waiting)
+    }
   }
 }
