@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from keyfold.errors import ConflictError, KeyfoldError, SnapshotExpiredError
+from keyfold.errors import ConflictError
 from tests.concurrency import jobs
 from tests.concurrency.conftest import ADDED, NEW, OLD, rows
 from tests.concurrency.jobs import Write
@@ -132,5 +132,5 @@ def test_commit_during_read(folder: str) -> None:
 def test_drop_during_read(folder: str) -> None:
     split = jobs.splits_of(jobs.table_of(folder))
     elsewhere(jobs.dropped, folder)
-    with pytest.raises((SnapshotExpiredError, KeyfoldError), match="is gone"):
+    with pytest.raises(ConflictError, match="dropped, renamed or replaced"):
         jobs.read_all(*split)

@@ -354,7 +354,8 @@ def test_expiry_during_read(folder: str) -> None:
     assert jobs.rows_of(planned) == {1: 10, 2: 20}
     split = jobs.splits_of(planned)
     assert elsewhere(jobs.expired, folder, 1) == 2
-    with pytest.raises(SnapshotExpiredError, match=r"data file .* is gone.*time-retained"):
+    expired = r"file .*parquet is gone: snapshot 2 .* has expired.*time-retained"
+    with pytest.raises(SnapshotExpiredError, match=expired):
         jobs.read_all(*split)
     with pytest.raises(SnapshotExpiredError, match=r"snapshot 2 .* has expired"):
         jobs.rows_of(planned)

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from keyfold.errors import CorruptDataError, SnapshotExpiredError
+from keyfold.errors import CorruptDataError
 from keyfold.read import reader
 from keyfold.types import paimon as paimon_types
 from keyfold.wire.layout import Column, TableLayout
@@ -202,7 +202,7 @@ def test_a_missing_file_says_so(tmp_path: Path) -> None:
     found = harness.layout(tmp_path, ("k", "INT NOT NULL"))
     messages = write(harness.job(found), harness.batches(found, [{"k": 1}]))
     (tmp_path / "bucket-0" / messages[0].files[0].name).unlink()
-    with pytest.raises(SnapshotExpiredError, match=r"is gone.*snapshot\.time-retained"):
+    with pytest.raises(CorruptDataError, match=r"it is missing; restore the file"):
         harness.rows_of(ScanSpec(found, ("k",), {}), [split_of(found, messages)])
 
 

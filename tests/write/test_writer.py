@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keyfold.errors import SnapshotExpiredError, TableError
+from keyfold.errors import CorruptDataError, TableError
 from keyfold.files.buckets import split
 from keyfold.merge import fan_in
 from keyfold.merge.plan import plan
@@ -159,7 +159,7 @@ def test_renumbering_that_fails_leaves_no_new_file(
     messages = write(spec, harness.batches(found, [{"k": i} for i in range(50)]))
     gone = messages[1].files[0].name
     next(tmp_path.rglob(gone)).unlink()
-    with pytest.raises(SnapshotExpiredError, match="is gone"):
+    with pytest.raises(CorruptDataError, match="it is missing"):
         renumber(spec, messages, 77)
     assert not list(tmp_path.rglob("*.parquet"))
 

@@ -13,7 +13,7 @@ from operator import itemgetter
 
 from keyfold.changelog.parts import cut, parts_of
 from keyfold.changelog.specs import Asked, ChangeSplit, ChangesSpec
-from keyfold.changelog.steps import Step, steps
+from keyfold.changelog.steps import Step, keeper_of, steps
 from keyfold.changelog.views import COMMIT, columns_of, view
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.files.sections import packed
@@ -25,7 +25,7 @@ from keyfold.predicates.ranges import Range, may_be_true
 from keyfold.read.planner import schemas_of
 from keyfold.read.splits import Splitting, task_size
 from keyfold.storage.metadata.entries import LiveFile, identifier
-from keyfold.storage.table import Table
+from keyfold.storage.table import Table, reads_files
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.predicates import Predicate, conjuncts
 from keyfold.wire.specs import ScanSpec
@@ -46,6 +46,7 @@ class ChangesReport:
     snapshots: int
 
 
+@reads_files
 def plan(
     table: Table,
     columns: Sequence[str],
@@ -81,12 +82,15 @@ def plan(
     how = Splitting(layout, settings, task_size(settings, files, cores), chosen.by_key)
     units = (unit for part in parts for unit in cut(how, part, is_net=asked.net))
     tasks = [tuple(s for s, _ in held) for held in packed(units, itemgetter(1), how.target)]
+    oldest = min((state.id for step in found for state in step.states), default=None)
     scan = ScanSpec(
         layout=layout,
         columns=_columns_read(layout, columns, chosen, found if not asked.full else ()),
         schemas=schemas_of(table, files),
         key_filter=chosen.by_key,
         verify=settings.verify_files,
+        snapshot=oldest,
+        keeper="" if oldest is None else keeper_of(table, oldest),
     )
     millis = {snapshot: time for step in found for snapshot, time in step.millis.items()}
     spec = ChangesSpec(scan, asked, tuple(columns), millis, chosen.by_value, limit)

@@ -13,6 +13,7 @@ import pyarrow as pa
 from keyfold.changelog.compare import changes
 from keyfold.changelog.specs import ChangeSplit, ChangesSpec
 from keyfold.changelog.views import TIME, VERSION, schema_of, view
+from keyfold.files.snapshot_folder import told
 from keyfold.kernels.buffers import Rows
 from keyfold.merge.plan import plan
 from keyfold.predicates.row_filter import Sieve
@@ -39,7 +40,7 @@ def read_task(spec: ChangesSpec, splits: Sequence[ChangeSplit]) -> Iterator[pa.R
     found, names = view(spec.asked.view), spec.columns
     sieve = Sieve.of(spec.scan.layout, spec.value_filter, spec.scan.columns)
     batches = itertools.chain.from_iterable(read(spec, split) for split in splits)
-    kept = (sieve.kept(batch) for batch in batches)
+    kept = (sieve.kept(batch) for batch in told(spec.scan, batches))
     shaped = found.shaped(kept, names, spec.asked.updates)
     if spec.limit is not None:
         shaped = reader.limited(shaped, spec.limit)

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 
 from keyfold.changelog.specs import Asked
 from keyfold.errors import SnapshotExpiredError
+from keyfold.files.snapshot_folder import KEEPING
 from keyfold.options import parse
 from keyfold.options.changelogs import NONE, told_from
-from keyfold.storage.history import versions
+from keyfold.storage.history import tags, versions
 from keyfold.storage.maintenance.changelogs import Changelogs
 from keyfold.storage.metadata.entries import LiveFile, identifier
-from keyfold.storage.metadata.snapshots import KEEPING, Snapshot
+from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.table import Table, live_of_snapshot
 
 APPEND, OVERWRITE = "APPEND", "OVERWRITE"
@@ -36,6 +37,24 @@ class Step:
     stored: tuple[LiveFile, ...] | None
     millis: Mapping[int, int]
     least_level: int = 0
+
+    @property
+    def states(self) -> tuple[Snapshot, ...]:
+        """The snapshots whose files are read."""
+        return (self.after,) if self.before is None else (self.before, self.after)
+
+
+def keeper_of(table: Table, number: int) -> str:
+    """The file below the table's home that keeps a snapshot which has expired: its changelog or a
+    tag; empty if it has not, or nothing does.
+    """
+    changelogs = Changelogs(table.snapshots)
+    if table.snapshots.exists(number):
+        return ""
+    if changelogs.exists(number):
+        return changelogs.path(number).removeprefix(f"{table.layout.home}/")
+    kept = (tag.name for tag in tags.all_of(table) if tag.snapshot.id == number)
+    return next((f"tag/{tags.PREFIX}{name}" for name in kept), "")
 
 
 def steps(table: Table, asked: Asked) -> Iterator[Step]:

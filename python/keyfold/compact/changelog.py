@@ -80,7 +80,7 @@ class _States:
 
     def __init__(self, spec: CompactionSpec, task: Task, told: Told, made: Run) -> None:
         columns = tuple(spec.layout.arrow_schema.names)
-        self._scan = ScanSpec(spec.layout, columns, spec.schemas)
+        self._scan = ScanSpec(spec.layout, columns, spec.schemas, snapshot=spec.snapshot)
         self._options = parse(spec.layout)
         self._plan: MergePlan = plan(spec.layout, columns)
         self._task, self._told = task, told

@@ -37,7 +37,7 @@ from keyfold.storage.metadata.entries import (
     created_millis,
     split_of,
 )
-from keyfold.storage.table import Table
+from keyfold.storage.table import Table, reads_files
 from keyfold.wire.specs import CompactionSpec, FileAtLevel, Merged, Split, Step, Task, Told, totals
 
 STEP_BYTES = 1 << 30
@@ -89,6 +89,7 @@ class _Chosen:
     work: Work
 
 
+@reads_files
 def plan(table: Table, asked: Asked) -> tuple[CompactionSpec, list[PlannedStep]]:
     """The steps of a compaction of the table's snapshot; no steps if nothing needs it."""
     options = table.options
@@ -105,7 +106,7 @@ def plan(table: Table, asked: Asked) -> tuple[CompactionSpec, list[PlannedStep]]
     size = sum(group.bytes for _, chunk in chunks for group in chunk.groups)
     piece = max(LEAST_PIECE, min(-(-size // asked.parallelism), options.target_file_size))
     steps = [_step(table, options, one, chunk, piece) for one, chunk in chunks]
-    return CompactionSpec(table.layout, schemas_of(table, files)), steps
+    return CompactionSpec(table.layout, schemas_of(table, files), table.snapshot_id), steps
 
 
 def commits(steps: Iterable[PlannedStep]) -> Iterator[int]:

@@ -22,7 +22,7 @@ from keyfold.read.cuts import by_key
 from keyfold.read.planner import schemas_of
 from keyfold.storage.commits.rescale import check_rescalable
 from keyfold.storage.metadata.entries import LiveFile, split_of
-from keyfold.storage.table import Table
+from keyfold.storage.table import Table, reads_files
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import CompactionSpec, Split, Task
 
@@ -47,6 +47,7 @@ def files_to_rescale(table: Table, buckets: int) -> tuple[LiveFile, ...]:
     return tuple(file for file in live if file.partition in due)
 
 
+@reads_files
 def plan(table: Table, buckets: int, parallelism: int) -> Rescale:
     """The tasks that give the table's snapshot this number of buckets. Raises TableError or
     NotSupportedError if it can't have so many, or is not for this session to read and write.
@@ -65,7 +66,7 @@ def plan(table: Table, buckets: int, parallelism: int) -> Rescale:
     share = -(-sum(file.size for file in files) // max(parallelism, 1))
     piece = max(LEAST_PIECE, min(share, parse(layout).target_file_size))
     tasks = [task for found in by_partition.values() for task in _tasks(layout, found, piece)]
-    spec = CompactionSpec(layout, schemas_of(table, files))
+    spec = CompactionSpec(layout, schemas_of(table, files), table.snapshot_id)
     return Rescale(str(uuid.uuid4()), spec, files, tuple(tasks))
 
 

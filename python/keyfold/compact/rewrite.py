@@ -5,6 +5,7 @@ level.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -16,6 +17,7 @@ from keyfold.compact.changelog import asking, new_names, write_changelog
 from keyfold.compact.kept_deletes import NONE, first_kept, kept
 from keyfold.files.buckets import buckets_of
 from keyfold.files.footers import forget
+from keyfold.files.snapshot_folder import reading_files
 from keyfold.merge.marks.records import with_marks
 from keyfold.merge.plan import MergePlan, plan
 from keyfold.merge.run import merge_runs
@@ -60,7 +62,8 @@ def rewrite(
     merging = _Merging(spec, task)
     batches = asking(merging.batches(), go_on)
     try:
-        files = tuple(write_files(target, task.directory, batches))
+        with merging.reading_files():
+            files = tuple(write_files(target, task.directory, batches))
         message = CommitMessage(split.partition, split.bucket, options.bucket, files)
         with Job(layout, [message]):
             told = tuple(write_changelog(spec, task, files, merging.telling, go_on))
@@ -74,7 +77,7 @@ class _Merging:
 
     def __init__(self, spec: CompactionSpec, task: Task) -> None:
         columns = tuple(spec.layout.arrow_schema.names)
-        self._scan = ScanSpec(spec.layout, columns, spec.schemas)
+        self._scan = ScanSpec(spec.layout, columns, spec.schemas, snapshot=spec.snapshot)
         self._options = parse(spec.layout)
         self._task = task
         self._path = task.split.path
@@ -108,6 +111,10 @@ class _Merging:
             and not any(file.is_marked for file in files)
             and (self._first_kept == NONE or not any(file.delete_rows != 0 for file in files))
         )
+
+    def reading_files(self) -> AbstractContextManager[None]:
+        """A context for reading the files (`snapshot_folder.reading`)."""
+        return reading_files(self._scan)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The rows of all sections, in key order, with system columns and marks."""

@@ -10,15 +10,16 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
-from keyfold.errors import CorruptDataError, KeyfoldError, SnapshotExpiredError
+from keyfold.errors import CorruptDataError, KeyfoldError
 
 DATA_ADVICE = (
     "restore the file from a backup; without one its rows are lost: rows of other partitions and "
     "keys can still be read, and INSERT OVERWRITE or DROP PARTITION takes the file out of the table"
 )
 METADATA_ADVICE = (
-    "restore the file from a backup; without one, go back to the newest snapshot that can be read "
-    "by removing the files snapshot/snapshot-<n> of those after it: what these committed is lost"
+    "restore the file from a backup; without one, and if an older snapshot can be read (VERSION AS "
+    "OF), go back to it by removing the files snapshot/snapshot-<n> of those after it: what these "
+    "committed is lost; never remove the last one, as it alone names the rows that are left"
 )
 SCHEMA_ADVICE = (
     "restore the file from a backup; without its schema no file of the table can be read"
@@ -53,6 +54,16 @@ def schema_file(path: str, table: str, found: object) -> CorruptDataError:
     )
 
 
+def without_schemas(folder: str, table: str, snapshot_id: int) -> CorruptDataError:
+    """The error: of a table all but its schemas is there. Where folders can be renamed, no DROP
+    TABLE leaves that behind.
+    """
+    return CorruptDataError(
+        f"table {table} has lost its schemas: expected schema-<n> in {folder}, found none, while "
+        f"snapshot {snapshot_id}, its newest, is there; {SCHEMA_ADVICE} (DROP TABLE removes all)"
+    )
+
+
 def of_size(found: int, expected: int) -> str:
     """Words for an error: a file has another size than expected."""
     how = "cut short" if found < expected else "longer than was written"
@@ -61,16 +72,13 @@ def of_size(found: int, expected: int) -> str:
 
 @contextmanager
 def present(path: str) -> Iterator[None]:
-    """Surrounds opening or fetching a data file; raises SnapshotExpiredError if it is missing."""
+    """Surrounds opening or fetching a data file. If it is missing, it raises CorruptDataError by
+    the FileNotFoundError: `snapshot_folder.reading` decides whether it expired.
+    """
     try:
         yield
     except FileNotFoundError as error:
-        raise SnapshotExpiredError(
-            f"data file {path} is gone: expected by the snapshot that is read, not found; the "
-            "snapshot expired before it was read (or remove_orphan_files took the file): read the "
-            "table again; for queries that take long, raise the table's snapshot.time-retained "
-            "(1 h unless set) or snapshot.num-retained.min"
-        ) from error
+        raise data_file(path, "it is missing") from error
 
 
 @contextmanager

@@ -40,6 +40,7 @@ def plan_lookup(
         key_filter=chosen.by_key,
         verify=table.options.verify_files,
         metadata=metadata,
+        **table.named_by,
     )
     found = sorted(by_place(files).items(), key=lambda item: str(item[0]))
     places = (_bucket(table, place, of_bucket) for place, of_bucket in found)

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from keyfold.files.sections import needs_sequence, sequence_range
+from keyfold.files.snapshot_folder import reading_files
 from keyfold.kernels.keys.comparable import encode
 from keyfold.lookup.kept import Kept, KeptFile, TooLargeError
 from keyfold.lookup.places import BucketOfKeys, LookupPlan
@@ -88,7 +89,7 @@ class Warm:
             bucket = self._buckets.get(id(place))
             if bucket is None:
                 bucket = self._buckets[id(place)] = self._bucket(place)
-            with contextlib.suppress(TooLargeError):
+            with contextlib.suppress(TooLargeError), reading_files(self.plan.scan):
                 return iter(list(bucket.rows(wanted)))
         return stored(self.plan, place, wanted)
 

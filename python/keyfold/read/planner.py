@@ -20,7 +20,7 @@ from keyfold.read.folds import footer_facts, without_merge
 from keyfold.read.provenance import divided
 from keyfold.read.splits import KeyedSection, Splitting, Task, task_size, tasks
 from keyfold.storage.metadata.entries import LiveFile, Place, by_place
-from keyfold.storage.table import Table
+from keyfold.storage.table import Table, reads_files
 from keyfold.types import paimon as paimon_types
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.predicates import Predicate
@@ -53,6 +53,7 @@ class Units:
     least_level: int
 
 
+@reads_files
 def plan(
     table: Table,
     columns: Sequence[str],
@@ -79,7 +80,6 @@ def plan(
     settings = parse(replace(layout, options={**layout.options, **overridden}))
     assert undecided(layout, enforced) is None, "a condition that Spark checks no more"
     chosen = pruning(layout, settings, filters)
-    total = table.live_files()
     files = _asked_for(files_to_read(table, chosen), settings, layout, options, only)
     places = _some(list(_sections(table, settings, chosen, files)), only)
     read = [file for _, found in places for section in found for file in section]
@@ -102,12 +102,13 @@ def plan(
         value_filter=chosen.by_value,
         aggregate=aggregate,
         verify=settings.verify_files,
+        **table.named_by,
     )
     report = ScanReport(
         rows=sum(file.rows for file in read),
         bytes=sum(file.size for file in read),
         pushed=chosen.pushed,
-        files_total=len(total),
+        files_total=len(table.live_files()),
         files_read=len(read),
         snapshot=table.snapshot_id,
         unmerged=unmerged,

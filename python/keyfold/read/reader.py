@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from keyfold.files.fetch import FILE, RUN, SECTION, begun, fetch_footers, one_ahead
 from keyfold.files.sections import needs_sequence
+from keyfold.files.snapshot_folder import told
 from keyfold.merge.deferred import Deferred
 from keyfold.merge.kinds import is_retract
 from keyfold.merge.origins import ORIGIN, with_origin
@@ -49,6 +50,7 @@ def read(
     found = (_lazily(source, section) for section in split.sections)
     is_ahead = source.is_ahead
     batches = one_ahead(found, SECTION) if is_ahead else itertools.chain.from_iterable(found)
+    batches = told(scan, batches)
     return batches if scan.limit is None else limited(batches, scan.limit)
 
 

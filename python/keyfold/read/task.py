@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
+from keyfold.files.snapshot_folder import told
 from keyfold.merge.plan import plan
 from keyfold.read import provenance, reader
 from keyfold.read.folds import summary
@@ -32,7 +33,7 @@ def read_task(scan: ScanSpec, splits: Sequence[Split]) -> Iterator[pa.RecordBatc
     each split.
     """
     if scan.aggregate is not None:
-        return joined(summary.summarized(scan, splits))
+        return joined(told(scan, summary.summarized(scan, splits)))
     merge = plan(scan.layout, scan.columns)  # once: splits of a few rows cost less than it
     batches: Iterator[pa.RecordBatch] = itertools.chain.from_iterable(
         reader.read(scan, split, merge) for split in splits

@@ -5,14 +5,18 @@ snapshot it was loaded at, so that all scans of one query read one snapshot.
 """
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from keyfold import options
 from keyfold.aggregates.states.signatures import state_json
-from keyfold.errors import ConflictError, CorruptDataError, NotSupportedError, SnapshotExpiredError
+from keyfold.errors import CorruptDataError, NotSupportedError
+from keyfold.files import damage
+from keyfold.files.snapshot_folder import changed, check_unchanged, reading
 from keyfold.lazy import cached_property
 from keyfold.resources.cache import Cache
 from keyfold.storage.metadata.entries import LiveFile, RowShapes, highest_sequence
@@ -29,6 +33,8 @@ from keyfold.stores.opened import open_files
 from keyfold.types import spark as spark_types
 from keyfold.wire.layout import Column, TableLayout, home, sql_name
 
+Given = ParamSpec("Given")
+Made = TypeVar("Made")
 _KEPT = 256
 _LIVE_KEPT = 8
 SCHEMAS: Cache[StoredSchema] = Cache(_KEPT)
@@ -108,18 +114,19 @@ class Table:
 
     @contextlib.contextmanager
     def reading(self, snapshot: Snapshot | None) -> Iterator[None]:
-        """A context for reading manifests of the snapshot. If one is missing, it raises
-        SnapshotExpiredError if the snapshot expired, ConflictError if the table was dropped.
-        """
-        try:
+        """A context for reading files that the snapshot names (`snapshot_folder.reading`)."""
+        number = None if snapshot is None else snapshot.id
+        with reading(self.layout, self.files, number, self.snapshots.keeper):
             yield
-        except CorruptDataError as error:
-            if snapshot is not None and isinstance(error.__cause__, FileNotFoundError):
-                self.check_unchanged()
-                gone = self.snapshots.gone(snapshot.id)
-                if isinstance(gone, SnapshotExpiredError):
-                    raise gone from error
-            raise
+
+    @property
+    def named_by(self) -> dict[str, Any]:
+        """The fields of a `ScanSpec` that say what names the files of this handle."""
+        return {"snapshot": self.snapshot_id, "keeper": self.snapshots.keeper}
+
+    def reading_files(self) -> AbstractContextManager[None]:
+        """A context for reading files that the snapshot of this handle names."""
+        return reading(self.layout, self.files, self.snapshot_id, self.snapshots.keeper)
 
     def highest_sequence(self, snapshot_id: int | None = None) -> int:
         """The greatest sequence number of any live file, -1 without data."""
@@ -156,18 +163,23 @@ class Table:
         if self.snapshot_id is None:
             return
         snapshot = self.snapshots.read(self.snapshot_id)
+        self.check_schema_of(snapshot)
         if snapshot.index_manifest is not None:
             with self.reading(snapshot):
                 found = self.manifests.records(INDEXED, snapshot.index_manifest)
                 check_indexes(self.layout, found)
         check_files(self.layout, self.live_files())
 
+    def check_schema_of(self, snapshot: Snapshot) -> None:
+        """Raises CorruptDataError if a snapshot was written under a newer schema, which is lost."""
+        if snapshot.schema_id > self.layout.schema_id:
+            self.schemas.check_there(snapshot.schema_id)
+
     def check_unchanged(self) -> None:
         """Raises ConflictError if the table was dropped, replaced or renamed since it was
         loaded.
         """
-        if _stamp(self.schemas, self.layout.schema_id) != self.layout.identity:
-            raise _changed(self.layout.name)
+        check_unchanged(self.layout, self.files)
 
     @contextlib.contextmanager
     def held(self) -> Iterator[str]:
@@ -240,6 +252,19 @@ class Table:
         }
 
 
+def reads_files(
+    make: Callable[Concatenate[Table, Given], Made],
+) -> Callable[Concatenate[Table, Given], Made]:
+    """The same function of a table, which reads data files of its snapshot (`reading_files`)."""
+
+    @functools.wraps(make)
+    def reading_them(table: Table, /, *args: Given.args, **named: Given.kwargs) -> Made:
+        with table.reading_files():
+            return make(table, *args, **named)
+
+    return reading_them
+
+
 def live_of_snapshot(manifests: Manifests, snapshot: Snapshot) -> tuple[LiveFile, ...]:
     """The files of a snapshot; the lists of the last few snapshots are kept."""
     key = (manifests.location, f"{snapshot.base_manifest_list} {snapshot.delta_manifest_list}")
@@ -282,9 +307,16 @@ def load(
     files = files.within(location)
     schemas = Schemas(files, location, sql_name(catalog, namespace, table), branch)
     # The snapshot is read first: the schemas of all its files exist by then.
-    snapshot_id = Snapshots(files, home(location, branch)).latest_id()
+    try:
+        snapshot_id = Snapshots(files, home(location, branch)).latest_id()
+    except CorruptDataError:
+        if schemas.latest_id() is not None:
+            raise
+        snapshot_id = None  # it is being dropped
     schema_id = schemas.latest_id()
     if schema_id is None:
+        if snapshot_id is not None and files.is_local and not branch:
+            raise damage.without_schemas(schemas.folder, schemas.name, snapshot_id)
         return None
     layout = _read_schema(schemas, schema_id).layout
     return Table(files, catalog, namespace, table, layout, snapshot_id)
@@ -306,7 +338,7 @@ def open_handle(
     if is_past and latest:
         raise NotSupportedError(_of_the_past(schemas.name, handle["snapshot_id"]))
     if _stamp(schemas, handle["schema_id"]) != handle["identity"]:
-        raise _changed(schemas.name)
+        raise changed(schemas.name)
     layout = _read_schema(schemas, handle["schema_id"]).layout
     newest = Snapshots(files, layout.home)
     snapshot_id = newest.latest_id() if latest else handle["snapshot_id"]
@@ -328,7 +360,7 @@ def newest_schema(table: Table) -> Table:
     """The table at its newest schema. Raises ConflictError if it was dropped."""
     newest = table.schemas.latest_id()
     if newest is None:
-        raise _changed(table.layout.name)
+        raise changed(table.layout.name)
     return replace(table, layout=_read_schema(table.schemas, newest).layout)
 
 
@@ -336,12 +368,6 @@ def _of_the_past(name: str, snapshot_id: int | None) -> str:
     return (
         f"table {name} can't be written as it was at snapshot {snapshot_id}: write the table "
         "itself, a branch made from a tag, or roll the table back"
-    )
-
-
-def _changed(name: str) -> ConflictError:
-    return ConflictError(
-        f"table {name} was dropped, renamed or replaced since the query was planned: run it again"
     )
 
 

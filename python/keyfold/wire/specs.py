@@ -157,6 +157,8 @@ class ScanSpec(Wire):
     hold. If `read.condition` decides one, no row that fails it is returned. `value_filter` are
     predicates over other columns: rows that fail them may be left out. `verify` says that the
     checksums of read files are compared. `metadata` are metadata columns, behind the others.
+    `snapshot` names the files, or is the oldest one that does; None if none does yet. `keeper` is
+    the file below the table's home that keeps it though it has expired, if there is one.
     """
 
     layout: TableLayout
@@ -169,6 +171,8 @@ class ScanSpec(Wire):
     verify: bool = True
     metadata: tuple[str, ...] = ()
     is_top: bool = False
+    snapshot: int | None = None
+    keeper: str = ""
 
 
 @dataclass(frozen=True)
@@ -237,11 +241,12 @@ class WriteSpec(Wire):
 @dataclass(frozen=True)
 class CompactionSpec(Wire):
     """The part of one compaction that all its tasks share: the layout, with the options of this
-    call, and the columns of older schemas that files use.
+    call, the columns of older schemas that files use, and the snapshot that names the files.
     """
 
     layout: TableLayout
     schemas: Mapping[int, SchemaColumns]
+    snapshot: int | None = None
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import chain, groupby
 
 from keyfold.changelog.parts import compared_parts, cut
@@ -91,6 +92,7 @@ class _Overwritten:
         how = Splitting(layout, options, task_size(options, files, 1))
         names = tuple(layout.arrow_schema.names)
         scan = ScanSpec(layout, names, schemas_of(table, files), verify=options.verify_files)
+        scan = replace(scan, snapshot=table.snapshot_id)
         number = max((file.max_sequence for file in files), default=0)
         # By bucket; a path does not name one, as NULL and blank texts are stored in one folder.
         for _, of_place in groupby(parts, lambda part: id(part.base)):

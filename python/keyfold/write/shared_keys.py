@@ -56,4 +56,6 @@ class SharedKeys:
         layout = self._table.layout
         scan = ScanSpec(layout, layout.key, schemas_of(self._table, (file,)))
         store = store_of(layout.location, layout.store)
-        return read_file(scan, store, file.folder(layout), file, Wanted(layout.key, keep=keep))
+        with self._table.reading_files():
+            wanted = Wanted(layout.key, keep=keep)
+            yield from read_file(scan, store, file.folder(layout), file, wanted)

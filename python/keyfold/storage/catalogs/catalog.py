@@ -198,7 +198,8 @@ class WarehouseCatalog:
         """Apply all changes or none. Returns the table after them."""
         self._check_writable()
         found = self._changeable(namespace, name)
-        alter(found.schemas, found.snapshots, changes, self.check_engine, found.live_files)
+        with found.reading_files():
+            alter(found.schemas, found.snapshots, changes, self.check_engine, found.live_files)
         return self.load_table(namespace, name)
 
     def _changeable(self, namespace: Namespace, name: str) -> Table:

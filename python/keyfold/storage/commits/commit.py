@@ -228,6 +228,8 @@ def _plan(
     table: Table, change: Change, base: Snapshot | None, renumber: Renumber | None
 ) -> tuple[Change, Entries]:
     """The change as it fits the snapshot `base`, and the manifest entries that it makes."""
+    if base is not None:
+        table.check_schema_of(base)
     live = () if base is None else live_of_snapshot(table.manifests, base)
     if change.compactions:
         return change, fitting(table, change.compactions, live, change.conflicts)

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from keyfold.errors import CorruptDataError, KeyfoldError, SnapshotExpiredError, TableError
+from keyfold.files.snapshot_folder import KEEPING
 from keyfold.storage.history import tags
-from keyfold.storage.metadata.snapshots import KEEPING, Snapshot
+from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.table import Table
 
 WATERMARK = "watermark-"
@@ -183,6 +184,8 @@ def _missing(table: Table, snapshot_id: int) -> KeyfoldError:
         return TableError(f"{what} does not exist: the table has no snapshot yet")
     if snapshot_id > newest or snapshot_id < 1:
         return TableError(f"{what} does not exist: there are {earliest} to {newest}")
+    if earliest < snapshot_id:
+        return table.snapshots.gone(snapshot_id)
     return SnapshotExpiredError(
         f"{what} has expired, the earliest kept is {earliest}; {KEEPING}, and a tag keeps one for "
         "as long as you like"

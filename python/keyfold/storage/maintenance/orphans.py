@@ -13,6 +13,7 @@ import re
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from keyfold.errors import CorruptDataError, TableError
@@ -130,9 +131,11 @@ def _read_in_use(table: Table) -> set[str]:
     own = [found for n in numbers if (found := table.snapshots.find(n)) is not None]
     entries = _Entries(manifests)
     needed: set[str] = set()
-    for snapshot in [*keeping.tags, *keeping.branched, *_oldest_whole(entries, own)]:
+    begins = _oldest_whole(entries, own)
+    begins += [after for before, after in pairwise(own) if after.id != before.id + 1]
+    for snapshot in [*keeping.tags, *keeping.branched, *begins]:
         needed |= metadata(manifests, snapshot) | entries.live(snapshot)
-    for snapshot in own[1:]:  # all else that they hold, they have added
+    for snapshot in own[1:]:  # all else that they hold, they or those between have added
         needed |= metadata(manifests, snapshot) | entries.added(manifests.changed(snapshot))
     for changelog in keeping.changelogs:
         needed |= metadata(manifests, changelog, may_lack_lists=True)

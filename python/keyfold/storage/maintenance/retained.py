@@ -117,6 +117,7 @@ def pins(table: Table, *, tells: bool = False) -> Pins:
     branched: list[Any] = []
     for other in {table.layout.location, *branches(table)} - {snapshots.location}:
         own = Snapshots(files, other)
+        own.latest_id()  # raises if it has lost its snapshots, which alone name its files
         branched += [found for n in own.ids() if (found := own.find(n)) is not None]
         branched += _kept(own, "tag", _TAG)
         changelogs += [] if tells else _kept(own, "changelog", _CHANGELOG)

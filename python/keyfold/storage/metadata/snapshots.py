@@ -1,7 +1,7 @@
-"""Snapshots of one table: finding the latest, reading one, publishing the next.
+"""Snapshots of one table: reading one, publishing the next, removing the oldest.
 
-`snapshot/LATEST` and `snapshot/EARLIEST` are hints that may lag behind or be missing: the files
-decide. Snapshots expire from the oldest up and the newest never does, so ids have no gaps.
+`files.snapshot_folder` says which are there. Snapshots expire from the oldest up and the newest
+never does, so ids have no gaps.
 """
 
 import contextlib
@@ -14,6 +14,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from keyfold.errors import CorruptDataError, SnapshotExpiredError
 from keyfold.files import damage
+from keyfold.files.snapshot_folder import SNAPSHOT_NAME, SnapshotFolder
 from keyfold.storage.metadata.documents import read_as, text_of
 from keyfold.storage.metadata.records import (  # fmt: skip
     Check,
@@ -23,14 +24,8 @@ from keyfold.storage.metadata.records import (  # fmt: skip
     is_text,
     is_texts,
 )
-from keyfold.stores.files import Files
 
-_NAME = re.compile(r"snapshot-([0-9]{1,18})")
 _LOOKS = 100
-KEEPING = (
-    "snapshot.num-retained.min or snapshot.time-retained of the table keep snapshots longer (ALTER "
-    "TABLE … SET TBLPROPERTIES)"
-)
 STATEMENT = "keyfold.statement"  # a property: the statement that changed rows, and how many
 BATCH_COMMIT_IDENTIFIER = (1 << 63) - 1  # no stream counts these commits
 _FIELDS: dict[str, Check] = {
@@ -127,46 +122,21 @@ _NAMES = {
 
 
 @dataclass(frozen=True)
-class Snapshots:
-    """The snapshot folder in `location`, the home of a table; `publisher` publishes instead of us.
-    The snapshot of the tag `tag` is read though it has expired.
+class Snapshots(SnapshotFolder):
+    """The snapshots in a folder; `publisher` publishes instead of us. The snapshot of the tag `tag`
+    is read though it has expired.
     """
 
-    files: Files
-    location: str
     publisher: Callable[[Snapshot], bool] | None = field(default=None, compare=False, repr=False)
     tag: str = ""
 
-    def path(self, snapshot_id: int) -> str:
-        """The path at which the snapshot of that id is published."""
-        return f"{self.location}/snapshot/snapshot-{snapshot_id}"
+    @property
+    def keeper(self) -> str:
+        """The tag's file below the table's home, if there is a tag."""
+        return f"tag/tag-{self.tag}" if self.tag else ""
 
-    def latest_id(self) -> int | None:
-        """Id of the newest snapshot, None for a table without data."""
-        found = self._hint("LATEST")
-        for _ in range(_LOOKS):
-            if found is None or not self._exists(found):
-                found = max(self.ids(), default=None)
-            if found is None:
-                return None
-            while self._exists(found + 1):
-                found += 1
-            if self._exists(found):
-                return found
-            # It expired while we went up: those above may have too.
-        raise CorruptDataError(f"the snapshots of the table at {self.location} come and go")
-
-    def earliest_id(self) -> int | None:
-        """Id of the oldest snapshot, None for a table without data."""
-        hinted = self._hint("EARLIEST")
-        if hinted is not None and self._exists(hinted) and not self._exists(hinted - 1):
-            return hinted
-        return min(self.ids(), default=None)
-
-    def ids(self) -> list[int]:
-        """Ids of the snapshots in the folder, in no order."""
-        names = self.files.names(f"{self.location}/snapshot")
-        return [int(match[1]) for name in names if (match := _NAME.fullmatch(name))]
+    def tag_path(self, name: str) -> str:
+        return f"{self.location}/tag/tag-{name}"
 
     def latest(self) -> Snapshot | None:
         """The newest snapshot, None for a table without data."""
@@ -185,34 +155,12 @@ class Snapshots:
         if found is None and self.tag:
             found = self.tagged(self.tag)
         if found is None or found.id != snapshot_id:
-            raise self.gone(snapshot_id)
+            raise self.gone(snapshot_id, self.keeper)
         return found
-
-    def tag_path(self, name: str) -> str:
-        return f"{self.location}/tag/tag-{name}"
 
     def tagged(self, name: str) -> Snapshot | None:
         """The snapshot of a tag, None if there is no such tag."""
         return self.parse(self.tag_path(name))
-
-    def gone(self, snapshot_id: int) -> Exception:
-        """The error if there is no snapshot of that id, or not all of its files."""
-        latest = self.latest_id()
-        if latest is not None and latest < snapshot_id:
-            return SnapshotExpiredError(
-                f"snapshot {snapshot_id} of the table at {self.location} was rolled back, the "
-                f"newest is {latest}: read the table again"
-            )
-        if latest is None or latest == snapshot_id:
-            return CorruptDataError(
-                f"snapshot {snapshot_id} of the table at {self.location}, or a file of it, does "
-                f"not exist; the newest is {latest}"
-            )
-        return SnapshotExpiredError(
-            f"snapshot {snapshot_id} of the table at {self.location} has expired, the oldest kept "
-            f"is {self.earliest_id()}: read the table again (a DataFrame keeps the snapshot that "
-            f"it was made on); {KEEPING}"
-        )
 
     def find(self, snapshot_id: int) -> Snapshot | None:
         """The snapshot of that id, None if it does not exist."""
@@ -257,7 +205,8 @@ class Snapshots:
         if before is not None:
             return before == base
         entries = self.files.entries(f"{self.location}/snapshot")
-        found = [(entry, match) for entry in entries if (match := _NAME.fullmatch(entry.name))]
+        named = ((entry, SNAPSHOT_NAME.fullmatch(entry.name)) for entry in entries)
+        found = [(entry, match) for entry, match in named if match is not None]
         if any(int(match[1]) < snapshot_id for _, match in found):
             return False
         newer = [entry for entry, match in found if int(match[1]) > snapshot_id]
@@ -269,14 +218,6 @@ class Snapshots:
         """
         if self.first_kept() < snapshot_id:
             self._write_hint("EARLIEST", snapshot_id)
-
-    def first_kept(self) -> int:
-        """The id below which snapshots are being removed; 0 if that is not known."""
-        return self._hint("EARLIEST") or 0
-
-    def is_kept(self, snapshot_id: int) -> bool:
-        """Whether the snapshot of that id is there, and no expiry has begun to remove it."""
-        return self._exists(snapshot_id) and snapshot_id >= self.first_kept()
 
     def remove_expired(self, begin: int, end: int) -> None:
         """Remove the snapshots from `begin` up to `end`."""
@@ -295,17 +236,8 @@ class Snapshots:
         if self.first_kept() > latest:
             self._write_hint("EARLIEST", min(self.ids(), default=latest))
 
-    def _exists(self, snapshot_id: int) -> bool:
-        return self.files.exists(self.path(snapshot_id))
-
     def _write_hint(self, name: str, snapshot_id: int) -> None:
         self.files.replace(f"{self.location}/snapshot/{name}", str(snapshot_id).encode())
-
-    def _hint(self, name: str) -> int | None:
-        with contextlib.suppress(OSError, ValueError):
-            hinted = int(self.files.read(f"{self.location}/snapshot/{name}"))
-            return hinted if is_long(hinted) else None
-        return None
 
 
 def replanned(make: Callable[Given, Made]) -> Callable[Given, Made]:

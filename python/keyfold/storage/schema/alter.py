@@ -29,8 +29,11 @@ def alter(
 
     def changed(current: StoredSchema) -> StoredSchema:
         made = current
+        newest = snapshots.latest()
+        if newest is not None:
+            schemas.check_there(newest.schema_id)  # else another one would take its id
         stored = Stored(
-            snapshots.latest_id() is not None,
+            newest is not None,
             partial(_may_delete_columns, schemas.files, current.layout, live_files),
         )
         for change in _without_key_nulls(changes, current.layout):

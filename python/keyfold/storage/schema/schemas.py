@@ -60,6 +60,11 @@ class Schemas:
         """Id of the current schema, None if this is not a table."""
         return max(self.ids(), default=None)
 
+    def check_there(self, schema_id: int) -> None:
+        """Raises CorruptDataError if a schema that something was written under is missing."""
+        if not self.files.exists(self.path(schema_id)):
+            raise damage.schema_file(self.path(schema_id), self.name, "it is missing")
+
     def read(self, schema_id: int) -> StoredSchema:
         """The schema of that id; an unsupported type is refused, naming table and column."""
         path = self.path(schema_id)
@@ -67,7 +72,9 @@ class Schemas:
             found = _from_json(document(self.files.read(path)), self.name, self.location)
         except KeyfoldError:
             raise
-        except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        except FileNotFoundError as error:
+            raise damage.schema_file(path, self.name, "it is missing") from error
+        except (ValueError, LookupError, TypeError, AttributeError, IsADirectoryError) as error:
             raise damage.schema_file(path, self.name, repr(error)) from error
         return replace(found, layout=replace(found.layout, branch=self.branch))
 
