@@ -28,7 +28,10 @@ def hll_union_of(states: list[bytes]) -> bytes:
     sketches = [opened_hll(state) for state in states]
     result = hll_union(max(sketch.lg_config_k for sketch in sketches))
     for sketch in sketches:
-        result.update(sketch)
+        try:
+            result.update(sketch)
+        except (IndexError, RuntimeError) as error:
+            raise ValueError(f"Unable to unite hll sketches: {error}") from error
     return bytes(result.get_result(HLL_4).serialize_compact())
 
 

@@ -31,7 +31,7 @@ PROBLEMS = (
     "there is no head of an HLL sketch of version 1",
     "there is no size that an HLL sketch can have",
     "there is no count that its form can hold",
-    "there is no item, or are not as many as announced",
+    "there is no item, or not in its place, or are not as many as announced",
     "a register is above 63",
     "the registers above 14 do not match those behind the others",
     "there is no estimate",
@@ -42,7 +42,7 @@ _HLL_4, _HLL_6, _HLL_8 = 0, 1, 2
 _EMPTY, _COMPACT, _UNITED = 4, 8, 16
 _HEAD, _SET_AT, _REGISTERS_AT, _ESTIMATE_AT, _LEAST_COUNT_AT, _BEHIND_AT = 8, 12, 40, 8, 32, 36
 _IN_LIST, _ROOM_OF_LIST, _LEAST_ROOM, _FINER = 7, 8, 5, 3
-_ELSEWHERE = 15
+_ELSEWHERE, _MOST_PROBES = 15, 1 << 10
 _LG_K, _LEAST_LG_K, _LEAST_LG_K_OF_SET, _MOST_LG_K = 12, 4, 8, 21
 _MOST_SEEN, _MOST_SUM = 0x43D0000000000000, 0x4140000000000000  # 2^62 and 2^21 as DOUBLE
 
@@ -60,6 +60,35 @@ def items_in(part: Mask, at: int, room: int, count: int) -> int:
 
 
 @kernel("int64(uint8[::1])")
+def repeated(part: Mask) -> int:
+    """The place of an item of a list that is in it twice, -1 if none is."""
+    stop = _HEAD + 4 * number(part, 6, 1)
+    for place in range(_HEAD, stop, 4):
+        for other in range(place + 4, stop, 4):
+            if number(part, place, 4) == number(part, other, 4):
+                return other
+    return -1
+
+
+@kernel("int64(uint8[::1], int64)")
+def misplaced(part: Mask, lg_room: int) -> int:
+    """The place of an item of a hash set that is not found there, -1 if each is: a set that grows
+    expects that.
+    """
+    mask = (1 << lg_room) - 1
+    for own in range(1 << lg_room):
+        item = number(part, _SET_AT + 4 * own, 4)
+        probe, steps = item & mask, 0
+        while item and probe != own:
+            other = number(part, _SET_AT + 4 * probe, 4)
+            steps += 1
+            if other == 0 or other == item or steps > _MOST_PROBES:
+                return _SET_AT + 4 * own
+            probe = (probe + ((item & _SLOT) >> lg_room | 1)) & mask
+    return -1
+
+
+@kernel("int64(uint8[::1])")
 def list_in(part: Mask) -> int:
     """How many items a list has, or a problem."""
     count = number(part, 6, 1)
@@ -68,7 +97,8 @@ def list_in(part: Mask) -> int:
     room = count if part[5] & _COMPACT else _ROOM_OF_LIST
     if _HEAD + 4 * room > len(part):
         return bad(len(part), ENDS)
-    return items_in(part, _HEAD, count, count)
+    found, twice = items_in(part, _HEAD, count, count), repeated(part)
+    return bad(twice, ITEM) if found >= 0 and twice >= 0 else found
 
 
 @kernel("int64(uint8[::1])")
@@ -76,24 +106,24 @@ def set_in(part: Mask) -> int:
     """How many places a hash set has, those of no item among them, or a problem."""
     if len(part) < _SET_AT:
         return bad(len(part), ENDS)
-    count, room, most = number(part, 8, 4), number(part, 4, 1), number(part, 3, 1) - _FINER
+    count, most = number(part, 8, 4), number(part, 3, 1) - _FINER
     if most < _LEAST_ROOM:
         return bad(3, SIZE)
     if part[5] & _EMPTY or 4 * count > 3 << most:
         return bad(8, COUNT)
-    if part[5] & _COMPACT:
-        room = count
-    else:
-        if room < _LEAST_ROOM:
-            room = _LEAST_ROOM
-            while 4 * count > 3 << room:
-                room += 1
-        if room > most or 4 * count > 3 << room:
-            return bad(4, SIZE)
-        room = 1 << room
+    is_compact, lg_room = part[5] & _COMPACT != 0, number(part, 4, 1)
+    if lg_room < _LEAST_ROOM:
+        lg_room = _LEAST_ROOM
+        while 4 * count > 3 << lg_room:
+            lg_room += 1
+    if not is_compact and (lg_room > most or 4 * count > 3 << lg_room):
+        return bad(4, SIZE)
+    room = count if is_compact else 1 << lg_room
     if _SET_AT + 4 * room > len(part):
         return bad(len(part), ENDS)
-    return items_in(part, _SET_AT, room, count)
+    found = items_in(part, _SET_AT, room, count)
+    wrong = -1 if is_compact or found < 0 else misplaced(part, lg_room)
+    return found if wrong < 0 else bad(wrong, ITEM)
 
 
 @kernel("int64(uint8[::1], int64, int64)")
