@@ -49,6 +49,12 @@ class Direct:
         self.table(line).overwrite(self.rows(state, rows, names))
 
     def change(self, line: str, state: State, statement: Statement) -> None:
+        found, name = self.records(statement), f"t$branch_{line}" if line else "t"
+        command, assigned = statement.command, statement.assigned
+        Changes(self.place, found, command, assigned=assigned, name=name).run(2).commit()
+
+    def records(self, statement: Statement) -> list[tuple[int, dict[str, Any]]]:
+        """The rows that a statement's tasks write, with their kinds."""
         found: list[tuple[int, dict[str, Any]]] = []
         for key, row in statement.deletes.items():
             found.append((DELETE, {"k": key} | stored(row)))
@@ -59,9 +65,7 @@ class Direct:
             found.append((MOVED, {"k": key} | new | stored(row)))
         for key, new in statement.inserts.items():
             found.append((INSERT, {"k": key} | new))
-        name = f"t$branch_{line}" if line else "t"
-        command, assigned = statement.command, statement.assigned
-        Changes(self.place, found, command, assigned=assigned, name=name).run(2).commit()
+        return found
 
     def alter(self, line: str, do: str, column: Column, to: str = "") -> None:
         asked: dict[str, Any] = {"name": [column.name]}

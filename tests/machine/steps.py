@@ -64,7 +64,8 @@ class Machine:
         self, driver: Driver, engine: str, draw: Random, without: Sequence[str] = ()
     ) -> None:
         self.driver, self.draw, self.fold, self.without = driver, draw, Fold(engine), without
-        self.lines = {"": Line(State((Column("a"), Column("b"), Column("s"))))}
+        columns = Column("a"), Column("b"), Column("s")
+        self.lines = {"": Line(State(columns), driver.newest(""))}
         self.log: list[str] = []
         self.made = 0
         self.step(self.insert)

@@ -1,0 +1,125 @@
+"""Shortcuts by metadata equal the statement: random statements of all kinds on every engine, with a
+base that is larger than what changes it, and after each of them all answers that files, levels,
+partitions or statistics shorten, beside the rows (`answers` has them and their reasons).
+
+What is written goes by files too. It shows in the rows, which are compared with dictionaries:
+
+- A compaction leaves files alone. A pick is newer than all that stays and touches its keys, so what
+  it makes folds on them as before; first-row leaves out the keys of rows that stay, not of deletes.
+- A file that overlaps nothing moves up a level as it is, unless deletes or marks may end there.
+- Deletes and marks end where no older file touches the keys; under `sequence.field` deletes stay.
+- A file alone in its section is read as it is: its keys have no other record. Its deletes count.
+- DELETE takes the files of partitions if no later row is compared with those it removes, else rows.
+  DROP PARTITION and overwrites take files and are meant to: what was deleted there is forgotten.
+- Expiry removes the files that no kept snapshot and no tag names; all that are kept are read.
+
+KEYFOLD_MACHINE_SECONDS goes on for so long, over many seeds; a failure names its own.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from tests.machine import answers
+from tests.machine.model import ENGINES, Line
+from tests.machine.partitioned import PARTS, Partitioned, part_of
+from tests.machine.steps import Machine
+
+STEPS = 10
+OPTIONS = {
+    "write-only": ("true", "false"),
+    "num-sorted-run.compaction-trigger": ("2", "3", "5"),
+    "target-file-size": ("2 kb", "128 mb"),
+    "source.split.target-size": ("1 kb", "128 mb"),
+    "source.split.open-file-cost": ("1 b", "4 mb"),
+    "changelog-producer": ("none", "none", "lookup", "full-compaction"),
+}
+ALTERS = ("add", "rename", "drop", "widen")  # the other machine has them
+FORGETS = ("expire", "rollback", "forward")
+
+
+class Shortened(Machine):
+    """A machine that also removes whole partitions, and asks for answers."""
+
+    def __init__(self, driver: Partitioned, engine: str, draw: Random) -> None:
+        self.keeps_history = draw.random() < 0.5
+        without = (*ALTERS, *FORGETS) if self.keeps_history else ALTERS
+        super().__init__(driver, engine, draw, without)
+        self.driver: Partitioned = driver
+        self.step(self.join_base)
+        self.began = self.lines[""].newest, self.driver.whole("")
+
+    def run(self, steps: int) -> None:
+        """And in the end the changes of them all."""
+        super().run(steps)
+        if self.keeps_history:
+            self.driver.compact("", "full")  # producers have told all by then
+            number, rows = self.began
+            answers.changed(self.driver.table(""), number, rows, self.driver.whole(""))
+
+    def weights(self) -> dict[Callable[[str, Line], None], int]:
+        found = super().weights() | {self.drop_partition: 1, self.compact: 4}
+        return found | ({self.clear: 2, self.delete: 5} if self.fold.takes_deletes else {})
+
+    def join_base(self, name: str, line: Line) -> None:
+        """The first rows go to the files of the base."""
+        self.driver.compact(name, "full")
+
+    def clear(self, name: str, line: Line) -> None:
+        """A DELETE of a whole partition."""
+        part = self.draw.randrange(PARTS)
+        self.told(part)
+        self.driver.clear(name, part)
+        left = {key: row for key, row in line.now.shown().items() if part_of(key) != part}
+        line.now = self.fold.becomes(line.now, left)
+
+    def drop_partition(self, name: str, line: Line) -> None:
+        """It forgets what was deleted too."""
+        part = self.draw.randrange(PARTS)
+        self.told(part)
+        self.driver.drop(name, part)
+        left = {key: row for key, row in line.now.shown().items() if part_of(key) != part}
+        gone = {key: one for key, one in line.now.gone.items() if part_of(key) != part}
+        line.now = line.now.having(left, gone)
+
+    def check(self, name: str, line: Line) -> None:
+        super().check(name, line)
+        try:
+            answers.check(self.driver.table(name), self.driver.whole(name), self.draw)
+        except AssertionError as error:
+            error.add_note(f"{name!r}: {self.log}")
+            raise
+
+
+def options_of(engine: str, draw: Random) -> dict[str, str]:
+    found = {name: draw.choice(values) for name, values in OPTIONS.items()}
+    if engine == "first-row" and found["changelog-producer"] == "full-compaction":
+        found["changelog-producer"] = "lookup"
+    return found
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_answers_are_those_of_the_rows(tmp_path: Path, engine: str, seed: int) -> None:
+    end = time.monotonic() + float(os.environ.get("KEYFOLD_MACHINE_SECONDS", "0"))
+    number = 0
+    while number == 0 or time.monotonic() < end:
+        told = f"shortcuts {engine} {seed} {number}"
+        draw = Random(told)
+        options = options_of(engine, draw)
+        folder = tmp_path / str(number)
+        driver = Partitioned(str(folder), engine, options, draw)
+        machine = Shortened(driver, engine, draw)
+        try:
+            machine.run(STEPS)
+        except Exception as error:
+            error.add_note(f"seed {told}, {options}:\n" + "\n".join(machine.log))
+            raise
+        shutil.rmtree(folder)
+        number += 1
