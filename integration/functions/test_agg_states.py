@@ -14,6 +14,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+import keyfold
 from keyfold.aggregates import aggregates
 from keyfold.aggregates.declare import Fold, Inputs
 from keyfold.aggregates.results import column_result
@@ -259,3 +260,15 @@ def test_states_keep_their_signature_on_the_way(spark: SparkSession, rows: None)
     assert parts is not None
     assert total is not None
     assert sum(parts) == total[0]
+
+
+def test_states_of_rows(spark: SparkSession) -> None:
+    """`count_state()` counts each row, as `count(*)` does."""
+    for call in ("", "*", "1"):
+        found = spark.sql(
+            f"SELECT count_merge(count_state({call})), count_merge(s) FROM range(5), "
+            f"(SELECT count_combine({call}) AS s FROM range(7))"
+        )
+        assert tuple(found.first()) == (5, 35)
+    with pytest.raises(keyfold.TableError, match="sum_state takes one number"):
+        spark.sql("SELECT sum_state()")

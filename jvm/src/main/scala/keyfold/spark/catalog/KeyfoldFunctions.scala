@@ -6,7 +6,7 @@ import keyfold.spark.questions.Aggregates
 import org.apache.spark.sql.catalyst.analysis.NoSuchFunctionException
 import org.apache.spark.sql.connector.catalog.{FunctionCatalog, Identifier}
 import org.apache.spark.sql.connector.catalog.functions.UnboundFunction
-import org.apache.spark.sql.keyfold.aggregates.FoldCalls
+import org.apache.spark.sql.keyfold.aggregates.{DeclaredCalls, FoldCalls}
 
 /** Driver side: the functions of a catalog, as `<catalog>.<name>` or `<catalog>.sys.<name>`, and the aggregates that
   * Python folds, as `<catalog>.<name>` alone; Spark also asks for those that writes cluster by, and reads are
@@ -22,7 +22,8 @@ trait KeyfoldFunctions extends FunctionCatalog {
   override def loadFunction(ident: Identifier): UnboundFunction =
     (Seq(BucketFunction).find(_.name == ident.name) ++ SlotFunction.named(ident.name)).headOption
       .filter(_ => ident.namespace.isEmpty)
-      .orElse(Option.when(isOurs(ident.namespace))(ident.name).flatMap(Functions.find))
+      .orElse(Option.when(isOurs(ident.namespace))(ident.name).flatMap(Functions.find)
+        .map(DeclaredCalls.unbound(ident.name, _)))
       .orElse(Option.when(ident.namespace.isEmpty)(ident.name).flatMap(FoldCalls.find))
       .getOrElse(throw new NoSuchFunctionException(ident))
 

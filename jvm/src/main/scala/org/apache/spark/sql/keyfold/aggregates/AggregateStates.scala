@@ -5,6 +5,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateExpression, AggregateFunction, Complete}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.catalyst.util.toPrettySQL
 import org.apache.spark.sql.keyfold.Refusal
 import org.apache.spark.sql.types.{BinaryType, DataType, Metadata, MetadataBuilder}
 
@@ -25,8 +26,11 @@ object AggregateStates extends Rule[LogicalPlan] {
     case _ => false
   }
 
+  private def isOpen(expression: Expression): Boolean = !expression.resolved && !expression.exists(_.isInstanceOf[StateCall])
+
   private def named(expression: Expression): Expression = expression match {
-    case UnresolvedAlias(call: StateCall, None) if isReady(call) => Alias(call, call.sql)()
+    case UnresolvedAlias(call: StateCall, None) if !call.exists(isOpen) =>
+      Alias(call, toPrettySQL(call))()
     case other => other
   }
 
@@ -59,7 +63,7 @@ object AggregateStates extends Rule[LogicalPlan] {
     case "combine" => aggregated(combined(call), call)
     case "merge" => aggregated(merged(call, givesState = false), call)
     case "union" => aggregated(merged(call, givesState = true), call)
-    case "finalize" => finalized(call)
+    case "finalize" => FinalizedState(call.name, call.arguments, finalized(call))
     case _ => throw Refusal(s"${call.name} is not supported: use ${call.function} of exploded arrays")
   }
 
@@ -115,6 +119,13 @@ object AggregateStates extends Rule[LogicalPlan] {
       (child, bound)
     case several => throw Refusal(s"${call.name} takes one state, found ${several.length} arguments")
   }
+}
+
+/** Driver side: the result of a state by the name that was written, until Spark's optimizer puts it in place. */
+final case class FinalizedState(name: String, parameters: Seq[Expression], replacement: Expression)
+    extends RuntimeReplaceable with InheritAnalysisRules {
+  override def prettyName: String = name
+  override protected def withNewChildInternal(made: Expression): FinalizedState = copy(replacement = made)
 }
 
 /** Both sides: the state of each row by itself. */

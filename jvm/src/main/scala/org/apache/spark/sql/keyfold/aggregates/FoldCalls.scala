@@ -8,6 +8,7 @@ import org.apache.spark.sql.catalyst.expressions.{Cast, Expression, ExpressionIn
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.trees.TreePattern.UNRESOLVED_FUNCTION
+import org.apache.spark.sql.catalyst.util.toPrettySQL
 import org.apache.spark.sql.connector.catalog.{FunctionCatalog, Identifier}
 import org.apache.spark.sql.connector.catalog.functions.UnboundFunction
 import org.apache.spark.sql.internal.SQLConf
@@ -39,7 +40,13 @@ object FoldCalls {
     val constants = placed.tail.zipWithIndex.map { case (value, i) => constant(known, s"argument ${i + 2}", value) }
     val bound = Aggregates.bind(known.name, placed.head.dataType, constants, options.toMap)
     val column = if (placed.head.dataType == bound.argument) placed.head else cast(placed.head, bound.argument)
-    FoldFunction(shown(known), bound.fold, bound.result, bound.empty, Seq(column), inScans = bound.inScans)
+    FoldFunction(shown(known), bound.fold, bound.result, bound.empty, Seq(column), options =
+      (placed.tail ++ named).map(option), inScans = bound.inScans)
+  }
+
+  private def option(value: Expression): String = value match {
+    case NamedArgumentExpression(name, value) => s"$name => ${toPrettySQL(value)}"
+    case value => toPrettySQL(value)
   }
 
   private def shown(known: KnownAggregate): String = s"keyfold.${known.name}"

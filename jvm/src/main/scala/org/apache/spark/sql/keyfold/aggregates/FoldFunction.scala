@@ -6,9 +6,10 @@ import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.types.{BinaryType, DataType}
 
 /** Both sides: an aggregate that Python folds. Rows go to a worker in batches, and what Spark has of a group is
-  * its number there; between tasks a group is a payload. `fold` is Python's own description. With `takes` the rows
-  * are states of that signature, with `gives` the value is one: payloads with a header. With `isSingle` a new group
-  * ends the one before; `inScans` if it may fold what scans have folded.
+  * its number there; between tasks a group is a payload. `fold` is Python's own description, `options` shows the
+  * arguments behind the column. With `takes` the rows are states of that signature, with `gives` the value is one:
+  * payloads with a header. With `isSingle` a new group ends the one before; `inScans` if it may fold what scans have
+  * folded.
   */
 final case class FoldFunction(
     name: String,
@@ -18,6 +19,7 @@ final case class FoldFunction(
     children: Seq[Expression],
     takes: Option[String] = None,
     gives: Option[String] = None,
+    options: Seq[String] = Nil,
     inScans: Boolean = false,
     mutableAggBufferOffset: Int = 0,
     inputAggBufferOffset: Int = 0,
@@ -33,8 +35,10 @@ final case class FoldFunction(
   override def signature: Option[String] = gives
   override def dataType: DataType = if (gives.isDefined) BinaryType else value
   override def nullable: Boolean = gives.isEmpty
-  override def prettyName: String = name
-  override def toString: String = s"$name(${children.mkString(", ")})"
+  override def prettyName: String = name.stripPrefix("keyfold.")
+  override def toString: String = s"$name(${(children.map(_.toString) ++ options).mkString(", ")})"
+  override def sql(isDistinct: Boolean): String =
+    s"$prettyName(${if (isDistinct) "DISTINCT " else ""}${(children.map(_.sql) ++ options).mkString(", ")})"
   override protected def flatArguments: Iterator[Any] = children.iterator
   override lazy val defaultResult: Option[Literal] =
     headed.map(Literal(_, BinaryType)).orElse(FoldFunction.ofNothing(empty, value))

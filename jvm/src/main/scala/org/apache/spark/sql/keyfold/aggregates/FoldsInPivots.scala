@@ -25,6 +25,6 @@ object FoldsInPivots extends Rule[LogicalPlan] {
   }
 
   private def check(fold: FoldFunction): Unit = if (!fold.inScans && fold.empty.isEmpty) throw Refusal(
-    s"function ${fold.prettyName} in this PIVOT is not supported: Spark gives it NULL in place of the rows of other "
-      + s"columns, and it does not pass over NULL; use ${fold.prettyName}(…) FILTER (WHERE …) and GROUP BY")
+    s"function ${fold.name} in this PIVOT is not supported: Spark gives it NULL in place of the rows of other "
+      + s"columns, and it does not pass over NULL; use ${fold.name}(…) FILTER (WHERE …) and GROUP BY")
 }

@@ -151,6 +151,7 @@ final case class KeptAggregate(child: Expression, kind: KeptKind, shape: Shape,
     extends TypedImperativeAggregate[Kept] with UnaryLike[Expression] with GivesState {
   override def signature: Option[String] = Option.when(shape.givesState)(shape.signature)
   override def prettyName: String = shape.function
+  override protected def flatArguments: Iterator[Any] = children.iterator
   override def nullable: Boolean = !shape.givesState
   override def dataType: DataType = if (shape.givesState) BinaryType else kind.dataType
 

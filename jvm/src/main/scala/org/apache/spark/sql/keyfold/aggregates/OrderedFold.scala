@@ -23,10 +23,7 @@ final case class OrderedFold(
     inputAggBufferOffset: Int = 0) extends TypedImperativeAggregate[OrderedRows] with SupportsOrderingWithinGroup {
   @transient private lazy val kept = UnsafeProjection.create(children)
   @transient private lazy val arguments = UnsafeProjection.create(fields.take(call.children.size))
-  @transient private lazy val order = RowOrdering.create(
-    fields.drop(call.children.size).zip(directions).map { case (field, (direction, nulls)) =>
-      SortOrder(field, direction, nulls, Nil)
-    }, Nil)
+  @transient private lazy val order = RowOrdering.create(orders(fields.drop(call.children.size)), Nil)
   @transient private lazy val alone = new FoldBatcher(Seq(call)).columns.head
   @transient private var shared: Option[FoldColumn] = None
   @transient private lazy val own = new KeptBytes
@@ -38,7 +35,13 @@ final case class OrderedFold(
   override def children: Seq[Expression] = call.children ++ by
   override def dataType: DataType = call.dataType
   override def nullable: Boolean = true
-  override def prettyName: String = call.name
+  override def prettyName: String = call.prettyName
+  override def sql(isDistinct: Boolean): String =
+    s"${call.sql(isDistinct)} WITHIN GROUP (ORDER BY ${orders(by).map(_.sql).mkString(", ")})"
+
+  private def orders(of: Seq[Expression]): Seq[SortOrder] = of.zip(directions).map { case (one, (direction, nulls)) =>
+    SortOrder(one, direction, nulls, Nil)
+  }
   override def toString: String = s"$call WITHIN GROUP (ORDER BY ${by.mkString(", ")})"
   override protected def flatArguments: Iterator[Any] = children.iterator
   override def defaultResult: Option[Literal] = call.defaultResult
@@ -86,7 +89,7 @@ final case class OrderedFold(
   override def serialize(group: OrderedRows): Array[Byte] = {
     val size = group.rows.iterator.map(_.getSizeInBytes + 4L).sum
     if (size > OrderedFold.MostBytes)
-      throw new KeyfoldException("NotSupportedError", s"function $prettyName WITHIN GROUP: the rows of one group take "
+      throw new KeyfoldException("NotSupportedError", s"function ${call.name} WITHIN GROUP: the rows of one group take "
         + s"$size bytes; Spark moves at most ${OrderedFold.MostBytes} as one value")
     val payload = ByteBuffer.allocate(size.toInt).order(ByteOrder.LITTLE_ENDIAN)
     group.rows.foreach(row => payload.putInt(row.getSizeInBytes).put(row.getBytes))
@@ -136,14 +139,17 @@ final class OrderedRows {
   */
 object RefusedFolds extends (LogicalPlan => Unit) {
   override def apply(plan: LogicalPlan): Unit = plan.foreach(node => node.expressions.foreach(_.foreach {
-    case fold @ (_: FoldFunction | _: OrderedFold) if node.isInstanceOf[CollectMetrics] =>
-      throw new KeyfoldException("NotSupportedError", s"function ${fold.prettyName} in observed metrics is not supported: "
-        + "they are put together where no worker folds; aggregate the DataFrame")
+    case fold: FoldFunction if node.isInstanceOf[CollectMetrics] => throw observed(fold)
+    case fold: OrderedFold if node.isInstanceOf[CollectMetrics] => throw observed(fold.call)
     case AggregateExpression(fold: OrderedFold, _, true, _, _) if !fold.by.forall(isValue(fold, _)) =>
-      throw new KeyfoldException("NotSupportedError", s"function ${fold.prettyName}: DISTINCT together with "
+      throw new KeyfoldException("NotSupportedError", s"function ${fold.call.name}: DISTINCT together with "
         + s"WITHIN GROUP (ORDER BY ${fold.by.map(_.sql).mkString(", ")}); expected ORDER BY ${fold.call.children.head.sql}")
     case _ =>
   }))
+
+  private def observed(fold: FoldFunction): Throwable =
+    new KeyfoldException("NotSupportedError", s"function ${fold.name} in observed metrics is not supported: they are put "
+      + "together where no worker folds; aggregate the DataFrame")
 
   private def isValue(fold: OrderedFold, key: Expression): Boolean = fold.call.children.head match {
     case Cast(value, _, _, _) if value.semanticEquals(key) => true

@@ -54,6 +54,7 @@ abstract class OverBuffer extends DeclarativeAggregate with GivesState {
 
   override def signature: Option[String] = Option.when(shape.givesState)(shape.signature)
   override def prettyName: String = shape.function
+  override protected def flatArguments: Iterator[Any] = children.iterator
   override def nullable: Boolean = !shape.givesState && finished.nullable
   override def dataType: DataType = if (shape.givesState) BinaryType else finished.dataType
   override lazy val aggBufferAttributes: Seq[AttributeReference] = of.aggBufferAttributes

@@ -52,7 +52,10 @@ final case class StateNames(session: SparkSession) extends Rule[LogicalPlan] {
       BoundState.canonical(function).map { name =>
         val written = call.nameParts.last.toLowerCase(java.util.Locale.ROOT)
         if (call.isDistinct) throw Refusal(s"$written(DISTINCT …) is not supported: a state has forgotten its rows")
-        val arguments = call.arguments.map { case _: UnresolvedStar if name == "count" => Literal(1); case one => one }
+        val arguments = call.arguments match {
+          case Nil | Seq(_: UnresolvedStar) if name == "count" && verb.matches("(?i)state|combine") => Seq(Literal(1))
+          case given => given
+        }
         StateCall(name, verb.toLowerCase(java.util.Locale.ROOT), written, arguments, call.filter)
       }
     case _ => None

@@ -1,17 +1,16 @@
 package org.apache.spark.sql.keyfold.groups
 
-import keyfold.spark.functions.Aggregation
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSeq, Expression, NamedExpression}
-import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateExpression, V2Aggregator}
+import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.util.truncatedString
 import org.apache.spark.sql.execution.{ColumnarRule, SparkPlan}
 import org.apache.spark.sql.execution.aggregate.{BaseAggregateExec, ObjectHashAggregateExec, SortAggregateExec}
 import org.apache.spark.sql.execution.metric.SQLMetrics
 import org.apache.spark.sql.execution.window.WindowExecBase
-import org.apache.spark.sql.keyfold.aggregates.{FoldFunction, OrderedFold}
+import org.apache.spark.sql.keyfold.aggregates.{DeclaredAggregate, FoldFunction, OrderedFold}
 
 /** Both sides: stands in for Spark's ObjectHashAggregateExec, with the same arguments, where a function is ours: no
   * sort at 128 groups, and results of many groups at once. Spark's own functions run beside ours in the same pass.
@@ -83,8 +82,7 @@ object FoldOperators extends ColumnarRule {
   }
 
   private def isOurs(call: AggregateExpression): Boolean = call.aggregateFunction match {
-    case _: FoldFunction | _: OrderedFold => true
-    case declared: V2Aggregator[_, _] => declared.aggrFunc.isInstanceOf[Aggregation[_, _]]
+    case _: FoldFunction | _: OrderedFold | _: DeclaredAggregate => true
     case _ => false
   }
 }

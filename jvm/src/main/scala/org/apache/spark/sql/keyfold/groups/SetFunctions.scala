@@ -5,10 +5,9 @@ import java.nio.charset.StandardCharsets.UTF_8
 import keyfold.spark.Json
 import keyfold.spark.functions._
 import org.apache.spark.sql.catalyst.expressions.{Cast, Expression, Literal}
-import org.apache.spark.sql.catalyst.expressions.aggregate.V2Aggregator
 import org.apache.spark.sql.catalyst.expressions.objects.Invoke
 import org.apache.spark.sql.execution.aggregate.ObjectHashAggregateExec
-import org.apache.spark.sql.keyfold.aggregates.FoldFunction
+import org.apache.spark.sql.keyfold.aggregates.{DeclaredAggregate, FoldFunction}
 import org.apache.spark.sql.types.{BinaryType, DataType, LongType}
 
 /** Driver side: aggregates of bitmaps, sketches and quantile states are folds of Python in an operator, so that no
@@ -20,12 +19,12 @@ object SetFunctions {
     if (spark.isStreaming) spark
     else spark.copy(aggregateExpressions = spark.aggregateExpressions.map { call =>
       call.aggregateFunction match {
-        case declared: V2Aggregator[_, _] => fold(declared).fold(call)(made => call.copy(aggregateFunction = made))
+        case declared: DeclaredAggregate => fold(declared).fold(call)(made => call.copy(aggregateFunction = made))
         case _ => call
       }
     })
 
-  private def fold(declared: V2Aggregator[_, _]): Option[FoldFunction] = (declared.aggrFunc, declared.children) match {
+  private def fold(declared: DeclaredAggregate): Option[FoldFunction] = (declared.function, declared.children) match {
     case (numbers: NumbersFold, Seq(number)) => Some(made(numbers, "numbers", number, EmptyBitmap))
     case (union @ (BitmapUnion | BitmapUnionCount), Seq(bitmap)) =>
       val (of, argument) = bitmap match {

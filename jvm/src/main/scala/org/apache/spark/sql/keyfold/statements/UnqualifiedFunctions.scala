@@ -1,15 +1,12 @@
 package org.apache.spark.sql.keyfold.statements
 
-import keyfold.spark.functions.{Declared, Functions}
+import keyfold.spark.functions.Functions
 import org.apache.spark.sql.{SparkSession, SparkSessionExtensions}
 import org.apache.spark.sql.catalyst.FunctionIdentifier
 import org.apache.spark.sql.catalyst.analysis.{FunctionRegistry, UnresolvedFunction}
-import org.apache.spark.sql.catalyst.expressions.{Expression, ExpressionInfo, V2ExpressionUtils}
-import org.apache.spark.sql.catalyst.expressions.aggregate.V2Aggregator
+import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.connector.catalog.{FunctionCatalog, Identifier}
-import org.apache.spark.sql.connector.catalog.functions.{AggregateFunction, ScalarFunction}
-import org.apache.spark.sql.errors.QueryCompilationErrors
-import org.apache.spark.sql.types.{StructField, StructType}
+import org.apache.spark.sql.keyfold.aggregates.DeclaredCalls
 
 /** Driver side: our functions without a catalog's name, where nobody has one of that name: neither this
   * Spark nor the user, so that what a query means never changes.
@@ -17,11 +14,8 @@ import org.apache.spark.sql.types.{StructField, StructType}
 object UnqualifiedFunctions {
   def inject(extensions: SparkSessionExtensions): Unit =
     for ((name, function) <- Functions.byName if !FunctionRegistry.builtin.functionExists(FunctionIdentifier(name)))
-      extensions.injectFunction((FunctionIdentifier(name), info(name, function), arguments =>
-        users(name, arguments).getOrElse(call(function, arguments))))
-
-  private def info(name: String, function: Declared): ExpressionInfo =
-    new ExpressionInfo(function.getClass.getName, null, name, function.description, "", "", "", "", "", "", "scala_udf")
+      extensions.injectFunction((FunctionIdentifier(name), DeclaredCalls.info(name, function), arguments =>
+        users(name, arguments).getOrElse(DeclaredCalls.call(name, function, arguments))))
 
   /** The user's function: Spark looks for a temporary one, and in the current catalog, only after those of
     * extensions.
@@ -37,20 +31,5 @@ object UnqualifiedFunctions {
         UnresolvedFunction(fullName, arguments, isDistinct = false)
     }
     temporary.orElse(permanent)
-  }
-
-  /** The expression that Spark's analyzer makes of a catalog's function. */
-  private def call(function: Declared, arguments: Seq[Expression]): Expression = {
-    val types = arguments.map(argument => StructField("argument", argument.dataType, argument.nullable))
-    val bound = try function.bind(StructType(types))
-    catch {
-      case wrong: UnsupportedOperationException =>
-        throw QueryCompilationErrors.functionCannotProcessInputError(function, arguments, wrong)
-    }
-    bound match {
-      case scalar: ScalarFunction[_] => V2ExpressionUtils.resolveScalarFunction(scalar, arguments)
-      case aggregate: AggregateFunction[_, _] => V2Aggregator(aggregate, arguments)
-      case other => throw new MatchError(other)
-    }
   }
 }
