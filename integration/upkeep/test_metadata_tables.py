@@ -6,9 +6,10 @@ import datetime
 from collections.abc import Callable
 
 import pytest
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import SparkSession
 
+import keyfold
 from integration.planning.plans import assert_ours, plan_of
 
 FULL = ("snapshots", "files", "options", "partitions", "buckets", "schemas", "manifests")
@@ -131,6 +132,35 @@ def test_a_name_with_a_backtick(spark: SparkSession) -> None:
     spark.sql("CREATE TABLE keyfold.it.`it``s` (k INT, PRIMARY KEY (k) NOT ENFORCED)")
     spark.sql("INSERT INTO keyfold.it.`it``s` VALUES (1)")
     assert spark.sql("SELECT * FROM keyfold.it.`it``s$files`").count() == 1
+
+
+@pytest.mark.parametrize(
+    ("statement", "name"),
+    [
+        ("SELECT 'a$b', * FROM {table}$files", "`{last}$files`"),
+        ("SELECT *\nFROM -- of\n{table}$branch_b$ro AS x", "`{last}$branch_b$ro`"),
+        ("INSERT INTO {table}$branch_b VALUES ('a', 1, 'x')", "`{last}$branch_b`"),
+        ("ALTER TABLE {table}$branch_b ADD COLUMN x INT", "`{last}$branch_b`"),
+        ("CALL keyfold.sys.compact(table => 'it.{last}$branch_b')", "it.`{last}$branch_b`"),
+    ],
+)
+def test_a_name_with_a_dollar_without_backticks(
+    spark: SparkSession, table: str, statement: str, name: str
+) -> None:
+    last = table.split(".")[2]
+    with pytest.raises(keyfold.TableError, match=r"name with a \$ needs backticks: ") as caught:
+        spark.sql(statement.format(table=table, last=last))
+    assert str(caught.value).endswith(name.format(last=last))
+
+
+def test_a_dollar_elsewhere(spark: SparkSession, table: str) -> None:
+    for statement in ("SELECT 1$2", "SELECT * FROM spark_catalog.it.t$files", "SELECT $ FROM t"):
+        with pytest.raises(ParseException, match="PARSE_SYNTAX_ERROR"):
+            spark.sql(statement)
+    with pytest.raises(keyfold.TableError, match="needs backticks"):
+        spark.table(f"{table}$files")
+    with pytest.raises(keyfold.TableError, match=r"'it.a b' can't be read as a name"):
+        spark.sql("CALL keyfold.sys.compact(table => 'it.a b')")
 
 
 def test_health(spark: SparkSession, table: str) -> None:

@@ -90,6 +90,9 @@ final class KeyfoldCatalog extends StagingTableCatalog with KeyfoldNamespaces wi
   /** Spark leaves the catalog's name in front of a new name that was written in full. */
   override def renameTable(from: Identifier, to: Identifier): Unit = {
     val isFull = to.namespace.length == 2 && to.namespace.head == name()
+    if (to.namespace.length > 1 && !isFull) throw Refusal(s"table ${shown(named(from))} can't become "
+        + s"${Names.shown(to.namespace.toSeq :+ to.name)}: a rename leaves it in its catalog, ${name()}, whose namespaces "
+        + "have one level; CREATE TABLE … AS SELECT copies rows to another catalog")
     val target = if (isFull) Identifier.of(to.namespace.tail, to.name) else to
     catalog.rename(named(from), target)
   }

@@ -56,9 +56,8 @@ class KeyfoldTable(val questions: CatalogQuestions, val description: Description
   /** `WITH SCHEMA EVOLUTION` adds columns that may be NULL and takes wider numbers; other types are cast. */
   override def supportsColumnChange(change: TableChange.ColumnChange): Boolean = change match {
     case added: TableChange.AddColumn => added.isNullable
-    case typed: TableChange.UpdateColumnType => columns().exists { column =>
-        typed.fieldNames.sameElements(Array(column.name)) && SqlTypes.isWiderNumber(typed.newDataType, column.dataType)
-      }
+    case typed: TableChange.UpdateColumnType =>
+      SqlTypes.at(columns(), typed.fieldNames.toSeq).exists(SqlTypes.isWiderNumber(typed.newDataType, _))
     case _ => false
   }
 
@@ -142,4 +141,16 @@ object Names {
   /** A name as SQL takes it: parts joined by dots, in backticks where they need them. */
   def shown(parts: Seq[String]): String =
     parts.map(part => if (part.matches("[A-Za-z_][A-Za-z0-9_]*")) part else quote(part)).mkString(".")
+
+  private val WithDollar = """(?:\w+\.)*+[A-Za-z_]\w*+(?:\$\w+)+""".r
+
+  /** The parts of the name around the `$` at this place of a text that Spark can't read for it. */
+  def unquoted(text: String, place: Int): Option[Unquoted] =
+    WithDollar.findAllMatchIn(text).find(found => found.start < place && place < found.end)
+      .map(found => Unquoted(found.matched.split('.').toSeq))
+}
+
+/** Driver side: a name with a `$` that has no backticks. */
+final case class Unquoted(parts: Seq[String]) {
+  def hint: String = s"a name with a $$ needs backticks: ${Names.shown(parts)}"
 }

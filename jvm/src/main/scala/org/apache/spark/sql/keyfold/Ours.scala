@@ -6,6 +6,7 @@ import keyfold.spark.{KeyfoldCatalog, KeyfoldSource}
 import keyfold.spark.table.{KeyfoldTable, Names}
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.analysis.ResolvedTable
+import org.apache.spark.sql.catalyst.parser.ParseException
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.connector.catalog.Identifier
 import org.apache.spark.sql.connector.write.RowLevelOperationTable
@@ -81,7 +82,10 @@ object Ours {
     val state = SparkSession.active.sessionState
     val catalogs = state.catalogManager
     def current = if (catalogs.currentCatalog eq catalog) catalogs.currentNamespace else catalog.defaultNamespace()
-    state.sqlParser.parseMultipartIdentifier(text) match {
+    val parts =
+      try state.sqlParser.parseMultipartIdentifier(text)
+      catch { case _: ParseException => throw unreadable(text) }
+    parts match {
       case Seq(path) if path.contains("/") => Identifier.of(Array.empty, path)
       case Seq(table) => Identifier.of(current, table)
       case Seq(namespace, table) => Identifier.of(Array(namespace), table)
@@ -91,4 +95,7 @@ object Ours {
       case parts => Identifier.of(parts.init.toArray, parts.last)
     }
   }
+  private def unreadable(text: String): Throwable = Refusal(s"table '$text' can't be read as a name: " +
+    Names.unquoted(text, text.indexOf('$')).fold("expected 'namespace.table', with backticks around a part that has "
+      + "other characters than letters, digits and _")(_.hint))
 }

@@ -30,6 +30,10 @@ object SqlTypes {
 
   def columns(declared: StructType): Array[Column] = CatalogV2Util.structTypeToV2Columns(declared)
 
+  /** The type of a column, or of a field inside one: of `list`.element.`a`, for one. */
+  def at(columns: Array[Column], path: Seq[String]): Option[DataType] =
+    ofRows(columns).findNestedField(path, includeCollections = true).map(_._2.dataType)
+
   /** Whether two schemas have the same names and types, whatever may be NULL in them. */
   def areAlike(one: StructType, other: StructType): Boolean = {
     def plain(schema: StructType): StructType = CharVarcharUtils.replaceCharVarcharWithStringInSchema(schema)

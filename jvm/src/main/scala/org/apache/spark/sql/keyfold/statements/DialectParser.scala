@@ -4,7 +4,7 @@ import java.lang.reflect.{InvocationTargetException, Method, Proxy}
 
 import keyfold.spark.{Json, KeyfoldException}
 import keyfold.spark.processes.Driver
-import keyfold.spark.table.Names
+import keyfold.spark.table.{Names, Unquoted}
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.parser.{ParseException, ParserInterface}
 import org.apache.spark.sql.keyfold.{Ours, Refusal}
@@ -26,11 +26,24 @@ object DialectParser {
         try method.invoke(parser, Option(arguments).toSeq.flatten: _*)
         catch {
           case failed: InvocationTargetException => failed.getCause match {
+              case refused: ParseException if unquoted(session, arguments, refused).isDefined =>
+                throw Refusal(unquoted(session, arguments, refused).map(_.hint).mkString)
               case refused: ParseException if OfPlans(method.getName) =>
                 parser.parsePlan(translated(session, arguments.head.toString, refused))
               case failure => throw failure
             }
         }).asInstanceOf[ParserInterface]
+
+  /** The name of ours whose `$` Spark can't read, in the text that was parsed. */
+  private def unquoted(session: SparkSession, arguments: Array[AnyRef], refused: ParseException): Option[Unquoted] =
+    for {
+      text <- Option(arguments).flatMap(_.headOption).collect { case text: String => text }
+      if refused.getMessageParameters.get("error") == "'$'"
+      line <- refused.start.line
+      column <- refused.start.startPosition
+      place = text.linesWithSeparators.take(line - 1).map(_.length).sum + column
+      name <- Names.unquoted(text, place) if Ours.names(session, name.parts)
+    } yield name
 
   private def translated(session: SparkSession, sql: String, refused: ParseException): String = {
     if (FirstWords.findPrefixOf(sql).isEmpty) throw refused

@@ -2,6 +2,7 @@ package org.apache.spark.sql.keyfold.writes
 
 import scala.jdk.CollectionConverters._
 
+import keyfold.spark.table.KeyfoldTable
 import keyfold.spark.write.TargetColumns
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.analysis.{NamedRelation, UnresolvedRelation}
@@ -20,12 +21,20 @@ object ColumnsOfInsert extends Rule[LogicalPlan] {
     case insert: InsertIntoStatement if !insert.byName || insert.query.resolved => insert.table match {
         case Ours.Relation(relation, table) if !TargetColumns.isMarked(relation.options) =>
           val names = named(insert)
-          names.foreach(TargetColumns.check(table, _, relation.options, insert.overwrite))
+          if (insert.query.resolved) ExtraColumns.check(insert, table)
+          names.map(known(insert, table, _)).foreach(TargetColumns.check(table, _, relation.options, insert.overwrite))
           val options = relation.options.asCaseSensitiveMap.asScala.toMap + TargetColumns.mark(names)
           insert.copy(table = relation.copy(options = new CaseInsensitiveStringMap(options.asJava)))
+        case Ours.Relation(_, table) if insert.query.resolved =>
+          ExtraColumns.check(insert, table)
+          insert
         case _ => insert
       }
   }
+
+  /** Without those that the table is about to get. */
+  private def known(insert: InsertIntoStatement, table: KeyfoldTable, names: Seq[String]): Seq[String] =
+    if (insert.byName && insert.withSchemaEvolution) names.diff(ExtraColumns.of(table, names)) else names
 
   private def named(insert: InsertIntoStatement): Option[Seq[String]] =
     if (insert.byName) Some(insert.query.output.map(_.name) ++ insert.partitionSpec.keys)
@@ -48,10 +57,19 @@ final case class ColumnsOfFrame(session: SparkSession) extends Rule[LogicalPlan]
 
   /** The frame comes as it was written, so its names may be known only after an analysis of its own. */
   private def mark(write: V2WriteCommand): (String, String) = {
-    lazy val query =
+    val query =
       if (write.query.resolved) write.query else session.sessionState.executePlan(write.query).analyzed
-    TargetColumns.mark(if (write.isByName) Some(query.output.map(_.name)) else None)
+    val names = query.output.map(_.name)
+    if (!write.withSchemaEvolution) Ours.unapply(found(write)).foreach(ExtraColumns.check(_, names, write.isByName))
+    TargetColumns.mark(Option.when(write.isByName)(names))
   }
+
+  /** The target, which Spark has yet to look up; it remembers what it found. */
+  private def found(write: V2WriteCommand): LogicalPlan =
+    session.sessionState.analyzer.ResolveRelations(write.withNewQuery(LocalRelation())) match {
+      case looked: V2WriteCommand => looked.table
+      case other => other
+    }
 
   private def isDue(write: V2WriteCommand, options: Map[String, String]): Boolean =
     !options.contains(TargetColumns.Mark) && isOurs(write.table)

@@ -42,7 +42,9 @@ final case class StreamsInto(session: SparkSession) extends Rule[LogicalPlan] {
       stream: WriteToStream, table: KeyfoldTable, catalog: TableCatalog, ident: Identifier): WriteToStream = {
     val relation = DataSourceV2Relation.create(table, Some(catalog), Some(ident))
     val analyzer = session.sessionState.analyzer
-    val named = Map(TargetColumns.mark(Some(stream.inputQuery.output.map(_.name))))
+    val names = stream.inputQuery.output.map(_.name)
+    ExtraColumns.check(table, names, isByName = true)
+    val named = Map(TargetColumns.mark(Some(names)))
     val write = analyzer.execute(written(stream, relation, named))
     analyzer.checkAnalysis(write)
     write match {

@@ -1,0 +1,38 @@
+package org.apache.spark.sql.keyfold.writes
+
+import keyfold.spark.table.KeyfoldTable
+import org.apache.spark.sql.catalyst.plans.logical.InsertIntoStatement
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.keyfold.Refusal
+
+/** Driver side: refuses columns that a table lacks, and says how it gets them, which Spark's own error does not. */
+object ExtraColumns {
+  /** Those of these names that the table lacks. */
+  def of(table: KeyfoldTable, names: Seq[String]): Seq[String] = {
+    val same = SQLConf.get.resolver
+    names.filterNot(name => table.columns().exists(column => same(column.name, name)))
+  }
+
+  /** Of an INSERT whose query is resolved. A list of columns is Spark's to check. */
+  def check(insert: InsertIntoStatement, table: KeyfoldTable): Unit =
+    if (!insert.withSchemaEvolution && insert.userSpecifiedCols.isEmpty) {
+      val names = insert.query.output.map(_.name)
+      val constants = insert.partitionSpec.count { case (_, value) => value.isDefined }
+      refuse(table, extra(table, names, insert.byName, constants),
+        "INSERT WITH SCHEMA EVOLUTION INTO … does so by itself")
+    }
+
+  /** Of what a DataFrame or a stream writes. */
+  def check(table: KeyfoldTable, names: Seq[String], isByName: Boolean): Unit = refuse(table, extra(table, names, isByName),
+    "frames and streams add none, the option mergeSchema included; INSERT WITH SCHEMA EVOLUTION INTO … BY NAME SELECT * "
+      + "FROM a temporary view of the rows does, in foreachBatch too")
+
+  private def extra(table: KeyfoldTable, names: Seq[String], isByName: Boolean, constants: Int = 0): Seq[String] =
+    if (isByName) of(table, names) else names.drop(table.columns().length - constants)
+
+  private def refuse(table: KeyfoldTable, extra: Seq[String], remedy: String): Unit = if (extra.nonEmpty) {
+    val has = table.columns().map(_.name).mkString(", ")
+    throw Refusal(s"writing table ${table.name()}: it has no column ${extra.mkString(", ")}, only $has: leave out what it "
+      + s"lacks, or ALTER TABLE … ADD COLUMN first; $remedy")
+  }
+}
