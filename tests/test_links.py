@@ -47,6 +47,13 @@ def test_every_link_leads_somewhere(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_types_stand_in_backticks(page: Path) -> None:
+    """As tags of HTML, `<BIGINT>` and the like, they would not be shown."""
+    text = re.sub(r"`[^`\n]*`", "", prose(page))
+    assert re.findall(r"\w+<(?!br>)[\w…]+", text) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_files_and_modules_that_it_names_exist(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     for name in NAMED.findall(text):

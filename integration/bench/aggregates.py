@@ -180,7 +180,7 @@ def markdown(found: list[Figure], opaque: list[states.Rate]) -> str:
     ]
     for figure in found:
         cells = [millions(rate) for rate in figure.rates]
-        lines.append(f"| `{figure.name}` | {figure.kind} | {' | '.join(cells)} |")
+        lines.append(f"| `{figure.name}` | `{figure.kind}` | {' | '.join(cells)} |")
     lines += [
         "",
         "Bitmaps and sketches, four states in each group. The last column compares with a plain "

@@ -130,6 +130,15 @@ def test_a_failure_says_ours_first() -> None:
     assert error["cause"] == "OSError: disk full"
 
 
+def test_a_cause_that_the_message_tells_is_not_told_twice() -> None:
+    ours, told = KeyfoldError("table t, key (k = 1): it is odd"), ValueError("it is odd")
+    told.__cause__ = ZeroDivisionError("division by zero")
+    ours.__cause__ = told
+    assert frames.failure(ours, "")["error"]["cause"] == "ZeroDivisionError: division by zero"
+    told.__cause__ = None
+    assert frames.failure(ours, "")["error"]["cause"] is None
+
+
 def test_a_traceback_comes_with_what_nobody_foresaw_or_where_it_is_asked_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -60,7 +60,7 @@ def decode(body: bytes) -> dict[str, Any]:
 def failure(error: BaseException, doing: str) -> dict[str, Any]:
     """The error answer for an exception raised while `doing` something."""
     ours = isinstance(error, KeyfoldError)
-    cause = error.__cause__ if ours else error
+    cause = _news(error) if ours else error
     advice = full_disk.advice(error)
     is_unforeseen = not ours and advice is None
     failed = f"{doing} failed: {describe(error)}" + ("" if advice is None else f"; {advice}")
@@ -72,6 +72,14 @@ def failure(error: BaseException, doing: str) -> dict[str, Any]:
             "traceback": told(error) if is_unforeseen or os.environ.get(TRACEBACK) else None,
         }
     }
+
+
+def _news(error: BaseException) -> BaseException | None:
+    """The nearest cause of an exception whose text is not part of that of the exception."""
+    cause = error.__cause__
+    while cause is not None and str(cause) and str(cause) in str(error):
+        cause = cause.__cause__
+    return cause
 
 
 def told(error: BaseException) -> str:

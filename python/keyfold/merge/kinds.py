@@ -15,6 +15,10 @@ from keyfold.kernels.ops import DELETE, KIND_NAMES, UPDATE_BEFORE
 SEQUENCE_NUMBER = "_SEQUENCE_NUMBER"
 VALUE_KIND = "_VALUE_KIND"
 
+_EXPECTED = (
+    f"Expected one of {', '.join(KIND_NAMES)}; a CASE in the query makes them of other letters, "
+    "such as Debezium's c, r, u and d"
+)
 _TAKES_BACK = UPDATE_BEFORE & DELETE  # the bit that only these two have
 
 Kinds = npt.NDArray[np.int8]
@@ -49,15 +53,12 @@ def from_text(column: pa.Array, table: str, name: str) -> pa.Array:
     where = f"table {table}, {name}"
     if column.null_count:
         raise TableError(
-            f"{where}: Row kind cannot be null. Expected one of {', '.join(KIND_NAMES)}"
+            f"{where}: Row kind cannot be null, as where a write leaves the column out. {_EXPECTED}"
         )
     found = pc.index_in(column, value_set=pa.array(KIND_NAMES, column.type))
     if found.null_count:
         bad = column.filter(found.is_null())[0].as_py()
-        raise TableError(
-            f"{where}: Unsupported short string '{bad}' for row kind. "
-            f"Expected one of {', '.join(KIND_NAMES)}"
-        )
+        raise TableError(f"{where}: Unsupported short string '{bad}' for row kind. {_EXPECTED}")
     return found.cast(pa.int8())
 
 

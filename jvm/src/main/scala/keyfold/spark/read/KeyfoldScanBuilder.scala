@@ -7,6 +7,7 @@ import keyfold.spark.table.KeyfoldTable
 import org.apache.spark.sql.connector.expressions.SortOrder
 import org.apache.spark.sql.connector.expressions.aggregate.Aggregation
 import org.apache.spark.sql.connector.read.{Scan, SupportsPushDownAggregates, SupportsPushDownTopN}
+import org.apache.spark.sql.keyfold.Refusal
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
@@ -18,7 +19,7 @@ class KeyfoldScanBuilder(table: KeyfoldTable, options: CaseInsensitiveStringMap)
   private var isTop = false
   private var summary: Option[Summary] = None
   private val folds = table.description.pushdown.folds
-  private var canFold = options.getBoolean("keyfold.aggregate-push-down", true)
+  private var canFold = KeyfoldScanBuilder.pushesAggregates(table, options)
 
   /** Some nested columns are read whole. Metadata columns come last; a stored value is one of a column,
     * which is read too.
@@ -63,4 +64,14 @@ class KeyfoldScanBuilder(table: KeyfoldTable, options: CaseInsensitiveStringMap)
 
   protected def built(): KeyfoldScan = KeyfoldScan(table, summary.map(_.schema).getOrElse(columns), pushed,
     enforced, limit, isTop, summary, all)
+}
+
+object KeyfoldScanBuilder {
+  private val Aggregates = "keyfold.aggregate-push-down"
+
+  private def pushesAggregates(table: KeyfoldTable, options: CaseInsensitiveStringMap): Boolean = {
+    val text = options.getOrDefault(Aggregates, "true")
+    text.toBooleanOption.getOrElse(throw Refusal(
+      s"option $Aggregates of reading table ${table.name()}: expected true or false, found '$text'"))
+  }
 }
