@@ -2,10 +2,14 @@
 
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from keyfold.errors import CorruptDataError
+from keyfold.files.leaves import check_chunks
+from keyfold.kernels.buffers import bytes_of
+from keyfold.kernels.footers import CODEC, facts_of
 from keyfold.storage.table import Table
 from tests.read import harness
 from tests.storage import damaged, tables
@@ -51,3 +55,40 @@ def test_wrong_chunks_are_damage_that_names_the_file(tmp_path: Path, what: str) 
     with pytest.raises(CorruptDataError, match=r"data file .* can't be read: ") as error:
         rows_of(found)
     assert str(file) in str(error.value)
+
+
+@pytest.mark.parametrize("what", ["a type", "a codec", "a histogram"])
+def test_facts_by_which_arrow_would_end_the_process(tmp_path: Path, what: str) -> None:
+    path = tmp_path / "file"
+    rows = pa.table({"k": pa.array(range(9), pa.int32()), "s": ["x"] * 9})
+    pq.write_table(rows, path, compression="zstd", use_dictionary=False)
+    metadata, good = pq.read_metadata(path), path.read_bytes()
+    footer = bytearray(good[-8 - metadata.serialized_size : -8])
+    check_chunks(metadata, bytes_of(pa.py_buffer(footer)), len(good))
+    ours, skipped, wrong = {  # of column k: its type and encodings, codec, definition levels
+        "a type": (b"\x1c\x15\x02\x19\x25", 2, 4),
+        "a codec": (b"\x18\x01k\x15\x0c", 4, 0x7E),
+        "a histogram": (b"\x19\x26\x00\x12", 1, 0x16),
+    }[what]
+    footer[footer.index(ours) + skipped] = wrong
+    with pytest.raises(ValueError, match=r"column [ks] of row group 0 is not of the type"):
+        check_chunks(metadata, bytes_of(pa.py_buffer(footer)), len(good))
+
+
+def test_columns_of_all_shapes_are_followed() -> None:
+    """The facts are those that Arrow shows, of nested columns and many row groups too."""
+    inner = pa.struct([("x", pa.decimal128(20, 2)), ("y", pa.list_(pa.string()))])
+    kinds = {"l": pa.list_(inner), "m": pa.map_(pa.string(), pa.int8()), "b": pa.bool_()}
+    cells = {"l": [{"x": None, "y": ["a"]}], "m": [("k", 1)], "b": True}
+    rows = pa.table({name: pa.array([cells[name], None], kinds[name]) for name in kinds})
+    for settings in ({}, {"compression": "none", "version": "1.0", "write_statistics": False}):
+        sink = pa.BufferOutputStream()
+        pq.write_table(rows, sink, row_group_size=1, **settings)
+        data = sink.getvalue().to_pybytes()
+        metadata = pq.read_metadata(pa.BufferReader(data))
+        footer = bytes_of(pa.py_buffer(data[-8 - metadata.serialized_size : -8]))
+        facts = facts_of(footer, metadata.num_row_groups * len(metadata.schema))
+        assert facts is not None
+        codecs = {0 if settings else 1}
+        assert set(facts[:, CODEC].tolist()) == codecs
+        check_chunks(metadata, footer, len(data))

@@ -27,8 +27,9 @@ from keyfold.aggregates.results import column_result
 from keyfold.aggregates.states.folds import MERGES
 from keyfold.errors import KeyfoldError
 from keyfold.files.chunks import Chunks
-from keyfold.files.leaves import leaves_of
+from keyfold.files.leaves import check_chunks, leaves_of
 from keyfold.kernels import jit
+from keyfold.kernels.buffers import bytes_of
 from keyfold.kernels.groups.equality import differing
 from keyfold.kernels.keys.closed import encode_closed
 from keyfold.kernels.keys.comparable import encode
@@ -237,6 +238,8 @@ def decode_pages(random: Random, folder: Path) -> None:
     path = folder / "file"
     pq.write_table(table, path, use_dictionary=False, column_encoding=encoding, compression="none")
     metadata, good = pq.read_metadata(path), path.read_bytes()
+    footer = good[-8 - metadata.serialized_size : -8]
+    check_chunks(metadata, bytes_of(pa.py_buffer(footer)), len(good))
     for turn in range(30):
         content = bytearray(good)
         if turn:

@@ -8,6 +8,7 @@ bytes of DataSketches' TDigestDouble. Little-endian.
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +24,12 @@ EXACT, DIGEST = 0, 1
 LEAST_COMPRESSION, MOST_COMPRESSION = 2048, 10000
 
 _HEAD = struct.Struct("<BHB")
-STATES = Checked("quantile state", quantiles.plans_of, quantiles.PROBLEMS)
+STATES = Checked(
+    "quantile state",
+    partial(quantiles.plans_of, is_united=False),
+    quantiles.PROBLEMS,
+    united=quantiles.plans_of,
+)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from keyfold.files import damage
 from keyfold.files.leaves import check_chunks
+from keyfold.kernels.buffers import bytes_of
 from keyfold.resources.cache import Cache
 from keyfold.stores.files import Files
 
@@ -70,6 +71,6 @@ def footer_of(store: Files, path: str, size: int) -> Footer:
                 (tail,) = store.ranges(path, [(size - length, size)])
         with damage.decoding(path):
             found = Footer(pq.read_metadata(pa.BufferReader(tail)))
-            check_chunks(found.metadata, size)
+            check_chunks(found.metadata, bytes_of(pa.py_buffer(tail))[-length:-_END], size)
         KEPT.put(path, found)
     return found

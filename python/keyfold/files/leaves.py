@@ -3,7 +3,24 @@
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow.parquet as pq
+
+from keyfold.kernels.buffers import Mask
+from keyfold.kernels.footers import CODEC, DEFINITIONS, REPETITIONS, TEXTS, TYPE, facts_of
+from keyfold.kernels.pages import ABSENT
+
+_TYPES = (
+    "BOOLEAN",
+    "INT32",
+    "INT64",
+    "INT96",
+    "FLOAT",
+    "DOUBLE",
+    "BYTE_ARRAY",
+    "FIXED_LEN_BYTE_ARRAY",
+)
+_CODECS = 8
 
 
 class Leaf(NamedTuple):
@@ -39,8 +56,11 @@ def chunks_of(
     return [chunk for chunk, path in paths if path in names or path.split(".")[0] in names]
 
 
-def check_chunks(metadata: pq.FileMetaData, size: int) -> None:
-    """Raises ValueError if a column chunk is not within a file of `size` bytes, or has no name."""
+def check_chunks(metadata: pq.FileMetaData, footer: Mask, size: int) -> None:
+    """Raises ValueError if a column chunk is not within a file of `size` bytes, has no name, or is
+    not of its column. Arrow would end the process. `footer` are the bytes.
+    """
+    _check_facts(metadata, footer)
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
         for chunk in map(group.column, range(group.num_columns)):
@@ -51,3 +71,27 @@ def check_chunks(metadata: pq.FileMetaData, size: int) -> None:
                     f"column {name} of row group {number} has {stored} bytes from byte {start} on, "
                     f"of {size}"
                 )
+
+
+def _check_facts(metadata: pq.FileMetaData, footer: Mask) -> None:
+    leaves = [metadata.schema.column(place) for place in range(len(metadata.schema))]
+    facts = facts_of(footer, metadata.num_row_groups * len(leaves))
+    if facts is None or not len(facts):
+        return
+    expected = np.array(
+        [
+            (_TYPES.index(leaf.physical_type), leaf.max_repetition_level, leaf.max_definition_level)
+            for leaf in leaves
+        ]
+    )
+    kinds, repeats, defines = np.tile(expected, (metadata.num_row_groups, 1)).T
+    texts = (facts[:, TEXTS] == ABSENT) | (kinds == _TYPES.index("BYTE_ARRAY"))
+    is_right = (
+        (facts[:, TYPE] == kinds) & (facts[:, CODEC] >= 0) & (facts[:, CODEC] < _CODECS) & texts
+    )
+    for place, levels in ((REPETITIONS, repeats), (DEFINITIONS, defines)):
+        is_right &= np.isin(facts[:, place], (ABSENT, 0)) | (facts[:, place] == levels + 1)
+    if not is_right.all():
+        wrong = int(np.flatnonzero(~is_right)[0])
+        group, name = wrong // len(leaves), leaves[wrong % len(leaves)].path
+        raise ValueError(f"column {name} of row group {group} is not of the type of its column")

@@ -26,7 +26,7 @@ _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _STRUCT = 1, 2, 3, 7, 8, 12
 
 
 @kernel
-def _number(data: Mask, at: int) -> tuple[Any, int]:
+def number(data: Mask, at: int) -> tuple[Any, int]:
     """The number of seven bits a byte at `at`, and the place after it, -1 if it has no end."""
     value, shift = np.uint64(0), np.uint64(0)
     while 0 <= at < len(data) and shift <= np.uint64(_LONGEST):
@@ -40,15 +40,16 @@ def _number(data: Mask, at: int) -> tuple[Any, int]:
 
 
 @kernel
-def _signed(value: int) -> int:
+def signed(value: int) -> int:
+    """The number below or above zero."""
     return ((value >> 1) & ((1 << 63) - 1)) ^ -(value & 1)
 
 
 @kernel
-def _after(data: Mask, at: int, kind: int) -> Any:
+def after(data: Mask, at: int, kind: int) -> Any:
     """The place after a value that is not a number of Thrift's compact protocol, -1 if wrong."""
     if kind == _BINARY:
-        size, at = _number(data, at)
+        size, at = number(data, at)
         return at + size if at >= 0 and 0 <= size <= len(data) - at else -1
     if kind in (_TRUE, _FALSE, _STRUCT):
         return at
@@ -71,15 +72,15 @@ def _header(data: Mask, at: int, field: Rows, found: Rows) -> int:
             continue
         kind, step = head & 15, head >> 4
         if step == 0:
-            value, at = _number(data, at)
-            field[depth], step = _signed(value), 0
+            value, at = number(data, at)
+            field[depth], step = signed(value), 0
         field[depth] += step
         if at >= 0 and 4 <= kind <= 6:
-            value, at = _number(data, at)
+            value, at = number(data, at)
             if depth < 2 and 0 < field[depth] < 8 and (depth == 0 or field[0] == DATA_PAGE):
-                found[8 * depth + field[depth]] = _signed(value)
+                found[8 * depth + field[depth]] = signed(value)
         elif at >= 0:
-            at = _after(data, at, kind)
+            at = after(data, at, kind)
             depth += kind == _STRUCT
             if depth >= len(field):
                 return -1
@@ -174,14 +175,14 @@ def _opening(data: Mask, at: Any, count: int) -> tuple[Any, Any, Any, Any]:
     """The numbers of a miniblock, the miniblocks of a block, the first number, and the place after
     it; -1 if these are broken, or there are not `count` numbers.
     """
-    block, at = _number(data, at)
-    parts, at = _number(data, at)
-    total, at = _number(data, at)
-    value, at = _number(data, at)
+    block, at = number(data, at)
+    parts, at = number(data, at)
+    total, at = number(data, at)
+    value, at = number(data, at)
     is_right = at >= 0 and total == count and 1 <= parts <= block <= _LARGEST_BLOCK
     if not is_right or block % (8 * parts):
         return 0, 0, 0, -1
-    return block // parts, parts, _signed(value), at
+    return block // parts, parts, signed(value), at
 
 
 @kernel("int64(uint8[::1], int64, int32[::1])", "int64(uint8[::1], int64, int64[::1])")
@@ -194,8 +195,8 @@ def unpack_deltas(data: Mask, at: Any, out: Rows) -> Any:
     if total:
         out[0], done = value, 1
     while done < total:
-        least, at = _number(data, at)
-        widths, step = at, _signed(least)
+        least, at = number(data, at)
+        widths, step = at, signed(least)
         if widths < 0 or parts > len(data) - at:
             return -1
         at += parts
@@ -235,6 +236,6 @@ def after_levels(data: Mask, at: int, count: int) -> int:
         return -1
     size = np.int64(data[at]) | np.int64(data[at + 1]) << 8 | np.int64(data[at + 2]) << 16
     size |= np.int64(data[at + 3]) << 24
-    run, level = _number(data, at + 4)
+    run, level = number(data, at + 4)
     is_whole = run & 1 == 0 and run >> 1 == count and level == at + 3 + size
     return level + 1 if is_whole and level < len(data) and data[level] == 1 else -1

@@ -18,12 +18,14 @@ _LEAST_PLAN = -1  # numbers below are problems
 @dataclass(frozen=True)
 class Checked:
     """The check of one form of bytes. `plans` of data, bounds and validity are kernels' numbers for
-    each row, and `problems` the words for those that are problems.
+    each row, and `problems` the words for those that are problems. `united` are those of single
+    states, if what unions make may be more than what is written.
     """
 
     words: str
     plans: Callable[[Mask, Rows, Mask], Rows]
     problems: Sequence[str]
+    united: Callable[[Mask, Rows, Mask], Rows] | None = None
 
     def column(self, column: pa.Array) -> None:
         """Raises BadRecord if a value is not of this form."""
@@ -38,7 +40,7 @@ class Checked:
         """The bytes as they are. Raises ValueError if they are not of this form."""
         size = len(state)
         data = view(pa.py_buffer(state), np.uint8, 0, size)
-        plan = int(self.plans(data, np.array([0, size]), ones(1))[0])
+        plan = int((self.united or self.plans)(data, np.array([0, size]), ones(1))[0])
         if plan < _LEAST_PLAN:
             raise ValueError(self._message(plan, size))
         return state

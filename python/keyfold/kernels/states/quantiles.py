@@ -29,21 +29,21 @@ PROBLEMS = (
 _FAMILY, _EMPTY, _SINGLE = 20, 1, 2
 _DIGEST_HEAD, _COUNTS, _CENTROID = 8, 24, 16
 _LEAST_K, _MOST_K, _SPARE, _WAITING = 10, 10000, 30, 4
-_MOST_WEIGHT = 1 << 53
+_MOST_WEIGHT, _MOST_UNITED = 1 << 48, (1 << 63) - 1
 
 
-@kernel("int64(uint8[::1], int64)")
-def weights_in(part: Mask, centroids: int) -> int:
-    """DIGEST if each of these centroids has a weight, else a problem."""
+@kernel("int64(uint8[::1], int64, int64)")
+def weights_in(part: Mask, centroids: int, heaviest: int) -> int:
+    """DIGEST if each of these centroids has a weight, at most the heaviest, else a problem."""
     at = HEAD_BYTES + _DIGEST_HEAD + _COUNTS + 8
     for place in range(at, at + _CENTROID * centroids, _CENTROID):
-        if not 0 < number(part, place, 8) <= _MOST_WEIGHT:
+        if not 0 < number(part, place, 8) <= heaviest:
             return bad(place, WEIGHT)
     return DIGEST
 
 
-@kernel("int64(uint8[::1])")
-def digest_in(part: Mask) -> int:
+@kernel("int64(uint8[::1], int64)")
+def digest_in(part: Mask, heaviest: int) -> int:
     """DIGEST if the bytes behind the head of a state are a digest, else a problem."""
     at = HEAD_BYTES + _DIGEST_HEAD
     if len(part) < at:
@@ -63,35 +63,41 @@ def digest_in(part: Mask) -> int:
         return bad(at, CENTROIDS)
     if at + _COUNTS + _CENTROID * centroids + 8 * waiting > len(part):
         return bad(len(part), ENDS)
-    return weights_in(part, centroids)
+    return weights_in(part, centroids, heaviest)
 
 
-@kernel("int64(uint8[::1], int64)")
-def state_in(part: Mask, most: int) -> int:
+@kernel("int64(uint8[::1], int64, int64)")
+def state_in(part: Mask, most: int, heaviest: int) -> int:
     """How many values, at most so many, a state has, DIGEST, or a problem."""
     if len(part) < HEAD_BYTES:
         return bad(len(part), ENDS)
     if part[0] != 1 or part[3] > 1:
         return bad(0, HEAD)
     if part[3] == 1:
-        return digest_in(part)
+        return digest_in(part, heaviest)
     if len(part) < COUNTED_BYTES:
         return bad(len(part), ENDS)
     count = number(part, HEAD_BYTES, 4)
     return count if count <= most and len(part) == COUNTED_BYTES + 8 * count else bad(4, COUNT)
 
 
-@kernel("void(uint8[::1], int64[::1], uint8[::1], int64, int64[::1])")
-def plan_quantiles(data: Mask, bounds: Rows, valid: Mask, most: int, plans: Rows) -> None:
+@kernel("void(uint8[::1], int64[::1], uint8[::1], int64, int64, int64[::1])")
+def plan_quantiles(
+    data: Mask, bounds: Rows, valid: Mask, most: int, heaviest: int, plans: Rows
+) -> None:
     """Write for each row the number of its values, DIGEST, or a problem."""
     for row in range(len(plans)):
-        plans[row] = state_in(data[bounds[row] : bounds[row + 1]], most) if valid[row] else 0
+        part = data[bounds[row] : bounds[row + 1]]
+        plans[row] = state_in(part, most, heaviest) if valid[row] else 0
 
 
-def plans_of(data: Mask, bounds: Rows, valid: Mask) -> Rows:
-    """What `plan_quantiles` writes, of states of at most MOST_EXACT values."""
+def plans_of(data: Mask, bounds: Rows, valid: Mask, *, is_united: bool = True) -> Rows:
+    """What `plan_quantiles` writes, of states of at most MOST_EXACT values. The weights of united
+    states are sums; others have less, so that these fit.
+    """
     plans = np.empty(len(valid), dtype=np.int64)
-    plan_quantiles(data, bounds, valid, MOST_EXACT, plans)
+    heaviest = _MOST_UNITED if is_united else _MOST_WEIGHT
+    plan_quantiles(data, bounds, valid, MOST_EXACT, heaviest, plans)
     return plans
 
 
