@@ -17,6 +17,7 @@ KINDS = {
     "NoSuchTableError",
     "NotSupportedError",
     "SnapshotExpiredError",
+    "StoreError",
     "TableError",
     "TableExistsError",
     "UnknownOutcomeError",

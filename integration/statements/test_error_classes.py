@@ -31,6 +31,7 @@ SQLSTATES = {
     keyfold.NoSuchTableError: "42P01",
     keyfold.NotSupportedError: "0A000",
     keyfold.SnapshotExpiredError: "55000",
+    keyfold.StoreError: "58000",
     keyfold.TableError: "42000",
     keyfold.TableExistsError: "42P07",
     keyfold.UnknownOutcomeError: "08007",

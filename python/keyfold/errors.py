@@ -43,6 +43,10 @@ class CorruptDataError(KeyfoldError):
     """Stored bytes are not what the metadata says."""
 
 
+class StoreError(KeyfoldError):
+    """The disk or the store of a table refuses: make room, give the right to it, or repair it."""
+
+
 class FoldOverflowError(KeyfoldError):
     """A sum or product left the range of its column: widen the column."""
 

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pytest
 
 import keyfold
-from keyfold import Catalog, ConflictError, NotSupportedError, Table, TableError
+from keyfold import Catalog, ConflictError, NotSupportedError, StoreError, Table, TableError
 from keyfold.storage.commits import commit
 from keyfold.write import jobs
 
@@ -219,7 +219,7 @@ def test_a_stream_that_fails_leaves_nothing(catalog: Catalog) -> None:
             yield {"k": k, "v": "x" * 50}
         raise OSError("the source is gone")
 
-    with pytest.raises(OSError, match="the source is gone"):
+    with pytest.raises(StoreError, match="the source is gone"):
         table.upsert(failing())
     assert table.snapshot is None
     assert not list(Path(table.location).rglob("*.parquet"))
@@ -235,7 +235,7 @@ def test_a_commit_that_fails_leaves_nothing(
 
     with monkeypatch.context() as patched:
         patched.setattr(commit, "attempt", fail)
-        with pytest.raises(OSError, match="no space left"):
+        with pytest.raises(StoreError, match="no space left"):
             table.upsert([{"k": 1}])
     assert not list(Path(table.location).rglob("*.parquet"))
     assert table.upsert([{"k": 1}]) == 1

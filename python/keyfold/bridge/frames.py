@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from keyfold.errors import EnvironmentMismatchError, KeyfoldError
-from keyfold.stores import full_disk
+from keyfold.stores import refusals
 
 PREFIX = struct.Struct(">I")
 FRAME_LIMIT = 512 << 20
@@ -59,17 +59,17 @@ def decode(body: bytes) -> dict[str, Any]:
 
 def failure(error: BaseException, doing: str) -> dict[str, Any]:
     """The error answer for an exception raised while `doing` something."""
+    is_unforeseen = not isinstance(error, KeyfoldError) and refusals.advice(error) is None
+    raised, cause = error, _news(error) if isinstance(error, KeyfoldError) else error
+    if isinstance(error, OSError):
+        error = refusals.explained(error, doing)
     ours = isinstance(error, KeyfoldError)
-    cause = _news(error) if ours else error
-    advice = full_disk.advice(error)
-    is_unforeseen = not ours and advice is None
-    failed = f"{doing} failed: {describe(error)}" + ("" if advice is None else f"; {advice}")
     return {
         "error": {
             "kind": error.kind if isinstance(error, KeyfoldError) else KeyfoldError.kind,
-            "message": str(error) if ours else failed,
+            "message": str(error) if ours else f"{doing} failed: {describe(error)}",
             "cause": None if cause is None else describe(cause),
-            "traceback": told(error) if is_unforeseen or os.environ.get(TRACEBACK) else None,
+            "traceback": told(raised) if is_unforeseen or os.environ.get(TRACEBACK) else None,
         }
     }
 

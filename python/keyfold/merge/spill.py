@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from keyfold.merge.sorted_run import SortedRun
-from keyfold.stores import full_disk
+from keyfold.stores import refusals
 
 BATCH_ROWS = 1 << 14
 BATCH_BYTES = 1 << 20
@@ -52,7 +52,7 @@ class SpillFile:
         repeat.
         """
         start = os.fstat(self._descriptor).st_size
-        with full_disk.writing(self._directory), _Sink(self.path, self._options) as sink:
+        with refusals.writing(self._directory), _Sink(self.path, self._options) as sink:
             for batch in batches:
                 for piece in (batch,) if repeats else _cut(batch):
                     sink.write(piece)

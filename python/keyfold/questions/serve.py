@@ -15,7 +15,7 @@ from keyfold.bridge.channel import Channel, Disconnected
 from keyfold.errors import EnvironmentMismatchError
 from keyfold.options import provided
 from keyfold.wire.codec import Wire
-from keyfold.wire.layout import TableLayout
+from keyfold.wire.layout import TableLayout, sql_name
 
 CODE = "code"  # users' functions of the session that asks
 
@@ -115,6 +115,15 @@ def unknown(channel: Channel, question: frames.Frame) -> None:
     channel.send(frames.failure(error, "finding an answer"))
 
 
+def _doing(question: frames.Frame) -> str:
+    """The question in words, with the table that it is about."""
+    words, handle = str(question["question"]).replace("_", " "), question.get("table")
+    if not isinstance(handle, Mapping):
+        return words
+    parts = (handle.get(part) for part in ("catalog", "namespace", "table"))
+    return f"{words} of table {sql_name(*(part for part in parts if isinstance(part, str)))}"
+
+
 def plain(function: Plain) -> Answer:
     """An Answer that sends what `function` returns, or the error it raises."""
 
@@ -123,7 +132,7 @@ def plain(function: Plain) -> Answer:
             with functions_of(question):
                 reply: dict[str, Any] = {"ok": function(question)}
         except Exception as e:
-            reply = frames.failure(e, str(question["question"]))
+            reply = frames.failure(e, _doing(question))
         channel.send(reply)
 
     return answer

@@ -20,7 +20,7 @@ from urllib.parse import unquote, urlparse
 
 import pyarrow as pa
 
-from keyfold.stores import full_disk, no_links
+from keyfold.stores import no_links, refusals
 from keyfold.stores.files import Entry, Files, check_size
 from keyfold.wire.layout import STAGING
 
@@ -158,7 +158,7 @@ class LocalFiles(Files):
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
         held = f"/proc/self/fd/{descriptor}"
         try:
-            with full_disk.named(held, path):
+            with refusals.named(held, path):
                 yield held
         finally:
             os.close(descriptor)
@@ -221,7 +221,7 @@ def _temporary(path: str, data: bytes) -> Iterator[str]:
 def _write_synced(path: str, data: bytes) -> None:
     with open(path, "xb", buffering=0) as file:  # noqa: PTH123 - "xb" refuses another's file
         try:
-            with full_disk.writing(path):
+            with refusals.writing(path):
                 _write_all(file, data)
                 os.fsync(file.fileno())
         except OSError:

@@ -12,6 +12,7 @@ from keyfold.storage.catalogs.namespaces import DEFAULT
 from keyfold.storage.schema.definition import NewTable
 from keyfold.tables import definition
 from keyfold.tables.definition import Schema
+from keyfold.tables.doors import doors
 from keyfold.tables.names import parsed
 from keyfold.tables.session import Session, Settings
 from keyfold.tables.table import Table
@@ -61,6 +62,7 @@ def connect(
     return Catalog(session)
 
 
+@doors(lambda catalog: f"catalog {catalog.name}")
 class Catalog:
     """An open catalog. It can be pickled, shared by threads, and used by processes that were forked
     or spawned. `keyfold.register(catalog, function)` makes a function of your own known to it.

@@ -15,6 +15,7 @@ from keyfold.changelog.specs import Asked, ChangeSplit, ChangesSpec
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.storage.history.versions import resolve
 from keyfold.storage.table import Table
+from keyfold.tables.doors import doors
 from keyfold.tables.moments import millis_of
 from keyfold.tables.rows.conversions.unfit import matched
 from keyfold.tables.rows.forms import Rows
@@ -25,6 +26,7 @@ Version = int | str | datetime
 VIEWS = tuple(found.name for found in (views.CHANGES, views.AUDIT_LOG, views.BINLOG, views.ROWS))
 
 
+@doors(lambda found: f"changes of table {found.table.layout.name}")
 @dataclass(frozen=True)
 class Changes(Rows):
     """Changes, which are read when one of its methods asks for them, anew each time. The changes of

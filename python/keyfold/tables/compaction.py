@@ -22,6 +22,7 @@ from keyfold.storage.maintenance.due import followed
 from keyfold.storage.metadata.entries import Place, partition_values
 from keyfold.storage.metadata.snapshots import replanned
 from keyfold.storage.table import Table, open_handle, open_newest
+from keyfold.stores.refusals import explained
 from keyfold.tables.rows.optional import progress
 from keyfold.tables.session import Session
 from keyfold.wire.specs import CommitMessage, Task, totals
@@ -162,7 +163,7 @@ class _Run:
         good = [at for at in every if at not in self._errors]
         for at in sorted({*every} - {*good}):
             self._abandon([at])
-            yield self._row(at, {"outcome": "failed", "message": str(self._errors[at])})
+            yield self._row(at, {"outcome": "failed", "message": self._message(self._errors[at])})
         if not good:
             return
         messages = [[made for _, made in sorted(self._results[at].items())] for at in good]
@@ -185,6 +186,10 @@ class _Run:
             "status": outcome["outcome"],
             "message": outcome.get("message"),
         }
+
+    def _message(self, error: Exception) -> str:
+        doing = f"compaction of table {self._spec.layout.name}"
+        return str(explained(error, doing) if isinstance(error, OSError) else error)
 
     def _abandon(self, places: Iterable[int]) -> None:
         for at in places:

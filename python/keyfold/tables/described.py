@@ -12,6 +12,7 @@ from keyfold.storage.catalogs.interface import Catalog
 from keyfold.storage.catalogs.places import NAMELESS
 from keyfold.storage.table import Table as Loaded
 from keyfold.tables import maintenance
+from keyfold.tables.doors import doors
 from keyfold.tables.session import Session
 from keyfold.types.logical import describe
 from keyfold.wire.layout import TableLayout, sql_name
@@ -19,6 +20,7 @@ from keyfold.wire.layout import TableLayout, sql_name
 UTC = "UTC"
 
 
+@doors(lambda table: f"table {table.name}")
 class Described:
     """A table by its name or path, as it is now."""
 

@@ -12,6 +12,7 @@ from keyfold.storage.branching.rollback import rollback
 from keyfold.storage.history import tags, versions
 from keyfold.storage.maintenance import tagging
 from keyfold.storage.table import Table as Loaded
+from keyfold.tables.doors import doors
 from keyfold.tables.moments import millis_of
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ def rolled_back(
     return rollback(table, target, kept_by)
 
 
+@doors(lambda held: f"tags of table {held._table}")
 class Tags:
     """The tags of a table: names for snapshots, which stay readable as long as the tag is there."""
 
@@ -84,6 +86,7 @@ class Tags:
         return tagging.delete(self._load(), name)
 
 
+@doors(lambda held: f"branches of table {held._table}")
 class Branches:
     """The branches of a table: tables of their own that begin at one of its tags."""
 

@@ -18,6 +18,7 @@ from keyfold.read.planner import ScanReport
 from keyfold.storage.support import check_asked
 from keyfold.storage.table import Table
 from keyfold.tables.definition import selected
+from keyfold.tables.doors import doors
 from keyfold.tables.rows.forms import Rows
 from keyfold.tables.session import Session
 from keyfold.tables.where import polars
@@ -25,6 +26,7 @@ from keyfold.tables.where.condition import Condition
 from keyfold.wire.specs import ScanSpec, Split
 
 
+@doors(lambda scan: f"scan of table {scan.table.layout.name}")
 @dataclass(frozen=True, repr=False)
 class Scan(Rows):
     """A read of one snapshot, which is fixed when the scan is made. Rows are read when one of its

@@ -14,6 +14,7 @@ from keyfold.tables import compaction, definition, deletes, history, maintenance
 from keyfold.tables.changes import Changes, Version, changes
 from keyfold.tables.definition import Schema
 from keyfold.tables.described import Described
+from keyfold.tables.doors import doors
 from keyfold.tables.history import Branches, Tags
 from keyfold.tables.rows import keys
 from keyfold.tables.rows.incoming import incoming
@@ -27,6 +28,7 @@ from keyfold.write.overwritten import truncated
 Answer = TypeVar("Answer")
 
 
+@doors(lambda table: f"table {table.name}")
 class Table(Described):
     """A table by its name or path. Each call sees its newest schema and snapshot.
 

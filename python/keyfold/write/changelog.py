@@ -11,7 +11,7 @@ from pathlib import Path
 from keyfold.files.buckets import Place
 from keyfold.options import TableOptions
 from keyfold.options.changelogs import INPUT
-from keyfold.stores import full_disk
+from keyfold.stores import refusals
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import FILE_SUFFIX, FileMeta, WriteSpec
 from keyfold.write.buffer import WriteBuffer
@@ -75,7 +75,7 @@ def _copies(
 
 
 def _copy(target: Target, source: str, path: str, size: int, flushes: Flushes) -> None:
-    with full_disk.writing(path), target.store.create(path) as sink:
+    with refusals.writing(path), target.store.create(path) as sink:
         for start in range(0, size, _COPIED):
             sink.write(target.store.ranges(source, [(start, min(size, start + _COPIED))])[0])
     if target.is_synced:

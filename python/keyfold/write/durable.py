@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from keyfold.stores import full_disk
+from keyfold.stores import refusals
 
 PART_BYTES = 8 << 20
 TOGETHER = 64  # files, as descriptors are few
@@ -44,7 +44,7 @@ class Flush:
 
     def end(self) -> None:
         """Wait until the whole file is on the disk. Raises OSError if it can't be written."""
-        with full_disk.writing(str(self.path)):
+        with refusals.writing(str(self.path)):
             os.fsync(self._descriptor)
 
     def close(self) -> None:

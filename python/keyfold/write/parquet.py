@@ -24,7 +24,7 @@ from keyfold.merge.kinds import is_retract
 from keyfold.merge.marks.records import is_marked as has_marks
 from keyfold.options import TableOptions
 from keyfold.resources.metering import metered
-from keyfold.stores import full_disk
+from keyfold.stores import refusals
 from keyfold.stores.files import Files
 from keyfold.stores.opened import store_of
 from keyfold.types.logical import is_atomic
@@ -148,7 +148,7 @@ class _OpenFile:
         names = {f.name for f in first.schema if f.name.removeprefix(KEY_PREFIX) in long}
         settings = writer_settings(target.options, first.schema, first, names)
         try:
-            with full_disk.writing(self._path):
+            with refusals.writing(self._path):
                 self._writer = pq.ParquetWriter(self._sink, first.schema, **settings)
         except BaseException:
             self.discard()
@@ -170,7 +170,7 @@ class _OpenFile:
     @metered("encode")
     def write(self, table: pa.Table, row_group_rows: int) -> None:
         """Append row groups."""
-        with full_disk.writing(self._path):
+        with refusals.writing(self._path):
             self._writer.write_table(table, row_group_size=row_group_rows)
         if self._flush is not None:
             self._flush.begin(self.size)
@@ -184,7 +184,7 @@ class _OpenFile:
     @metered("encode")
     def close(self, flushes: Flushes) -> FileMeta:
         """End the file; returns its description. The file is on the disk when `flushes` end."""
-        with full_disk.writing(self._path):
+        with refusals.writing(self._path):
             self._writer.close()
             size = self.size
             self._sink.close()

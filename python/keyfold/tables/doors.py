@@ -1,0 +1,60 @@
+"""The doors of the Python door: what users call. A disk or store that refuses is told as keyfold's
+own error, with what failed and of which table, also while rows are read.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from inspect import isfunction, isgenerator
+from typing import Any, TypeVar
+
+from keyfold.stores.refusals import explained
+
+Door = TypeVar("Door", bound=type)
+
+
+@contextmanager
+def telling(doing: str) -> Iterator[None]:
+    """Within its block, a StoreError stands for an OSError."""
+    try:
+        yield
+    except OSError as error:
+        raise explained(error, doing) from error
+
+
+def doors(subject: Callable[[Any], str]) -> Callable[[Door], Door]:
+    """Makes each public method and property of a class tell errors of stores; `subject` gives the
+    words for what the object is.
+    """
+
+    def made(door: Door) -> Door:
+        for name, found in list(vars(door).items()):
+            if name.startswith("_") and name not in ("__getitem__", "__arrow_c_stream__"):
+                continue
+            if isfunction(found):
+                setattr(door, name, _told(found, name, subject))
+            elif isinstance(found, property) and found.fget is not None:
+                fget = _told(found.fget, name, subject)
+                setattr(door, name, property(fget, doc=found.__doc__))
+        return door
+
+    return made
+
+
+def _told(function: Callable[..., Any], name: str, subject: Callable[[Any], str]) -> Any:
+    @functools.wraps(function)
+    def called(self: Any, *args: Any, **named: Any) -> Any:
+        try:
+            found = function(self, *args, **named)
+        except OSError as error:
+            raise explained(error, f"{name} of {subject(self)}") from error
+        return _each(found, f"{name} of {subject(self)}") if isgenerator(found) else found
+
+    return called
+
+
+def _each(items: Iterator[Any], doing: str) -> Iterator[Any]:
+    with telling(doing):
+        yield from items
