@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -57,23 +58,23 @@ ENGINES: dict[str, dict[str, str]] = {
     },
 }
 KINDS = ("+I", "+U", "-D")
+EXAMPLES = settings.default.max_examples // 20  # of each engine, as each writes several tables
 # Without these a stored -D fails the reads of some functions.
 REMOVES = "aggregation.remove-record-on-delete"
 TAKES_DELETES = {
     "partial-update": {"partial-update.remove-record-on-delete": "true"},
-    "sequence groups": {"fields.s.ignore-retract": "true"},
     "aggregation": {REMOVES: "true"},
     "counts": {REMOVES: "true"},
     "sequence of aggregation": {REMOVES: "true"},
 }
 
 
-def rows(kinds: bool) -> st.SearchStrategy[list[dict[str, Any]]]:
+def rows(kinds: Sequence[str]) -> st.SearchStrategy[list[dict[str, Any]]]:
     small = st.none() | st.integers(0, 4)
     values = dict.fromkeys(VALUES, small) | {"s": st.none() | st.sampled_from("xyz")}
     required: dict[str, Any] = {"k": st.integers(0, 2)}
     if kinds:
-        values["op"] = st.sampled_from(KINDS)
+        values["op"] = st.sampled_from(kinds)
     return st.lists(st.fixed_dictionaries(required, optional=values), min_size=1, max_size=6)
 
 
@@ -88,20 +89,22 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
 
 @pytest.mark.parametrize("kinds", [False, True], ids=["rows", "kinds"])
 @pytest.mark.parametrize("engine", list(ENGINES))
-@settings(max_examples=12)
+@settings(max_examples=EXAMPLES)
 @given(data=st.data())
 def test_a_list_is_its_dictionaries_one_by_one(
     catalog: Catalog, engine: str, kinds: bool, data: st.DataObject
 ) -> None:
     options = {"write-only": "true", "bucket": "1"} | ENGINES[engine]
     columns = COLUMNS
+    # There what a -D leaves depends on the commit that it is in: see docs/engines.md.
+    taken = KINDS[:2] if "groups" in engine else KINDS
     if kinds:
         columns, options = COLUMNS | {"op": "STRING"}, options | {"rowkind.field": "op"}
         options |= TAKES_DELETES.get(engine, {})
     whole, alone = (_fresh(catalog, name, columns, options) for name in ("whole", "alone"))
     for _ in range(data.draw(st.integers(1, 2))):
         mode = data.draw(st.sampled_from([None, "overwrite"]))
-        given_ = data.draw(rows(kinds))
+        given_ = data.draw(rows(taken if kinds else ()))
         refused = [_refusal(alone, [row], mode) for row in given_]
         if any(refused):  # a mode or kind that the engine does not take: so is the list
             assert _refusal(whole, given_, mode)

@@ -54,6 +54,7 @@ class Streams(Generic[Item]):
                     yield found
         finally:
             self._stopped.set()
+            _drain(self._made)  # threads that wait for room go on, and see that all is stopped
             for thread in self._threads:
                 thread.join()
 
@@ -88,6 +89,12 @@ def _offered(to: queue.Queue[Any], item: object, stopped: threading.Event) -> bo
             to.put(item, timeout=_LOOK_SECONDS)
             return True
     return False
+
+
+def _drain(made: queue.Queue[Any]) -> None:
+    with suppress(queue.Empty):
+        while True:
+            made.get_nowait()
 
 
 def streamed(
@@ -163,8 +170,12 @@ class _Fan(Generic[Item, Made]):
         return _offered(self._queues[thread], (item,), self._stopped)
 
     def stop(self) -> None:
-        """End all threads by an error."""
+        """End all threads by an error, those too that wait for an item or for room."""
         self._stopped.set()
+        for own in self._queues:
+            _drain(own)
+            with suppress(queue.Full):
+                own.put_nowait(None)
 
     def ended(self) -> list[Made | BaseException]:
         """The results, once all threads have ended."""
@@ -181,17 +192,14 @@ class _Fan(Generic[Item, Made]):
         except _Stopped:
             return
         except BaseException as error:  # the caller raises it
-            self._stopped.set()
             self._results.append(error)
+            self.stop()
 
     def _taken(self, own: queue.Queue[tuple[Item] | None]) -> Iterator[Item]:
         while True:
-            try:
-                given = own.get(timeout=_LOOK_SECONDS)
-            except queue.Empty:
-                if self._stopped.is_set():
-                    raise _Stopped from None
-                continue
+            given = own.get()
+            if self._stopped.is_set():
+                raise _Stopped
             if given is None:
                 return
             yield given[0]
