@@ -116,7 +116,7 @@ def test_changes_are_what_snapshots_show(catalog: Catalog, seed: int) -> None:
     assert {change_of(row) for row in table.changes(2, "five", net=True).to_pylist()} == net
     some = table.changes(2, where="v = 'x'", columns=["k"]).to_pylist()
     assert len(some) == sum(row["v"] == "x" for row in table.changes(2).to_pylist())
-    since = table.snapshots().column("commit_time").to_pylist()[3]
+    since = table.snapshots().column("commit_time").to_pylist()[3].replace(tzinfo=timezone.utc)
     times = {row["_commit_version"] for row in table.changes(since).to_pylist()}
     assert times <= {5, 6}
     assert table.changes(5, view="audit_log", limit=1).to_arrow().schema.names[0] == "rowkind"
@@ -130,3 +130,29 @@ def test_changes_are_what_snapshots_show(catalog: Catalog, seed: int) -> None:
             table.changes(**wrong)  # type: ignore[arg-type]
     with pytest.raises(NotSupportedError, match="take no condition"):
         table.changes(view="binlog", where="k = 1")
+
+
+def test_times_have_a_zone(tmp_path: Path) -> None:
+    table = keyfold.connect(tmp_path).create_table("t", {"k": "INT"}, ["k"])
+    table.upsert([{"k": 1}])
+    now = datetime.now(timezone.utc) + timedelta(seconds=5)
+    for moment in (now, now.isoformat(), now.astimezone(timezone(timedelta(hours=9)))):
+        assert table.scan(timestamp=moment).to_pylist() == [{"k": 1}]
+    wrong: Any
+    for wrong in (datetime(2026, 1, 1), "2020-01-01", "yesterday", 1577836800, b"x", [], True):
+        with pytest.raises(TableError, match="timestamp: expected a datetime with its zone"):
+            table.scan(timestamp=wrong)
+        with pytest.raises(TableError, match="older_than: expected a datetime with its zone"):
+            table.expire(older_than=wrong)
+        with pytest.raises(TableError, match="older_than: expected a datetime with its zone"):
+            table.remove_orphans(older_than=wrong)
+
+
+def test_tags_and_branches_are_names(tmp_path: Path) -> None:
+    table = keyfold.connect(tmp_path).create_table("t", {"k": "INT"}, ["k"])
+    table.upsert([{"k": 1}])
+    table.tags.create("one")
+    table.branches.create("two", "one")
+    assert (list(table.tags), list(table.branches)) == (["one"], ["two"])
+    assert "one" in table.tags
+    assert "one" not in table.branches

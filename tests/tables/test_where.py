@@ -328,6 +328,14 @@ def test_texts_have_the_escapes_of_spark(tmp_path: Path, text: str, value: str) 
     assert table.scan(["v"], f"k = {text}").to_pylist() == [{"v": 1}]
 
 
+@pytest.mark.parametrize("where", ["NOT " * 2000 + "k = 1", "(" * 3000 + "k = 1" + ")" * 3000])
+def test_conditions_are_not_nested_without_end(tmp_path: Path, where: str) -> None:
+    table = keyfold.connect(tmp_path).create_table("t", {"k": "INT"}, ["k"])
+    with pytest.raises(TableError, match="nested too deeply"):
+        table.scan(where=where)
+    assert table.scan(where="NOT " * 150 + "k = 1").to_pylist() == []
+
+
 @pytest.mark.parametrize(
     ("where", "reason"),
     [

@@ -75,7 +75,7 @@ def test_merge_mode_needs_a_merge_engine() -> None:
     assert merge_mode(table(), None) == "default"
     assert merge_mode(table(SUM), " Overwrite ") == "overwrite"
     assert merge_mode(table({VERSION: "A", "sequence.field": "A"}), "overwrite") == "overwrite"
-    with pytest.raises(TableError, match="only supported for tables with a merge engine"):
+    with pytest.raises(TableError, match="only supported where rows fold"):
         merge_mode(table(), "overwrite")
     with pytest.raises(TableError, match="expected default or overwrite, found 'replace'"):
         merge_mode(table(SUM), "replace")

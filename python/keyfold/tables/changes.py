@@ -106,8 +106,10 @@ def _range(table: Table, after: Version, until: Version | None) -> Range:
     if isinstance(after, datetime):
         if until is not None and not isinstance(until, datetime):
             raise _mixed(table)
-        end = None if until is None else millis_of(until) * ranges.MICROS
-        return ranges.by_timestamp(table, millis_of(after) * ranges.MICROS, False, end, True)
+        what = f"changes of table {table.layout.name}"
+        end = None if until is None else millis_of(f"{what}: until", until) * ranges.MICROS
+        start = millis_of(f"{what}: after", after) * ranges.MICROS
+        return ranges.by_timestamp(table, start, False, end, True)
     if isinstance(until, datetime):
         raise _mixed(table)
     if until is None and table.snapshot_id is None:

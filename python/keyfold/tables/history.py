@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 Load = Callable[[], Loaded]
 
 
-def at(table: Loaded, snapshot: int | None, tag: str | None, timestamp: datetime | None) -> Loaded:
+def at(
+    table: Loaded, snapshot: int | None, tag: str | None, timestamp: datetime | str | None
+) -> Loaded:
     """The table at a snapshot, a tag or a time, with the schema of then; as it is if none is given.
     Raises TableError if more than one is given or there is no such version, SnapshotExpiredError if
     it has expired.
@@ -36,11 +38,14 @@ def at(table: Loaded, snapshot: int | None, tag: str | None, timestamp: datetime
         return versions.at_version(table, f"scan.snapshot-id={snapshot}")
     if tag is not None:
         return versions.at_version(table, f"scan.tag-name={tag}")
-    return table if timestamp is None else versions.at_timestamp(table, millis_of(timestamp))
+    if timestamp is None:
+        return table
+    millis = millis_of(f"reading table {table.layout.name}: timestamp", timestamp)
+    return versions.at_timestamp(table, millis)
 
 
 def rolled_back(
-    table: Loaded, snapshot: int | None, tag: str | None, timestamp: datetime | None
+    table: Loaded, snapshot: int | None, tag: str | None, timestamp: datetime | str | None
 ) -> int:
     """Make a snapshot the newest one; returns its id."""
     found = at(table, snapshot, tag, timestamp)
@@ -59,6 +64,10 @@ class Tags:
 
     def __repr__(self) -> str:
         return f"<tags of keyfold table {self._table}>"
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of all tags."""
+        return iter(self.names())
 
     def names(self) -> list[str]:
         """The names of all tags."""
@@ -101,6 +110,10 @@ class Branches:
         """A branch, as a table. Raises TableError if there is none."""
         branches.open_branch(self._load(), name)
         return self._named(name)
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of all branches."""
+        return iter(self.names())
 
     def names(self) -> list[str]:
         """The names of all branches."""

@@ -35,7 +35,7 @@ ORPHANS = pa.schema([pa.field("path", pa.utf8()), pa.field("bytes", pa.int64())]
 
 def expired(
     table: Table,
-    older_than: datetime | None,
+    older_than: datetime | str | None,
     retain_max: int | None,
     retain_min: int | None,
     max_deletes: int | None,
@@ -44,7 +44,7 @@ def expired(
     """Expire snapshots in passes of ROUND; returns how many went."""
     check_expirable(table)
     table = with_options(table, options)
-    seconds = None if older_than is None else time.time() - millis_of(older_than) / 1000
+    seconds = None if older_than is None else time.time() - _seconds(table, older_than)
     gone = 0
     while max_deletes is None or gone < max_deletes:
         limit = ROUND if max_deletes is None else min(max_deletes - gone, ROUND)
@@ -56,9 +56,13 @@ def expired(
     return gone
 
 
-def orphans(table: Table, older_than: datetime | None, *, dry_run: bool) -> pa.Table:
+def _seconds(table: Table, older_than: datetime | str) -> float:
+    return millis_of(f"upkeep of table {table.layout.name}: older_than", older_than) / 1000
+
+
+def orphans(table: Table, older_than: datetime | str | None, *, dry_run: bool) -> pa.Table:
     """The files that nothing refers to, which are removed unless `dry_run`."""
     table.check_writable()
-    seconds = None if older_than is None else millis_of(older_than) / 1000
+    seconds = None if older_than is None else _seconds(table, older_than)
     found = remove_orphans(table, seconds, dry_run=dry_run)
     return pa.Table.from_pylist([{"path": f.path, "bytes": f.bytes} for f in found], ORPHANS)

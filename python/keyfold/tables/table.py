@@ -75,7 +75,7 @@ class Table(Described):
         limit: int | None = None,
         snapshot: int | None = None,
         tag: str | None = None,
-        timestamp: datetime | None = None,
+        timestamp: datetime | str | None = None,
         options: Mapping[str, str] | None = None,
     ) -> Scan:
         """A read of one snapshot, merged by the table's engine; rows come in no order.
@@ -87,7 +87,8 @@ class Table(Described):
                 that can't hold others are not read.
             limit: The most rows.
             snapshot: The id of an older snapshot, which is read with its schema; by default the
-                newest. `tag` names one, `timestamp` is that of the newest one by then.
+                newest. `tag` names one, `timestamp` is that of the newest one by then: a datetime
+                with its zone, or ISO text with one.
             options: Options of this read, as in Spark.
 
         Raises:
@@ -155,7 +156,7 @@ class Table(Described):
         *,
         snapshot: int | None = None,
         tag: str | None = None,
-        timestamp: datetime | None = None,
+        timestamp: datetime | str | None = None,
     ) -> int:
         """Make an older snapshot the newest; later ones are removed. Returns its id. Raises
         TableError if there is none, ConflictError if other jobs commit again and again.
@@ -355,7 +356,7 @@ class Table(Described):
     def expire(
         self,
         *,
-        older_than: datetime | None = None,
+        older_than: datetime | str | None = None,
         retain_max: int | None = None,
         retain_min: int | None = None,
         max_deletes: int | None = None,
@@ -368,7 +369,7 @@ class Table(Described):
             )
 
     def remove_orphans(
-        self, *, older_than: datetime | None = None, dry_run: bool = False
+        self, *, older_than: datetime | str | None = None, dry_run: bool = False
     ) -> pa.Table:
         """Remove, or with `dry_run` list, files that nothing refers to: path and bytes of each."""
         with self._session.working():

@@ -63,8 +63,9 @@ def merge_mode(layout: TableLayout, text: str | None, named: Sequence[str] | Non
     options = parse(layout)
     if mode == OVERWRITE and options.engine.is_default and options.version_column is None:
         raise TableError(
-            f"table {layout.name}: MergeMode OVERWRITE is only supported for tables with a merge "
-            f"engine, and here merge-engine is {options.merge_engine}: every write replaces"
+            f"table {layout.name}: MergeMode OVERWRITE is only supported where rows fold, "
+            f"and with merge-engine = {options.merge_engine} every write replaces the row that is "
+            "stored: leave merge_mode out"
         )
     if mode == OVERWRITE and named is not None:
         _check_sequences(layout, options, named)

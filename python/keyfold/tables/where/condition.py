@@ -34,8 +34,15 @@ class Condition:
     @staticmethod
     def of(layout: TableLayout, where: Where) -> Condition:
         """The condition of a text in SQL or an expression of Arrow. Raises TableError if it is
-        neither, or names no column.
+        neither, names no column, or is nested too deeply.
         """
+        try:
+            return Condition._of(layout, where)
+        except RecursionError:
+            raise sql.too_deep(layout.name) from None
+
+    @staticmethod
+    def _of(layout: TableLayout, where: Where) -> Condition:
         if where is None:
             return Condition(layout)
         if isinstance(where, str):

@@ -30,11 +30,21 @@ def parse(layout: TableLayout, text: str) -> Predicate:
     except SyntaxMismatch as error:
         raise TableError(
             f"condition on table {layout.name}: {error} in `{text}`; a condition compares columns "
-            "with constants, by =, <>, <, <=, >, >=, IN, BETWEEN, IS NULL, LIKE, AND, OR and NOT"
+            "with constants, by =, <>, <, <=, >, >=, <=>, IN, BETWEEN, IS NULL, LIKE, AND, OR, NOT"
         ) from None
     except TableError as error:
         raise TableError(f"condition on table {layout.name}: {error}") from None
+    except RecursionError:
+        raise too_deep(layout.name) from None
     return found
+
+
+def too_deep(table: str) -> TableError:
+    """The error for a condition that holds others in too many steps."""
+    return TableError(
+        f"condition on table {table}: NOT and parentheses are nested too deeply; expected some "
+        "hundred steps at most"
+    )
 
 
 class _Reader:
