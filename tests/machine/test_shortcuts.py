@@ -32,7 +32,7 @@ from tests.machine.model import ENGINES, Line
 from tests.machine.partitioned import PARTS, Partitioned, part_of
 from tests.machine.steps import Machine
 
-STEPS = 10
+STEPS = 20
 OPTIONS = {
     "write-only": ("true", "false"),
     "num-sorted-run.compaction-trigger": ("2", "3", "5"),
@@ -41,8 +41,9 @@ OPTIONS = {
     "source.split.open-file-cost": ("1 b", "4 mb"),
     "changelog-producer": ("none", "none", "lookup", "full-compaction"),
 }
-ALTERS = ("add", "rename", "drop", "widen")  # the other machine has them
-FORGETS = ("expire", "rollback", "forward")
+# The other machine has them: here they would leave fewer statements to each file.
+ELSEWHERE = ("add", "rename", "drop", "widen", "branch", "unbranch", "forward", "untag")
+FORGETS = ("expire", "rollback")
 
 
 class Shortened(Machine):
@@ -50,7 +51,7 @@ class Shortened(Machine):
 
     def __init__(self, driver: Partitioned, engine: str, draw: Random) -> None:
         self.keeps_history = draw.random() < 0.5
-        without = (*ALTERS, *FORGETS) if self.keeps_history else ALTERS
+        without = (*ELSEWHERE, *FORGETS) if self.keeps_history else ELSEWHERE
         super().__init__(driver, engine, draw, without)
         self.driver: Partitioned = driver
         self.step(self.join_base)
@@ -65,8 +66,14 @@ class Shortened(Machine):
             answers.changed(self.driver.table(""), number, rows, self.driver.whole(""))
 
     def weights(self) -> dict[Callable[[str, Line], None], int]:
-        found = super().weights() | {self.drop_partition: 1, self.compact: 4}
-        return found | ({self.clear: 2, self.delete: 5} if self.fold.takes_deletes else {})
+        found = super().weights() | {self.drop_partition: 1, self.compact: 6}
+        return found | ({self.clear: 3, self.delete: 6} if self.fold.takes_deletes else {})
+
+    def compact(self, name: str, line: Line) -> None:
+        """Mostly of some runs: a full one leaves no files alone."""
+        strategy = self.draw.choice(["full", "minor", "minor", "minor"])
+        self.told(strategy)
+        self.driver.compact(name, strategy)
 
     def join_base(self, name: str, line: Line) -> None:
         """The first rows go to the files of the base."""
@@ -91,6 +98,8 @@ class Shortened(Machine):
 
     def check(self, name: str, line: Line) -> None:
         super().check(name, line)
+        if self.draw.random() < 0.6:
+            return
         try:
             answers.check(self.driver.table(name), self.driver.whole(name), self.draw)
         except AssertionError as error:
