@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from keyfold.errors import NotSupportedError, TableError
+from keyfold.errors import NoSuchNamespaceError, NoSuchTableError, NotSupportedError, TableError
 from keyfold.storage import rest_client
+from keyfold.storage.catalogs.rest import RestCatalog
 from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.rest_client import MissingError, RestClient, ThereError
 from keyfold.stores.files import UnsettledError
@@ -160,3 +161,58 @@ def test_a_server_that_is_not_there_and_no_password_is_shown() -> None:
     with pytest.raises(UnsettledError, match=r"http://me:\*\*\*@127") as raised:
         rest_client.client(gone)
     assert "pass-word" not in str(raised.value)
+
+
+@pytest.mark.parametrize("page", [{"tables": 7}, {"tables": [1, 2]}, {"tables": [None]}])
+def test_lists_that_are_none(server: Server, page: Any) -> None:
+    server.answers["GET /v1/p%2Fq/databases/n/tables"] = (200, page)
+    with pytest.raises(UnsettledError, match=r"a list of tables with .*expected texts"):
+        server.client().pages("tables", "databases", "n", "tables")
+
+
+@pytest.mark.parametrize("answer", [{}, {"success": None}, {"success": "yes"}])
+def test_a_commit_without_an_answer(server: Server, answer: Any) -> None:
+    client = server.client()
+    with pytest.raises(UnsettledError, match=r"a commit with .*expected success as bool"):
+        client.field(answer, "success", bool, "a commit")
+
+
+@pytest.mark.parametrize("settings", [{"defaults": 7}, {"overrides": ["a"]}])
+def test_settings_that_are_none(server: Server, settings: Any) -> None:
+    server.answers["GET /v1/config?warehouse=my%2Bshop"] = (200, settings)
+    with pytest.raises(UnsettledError, match="defaults and overrides as objects"):
+        server.client()
+
+
+def test_a_server_that_echoes_what_it_got(server: Server) -> None:
+    client = server.client(s3__secret_key="hidden-in-the-store", s3__access_key="of-the-store")
+    said = f"500 {SECRET} hidden-in-the-store of-the-store" + "x" * 5000
+    server.answers["GET /v1/p%2Fq/databases"] = (500, said)
+    with pytest.raises(UnsettledError) as error:
+        client.ask("GET", "databases")
+    told = str(error.value)
+    assert not any(secret in told for secret in (SECRET, "hidden-in", "of-the-store"))
+    assert len(told) < 500
+    assert "***" in told
+
+
+@pytest.mark.parametrize("name", ["../..", "..", "a/b", "", "a\0b"])
+def test_names_that_are_places(server: Server, name: str) -> None:
+    catalog = RestCatalog("c", server.options, lambda layout, _: layout)
+    before = len(server.asked)
+    for ask in (catalog.load_namespace, catalog.list_tables):
+        with pytest.raises(NoSuchNamespaceError):
+            ask([name])
+    with pytest.raises(NoSuchTableError):
+        catalog.load_table([name], "t")
+    with pytest.raises(NoSuchTableError):
+        catalog.load_table(["n"], name)
+    assert len(server.asked) == before
+
+
+@pytest.mark.parametrize("path", [7, None, "", "/wh/\0/t", "/wh/../../etc"])
+def test_places_that_are_none(server: Server, path: Any) -> None:
+    server.answers["GET /v1/p%2Fq/databases/n/tables/t"] = (200, {"path": path, "id": "1"})
+    catalog = RestCatalog("c", server.options, lambda layout, _: layout)
+    with pytest.raises(UnsettledError, match=r"table (n\.)?t with .*expected"):
+        catalog.load_table(["n"], "t")

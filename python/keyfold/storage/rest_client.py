@@ -6,7 +6,7 @@ Importing `requests` takes 0.1 s, so only the first REST catalog imports it.
 import importlib
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote_plus, urlsplit
 
 from keyfold.errors import ConflictError, NotSupportedError, TableError
@@ -31,6 +31,9 @@ _RETRIED = {
 _MISSING, _THERE, _REFUSED = 404, 409, (400, 401, 403)
 
 Json = dict[str, Any]
+Value = TypeVar("Value")
+_MOST_TEXT = 300
+_SECRET = ("token", "secret", "password", "key", "authorization", "credential")  # in names
 
 
 class MissingError(Exception):
@@ -56,10 +59,12 @@ class RestClient:
                 "expected 'bear', with the setting token"
             )
         self._uri = uri if uri.startswith(("http://", "https://")) else f"http://{uri}"
-        self._secrets = [options.get("token"), urlsplit(self._uri).password]
+        self._secrets = [urlsplit(self._uri).password, *secrets_of(options)]
         self._base, self._seconds = "/v1", ANSWER_SECONDS
         self._session = _session(options)
         answer = self.ask("GET", "config", query={"warehouse": _quoted(options["warehouse"])})
+        if not all(isinstance(answer.get(n) or {}, dict) for n in ("defaults", "overrides")):
+            raise self.odd("its settings", "defaults and overrides as objects", answer)
         merged = (answer.get("defaults") or {}) | dict(options) | (answer.get("overrides") or {})
         if str(merged.get("data-token.enabled")).lower() == "true":
             raise NotSupportedError(
@@ -75,7 +80,7 @@ class RestClient:
         """Publish a snapshot of the table of that uuid; False if another commit was first."""
         body = {"tableId": uuid, "snapshot": snapshot.to_json(), "statistics": []}
         answer = self.ask("POST", "databases", namespace, "tables", name, "commit", body=body)
-        return bool(answer["success"])
+        return self.field(answer, "success", bool, "a commit")
 
     def pages(self, listed: str, *path: str) -> list[str]:
         """The names that all pages of a list have."""
@@ -83,10 +88,34 @@ class RestClient:
         query: dict[str, str] = {}
         while True:
             page = self.ask("GET", *path, query=query)
-            found += page.get(listed) or []
-            if not page.get(listed) or not page.get("nextPageToken"):
+            names = page.get(listed) or []
+            if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+                raise self.odd(f"a list of {listed}", "texts", names)
+            found += names
+            following = page.get("nextPageToken")
+            if not names or not following:
                 return found
-            query = {"pageToken": page["nextPageToken"]}
+            query = {"pageToken": following}
+
+    def field(self, answer: Json, name: str, kind: type[Value], asked: str) -> Value:
+        """A field of an answer. Raises UnsettledError if it is missing or of another type."""
+        found = answer.get(name)
+        if not isinstance(found, kind):
+            raise self.odd(asked, f"{name} as {kind.__name__}", answer)
+        return found
+
+    def odd(self, asked: str, expected: str, found: object) -> UnsettledError:
+        """The error: an answer is not what the protocol says."""
+        return UnsettledError(
+            f"REST catalog {shown(self._uri)} answered {asked} with {self.hidden(repr(found))}; "
+            f"expected {expected}: is it a server of Paimon's protocol?"
+        )
+
+    def hidden(self, text: str) -> str:
+        """A server's text without secrets of the catalog, cut short."""
+        for secret in filter(None, self._secrets):
+            text = text.replace(secret, "***")
+        return text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]} …"
 
     def ask(
         self, method: str, *path: str, query: Json | None = None, body: Json | None = None
@@ -103,9 +132,7 @@ class RestClient:
             code, text = 0, f"{type(error).__name__}: {error}"
         if code in (_MISSING, _THERE):
             raise MissingError if code == _MISSING else ThereError
-        for secret in filter(None, self._secrets):
-            text = text.replace(secret, "***")
-        said = f"REST catalog {shown(self._uri)} answered {text}"
+        said = f"REST catalog {shown(self._uri)} answered {self.hidden(text)}"
         if code in _REFUSED:
             raise TableError(f"{said}; look at uri, warehouse and token of the catalog")
         raise UnsettledError(said)
@@ -142,7 +169,14 @@ def _failure(answer: Any) -> tuple[int, str]:
         code, text = int(said.get("code") or answer.status_code), str(said.get("message") or said)
     except (ValueError, AttributeError, TypeError):
         code, text = answer.status_code, answer.text
-    return code, f"{code}: {text[:1000]}"
+    return code, f"{code}: {text}"
+
+
+def secrets_of(options: Mapping[str, str]) -> list[str]:
+    """The values of a catalog's options that no text may show, the longest first."""
+    names = (n for n in options if any(s in n.lower() for s in _SECRET) and n != "token.provider")
+    named = (options[name] for name in names)
+    return sorted({value for value in named if len(value) > 3}, key=len, reverse=True)
 
 
 def _quoted(part: str) -> str:

@@ -51,14 +51,17 @@ class RestCatalog:
         return [[name] for name in sorted(self._client.pages("databases", "databases"))]
 
     def load_namespace(self, namespace: Namespace) -> dict[str, str]:
-        name = single(namespace)
+        name = _one(namespace)
         with _of_namespace(name):
             found = self._client.ask("GET", "databases", name)
-        own = {k: str(v) for k, v in (found.get("options") or {}).items() if k not in _OWNER}
-        return own | ({"location": found["location"]} if found.get("location") else {})
+        options, place = found.get("options") or {}, found.get("location") or ""
+        if not isinstance(options, dict) or not isinstance(place, str):
+            raise self._client.odd(f"namespace {name}", "options and a location", found)
+        own = {k: str(v) for k, v in options.items() if k not in _OWNER}
+        return own | ({"location": place} if place else {})
 
     def create_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
-        name = single(namespace)
+        name = _one(namespace)
         check_name("namespace", name)
         with _of_namespace(name):
             body = {"name": name, "options": dict(properties)}
@@ -67,13 +70,13 @@ class RestCatalog:
     def alter_namespace(
         self, namespace: Namespace, changed: Mapping[str, str], unset: Sequence[str]
     ) -> None:
-        name = single(namespace)
+        name = _one(namespace)
         with _of_namespace(name):
             body = {"removals": list(unset), "updates": dict(changed)}
             self._client.ask("POST", "databases", name, body=body)
 
     def drop_namespace(self, namespace: Namespace, cascade: bool) -> bool:
-        name = single(namespace)
+        name = _one(namespace)
         try:
             if self.list_tables(namespace) and not cascade:
                 raise NamespaceNotEmptyError(
@@ -88,7 +91,7 @@ class RestCatalog:
     # ---- tables ----
 
     def list_tables(self, namespace: Namespace) -> list[str]:
-        name = single(namespace)
+        name = _one(namespace)
         with _of_namespace(name):
             return sorted(self._client.pages("tables", "databases", name, "tables"))
 
@@ -104,14 +107,17 @@ class RestCatalog:
                 f"table {sql_name(self.name, *namespace, name)}: branches can't be opened through "
                 "a REST catalog: name the table's path"
             )
-        if len(namespace) != 1 or "$" in name:
+        if len(namespace) != 1 or "$" in name or not _is_plain(namespace[0], name):
             return None
         database = namespace[0]
         try:
             said = self._client.ask("GET", "databases", database, "tables", name)
         except MissingError:
             return None
-        files, location = open_files(said["path"], self.options)
+        path = self._client.field(said, "path", str, f"table {name}")
+        if not path or any(ord(c) < 32 for c in path) or ".." in path.split("/"):
+            raise self._client.odd(f"table {name}", "a path", path)
+        files, location = open_files(path, self.options)
         found = table.load(files, location, self.name, database, name)
         if found is None:
             raise TableError(
@@ -119,6 +125,8 @@ class RestCatalog:
                 f"{location}, where no schema is found: give the catalog the options of its store"
             )
         uuid = said.get("id") or ""
+        if not isinstance(uuid, str):
+            raise self._client.odd(f"table {name}", "id as str", uuid)
         return replace(found, uuid=uuid, publisher=publisher(self.options, database, name, uuid))
 
     def create_table(
@@ -143,7 +151,7 @@ class RestCatalog:
         self, namespace: Namespace, name: str, to_namespace: Namespace, to_name: str
     ) -> None:
         check_name("table", to_name)
-        source, target = _object(single(namespace), name), _object(single(to_namespace), to_name)
+        source, target = _object(_one(namespace), name), _object(_one(to_namespace), to_name)
         try:
             body = {"source": source, "destination": target}
             self._client.ask("POST", "tables", "rename", body=body)
@@ -171,7 +179,7 @@ class RestCatalog:
     def stage(self, namespace: Namespace, name: str, new: NewTable, mode: str) -> Staged:
         """Make an empty table where it stays; `abort_staged` drops it."""
         check_name("table", name)
-        database = single(namespace)
+        database = _one(namespace)
         shown = sql_name(self.name, database, name)
         is_there = self._find(namespace, name) is not None
         if mode == "create" and is_there:
@@ -206,6 +214,19 @@ class RestCatalog:
         found = self._find([staged.namespace], staged.table)
         if found is not None and found.uuid == staged.stamp:
             self.drop_table([staged.namespace], staged.table)
+
+
+def _is_plain(*names: str) -> bool:
+    """Whether names are parts of a path: a server would take `..` for the folder above."""
+    return all(n and n not in (".", "..") and not {"/", "\\", "\0"} & set(n) for n in names)
+
+
+def _one(namespace: Namespace) -> str:
+    """The one name of a namespace. Raises NoSuchNamespaceError if none may have it."""
+    name = single(namespace)
+    if not _is_plain(name):
+        raise NoSuchNamespaceError(f"namespace {name!r} does not exist: it is not a name")
+    return name
 
 
 def _object(namespace: str, name: str) -> dict[str, str]:
