@@ -5,7 +5,8 @@ code. A group of one row stays as it is. The folding of any other group begins a
 Each kernel writes the elements that stay, those of a group behind one another.
 """
 
-from typing import NamedTuple
+import secrets
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +21,7 @@ from keyfold.kernels.ops import ADD, RESET, RETRACT, SKIP
 from keyfold.kernels.records import Gathered, Groups, Lists, count_elements, room_for
 
 NO_LIMIT = int(np.iinfo(np.int64).max)
+_SEED = np.uint64(secrets.randbits(64))
 
 
 @structure("uint64[::1]", "uint8[::1]", "int64[::1]", "uint8[::1]", "boolean")
@@ -33,12 +35,15 @@ class Values(NamedTuple):
     is_wide: bool
 
 
-@structure("int64[::1]", "int64[::1]")
+@structure("int64[::1]", "int64[::1]", "uint64")
 class Table(NamedTuple):
-    """A hash table: if stamps[i] is the group, place i is taken, by element firsts[i]."""
+    """A hash table: if stamps[i] is the group, place i is taken, by element firsts[i]. Nobody who
+    writes values knows the seed: those that share places would take quadratic time.
+    """
 
     stamps: Rows
     firsts: Rows
+    seed: Any
 
 
 @kernel("void(int64[::1], uint8[::1], uint64[::1])")
@@ -55,9 +60,10 @@ def hash_bytes(offsets: Rows, data: Mask, out: Words) -> None:
 def _place(values: Values, table: Table, element: int, g: int) -> int:
     """The place of an equal element in the table, or else the free place for this one."""
     words, valid, offsets, data, is_wide = values
-    stamps, firsts = table
+    stamps, firsts, seed = table
     word, mask = words[element], np.uint64(len(stamps) - 1)
-    place = word * np.uint64(0x9E3779B97F4A7C15)
+    place = (word ^ seed) * np.uint64(0x9E3779B97F4A7C15)
+    place = (place ^ (place >> np.uint64(32)) ^ seed) * np.uint64(0xC4CEB9FE1A85EC53)
     place = (place ^ (place >> np.uint64(32))) & mask
     while stamps[place] == g:
         first = firsts[place]
@@ -76,7 +82,7 @@ def code_in_groups(groups: Groups, lists: Lists, values: Values, table: Table, c
     """
     _, order, starts = groups
     offsets, valid = lists
-    stamps, firsts = table
+    stamps, firsts, _ = table
     for g in range(len(starts) - 1):
         count = 0
         for at in range(starts[g], starts[g + 1]):
@@ -105,7 +111,7 @@ def code_elements(groups: Groups, lists: Lists, values: pa.Array, most: int) -> 
         words = np.empty(len(valid), dtype=np.uint64)
         hash_bytes(keys.offsets, keys.data, words)
     size = 1 << (2 * most).bit_length()
-    table = Table(np.full(size, -1, dtype=np.int64), np.empty(size, dtype=np.int64))
+    table = Table(np.full(size, -1, np.int64), np.empty(size, np.int64), _SEED)
     found = np.empty(len(valid), dtype=np.int64)
     compared = Values(words, valid, keys.offsets, keys.data, keys.is_wide)
     code_in_groups(groups, lists, compared, table, found)
