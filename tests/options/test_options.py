@@ -226,3 +226,10 @@ def test_declarations() -> None:
     assert all(option.doc.endswith(".") for option in options.known().values())
     foreign = {name for name in names if name not in PAIMON_OPTIONS}
     assert {name for name in foreign if not name.startswith(("keyfold.", "table."))} == set()
+
+
+@pytest.mark.parametrize("text", ["9" * 40, "9" * 40 + " gb", "9" * 5000, "9" * 40 + " d"])
+def test_numbers_without_end_are_refused(text: str) -> None:
+    for parse_number in (byte_size, duration):
+        with pytest.raises(ValueError, match=r"a size|a duration"):
+            parse_number(text)

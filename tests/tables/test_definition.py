@@ -56,3 +56,10 @@ def test_defaults_stand_behind_the_types(catalog: Catalog) -> None:
 
 def stored_rows(table: Table) -> list[dict[str, Any]]:
     return sorted(table.scan().to_pylist(), key=lambda row: int(row["k"]))
+
+
+def test_schemas_of_other_forms_are_refused(catalog: Catalog) -> None:
+    schema: Any
+    for schema in ("k BIGINT", 5, None, {"k": int}, {"k": None}, [1]):
+        with pytest.raises(KeyfoldError, match=r"expected (an Arrow schema|a type in SQL)"):
+            catalog.create_table("t", schema, ["k"])

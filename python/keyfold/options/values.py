@@ -56,6 +56,8 @@ def _by_unit(table: dict[str, Number]) -> dict[str, Number]:
     return {unit: count for units, count in table.items() for unit in units.split(" ")}
 
 
+_DIGITS = 19  # of a number of 64 bits
+
 # A number without a unit is one of bytes.
 _BYTES = _by_unit(
     {
@@ -71,9 +73,12 @@ _BYTES = _by_unit(
 def byte_size(text: str) -> int:
     """The bytes of '128 mb', '64KB', '1048576': units of 1024."""
     match = re.fullmatch(r"(\d+)\s*([a-z]*)", text.strip().lower())
-    if match is None or match[2] not in _BYTES or int(match[1]) == 0:
+    if match is None or match[2] not in _BYTES or len(match[1]) > _DIGITS or int(match[1]) == 0:
         raise ValueError("a size such as 128 mb, 64kb or 1048576")
-    return int(match[1]) << _BYTES[match[2]]
+    size = int(match[1]) << _BYTES[match[2]]
+    if size >= 1 << 63:
+        raise ValueError("a size below 8 exbibytes")
+    return size
 
 
 # A number without a unit is one of milliseconds.
@@ -91,7 +96,7 @@ _SECONDS = _by_unit(
 def duration(text: str) -> float:
     """The seconds of '10 ms', '30 s', '5 min', '1 h'; a bare number is milliseconds."""
     match = re.fullmatch(r"(\d+)\s*([a-z]*)", text.strip().lower())
-    if match is None or match[2] not in _SECONDS:
+    if match is None or match[2] not in _SECONDS or len(match[1]) > _DIGITS:
         raise ValueError("a duration such as 10 ms, 30 s or 5 min")
     return int(match[1]) * _SECONDS[match[2]]
 

@@ -57,7 +57,13 @@ def columns(schema: Schema) -> list[dict[str, Any]]:
     if isinstance(schema, Mapping):
         return [column(name, kind) for name, kind in schema.items()]
     if not isinstance(schema, pa.Schema):  # a schema of another library of Arrow's C interface
-        schema = pa.schema(schema)
+        try:
+            schema = pa.schema(schema)
+        except (TypeError, ValueError, AttributeError, pa.ArrowException):
+            raise TableError(
+                f"schema: expected an Arrow schema, or types by name such as {{'k': 'BIGINT'}}, "
+                f"found {schema!r:.100}"
+            ) from None
     return [
         column(field.name, field.type, nullable=field.nullable, comment=_comment(field))
         for field in schema
@@ -75,8 +81,12 @@ def column(
             nullable = nullable and not (words and (words["before"] or words["after"]))
             default = words and words["default"]
             found: logical.DataType = from_sql(words["type"] if words else kind)
-        else:
+        elif isinstance(kind, pa.DataType):
             found = from_arrow(kind)
+        else:
+            raise TableError(
+                f"expected a type in SQL, such as 'BIGINT', or of Arrow, found {kind!r:.100}"
+            )
         made = {"name": name, "type": spark_types.to_spark(found), "nullable": nullable}
         if default is not None:
             made |= _default(name, found, default)
