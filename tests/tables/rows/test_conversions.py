@@ -61,6 +61,7 @@ CASES: list[tuple[str, Any, Any]] = [
     ("DECIMAL(10,2)", 99999999.995, REFUSED),
     ("DECIMAL(10,2)", 1e300, REFUSED),
     ("DECIMAL(10,2)", 10**8, REFUSED),
+    ("DECIMAL(38,30)", Decimal("14696061867387240.00"), REFUSED),
     ("DECIMAL(10,2)", float("nan"), REFUSED),
     ("DECIMAL(38,38)", 1e-30, Decimal("1e-30")),
     ("BOOLEAN", True, True),

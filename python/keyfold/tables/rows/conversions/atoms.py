@@ -99,6 +99,9 @@ def _bits(kind: pa.DataType) -> int:
 
 def _decimal(array: pa.Array, to: pa.DataType) -> pa.Array:
     if types.is_decimal(array.type):
+        far = 1.5 * 10.0 ** (to.precision - to.scale)  # beyond 128 bits Arrow's cast wraps around
+        if pc.any(pc.greater_equal(pc.abs(pc.cast(array, pa.float64())), far)).as_py():
+            raise _Changed
         return pc.cast(array, to)
     if types.is_integer(array.type):
         return pc.cast(pc.cast(array, pa.decimal256(76, to.scale)), to)

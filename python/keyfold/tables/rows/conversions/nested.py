@@ -31,9 +31,9 @@ def arrow(array: pa.Array, kind: DataType, path: str) -> pa.Array:
     is_free = isinstance(kind, Atomic) and kind.name not in ("CHAR", "VARCHAR")
     if is_free and array.type.equals(to_arrow(kind)):
         return array
-    if array.null_count == len(array) or types.is_null(array.type):
-        return pa.nulls(len(array), to_arrow(kind))
     array = plain(array)
+    if array.null_count == len(array):
+        return pa.nulls(len(array), to_arrow(kind))
     match kind:
         case Array():
             return _list(array, kind, path)
@@ -109,10 +109,14 @@ def _map(array: pa.Array, kind: Map, path: str) -> pa.Array:
     if types.is_map(array.type):
         listed = pa.list_(pa.struct([array.type.key_field, array.type.item_field]))
         array = array.cast(listed)
-    is_list = any(is_of(array.type) for is_of in _LISTS)
-    if not is_list or not types.is_struct(array.type.value_type):
+    if not any(is_of(array.type) for is_of in _LISTS):
         raise Unfit(path, kind, array)
     entries, lengths = _flattened(array)
+    if not len(entries):
+        none = (pa.nulls(0, to_arrow(kind.key)), pa.nulls(0, to_arrow(kind.value)))
+        return of_maps(none, lengths, _nulls(array))
+    if not types.is_struct(entries.type):
+        raise Unfit(path, kind, array)
     if sorted(field.name.lower() for field in entries.type) != list(_ENTRY):
         raise Unfit(path, kind, array)
     if entries.null_count:
