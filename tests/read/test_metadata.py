@@ -17,6 +17,7 @@ from keyfold.questions.metadata import find
 from keyfold.read import metadata
 from keyfold.read.metadata.declare import BATCH_ROWS, wall_clock
 from keyfold.storage.commits import commit
+from keyfold.storage.maintenance import consumers
 from keyfold.storage.schema.definition import NewTable
 from keyfold.storage.table import Table
 from keyfold.types import paimon as paimon_types
@@ -171,8 +172,7 @@ def test_files_are_a_little_older_than_their_snapshot(table: Table) -> None:
 def test_tags_branches_and_consumers(table: Table, theirs: Callable[..., Any]) -> None:
     theirs("tag", name="v1", snapshot=2, branch="b")
     folder = Path(table.layout.location)
-    (folder / "consumer").mkdir()
-    (folder / "consumer" / "consumer-c").write_text('{"nextSnapshot": 3}')
+    consumers.note(table, "c", consumers.Position(3, "job", all_rows=True))
     tag = json.loads((folder / "tag" / "tag-v1").read_text())
     timed = tag | {"tagCreateTime": [2024, 1, 2, 3, 4, 5], "tagTimeRetained": 93784.5}
     (folder / "tag" / "tag-v2").write_text(json.dumps(timed))

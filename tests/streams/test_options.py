@@ -14,7 +14,8 @@ from keyfold.errors import (
     TableError,
 )
 from keyfold.storage.commits import commit
-from keyfold.storage.maintenance import retained
+from keyfold.storage.maintenance import consumers
+from keyfold.storage.maintenance.consumers import Position
 from keyfold.storage.table import Table
 from keyfold.streams import offsets
 from keyfold.streams.options import stream_options
@@ -58,10 +59,10 @@ def test_where_streams_begin(tmp_path: Path) -> None:
 def test_consumers_begin_where_they_ended(tmp_path: Path) -> None:
     found = grown(tmp_path, 3)
     assert begin(found, consumer_id="c") == (3, 0)
-    retained.advance(found, "c", 3)
+    consumers.note(found, "c", Position(3))
     assert begin(found, consumer_id="c") == (2, None)
     assert begin(found, consumer_id="other") == (3, 0)
-    assert retained.least_consumed(found) == 2
+    assert consumers.least_needed(found) == 2
 
 
 @pytest.mark.parametrize(

@@ -31,8 +31,8 @@ class Questions(dict[str, Answer]):
         self.looks: list[str] = []
 
     def look(self, function: Function) -> Function:
-        """Declare a question with one plain answer that changes nothing: if the process dies, the
-        JVM asks the next process again.
+        """Declare a question with one plain answer that changes nothing, or nothing more if it is
+        asked twice: if the process dies, the JVM asks the next process again.
         """
         self.looks.append(function.__name__)
         return self.plain(function)

@@ -1,5 +1,5 @@
 """Questions of a stream that reads a table (driver side): where it begins, how far the next batch
-goes, its tasks, and that it has been read.
+goes, its tasks. Each notes what a consumer has yet to read.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from keyfold.bridge.frames import Frame
 from keyfold.options.calls import STREAM_CHANGES, STREAM_FROM
 from keyfold.questions.serve import Questions, planned
 from keyfold.read.call_options import call_options
-from keyfold.storage.maintenance import retained
+from keyfold.storage.maintenance import consumers
+from keyfold.storage.metadata.snapshots import replanned
 from keyfold.storage.table import Table, open_handle
 from keyfold.streams import batches, offsets
-from keyfold.streams.offsets import parsed
+from keyfold.streams.offsets import Offset, parsed, position_of
 from keyfold.streams.options import StreamOptions, stream_options
 
 QUESTIONS = Questions()
@@ -38,8 +39,7 @@ def open_stream(question: Frame) -> dict[str, Any]:
 @QUESTIONS.look
 def begin_stream(question: Frame) -> dict[str, Any]:
     """The offset before the first batch."""
-    table, options, _ = _opened(question)
-    return {"offset": offsets.initial(table, options, question["changes"].get("after")).text()}
+    return {"offset": _begun(question).text()}
 
 
 @QUESTIONS.look
@@ -60,6 +60,7 @@ def following_offset(question: Frame) -> dict[str, Any]:
     begin, until = parsed(question["start"]), question.get("until")
     rows = batches.shown(question["changes"], ignores_deletes=options.ignores_deletes)
     found = batches.following(table, begin, rows, limits, until)
+    _note(table, options, begin)
     newest = table.snapshots.latest()
     return {
         "offset": found.text(),
@@ -77,13 +78,32 @@ def plan_stream(question: Frame) -> dict[str, Any]:
     reading, spec, tasks = batches.plan(
         table, begin, end, rows, question["columns"], asked, question["cores"]
     )
+    _note(table, options, begin)
     return planned(question, table.layout, spec, tasks) | {"question": reading}
 
 
-@QUESTIONS.plain
-def commit_stream(question: Frame) -> None:
-    """Note that the stream needs nothing before `end`, if it is a consumer."""
+@replanned
+def _begun(question: Frame) -> Offset:
+    """The offset before the first batch. A consumer is noted first, and only then does it count
+    whether that is still kept; a note that it can't go on from would be for ever.
+    """
     table, options, _ = _opened(question)
+    begin = offsets.initial(table, options, question["changes"].get("after"))
+    if options.consumer is None or consumers.position(table, options.consumer) is not None:
+        return begin
+    consumers.note(table, options.consumer, position_of(begin))
+    rows = batches.shown(question["changes"], ignores_deletes=options.ignores_deletes)
+    try:
+        batches.check_kept(table, begin, rows)
+    except BaseException:
+        consumers.forget(table, options.consumer)
+        raise
+    return begin
+
+
+def _note(table: Table, options: StreamOptions, offset: Offset) -> None:
+    """Note that the stream has read so far, if it is a consumer. Spark asks what follows an offset
+    once the batch before it is in the log of the query, so this may be asked twice.
+    """
     if options.consumer is not None:
-        end = parsed(question["end"])
-        retained.advance(table, options.consumer, end.snapshot + (end.index is None))
+        consumers.note(table, options.consumer, position_of(offset))

@@ -12,6 +12,7 @@ from typing import Any
 
 from keyfold.changelog import planner as changes
 from keyfold.changelog.specs import Asked
+from keyfold.changelog.steps import steps
 from keyfold.changelog.views import ROWS, ROWS_ALONE
 from keyfold.options.changelogs import told_from
 from keyfold.read import planner
@@ -80,6 +81,17 @@ def following(
     if limits:
         taken = _admitted((totals(_added(table, number)) for number in numbers), limits)
     return offset_at(table, start.snapshot + taken)
+
+
+def check_kept(table: Table, start: Offset, rows: Shown) -> None:
+    """Raises SnapshotExpiredError if what a stream reads first, or the state before it, is no
+    longer kept.
+    """
+    if start.index is None and start.snapshot < (table.snapshot_id or 0):
+        for _ in steps(table, rows.asked(start, offset_at(table, start.snapshot + 1))):
+            return
+    elif start.snapshot:
+        table.snapshots.read(start.snapshot)
 
 
 def _units(table: Table, start: Offset, rows: Shown) -> Sequence[Sequence[LiveFile]]:

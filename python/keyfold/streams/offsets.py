@@ -7,11 +7,12 @@ that was dropped and made anew, or rolled back, has other rows under the same nu
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from keyfold.errors import ConflictError, CorruptDataError, TableError
 from keyfold.storage.history import versions
-from keyfold.storage.maintenance.retained import next_of
+from keyfold.storage.maintenance import consumers
+from keyfold.storage.maintenance.consumers import Position
 from keyfold.storage.metadata.records import is_long, is_text
 from keyfold.storage.table import Table
 from keyfold.streams.options import (
@@ -23,7 +24,10 @@ from keyfold.streams.options import (
 )
 from keyfold.wire.codec import Wire
 
-_ANEW = "start the stream anew, with a new checkpoint, where it is to begin"
+_ANEW = (
+    "start the stream anew where it is to begin, with a new checkpoint and, if it has a "
+    "consumer-id, another one"
+)
 
 
 @dataclass(frozen=True)
@@ -106,12 +110,13 @@ def initial(table: Table, options: StreamOptions, after: int | None = None) -> O
     of a range `after` its snapshot.
 
     Raises TableError if the snapshot to begin at is not there yet, SnapshotExpiredError if it, or
-    what is needed to tell its changes, is no longer kept.
+    what is needed to tell its changes, is no longer kept, ConflictError if the table was rolled
+    back below what the consumer has read.
     """
     latest = table.snapshot_id or 0
-    following = None if options.consumer is None else next_of(table, options.consumer)
-    if following is not None:
-        return offset_at(table, following - 1)
+    noted = None if options.consumer is None else consumers.position(table, options.consumer)
+    if noted is not None:
+        return _of_position(table, noted)
     if after is not None:
         return offset_at(table, after)
     if options.mode == FROM_SNAPSHOT:
@@ -124,6 +129,23 @@ def initial(table: Table, options: StreamOptions, after: int | None = None) -> O
         return offset_at(table, versions.newest_until(table, (options.millis or 0) - 1))
     is_full = options.mode == LATEST_FULL and latest > 0
     return offset_at(table, latest, 0 if is_full else None)
+
+
+def _of_position(table: Table, noted: Position) -> Offset:
+    """The offset of a consumer. One that has not read all rows of its first snapshot begins with
+    them again, as other streams cut them into other units.
+    """
+    index = 0 if noted.all_rows else None
+    offset = offset_at(table, noted.following - (index is None), index)
+    offset = replace(offset, job=noted.job or offset.job)
+    check(table, offset)
+    return offset
+
+
+def position_of(offset: Offset) -> Position:
+    """What a consumer that has read so far has yet to read."""
+    is_done = offset.index is None
+    return Position(offset.snapshot + is_done, offset.job, all_rows=not is_done)
 
 
 def _given(table: Table, snapshot: int | None, greatest: int) -> int:

@@ -2,6 +2,7 @@
 
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +146,27 @@ def test_a_consumer_keeps_what_it_has_yet_to_read(tmp_path: Path) -> None:
     (Path(found.layout.location) / "consumer" / "consumer-c").write_text("{")
     with pytest.raises(CorruptDataError, match="consumer-c can't be read"):
         expired(found)
+
+
+class Beginning(LocalFiles):
+    """Files of an expiry, during which a consumer begins once it says what it will remove."""
+
+    def replace(self, path: str, data: bytes) -> None:
+        super().replace(path, data)
+        if path.endswith("/EARLIEST") and data == b"6":
+            consumer = Path(path).parent.parent / "consumer"
+            consumer.mkdir()
+            (consumer / "consumer-c").write_text('{"nextSnapshot": 3}')
+
+
+def test_a_consumer_that_begins_meanwhile(tmp_path: Path) -> None:
+    found = make(tmp_path)
+    for _ in range(6):
+        overwrite(found, tables.message(found))
+    assert expired(replace(found, files=Beginning())) == 0
+    assert ids(found) == [1, 2, 3, 4, 5, 6]
+    assert found.snapshots.first_kept() == 1
+    assert expired(found) == 1
 
 
 def test_changes_kept_longer_without_a_producer_are_left_to_paimon(tmp_path: Path) -> None:

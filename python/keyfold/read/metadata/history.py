@@ -15,7 +15,7 @@ from keyfold.read.metadata.declare import MetadataTable, columns
 from keyfold.storage.branching import branches
 from keyfold.storage.history import tags
 from keyfold.storage.history.tags import Tag
-from keyfold.storage.maintenance.retained import consumers, next_of
+from keyfold.storage.maintenance import consumers
 from keyfold.storage.metadata import table_statistics
 from keyfold.storage.metadata.documents import document
 from keyfold.storage.metadata.records import check_schema
@@ -154,10 +154,10 @@ BRANCHES = MetadataTable(
 
 
 def _consumers(table: Table) -> Iterator[tuple[str, int]]:
-    for name in consumers(table):
-        following = next_of(table, name)
-        if following is not None:
-            yield name, following
+    for name in consumers.names(table):
+        found = consumers.position(table, name)
+        if found is not None:
+            yield name, found.following
 
 
 CONSUMERS = MetadataTable(

@@ -17,6 +17,7 @@ from keyfold.storage.commits.conflicts import changed_facts
 from keyfold.storage.commits.rescale import take_back
 from keyfold.storage.history import tags
 from keyfold.storage.history.tags import PREFIX
+from keyfold.storage.maintenance import consumers
 from keyfold.storage.maintenance.orphans import free
 from keyfold.storage.maintenance.tagging import check_own, content_of, too_late
 from keyfold.storage.metadata.documents import text_of
@@ -31,7 +32,8 @@ Removed = tuple[Snapshot, str, bytes]  # with the path and the content of its fi
 
 def rollback(table: Table, snapshot: Snapshot, tag: str = "") -> int:
     """Make a snapshot the newest of the table, and return its id. Snapshots and tags above it are
-    removed, with the files that only they held. `tag` is the one that keeps it if it has expired.
+    removed, with the files that only they held; consumers that have read further go on after it.
+    `tag` is the one that keeps it if it has expired.
 
     Raises SnapshotExpiredError if it expires meanwhile, ConflictError if other jobs commit again
     and again, NotSupportedError if the table's rows fold by other rules since then.
@@ -50,6 +52,7 @@ def rollback(table: Table, snapshot: Snapshot, tag: str = "") -> int:
             raise
         dropped += _remove_tags(table, location, snapshot.id)  # those made meanwhile
         dropped += _remove_changelogs(at, snapshot.id)
+        consumers.set_back(table, snapshot)
         _set_buckets(table, location)
     gone = {one.id: one for one, *_ in (*dropped, *removed)}
     free(table, list(gone.values()))

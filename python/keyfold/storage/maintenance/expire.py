@@ -19,6 +19,7 @@ from keyfold.storage.maintenance.changelogs import (
     logged_files,
     tells,
 )
+from keyfold.storage.maintenance.consumers import least_needed
 from keyfold.storage.maintenance.retained import (
     Pins,
     Retention,
@@ -65,7 +66,7 @@ def expire(table: Table, retention: Retention) -> int:
         with contextlib.suppress(SnapshotExpiredError), table.reading(last):
             if last is None or last.id != end or len(snapshots) == 1:
                 return 0  # another expiry is ahead of this one
-            if not _is_announced(replace(table.snapshots, location=location), begin, end):
+            if not _is_announced(table, replace(table.snapshots, location=location), begin, end):
                 return 0
             if ChangelogRetention.of(table.options).is_longer:
                 Changelogs(replace(table.snapshots, location=location)).keep(snapshots[:-1])
@@ -81,13 +82,16 @@ def expire(table: Table, retention: Retention) -> int:
     return 0
 
 
-def _is_announced(snapshots: Snapshots, begin: int, end: int) -> bool:
+def _is_announced(table: Table, snapshots: Snapshots, begin: int, end: int) -> bool:
     """Whether the expiry may begin. It looks for tags and branches after it has said what it will
-    remove, and gives way to a rollback, which removes the newest snapshot and looks afterwards.
+    remove, and gives way to a consumer that begins meanwhile and to a rollback, which removes the
+    newest snapshot: both look afterwards whether they came too late.
     """
     newest = snapshots.latest_id()
     snapshots.announce_earliest(end)
-    if newest is not None and newest >= end and snapshots.find(newest) is not None:
+    needed = least_needed(table)
+    is_free = needed is None or needed >= end
+    if is_free and newest is not None and newest >= end and snapshots.find(newest) is not None:
         return True
     if snapshots.first_kept() == end:
         snapshots.begin_at(begin)

@@ -1,14 +1,11 @@
-"""Tags, branches, changelogs and consumers, which keep files from expiring as the table's own
-snapshots do.
+"""Tags, branches and changelogs, which keep files from expiring as the table's own snapshots do;
+and which snapshots are kept.
 
-A branch has snapshots and tags of its own, whose data files and manifests are with the table's. A
-consumer is a stream that has a name. Its file is Paimon's: `consumer/consumer-<name>` has the next
-snapshot to read.
+A branch has snapshots and tags of its own, whose data files and manifests are with the table's.
 """
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from keyfold.errors import CorruptDataError, TableError
-from keyfold.storage.metadata.documents import document
+from keyfold.storage.maintenance.consumers import least_needed
 from keyfold.storage.metadata.entries import LiveFile, Record
 from keyfold.storage.metadata.manifests import Manifests, unless_missing
 from keyfold.storage.metadata.records import INDEXED, LISTED, Check
@@ -27,7 +24,6 @@ from keyfold.storage.table import Table
 _CHANGELOG = re.compile(r"changelog-\d+")
 _TAG = re.compile(r"tag-.+", re.DOTALL)
 BRANCH = "branch-"
-_PREFIX = "consumer-"
 
 
 @dataclass(frozen=True)
@@ -77,7 +73,7 @@ class Retention:
         rules. `dated` finds the snapshot whose age decides about one of them.
         """
         newest = table.snapshots.latest_id() or 0
-        consumed = least_consumed(table)
+        consumed = least_needed(table)
         end = min(
             newest - self.at_least + 1,
             begin + self.limit,
@@ -200,39 +196,3 @@ def _records(manifests: Manifests, check: Check, name: str, may_be_missing: bool
     with unless_missing():
         found = manifests.records(check, name)
     return found
-
-
-def next_of(table: Table, consumer: str) -> int | None:
-    """The next snapshot that a consumer is to read, None if it has not begun."""
-    path = _path(table, consumer)
-    try:
-        return int(document(table.files.read(path))["nextSnapshot"])
-    except FileNotFoundError:
-        return None
-    except (ValueError, TypeError, KeyError) as error:
-        raise CorruptDataError(f"consumer file {path} can't be read: {error}") from error
-
-
-def advance(table: Table, consumer: str, following: int) -> None:
-    """Note the next snapshot of a consumer."""
-    table.check_unchanged()
-    text = json.dumps({"nextSnapshot": following})
-    table.files.replace(_path(table, consumer), text.encode())
-
-
-def consumers(table: Table) -> list[str]:
-    """The names of all consumers, in order."""
-    names = table.files.names(f"{table.layout.home}/consumer")
-    return sorted(name.removeprefix(_PREFIX) for name in names if name.startswith(_PREFIX))
-
-
-def least_consumed(table: Table) -> int | None:
-    """The oldest snapshot that a consumer needs: the one before the next that it is to read, which
-    shows what has changed. None without consumers.
-    """
-    positions = (next_of(table, consumer) for consumer in consumers(table))
-    return min((position - 1 for position in positions if position is not None), default=None)
-
-
-def _path(table: Table, consumer: str) -> str:
-    return f"{table.layout.home}/consumer/{_PREFIX}{consumer}"
