@@ -337,8 +337,7 @@ JOBS = 12
 
 
 def test_writers_and_compactions_at_once_lose_nothing(tmp_path: Path) -> None:
-    options = {"commit__max_retries": "300", "commit__max_retry_wait": "50 ms"}
-    found = stored(tmp_path, SUM, **options)
+    found = stored(tmp_path, SUM)
     with ProcessPoolExecutor(4, SPAWN) as pool:
         compactors = [pool.submit(compact_jobs, str(tmp_path)) for _ in range(2)]
         try:

@@ -30,8 +30,6 @@ def made(folder: Path) -> Table:
         column("v"),
         merge_engine="aggregation",
         fields__v__aggregate_function="sum",
-        commit__max_retries="100",
-        commit__max_retry_wait="500 ms",
         num_sorted_run__compaction_trigger="3",
         snapshot__num_retained__min="10",
         snapshot__time_retained="2 s",

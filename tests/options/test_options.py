@@ -37,7 +37,7 @@ def test_defaults() -> None:
     assert found.target_file_size == 128 << 20
     assert found.write_buffer_size == 256 << 20
     assert (found.file_compression, found.zstd_level) == ("zstd", 1)
-    assert found.commit_max_retries == 10
+    assert found.commit_max_retries is None
     assert found.commit_min_retry_wait == 0.01
     assert found.field_options("v") == {}
 

@@ -37,7 +37,6 @@ def writer(options: Options, number: int, barrier: Any, told: Any) -> None:
             options,
             merge_engine="aggregation",
             fields__v__aggregate_function="sum",
-            commit__max_retries="100",  # who loses is not what is asked here
             commit__timeout="10 min",
         )
     except TableExistsError:

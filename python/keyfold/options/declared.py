@@ -174,14 +174,14 @@ class TableOptions:
     manifest_full_compaction_size = Option("manifest.full-compaction-threshold-size", byte_size,
         "16 mb", "Size of changed manifests at which a commit rewrites them all.",
         aliases=("manifest.full-compaction-threshold",))
-    commit_max_retries = Option("commit.max-retries", whole(0), "10",
-        "How often a commit retries a lost race.")
+    commit_max_retries = Option("commit.max-retries", optional(whole(0)), None,
+        "How often a commit retries a lost race at most; until commit.timeout when not named.")
     commit_timeout = Option("commit.timeout", duration, "120 s",
-        "How long a commit retries a lost race.")
+        "How long a commit retries a lost race, once it is its turn.")
     commit_min_retry_wait = Option("commit.min-retry-wait", duration, "10 ms",
         "First wait between retries.")
     commit_max_retry_wait = Option("commit.max-retry-wait", duration, "10 s",
-        "Longest wait between retries.")
+        "Longest wait between retries, where four times what an attempt takes is more.")
     snapshots_at_least = Option("snapshot.num-retained.min", whole(1), "10",
         "Snapshots that are kept whatever their age.")
     snapshots_at_most = Option("snapshot.num-retained.max", whole(1), "2147483647",

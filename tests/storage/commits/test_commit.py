@@ -155,8 +155,7 @@ def renumbered(found: Table) -> commit.Renumber:
 
 
 def test_appends_of_several_processes_are_all_there(tmp_path: Path) -> None:
-    new = tables.new_table(commit__max_retries="200", commit__max_retry_wait="100 ms")
-    found = tables.table(tmp_path, new)
+    found = tables.table(tmp_path)
     workers, each = 3, 15
     with ProcessPoolExecutor(workers, SPAWN) as pool:
         list(pool.map(append_many, [str(tmp_path)] * workers, [each] * workers))
@@ -183,14 +182,6 @@ def test_a_lost_race_is_retried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert append(found, ours) == 2
     assert names(found) == written(ours, other)
     assert len(manifests(found)) == 6  # two lists and a manifest each: the lost attempt's are gone
-
-
-def test_retries_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = tables.table(tmp_path, tables.new_table(commit__max_retries="2"))
-    monkeypatch.setattr(LocalFiles, "publish", lambda *_: False)
-    with pytest.raises(ConflictError, match=r"first 3 times.*raise commit.max-retries \(2\)"):
-        append(found, tables.message(found))
-    assert manifests(found) == set()
 
 
 def failing(error: Exception, happens: bool) -> Any:

@@ -1,15 +1,15 @@
 """Commits: a job's files become one snapshot, published exclusively; a lost race is tried again.
 
 The commit user is the job, which commits once: a loser never takes the winner's snapshot for its
-own. `attempts` makes one try, `outcomes` remembers the outcome of each job.
+own. `turns` says who tries next, `attempts` makes one try, `outcomes` remembers the outcome of each
+job.
 """
 
 import contextlib
 import json
 import random
-import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -30,6 +30,7 @@ from keyfold.storage.commits.conflicts import (
 )
 from keyfold.storage.commits.epochs import carried, epochs_of, is_committed, is_noted
 from keyfold.storage.commits.outcomes import OUTCOMES
+from keyfold.storage.commits.turns import TURNS, tries
 from keyfold.storage.metadata import table_statistics
 from keyfold.storage.metadata.entries import (
     LiveFile,
@@ -197,11 +198,16 @@ def compact(
 def _commit(table: Table, change: Change, renumber: Renumber | None) -> int | None:
     table.check_writable()
     with OUTCOMES.committing(table, change.job) as known:
-        return _tried(table, change, renumber) if known is None else known
+        if known is not None:
+            return known
+        # A changelog that is made anew for each attempt may take minutes: others go before it.
+        is_short = change.tells is None
+        with TURNS.taken(table) if is_short else contextlib.nullcontext():
+            return _tried(table, change, renumber)
 
 
 def _tried(table: Table, change: Change, renumber: Renumber | None) -> int | None:
-    for _ in _attempts(table):
+    for _ in tries(table):
         # A base that expires meanwhile has been followed by others: the race is lost.
         with contextlib.suppress(SnapshotExpiredError), table.held() as location:
             base = table.snapshots.latest()
@@ -250,23 +256,6 @@ def _plan(
     if change.kind == OVERWRITE:
         told = () if change.tells is None else change.tells(live, [*kept, *files])
     return change, Entries(deleted + ours, changelog_of(table.schema, table.shapes, told))
-
-
-def _attempts(table: Table) -> Iterator[int]:
-    """Numbers of attempts, after ever longer waits. Raises ConflictError if the last one lost."""
-    options, started = table.options, time.monotonic()
-    for lost in range(options.commit_max_retries + 1):
-        if lost:
-            longest = min(options.commit_min_retry_wait * 2.0**lost, options.commit_max_retry_wait)
-            time.sleep(random.uniform(options.commit_min_retry_wait / 2, longest))
-        yield lost
-        if time.monotonic() - started > options.commit_timeout:
-            break
-    raise ConflictError(
-        f"commit to table {table.layout.name}: other jobs published first {lost + 1} times in "
-        f"{time.monotonic() - started:.1f} s; run the job again, or raise commit.max-retries "
-        f"({options.commit_max_retries}) or commit.timeout ({options.commit_timeout:.0f} s)"
-    )
 
 
 def _in_order(
