@@ -23,7 +23,7 @@ KEEPING = (
     "TABLE … SET TBLPROPERTIES)"
 )
 SNAPSHOT_NAME = re.compile(r"snapshot-([0-9]{1,18})")
-_HINTS = ("LATEST", "EARLIEST")
+HINTS = ("LATEST", "EARLIEST")
 _LOOKS = 100
 Item = TypeVar("Item")
 _MOST = (1 << 63) - 1
@@ -95,7 +95,7 @@ class SnapshotFolder:
         have come since. Raises CorruptDataError if it had some: a snapshot is published before a
         hint, and the last one is never removed.
         """
-        hints = {name: found for name in _HINTS if (found := self.hint(name)) is not None}
+        hints = {name: found for name in HINTS if (found := self.hint(name)) is not None}
         if not hints:
             return True
         if self.ids():

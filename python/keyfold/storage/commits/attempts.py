@@ -166,7 +166,7 @@ def _withdraw_if_table_is_another(table: Table, snapshot: Snapshot) -> None:
     try:
         table.check_unchanged()
     except ConflictError:
-        table.files.remove(table.snapshots.path(snapshot.id))
+        table.snapshots.withdraw(snapshot.id)
         OUTCOMES.forget(snapshot.commit_user)
         raise
 

@@ -14,7 +14,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from keyfold.errors import CorruptDataError, SnapshotExpiredError
 from keyfold.files import damage
-from keyfold.files.snapshot_folder import SNAPSHOT_NAME, SnapshotFolder
+from keyfold.files.snapshot_folder import HINTS, SNAPSHOT_NAME, SnapshotFolder
 from keyfold.storage.metadata.documents import read_as, text_of
 from keyfold.storage.metadata.records import (  # fmt: skip
     Check,
@@ -191,6 +191,15 @@ class Snapshots(SnapshotFolder):
             if snapshot.id == 1:
                 self._write_hint("EARLIEST", 1)
         return True
+
+    def withdraw(self, snapshot_id: int) -> None:
+        """Remove a snapshot that was published into another table of the same name. The hints that
+        name it go first: a table that has hints and no snapshots has lost them.
+        """
+        for name in HINTS:
+            if self.hint(name) == snapshot_id:
+                self.files.remove(f"{self.location}/snapshot/{name}")
+        self.files.remove(self.path(snapshot_id))
 
     def _continues(self, snapshot_id: int, published: int, base: Snapshot | None) -> bool:
         """Whether a snapshot just published is a new one, not one in the place of another that
