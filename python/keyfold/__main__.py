@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import NoReturn
 
-from keyfold.errors import KeyfoldError
+from keyfold.errors import KeyfoldError, TableError
 from keyfold.setup import archive, doctor, session
 from keyfold.tables import arguments as tables
 from keyfold.wire.version import package_version
@@ -73,7 +73,23 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """One line, as of all other errors."""
-        self.exit(2, f"{self.prog}: {message} ({self.prog} --help shows what it takes)\n")
+        text = f"{self.prog}: {message} ({self.prog} --help shows what it takes)"
+        self.exit(2, f"{_one_line(text)}\n")
+
+
+def _one_line(text: str) -> str:
+    """The text without what moves a terminal's cursor: names in it may come from anywhere."""
+    shown = (c if c.isprintable() else repr(c)[1:-1] for c in " ".join(text.split("\n")))
+    return "".join(shown)
+
+
+def _is_text(word: str) -> bool:
+    """Whether it is not of bytes that are no text, which Python shows as half characters."""
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def parser() -> argparse.ArgumentParser:
@@ -102,8 +118,12 @@ def main(words: Sequence[str] | None = None) -> int:
     """Run one command, that of the process by default; 1 with a message if it fails."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
+    given = sys.argv[1:] if words is None else list(words)
     try:
-        arguments = parser().parse_args(words)
+        for word in given:
+            if not _is_text(word):
+                raise TableError(f"argument {word!r} is not UTF-8")
+        arguments = parser().parse_args(given)
         return int(arguments.command(arguments))
     except KeyfoldError as error:
         message = str(error)
@@ -114,7 +134,7 @@ def main(words: Sequence[str] | None = None) -> int:
         message = f"{error.filename}: {error.strerror}" if error.filename else str(error)
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
-    print(f"keyfold: {message}", file=sys.stderr)
+    print(_one_line(f"keyfold: {message}"), file=sys.stderr)
     return 1
 
 

@@ -184,3 +184,16 @@ def test_functions_of_your_own(catalog: Catalog) -> None:
     assert table.scan().to_pylist() == [{"sku": "nut", "qty": 20}]
     table.compact()
     assert pickle.loads(pickle.dumps(table)).scan().to_pylist() == [{"sku": "nut", "qty": 20}]
+
+
+def test_a_warehouse_that_is_not_there(tmp_path: Path) -> None:
+    """A typing error in its name is told where a table is opened; the first table makes it."""
+    catalog = keyfold.connect(tmp_path / "nope")
+    with pytest.raises(NoSuchTableError, match=r"folder of the warehouse, .*nope, does not"):
+        catalog.table("t")
+    with pytest.raises(TableError, match=r"'a b/c' is not a name of a table.*write \./a b/c"):
+        catalog.create_table("a b/c", {"k": "INT"}, ["k"])
+    assert catalog.drop_table("t") is False
+    assert catalog.create_table("t", {"k": "INT"}, ["k"]).primary_key == ("k",)
+    with pytest.raises(NoSuchTableError, match=r"does not exist$"):
+        catalog.table("u")

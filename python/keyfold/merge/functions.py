@@ -121,8 +121,9 @@ def wider(table: str, column: Column) -> str:
         return f"{lost}there is no wider type, so leave the column out of the query"
     return (
         f"{lost}ALTER TABLE {table} ALTER COLUMN {sql_name(column.name)} TYPE {target} "
-        "and run the statement again; a query may also leave the column out, and one of an older "
-        "snapshot (VERSION AS OF) must, as that keeps its schema"
+        f"(in Python table.alter(types={{{column.name!r}: '{target}'}})) and run the statement "
+        "again; a query may also leave the column out, and one of an older snapshot (VERSION AS "
+        "OF) must, as that keeps its schema"
     )
 
 

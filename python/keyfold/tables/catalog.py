@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from keyfold.errors import NamespaceExistsError
+from keyfold.errors import NamespaceExistsError, NoSuchTableError
 from keyfold.lookup.kept import DEFAULT as LOOKUP_MEMORY
 from keyfold.storage.catalogs.namespaces import DEFAULT
 from keyfold.storage.schema.definition import NewTable
+from keyfold.stores.local import local_path
 from keyfold.tables import definition
 from keyfold.tables.definition import Schema
 from keyfold.tables.doors import doors
@@ -81,6 +83,14 @@ class Catalog:
         return self._session.name
 
     @property
+    def missing_warehouse(self) -> Path | None:
+        """The folder of the warehouse if it does not exist yet: the first table makes it."""
+        local = local_path(self._session.options.get("warehouse", "://"))
+        if local is None or "uri" in self._session.options or Path(local).exists():
+            return None
+        return Path(local)
+
+    @property
     def conf(self) -> Settings:
         """The settings that `keyfold.register` puts functions into."""
         return Settings(self._session)
@@ -122,7 +132,15 @@ class Catalog:
         Raises NoSuchTableError if it does not exist.
         """
         found = Table(self._session, *parsed(name))
-        found._load()
+        try:
+            found._load()
+        except NoSuchTableError as error:
+            if (missing := self.missing_warehouse) is None or "/" in found.name:
+                raise
+            raise NoSuchTableError(
+                f"{error}: the folder of the warehouse, {missing}, does not exist; the first table "
+                "makes it"
+            ) from None
         return found
 
     def create_table(
@@ -169,7 +187,7 @@ class Catalog:
         return Table(self._session, namespace, own)
 
     def drop_table(self, name: Name) -> bool:
-        """Remove a table and its files; False if there is none."""
+        """Remove a table and its files; False if there is none, which is no error."""
         namespace, own = parsed(name)
         return self._session.holder(namespace, own).drop_table([namespace], own)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timezone
@@ -10,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from keyfold.errors import NoSuchTableError, TableError
+from keyfold.errors import NoSuchNamespaceError, NoSuchTableError, TableError
 from keyfold.tables import definition
 from keyfold.tables.catalog import Catalog, connect
 from keyfold.tables.loading import files
@@ -23,17 +24,33 @@ from keyfold.tables.table import Table
 from keyfold.types.sql import from_sql, split
 
 Arguments = argparse.Namespace
+_NUMBERS = {"threads", "memory", "lookup_memory"}
 
 
 def run(arguments: Arguments) -> int:
     """Run the command that the arguments name, and print its rows; 1 if `get` finds none."""
-    settings: dict[str, Any] = dict(pairs(arguments.set or (), "--set"))
+    settings = _settings(pairs(arguments.set or (), "--set"))
     catalog = connect(arguments.warehouse, catalog=arguments.catalog, **settings)
     rows = _COMMANDS[arguments.table_command](catalog, arguments)
     if arguments.table_command == "get" and not rows:
         return _not_found(arguments)
     (print_json if arguments.json else print_table)(rows)
     return 0
+
+
+def _settings(given: Mapping[str, str]) -> dict[str, Any]:
+    """The settings of a connection. Raises TableError if one has another argument or value."""
+    found: dict[str, Any] = dict(given)
+    for name in ("warehouse", "catalog"):
+        if name in found:
+            raise TableError(f"--set: {name} has an argument of its own, --{name}")
+    for name in _NUMBERS & found.keys():
+        if not re.fullmatch("[0-9]{1,18}", found[name]):
+            raise TableError(f"--set: expected a whole number for {name}, found '{found[name]}'")
+        found[name] = int(found[name])
+    if "modules" in found:
+        found["modules"] = _names(found["modules"])
+    return found
 
 
 def _not_found(asked: Arguments) -> int:
@@ -83,6 +100,8 @@ def _columns(text: str, where: str) -> dict[str, str]:
 
 
 def _list(catalog: Catalog, asked: Arguments) -> Rows:
+    if (missing := catalog.missing_warehouse) is not None:
+        raise NoSuchNamespaceError(f"the folder of the warehouse, {missing}, does not exist")
     if asked.namespace is None:
         return [{"namespace": name} for name in catalog.namespaces()]
     return [{"table": name} for name in catalog.tables(asked.namespace)]

@@ -11,6 +11,7 @@ from keyfold.storage.catalogs.namespaces import DEFAULT
 from keyfold.storage.catalogs.places import NAMELESS, is_path
 from keyfold.stores.local import local_path
 
+_PATH = re.compile(r"/|\.{1,2}/|~|[A-Za-z][A-Za-z0-9+.-]*:")  # where it begins
 _PART = re.compile(r"(?:`((?:[^`]|``)+)`|([^.`]+))(\.|$)")
 
 
@@ -19,6 +20,11 @@ def parsed(name: str | os.PathLike[str]) -> tuple[str, str]:
     Raises TableError if it is neither.
     """
     text = os.fspath(name)
+    if is_path([], text) and _PATH.match(text) is None:
+        raise TableError(
+            f"'{text}' is not a name of a table, as it has a slash; of a path in the folder of the "
+            f"process, write ./{text}"
+        )
     if is_path([], text):
         local = local_path(text)
         return NAMELESS, text if local is None else str(Path(local).expanduser().absolute())

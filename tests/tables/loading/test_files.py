@@ -250,3 +250,14 @@ def write(path: Path, content: bytes) -> None:
 def test_standard_input_has_no_name(table: Table, tmp_path: Path, capsys: Any) -> None:
     assert main(["upsert", "t", "-", "--warehouse", str(tmp_path / "warehouse")]) == 1
     assert "standard input: expected a name that ends in .csv" in capsys.readouterr().err
+
+
+def test_rows_of_different_columns(load: Load, tmp_path: Path) -> None:
+    """A line of JSON that does not name a column leaves it as it is where columns fold."""
+    catalog = keyfold.connect(tmp_path / "warehouse", threads=1)
+    options = {"merge-engine": "aggregation", "fields.n.aggregate-function": "last_value"}
+    catalog.drop_table("t")
+    made = catalog.create_table("t", COLUMNS | {"need": "INT"}, ["k"], options=options)
+    assert load("a.jsonl", '{"k": 1, "n": 1}\n{"k": 2, "n": 2}\n') == ""
+    assert load("a.jsonl", '{"k": 1, "s": "x"}\n{"k": 2, "n": 3}\n') == ""
+    assert rows(made, "n") == {1: (1,), 2: (3,)}

@@ -322,5 +322,6 @@ def check_settings(catalog: str, options: Mapping[str, str], *, is_rest: bool) -
             hint = f"; did you mean {near[0]}?" if near else ""
             raise TableError(
                 f"catalog {catalog}: setting spark.sql.catalog.{catalog}.{name} is unknown{hint} "
-                f"(known: {', '.join(known[: len(_ALWAYS)])}, and those of the store)"
+                f"(known: {', '.join(known[: len(_ALWAYS)])}, and those of the store; in Python "
+                "connect also takes threads, memory, lookup_memory and modules)"
             )

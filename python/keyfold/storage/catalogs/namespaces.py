@@ -150,7 +150,9 @@ class Namespaces:
         if not self.exists(name):
             return False
         if self.files.folders(self.path(name)) and not cascade:
-            raise NamespaceNotEmptyError(f"namespace {name} is not empty; DROP … CASCADE drops all")
+            raise NamespaceNotEmptyError(
+                f"namespace {name} is not empty; DROP … CASCADE (in Python cascade=True) drops all"
+            )
         return folders.remove(self.files, self.path(name)) or name == DEFAULT
 
     def _write(self, name: str, properties: Mapping[str, str]) -> None:

@@ -80,7 +80,8 @@ class RestCatalog:
         try:
             if self.list_tables(namespace) and not cascade:
                 raise NamespaceNotEmptyError(
-                    f"namespace {name} is not empty; DROP … CASCADE drops all"
+                    f"namespace {name} is not empty; DROP … CASCADE (in Python cascade=True) "
+                    "drops all"
                 )
             with _of_namespace(name):
                 self._client.ask("DELETE", "databases", name)

@@ -41,7 +41,7 @@ def create(
                 return None
             raise TableError(
                 f"table {table.layout.name} has a tag '{name}' already: CREATE OR REPLACE TAG, or "
-                "sys.replace_tag, gives it another snapshot"
+                "sys.replace_tag, gives it another snapshot; in Python table.tags.replace"
             )
         if not is_held(table, found.id, name):
             table.files.remove(path)
