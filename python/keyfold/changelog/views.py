@@ -53,11 +53,11 @@ def view(name: str) -> View:
 
 def columns_of(found: View, layout: TableLayout) -> Columns:
     """The columns of a table's changes. Raises NotSupportedError if the table has a column of a
-    name that the view adds.
+    name that the view adds, or of those that changes carry until the view is made of them.
     """
     own = {column.name: column.type for column in layout.columns}
     shown = found.columns(own)
-    plain = found.columns({})
+    plain = found.columns({}).keys() | COMMIT.keys()
     if clash := [name for name in own if name.lower() in plain]:
         raise NotSupportedError(
             f"table {layout.name} has a column {clash[0]}, which is the name of a column that "

@@ -33,8 +33,8 @@ from keyfold.wire.layout import Column, TableLayout
 _RESERVED = {"_SEQUENCE_NUMBER", "_VALUE_KIND", "_LEVEL", "_ROW_ID", "_ORDINAL", "rowkind"}
 _RESERVED |= {"_NAMED", "_OVERWRITTEN"}  # the marks of partial and overwriting writes
 # Fluss', and partly those of Spark's change queries.
-_RESERVED |= {"_change_type", "_log_offset", "_commit_timestamp", "__offset", "__timestamp"}
-_RESERVED |= {"__bucket"}
+_RESERVED |= {"_change_type", "_commit_version", "_commit_timestamp"}
+_RESERVED |= {"_log_offset", "__offset", "__timestamp", "__bucket"}
 # An AUTO CDC flow keeps deleted keys in a table of its own, which it creates without a key.
 _KEYS_OF_CDC = f"{PIPELINES_PREFIX}autocdc.keyColumnNames"
 _NO_PARTITION = {"BINARY", "VARBINARY", "BYTES", "FLOAT", "DOUBLE"}
@@ -94,7 +94,7 @@ def define(name: str, location: str, new: NewTable, check_engine: Check) -> Stor
 
 def check_altered(before: TableLayout, after: TableLayout, check_engine: Check) -> TableLayout:
     """The layout to store after an ALTER, which must pass the checks of CREATE."""
-    _check_columns(after)
+    _check_columns(after, frozenset(column.name for column in before.columns))
     check_change(before, after)
     return check_engine(after, before)
 
@@ -171,7 +171,10 @@ def _literals(columns: Sequence[Mapping[str, Any]], layout: TableLayout) -> dict
     return {name: text for name, text in found.items() if text is not None}
 
 
-def _check_columns(layout: TableLayout) -> None:
+def _check_columns(layout: TableLayout, there: frozenset[str] = frozenset()) -> None:
+    """Raises TableError if names clash or are reserved. Columns that are `there` may be called what
+    they are: a table of another writer, or of an earlier version, is altered all the same.
+    """
     seen: set[str] = set()
     for column in layout.columns:
         if column.name.lower() in seen:
@@ -181,7 +184,8 @@ def _check_columns(layout: TableLayout) -> None:
             )
         if not column.name.strip():
             raise TableError(f"table {layout.name} has a column without a name")
-        if column.name in _RESERVED or column.name.startswith("_KEY_"):
+        is_reserved = column.name in _RESERVED or column.name.startswith("_KEY_")
+        if is_reserved and column.name not in there:
             raise TableError(
                 f"table {layout.name}: {column.name} cannot be used as column names, it is reserved"
             )
