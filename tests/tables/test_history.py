@@ -140,11 +140,11 @@ def test_times_have_a_zone(tmp_path: Path) -> None:
         assert table.scan(timestamp=moment).to_pylist() == [{"k": 1}]
     wrong: Any
     for wrong in (datetime(2026, 1, 1), "2020-01-01", "yesterday", 1577836800, b"x", [], True):
-        with pytest.raises(TableError, match="timestamp: expected a datetime with its zone"):
+        with pytest.raises(TableError, match=r"timestamp.*expected a datetime with its zone"):
             table.scan(timestamp=wrong)
-        with pytest.raises(TableError, match="older_than: expected a datetime with its zone"):
+        with pytest.raises(TableError, match=r"older_than.*expected a datetime with its zone"):
             table.expire(older_than=wrong)
-        with pytest.raises(TableError, match="older_than: expected a datetime with its zone"):
+        with pytest.raises(TableError, match=r"older_than.*expected a datetime with its zone"):
             table.remove_orphans(older_than=wrong)
 
 

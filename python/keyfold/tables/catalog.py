@@ -13,6 +13,7 @@ from keyfold.storage.catalogs.namespaces import DEFAULT
 from keyfold.storage.schema.definition import NewTable
 from keyfold.stores.local import local_path
 from keyfold.tables import definition
+from keyfold.tables.argument_types import checked
 from keyfold.tables.definition import Schema
 from keyfold.tables.doors import doors
 from keyfold.tables.names import parsed
@@ -22,6 +23,7 @@ from keyfold.tables.table import Table
 Name = str | os.PathLike[str]
 
 
+@checked
 def connect(
     warehouse: Name | None = None,
     *,

@@ -1,5 +1,6 @@
-"""The doors of the Python door: what users call. A disk or store that refuses is told as keyfold's
-own error, with what failed and of which table, also while rows are read.
+"""The doors of the Python door: what users call. Arguments are checked, and a disk or store that
+refuses is told as keyfold's own error, with what failed and of which table, also while rows are
+read.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from inspect import isfunction, isgenerator
 from typing import Any, TypeVar
 
 from keyfold.stores.refusals import explained
+from keyfold.tables.argument_types import Arguments
 
 Door = TypeVar("Door", bound=type)
 
@@ -25,8 +27,8 @@ def telling(doing: str) -> Iterator[None]:
 
 
 def doors(subject: Callable[[Any], str]) -> Callable[[Door], Door]:
-    """Makes each public method and property of a class tell errors of stores; `subject` gives the
-    words for what the object is.
+    """Makes each public method and property of a class check its arguments and tell errors of
+    stores; `subject` gives the words for what the object is.
     """
 
     def made(door: Door) -> Door:
@@ -44,9 +46,13 @@ def doors(subject: Callable[[Any], str]) -> Callable[[Door], Door]:
 
 
 def _told(function: Callable[..., Any], name: str, subject: Callable[[Any], str]) -> Any:
+    arguments = Arguments(function)
+
     @functools.wraps(function)
     def called(self: Any, *args: Any, **named: Any) -> Any:
         try:
+            if args or named:
+                arguments.check(f"{name} of {subject(self)}", (self, *args), named)
             found = function(self, *args, **named)
         except OSError as error:
             raise explained(error, f"{name} of {subject(self)}") from error
