@@ -16,8 +16,10 @@ object Settings {
   val ReadByBucket = "spark.keyfold.read-by-bucket"
   /** Whether statements that change rows look keys up; if not, Spark's own plan joins with the whole table. */
   private val MergeLookup = "spark.keyfold.merge.lookup"
+  /** How long the start of Python is waited for. */
+  val StartTimeout = "spark.keyfold.start.timeout"
   private val ForUsers = Seq("spark.keyfold.driver.python", MergeLookup, "spark.keyfold.modules",
-    "spark.keyfold.python", ReadByBucket, WorkerMemory)
+    "spark.keyfold.python", ReadByBucket, StartTimeout, WorkerMemory)
   private val Known = ForUsers.toSet + "spark.keyfold.session.python" // which `keyfold.configure` sets
 
   /** The session's value if there is one (Spark carries it into tasks), else the application's. */
@@ -49,6 +51,15 @@ object Settings {
     catch {
       case failure: NumberFormatException => throw new KeyfoldException("KeyfoldError",
         s"$WorkerMemory is '$value'; expected a number of bytes with a unit, as 512m or 2g", failure)
+    }
+  }
+
+  /** The seconds that Python may take to start: 10 minutes if `spark.keyfold.start.timeout` does not say. */
+  def startSeconds: Long = get(StartTimeout).fold(600L) { value =>
+    try JavaUtils.timeStringAsSec(value)
+    catch {
+      case failure: NumberFormatException => throw new KeyfoldException("KeyfoldError",
+        s"$StartTimeout is '$value'; expected a time with a unit, as 90s or 10m", failure)
     }
   }
 

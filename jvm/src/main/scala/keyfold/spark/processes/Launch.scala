@@ -12,11 +12,13 @@ import com.fasterxml.jackson.databind.JsonNode
 import keyfold.spark.{Errors, Json, KeyfoldException, Settings}
 import org.apache.spark.{SparkEnv, SparkFiles}
 import org.apache.spark.sql.keyfold.LocalFolder
+import org.slf4j.LoggerFactory
 
 /** Both sides: starts a fork server and checks that it is the one this jar was made for. */
 object Launch {
   private val Protocol = 1
-  private val ReadyWaitSeconds = 180L
+  private val NoticeSeconds = 10L
+  private val log = LoggerFactory.getLogger(classOf[ForkServer])
 
   val version: String = {
     val properties = new Properties()
@@ -28,12 +30,13 @@ object Launch {
   def start(python: Interpreter): ForkServer = {
     val directory = PrivateFolder.create(s"keyfold-${random(6)}")
     val token = random(16)
+    val seconds = Settings.startSeconds
     val process = spawn(python, directory)
     try {
       val hello = Json.obj("protocol" -> Protocol, "version" -> version, "token" -> token,
         "directory" -> directory.toString, "driver" -> Settings.isDriver, "files" -> shippedFiles)
-      val ready = readyLine(process, Json.text(hello))
-      val answer = ready.getOrElse(throw notStarted(python, directory, process))
+      val ready = readyLine(process, Json.text(hello), seconds)
+      val answer = ready.getOrElse(throw notStarted(python, directory, process, seconds))
       if (answer.has("error")) throw KeyfoldException.fromAnswer(answer.get("error"))
       check(answer, python)
       new ForkServer(process, directory, token)
@@ -73,7 +76,7 @@ object Launch {
   }
 
   /** The one line the server prints when it is warm; None if it ended, or took too long. */
-  private def readyLine(process: Process, hello: String): Option[JsonNode] = {
+  private def readyLine(process: Process, hello: String, seconds: Long): Option[JsonNode] = {
     val line = new CompletableFuture[String]()
     val reader = new Thread(() => {
       val text = new BufferedReader(new InputStreamReader(process.getInputStream, UTF_8))
@@ -85,8 +88,22 @@ object Launch {
     try {
       process.getOutputStream.write((hello + "\n").getBytes(UTF_8))
       process.getOutputStream.flush()
-      Option(line.get(ReadyWaitSeconds, TimeUnit.SECONDS)).map(Json.parse)
+      Option(waited(line, seconds)).map(Json.parse)
     } catch { case _: IOException | _: TimeoutException => None }
+  }
+
+  /** The line, or a TimeoutException; the log says now and then what is waited for. */
+  private def waited(line: CompletableFuture[String], seconds: Long): String = {
+    var spent = 0L
+    while (spent + NoticeSeconds < seconds)
+      try return line.get(NoticeSeconds, TimeUnit.SECONDS)
+      catch {
+        case _: TimeoutException =>
+          spent += NoticeSeconds
+          log.warn(s"keyfold's Python has been starting for $spent s: the first start on a machine compiles kernels, " +
+            "which takes a minute or two (python -m keyfold warmup does it beforehand)")
+      }
+    line.get(seconds - spent, TimeUnit.SECONDS)
   }
 
   /** Python has compared versions too; this is for a program that is not keyfold, or a keyfold that did not. */
@@ -98,11 +115,14 @@ object Launch {
         + s"$version there, or set spark.keyfold.python to a Python that has it")
   }
 
-  private def notStarted(python: Interpreter, directory: Path, process: Process): KeyfoldException = {
+  private def notStarted(
+      python: Interpreter, directory: Path, process: Process, seconds: Long): KeyfoldException = {
     val ended = process.waitFor(1, TimeUnit.SECONDS)
     val errors = Errors.tail(directory.resolve(ForkServer.ErrorFile))
     val message =
-      if (!ended) s"Python $python took more than $ReadyWaitSeconds s to start keyfold.bridge"
+      if (!ended) s"Python $python took more than $seconds s to start keyfold.bridge. The first start on a " +
+        "machine compiles kernels: run python -m keyfold warmup there first, start again (what is compiled " +
+        s"is kept), or raise ${Settings.StartTimeout}"
       else if (errors.contains("No module named 'keyfold") || errors.contains("No module named keyfold"))
         s"Python $python has no package keyfold. Install keyfold==$version there, or set " +
           "spark.keyfold.python (on the driver spark.keyfold.driver.python) to a Python that has it."
