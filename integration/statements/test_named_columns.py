@@ -192,7 +192,7 @@ def test_not_null_columns_keep_a_table_from_partial_writes(
 
 def test_overwriting_needs_a_merge_engine(spark: SparkSession, fresh_name: FreshName) -> None:
     name = make(spark, fresh_name(), "'bucket' = '1'")
-    with pytest.raises(PySparkException, match="only supported for tables with a merge engine"):
+    with pytest.raises(PySparkException, match="only supported where rows fold"):
         spark.sql(f"INSERT INTO {name} WITH ('merge_mode' = 'overwrite') VALUES (1, 1, 'a')")
 
 
