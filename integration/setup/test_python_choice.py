@@ -16,7 +16,6 @@ from integration.faults import harness
 
 SITE = "sitecustomize.py"
 DRIVER, BOTH = "spark.keyfold.driver.python", "spark.keyfold.python"
-TIMEOUT = "spark.keyfold.start.timeout"
 NEWER = """
 import importlib.metadata as m
 real = m.version
@@ -103,22 +102,6 @@ def test_a_relative_path_is_looked_up_where_spark_unpacks(answers: Answer, folde
     (used,) = set((folder / "used").read_text().split())
     assert used.endswith("/kf/bin/python")
     assert not used.startswith(str(folder / "packed"))
-
-
-def test_a_python_that_takes_too_long_is_named_with_the_setting(tmp_path: Path) -> None:
-    endless = script(tmp_path / "endless", "cat > /dev/null")
-    tried = {
-        "wrong": (TIMEOUT, "soon"),
-        "endless": (DRIVER, endless),
-        "long": (TIMEOUT, "10m"),
-    }
-    confs = {"spark__keyfold__start__timeout": "2s"}
-    answer = ask(tmp_path, {"session": confs, "tried": tried})
-    assert f"{TIMEOUT} is 'soon'; expected a time with a unit" in str(answer["wrong"])
-    for part in ("took more than 2 s", "python -m keyfold warmup", f"raise {TIMEOUT}"):
-        assert part in str(answer["endless"])
-    assert "long" not in answer
-    assert answer["count"] == 10
 
 
 def test_a_statement_that_waits_for_python_can_be_interrupted(tmp_path: Path) -> None:
