@@ -66,9 +66,9 @@ class Arguments:
         self._checks: dict[str, tuple[Check, str]] | None = None
         self._names: tuple[str, ...] = ()
 
-    def check(self, doing: str, args: Sequence[Any], named: Mapping[str, Any]) -> None:
-        """Raises TableError if an argument is of another type. Arguments that are too many or that
-        are not named so are left to Python.
+    def wrong(self, args: Sequence[Any], named: Mapping[str, Any]) -> str | None:
+        """Which argument is of another type, None if all are as they should be. Arguments that are
+        too many or that are not named so are left to Python.
         """
         if self._checks is None:
             self._names = tuple(inspect.signature(self._function).parameters)
@@ -78,7 +78,8 @@ class Arguments:
             if found is not None and not found[0](value):
                 as_list = isinstance(value, str) and found[0]([value])
                 such = f", such as [{value!r}]" if as_list else ""
-                raise TableError(f"{doing}: {name} is {_shown(value)}; expected {found[1]}{such}")
+                return f"{name} is {_shown(value)}; expected {found[1]}{such}"
+        return None
 
 
 def checked(function: Function) -> Function:
@@ -87,7 +88,8 @@ def checked(function: Function) -> Function:
 
     @functools.wraps(function)
     def called(*args: Any, **named: Any) -> Any:
-        arguments.check(function.__name__, args, named)
+        if (wrong := arguments.wrong(args, named)) is not None:
+            raise TableError(f"{function.__name__}: {wrong}")
         return function(*args, **named)
 
     return typing.cast(Function, called)

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from inspect import isfunction, isgenerator
 from typing import Any, TypeVar
 
+from keyfold.errors import TableError
 from keyfold.stores.refusals import explained
 from keyfold.tables.argument_types import Arguments
 
@@ -51,8 +52,9 @@ def _told(function: Callable[..., Any], name: str, subject: Callable[[Any], str]
     @functools.wraps(function)
     def called(self: Any, *args: Any, **named: Any) -> Any:
         try:
-            if args or named:
-                arguments.check(f"{name} of {subject(self)}", (self, *args), named)
+            wrong = arguments.wrong((self, *args), named) if args or named else None
+            if wrong is not None:
+                raise TableError(f"{name} of {subject(self)}: {wrong}")
             found = function(self, *args, **named)
         except OSError as error:
             raise explained(error, f"{name} of {subject(self)}") from error
