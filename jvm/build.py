@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCES = ROOT / "jvm" / "src" / "main"
+SETS = tuple(ROOT / "jvm" / "src" / name for name in ("shim", "sql"))
 EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
@@ -50,8 +50,8 @@ def java() -> str:
 
 
 def compile_into(classes: Path) -> None:
-    """Run scalac on every source below jvm/src/main/scala; its warnings are errors."""
-    sources = sorted(str(path) for path in (SOURCES / "scala").rglob("*.scala"))
+    """Run scalac on every source of both source sets; its warnings are errors."""
+    sources = sorted(str(path) for top in SETS for path in (top / "scala").rglob("*.scala"))
     jars = f"{spark_jars()}{os.sep}*"
     options = f"@{ROOT / 'jvm' / 'scalac.options'}"
     command = [java(), "-Xss8m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", jars]
@@ -62,10 +62,8 @@ def compile_into(classes: Path) -> None:
 
 def contents(classes: Path) -> Iterator[tuple[str, bytes]]:
     """(name, bytes) of every entry of the jar, sorted by name."""
-    resources = SOURCES / "resources"
-    files = {
-        f.relative_to(top).as_posix(): f for top in (classes, resources) for f in top.rglob("*")
-    }
+    tops = (classes, *(top / "resources" for top in SETS))
+    files = {f.relative_to(top).as_posix(): f for top in tops for f in top.rglob("*")}
     entries = {name: file.read_bytes() for name, file in files.items() if file.is_file()}
     entries["keyfold/version.properties"] = f"version={version()}\n".encode()
     entries["META-INF/LICENSE"] = (ROOT / "LICENSE").read_bytes()

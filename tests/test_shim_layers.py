@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-SCALA = Path(__file__).resolve().parents[1] / "jvm/src/main/scala"
+JVM = Path(__file__).resolve().parents[1] / "jvm/src"
+SETS = [JVM / "shim/scala", JVM / "sql/scala"]
 # Packages, and what stands beside them as it is named from outside. A part may use every later row
 # of its own tree, and any of the other; parts of one row know each other where Spark has it so: a
 # table makes its scans, which have it.
@@ -42,16 +43,17 @@ RANKS = {
 }
 MOST_FILES = 20
 SOURCES = [
-    pytest.param(tree, path, id=path.stem)
+    pytest.param(tree, at.relative_to(top / tree.replace(".", "/")).parts, at, id=at.stem)
     for tree in ROWS
-    for path in sorted((SCALA / tree.replace(".", "/")).rglob("*.scala"))
+    for top in SETS
+    for at in sorted((top / tree.replace(".", "/")).rglob("*.scala"))
 ]
 
 
-@pytest.mark.parametrize(("tree", "source"), SOURCES)
-def test_imports_point_down(tree: str, source: Path) -> None:
+@pytest.mark.parametrize(("tree", "parts", "source"), SOURCES)
+def test_imports_point_down(tree: str, parts: tuple[str, ...], source: Path) -> None:
     text, rank = source.read_text(encoding="utf-8"), RANKS[tree]
-    folders = source.relative_to(SCALA / tree.replace(".", "/")).parts[:-1]
+    folders = parts[:-1]
     assert text.startswith(f"package {'.'.join((tree, *folders))}\n")
     here = folders[0] if folders else source.stem
     imports = re.findall(rf"\bimport {re.escape(tree)}\.(?:\{{([^}}]*)\}}|(\w+))", text)
@@ -63,6 +65,6 @@ def test_imports_point_down(tree: str, source: Path) -> None:
 
 
 def test_folders_are_small() -> None:
-    files = Counter(path.parent for path in SCALA.rglob("*.scala"))
-    large = {str(at.relative_to(SCALA)): size for at, size in files.items() if size > MOST_FILES}
+    files = Counter(path.parent for path in JVM.rglob("*.scala"))
+    large = {str(at.relative_to(JVM)): size for at, size in files.items() if size > MOST_FILES}
     assert not large

@@ -11,7 +11,7 @@ from keyfold.aggregates.binding import short_name
 from keyfold.aggregates.declare import Aggregate, Parameter
 from keyfold.queries.bound import functions
 
-SOURCE = TOP.joinpath("jvm/src/main/scala/keyfold/spark/functions.scala")
+SOURCE = TOP.joinpath("jvm/src/sql/scala/keyfold/spark/functions.scala")
 _KINDS = {"bool": "Boolean", "int": "Int", "str": "String"}
 _WIDTH = 120
 _HEAD = """package keyfold.spark
