@@ -50,14 +50,15 @@ def java() -> str:
 
 
 def compile_into(classes: Path) -> None:
-    """Run scalac on every source of both source sets; its warnings are errors."""
-    sources = sorted(str(path) for top in SETS for path in (top / "scala").rglob("*.scala"))
-    jars = f"{spark_jars()}{os.sep}*"
-    options = f"@{ROOT / 'jvm' / 'scalac.options'}"
-    command = [java(), "-Xss8m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", jars]
-    command += ["scala.tools.nsc.Main", "-usejavacp", options, "-d", str(classes), *sources]
-    if subprocess.run(command, check=False).returncode:
-        sys.exit("the Scala shim does not compile: see the lines above")
+    """Run scalac on each source set, which sees those before it; its warnings are errors."""
+    for top in SETS:
+        sources = sorted(str(path) for path in (top / "scala").rglob("*.scala"))
+        seen = f"{spark_jars()}{os.sep}*{os.pathsep}{classes}"
+        options = f"@{ROOT / 'jvm' / 'scalac.options'}"
+        command = [java(), "-Xss8m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", seen]
+        command += ["scala.tools.nsc.Main", "-usejavacp", options, "-d", str(classes), *sources]
+        if subprocess.run(command, check=False).returncode:
+            sys.exit(f"jvm/src/{top.name} does not compile: see the lines above")
 
 
 def contents(classes: Path) -> Iterator[tuple[str, bytes]]:

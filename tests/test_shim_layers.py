@@ -1,4 +1,4 @@
-"""Imports of the Scala shim point one way, in either of its trees; a folder holds few files."""
+"""Imports of the Scala sources point one way, within their sets and between; folders are small."""
 
 import re
 from collections import Counter
@@ -7,30 +7,34 @@ from pathlib import Path
 import pytest
 
 JVM = Path(__file__).resolve().parents[1] / "jvm/src"
-SETS = [JVM / "shim/scala", JVM / "sql/scala"]
+PUBLIC, PRIVATE = "keyfold.spark", "org.apache.spark.sql.keyfold"
 # Packages, and what stands beside them as it is named from outside. A part may use every later row
-# of its own tree, and any of the other; parts of one row know each other where Spark has it so: a
-# table makes its scans, which have it.
+# of its own tree, and any of the other tree of its set; parts of one row know each other where
+# Spark has it so: a table makes its scans, which have it. `sql` may use all of `shim` too.
 ROWS = {
-    "keyfold.spark": (
+    ("sql", PUBLIC): (
         ("KeyfoldExtensions",),
+        ("functions",),
+    ),
+    ("sql", PRIVATE): (
+        ("lookups",),
+        ("groups",),
+        ("statements",),
+        ("aggregates",),
+    ),
+    ("shim", PUBLIC): (
         ("KeyfoldCatalog", "KeyfoldSource", "catalog", "procedures"),
         ("table", "read", "write", "jobs", "changes"),
         ("questions",),
         ("processes", "Worker"),
         ("buckets", "BucketHash"),
-        ("functions",),
         ("metrics",),
         ("Errors", "Settings"),
         ("KeyfoldException", "Json"),
     ),
-    "org.apache.spark.sql.keyfold": (
-        ("lookups",),
+    ("shim", PRIVATE): (
         ("writes",),
-        ("statements",),
         ("reads",),
-        ("groups",),
-        ("aggregates",),
         ("arrow",),
         ("Ours",),
         ("LocalFolder", "SqlTypes", "TaskWorker"),
@@ -38,30 +42,46 @@ ROWS = {
     ),
 }
 RANKS = {
-    tree: {part: row for row, parts in enumerate(rows) for part in parts}
-    for tree, rows in ROWS.items()
+    at: {part: row for row, parts in enumerate(rows) for part in parts} for at, rows in ROWS.items()
 }
 MOST_FILES = 20
 SOURCES = [
-    pytest.param(tree, at.relative_to(top / tree.replace(".", "/")).parts, at, id=at.stem)
-    for tree in ROWS
-    for top in SETS
-    for at in sorted((top / tree.replace(".", "/")).rglob("*.scala"))
+    pytest.param(of, tree, source, id=f"{of}-{source.stem}")
+    for of, tree in ROWS
+    for source in sorted((JVM / of / "scala" / tree.replace(".", "/")).rglob("*.scala"))
 ]
 
 
-@pytest.mark.parametrize(("tree", "parts", "source"), SOURCES)
-def test_imports_point_down(tree: str, parts: tuple[str, ...], source: Path) -> None:
-    text, rank = source.read_text(encoding="utf-8"), RANKS[tree]
-    folders = parts[:-1]
+def imported(text: str, tree: str) -> set[str]:
+    """The parts of a tree that a source imports."""
+    found = re.findall(rf"\bimport {re.escape(tree)}\.(?:\{{([^}}]*)\}}|(\w+))", text)
+    return {name.strip() for names in found for name in "".join(names).split(",")}
+
+
+@pytest.mark.parametrize(("of", "tree", "source"), SOURCES)
+def test_imports_point_down(of: str, tree: str, source: Path) -> None:
+    text, rank = source.read_text(encoding="utf-8"), RANKS[of, tree]
+    folders = source.relative_to(JVM / of / "scala" / tree.replace(".", "/")).parts[:-1]
     assert text.startswith(f"package {'.'.join((tree, *folders))}\n")
     here = folders[0] if folders else source.stem
-    imports = re.findall(rf"\bimport {re.escape(tree)}\.(?:\{{([^}}]*)\}}|(\w+))", text)
-    used = {name.strip() for found in imports for name in "".join(found).split(",")}
+    used = imported(text, tree)
     if not folders:  # what stands beside it needs no import
         used |= {name for name in rank if name[0].isupper() and re.search(rf"\b{name}\b", text)}
-    upward = {there for there in used if rank[there] < rank[here]}
+    upward = {there for there in used if rank.get(there, rank[here]) < rank[here]}
     assert not upward, f"{here} stands below {upward}"
+
+
+@pytest.mark.parametrize("source", sorted((JVM / "shim").rglob("*.scala")), ids=lambda at: at.stem)
+def test_shim_knows_nothing_of_sql(source: Path) -> None:
+    text = source.read_text(encoding="utf-8")
+    for tree in (PUBLIC, PRIVATE):
+        used = imported(text, tree) & set(RANKS["sql", tree])
+        assert not used, f"{source.name} uses {used}, which stand in jvm/src/sql"
+
+
+def test_no_package_is_in_both() -> None:
+    for tree in (PUBLIC, PRIVATE):
+        assert not set(RANKS["shim", tree]) & set(RANKS["sql", tree])
 
 
 def test_folders_are_small() -> None:

@@ -46,6 +46,10 @@ for engine in ("aggregation", "partial-update", "deduplicate"):
         except PySparkException as e:
             line = "spark.sql.extensions=keyfold.spark.KeyfoldExtensions"
             print(engine, "refused", line in str(e))
+calls = "keyfold.sum(n), keyfold.bitmap_union_count(keyfold.sys.to_bitmap(n))"
+print("functions", *spark.sql(f"SELECT {calls} FROM VALUES (1), (2) AS t (n)").first())
+named = {row[0] for row in spark.sql("SHOW USER FUNCTIONS IN keyfold").collect()}
+print("functions", *sorted(named & {"keyfold.sum", "keyfold.to_bitmap"}))
 """
 SUM = (
     "'merge-engine' = 'aggregation', 'fields.n.aggregate-function' = 'sum', "
@@ -196,9 +200,11 @@ def test_overwriting_needs_a_merge_engine(spark: SparkSession, fresh_name: Fresh
         spark.sql(f"INSERT INTO {name} WITH ('merge_mode' = 'overwrite') VALUES (1, 1, 'a')")
 
 
-def test_without_the_extension_folding_tables_are_written_by_option_only(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def without_extension(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """What a session without the extension prints."""
     done = subprocess.run(
-        [sys.executable, "-c", WITHOUT, str(tmp_path)],
+        [sys.executable, "-c", WITHOUT, str(tmp_path_factory.mktemp("without"))],
         cwd=TOP,
         capture_output=True,
         text=True,
@@ -206,8 +212,15 @@ def test_without_the_extension_folding_tables_are_written_by_option_only(tmp_pat
         check=False,
     )
     assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_without_the_extension_folding_tables_are_written_by_option_only(
+    without_extension: list[str],
+) -> None:
     refused = ["refused True"] * 3
-    assert done.stdout.splitlines() == [
+    written = [line for line in without_extension if not line.startswith("functions")]
+    assert written == [
         *(f"aggregation {words}" for words in [*refused, "wrote 1 2 x"]),
         *(f"partial-update {words}" for words in [*refused, "wrote 1 2 x"]),
         "deduplicate wrote 1 2 None",
@@ -215,6 +228,11 @@ def test_without_the_extension_folding_tables_are_written_by_option_only(tmp_pat
         "deduplicate wrote 1 2 None",
         "deduplicate wrote 1 2 None",
     ]
+
+
+def test_without_the_extension_catalogs_have_their_functions(without_extension: list[str]) -> None:
+    found = [line for line in without_extension if line.startswith("functions")]
+    assert found == ["functions 3 2", "functions keyfold.sum keyfold.to_bitmap"]
 
 
 def test_pypaimon_refuses_marks_and_reads_what_has_none(

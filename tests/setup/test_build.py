@@ -23,6 +23,15 @@ def test_make_and_gradle_compile_the_jar_by_one_script() -> None:
     assert target.replace("$(VERSION)", "${version}") == file
 
 
+def test_the_shim_compiles_alone() -> None:
+    """The second source set sees the classes of the first, which sees none of the second's."""
+    script = (TOP / "jvm" / "build.py").read_text(encoding="utf-8")
+    (sets,) = re.findall(r"^SETS = .* in \((.*)\)\)$", script, re.MULTILINE)
+    (described,) = re.findall(r"compile jvm/src/(\w+), then jvm/src/(\w+) with it", GRADLE)
+    assert re.findall(r'"(\w+)"', sets) == list(described) == ["shim", "sql"]
+    assert {path.name for path in (TOP / "jvm" / "src").iterdir()} == set(described)
+
+
 def test_make_needs_no_gradle() -> None:
     packages = (TOP / ".ci" / "packages").read_text(encoding="utf-8")
     assert re.findall(r"(?<!\.)\bgradle(?!\.properties)\b", packages + MAKEFILE) == []

@@ -1,31 +1,42 @@
 package keyfold.spark.catalog
 
+import java.util.ServiceLoader
+
+import scala.jdk.CollectionConverters._
+
 import keyfold.spark.buckets.{BucketFunction, SlotFunction}
-import keyfold.spark.functions.Functions
-import keyfold.spark.questions.Aggregates
 import org.apache.spark.sql.catalyst.analysis.NoSuchFunctionException
 import org.apache.spark.sql.connector.catalog.{FunctionCatalog, Identifier}
 import org.apache.spark.sql.connector.catalog.functions.UnboundFunction
-import org.apache.spark.sql.keyfold.aggregates.{DeclaredCalls, FoldCalls}
 
-/** Driver side: the functions of a catalog, as `<catalog>.<name>` or `<catalog>.sys.<name>`, and the aggregates that
-  * Python folds, as `<catalog>.<name>` alone; Spark also asks for those that writes cluster by, and reads are
-  * partitioned by.
+/** Driver side: the functions of a catalog: those that writes cluster by, and reads are partitioned by, for which
+  * Spark asks; and what a `CatalogFunctions` brings for users.
   */
 trait KeyfoldFunctions extends FunctionCatalog {
   override def listFunctions(namespace: Array[String]): Array[Identifier] =
-    if (isOurs(namespace)) names(namespace).toArray.sorted.map(Identifier.of(namespace, _)) else Array.empty
-
-  private def names(namespace: Array[String]): Set[String] =
-    if (namespace.isEmpty) Functions.byName.keySet ++ Aggregates.byName.keySet else Functions.byName.keySet
+    CatalogFunctions.all.flatMap(_.names(namespace.toSeq)).distinct.sorted.map(Identifier.of(namespace, _)).toArray
 
   override def loadFunction(ident: Identifier): UnboundFunction =
-    (Seq(BucketFunction).find(_.name == ident.name) ++ SlotFunction.named(ident.name)).headOption
-      .filter(_ => ident.namespace.isEmpty)
-      .orElse(Option.when(isOurs(ident.namespace))(ident.name).flatMap(Functions.find)
-        .map(DeclaredCalls.unbound(ident.name, _)))
-      .orElse(Option.when(ident.namespace.isEmpty)(ident.name).flatMap(FoldCalls.find))
+    Option.when(ident.namespace.isEmpty)(ident.name).flatMap(ofTasks)
+      .orElse(CatalogFunctions.all.flatMap(_.find(ident.namespace.toSeq, ident.name)).headOption)
       .getOrElse(throw new NoSuchFunctionException(ident))
 
-  private def isOurs(namespace: Array[String]): Boolean = namespace.isEmpty || namespace.sameElements(Array("sys"))
+  private def ofTasks(name: String): Option[UnboundFunction] =
+    Some(BucketFunction).filter(_.name == name).orElse(SlotFunction.named(name))
+}
+
+/** Driver side: functions that every keyfold catalog has for its users. An implementation is a service of the jar,
+  * named in META-INF/services, so that catalogs have it without the session extension.
+  */
+trait CatalogFunctions {
+
+  /** The names of those of a namespace of the catalog, `Seq()` and `Seq("sys")` for two. */
+  def names(namespace: Seq[String]): Iterable[String]
+
+  def find(namespace: Seq[String], name: String): Option[UnboundFunction]
+}
+
+private object CatalogFunctions {
+  lazy val all: Seq[CatalogFunctions] =
+    ServiceLoader.load(classOf[CatalogFunctions], classOf[CatalogFunctions].getClassLoader).asScala.toSeq
 }

@@ -3,7 +3,7 @@ package keyfold.spark.procedures
 import com.fasterxml.jackson.databind.JsonNode
 import keyfold.spark.{Json, KeyfoldCatalog}
 import keyfold.spark.table.KeyfoldTable
-import org.apache.spark.sql.keyfold.statements.Analysis
+import org.apache.spark.sql.keyfold.reads.Analysis
 import org.apache.spark.sql.types._
 
 /** Driver side: `CALL sys.analyze(table => …)`: statistics of columns, which Spark's optimizer then has. */

@@ -6,7 +6,7 @@ import keyfold.spark.jobs.{Compaction, CompactionPlan, StepOutcome}
 import keyfold.spark.table.KeyfoldTable
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.keyfold.Refusal
-import org.apache.spark.sql.keyfold.statements.PartitionCondition
+import org.apache.spark.sql.keyfold.reads.PartitionCondition
 import org.apache.spark.sql.types._
 
 /** Driver side: `CALL sys.compact(table => …)`: one Spark job, a row for each step. Steps that another commit

@@ -6,7 +6,6 @@ import keyfold.spark.Json
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.connector.catalog.{Column, ColumnDefaultValue}
 import org.apache.spark.sql.keyfold.SqlTypes
-import org.apache.spark.sql.keyfold.aggregates.StateColumn
 import org.apache.spark.sql.types.DataType
 
 /** Driver side: table columns, Spark's form and the wire's. */

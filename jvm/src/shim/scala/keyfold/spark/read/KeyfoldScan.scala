@@ -16,7 +16,6 @@ import org.apache.spark.sql.connector.read.colstats.ColumnStatistics
 import org.apache.spark.sql.connector.read.partitioning.{Partitioning, UnknownPartitioning}
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream
 import org.apache.spark.sql.keyfold.SqlTypes
-import org.apache.spark.sql.keyfold.lookups.LookupHint
 import org.apache.spark.sql.keyfold.reads.RuntimeFilters
 import org.apache.spark.sql.types.StructType
 import org.slf4j.LoggerFactory
@@ -51,7 +50,7 @@ final case class KeyfoldScan(
     "is_top" -> isTop,
     "aggregate" -> summary.map(_.toJson),
     "cores" -> Settings.cores,
-    "options" -> LookupHint.without(options))
+    "options" -> (options - KeyfoldScan.ToLookUp))
 
   /** The parts of nested columns that are read. */
   def parts: Map[String, Any] =
@@ -65,7 +64,7 @@ final case class KeyfoldScan(
     if (isStream) s"keyfold: stream of ${table.name()}" else s"keyfold: ${plan.path("description").asText}$notFollowed"
 
   /** Where a scan is planned, nothing is looked up. */
-  private def notFollowed: String = if (LookupHint.isMarked(options)) s", ${KeyfoldScan.NotFollowed}" else ""
+  private def notFollowed: String = if (options.contains(KeyfoldScan.ToLookUp)) s", ${KeyfoldScan.NotFollowed}" else ""
 
   override def toMicroBatchStream(checkpoint: String): MicroBatchStream = {
     isStream = true
@@ -140,6 +139,9 @@ final case class KeyfoldScan(
 }
 
 object KeyfoldScan {
+  /** The option by which a hint says that keys are looked up in place of this scan. */
+  val ToLookUp = "keyfold.lookup"
+
   private val Log = LoggerFactory.getLogger(classOf[KeyfoldScan])
   private val NotFollowed = "the hint LOOKUP was not followed: expected an inner, left outer, left semi or left anti " +
     "join, whose ON gives the columns of the key values of their types"

@@ -10,9 +10,8 @@ import org.apache.spark.sql.catalyst.analysis.{AsOfTimestamp, AsOfVersion, Relat
   UnresolvedRelation}
 import org.apache.spark.sql.catalyst.expressions.Literal
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
-import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.connector.catalog.{Identifier, Table}
-import org.apache.spark.sql.keyfold.{Ours, Refusal}
+import org.apache.spark.sql.keyfold.Refusal
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /** Driver side: options of readers that name a version or a time of a table. Paimon's are a version in the form
@@ -59,16 +58,5 @@ object TimeTravel {
     case Some(AsOfVersion(text)) => catalog.loadTable(ident, text)
     case Some(AsOfTimestamp(micros)) => catalog.loadTable(ident, micros)
     case None => catalog.loadTable(ident)
-  }
-}
-
-/** Driver side: `spark.read.option("scan.tag-name", …).table(…)`, and WITH (…) behind a table: a catalog does not
-  * see the options of the table that it loads, so they become VERSION AS OF and TIMESTAMP AS OF. A hint rule, which
-  * comes before tables are looked up.
-  */
-final case class VersionsInOptions(session: SparkSession) extends Rule[LogicalPlan] {
-  override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperators {
-    case relation: UnresolvedRelation if !relation.isStreaming && Ours.names(session, relation.multipartIdentifier) =>
-      TimeTravel.clause(relation).getOrElse(relation)
   }
 }

@@ -13,7 +13,7 @@ import org.apache.spark.sql.types.{BinaryType, DataType, Metadata, MetadataBuild
   * signature of a column of states is in its metadata: such columns are BINARY to everybody else.
   */
 object AggregateStates extends Rule[LogicalPlan] {
-  import StateColumn.Key
+  import keyfold.spark.questions.StateColumn.Key
 
   override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperatorsUp {
     case node if node.childrenResolved && node.expressions.exists(_.exists(isReady)) =>

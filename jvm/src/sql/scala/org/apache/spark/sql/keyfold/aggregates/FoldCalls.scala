@@ -1,6 +1,6 @@
 package org.apache.spark.sql.keyfold.aggregates
 
-import keyfold.spark.questions.{Aggregates, KnownAggregate}
+import keyfold.spark.functions.{Aggregates, KnownAggregate}
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.FunctionIdentifier
 import org.apache.spark.sql.catalyst.analysis.{FunctionRegistry, UnresolvedFunction}

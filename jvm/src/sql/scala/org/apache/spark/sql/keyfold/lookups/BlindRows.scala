@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.expressions.Literal.{FalseLiteral, TrueLite
 import org.apache.spark.sql.catalyst.plans.logical.MergeRows
 import org.apache.spark.sql.catalyst.plans.logical.MergeRows.{Discard, Instruction, Keep}
 import org.apache.spark.sql.catalyst.util.RowDeltaUtils._
-import org.apache.spark.sql.keyfold.writes.NotNull
+import org.apache.spark.sql.keyfold.statements.NotNull
 
 /** Driver side: the rows of a MERGE's source for which it makes no difference whether the target has their keys: the
   * same row is written, or one is deleted if there is one, or nothing is done. What the source alone decides counts,

@@ -5,6 +5,7 @@ import java.util.Locale
 import scala.jdk.CollectionConverters._
 
 import keyfold.spark.questions.Description
+import keyfold.spark.read.KeyfoldScan
 import org.apache.spark.sql.catalyst.analysis.{RelationTimeTravel, UnresolvedAttribute, UnresolvedRelation}
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, Literal}
 import org.apache.spark.sql.catalyst.plans.logical._
@@ -22,22 +23,19 @@ final case class LookupHint(child: LogicalPlan) extends UnaryNode {
 
 object LookupHint {
   val Name = "lookup"
-  private val Mark = "keyfold.lookup"
   private val KeysOfCdc = "pipelines.autocdc.keyColumnNames"
   /** Options of readers that don't say which rows are read, or are in the table's handle. */
-  private val Harmless = Set(Mark, "read-by-bucket", "keyfold.aggregate-push-down", "versionasof", "timestampasof")
+  private val Harmless = Set(KeyfoldScan.ToLookUp, "read-by-bucket", "keyfold.aggregate-push-down", "versionasof", "timestampasof")
 
   def marked(options: CaseInsensitiveStringMap): CaseInsensitiveStringMap =
-    new CaseInsensitiveStringMap((options.asCaseSensitiveMap.asScala.toMap + (Mark -> "true")).asJava)
+    new CaseInsensitiveStringMap((options.asCaseSensitiveMap.asScala.toMap + (KeyfoldScan.ToLookUp -> "true")).asJava)
 
-  def isMarked(options: Map[String, String]): Boolean = options.contains(Mark)
+  def isMarked(options: Map[String, String]): Boolean = options.contains(KeyfoldScan.ToLookUp)
 
   /** Whether keys are looked up in a table without the hint. AUTO CDC joins each batch with the table of all keys that
     * were deleted.
     */
   def isImplied(table: Description): Boolean = table.properties.contains(KeysOfCdc)
-
-  def without(options: Map[String, String]): Map[String, String] = options - Mark
 
   /** Whether a scan with these options reads the rows that a look-up finds. */
   def isPlain(options: Map[String, String]): Boolean =

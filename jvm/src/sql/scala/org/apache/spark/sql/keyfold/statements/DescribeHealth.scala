@@ -3,6 +3,7 @@ package org.apache.spark.sql.keyfold.statements
 import scala.util.control.NonFatal
 
 import keyfold.spark.Json
+import keyfold.spark.questions.StateColumn
 import keyfold.spark.table.KeyfoldTable
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.analysis.ResolvedTable
@@ -11,7 +12,6 @@ import org.apache.spark.sql.catalyst.plans.logical.{DescribeRelation, LogicalPla
 import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy}
 import org.apache.spark.sql.execution.datasources.v2.{DescribeTableExec, LeafV2CommandExec}
 import org.apache.spark.sql.keyfold.Ours
-import org.apache.spark.sql.keyfold.aggregates.StateColumn
 import org.apache.spark.unsafe.types.UTF8String
 
 /** Driver side: DESCRIBE of one of our tables says what its columns of states hold; EXTENDED ends with the health

@@ -2,8 +2,8 @@ package org.apache.spark.sql.keyfold.statements
 
 import keyfold.spark.KeyfoldSource
 import keyfold.spark.catalog.TableAtPath
+import keyfold.spark.functions.Aggregates
 import keyfold.spark.functions.Functions
-import keyfold.spark.questions.Aggregates
 import org.apache.spark.sql.{Row, SparkSession}
 import org.apache.spark.sql.catalyst.analysis.{NoSuchTableException, UnresolvedFunctionName, UnresolvedRelation}
 import org.apache.spark.sql.catalyst.expressions.AttributeReference

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.keyfold.reads
+package org.apache.spark.sql.keyfold.groups
 
 import keyfold.spark.questions.{Folded, Summary}
 import keyfold.spark.read.{ByBucket, KeyfoldScan}

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.keyfold.writes
+package org.apache.spark.sql.keyfold.statements
 
 import keyfold.spark.{KeyfoldException, Kinds}
 import keyfold.spark.table.KeyfoldTable

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.keyfold.statements
+package org.apache.spark.sql.keyfold.reads
 
 import com.fasterxml.jackson.databind.JsonNode
 import keyfold.spark.questions.Predicates

@@ -1,13 +1,14 @@
-package org.apache.spark.sql.keyfold.writes
+package org.apache.spark.sql.keyfold.statements
 
 import scala.util.{Left, Right, Try}
 
+import keyfold.spark.questions.StateColumn
 import keyfold.spark.table.KeyfoldTable
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.keyfold.{Ours, Refusal}
-import org.apache.spark.sql.keyfold.aggregates.{AggregateStates, BoundState, StateColumn, StateOf}
+import org.apache.spark.sql.keyfold.aggregates.{AggregateStates, BoundState, StateOf}
 import org.apache.spark.sql.types.{DataType, NullType}
 
 /** Driver side: what is written to columns of aggregate states is states of their signature. Arguments of a

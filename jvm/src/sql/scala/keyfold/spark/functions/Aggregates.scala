@@ -1,4 +1,4 @@
-package keyfold.spark.questions
+package keyfold.spark.functions
 
 import com.fasterxml.jackson.databind.JsonNode
 import keyfold.spark.{Json, KeyfoldException, Settings}

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.keyfold.writes
+package org.apache.spark.sql.keyfold.statements
 
 import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, AttributeSet}
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, Join, LogicalPlan, MergeRows, Project, WriteDelta}

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.keyfold.aggregates
+package keyfold.spark.questions
 
 import com.fasterxml.jackson.databind.JsonNode
 import keyfold.spark.Json

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.keyfold.reads
+package org.apache.spark.sql.keyfold.statements
 
 import keyfold.spark.read.KeyfoldStream
 import org.apache.spark.sql.catalyst.expressions.AttributeSet
