@@ -21,6 +21,7 @@ from integration.bench.measure import Peaks, Result, times
 from keyfold.bridge import memory
 from keyfold.bridge.start import SINGLE_THREADED
 from keyfold.read import planner
+from keyfold.read.request import ReadRequest
 from keyfold.storage.catalogs.catalog import open_catalog
 from keyfold.storage.table import Table
 
@@ -73,7 +74,7 @@ class Session:
 
 def asked(readers: Sequence[Reader], do: str, table: Table, columns: list[str]) -> list[float]:
     """Plan, have all splits read, add up."""
-    scan, tasks, _ = planner.plan(table, columns, [], None, WHOLE_BUCKETS)
+    scan, tasks, _ = planner.plan(table, ReadRequest(columns, options=WHOLE_BUCKETS))
     splits = [split.to_json() for task in tasks for split in task]
     for number, reader in enumerate(readers):
         share = splits[number :: len(readers)]

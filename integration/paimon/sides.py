@@ -29,6 +29,7 @@ from keyfold.questions import compact as compactions
 from keyfold.questions.tasks import rewrite as executor
 from keyfold.read.planner import plan
 from keyfold.read.reader import read
+from keyfold.read.request import ReadRequest
 from keyfold.storage.catalogs.catalog import open_catalog
 from keyfold.storage.schema.definition import NewTable
 from keyfold.storage.table import Table
@@ -177,7 +178,7 @@ class Keyfold(Side):
         """Rows that may pass the filters, and all that do."""
         table = self.table(name)
         table.check_readable()
-        scan, tasks, _ = plan(table, layout.arrow_schema.names, decoded(filters), None, {})
+        scan, tasks, _ = plan(table, ReadRequest(layout.arrow_schema.names, decoded(filters)))
         batches = [b for task in tasks for split in task for b in read(scan, split)]
         return pa.Table.from_batches(batches, layout.arrow_schema)
 

@@ -24,6 +24,7 @@ from integration.paimon.sides import Change, Java, Keyfold, Refused, Shape
 from keyfold.errors import NotSupportedError
 from keyfold.read.folds.summary import summarized
 from keyfold.read.planner import plan
+from keyfold.read.request import ReadRequest
 from keyfold.types import logical
 from keyfold.types import spark as spark_types
 from keyfold.types.java_text import JAVA_VERSION, JAVA_ZONE
@@ -169,7 +170,7 @@ class Altered:
         """COUNT, MIN and MAX as Spark leaves them to scans."""
         asked = Aggregate((), (("COUNT", None), ("MIN", "v"), ("MAX", "v")))
         table = self.keyfold.table(self.name)
-        scan, tasks, _ = plan(table, ["v"], (), None, {}, aggregate=asked)
+        scan, tasks, _ = plan(table, ReadRequest(["v"], aggregate=asked))
         parts = [
             list(batch.to_pylist()[0].values())
             for task in tasks

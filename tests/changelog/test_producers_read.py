@@ -18,6 +18,7 @@ from keyfold.kernels.ops import KIND_NAMES
 from keyfold.options.changelogs import told_from
 from keyfold.read import planner
 from keyfold.read.reader import read as read_split
+from keyfold.read.request import ReadRequest
 from keyfold.storage.commits import commit
 from keyfold.storage.metadata.entries import by_place, partition_batch
 from keyfold.storage.table import Table
@@ -45,7 +46,7 @@ def told(found: Table, snapshot: int) -> State:
     if not snapshot:
         return {}
     table = replace(tables.reload(found), snapshot_id=snapshot)
-    scan = planner.plan(table, table.layout.arrow_schema.names, [], None, {})[0]
+    scan = planner.plan(table, ReadRequest(table.layout.arrow_schema.names))[0]
     counted = [f for f in table.live_files() if f.level >= told_from(table.options)]
     rows = []
     for (values, bucket), files in by_place(counted).items():

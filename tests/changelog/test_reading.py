@@ -13,6 +13,7 @@ from keyfold.changelog.ranges import Range
 from keyfold.changelog.specs import Asked
 from keyfold.changelog.views import AUDIT_LOG, BINLOG, CHANGE, CHANGES, ROWS, VERSION
 from keyfold.errors import NotSupportedError, SnapshotExpiredError, TableError
+from keyfold.read.request import ReadRequest
 from keyfold.storage.maintenance import tagging
 from keyfold.storage.table import Table
 from tests.changelog.ranges_of_changes import changes, read
@@ -40,7 +41,7 @@ LAST = Asked(CHANGES.name, 1, 2)
 
 
 def files_of(table: Table, *filters: Any) -> int:
-    return plan(table, ["k"], LAST, filters)[2].files
+    return plan(table, LAST, ReadRequest(["k"], filters))[2].files
 
 
 def test_conditions_leave_out_partitions_buckets_and_commits(table: Table) -> None:
@@ -59,7 +60,7 @@ def test_conditions_leave_out_partitions_buckets_and_commits(table: Table) -> No
 
 
 def test_a_key_that_was_not_touched_is_not_compared(table: Table) -> None:
-    spec, tasks, _ = plan(table, ["k"], LAST)
+    spec, tasks, _ = plan(table, LAST, ReadRequest(["k"]))
     assert all(split.by_key for task in tasks for split in task)
     assert spec.limit is None
 
@@ -72,7 +73,7 @@ def test_large_buckets_are_cut_by_key(tmp_path: Path, net: bool) -> None:
     small = {"source.split.target-size": "2 kb", "source.split.open-file-cost": "1 b"}
     assert changes(table, 0, 3, net=net, options=small) == changes(table, 0, 3, net=net)
     asked = Asked(CHANGES.name, 2, 3, net)
-    _, tasks, _ = plan(tables.reload(table), ["k"], asked, options=small)
+    _, tasks, _ = plan(tables.reload(table), asked, ReadRequest(["k"], options=small))
     assert len(tasks) > 1
     assert any(split.after.until is not None for task in tasks for split in task)
 
@@ -137,7 +138,7 @@ def test_what_has_no_changes(tmp_path: Path) -> None:
     columns = (tables.column("k"), tables.column("rowKind", "string"))
     named = tables.table(tmp_path, tables.new_table(*columns), "named")
     with pytest.raises(NotSupportedError, match="RENAME COLUMN rowKind"):
-        plan(named, ["k"], Asked(AUDIT_LOG.name, 0, 1))
+        plan(named, Asked(AUDIT_LOG.name, 0, 1), ReadRequest(["k"]))
     empty = tables.table(tmp_path, name="empty")
     assert ranges.whole(empty) == Range(0, 0)
     assert changes(empty, 0, 0) == []

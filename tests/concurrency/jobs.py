@@ -16,6 +16,7 @@ from keyfold.questions.tasks import rewrite
 from keyfold.read import planner
 from keyfold.read.provenance import stored_sequences
 from keyfold.read.reader import read
+from keyfold.read.request import ReadRequest
 from keyfold.storage.catalogs.catalog import open_catalog
 from keyfold.storage.catalogs.interface import Catalog
 from keyfold.storage.table import Table
@@ -296,7 +297,7 @@ def altered(folder: str, changes: Sequence[Json]) -> int:
 
 def splits_of(table: Table) -> tuple[ScanSpec, list[Split]]:
     """The plan of a query of the handle's snapshot."""
-    scan, made, _ = planner.plan(table, ["k", "v"], (), None, {})
+    scan, made, _ = planner.plan(table, ReadRequest(["k", "v"]))
     return scan, [split for task in made for split in task]
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from keyfold import Table
 from keyfold.questions.partitions import partitions
 from keyfold.read.planner import plan
+from keyfold.read.request import ReadRequest
 from keyfold.read.task import read_task
 from keyfold.wire.specs import Aggregate
 from tests.machine.partitioned import NUMBERS, PARTS, part_of
@@ -94,9 +95,8 @@ def topped(table: Table, rows: Rows, draw: Random) -> None:
     and a section is never cut there.
     """
     most = draw.randrange(1, 5)
-    scan, tasks, _ = plan(
-        table._load(), ["k"], (), most, {}, is_top=True, cores=draw.choice((1, 4))
-    )
+    request = ReadRequest(["k"], limit=most, is_top=True, cores=draw.choice((1, 4)))
+    scan, tasks, _ = plan(table._load(), request)
     found = [
         row["k"] for task in tasks for batch in read_task(scan, task) for row in batch.to_pylist()
     ]
@@ -133,7 +133,7 @@ def _folded(table: Table, aggregate: Aggregate, where: str) -> dict[tuple[Any, .
     """What Spark makes of the groups of all tasks."""
     filters = table.scan(where=where or None).condition.predicates
     scan, tasks, _ = plan(
-        table._load(), [], filters, None, {}, enforced=filters, aggregate=aggregate, cores=2
+        table._load(), ReadRequest([], filters, enforced=filters, aggregate=aggregate, cores=2)
     )
     parts: dict[tuple[Any, ...], list[list[Any]]] = {}
     at = len(aggregate.by)

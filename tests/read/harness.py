@@ -12,6 +12,7 @@ import pyarrow as pa
 from keyfold.kernels.ops import DELETE
 from keyfold.read.planner import ScanReport, plan
 from keyfold.read.reader import read
+from keyfold.read.request import ReadRequest
 from keyfold.storage.commits import commit
 from keyfold.storage.table import Table
 from keyfold.testing import tables as testing
@@ -103,7 +104,8 @@ def planned_tasks(
     settings = {
         name.replace("__", ".").replace("_", "-"): value for name, value in (options or {}).items()
     }
-    scan, made, report = plan(table, names, filters, limit, settings, **more)
+    request = ReadRequest(names, filters, limit=limit, options=settings, **more)
+    scan, made, report = plan(table, request)
     sent = ScanSpec.from_json(scan.to_json())
     return sent, [[Split.from_json(split.to_json()) for split in task] for task in made], report
 

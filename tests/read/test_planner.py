@@ -9,7 +9,7 @@ import pytest
 
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.read import reader
-from keyfold.storage.support import check_asked
+from keyfold.read.call_options import check_asked
 from keyfold.storage.table import Table
 from keyfold.wire.predicates import Predicate
 from tests.predicates.test_ranges import compare, connect

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keyfold.changelog import rows as changes
+from keyfold.errors import TableError
 from keyfold.read.task import read_task
 from keyfold.storage.commits import commit
 from keyfold.storage.metadata.table_statistics import TableStatistics
@@ -118,3 +120,18 @@ def test_a_producer_tells_each_row_once(tmp_path: Path, producer: str, view: str
         offset = end
         compaction.compact(found, "full")
     assert seen == [[1], [2]]
+
+
+@pytest.mark.parametrize("view", ["rows", "changes"])
+@pytest.mark.parametrize("index", [None, 0])
+def test_a_function_that_the_session_lacks_is_refused_before_tasks(
+    tmp_path: Path, view: str, index: int | None
+) -> None:
+    found = tables.table(tmp_path)
+    harness.upsert(found, [{"k": 1, "v": 1}])
+    table = tables.reload(found)
+    options = {"merge-engine": "aggregation", "fields.v.aggregate-function": "mine"}
+    altered = replace(table, layout=replace(table.layout, options=options))
+    start = offset_at(altered, 1 if index == 0 else 0, index)
+    with pytest.raises(TableError, match="mine"):
+        plan(altered, start, offset_at(altered, 1), Shown(view), ["k", "v"], {}, 1)

@@ -13,9 +13,9 @@ from keyfold.files.sections import sections, sections_of_runs
 from keyfold.options import TableOptions
 from keyfold.predicates.prune import Pruning
 from keyfold.read.cuts import by_key
+from keyfold.read.plan_head import PlanHead
 from keyfold.read.splits import Splitting
 from keyfold.storage.metadata.entries import LiveFile, by_place, identifier, split_of
-from keyfold.storage.table import Table
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import Split
 
@@ -52,15 +52,15 @@ class Part:
         return sum(file.rows for _, file in self.touched) * SPARSE < rows
 
 
-def parts_of(table: Table, settings: TableOptions, step: Step, chosen: Pruning) -> Iterator[Part]:
+def parts_of(head: PlanHead, step: Step) -> Iterator[Part]:
     """The parts of a step that may hold changes of interest."""
+    layout, chosen = head.table.layout, head.chosen
     if step.stored is not None:
-        keeps = _keeps(chosen)
-        yield from _stored(table.layout, step.after.id, filter(keeps, step.stored))
+        yield from _stored(layout, step.after.id, filter(_keeps(chosen), step.stored))
         return
-    states = [live(table, state) for state in (step.before, step.after)]
+    states = [live(head.table, state) for state in (step.before, step.after)]
     number, least = step.after.id, step.least_level
-    yield from compared_parts(table.layout, settings, number, states, step.touched, least, chosen)
+    yield from compared_parts(layout, head.settings, number, states, step.touched, least, chosen)
 
 
 def compared_parts(

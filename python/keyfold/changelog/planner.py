@@ -7,28 +7,23 @@ added or removed. A compaction changes no row.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
 
 from keyfold.changelog.parts import cut, parts_of
 from keyfold.changelog.specs import Asked, ChangeSplit, ChangesSpec
 from keyfold.changelog.steps import Step, keeper_of, steps
-from keyfold.changelog.views import COMMIT, columns_of, view
-from keyfold.errors import NotSupportedError, TableError
+from keyfold.changelog.views import COMMIT, check_columns, view
+from keyfold.errors import NotSupportedError
 from keyfold.files.sections import packed
-from keyfold.options import parse
-from keyfold.options.calls import OF_READS
-from keyfold.predicates.condition import undecided
-from keyfold.predicates.prune import Pruning, pruning
 from keyfold.predicates.ranges import Range, may_be_true
-from keyfold.read.planner import schemas_of
-from keyfold.read.splits import Splitting, task_size
+from keyfold.read.plan_head import PlanHead
+from keyfold.read.request import ReadRequest
 from keyfold.storage.metadata.entries import LiveFile, identifier
 from keyfold.storage.table import Table, reads_files
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.predicates import Predicate, conjuncts
-from keyfold.wire.specs import ScanSpec
 
 ChangeTask = tuple[ChangeSplit, ...]
 
@@ -48,57 +43,37 @@ class ChangesReport:
 
 @reads_files
 def plan(
-    table: Table,
-    columns: Sequence[str],
-    asked: Asked,
-    filters: Sequence[Predicate] = (),
-    limit: int | None = None,
-    options: Mapping[str, str] | None = None,
-    *,
-    cores: int = 1,
-    enforced: Sequence[Predicate] = (),
-    only: slice = slice(None),
+    table: Table, asked: Asked, request: ReadRequest
 ) -> tuple[ChangesSpec, list[ChangeTask], ChangesReport]:
     """The changes of a range, read under the table's newest schema, and the splits of each task.
-    `columns` are those of the view. All `filters` must hold; Spark has to check them again, except
-    those in `enforced`. `options` are those of scans. `only` takes some `units`.
 
     Raises SnapshotExpiredError, which names the earliest snapshot, if one of the range or the one
     before it is no longer kept.
     """
-    layout = table.layout
-    if not layout.key:
-        raise NotSupportedError(f"table {layout.name} has no primary key: it has no changes")
-    overridden = {name: text for name, text in (options or {}).items() if name in OF_READS}
-    settings = parse(replace(layout, options={**layout.options, **overridden}))
-    known = columns_of(view(asked.view), layout)
-    if missing := [name for name in columns if name not in known]:
-        raise TableError(f"table {layout.name}: changes have no column {missing[0]}")
-    assert undecided(layout, enforced) is None, "a condition that Spark checks no more"
-    chosen, of_commits = _chosen(table, asked, filters)
+    if not table.layout.key:
+        raise NotSupportedError(f"table {table.layout.name} has no primary key: it has no changes")
+    check_columns(view(asked.view), table.layout, request.columns)
+    own, of_commits = _filters(table.layout, asked, request.filters)
+    head = PlanHead.of(table, replace(request, filters=own))
     found = [step for step in steps(table, asked) if _is_wanted(step, of_commits)]
-    parts = [part for step in found for part in parts_of(table, settings, step, chosen)][only]
+    every = [part for step in found for part in parts_of(head, step)]
+    parts = every if request.only is None else request.only.among(every)
     files = {identifier(file.record): file for part in parts for file in part.files}.values()
-    how = Splitting(layout, settings, task_size(settings, files, cores), chosen.by_key)
+    how = head.splitting(files)
     units = (unit for part in parts for unit in cut(how, part, is_net=asked.net))
     tasks = [tuple(s for s, _ in held) for held in packed(units, itemgetter(1), how.target)]
     oldest = min((state.id for step in found for state in step.states), default=None)
-    scan = ScanSpec(
-        layout=layout,
-        columns=_columns_read(layout, columns, chosen, found if not asked.full else ()),
-        schemas=schemas_of(table, files),
-        key_filter=chosen.by_key,
-        verify=settings.verify_files,
-        snapshot=oldest,
-        keeper="" if oldest is None else keeper_of(table, oldest),
-    )
+    columns = _columns_read(head, found if not asked.full else ())
+    keeper = "" if oldest is None else keeper_of(table, oldest)
+    scan = replace(head.scan(columns, files), snapshot=oldest, keeper=keeper)
     millis = {snapshot: time for step in found for snapshot, time in step.millis.items()}
-    spec = ChangesSpec(scan, asked, tuple(columns), millis, chosen.by_value, limit)
+    by_value, named = head.chosen.by_value, tuple(request.columns)
+    spec = ChangesSpec(scan, asked, named, millis, by_value, request.limit)
     report = ChangesReport(
         rows=sum(file.rows for part in parts for _, file in part.touched),
         bytes=sum(file.size for file in files),
         files=len(files),
-        pushed=chosen.pushed,
+        pushed=head.chosen.pushed,
         snapshots=len(found),
     )
     return spec, tasks, report
@@ -108,35 +83,29 @@ def units(table: Table, asked: Asked) -> list[Sequence[LiveFile]]:
     """The files of the parts in which all rows of a snapshot can be read, one after another, in an
     order that the snapshot alone decides.
     """
-    chosen = pruning(table.layout, table.options, ())
-    return [
-        part.files
-        for step in steps(table, asked)
-        for part in parts_of(table, table.options, step, chosen)
-    ]
+    head = PlanHead.of(table, ReadRequest(()))
+    return [part.files for step in steps(table, asked) for part in parts_of(head, step)]
 
 
-def _columns_read(
-    layout: TableLayout, columns: Sequence[str], chosen: Pruning, found: Iterable[Step]
-) -> tuple[str, ...]:
+def _columns_read(head: PlanHead, found: Iterable[Step]) -> tuple[str, ...]:
     """The columns that are read of files: all if rows are compared, as any may tell them apart."""
+    layout, chosen = head.table.layout, head.chosen
     every = tuple(layout.arrow_schema.names)
     if any(step.stored is None for step in found):
         return every
     in_filters = (name for p in (*chosen.by_key, *chosen.by_value) for name in p.columns)
-    wanted = {*columns, *layout.primary_key, *layout.key, *in_filters}
+    wanted = {*head.request.columns, *layout.primary_key, *layout.key, *in_filters}
     return tuple(name for name in every if name in wanted)
 
 
-def _chosen(
-    table: Table, asked: Asked, filters: Sequence[Predicate]
-) -> tuple[Pruning, tuple[Predicate, ...]]:
+def _filters(
+    layout: TableLayout, asked: Asked, filters: Sequence[Predicate]
+) -> tuple[tuple[Predicate, ...], tuple[Predicate, ...]]:
     """The filters on the table's columns, and those that a snapshot decides."""
-    layout = table.layout
     every = list(conjuncts(filters)) if view(asked.view).is_plain else []
-    own = [p for p in every if all(map(layout.has_column, p.columns))]
+    own = tuple(p for p in every if all(map(layout.has_column, p.columns)))
     of_commits = tuple(p for p in every if p.columns and p.columns <= COMMIT.keys())
-    return pruning(layout, table.options, own), () if asked.net else of_commits
+    return own, () if asked.net else of_commits
 
 
 def _is_wanted(step: Step, predicates: Iterable[Predicate]) -> bool:

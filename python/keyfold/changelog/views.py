@@ -6,14 +6,14 @@ A batch of changes has the table's columns, `_VALUE_KIND`, `_commit_version` and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from keyfold.errors import NotSupportedError
+from keyfold.errors import NotSupportedError, TableError
 from keyfold.kernels.ops import DELETE, KIND_NAMES, UPDATE_AFTER, UPDATE_BEFORE
 from keyfold.merge import kinds as row_kinds
 from keyfold.merge.kinds import Kinds, is_retract
@@ -64,6 +64,16 @@ def columns_of(found: View, layout: TableLayout) -> Columns:
             f"changes are shown with: ALTER TABLE … RENAME COLUMN {clash[0]} TO … first"
         )
     return shown
+
+
+def check_columns(found: View, layout: TableLayout, names: Iterable[str]) -> None:
+    """Raises TableError if the view has no column of one of these names."""
+    known = columns_of(found, layout)
+    if unknown := [name for name in names if name not in known]:
+        raise TableError(
+            f"changes of table {layout.name}: view {found.name} has no column {unknown[0]}; it has "
+            f"{', '.join(known)}"
+        )
 
 
 def to_json(found: View, layout: TableLayout) -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ from keyfold.compact.planner import Asked, PlannedStep
 from keyfold.errors import ConflictError, TableError
 from keyfold.files.paths import DEFAULT_PARTITION
 from keyfold.files.value_text import partition_text
-from keyfold.merge.plan import plan
+from keyfold.merge.plan import check_mergeable
 from keyfold.predicates.prune import on_partitions
 from keyfold.read.call_options import with_options
 from keyfold.storage.commits import commit
@@ -68,7 +68,7 @@ def plan_job(
     nothing = CompactionSpec(table.layout, {})
     if strategy == planner.AUTO and table.options.write_only:
         return PlannedJob(nothing, skipped="the table is write-only")
-    plan(table.layout, table.layout.arrow_schema.names)  # refuses here what this session lacks
+    check_mergeable(table.layout)
     if max_bytes is not None and max_bytes < 1:
         raise TableError(
             f"compaction of table {table.layout.name}: max_bytes is {max_bytes}; expected 1 or more"

@@ -29,7 +29,7 @@ from keyfold.files.sections import packed, runs, sections_of_runs
 from keyfold.options import TableOptions
 from keyfold.options.changelogs import LOOKUP, takes_level_0, told_from
 from keyfold.read.cuts import by_key
-from keyfold.read.planner import schemas_of
+from keyfold.read.plan_head import schemas_of
 from keyfold.storage.metadata.entries import (
     LiveFile,
     Place,

@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 from keyfold.compact.pick import Rules
 from keyfold.compact.planner import LEAST_PIECE
 from keyfold.files.sections import packed, runs, sections
-from keyfold.merge.plan import plan as merge_plan
+from keyfold.merge.plan import check_mergeable
 from keyfold.options import check_option, parse
 from keyfold.read.cuts import by_key
-from keyfold.read.planner import schemas_of
+from keyfold.read.plan_head import schemas_of
 from keyfold.storage.commits.rescale import check_rescalable
 from keyfold.storage.metadata.entries import LiveFile, split_of
 from keyfold.storage.table import Table, reads_files
@@ -55,7 +55,7 @@ def plan(table: Table, buckets: int, parallelism: int) -> Rescale:
     table.check_readable()
     table.check_writable()
     check_option(table.layout, "bucket", str(buckets))
-    merge_plan(table.layout, table.layout.arrow_schema.names)  # refuses here what a session lacks
+    check_mergeable(table.layout)
     check_rescalable(table)
     options = {**table.layout.options, "bucket": str(buckets)}
     layout = replace(table.layout, options=options)

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
 from keyfold.errors import TableError
 from keyfold.files.sections import sections_of_runs
 from keyfold.lookup.places import ANY_BUCKET, BucketOfKeys, LookupPlan
-from keyfold.predicates.prune import pruning
-from keyfold.read.planner import files_to_read, schemas_of
+from keyfold.read.plan_head import PlanHead
 from keyfold.read.provenance import divided
+from keyfold.read.request import ReadRequest
 from keyfold.storage.metadata.entries import LiveFile, Place, by_place, split_of
 from keyfold.storage.table import Table
 from keyfold.types.literals import arrow_array
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.predicates import Predicate
-from keyfold.wire.specs import ScanSpec
 
 
 def plan_lookup(
@@ -30,18 +30,11 @@ def plan_lookup(
     layout = table.layout
     if not layout.key:
         raise TableError(f"looking keys up in table {layout.name}: it has no primary key")
-    chosen = pruning(layout, table.options, filters)
-    files = files_to_read(table, chosen)
+    head = PlanHead.of(table, ReadRequest(columns, filters))
+    files = head.files()
     own, metadata = divided(layout, columns)
-    scan = ScanSpec(
-        layout=layout,
-        columns=tuple(dict.fromkeys((*own, *layout.key))),
-        schemas=schemas_of(table, files),
-        key_filter=chosen.by_key,
-        verify=table.options.verify_files,
-        metadata=metadata,
-        **table.named_by,
-    )
+    read = tuple(dict.fromkeys((*own, *layout.key)))
+    scan = replace(head.scan(read, files), metadata=metadata, **table.named_by)
     found = sorted(by_place(files).items(), key=lambda item: str(item[0]))
     places = (_bucket(table, place, of_bucket) for place, of_bucket in found)
     return LookupPlan(tuple(columns), scan, tuple(places))

@@ -123,6 +123,13 @@ def plan(
     )
 
 
+def check_mergeable(layout: TableLayout, columns: Sequence[str] | None = None) -> None:
+    """Refuses on the driver, before any task has begun, what the tasks of this session could not
+    merge to these columns, all by default: functions that it lacks, for example.
+    """
+    plan(layout, layout.arrow_schema.names if columns is None else columns)
+
+
 def check(layout: TableLayout, before: TableLayout | None = None) -> TableLayout:
     """The layout as it is stored: other systems' names of functions become Paimon's.
 

@@ -7,13 +7,12 @@ from keyfold.bridge.frames import Frame
 from keyfold.changelog import planner, ranges, views
 from keyfold.changelog.planner import ChangesReport
 from keyfold.changelog.specs import Asked, ChangesSpec
-from keyfold.merge.plan import plan
 from keyfold.options.calls import READ_BETWEEN, READ_CHANGES
 from keyfold.questions.catalog import pushdown, table_of
 from keyfold.questions.serve import Questions, planned
 from keyfold.read.call_options import call_options
+from keyfold.read.request import ReadRequest
 from keyfold.storage.table import Table, open_handle
-from keyfold.wire.predicates import decoded
 
 QUESTIONS = Questions()
 
@@ -41,17 +40,7 @@ def plan_changes(question: Frame) -> dict[str, Any]:
     call = READ_CHANGES if "until" in question["changes"] else READ_BETWEEN
     given = call_options(call, table, question.get("options"))
     asked = _asked(table, question["changes"], given, question.get("zone") or "UTC")
-    spec, tasks, report = planner.plan(
-        table,
-        question["columns"],
-        asked,
-        decoded(question["filters"]),
-        question.get("limit"),
-        given,
-        cores=question.get("cores") or 1,
-        enforced=decoded(question.get("enforced")),
-    )
-    plan(spec.scan.layout, spec.scan.columns)  # refuses here, not in a task, what is missing
+    spec, tasks, report = planner.plan(table, asked, ReadRequest.from_json(question, given))
     return planned(question, spec.scan.layout, spec, tasks) | {
         "rows": report.rows,
         "bytes": report.bytes,

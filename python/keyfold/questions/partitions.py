@@ -15,7 +15,7 @@ from keyfold.files.sections import sections_of_runs
 from keyfold.predicates.prune import on_partitions
 from keyfold.questions.metadata import send_rows
 from keyfold.questions.serve import Questions
-from keyfold.read.planner import schemas_of
+from keyfold.read.plan_head import schemas_of
 from keyfold.read.reader import read
 from keyfold.storage.metadata.entries import LiveFile, by_place, split_of
 from keyfold.storage.table import Table, open_handle

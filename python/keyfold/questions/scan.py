@@ -7,19 +7,17 @@ from typing import Any
 
 from keyfold.bridge.frames import Frame
 from keyfold.lookup.plan import plan_lookup as lookups
-from keyfold.merge.plan import plan
-from keyfold.options.calls import READ
 from keyfold.questions.serve import Questions, functions_for, planned
 from keyfold.questions.statistics import of_scan
 from keyfold.read import planner
 from keyfold.read.by_bucket import bucket_column, grouped
-from keyfold.read.call_options import call_options
+from keyfold.read.call_options import scan_options
 from keyfold.read.narrowed import narrowed
 from keyfold.read.planner import ScanReport
-from keyfold.storage.support import check_asked
+from keyfold.read.request import ReadRequest
 from keyfold.storage.table import Table, open_handle
 from keyfold.wire.predicates import decoded
-from keyfold.wire.specs import Aggregate, ScanSpec
+from keyfold.wire.specs import ScanSpec
 
 QUESTIONS = Questions()
 
@@ -28,30 +26,17 @@ QUESTIONS = Questions()
 def plan_scan(question: Frame) -> dict[str, Any]:
     """The scan, its tasks, the rows and bytes they hold before merging, and a line for EXPLAIN."""
     table = open_handle(question["table"], question["catalog"]["options"])
-    table.check_readable()
-    given = question.get("options") or {}
-    check_asked(table.layout, given, is_past=table.is_past)
-    limit = question.get("limit")
-    aggregate = question.get("aggregate")
-    asked = call_options(READ, table, given)
-    is_whole = limit is None and aggregate is None
-    column = bucket_column(table, asked) if is_whole else None
-    scan, tasks, report = planner.plan(
-        table,
-        question["columns"],
-        decoded(question["filters"]),
-        limit,
-        asked,
-        cores=1 if column else question.get("cores") or 1,
-        enforced=decoded(question.get("enforced")),
-        is_top=question.get("is_top") or False,
-        aggregate=None if aggregate is None else Aggregate.from_json(aggregate),
-    )
+    options = scan_options(table, question.get("options"), is_past=table.is_past)
+    request = ReadRequest.from_json(question, options)
+    is_whole = request.limit is None and request.aggregate is None
+    column = bucket_column(table, options) if is_whole else None
+    if column:
+        request = replace(request, cores=1)
+    scan, tasks, report = planner.plan(table, request)
     scan = narrowed(scan, question.get("parts") or {})
     by_bucket = grouped(table, column, tasks) if column else None
     if by_bucket:
         tasks = by_bucket.tasks
-    plan(scan.layout, scan.columns)  # refuses here, not in a task, what this session lacks
     return planned(question, scan.layout, scan, tasks) | {
         "by_bucket": by_bucket.to_json() if by_bucket else None,
         "rows": report.rows,
@@ -98,7 +83,6 @@ def plan_lookup(question: Frame) -> dict[str, Any]:
     table.check_readable()
     found = lookups(table, question["columns"], decoded(question.get("filters")))
     found = replace(found, scan=narrowed(found.scan, question.get("parts") or {}))
-    plan(found.scan.layout, found.scan.columns)  # refuses here what this session lacks
     return {
         "lookup": found.to_json() | functions_for(question, found.scan.layout),
         "snapshot": table.snapshot_id,

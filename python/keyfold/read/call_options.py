@@ -4,11 +4,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from keyfold import options
-from keyfold.errors import TableError
+from keyfold.errors import NotSupportedError, TableError
 from keyfold.merge.plan import check
-from keyfold.options.calls import Call, split
+from keyfold.options.calls import READ, Call, split
+from keyfold.options.paimon import OPTIONS_OF_VERSIONS, OTHER_ROWS
 from keyfold.storage.schema.save_as_table import check_given
+from keyfold.storage.support import LATEST
 from keyfold.storage.table import Table
+from keyfold.wire.layout import TableLayout
+
+_SPARKS = ("versionasof", "timestampasof")
 
 
 def with_options(table: Table, given: Mapping[str, str] | None) -> Table:
@@ -38,3 +43,36 @@ def call_options(call: Call, table: Table, given: Mapping[str, str] | None) -> d
     )
     check_given(table.layout, of_table, (), check)
     return own
+
+
+def scan_options(
+    table: Table, given: Mapping[str, str] | None, *, is_past: bool = False
+) -> dict[str, str]:
+    """The options of a scan of the table, by their names in `options.calls`. Raises
+    NotSupportedError if the table can't be read, or an option asks for other rows than those of its
+    snapshot; `is_past`: Spark has loaded it by such options.
+    """
+    check_asked(table.layout, given or {}, is_past=is_past)
+    asked = call_options(READ, table, given)
+    table.check_readable()
+    return asked
+
+
+def check_asked(layout: TableLayout, options: Mapping[str, str], *, is_past: bool = False) -> None:
+    """Raises NotSupportedError if an option of a reader asks for other rows than those of the
+    snapshot that the table was loaded at. The error names the option. A table of the past was
+    loaded by Spark's own options.
+    """
+    for name, text in options.items():
+        low = name.lower()
+        asks_more = low == "scan.mode" and text.lower() not in LATEST
+        if low in OTHER_ROWS or asks_more or (low in _SPARKS and not is_past):
+            hint = (
+                "start Spark with the session extension keyfold.spark.KeyfoldExtensions, or say "
+                "VERSION AS OF, TIMESTAMP AS OF"
+                if low in OPTIONS_OF_VERSIONS
+                else "the newest snapshot is read"
+            )
+            raise NotSupportedError(
+                f"reading table {layout.name}: option {name} = '{text}' is not supported: {hint}"
+            )

@@ -17,7 +17,7 @@ from keyfold.merge.functions import aggregate_of
 from keyfold.merge.sequence_groups import group_fields
 from keyfold.options import TableOptions, parse
 from keyfold.options.engines import engines
-from keyfold.read.planner import schema_columns
+from keyfold.read.plan_head import schema_columns
 from keyfold.types import logical
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import ScanSpec

@@ -6,25 +6,23 @@ overlapping keys, which become tasks (splits.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from keyfold.files.column_mapping import bounds, check_types
+from keyfold.files.column_mapping import bounds
 from keyfold.files.sections import sections
-from keyfold.options import TableOptions, parse
-from keyfold.options.calls import OF_READS, READ_OPTIMIZED, value
+from keyfold.options.calls import READ_OPTIMIZED, value
 from keyfold.options.values import boolean
-from keyfold.predicates.condition import undecided
-from keyfold.predicates.prune import Pruning, pruning
+from keyfold.predicates.prune import Pruning
 from keyfold.read.folds import footer_facts, without_merge
+from keyfold.read.plan_head import PlanHead
 from keyfold.read.provenance import divided
-from keyfold.read.splits import KeyedSection, Splitting, Task, task_size, tasks
+from keyfold.read.request import ReadRequest, Units
+from keyfold.read.splits import KeyedSection, Task, tasks
 from keyfold.storage.metadata.entries import LiveFile, Place, by_place
 from keyfold.storage.table import Table, reads_files
-from keyfold.types import paimon as paimon_types
 from keyfold.wire.layout import TableLayout
-from keyfold.wire.predicates import Predicate
-from keyfold.wire.specs import Aggregate, ScanSpec, SchemaColumns, Split
+from keyfold.wire.specs import Aggregate, ScanSpec, Split
 
 
 @dataclass(frozen=True)
@@ -42,87 +40,55 @@ class ScanReport:
     unmerged: bool
 
 
-@dataclass(frozen=True)
-class Units:
-    """A range of `units`: the first, the one after the last (None: all that follow), and the least
-    level of their files.
-    """
-
-    first: int
-    end: int | None
-    least_level: int
-
-
 @reads_files
-def plan(
-    table: Table,
-    columns: Sequence[str],
-    filters: Sequence[Predicate],
-    limit: int | None,
-    options: Mapping[str, str],
-    *,
-    cores: int = 1,
-    enforced: Sequence[Predicate] = (),
-    aggregate: Aggregate | None = None,
-    is_top: bool = False,
-    only: Units | None = None,
-) -> tuple[ScanSpec, list[Task], ScanReport]:
-    """The scan of a table's snapshot, and the splits of each of its tasks. `columns` may name
-    metadata columns, which come after the others. All `filters` must hold;
-    Spark has to check them again, except those in `enforced`. `options` may override the split
-    sizes and whether checksums are compared; `cores` read at once. The option `read-optimized`
-    leaves out all but the highest level, as Paimon's `t$ro` does: then nothing is merged, and rows
-    are as old as the last full compaction. With `is_top` each split returns its first `limit` rows.
-    `only` are some of its `units`, which the range of them says.
+def plan(table: Table, request: ReadRequest) -> tuple[ScanSpec, list[Task], ScanReport]:
+    """The scan of a table's snapshot, and the splits of each of its tasks. Metadata columns come
+    after the others. The option `read-optimized` leaves out all but the highest level, as Paimon's
+    `t$ro` does: then nothing is merged, and rows are as old as the last full compaction.
     """
-    layout = table.layout
-    overridden = {name: options[name] for name in OF_READS if name in options}
-    settings = parse(replace(layout, options={**layout.options, **overridden}))
-    assert undecided(layout, enforced) is None, "a condition that Spark checks no more"
-    chosen = pruning(layout, settings, filters)
-    files = _asked_for(files_to_read(table, chosen), settings, layout, options, only)
-    places = _some(list(_sections(table, settings, chosen, files)), only)
+    head, aggregate = PlanHead.of(table, request), request.aggregate
+    files = _asked_for(head)
+    places = _some(list(_sections(head, files)), request.only)
     read = [file for _, found in places for section in found for file in section]
-    unmerged = aggregate is not None and _is_unmerged(layout, aggregate, read)
+    unmerged = aggregate is not None and _is_unmerged(table.layout, aggregate, read)
     # of a section whose first rows are asked for, only the first piece would be of use
-    cuts = _never if is_top else _cuts(layout, aggregate, unmerged)
-    how = Splitting(layout, settings, task_size(settings, read, cores), chosen.by_key, cuts)
-    found = list(tasks(how, places))
+    cuts = _never if request.is_top else _cuts(table.layout, aggregate, unmerged)
+    found = list(tasks(head.splitting(read, cuts), places))
     if aggregate is not None and not aggregate.by and not found:
-        found = [(Split(None, 0, layout.location, ()),)]  # one row that sums up no rows
-    own, metadata = divided(layout, columns)
-    scan = ScanSpec(
-        layout=layout,
-        columns=own,
+        found = [(Split(None, 0, table.layout.location, ()),)]  # one row that sums up no rows
+    own, metadata = divided(table.layout, request.columns)
+    scan = replace(
+        head.scan(own, files),
         metadata=metadata,
-        schemas=schemas_of(table, files),
-        limit=limit,
-        is_top=is_top,
-        key_filter=chosen.by_key,
-        value_filter=chosen.by_value,
+        limit=request.limit,
+        is_top=request.is_top,
+        value_filter=head.chosen.by_value,
         aggregate=aggregate,
-        verify=settings.verify_files,
         **table.named_by,
     )
-    report = ScanReport(
+    return scan, found, _report(table, read, head.chosen.pushed, unmerged)
+
+
+def _report(
+    table: Table, read: Sequence[LiveFile], pushed: list[str], unmerged: bool
+) -> ScanReport:
+    return ScanReport(
         rows=sum(file.rows for file in read),
         bytes=sum(file.size for file in read),
-        pushed=chosen.pushed,
+        pushed=pushed,
         files_total=len(table.live_files()),
         files_read=len(read),
         snapshot=table.snapshot_id,
         unmerged=unmerged,
     )
-    return scan, found, report
 
 
 def units(table: Table, least_level: int = 0) -> list[KeyedSection]:
     """The parts of a table's snapshot that can be read one after another, each whole: sections, in
     an order that the snapshot alone decides. Files below `least_level` are left out.
     """
-    chosen = pruning(table.layout, table.options, ())
     files = [file for file in table.live_files() if file.level >= least_level]
-    places = _sections(table, table.options, chosen, files)
+    places = _sections(PlanHead.of(table, ReadRequest(())), files)
     return [unit for _, unit in _units(places)]
 
 
@@ -132,26 +98,20 @@ def _some(
     """The places that are left if only some units are read."""
     if only is None:
         return places
-    return [(place, [unit]) for place, unit in _units(places)[only.first : only.end]]
+    return [(place, [unit]) for place, unit in only.among(_units(places))]
 
 
 def _units(places: Iterable[tuple[Place, list[KeyedSection]]]) -> list[tuple[Place, KeyedSection]]:
     return [(place, unit) for place, found in places for unit in found]
 
 
-def _asked_for(
-    files: list[LiveFile],
-    settings: TableOptions,
-    layout: TableLayout,
-    options: Mapping[str, str],
-    only: Units | None,
-) -> list[LiveFile]:
-    if only is not None:
-        files = [file for file in files if file.level >= only.least_level]
-    doing = f"reading table {layout.name}"
-    is_optimized = value(doing, options, READ_OPTIMIZED, boolean)
-    least = settings.highest_level if is_optimized else 0
-    return [file for file in files if file.level >= least]
+def _asked_for(head: PlanHead) -> list[LiveFile]:
+    """The files of interest at the levels that are read."""
+    request, doing = head.request, f"reading table {head.table.layout.name}"
+    is_optimized = value(doing, request.options, READ_OPTIMIZED, boolean)
+    least = head.settings.highest_level if is_optimized else 0
+    least = max(least, 0 if request.only is None else request.only.least_level)
+    return [file for file in head.files() if file.level >= least]
 
 
 def _is_unmerged(layout: TableLayout, aggregate: Aggregate, files: Iterable[LiveFile]) -> bool:
@@ -183,44 +143,15 @@ def _takes_nothing_back(file: LiveFile) -> bool:
     return file.delete_rows == 0 and not file.is_marked
 
 
-def files_to_read(table: Table, chosen: Pruning) -> list[LiveFile]:
-    """The files of the table's snapshot that may hold rows of interest."""
-    by_partition = chosen.keeps_partition if chosen.by_partition else None
-    files = table.live_files(None, by_partition, chosen.bucket_filter)
-    if not chosen.by_key:
-        return files
-    return [file for file in files if _is_kept(chosen, file)]
-
-
-def _is_kept(chosen: Pruning, file: LiveFile) -> bool:
-    return chosen.keeps_file(file.partition, file.min_key, file.max_key, lambda: file.key_stats)
-
-
-def schemas_of(table: Table, files: Iterable[LiveFile]) -> dict[int, SchemaColumns]:
-    """The columns of each older schema that the files were written under. Raises NotSupportedError
-    if their values can't be converted to the types of today.
-    """
-    older = {file.schema_id for file in files} - {table.layout.schema_id}
-    found = {number: table.schema(number) for number in sorted(older)}
-    for stored in found.values():
-        check_types(table.layout, stored)
-    return {number: schema_columns(stored) for number, stored in found.items()}
-
-
-def schema_columns(layout: TableLayout) -> SchemaColumns:
-    """The columns of a schema, as scans have them."""
-    return tuple((c.id, c.name, paimon_types.to_paimon(c.type)) for c in layout.columns)
-
-
 def _sections(
-    table: Table, settings: TableOptions, chosen: Pruning, files: Iterable[LiveFile]
+    head: PlanHead, files: Iterable[LiveFile]
 ) -> Iterator[tuple[Place, list[KeyedSection]]]:
     """The sections of each bucket that may hold rows of interest."""
-    lone = _lone_filter(table, chosen)
+    lone = _lone_filter(head.table, head.chosen)
     for place, found in sorted(by_place(files).items(), key=lambda item: str(item[0][0])):
-        as_read = [file.as_read(settings) for file in found]
+        as_read = [file.as_read(head.settings) for file in found]
         # Without a key nothing overlaps: every row of every file is a result.
-        everything = sections(as_read) if table.layout.key else [(f,) for f in as_read]
+        everything = sections(as_read) if head.table.layout.key else [(f,) for f in as_read]
         kept = [section for section in everything if len(section) > 1 or lone(section[0])]
         if kept:
             yield place, kept

@@ -8,13 +8,12 @@ from typing import Any
 
 from keyfold.errors import NotSupportedError
 from keyfold.options import TAG_CREATION_ELSEWHERE, known, parse
-from keyfold.options.paimon import NEEDED_TO_READ, NEEDED_TO_WRITE, OPTIONS_OF_VERSIONS, OTHER_ROWS
+from keyfold.options.paimon import NEEDED_TO_READ, NEEDED_TO_WRITE
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import FILE_SUFFIX, MARKED_SUFFIX
 
-_SPARKS = ("versionasof", "timestampasof")
-_LATEST = ("default", "latest", "latest-full", "full")
+LATEST = ("default", "latest", "latest-full", "full")
 _DYNAMIC = "-1"
 
 
@@ -29,28 +28,8 @@ def check_readable(layout: TableLayout) -> None:
     if layout.primary_key and bucket != _DYNAMIC and parse(layout).bucket < 1:
         raise _refused(layout, "bucket", bucket, "read", "-1 or more, but not 0")
     mode = layout.options.get("scan.mode", "default")
-    if mode.lower() not in _LATEST:
-        raise _refused(layout, "scan.mode", mode, "read", " or ".join(_LATEST))
-
-
-def check_asked(layout: TableLayout, options: Mapping[str, str], *, is_past: bool = False) -> None:
-    """Raises NotSupportedError if an option of a reader asks for other rows than those of the
-    snapshot that the table was loaded at. The error names the option. A table of the past was
-    loaded by Spark's own options.
-    """
-    for name, text in options.items():
-        low = name.lower()
-        asks_more = low == "scan.mode" and text.lower() not in _LATEST
-        if low in OTHER_ROWS or asks_more or (low in _SPARKS and not is_past):
-            hint = (
-                "start Spark with the session extension keyfold.spark.KeyfoldExtensions, or say "
-                "VERSION AS OF, TIMESTAMP AS OF"
-                if low in OPTIONS_OF_VERSIONS
-                else "the newest snapshot is read"
-            )
-            raise NotSupportedError(
-                f"reading table {layout.name}: option {name} = '{text}' is not supported: {hint}"
-            )
+    if mode.lower() not in LATEST:
+        raise _refused(layout, "scan.mode", mode, "read", " or ".join(LATEST))
 
 
 def check_writable(layout: TableLayout) -> None:

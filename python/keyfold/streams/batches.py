@@ -16,6 +16,7 @@ from keyfold.changelog.steps import steps
 from keyfold.changelog.views import ROWS, ROWS_ALONE
 from keyfold.options.changelogs import told_from
 from keyfold.read import planner
+from keyfold.read.request import ReadRequest, Units
 from keyfold.storage.commits.conflicts import COMPACT
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.table import Table
@@ -138,15 +139,13 @@ def plan(
     """
     check(table, start)
     pinned = replace(table, snapshot_id=end.snapshot)
-    if start.index is None:
-        asked = rows.asked(start, end)
-        spec, tasks, _ = changes.plan(pinned, columns, asked, options=options, cores=cores)
-        return "read_changes", spec, tasks
-    if rows.is_rows:
-        only = planner.Units(start.index, end.index, told_from(table.options))
-        scan, splits, _ = planner.plan(pinned, columns, (), None, options, cores=cores, only=only)
-        return "read", scan, splits
-    whole = rows.asked(start, end, full=True)
-    some = slice(start.index, end.index)
-    spec, tasks, _ = changes.plan(pinned, columns, whole, options=options, cores=cores, only=some)
+    request = ReadRequest(columns, options=options, cores=cores)
+    if start.index is not None:
+        least = told_from(table.options) if rows.is_rows else 0
+        request = replace(request, only=Units(start.index, end.index, least))
+        if rows.is_rows:
+            scan, splits, _ = planner.plan(pinned, request)
+            return "read", scan, splits
+    asked = rows.asked(start, end, full=start.index is not None)
+    spec, tasks, _ = changes.plan(pinned, asked, request)
     return "read_changes", spec, tasks

@@ -46,18 +46,9 @@ class Changes(Rows):
         return views.schema_of(views.view(self.asked.view), layout, self.columns)
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
-        condition = self.condition
-        names = (*self.columns, *(n for n in condition.columns if n not in self.columns))
+        request = self.condition.request(self.columns, self.limit, self.session.threads)
         with self.session.working():
-            spec, tasks, _ = planner.plan(
-                self.table,
-                names,
-                self.asked,
-                condition.predicates,
-                self.limit if condition.is_enforced else None,
-                cores=self.session.threads,
-                enforced=condition.enforced,
-            )
+            spec, tasks, _ = planner.plan(self.table, self.asked, request)
         makers = [partial(self._read, spec, splits) for splits in tasks]
         return self.session.streamed(makers, self.limit)
 
@@ -94,11 +85,7 @@ def changes(
     asked = Asked(view, found.after, found.until, net, True)
     known = views.columns_of(views.view(view), layout)
     names = tuple(matched(known, name) or name for name in (known if columns is None else columns))
-    if unknown := [name for name in names if name not in known]:
-        raise TableError(
-            f"changes of table {layout.name}: view {view} has no column {unknown[0]}; it has "
-            f"{', '.join(known)}"
-        )
+    views.check_columns(views.view(view), layout, names)
     return Changes(session, table, asked, names, Condition.of(layout, where), limit)
 
 

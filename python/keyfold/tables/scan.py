@@ -10,12 +10,9 @@ from typing import Any
 import pyarrow as pa
 
 from keyfold.errors import TableError
-from keyfold.merge.plan import plan as merge_plan
-from keyfold.options.calls import READ
 from keyfold.read import planner, task
-from keyfold.read.call_options import call_options
+from keyfold.read.call_options import scan_options
 from keyfold.read.planner import ScanReport
-from keyfold.storage.support import check_asked
 from keyfold.storage.table import Table
 from keyfold.tables.definition import selected
 from keyfold.tables.doors import doors
@@ -91,20 +88,10 @@ class Scan(Rows):
         }
 
     def _plan(self) -> tuple[ScanSpec, Sequence[Sequence[Split]], ScanReport]:
-        condition = self.condition
-        names = [*self.columns, *(n for n in condition.columns if n not in self.columns)]
+        threads = self.session.threads
+        request = self.condition.request(self.columns, self.limit, threads, self.options)
         with self.session.working():
-            spec, tasks, report = planner.plan(
-                self.table,
-                names,
-                condition.predicates,
-                self.limit if condition.is_enforced else None,
-                self.options,
-                cores=self.session.threads,
-                enforced=condition.enforced,
-            )
-            merge_plan(spec.layout, spec.columns)  # refuses here what this session lacks
-        return spec, tasks, report
+            return planner.plan(self.table, request)
 
     def _rows(self, spec: ScanSpec, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
         return self.condition.shown(task.read_task(spec, splits), spec.columns, self.columns)
@@ -121,9 +108,9 @@ def scan(
     """The scan of a loaded table. Raises TableError if a column is unknown or the limit negative,
     NotSupportedError if the table can't be read.
     """
-    table.check_readable()
+    with session.working():
+        asked = scan_options(table, options)
     layout = table.layout
-    check_asked(layout, options)
     if limit is not None and limit < 0:
         raise TableError(f"scan of table {layout.name}: limit is {limit}; expected 0 or more")
     names = selected(layout, columns)
@@ -131,6 +118,4 @@ def scan(
         layout.column(name)
     if repeated := [name for place, name in enumerate(names) if name in names[:place]]:
         raise TableError(f"scan of table {layout.name}: column {repeated[0]} is asked for twice")
-    with session.working():
-        asked = call_options(READ, table, options)
     return Scan(session, table, names, Condition.of(layout, where), limit, asked)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.files.value_text import partition_text
-from keyfold.merge.plan import plan
+from keyfold.merge.plan import check_mergeable
 from keyfold.options.calls import (
     ACCEPT_LOST,
     MERGE_MODE,
@@ -110,7 +110,7 @@ def plan_job(
     )
     if spec.mode == "overwrite":
         table.live_files(partition_filter=_replaced_by(layout, spec.filters))
-    plan(layout, layout.arrow_schema.names)  # refuses here what this session lacks
+    check_mergeable(layout)
     return spec
 
 

@@ -17,7 +17,7 @@ from keyfold.errors import UnknownOutcomeError
 from keyfold.files.paths import bucket_path
 from keyfold.options.changelogs import NONE, told_from
 from keyfold.predicates.prune import pruning
-from keyfold.read.planner import schemas_of
+from keyfold.read.plan_head import schemas_of
 from keyfold.read.splits import Splitting, task_size
 from keyfold.storage.commits.commit import Partitions, Tells, truncate
 from keyfold.storage.maintenance.due import followed

@@ -14,7 +14,7 @@ import pyarrow as pa
 from keyfold.predicates.ranges import Ranges
 from keyfold.read.keyset import KeySet
 from keyfold.read.parquet import Wanted, read_file
-from keyfold.read.planner import schemas_of
+from keyfold.read.plan_head import schemas_of
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.table import Table
 from keyfold.stores.opened import store_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from keyfold.errors import TableError
 from keyfold.predicates import sql_text
 from keyfold.predicates.condition import is_decided, satisfies, undecided
+from keyfold.read.request import ReadRequest
 from keyfold.tables.where import arrow, sql
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.predicates import Predicate, conjuncts
@@ -89,6 +90,23 @@ class Condition:
         named = {name for predicate in self.rest for name in predicate.columns}
         found = set() if self.expression is None else arrow.fields(self.expression)
         return [c.name for c in self.layout.columns if found is None or c.name in named | found]
+
+    def request(
+        self,
+        columns: tuple[str, ...],
+        limit: int | None,
+        cores: int,
+        options: Mapping[str, str] | None = None,
+    ) -> ReadRequest:
+        """The request of rows with these columns, and those that what is left is about."""
+        return ReadRequest(
+            (*columns, *(name for name in self.columns if name not in columns)),
+            self.predicates,
+            self.enforced,
+            limit if self.is_enforced else None,
+            options or {},
+            cores,
+        )
 
     def shown(
         self, batches: Iterator[pa.RecordBatch], read: tuple[str, ...], columns: tuple[str, ...]
