@@ -1,5 +1,6 @@
-"""CONTRIBUTING.md: the aggregate it adds is found, and held to its definition."""
+"""CONTRIBUTING.md: the aggregate and the procedure that it adds are found, and do what they say."""
 
+import json
 import os
 import re
 import shutil
@@ -7,27 +8,74 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 TOP = Path(__file__).parents[1]
-EXAMPLE = re.compile(r"^## Add an aggregate$.*?^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+AGGREGATE = ("Add an aggregate", "aggregates/longest.py")
+PROCEDURE = ("Add a procedure", "procedures/large_files.py")
+CALL = """
+import json, tempfile
+from pathlib import Path
+from tests.bridge.client import server
+from tests.concurrency import jobs
+
+folder = tempfile.mkdtemp()
+jobs.made(folder)
+for value in range(3):
+    jobs.written(folder, [{"k": 1, "v": value}])
+asked = jobs.question(jobs.table_of(folder), arguments={"least_bytes": None})
+with server() as running:
+    driver = running.connect("driver")
+    listed = driver.ask("list_procedures", catalog=asked["catalog"])["ok"]
+    none = driver.ask("call_procedure", procedure="large_files", **asked)["ok"]["end"]
+    asked["arguments"] = {"least_bytes": 0}
+    every = driver.ask("call_procedure", procedure="large_files", **asked)["ok"]["end"]
+print(json.dumps([[one for one in listed if one["name"] == "large_files"], none, every]))
+"""
 
 
-def test_the_aggregate_that_is_added_works(tmp_path: Path) -> None:
-    """In a copy of the checkout, by the command that the page names."""
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the checkout with both examples."""
+    copy = tmp_path_factory.mktemp("checkout")
     for name in ("python", "tests"):
-        shutil.copytree(TOP / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(TOP / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("conftest.py", "pyproject.toml"):
-        shutil.copy(TOP / name, tmp_path)
-    example = EXAMPLE.search((TOP / "CONTRIBUTING.md").read_text())
-    assert example is not None
-    (tmp_path / "python/keyfold/aggregates/longest.py").write_text(example[1])
+        shutil.copy(TOP / name, copy)
+    page = (TOP / "CONTRIBUTING.md").read_text()
+    for title, path in (AGGREGATE, PROCEDURE):
+        example = re.search(rf"^## {title}$.*?^```python\n(.*?)^```$", page, re.M | re.S)
+        assert example is not None
+        (copy / "python/keyfold" / path).write_text(example[1])
+    return copy
+
+
+def run(checkout: Path, *words: str) -> str:
+    """What a command of Python prints there."""
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "tests/aggregates", "-k", "longest"],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(tmp_path / "python")},
+        [sys.executable, *words],
+        cwd=checkout,
+        env=os.environ | {"PYTHONPATH": f"{checkout / 'python'}:{checkout}"},
         capture_output=True,
         text=True,
         timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert int(re.findall(r"(\d+) passed", done.stdout)[0]) >= 2  # what it folds, what NULL does
+    return done.stdout
+
+
+def test_the_aggregate_that_is_added_works(checkout: Path) -> None:
+    """By the command that the page names."""
+    told = run(checkout, "-m", "pytest", "-q", "tests/aggregates", "-k", "longest")
+    assert int(re.findall(r"(\d+) passed", told)[0]) >= 2  # what it folds, what NULL does
+
+
+def test_the_procedure_that_is_added_is_listed_and_called(checkout: Path) -> None:
+    """As the JVM asks for it: without an argument it has its default."""
+    (declared,), none, every = json.loads(run(checkout, "-c", CALL))
+    assert [one["name"] for one in declared["parameters"]] == ["least_bytes"]
+    assert declared["result"] == [{"name": name, "type": "BIGINT"} for name in ("files", "bytes")]
+    assert none == [{"files": 0, "bytes": 0}]
+    assert every[0]["files"] == 3
+    assert every[0]["bytes"] > 0

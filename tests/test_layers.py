@@ -13,6 +13,7 @@ ROWS = (
     ("__init__", "__main__"),
     ("testing", "setup"),  # what users start: nothing else imports it
     ("questions", "tables"),
+    ("procedures",),
     ("streams",),
     ("compact",),
     ("write",),

@@ -12,7 +12,7 @@ import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import Row, SparkSession
 
-from keyfold.questions import history
+from keyfold.procedures import procedures
 
 TABLE = "keyfold.it.upkeep"
 
@@ -43,8 +43,7 @@ def planned(spark: SparkSession, arguments: str) -> list[str]:
 
 
 def test_they_are_listed_and_described(spark: SparkSession) -> None:
-    names = ["analyze", "compact", "expire_snapshots", "remove_orphan_files", "rescale"]
-    names = sorted([*names, "table_health", *history.PROCEDURES])
+    names = sorted({"compact", "rescale", *procedures()})
     for place in ("keyfold", "keyfold.sys"):
         found = spark.sql(f"SHOW PROCEDURES IN {place}").collect()
         assert sorted(row.procedure_name for row in found) == names

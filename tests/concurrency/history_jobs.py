@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from keyfold.questions import history
 from keyfold.storage.branching import branches
 from keyfold.storage.history import tags
 from tests.concurrency import jobs
+from tests.procedures.called import called
 
 
 def asked(folder: str, procedure: str, **arguments: Any) -> list[dict[str, Any]]:
     """The rows of a procedure of the table `t`."""
-    given = {"procedure": procedure, "arguments": arguments}
-    return history.change_history(jobs.question(jobs.table_of(folder), **given))
+    return called(jobs.table_of(folder), procedure, **arguments)
 
 
 def rolled_back(folder: str, version: str) -> int:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from keyfold.errors import ConflictError
 from keyfold.kernels.ops import DELETE, UPDATE_AFTER
 from keyfold.merge.plan import check
-from keyfold.questions import commit, compact, maintenance, partitions
+from keyfold.questions import commit, compact, partitions
 from keyfold.questions.tasks import rewrite
 from keyfold.read import planner
 from keyfold.read.provenance import stored_sequences
@@ -23,6 +23,7 @@ from keyfold.storage.table import Table
 from keyfold.wire.predicates import Predicate
 from keyfold.wire.specs import ScanSpec, Split, WriteSpec
 from keyfold.write.writer import write
+from tests.procedures.called import called
 from tests.read import harness
 from tests.storage import tables
 
@@ -251,15 +252,15 @@ def compacted(place: Place, strategy: str = "full") -> list[str]:
 def expired(folder: str, at_most: int, at_least: int | None = None, limit: int = 100_000) -> int:
     """A whole expiry; how many snapshots went."""
     asked = {"retain_max": at_most, "retain_min": at_least, "max_deletes": limit}
-    return int(maintenance.expire_snapshots(question(table_of(folder), **asked))["deleted"])
+    (row,) = called(table_of(folder), "expire_snapshots", **asked)
+    return int(row["deleted_snapshots_count"])
 
 
 def orphans_removed(folder: str, older_than: float | None = None) -> list[str]:
     """A whole clean-up; the paths."""
     millis = None if older_than is None else int(older_than * 1000)
-    asked = question(table_of(folder), older_than_millis=millis, dry_run=False)
-    removed: list[str] = maintenance.remove_orphan_files(asked)["files"]
-    return removed
+    (row,) = called(table_of(folder), "remove_orphan_files", older_than=millis)
+    return list(row["files"])
 
 
 def deleted(folder: str, key: int, **partition: int) -> int | None:

@@ -373,7 +373,8 @@ def test_health_by_question(driver: Driver) -> None:
     for value in range(6):
         driver.insert(handle, batch(("a", 1, value)))
     table = driver.ask("load_table", ident=IDENT)["handle"]
-    (found,) = driver.ask("table_health", table=table)
+    asked = {"procedure": "table_health", "arguments": {}}
+    (found,) = driver.ask("call_procedure", table=table, **asked)["end"]
     figures = {"partition": "p=a", "bucket": 0, "runs": 6, "level0_files": 6, "files": 6, "rows": 6}
     assert figures.items() <= found.items()
     assert found["read_amplification"] == 6.0

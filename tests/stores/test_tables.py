@@ -13,7 +13,6 @@ from keyfold.errors import (
     TableExistsError,
     UnknownOutcomeError,
 )
-from keyfold.questions import maintenance
 from keyfold.stores import objects
 from keyfold.stores.objects import ObjectFiles
 from tests.concurrency import jobs
@@ -21,6 +20,7 @@ from tests.concurrency.jobs import Options, Write, rows_of, table_of
 from tests.concurrency.processes import CONTEXT
 from tests.machine.direct import Direct
 from tests.machine.steps import Machine
+from tests.procedures.called import called
 from tests.storage import tables
 from tests.stores.test_objects import Deaf
 
@@ -80,15 +80,17 @@ def test_the_life_of_a_table(options: Options) -> None:
     assert jobs.compacted(options) == ["committed"]
     table = table_of(options)
     assert len(table.live_files()) == 1
-    asked = jobs.question(table, options, retain_max=1, retain_min=1, max_deletes=100)
-    assert maintenance.expire_snapshots(asked)["deleted"] == 3
+    asked = {"retain_max": 1, "retain_min": 1, "max_deletes": 100}
+    (row,) = called(table, "expire_snapshots", within=jobs.options_of(options), **asked)
+    assert row == {"deleted_snapshots_count": 3}
     assert rows_of(table) == expected
     orphan = f"data-{uuid.UUID(int=0)}-0.parquet"
     table.files.write(f"{table.layout.location}/bucket-0/{orphan}", b"")
     time.sleep(1.1)  # a store keeps whole seconds
     millis = int(time.time() * 1000)
-    asked = jobs.question(table, options, older_than_millis=millis, dry_run=False)
-    assert maintenance.remove_orphan_files(asked)["count"] == 1
+    asked = {"older_than": millis, "dry_run": False}
+    (row,) = called(table, "remove_orphan_files", within=jobs.options_of(options), **asked)
+    assert row["deletedFileCount"] == 1
     assert rows_of(table) == expected
     Write(options, [{"k": 7, "v": 7}], "overwrite").run().commit()
     assert rows_of(table_of(options)) == {7: 7}

@@ -17,6 +17,8 @@ from keyfold.compact.pick import BucketRun, Rules, bucket_runs
 from keyfold.files.sections import runs, sections
 from keyfold.options import TableOptions
 from keyfold.storage.metadata.entries import LiveFile, Place, by_place
+from keyfold.storage.table import Table
+from keyfold.wire.layout import sql_name
 
 SMALL_FILES = 16  # this many files above level 0 need no advice, however small
 SMALL = 10  # a file is small below a tenth of target-file-size
@@ -46,6 +48,17 @@ class Health:
     def to_json(self, shown: Callable[[tuple[Any, ...]], str | None]) -> dict[str, Any]:
         """The fields by the names in `table_health`; `shown` writes a partition as text."""
         return {**self.__dict__, "partition": shown(self.partition)}
+
+
+def of_table(table: Table) -> list[Health]:
+    """The health of the table's buckets; the statements that are advised can be run as they are.
+    The list is empty for tables without a key: there is nothing to merge in them.
+    """
+    if not table.layout.primary_key:
+        return []
+    name = sql_name(table.namespace, table.table).replace("'", "''")
+    call = f"CALL {sql_name(table.catalog)}.sys.compact(table => '{name}'"
+    return table_health(table.live_files(), table.options, call)
 
 
 def table_health(files: Sequence[LiveFile], options: TableOptions, call: str) -> list[Health]:

@@ -16,12 +16,10 @@ from keyfold.questions import (
     commit,
     compact,
     functions,
-    history,
-    maintenance,
     metadata,
     partitions,
+    procedures,
     scan,
-    statistics,
     streams,
 )
 from keyfold.questions.serve import Answer, serve
@@ -31,13 +29,11 @@ FAMILIES = (
     catalog,
     scan,
     changes,
-    statistics,
     commit,
     compact,
-    maintenance,
-    history,
     metadata,
     partitions,
+    procedures,
     functions,
     streams,
 )

@@ -14,7 +14,6 @@ from keyfold.bridge.channel import Channel
 from keyfold.changelog import views
 from keyfold.compact import health
 from keyfold.errors import NoSuchTableError, NotSupportedError
-from keyfold.files.value_text import partition_text
 from keyfold.options.calls import READ_METADATA
 from keyfold.questions.serve import Questions, telling
 from keyfold.read import metadata
@@ -103,30 +102,8 @@ def send_rows(
     channel.send({"ok": {}})
 
 
-def buckets(question: frames.Frame, table: Table) -> list[health.Health]:
-    """The health of the buckets at the snapshot of the handle; the advised statement can be run as
-    it is. The list is empty for tables without a key: there is nothing to merge in them.
-    """
-    if not table.layout.primary_key:
-        return []
-    name = sql_name(table.namespace, table.table).replace("'", "''")
-    call = f"CALL {sql_name(question['catalog']['name'])}.sys.compact(table => '{name}'"
-    return health.table_health(table.live_files(), table.options, call)
-
-
-@QUESTIONS.look
-def table_health(question: frames.Frame) -> list[dict[str, Any]]:
-    """The rows of `CALL sys.table_health`: one object per bucket."""
-    table = open_handle(question["table"], question["catalog"]["options"])
-    layout = table.layout
-    return [
-        found.to_json(lambda values: partition_text(layout, values))
-        for found in buckets(question, table)
-    ]
-
-
 @QUESTIONS.look
 def health_lines(question: frames.Frame) -> list[list[str]]:
     """The lines DESCRIBE EXTENDED shows of the health: name and text of each."""
     table = open_handle(question["table"], question["catalog"]["options"])
-    return [list(line) for line in health.summary(buckets(question, table))]
+    return [list(line) for line in health.summary(health.of_table(table))]

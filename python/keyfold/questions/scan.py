@@ -8,10 +8,10 @@ from typing import Any
 from keyfold.bridge.frames import Frame
 from keyfold.lookup.plan import plan_lookup as lookups
 from keyfold.questions.serve import Questions, functions_for, planned
-from keyfold.questions.statistics import of_scan
 from keyfold.read import planner
 from keyfold.read.by_bucket import bucket_column, grouped
 from keyfold.read.call_options import scan_options
+from keyfold.read.column_statistics import of_scan
 from keyfold.read.narrowed import narrowed
 from keyfold.read.planner import ScanReport
 from keyfold.read.request import ReadRequest

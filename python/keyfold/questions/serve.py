@@ -42,10 +42,32 @@ class Questions(dict[str, Answer]):
         self[function.__name__] = plain(function)
         return function
 
+    def talk(self, function: Function) -> Function:
+        """Declare a question about which its answer may ask back: it is given a `Talk`, too."""
+        self[function.__name__] = _talking(function)
+        return function
+
     def streamed(self, function: Function) -> Function:
         """Declare a question whose answer carries rows."""
         self[function.__name__] = function
         return function
+
+
+class Talk:
+    """What the JVM does for a question that is being answered, one request at a time. A question
+    ends with its connection: a JVM that has left is told by Disconnected.
+    """
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+
+    def ask(self, request: str, **fields: Any) -> dict[str, Any]:
+        """The JVM's reply to a request."""
+        self._channel.send({"ok": {"request": request, **fields}})
+        reply = self._channel.receive()
+        if reply is None:
+            raise Disconnected("the JVM has left")
+        return reply
 
 
 class Told(Exception):
@@ -117,7 +139,8 @@ def unknown(channel: Channel, question: frames.Frame) -> None:
 
 def _doing(question: frames.Frame) -> str:
     """The question in words, with the table that it is about."""
-    words, handle = str(question["question"]).replace("_", " "), question.get("table")
+    doing, handle = question.get("procedure") or question["question"], question.get("table")
+    words = str(doing).replace("_", " ")
     if not isinstance(handle, Mapping):
         return words
     parts = (handle.get(part) for part in ("catalog", "namespace", "table"))
@@ -128,11 +151,24 @@ def plain(function: Plain) -> Answer:
     """An Answer that sends what `function` returns, or the error it raises."""
 
     def answer(channel: Channel, question: frames.Frame) -> None:
-        try:
-            with functions_of(question):
-                reply: dict[str, Any] = {"ok": function(question)}
-        except Exception as e:
-            reply = frames.failure(e, _doing(question))
-        channel.send(reply)
+        channel.send(_reply(question, lambda: function(question)))
 
     return answer
+
+
+def _talking(function: Callable[[frames.Frame, Talk], Any]) -> Answer:
+    def answer(channel: Channel, question: frames.Frame) -> None:
+        talk = Talk(channel)
+        channel.send(_reply(question, lambda: {"end": function(question, talk)}))
+
+    return answer
+
+
+def _reply(question: frames.Frame, work: Callable[[], Any]) -> dict[str, Any]:
+    try:
+        with functions_of(question):
+            return {"ok": work()}
+    except Disconnected:
+        raise
+    except Exception as e:
+        return frames.failure(e, _doing(question))

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from keyfold.compact.health import table_health
 from keyfold.errors import TableError
-from keyfold.files.value_text import partition_text
+from keyfold.procedures.health import TABLE_HEALTH
 from keyfold.read import metadata
 from keyfold.storage.catalogs.interface import Catalog
 from keyfold.storage.catalogs.places import NAMELESS
 from keyfold.storage.table import Table as Loaded
-from keyfold.tables import maintenance
+from keyfold.tables import calls
 from keyfold.tables.doors import doors
 from keyfold.tables.session import Session
 from keyfold.types.logical import describe
@@ -99,16 +98,8 @@ class Described:
 
     def health(self) -> pa.Table:
         """The runs, files, bytes and rows of each bucket, what a read of it costs, and advice."""
-        table = self._load()
-        layout = table.layout
-        call = f"CALL {sql_name(self._session.name)}.sys.compact(table => '{self._shown}'"
-        found = table_health(table.live_files(), table.options, call) if layout.primary_key else []
-        rows = [one.to_json(lambda values: partition_text(layout, values)) for one in found]
-        return pa.Table.from_pylist(rows, maintenance.HEALTH)
-
-    @property
-    def _shown(self) -> str:
-        return sql_name(self._namespace, self._name).replace("'", "''")
+        found = calls.rows(self._session, self._load, TABLE_HEALTH)
+        return calls.table_of(TABLE_HEALTH, found)
 
     def metadata(self, name: str, zone: str = UTC) -> pa.Table:
         """The rows of a metadata table: snapshots, files, options, partitions, buckets, schemas,

@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.lookup.warm import Warm
-from keyfold.tables import compaction, definition, deletes, history, maintenance, writes
+from keyfold.procedures.expiry import EXPIRE_SNAPSHOTS
+from keyfold.tables import calls, compaction, definition, deletes, history, writes
 from keyfold.tables.changes import Changes, Version, changes
 from keyfold.tables.definition import Schema
 from keyfold.tables.described import Described
@@ -363,14 +364,23 @@ class Table(Described):
         options: Mapping[str, str] | None = None,
     ) -> int:
         """Remove snapshots that may go, by the table's options or these; returns how many did."""
-        with self._session.working():
-            return maintenance.expired(
-                self._load(), older_than, retain_max, retain_min, max_deletes, options
-            )
+        (row,) = calls.rows(
+            self._session,
+            self._load,
+            EXPIRE_SNAPSHOTS,
+            older_than=calls.millis(self.name, older_than),
+            retain_max=retain_max,
+            retain_min=retain_min,
+            max_deletes=max_deletes,
+            options=options,
+        )
+        return int(row["deleted_snapshots_count"])
 
     def remove_orphans(
         self, *, older_than: datetime | str | None = None, dry_run: bool = False
     ) -> pa.Table:
         """Remove, or with `dry_run` list, files that nothing refers to: path and bytes of each."""
+        millis = calls.millis(self.name, older_than)
         with self._session.working():
-            return maintenance.orphans(self._load(), older_than, dry_run=dry_run)
+            called = calls.call(self._session, self._load)
+            return calls.orphans(called, millis, dry_run=dry_run)

@@ -13,13 +13,12 @@ import pytest
 
 from keyfold.changelog import ranges
 from keyfold.errors import TableError
-from keyfold.questions.history import change_history
 from keyfold.storage.commits import commit
 from keyfold.storage.history import versions
 from keyfold.storage.table import Table
 from keyfold.streams import offsets
 from keyfold.streams.options import stream_options
-from tests.concurrency.jobs import question
+from tests.procedures.called import called
 from tests.storage import tables
 
 
@@ -49,13 +48,16 @@ def begun(table: Table, millis: int) -> int:
 
 def tagged(table: Table, millis: int) -> int:
     """The snapshot that a tag of that time or later is given; one past the newest if none is."""
-    given = {"tag": f"of {millis}", "timestamp": millis}
-    asked = question(table, procedure="create_tag_from_timestamp", arguments=given)
+
+    def tag() -> int:
+        given = {"tag": f"of {millis}", "timestamp": millis}
+        return int(called(table, "create_tag_from_timestamp", **given)[0]["snapshot"])
+
     if shown(table, millis - 1) == table.snapshot_id:
         with pytest.raises(TableError, match="has no snapshot of"):
-            change_history(asked)
+            tag()
         return table.snapshot_id + 1
-    return int(change_history(asked)[0]["snapshot"])
+    return tag()
 
 
 def check(table: Table, seconds: Sequence[int]) -> None:

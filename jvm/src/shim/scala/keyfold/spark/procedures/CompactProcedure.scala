@@ -22,7 +22,7 @@ final class CompactProcedure(catalog: KeyfoldCatalog)
     ("order_strategy", StringType, "only 'none': files are ordered by key"),
     ("order_by", StringType, "not for primary-key tables"),
     ("where", StringType, "the partitions that satisfy a condition, as 'dt >= ''2024-01-01'''"),
-    (KeyfoldProcedure.Options, StringType, "table options for this call, as 'name=value,…' or a map"),
+    ("options", NullType, "table options for this call, as 'name=value,…' or a map"),
     ("max_bytes", LongType, "stop picking files when they are together so large"),
     ("dry_run", BooleanType, "say what would be done, and do nothing"))
 

@@ -5,10 +5,11 @@ import java.util.{Iterator => JavaIterator, List => JavaList}
 import scala.jdk.CollectionConverters._
 
 import com.fasterxml.jackson.databind.JsonNode
-import keyfold.spark.KeyfoldCatalog
+import keyfold.spark.{Json, KeyfoldCatalog}
+import keyfold.spark.jobs.PythonJob
 import keyfold.spark.table.KeyfoldTable
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.util.GenericArrayData
+import org.apache.spark.sql.catalyst.util.{GenericArrayData, MapData}
 import org.apache.spark.sql.connector.catalog.procedures.{BoundProcedure, ProcedureParameter, UnboundProcedure}
 import org.apache.spark.sql.connector.read.{LocalScan, Scan}
 import org.apache.spark.sql.keyfold.{Ours, Refusal}
@@ -21,7 +22,7 @@ import org.apache.spark.unsafe.types.UTF8String
 abstract class KeyfoldProcedure(override val name: String, purpose: String, catalog: KeyfoldCatalog)
     extends UnboundProcedure {
 
-  /** The parameters after `table`; all may be left out. */
+  /** The parameters after `table`; all may be left out. The type of OPTIONS is NULL: a map, or a text. */
   protected def optional: Seq[(String, DataType, String)]
   protected def result: StructType
   protected def call(table: KeyfoldTable, arguments: Arguments): Seq[JsonNode]
@@ -48,7 +49,7 @@ abstract class KeyfoldProcedure(override val name: String, purpose: String, cata
   private def declared(options: DataType): Array[ProcedureParameter] = {
     val table = ProcedureParameter.in("table", StringType).comment("the table, as 'namespace.table'").build()
     val others = optional.map { case (name, dataType, comment) =>
-      val asked = if (name == KeyfoldProcedure.Options) options else dataType
+      val asked = if (dataType == NullType) options else dataType
       ProcedureParameter.in(name, asked).defaultValue("NULL").comment(comment).build()
     }
     (table +: others).toArray
@@ -66,8 +67,22 @@ abstract class KeyfoldProcedure(override val name: String, purpose: String, cata
   }
 }
 
-object KeyfoldProcedure {
-  val Options = "options"
+/** Driver side: one that Python declares, and does. */
+final class DeclaredProcedure(declared: JsonNode, catalog: KeyfoldCatalog)
+    extends KeyfoldProcedure(declared.get("name").asText, declared.get("purpose").asText, catalog) {
+
+  override protected val optional: Seq[(String, DataType, String)] =
+    Json.items(declared.get("parameters")).map { one =>
+      val named = one.get("type").asText
+      (one.get("name").asText, if (named == "OPTIONS") NullType else DataType.fromDDL(named), one.get("doc").asText)
+    }
+
+  override protected val result: StructType = StructType(Json.items(declared.get("result")).map(column =>
+    StructField(column.get("name").asText, DataType.fromDDL(column.get("type").asText))))
+
+  override protected def call(table: KeyfoldTable, arguments: Arguments): Seq[JsonNode] =
+    Json.items(PythonJob.run(table, "call_procedure", declared.get("again").asBoolean, "procedure" -> name,
+      "arguments" -> arguments.all))
 }
 
 /** Driver side: a procedure that does not exist, and says which do. */
@@ -86,21 +101,24 @@ final class Arguments(procedure: String, parameters: Seq[ProcedureParameter], ro
   def chosen(name: String): Option[Boolean] = of(name)(row.getBoolean)
   def flag(name: String): Boolean = chosen(name).getOrElse(false)
 
-  /** A TIMESTAMP in milliseconds. */
-  def millis(name: String): Option[Long] = of(name)(row.getLong).map(Math.floorDiv(_, 1000L))
+  /** All but the table, as Python takes them: a TIMESTAMP in milliseconds, a text only if it is not empty. */
+  def all: Map[String, Any] = parameters.tail.map { parameter =>
+    val name = parameter.name
+    name -> (parameter.dataType match {
+      case IntegerType => int(name)
+      case LongType => long(name)
+      case BooleanType => chosen(name)
+      case TimestampType => of(name)(row.getLong).map(Math.floorDiv(_, 1000L))
+      case map: MapType => of(name)(row.getMap).map(texts(map, _))
+      case _ => text(name)
+    })
+  }.toMap
 
   /** `options`, of a map or of text as 'name=value,name=value'. */
-  def options: Map[String, String] = {
-    val place = places(KeyfoldProcedure.Options)
-    if (row.isNullAt(place)) Map.empty
-    else parameters(place).dataType match {
-      case MapType(names, values, _) =>
-        val map = row.getMap(place)
-        (0 until map.numElements()).map { i =>
-          map.keyArray().get(i, names).toString -> String.valueOf(map.valueArray().get(i, values))
-        }.toMap
-      case _ => row.getUTF8String(place).toString.split(",").map(_.trim).filter(_.nonEmpty).map(pair).toMap
-    }
+  def options: Map[String, String] = all("options") match {
+    case Some(map: Map[_, _]) => map.map { case (name, value) => name.toString -> value.toString }
+    case Some(text: String) => text.split(",").map(_.trim).filter(_.nonEmpty).map(pair).toMap
+    case _ => Map.empty
   }
 
   private def pair(text: String): (String, String) = text.split("=", 2) match {
@@ -108,6 +126,10 @@ final class Arguments(procedure: String, parameters: Seq[ProcedureParameter], ro
     case _ => throw Refusal(s"$procedure: options holds '$text'; expected name=value, more of them after "
         + "commas, or a map")
   }
+
+  private def texts(kind: MapType, map: MapData): Map[String, String] = (0 until map.numElements()).map { i =>
+    map.keyArray().get(i, kind.keyType).toString -> String.valueOf(map.valueArray().get(i, kind.valueType))
+  }.toMap
 
   private def of[T](name: String)(get: Int => T): Option[T] =
     Some(places(name)).filterNot(row.isNullAt).map(get)

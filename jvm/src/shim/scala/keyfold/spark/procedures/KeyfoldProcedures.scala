@@ -1,19 +1,14 @@
 package keyfold.spark.procedures
 
-import keyfold.spark.KeyfoldCatalog
+import keyfold.spark.{Json, KeyfoldCatalog}
 import keyfold.spark.table.Names
 import org.apache.spark.sql.connector.catalog.{Identifier, ProcedureCatalog}
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure
 
 /** Driver side: the procedures of a catalog: `CALL <catalog>.sys.<name>(…)`. */
 trait KeyfoldProcedures extends ProcedureCatalog { this: KeyfoldCatalog =>
-  private lazy val procedures: Seq[KeyfoldProcedure] = Seq(
-    new AnalyzeProcedure(this),
-    new CompactProcedure(this),
-    new ExpireSnapshotsProcedure(this),
-    new RemoveOrphanFilesProcedure(this),
-    new RescaleProcedure(this),
-    new TableHealthProcedure(this)) ++ HistoryProcedures(this)
+  private lazy val procedures: Seq[KeyfoldProcedure] = Seq(new CompactProcedure(this), new RescaleProcedure(this)) ++
+    Json.items(questions.ask("list_procedures")).map(new DeclaredProcedure(_, this))
 
   override def listProcedures(namespace: Array[String]): Array[Identifier] =
     if (isSystem(namespace)) procedures.map(one => Identifier.of(KeyfoldProcedures.System, one.name)).toArray

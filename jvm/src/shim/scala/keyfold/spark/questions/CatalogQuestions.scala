@@ -4,7 +4,7 @@ import java.nio.channels.ReadableByteChannel
 
 import com.fasterxml.jackson.databind.JsonNode
 import keyfold.spark.{Json, KeyfoldException, Settings}
-import keyfold.spark.processes.Driver
+import keyfold.spark.processes.{Driver, Talk}
 import org.apache.spark.sql.catalyst.analysis.{NamespaceAlreadyExistsException,
   NoSuchNamespaceException, NoSuchTableException, NonEmptyNamespaceException,
   TableAlreadyExistsException}
@@ -18,6 +18,10 @@ final class CatalogQuestions(val name: String, options: Map[String, String]) ext
   /** A question that rows follow; `read` reads the Arrow stream to its end. */
   def rows[T](question: String, fields: (String, Any)*)(read: ReadableByteChannel => T): T =
     refused(Driver.rows(asking(question, fields))(read))
+
+  /** A question about which Python asks back; `hold` goes on with it. */
+  def talk[T](question: String, again: Boolean, fields: (String, Any)*)(hold: Talk => T): T =
+    refused(hold(Driver.talk(asking(question, fields), again)))
 
   private def asking(question: String, fields: Seq[(String, Any)]): JsonNode = {
     Settings.check()

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from keyfold.bridge.frames import Frame
-from keyfold.questions.serve import Questions
 from keyfold.storage.commits import commit
 from keyfold.storage.metadata import table_statistics
 from keyfold.storage.metadata.table_statistics import (
@@ -16,27 +14,23 @@ from keyfold.storage.metadata.table_statistics import (
     number_of,
     text_of,
 )
-from keyfold.storage.table import Table, open_handle
+from keyfold.storage.table import Table
 from keyfold.types.literals import FLOATING, Constant, value_of
 from keyfold.types.logical import DataType, name_of
 from keyfold.wire.layout import TableLayout
 
-QUESTIONS = Questions()
 
-
-@QUESTIONS.plain
-def store_statistics(question: Frame) -> int | None:
-    """Publish the figures of some columns, and keep those of others that were there. The answer is
-    the new snapshot, null if the table has no snapshot to analyze.
+def store(table: Table, rows: int, columns: Iterable[Mapping[str, Any]]) -> int | None:
+    """Publish the number of rows and the figures of some columns, which keeps those of others that
+    were there. Returns the new snapshot, None if the table has no snapshot to analyze.
     """
-    table = open_handle(question["table"], question["catalog"]["options"])
     if table.snapshot_id is None:
         return None
     before = _stored(table)
     kept = {} if before is None else _by_name(table.layout, before)
-    found = {one["name"]: _column(table.layout, one) for one in question["columns"]}
+    found = {one["name"]: _column(table.layout, one) for one in columns}
     files = table.live_files()
-    rows, stored = question["rows"], sum(file.rows for file in files)
+    stored = sum(file.rows for file in files)
     size = sum(file.size for file in files) * rows // max(stored, 1)
     statistics = TableStatistics(
         table.snapshot_id, table.layout.schema_id, rows, size, kept | found
@@ -44,10 +38,10 @@ def store_statistics(question: Frame) -> int | None:
     return commit.analyze(table, statistics)
 
 
-def _column(layout: TableLayout, told: Frame) -> ColumnStatistics:
+def _column(layout: TableLayout, told: Mapping[str, Any]) -> ColumnStatistics:
     column = layout.column(told["name"])
 
-    def text(literal: Frame | None) -> str | None:
+    def text(literal: Mapping[str, Any] | None) -> str | None:
         return None if literal is None else text_of(_value(literal, column.type), column.type)
 
     return ColumnStatistics(
@@ -61,7 +55,7 @@ def _column(layout: TableLayout, told: Frame) -> ColumnStatistics:
     )
 
 
-def _value(literal: Frame, kind: DataType) -> Any:
+def _value(literal: Mapping[str, Any], kind: DataType) -> Any:
     value = value_of(Constant.from_json(literal), kind)
     if name_of(kind) in FLOATING and value is not None:
         return math.nan if value[0] else value[1]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from keyfold.errors import CorruptDataError
-from keyfold.questions.statistics import of_scan, store_statistics
+from keyfold.read.column_statistics import of_scan, store
 from keyfold.storage.metadata import table_statistics
 from keyfold.storage.metadata.table_statistics import TableStatistics, number_of, text_of
 from keyfold.storage.table import Table
@@ -39,15 +39,10 @@ def test_least_and_greatest_values(kind: str, value: Any, text: str | None, numb
     assert number_of(text, from_paimon(kind)) == number
 
 
-def question(found: Table, rows: int, *columns: dict[str, Any]) -> dict[str, Any]:
-    """What the JVM asks after it has counted."""
+def stored(found: Table, rows: int, *columns: dict[str, Any]) -> int | None:
+    """Store what Spark has counted."""
     known = {"distinct": 3, "low": None, "high": None, "nulls": 4, "average": 8, "longest": 8}
-    return {
-        "table": found.handle,
-        "catalog": {"options": {"warehouse": str(Path(found.layout.location).parents[1])}},
-        "rows": rows,
-        "columns": [known | column for column in columns],
-    }
+    return store(found, rows, [known | column for column in columns])
 
 
 def literal(value: int) -> dict[str, Any]:
@@ -65,10 +60,9 @@ def table(tmp_path: Path) -> Table:
 
 def test_they_are_stored_kept_and_scaled(table: Table) -> None:
     assert of_scan(table, ["k"], 20) is None
-    told = question(table, 10, {"name": "k", "low": literal(0), "high": literal(9)})
-    assert store_statistics(told) == 3
-    stored = tables.reload(table)
-    assert stored.snapshots.read(3).commit_kind == "ANALYZE"
+    assert stored(table, 10, {"name": "k", "low": literal(0), "high": literal(9)}) == 3
+    analyzed = tables.reload(table)
+    assert analyzed.snapshots.read(3).commit_kind == "ANALYZE"
     (file,) = (Path(table.layout.location) / "statistics").iterdir()
     content = json.loads(file.read_text())
     assert (content["snapshotId"], content["mergedRecordCount"]) == (2, 10)
@@ -78,22 +72,22 @@ def test_they_are_stored_kept_and_scaled(table: Table) -> None:
             "avgLen": 8, "maxLen": 8,
         }
     }  # fmt: skip
-    found = of_scan(stored, ["k", "v"], 10)
+    found = of_scan(analyzed, ["k", "v"], 10)
     assert found is not None
     assert found["rows"] == 5
     assert found["columns"]["k"] | {"distinct": 3, "nulls": 2} == found["columns"]["k"]
-    harness.upsert(stored, [{"k": 100, "v": 1}])
+    harness.upsert(analyzed, [{"k": 100, "v": 1}])
     later = tables.reload(table)
     assert later.snapshot_id == 4
     assert of_scan(later, ["k"], 21) is not None
-    assert store_statistics(question(later, 11, {"name": "v"})) == 5
+    assert stored(later, 11, {"name": "v"}) == 5
     both = of_scan(tables.reload(table), ["k", "v"], 21)
     assert both is not None
     assert [both["rows"], *both["columns"]] == [11, "k", "v"]
 
 
 def test_columns_are_known_by_their_ids(table: Table) -> None:
-    store_statistics(question(table, 10, {"name": "k"}, {"name": "v"}))
+    stored(table, 10, {"name": "k"}, {"name": "v"})
     catalog = tables.catalog(Path(table.layout.location).parents[1])
     change = {"change": "rename_column", "name": ["v"], "to": "w"}
     catalog.alter_table(["default"], "t", [change])
@@ -103,7 +97,7 @@ def test_columns_are_known_by_their_ids(table: Table) -> None:
 
 
 def test_other_content_is_refused_by_name(table: Table) -> None:
-    store_statistics(question(table, 10, {"name": "k"}))
+    stored(table, 10, {"name": "k"})
     (file,) = (Path(table.layout.location) / "statistics").iterdir()
     known = json.loads(file.read_text())
     assert TableStatistics.from_json(known).to_json() == known

@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 
-from keyfold.questions import maintenance
+from keyfold.errors import TableError
+from keyfold.procedures import expiry
 from keyfold.storage.maintenance import due
 from keyfold.storage.table import Table
 from keyfold.stores.local import LocalFiles
 from tests import readers
 from tests.concurrency import jobs
+from tests.procedures.called import Caller, called
 from tests.storage import tables
 from tests.storage.snapshots import data_files, live, overwrite
 
@@ -69,22 +71,22 @@ def test_options_for_one_time(tmp_path: Path) -> None:
         jobs.written(str(tmp_path), [{"k": 1, "v": number}])
     time.sleep(0.01)
     asked = {"options": {"snapshot.time-retained": "1 ms", "snapshot.num-retained.min": "3"}}
-    assert maintenance.expire_snapshots(jobs.question(found, **asked))["deleted"] == 5
-    asked = {"older_than_millis": int(time.time() * 1000) - 3_600_000, "retain_min": 1}
-    assert maintenance.expire_snapshots(jobs.question(found, **asked))["deleted"] == 0
-    asked = {"older_than_millis": int(time.time() * 1000), "retain_min": 1, "max_deletes": 1}
-    assert maintenance.expire_snapshots(jobs.question(found, **asked))["deleted"] == 1
+    assert rounds(found, **asked) == [5, 0]
+    asked = {"older_than": int(time.time() * 1000) - 3_600_000, "retain_min": 1}
+    assert rounds(found, **asked) == [0]
+    asked = {"older_than": int(time.time() * 1000), "retain_min": 1, "max_deletes": 1}
+    assert rounds(found, **asked) == [1]
+    with pytest.raises(TableError, match="max_deletes is 0; expected 1 or more"):
+        rounds(found, max_deletes=0)
 
 
 def rounds(found: Table, **asked: Any) -> list[int]:
     """What each round of a call deletes."""
-    counts: list[int] = []
-    while True:
-        question = jobs.question(found, deleted=sum(counts), **asked)
-        answer = maintenance.expire_snapshots(question)
-        counts.append(answer["deleted"])
-        if not answer["more"]:
-            return counts
+    caller = Caller()
+    (row,) = called(found, "expire_snapshots", caller=caller, **asked)
+    totals = [int(line.split()[-3]) for line in caller.lines]
+    assert row == {"deleted_snapshots_count": totals[-1]}
+    return [total - before for before, total in zip([0, *totals], totals, strict=False)]
 
 
 @pytest.mark.parametrize(
@@ -100,7 +102,7 @@ def rounds(found: Table, **asked: Any) -> list[int]:
 def test_a_call_deletes_all_that_may_go(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: dict[str, Any], deleted: list[int]
 ) -> None:
-    monkeypatch.setattr(maintenance, "ROUND", 20)
+    monkeypatch.setattr(expiry, "ROUND", 20)
     found = made(tmp_path, write_only="true", snapshot__time_retained="1 h")
     for _ in range(80):
         overwrite(found, tables.message(found))
@@ -112,7 +114,7 @@ def test_a_call_deletes_all_that_may_go(
 def test_a_call_reads_as_much_a_snapshot_of_however_many(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(maintenance, "ROUND", 20)
+    monkeypatch.setattr(expiry, "ROUND", 20)
     read, paths = LocalFiles.read, list[str]()
 
     def counted(self: LocalFiles, path: str) -> bytes:

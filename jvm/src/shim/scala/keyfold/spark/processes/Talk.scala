@@ -1,0 +1,36 @@
+package keyfold.spark.processes
+
+import com.fasterxml.jackson.databind.JsonNode
+import keyfold.spark.{Json, KeyfoldException}
+
+/** Driver side: a question about which Python asks back, one request at a time, until it has its answer. It holds
+  * its connection: Python gives up what it does when that closes.
+  */
+final class Talk private[processes] (lease: Lease, question: JsonNode) {
+  private var heard = hear(lease.worker.ask(question))
+
+  /** What Python asks for, None at the end. */
+  def request: Option[JsonNode] = if (heard.has("request")) Some(heard) else None
+
+  /** The answer to the question. */
+  def end: JsonNode = heard.get("end")
+
+  def reply(fields: (String, Any)*): Unit = heard = hear(lease.worker.ask(Json.obj(fields: _*)))
+
+  /** Leaves; the connection is used again if Python has ended. */
+  def close(): Unit = {
+    if (request.isEmpty) lease.giveBack()
+    lease.drop()
+  }
+
+  private def hear(said: => JsonNode): JsonNode =
+    try said
+    catch {
+      case reported: KeyfoldException => // which ends the talk
+        lease.giveBack()
+        throw reported
+      case failure: Throwable =>
+        lease.drop()
+        throw failure
+    }
+}

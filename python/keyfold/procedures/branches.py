@@ -1,0 +1,79 @@
+"""create_branch and its kin: branches of a table, with Paimon's names and arguments."""
+
+from keyfold.procedures.declare import Call, Parameter, Procedure, Rows
+from keyfold.storage.branching import branches
+
+_DONE = {"result": "BOOLEAN"}
+_BRANCH = Parameter("branch", "STRING", "its name", is_required=True)
+
+
+def _create(call: Call, branch: str, tag: str | None, ignoreIfExists: str) -> Rows:
+    may_exist = ignoreIfExists.strip().lower() == "true"
+    branches.create(call.newest(), branch, tag, if_not_exists=may_exist)
+    return [{"result": True}]
+
+
+CREATE_BRANCH = Procedure(
+    "create_branch",
+    "makes a branch of a tag, or an empty one",
+    (
+        _BRANCH,
+        Parameter("tag", "STRING", "the tag that it begins at"),
+        Parameter(
+            "ignoreIfExists", "STRING", "'true': do nothing if there is such a branch", "false"
+        ),
+    ),
+    _DONE,
+    _create,
+    "Makes a branch of a tag, or an empty one ([branches](history.md#branches)).",
+)
+
+
+def _delete(call: Call, branch: str) -> Rows:
+    table = call.newest()
+    for name in branch.split(","):
+        branches.delete(table, name.strip())
+    return [{"result": True}]
+
+
+DELETE_BRANCH = Procedure(
+    "delete_branch",
+    "deletes branches and the files that only they hold",
+    (Parameter("branch", "STRING", "names, with commas between them", is_required=True),),
+    _DONE,
+    _delete,
+    "Deletes branches and the files that only they hold.",
+)
+
+
+def _rename(call: Call, from_branch: str, to_branch: str) -> Rows:
+    branches.rename(call.newest(), from_branch, to_branch)
+    return [{"result": True}]
+
+
+RENAME_BRANCH = Procedure(
+    "rename_branch",
+    "gives a branch another name",
+    (
+        Parameter("from_branch", "STRING", "the old name", is_required=True),
+        Parameter("to_branch", "STRING", "the new name", is_required=True),
+    ),
+    _DONE,
+    _rename,
+    "Gives a branch another name.",
+)
+
+
+def _fast_forward(call: Call, branch: str) -> Rows:
+    branches.fast_forward(call.newest(), branch)
+    return [{"result": True}]
+
+
+FAST_FORWARD = Procedure(
+    "fast_forward",
+    "makes the table what a branch of it is",
+    (_BRANCH,),
+    _DONE,
+    _fast_forward,
+    "Makes the table what the branch is.",
+)

@@ -1,0 +1,122 @@
+"""The declaration of a procedure: its name, what it takes and gives, and its function.
+
+Spark's CALL, the methods of Python's tables and the page about operations are made of it. The
+function is given a `Call` and the arguments by name, and returns rows: objects by the names of the
+result's columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from keyfold.errors import TableError
+from keyfold.storage.table import Table
+from keyfold.types.arrow import to_arrow
+from keyfold.types.sql import from_sql
+
+Rows = list[dict[str, Any]]
+OPTIONS = "OPTIONS"
+
+
+class Caller(Protocol):
+    """What a procedure asks of the process that calls it."""
+
+    def note(self, line: str, *, is_bad: bool = False) -> None:
+        """Write a line to the caller's log."""
+
+    def analyzed(self, columns: list[str] | None) -> Mapping[str, Any]:
+        """Let Spark count the rows of the table and the values of columns, all if none are named:
+        `rows`, and the figures of each of the `columns`.
+        """
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call: the table as the caller loaded it, and as it is whenever `newest` is asked."""
+
+    table: Table
+    newest: Callable[[], Table]
+    caller: Caller
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter after `table`. An argument that is left out or NULL is the default.
+
+    The type is one of Spark's, and its values arrive as Python's: a TIMESTAMP in milliseconds since
+    1970. OPTIONS are a map, or a text 'name=value,…', and arrive as a dictionary.
+    """
+
+    name: str
+    type: str
+    doc: str
+    default: Any = None
+    is_required: bool = False
+
+
+@dataclass(frozen=True)
+class Procedure:
+    """`purpose` is what DESCRIBE PROCEDURE shows, and `doc` what the page about operations says.
+    `result` has the columns of the rows with their types in SQL. A procedure that may be called
+    `again` changes nothing before it asks its caller for something: if the process dies before,
+    the caller asks the next one.
+    """
+
+    name: str
+    purpose: str
+    parameters: tuple[Parameter, ...]
+    result: Mapping[str, str]
+    function: Callable[..., Rows]
+    doc: str
+    again: bool = False
+
+    def rows(self, call: Call, given: Mapping[str, Any]) -> Rows:
+        """The rows of a call with these arguments. Raises TableError if one is missing."""
+        arguments = {}
+        for parameter in self.parameters:
+            value = given.get(parameter.name)
+            if value is None and parameter.is_required:
+                raise TableError(f"{self.name}: argument {parameter.name} is missing, or NULL")
+            arguments[parameter.name] = _value(self.name, parameter, value)
+        return self.function(call, **arguments)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the rows."""
+        return pa.schema([(name, to_arrow(from_sql(kind))) for name, kind in self.result.items()])
+
+    def to_json(self) -> dict[str, Any]:
+        """The declaration as the JVM reads it."""
+        return {
+            "name": self.name,
+            "purpose": self.purpose,
+            "parameters": [
+                {"name": one.name, "type": one.type, "doc": one.doc} for one in self.parameters
+            ],
+            "result": [{"name": name, "type": kind} for name, kind in self.result.items()],
+            "again": self.again,
+        }
+
+
+def _value(procedure: str, parameter: Parameter, value: Any) -> Any:
+    if value is None:
+        return parameter.default
+    if parameter.type == OPTIONS and isinstance(value, str):
+        pairs = [part.partition("=") for part in value.split(",") if part.strip()]
+        for name, equals, text in pairs:
+            if not equals:
+                raise TableError(
+                    f"{procedure}: {parameter.name} holds '{name}{text}'; expected name=value, "
+                    "more of them after commas, or a map"
+                )
+        return {name.strip(): text.strip() for name, _, text in pairs}
+    return value
+
+
+CALL_OPTIONS = Parameter(
+    "options", OPTIONS, "table options for this call, as 'name=value,…' or a map"
+)

@@ -1,0 +1,34 @@
+"""table_health: a row for each bucket."""
+
+from keyfold.compact.health import of_table
+from keyfold.files.value_text import partition_text
+from keyfold.procedures.declare import Call, Procedure, Rows
+
+
+def _health(call: Call) -> Rows:
+    layout = call.table.layout
+    found = of_table(call.table)
+    return [one.to_json(lambda values: partition_text(layout, values)) for one in found]
+
+
+TABLE_HEALTH = Procedure(
+    "table_health",
+    "says of each bucket how much reading it costs, and what helps",
+    (),
+    {
+        "partition": "STRING",
+        "bucket": "INT",
+        "runs": "BIGINT",
+        "level0_files": "BIGINT",
+        "files": "BIGINT",
+        "bytes": "BIGINT",
+        "rows": "BIGINT",
+        "largest_file": "BIGINT",
+        "delete_rows": "BIGINT",
+        "read_amplification": "DOUBLE",
+        "advice": "STRING",
+    },
+    _health,
+    "Reports for each bucket how many runs and bytes a read merges, and what helps.",
+    again=True,
+)

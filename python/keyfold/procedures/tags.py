@@ -1,0 +1,165 @@
+"""create_tag and its kin: names for snapshots, with Paimon's names and arguments."""
+
+from keyfold.errors import TableError
+from keyfold.options.values import duration
+from keyfold.procedures.declare import Call, Parameter, Procedure, Rows
+from keyfold.storage.history import tags, versions
+from keyfold.storage.maintenance import automatic, tagging
+
+_DONE = {"result": "BOOLEAN"}
+_TAG = Parameter("tag", "STRING", "its name", is_required=True)
+_SNAPSHOT = Parameter("snapshot", "BIGINT", "the id of a snapshot; the newest when left out")
+_RETAINED = Parameter(
+    "time_retained",
+    "STRING",
+    "how long it is kept, as '7 d'; tag.default-time-retained when left out",
+)
+
+
+def _retained(text: str | None) -> float | None:
+    try:
+        return None if text is None else duration(text)
+    except ValueError as error:
+        raise TableError(f"time_retained is '{text}', expected {error}") from None
+
+
+def _create(
+    call: Call, tag: str, snapshot: int | None, time_retained: str | None, if_not_exists: bool
+) -> Rows:
+    kept = _retained(time_retained)
+    made = tagging.create(call.newest(), tag, snapshot, kept, if_not_exists=if_not_exists)
+    return [{"result": made is not None}]
+
+
+CREATE_TAG = Procedure(
+    "create_tag",
+    "keeps a snapshot under a name",
+    (
+        _TAG,
+        _SNAPSHOT,
+        _RETAINED,
+        Parameter("if_not_exists", "BOOLEAN", "do nothing if there is such a tag", False),
+    ),
+    _DONE,
+    _create,
+    "Keeps a snapshot, the newest if none is named, under a name ([history](history.md#tags)).",
+)
+
+
+def _create_from(call: Call, tag: str, timestamp: int, time_retained: str | None) -> Rows:
+    table = call.newest()
+    found = versions.snapshot_from(table, timestamp)
+    tagging.create(table, tag, found.id, _retained(time_retained))
+    told = {"commit_time": found.time_millis, "watermark": found.watermark}
+    return [{"tag": tag, "snapshot": found.id} | told]
+
+
+CREATE_TAG_FROM_TIMESTAMP = Procedure(
+    "create_tag_from_timestamp",
+    "tags the first snapshot of a time or later",
+    (
+        _TAG,
+        Parameter("timestamp", "BIGINT", "in milliseconds since 1970", is_required=True),
+        _RETAINED,
+    ),
+    {"tag": "STRING", "snapshot": "BIGINT", "commit_time": "BIGINT", "watermark": "BIGINT"},
+    _create_from,
+    "Tags the first snapshot of that time (in ms since 1970) or later.",
+)
+
+
+def _replace(
+    call: Call, tag: str, snapshot: int | None, time_retained: str | None, or_create: bool
+) -> Rows:
+    kept = _retained(time_retained)
+    tagging.replace(call.newest(), tag, snapshot, kept, may_be_new=or_create)
+    return [{"result": True}]
+
+
+REPLACE_TAG = Procedure(
+    "replace_tag",
+    "gives a tag another snapshot",
+    (
+        _TAG,
+        _SNAPSHOT,
+        _RETAINED,
+        Parameter("or_create", "BOOLEAN", "make the tag if it does not exist", False),
+    ),
+    _DONE,
+    _replace,
+    "Gives a tag another snapshot, the newest if none is named.",
+)
+
+
+def _rename(call: Call, tag: str, target_tag: str) -> Rows:
+    tagging.rename(call.newest(), tag, target_tag)
+    return [{"result": True}]
+
+
+RENAME_TAG = Procedure(
+    "rename_tag",
+    "gives a tag another name",
+    (_TAG, Parameter("target_tag", "STRING", "the new name", is_required=True)),
+    _DONE,
+    _rename,
+    "Gives a tag another name.",
+)
+
+
+def _delete(call: Call, tag: str, if_exists: bool) -> Rows:
+    """Missing tags are passed over, as Paimon does, unless `if_exists` is false."""
+    table, names = call.newest(), [name.strip() for name in tag.split(",")]
+    for name in () if if_exists else names:
+        tags.require(table, name)
+    deleted = [tagging.delete(table, name) for name in names]
+    return [{"result": any(deleted)}]
+
+
+DELETE_TAG = Procedure(
+    "delete_tag",
+    "deletes tags and the files that only they hold",
+    (
+        Parameter("tag", "STRING", "names, with commas between them", is_required=True),
+        Parameter(
+            "if_exists",
+            "BOOLEAN",
+            "whether tags that do not exist are passed over: true when left out",
+            True,
+        ),
+    ),
+    _DONE,
+    _delete,
+    "Deletes a tag, or several with commas between their names, and the files that only they hold.",
+)
+
+
+def _expire(call: Call, older_than: int | None) -> Rows:
+    gone = tagging.expire(call.newest(), older_than)
+    return [{"expired_tags": name} for name in gone] or [{"expired_tags": "No expired tags."}]
+
+
+EXPIRE_TAGS = Procedure(
+    "expire_tags",
+    "deletes the tags whose time is over",
+    (Parameter("older_than", "TIMESTAMP", "and all that were made before"),),
+    {"expired_tags": "STRING"},
+    _expire,
+    "Deletes tags whose time is over, and all that were made before.",
+)
+
+
+def _make_due(call: Call) -> Rows:
+    table = call.newest()
+    automatic.tag_due(table)
+    automatic.expire_due(table)
+    return [{"result": True}]
+
+
+TRIGGER_TAG_AUTOMATIC_CREATION = Procedure(
+    "trigger_tag_automatic_creation",
+    "makes the automatic tags that are due",
+    (),
+    _DONE,
+    _make_due,
+    "Makes the automatic tags that are due.",
+)
