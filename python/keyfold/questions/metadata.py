@@ -55,10 +55,8 @@ def _view(table: Table, name: str, suffix: str) -> dict[str, Any]:
     found = metadata.ALL.get(suffix.lower())
     if found is None:
         every = [*metadata.ALL, metadata.READ_OPTIMIZED, views.AUDIT_LOG.name, views.BINLOG.name]
-        known = ", ".join(f"${known}" for known in every)
-        raise NotSupportedError(
-            f"table {table.layout.name} has no metadata table ${suffix}; there are {known}"
-        )
+        known = [f"{MARK}{known}" for known in every]
+        raise NotSupportedError(metadata.unknown(table.layout.name, f"{MARK}{suffix}", known))
     columns = [column.to_json() for column in found.columns]
     return _KEYLESS | {"name": name, "view": "metadata", "metadata": found.name, "columns": columns}
 

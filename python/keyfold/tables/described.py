@@ -107,10 +107,7 @@ class Described:
         """
         found = metadata.ALL.get(name)
         if found is None:
-            raise TableError(
-                f"table {self.name} has no metadata table {name}; there are "
-                f"{', '.join(metadata.ALL)}"
-            )
+            raise TableError(metadata.unknown(self.name, name, metadata.ALL))
         names = [column.name for column in found.columns]
         schema = pa.schema([column.field for column in found.columns])
         return pa.Table.from_batches(found.batches(self._load(), names, zone), schema)

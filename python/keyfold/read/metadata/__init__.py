@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from keyfold.read.metadata import content, history
 from keyfold.read.metadata.declare import MetadataTable
@@ -24,3 +24,8 @@ ALL: Mapping[str, MetadataTable] = {
     )
 }
 READ_OPTIMIZED = "ro"
+
+
+def unknown(table: str, name: str, known: Iterable[str]) -> str:
+    """The error of a name that is not one of the `known` metadata tables of a table."""
+    return f"table {table} has no metadata table {name}; there are {', '.join(known)}"
