@@ -5,6 +5,7 @@ import json
 from integration.conformance import tables, words
 from integration.conformance.case import Case, Expectation, Insert, Raw, Refusal, Rows, Statement
 from keyfold.dialects import statement
+from keyfold.wire.layout import quoted
 
 TYPES = {"DECIMAL(38,0)": "LARGEINT", "TIMESTAMP": "DATETIME(6)", "TIMESTAMP_NTZ": "DATETIME(6)"}
 STATES = {
@@ -57,7 +58,7 @@ def _column(raw: Raw, name: str, kind: str) -> str:
     bare = kind.removesuffix(" NOT NULL")
     folds = raw["agg"].get(name) or (raw.get("key_agg") or {}).get(name)
     generic = "GENERIC" if _is_state(folds or "") else folds
-    parts = [statement.quoted(name), _type(bare, folds or ""), generic]
+    parts = [quoted(name), _type(bare, folds or ""), generic]
     parts += ["NOT NULL"] if bare != kind else []
     if name in raw["defaults"]:
         value = raw["defaults"][name]

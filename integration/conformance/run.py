@@ -28,6 +28,7 @@ from integration.conformance.session import CATALOG
 from keyfold.dialects import statement
 from keyfold.types import arrow as arrow_types
 from keyfold.types import spark as spark_types
+from keyfold.wire.layout import quoted
 
 # keyfold's own answer where the others wrap around, keep too many digits or give NULL.
 OVERFLOW = re.compile(r"the (?:sum|product) for key \(.*\) does not fit .*no stored row is lost")
@@ -127,7 +128,7 @@ def query(case: Case) -> str:
     first = case.accepted[0] if case.accepted else None
     if isinstance(first, Estimates):
         names = compare.column_names(first.rows)
-        calls = [f"{ESTIMATE[case.functions[n]]}({statement.quoted(n)}) AS {n}" for n in names]
+        calls = [f"{ESTIMATE[case.functions[n]]}({quoted(n)}) AS {n}" for n in names]
         return f"SELECT {', '.join(calls)} FROM t"
     names = [name for name, _ in case.columns]
     if isinstance(first, Elements):

@@ -11,6 +11,7 @@ from typing import Any
 from integration.conformance import values
 from integration.conformance.case import Commit, Compaction, Insert, Raw
 from keyfold.dialects import statement
+from keyfold.wire.layout import quoted
 
 KIND = "rowkind__"
 KIND_FIELD = "rowkind.field"
@@ -32,7 +33,7 @@ def create(
     columns: Columns, key: Sequence[str], options: Mapping[str, Any], partitions: Sequence[str] = ()
 ) -> str:
     """The statement for the table `t`."""
-    parts = [f"{statement.quoted(name)} {kind}" for name, kind in columns]
+    parts = [f"{quoted(name)} {kind}" for name, kind in columns]
     if key:
         parts.append(f"PRIMARY KEY ({statement.names(key)}) NOT ENFORCED")
     by = f" PARTITIONED BY ({statement.names(partitions)})" if partitions else ""

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from keyfold.dialects.tokens import Cursor
+from keyfold.wire.layout import quoted
 
 
 @dataclass(frozen=True)
@@ -81,12 +82,6 @@ def _column(column: Column) -> str:
 def names(of: Iterable[str]) -> str:
     """Names as a list of SQL identifiers."""
     return ", ".join(map(quoted, of))
-
-
-def quoted(name: str) -> str:
-    """A name as an SQL identifier."""
-    doubled = name.replace("`", "``")
-    return f"`{doubled}`"
 
 
 def text(value: str) -> str:

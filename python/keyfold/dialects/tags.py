@@ -1,7 +1,8 @@
 """`ALTER TABLE … TAG` and `SHOW TAGS`, Paimon's statements, as calls of procedures and a query."""
 
-from keyfold.dialects.statement import quoted, text
+from keyfold.dialects.statement import text
 from keyfold.dialects.tokens import Cursor
+from keyfold.wire.layout import quoted
 
 _UNITS = {"DAYS": "d", "HOURS": "h", "MINUTES": "min"}
 

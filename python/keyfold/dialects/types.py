@@ -8,9 +8,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from keyfold.aggregates.states.signatures import parse
-from keyfold.dialects.statement import quoted, text
+from keyfold.dialects.statement import text
 from keyfold.dialects.tokens import Cursor
 from keyfold.errors import NotSupportedError
+from keyfold.wire.layout import quoted
 
 AGG_STATE = "AGG_STATE"
 _WHOLE = {"TINYINT", "SMALLINT", "INT", "BIGINT", "LARGEINT"}

@@ -21,14 +21,18 @@ STAGING = ".staging-"
 _NEEDS_NO_QUOTES = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
+def quoted(name: str) -> str:
+    """A name as an SQL identifier, which may be any word of SQL."""
+    doubled = name.replace("`", "``")
+    return f"`{doubled}`"
+
+
 def sql_name(*parts: str) -> str:
-    """A name in SQL: parts joined by dots, in backticks where they need them. An empty part is left
-    out, as tables named by their path have no namespace.
+    """A name in SQL as people read it: parts joined by dots, in backticks where they need them. An
+    empty part is left out, as tables named by their path have no namespace.
     """
     return ".".join(
-        part if _NEEDS_NO_QUOTES.fullmatch(part) else "`" + part.replace("`", "``") + "`"
-        for part in parts
-        if part
+        part if _NEEDS_NO_QUOTES.fullmatch(part) else quoted(part) for part in parts if part
     )
 
 

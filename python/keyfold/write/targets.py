@@ -7,11 +7,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from keyfold.dialects.statement import quoted
 from keyfold.errors import TableError
 from keyfold.merge.engines import engine
 from keyfold.options import TableOptions, fluss, parse
-from keyfold.wire.layout import TableLayout
+from keyfold.wire.layout import TableLayout, quoted
 
 DEFAULT, OVERWRITE = "default", "overwrite"
 _NAME = re.compile(r"\s*(?:`((?:[^`]|``)*)`|([^`,]*))\s*(?:,|$)")
