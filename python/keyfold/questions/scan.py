@@ -34,6 +34,7 @@ def plan_scan(question: Frame) -> dict[str, Any]:
         request = replace(request, cores=1)
     scan, tasks, report = planner.plan(table, request)
     scan = narrowed(scan, question.get("parts") or {})
+    statistics = of_scan(table, scan.columns, report.rows)
     by_bucket = grouped(table, column, tasks) if column else None
     if by_bucket:
         tasks = by_bucket.tasks
@@ -41,7 +42,7 @@ def plan_scan(question: Frame) -> dict[str, Any]:
         "by_bucket": by_bucket.to_json() if by_bucket else None,
         "rows": report.rows,
         "bytes": report.bytes,
-        "statistics": of_scan(table, scan.columns, report.rows),
+        "statistics": statistics,
         "metrics": metrics(report),
         "description": description(table, report, scan),
     }
