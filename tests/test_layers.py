@@ -20,8 +20,8 @@ ROWS = (
     ("changelog",),
     ("lookup",),
     ("read",),
-    ("queries",),
-    ("authored",),
+    ("group_by",),
+    ("user_functions",),
     ("storage", "merge", "predicates", "bridge", "dialects"),
     ("files", "aggregates"),
     ("states",),
@@ -51,7 +51,7 @@ FOREIGN = {
     "fastavro": {"storage"},
     "obstore": {"stores"},
     "requests": {"storage"},
-    "numba": {"kernels", "authored"},  # users' functions are compiled too
+    "numba": {"kernels", "user_functions"},  # users' functions are compiled too
     "llvmlite": {"kernels"},
 }
 NOWHERE = {"pandas", "polars", "pypaimon", "pyspark"}

@@ -89,7 +89,7 @@ def test_a_type_checker_sees_them_all(tmp_path: Path) -> None:
         check=False,
     )
     shown = re.findall(r'Revealed type is "(?:keyfold\.)?([^"]+)"', done.stdout)
-    function = "authored.function.Function"
+    function = "user_functions.user_function.UserFunction"
     assert shown == [function, function, "Any", "None", "str"]
     refused = re.findall(r"user\.py:(\d+): error: ", done.stdout)
     lines = USER.splitlines()

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from integration.bench import states
 from keyfold.aggregates import aggregates
-from keyfold.aggregates.declare import Aggregate, Inputs
+from keyfold.aggregates.declaration import Aggregate, Inputs
 from keyfold.aggregates.results import column_result
 from keyfold.aggregates.states.opaque import BYTES
 from keyfold.kernels import jit

@@ -20,9 +20,9 @@ from integration.bench.data import Shape
 from integration.bench.measure import Peaks, Result, times
 from keyfold.bridge import memory
 from keyfold.bridge.start import SINGLE_THREADED
-from keyfold.read import planner
+from keyfold.read import scan_plan
 from keyfold.read.request import ReadRequest
-from keyfold.storage.catalogs.catalog import open_catalog
+from keyfold.storage.catalogs.warehouse import open_catalog
 from keyfold.storage.table import Table
 
 SYSTEM = "reader"
@@ -74,7 +74,7 @@ class Session:
 
 def asked(readers: Sequence[Reader], do: str, table: Table, columns: list[str]) -> list[float]:
     """Plan, have all splits read, add up."""
-    scan, tasks, _ = planner.plan(table, ReadRequest(columns, options=WHOLE_BUCKETS))
+    scan, tasks, _ = scan_plan.plan(table, ReadRequest(columns, options=WHOLE_BUCKETS))
     splits = [split.to_json() for task in tasks for split in task]
     for number, reader in enumerate(readers):
         share = splits[number :: len(readers)]

@@ -23,7 +23,7 @@ from datasketches import (
 from pyroaring import BitMap, BitMap64
 
 from keyfold.aggregates import aggregates
-from keyfold.aggregates.declare import Inputs
+from keyfold.aggregates.declaration import Inputs
 from keyfold.aggregates.results import column_result
 from keyfold.kernels.roaring import bitmaps
 

@@ -13,8 +13,8 @@ from integration.conformance.values import literal
 from keyfold.errors import KeyfoldError
 from keyfold.lookup.matches import look_up_prefix
 from keyfold.lookup.plan import plan_lookup
-from keyfold.lookup.rows import look_up
-from keyfold.storage.catalogs.catalog import open_catalog
+from keyfold.lookup.rows_of_keys import look_up
+from keyfold.storage.catalogs.warehouse import open_catalog
 from keyfold.storage.table import Table
 from keyfold.types import spark as spark_types
 

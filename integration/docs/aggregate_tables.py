@@ -8,10 +8,10 @@ import pyarrow as pa
 
 from keyfold.aggregates import aggregates
 from keyfold.aggregates.binding import short_name
-from keyfold.aggregates.declare import Aggregate
+from keyfold.aggregates.declaration import Aggregate
+from keyfold.group_by.bound import functions as called
 from keyfold.options.engines import engines
-from keyfold.queries.bound import functions as called
-from keyfold.states.functions import functions as state_functions
+from keyfold.states.state_functions import functions as state_functions
 
 # What the types column says where an aggregate takes all of these.
 _FAMILIES: tuple[tuple[str, tuple[pa.DataType, ...]], ...] = (

@@ -7,9 +7,9 @@ import textwrap
 from integration import TOP
 from integration.docs.aggregate_tables import types_of
 from keyfold.aggregates.binding import short_name
-from keyfold.aggregates.declare import Aggregate, Parameter
+from keyfold.aggregates.declaration import Aggregate, Parameter
+from keyfold.group_by.bound import functions
 from keyfold.options.values import boolean
-from keyfold.queries.bound import functions
 
 SOURCE = TOP / "python" / "keyfold" / "functions.py"
 MARK = "# Below this line: made of the declarations by `python -m integration.docs.pages`.\n"

@@ -8,8 +8,8 @@ import textwrap
 from integration import TOP
 from integration.docs.python_functions import kind_of
 from keyfold.aggregates.binding import short_name
-from keyfold.aggregates.declare import Aggregate, Parameter
-from keyfold.queries.bound import functions
+from keyfold.aggregates.declaration import Aggregate, Parameter
+from keyfold.group_by.bound import functions
 
 SOURCE = TOP.joinpath("jvm/src/sql/scala/keyfold/spark/functions.scala")
 _KINDS = {"bool": "Boolean", "int": "Int", "str": "String"}

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 import keyfold
 from keyfold.aggregates import aggregates
-from keyfold.aggregates.declare import Fold, Inputs
+from keyfold.aggregates.declaration import Fold, Inputs
 from keyfold.aggregates.results import column_result
 from keyfold.aggregates.states.signatures import parse
 from keyfold.kernels.unsafe_rows.decode import decode

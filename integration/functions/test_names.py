@@ -12,8 +12,8 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
 from integration.docs import functions_table
-from keyfold.aggregates.declare import Aggregate
-from keyfold.queries.bound import functions
+from keyfold.aggregates.declaration import Aggregate
+from keyfold.group_by.bound import functions
 
 # What Spark's wrappers and ours are called.
 INNER = re.compile(r"invoke|v2agg|declared|foldfunction|staticinvoke|runtimereplaceable", re.I)

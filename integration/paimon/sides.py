@@ -27,10 +27,10 @@ from keyfold.merge.plan import check
 from keyfold.questions import commit as driver
 from keyfold.questions import compact as compactions
 from keyfold.questions.tasks import rewrite as executor
-from keyfold.read.planner import plan
 from keyfold.read.reader import read
 from keyfold.read.request import ReadRequest
-from keyfold.storage.catalogs.catalog import open_catalog
+from keyfold.read.scan_plan import plan
+from keyfold.storage.catalogs.warehouse import open_catalog
 from keyfold.storage.schema.definition import NewTable
 from keyfold.storage.table import Table
 from keyfold.testing.tables import Record

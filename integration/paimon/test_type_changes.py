@@ -23,8 +23,8 @@ from integration.paimon.library import Paimon
 from integration.paimon.sides import Change, Java, Keyfold, Refused, Shape
 from keyfold.errors import NotSupportedError
 from keyfold.read.folds.summary import summarized
-from keyfold.read.planner import plan
 from keyfold.read.request import ReadRequest
+from keyfold.read.scan_plan import plan
 from keyfold.types import logical
 from keyfold.types import spark as spark_types
 from keyfold.types.java_text import JAVA_VERSION, JAVA_ZONE

@@ -44,11 +44,11 @@ from keyfold.setup.spark_errors import catch_errors
 from keyfold.wire.version import package_version
 
 if TYPE_CHECKING:
-    from keyfold.authored.declare import aggregate, engine
-    from keyfold.authored.shipping import register
-    from keyfold.tables.catalog import Catalog, connect
+    from keyfold.tables.connection import Catalog, connect
     from keyfold.tables.scan import Scan
     from keyfold.tables.table import Table
+    from keyfold.user_functions.decorators import aggregate, engine
+    from keyfold.user_functions.shipping import register
 
     __version__: str
 
@@ -84,13 +84,13 @@ __all__ = [
 
 # Loaded at their first use, since they need numba. Type checkers see the imports above.
 _LOADED_LATE = {
-    "Catalog": "keyfold.tables.catalog",
+    "Catalog": "keyfold.tables.connection",
     "Scan": "keyfold.tables.scan",
     "Table": "keyfold.tables.table",
-    "aggregate": "keyfold.authored.declare",
-    "connect": "keyfold.tables.catalog",
-    "engine": "keyfold.authored.declare",
-    "register": "keyfold.authored.shipping",
+    "aggregate": "keyfold.user_functions.decorators",
+    "connect": "keyfold.tables.connection",
+    "engine": "keyfold.user_functions.decorators",
+    "register": "keyfold.user_functions.shipping",
 }
 
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keyfold.aggregates import aggregates
-from keyfold.aggregates.declare import Aggregate, BadRecord, Fold, Inputs
+from keyfold.aggregates.declaration import Aggregate, BadRecord, Fold, Inputs
 from keyfold.aggregates.quantile_union import written
 from keyfold.aggregates.results import column_result
 from keyfold.aggregates.sketches import opened_hll
@@ -22,8 +22,8 @@ from keyfold.kernels.ops import ADD, RESET, SKIP
 from keyfold.kernels.roaring import bitmaps
 from keyfold.kernels.unsafe_rows.decode import decode
 from keyfold.kernels.unsafe_rows.encode import encode
-from keyfold.states.functions import functions
 from keyfold.states.signature import Signature
+from keyfold.states.state_functions import functions
 from keyfold.types.arrow import to_arrow
 from keyfold.types.logical import Atomic
 from tests.random_values import value

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keyfold.aggregates import aggregates, by_name, spelling
-from keyfold.aggregates.declare import Aggregate, BadRecord, Inputs, Pick, Records
+from keyfold.aggregates.declaration import Aggregate, BadRecord, Inputs, Pick, Records
 from keyfold.aggregates.results import column_result
 from keyfold.aggregates.states.opaque import BYTES
 from keyfold.kernels.groups.by_key import groups_of_rows

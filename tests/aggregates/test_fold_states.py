@@ -12,11 +12,9 @@ from hypothesis import strategies as st
 import keyfold
 from keyfold.aggregates import aggregates
 from keyfold.aggregates.agg_state import AGG_STATE
-from keyfold.aggregates.declare import Aggregate, BadRecord, Inputs
+from keyfold.aggregates.declaration import Aggregate, BadRecord, Inputs
 from keyfold.aggregates.results import column_result
 from keyfold.aggregates.states.signatures import find, fold_of, parse
-from keyfold.authored import shipping
-from keyfold.authored.sources import Sources
 from keyfold.errors import KeyfoldError, TableError
 from keyfold.kernels.ops import ADD
 from keyfold.kernels.unsafe_rows.decode import decode
@@ -26,6 +24,8 @@ from keyfold.states.signature import Signature, text_of
 from keyfold.testing.tables import cells
 from keyfold.types.arrow import to_arrow
 from keyfold.types.logical import Atomic
+from keyfold.user_functions import shipping
+from keyfold.user_functions.sources import Sources
 from tests.random_values import same, value
 
 DECLARED = (

@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
-from keyfold.aggregates.declare import ANY, Fold, Inputs, Records
+from keyfold.aggregates.declaration import ANY, Fold, Inputs, Records
 from keyfold.aggregates.results import by_group, column_result
 from keyfold.kernels.ops import ADD, RETRACT
 

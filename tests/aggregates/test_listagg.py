@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keyfold.aggregates import listagg
-from keyfold.aggregates.declare import Inputs
+from keyfold.aggregates.declaration import Inputs
 from keyfold.aggregates.results import column_result
 from keyfold.errors import TableError
 from keyfold.kernels.folds.texts import is_blank
 from keyfold.kernels.ops import ADD, RESET, SKIP
-from keyfold.merge.functions import aggregate_of
+from keyfold.merge.column_aggregate import aggregate_of
 from keyfold.merge.plan import check
 from keyfold.options import normalize, parse
 from keyfold.testing.tables import layout

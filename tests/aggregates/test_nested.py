@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keyfold.aggregates import aggregates
-from keyfold.aggregates.declare import Aggregate, BadRecord, Inputs
+from keyfold.aggregates.declaration import Aggregate, BadRecord, Inputs
 from keyfold.aggregates.results import column_result
 from keyfold.errors import TableError
 from keyfold.kernels.groups.codes import codes, ranks

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from keyfold.aggregates.declare import Inputs
+from keyfold.aggregates.declaration import Inputs
 from keyfold.aggregates.product import PRODUCT
 from keyfold.aggregates.results import column_result
 from keyfold.errors import FoldOverflowError, TableError

@@ -27,7 +27,7 @@ from hypothesis import strategies as st
 from pyroaring import BitMap, BitMap64
 
 from keyfold.aggregates import aggregates, quantile_union
-from keyfold.aggregates.declare import BadRecord, Fold, Inputs
+from keyfold.aggregates.declaration import BadRecord, Fold, Inputs
 from keyfold.aggregates.results import column_result
 from keyfold.errors import TableError
 from keyfold.kernels.ops import ADD, RESET, SKIP

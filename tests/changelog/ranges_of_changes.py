@@ -10,11 +10,11 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from keyfold.changelog import planner
-from keyfold.changelog.rows import read_task
-from keyfold.changelog.specs import Asked, ChangeSplit, ChangesSpec
+from keyfold.changelog import changes_plan
+from keyfold.changelog.changed_rows import read_task
+from keyfold.changelog.specs import ChangeSplit, ChangesRequest, ChangesSpec
 from keyfold.changelog.views import CHANGE, CHANGES, TIME, VERSION
-from keyfold.read import planner as reads
+from keyfold.read import scan_plan as reads
 from keyfold.read.request import ReadRequest
 from keyfold.read.task import read_task as read_rows
 from keyfold.storage.table import Table
@@ -26,7 +26,7 @@ State = dict[str, Row]
 
 def read(
     found: Table,
-    asked: Asked,
+    asked: ChangesRequest,
     columns: Sequence[str] = (),
     filters: Sequence[Any] = (),
     **more: Any,
@@ -34,7 +34,7 @@ def read(
     """The rows of a view, task by task; specs travel as JSON."""
     table = tables.reload(found)
     names = columns or [*table.layout.arrow_schema.names, CHANGE, VERSION, TIME]
-    spec, tasks, _ = planner.plan(table, asked, ReadRequest(names, filters, **more))
+    spec, tasks, _ = changes_plan.plan(table, asked, ReadRequest(names, filters, **more))
     sent = ChangesSpec.from_json(json.loads(json.dumps(spec.to_json())))
     every = [[ChangeSplit.from_json(json.loads(json.dumps(s.to_json()))) for s in t] for t in tasks]
     return [row for task in every for batch in read_task(sent, task) for row in batch.to_pylist()]
@@ -45,7 +45,7 @@ Changes = list[tuple[int, str, str]]
 
 def changes(found: Table, after: int, until: int, *, net: bool = False, **more: Any) -> Changes:
     """The changes of a range: snapshot, word and row, in one order."""
-    asked = Asked(CHANGES.name, after, until, net=net, updates=True)
+    asked = ChangesRequest(CHANGES.name, after, until, net=net, updates=True)
     rows = read(found, asked, **more)
     return sorted((row[VERSION], row[CHANGE], shown(row)) for row in rows)
 

@@ -9,14 +9,14 @@ from random import Random
 
 import pytest
 
-from keyfold.changelog.specs import Asked
+from keyfold.changelog.specs import ChangesRequest
 from keyfold.changelog.views import AUDIT_LOG
 from keyfold.errors import SnapshotExpiredError
 from keyfold.files.paths import bucket_path
 from keyfold.files.sections import runs, sections
 from keyfold.kernels.ops import KIND_NAMES
 from keyfold.options.changelogs import told_from
-from keyfold.read import planner
+from keyfold.read import scan_plan
 from keyfold.read.reader import read as read_split
 from keyfold.read.request import ReadRequest
 from keyfold.storage.commits import commit
@@ -46,7 +46,7 @@ def told(found: Table, snapshot: int) -> State:
     if not snapshot:
         return {}
     table = replace(tables.reload(found), snapshot_id=snapshot)
-    scan = planner.plan(table, ReadRequest(table.layout.arrow_schema.names))[0]
+    scan = scan_plan.plan(table, ReadRequest(table.layout.arrow_schema.names))[0]
     counted = [f for f in table.live_files() if f.level >= told_from(table.options)]
     rows = []
     for (values, bucket), files in by_place(counted).items():
@@ -97,7 +97,7 @@ def test_a_range_that_ends_before_a_compaction(tmp_path: Path) -> None:
     harness.upsert(found, [{"k": 2, "v": 3}])
 
     def shown(after: int, until: int, *, net: bool = False) -> list[tuple[str, int, int]]:
-        log = Asked(AUDIT_LOG.name, after, until, net=net)
+        log = ChangesRequest(AUDIT_LOG.name, after, until, net=net)
         rows = read(found, log, ["rowkind", "k", "v"])
         return sorted((row["rowkind"], row["k"], row["v"]) for row in rows)
 
@@ -117,7 +117,7 @@ def test_rows_that_were_written(tmp_path: Path) -> None:
     for rows in (first, [(1, 1, "+I"), (2, None, "-D")]):
         harness.upsert(found, ({"k": k, "v": v, "kind": kind} for k, v, kind in rows))
     commit.truncate(tables.reload(found))
-    log = Asked(AUDIT_LOG.name, 0, 3)
+    log = ChangesRequest(AUDIT_LOG.name, 0, 3)
     assert [
         (row["k"], row["v"], row["rowkind"]) for row in read(found, log, ["k", "v", "rowkind"])
     ] == [*first, (1, 1, "+I"), (2, None, "-D"), (1, 1, "-D")]

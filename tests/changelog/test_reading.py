@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from keyfold.changelog import ranges
-from keyfold.changelog.planner import plan
-from keyfold.changelog.ranges import Range
-from keyfold.changelog.specs import Asked
+from keyfold.changelog.changes_plan import plan
+from keyfold.changelog.ranges import SnapshotRange
+from keyfold.changelog.specs import ChangesRequest
 from keyfold.changelog.views import AUDIT_LOG, BINLOG, CHANGE, CHANGES, ROWS, VERSION
 from keyfold.errors import NotSupportedError, SnapshotExpiredError, TableError
 from keyfold.read.request import ReadRequest
@@ -37,7 +37,7 @@ def table(tmp_path: Path) -> Table:
     return tables.reload(found)
 
 
-LAST = Asked(CHANGES.name, 1, 2)
+LAST = ChangesRequest(CHANGES.name, 1, 2)
 
 
 def files_of(table: Table, *filters: Any) -> int:
@@ -72,7 +72,7 @@ def test_large_buckets_are_cut_by_key(tmp_path: Path, net: bool) -> None:
         harness.upsert(table, ({"k": k, "v": -k % number} for k in range(1000 * number)))
     small = {"source.split.target-size": "2 kb", "source.split.open-file-cost": "1 b"}
     assert changes(table, 0, 3, net=net, options=small) == changes(table, 0, 3, net=net)
-    asked = Asked(CHANGES.name, 2, 3, net)
+    asked = ChangesRequest(CHANGES.name, 2, 3, net)
     _, tasks, _ = plan(tables.reload(table), asked, ReadRequest(["k"], options=small))
     assert len(tasks) > 1
     assert any(split.after.until is not None for task in tasks for split in task)
@@ -80,13 +80,13 @@ def test_large_buckets_are_cut_by_key(tmp_path: Path, net: bool) -> None:
 
 def test_views(table: Table) -> None:
     one = [where("=", "k", 200), where("=", "d", "a", type="string")]
-    log = read(table, Asked(AUDIT_LOG.name, 1, 2), ["rowkind", "v"], one)
+    log = read(table, ChangesRequest(AUDIT_LOG.name, 1, 2), ["rowkind", "v"], one)
     assert log == [{"rowkind": "-U", "v": 200}, {"rowkind": "+U", "v": -200}]
-    assert read(table, Asked(ROWS.name, 1, 2), ["v"], one) == [{"v": -200}]
-    packed = read(table, Asked(BINLOG.name, 1, 2), ["rowkind", "k", "v"])
+    assert read(table, ChangesRequest(ROWS.name, 1, 2), ["v"], one) == [{"v": -200}]
+    packed = read(table, ChangesRequest(BINLOG.name, 1, 2), ["rowkind", "k", "v"])
     assert {"rowkind": "+U", "k": [200, 200], "v": [200, -200]} in packed
     assert len(packed) == len(UPDATED) - 1  # the row of key 0 is as it was
-    everything = read(table, Asked(AUDIT_LOG.name, 0, 2, full=True), ["rowkind", "k"])
+    everything = read(table, ChangesRequest(AUDIT_LOG.name, 0, 2, full=True), ["rowkind", "k"])
     assert sorted(row["k"] for row in everything) == list(range(ROWS_OF_BASE))
     assert {row["rowkind"] for row in everything} == {"+I"}
 
@@ -102,7 +102,7 @@ def test_a_range_that_is_not_kept_names_the_earliest(table: Table) -> None:
         changes(found, 2, 5)
     assert [row for number, _, row in changes(found, 4, 5)]
     between = ranges.between(found, "first", "third")
-    assert between == Range(1, 3)
+    assert between == SnapshotRange(1, 3)
     assert len(changes(found, 1, 3, net=True)) == 2 * len(UPDATED)  # tags keep both ends
     with pytest.raises(SnapshotExpiredError, match="earliest"):
         changes(found, 1, 3)
@@ -128,17 +128,17 @@ def test_options_that_name_no_range(table: Table, options: dict[str, str], error
 def test_options(table: Table) -> None:
     times = [table.snapshots.read(number).time_millis for number in (1, 2)]
     shown = {ranges.BETWEEN_TIMES: f"{times[0]},{times[1]}"}
-    assert ranges.asked(table, AUDIT_LOG.name, shown, "UTC") == Asked("audit_log", 1, 2)
-    assert ranges.asked(table, ROWS.name, shown, "UTC") == Asked("rows", 1, 2, net=True)
+    assert ranges.asked(table, AUDIT_LOG.name, shown, "UTC") == ChangesRequest("audit_log", 1, 2)
+    assert ranges.asked(table, ROWS.name, shown, "UTC") == ChangesRequest("rows", 1, 2, net=True)
     early = {ranges.BETWEEN_TIMES: "2001-02-03 04:05:06,2001-02-04"}
-    assert ranges.asked(table, ROWS.name, early, "+02:00") == Asked("rows", 0, 0, net=True)
+    assert ranges.asked(table, ROWS.name, early, "+02:00") == ChangesRequest("rows", 0, 0, net=True)
 
 
 def test_what_has_no_changes(tmp_path: Path) -> None:
     columns = (tables.column("k"), tables.column("rowKind", "string"))
     named = tables.table(tmp_path, tables.new_table(*columns), "named")
     with pytest.raises(NotSupportedError, match="RENAME COLUMN rowKind"):
-        plan(named, Asked(AUDIT_LOG.name, 0, 1), ReadRequest(["k"]))
+        plan(named, ChangesRequest(AUDIT_LOG.name, 0, 1), ReadRequest(["k"]))
     empty = tables.table(tmp_path, name="empty")
-    assert ranges.whole(empty) == Range(0, 0)
+    assert ranges.whole(empty) == SnapshotRange(0, 0)
     assert changes(empty, 0, 0) == []

@@ -7,8 +7,8 @@ import pyarrow.parquet as pq
 
 from keyfold.files.paths import bucket_path
 from keyfold.kernels.ops import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE
+from keyfold.storage.metadata.avro_records import LISTED
 from keyfold.storage.metadata.entries import LiveFile, partition_batch
-from keyfold.storage.metadata.records import LISTED
 from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.table import Table
 from keyfold.testing.tables import Record, records

@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from keyfold.authored import shipping
 from keyfold.errors import TableError
 from keyfold.storage.commits import commit
 from keyfold.storage.table import Table
 from keyfold.testing.own import using
+from keyfold.user_functions import shipping
 from keyfold.wire.specs import MARKED_SUFFIX
 from keyfold.write.writer import write
-from tests.authored import functions
 from tests.compact import harness as compaction
 from tests.read import harness
 from tests.storage import tables
+from tests.user_functions import functions
 
 
 def made(folder: Path, **options: str) -> Table:

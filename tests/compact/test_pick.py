@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfold.compact.pick import Pick, Rules, pick, pick_level_0, unit
+from keyfold.compact.pick import PickRules, RunPick, pick, pick_level_0, unit
 
 KB = 1 << 10
 
@@ -19,13 +19,15 @@ class Run:
 
 
 @st.composite
-def buckets(draw: st.DrawFn) -> tuple[list[Run], Rules]:
+def buckets(draw: st.DrawFn) -> tuple[list[Run], PickRules]:
     """Runs as a bucket may have them, some levels empty, and rules."""
     trigger = draw(st.integers(1, 6))
     levels = draw(st.integers(2, 7))
     limits = st.none() | st.integers(1, 400)
     ratio, amplification = draw(st.sampled_from([0, 1, 50])), draw(st.sampled_from([0, 50, 200]))
-    rules = Rules(trigger, trigger + 3, levels, ratio, amplification, draw(limits), draw(limits))
+    rules = PickRules(
+        trigger, trigger + 3, levels, ratio, amplification, draw(limits), draw(limits)
+    )
     sizes = st.integers(1, 20) | st.integers(1, 1000)
     low = draw(st.lists(sizes, max_size=9))
     high = draw(st.dictionaries(st.integers(1, rules.top), sizes))
@@ -33,10 +35,10 @@ def buckets(draw: st.DrawFn) -> tuple[list[Run], Rules]:
     return runs, rules
 
 
-def definition(runs: Sequence[Run], rules: Rules, is_due: bool) -> Pick | None:
+def definition(runs: Sequence[Run], rules: PickRules, is_due: bool) -> RunPick | None:
     """Paimon's rules, one sentence each, over all counts of runs there are."""
     n, sizes = len(runs), [run.bytes for run in runs]
-    everything = Pick(n, rules.top)
+    everything = RunPick(n, rules.top)
     new = sum(run.bytes for run in runs if run.level < rules.top)
     if n > 1 and is_due:
         return everything
@@ -55,7 +57,7 @@ def definition(runs: Sequence[Run], rules: Rules, is_due: bool) -> Pick | None:
     return None
 
 
-def reached(runs: Sequence[Run], rules: Rules, start: int, forced: bool) -> int:
+def reached(runs: Sequence[Run], rules: PickRules, start: int, forced: bool) -> int:
     """The most runs such that each, from `start` on, may be taken with all before it."""
 
     def may_join(place: int) -> bool:
@@ -67,25 +69,25 @@ def reached(runs: Sequence[Run], rules: Rules, start: int, forced: bool) -> int:
     return max(c for c in counts if all(may_join(place) for place in range(start, c)))
 
 
-def made(runs: Sequence[Run], rules: Rules, count: int) -> Pick:
+def made(runs: Sequence[Run], rules: PickRules, count: int) -> RunPick:
     """To the level below the next run's; where that is 0, on to the first run above level 0."""
     if count < len(runs) and runs[count].level >= 2:
-        return Pick(count, runs[count].level - 1)
+        return RunPick(count, runs[count].level - 1)
     above = [c for c in range(count, len(runs)) if runs[c].level > 0]
     if count == len(runs) or not above or above[0] + 1 == len(runs):
-        return Pick(len(runs), rules.top)
-    return Pick(above[0] + 1, runs[above[0]].level)
+        return RunPick(len(runs), rules.top)
+    return RunPick(above[0] + 1, runs[above[0]].level)
 
 
 @given(buckets(), st.booleans())
-def test_picks_are_paimons(bucket: tuple[list[Run], Rules], is_due: bool) -> None:
+def test_picks_are_paimons(bucket: tuple[list[Run], PickRules], is_due: bool) -> None:
     runs, rules = bucket
     if runs:
         assert pick(runs, rules, is_due=is_due) == definition(runs, rules, is_due)
 
 
 @given(buckets())
-def test_level_0_is_taken_whole(bucket: tuple[list[Run], Rules]) -> None:
+def test_level_0_is_taken_whole(bucket: tuple[list[Run], PickRules]) -> None:
     runs, rules = bucket
     low = sum(run.level == 0 for run in runs)
     expected = made(runs, rules, reached(runs, rules, low, True)) if low else None
@@ -93,7 +95,9 @@ def test_level_0_is_taken_whole(bucket: tuple[list[Run], Rules]) -> None:
 
 
 @given(buckets(), st.data())
-def test_a_pick_has_room_at_its_level(bucket: tuple[list[Run], Rules], data: st.DataObject) -> None:
+def test_a_pick_has_room_at_its_level(
+    bucket: tuple[list[Run], PickRules], data: st.DataObject
+) -> None:
     runs, rules = bucket
     if not runs:
         return
@@ -107,12 +111,12 @@ def test_a_pick_has_room_at_its_level(bucket: tuple[list[Run], Rules], data: st.
     ("sizes", "expected"),
     [
         ([(0, 1)] * 4, None),
-        ([(0, 1)] * 4 + [(5, 100)], Pick(4, 4)),
-        ([(0, 1)] * 2 + [(3, 2), (4, 9), (5, 100)], Pick(3, 3)),
-        ([(0, 30)] * 4 + [(5, 50)], Pick(5, 5)),
-        ([(0, 1)] * 5, Pick(5, 5)),
+        ([(0, 1)] * 4 + [(5, 100)], RunPick(4, 4)),
+        ([(0, 1)] * 2 + [(3, 2), (4, 9), (5, 100)], RunPick(3, 3)),
+        ([(0, 30)] * 4 + [(5, 50)], RunPick(5, 5)),
+        ([(0, 1)] * 5, RunPick(5, 5)),
     ],
 )
-def test_what_the_defaults_do(sizes: list[tuple[int, int]], expected: Pick | None) -> None:
+def test_what_the_defaults_do(sizes: list[tuple[int, int]], expected: RunPick | None) -> None:
     runs = [Run(level, size * KB) for level, size in sizes]
-    assert pick(runs, Rules(5, 8, 6, 1, 200)) == expected
+    assert pick(runs, PickRules(5, 8, 6, 1, 200)) == expected

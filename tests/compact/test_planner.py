@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from keyfold.compact import planner
+from keyfold.compact import compaction_plan
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.storage.table import Table
 from keyfold.wire.predicates import Predicate
@@ -249,7 +249,7 @@ def test_max_bytes_takes_as_many_steps_as_fit(tmp_path: Path) -> None:
 def test_a_step_is_a_section_and_large_files_only_change_their_level(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(planner, "STEP_BYTES", 1)
+    monkeypatch.setattr(compaction_plan, "STEP_BYTES", 1)
     table = made(tmp_path, target_file_size="1 b", keyfold__row_group__rows="1024")
     for start in (0, 500, 5000, 5500, 9000):
         fill_range(table, start)
@@ -272,7 +272,7 @@ def fill_range(table: Table, start: int) -> None:
 def test_one_bucket_is_compacted_by_all_cores(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(planner, "LEAST_PIECE", 1)
+    monkeypatch.setattr(compaction_plan, "LEAST_PIECE", 1)
     table = made(tmp_path, keyfold__row_group__rows="1024")
     for number in range(3):
         rows = [{"k": k, "v": k * k * number} for k in range(number, 20_000, number + 1)]

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfold.compact.groups import Group, Rewriting, Sorter, work
-from keyfold.compact.pick import BucketRun, Intervals, Rules, bucket_runs, unit, whole
+from keyfold.compact.pick import BucketRun, Intervals, PickRules, bucket_runs, unit, whole
 from tests.files.keyed import KeyedFile
 
-RULES = Rules(5, 8, 4, 1, 200)
+RULES = PickRules(5, 8, 4, 1, 200)
 SMALL = 50
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from keyfold.compact import planner
-from keyfold.compact.planner import STEP_BYTES, PlannedStep
+from keyfold.compact import compaction_plan
+from keyfold.compact.compaction_plan import STEP_BYTES, PlannedStep
 from keyfold.storage.metadata.snapshots import Snapshots
 from keyfold.storage.table import Table
 from tests.compact import harness as compaction
@@ -113,7 +113,7 @@ def test_nothing_is_published_where_all_were_taken(found: Table) -> None:
 def test_a_commit_takes_about_as_much_as_a_step_may_have() -> None:
     def commits(*sizes: int) -> list[int]:
         steps: list[PlannedStep] = [SimpleNamespace(bytes=size) for size in sizes]  # type: ignore[misc]
-        return list(planner.commits(steps))
+        return list(compaction_plan.commits(steps))
 
     half = STEP_BYTES // 2
     assert commits() == []

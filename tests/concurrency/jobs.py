@@ -13,12 +13,12 @@ from keyfold.kernels.ops import DELETE, UPDATE_AFTER
 from keyfold.merge.plan import check
 from keyfold.questions import commit, compact, partitions
 from keyfold.questions.tasks import rewrite
-from keyfold.read import planner
+from keyfold.read import scan_plan
 from keyfold.read.provenance import stored_sequences
 from keyfold.read.reader import read
 from keyfold.read.request import ReadRequest
-from keyfold.storage.catalogs.catalog import open_catalog
 from keyfold.storage.catalogs.interface import Catalog
+from keyfold.storage.catalogs.warehouse import open_catalog
 from keyfold.storage.table import Table
 from keyfold.wire.predicates import Predicate
 from keyfold.wire.specs import ScanSpec, Split, WriteSpec
@@ -298,7 +298,7 @@ def altered(folder: str, changes: Sequence[Json]) -> int:
 
 def splits_of(table: Table) -> tuple[ScanSpec, list[Split]]:
     """The plan of a query of the handle's snapshot."""
-    scan, made, _ = planner.plan(table, ReadRequest(["k", "v"]))
+    scan, made, _ = scan_plan.plan(table, ReadRequest(["k", "v"]))
     return scan, [split for task in made for split in task]
 
 

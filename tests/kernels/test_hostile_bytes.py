@@ -23,16 +23,16 @@ from datasketches import HLL_4, HLL_6, HLL_8, hll_sketch, tdigest_double, update
 from pyroaring import BitMap, BitMap64
 
 from keyfold.aggregates import agg_state, bitmaps, quantile_union, sketches
-from keyfold.aggregates.declare import BadRecord, Fold
+from keyfold.aggregates.declaration import BadRecord, Fold
 from keyfold.aggregates.states.checked import Checked
 from keyfold.errors import CorruptDataError
 from keyfold.files.chunks import Chunks
 from keyfold.files.leaves import leaves_of
+from keyfold.group_by.accumulate import GroupError
+from keyfold.group_by.quantiles import QuantileCall, QuantileGroups
+from keyfold.group_by.sets import SetCall, Sets
 from keyfold.kernels import jit
 from keyfold.kernels.roaring import bitmaps as roaring
-from keyfold.queries.accumulate import GroupError
-from keyfold.queries.quantiles import QuantileCall, Quantiles
-from keyfold.queries.sets import SetCall, Sets
 from tests.aggregates.test_agg_state import SIGNATURES, content, states
 from tests.aggregates.test_states import vectors
 from tests.kernels.hostile import guard, mutated
@@ -176,7 +176,7 @@ FORMS: dict[str, tuple[Callable[[], list[bytes]], list[Try]]] = {
                 quantile_union.STATES,
                 quantile_union.union,
             ),
-            partial(accumulated, partial(Quantiles, QuantileCall("quantile_union"))),
+            partial(accumulated, partial(QuantileGroups, QuantileCall("quantile_union"))),
         ],
     ),
     "bitmaps": (

@@ -21,13 +21,18 @@ from datasketches import HLL_4, HLL_6, HLL_8, hll_sketch
 from numba.core.types import unliteral
 
 from keyfold.aggregates import aggregates
-from keyfold.aggregates.declare import BadRecord
+from keyfold.aggregates.declaration import BadRecord
 from keyfold.aggregates.quantile_union import written
 from keyfold.aggregates.results import column_result
 from keyfold.aggregates.states.folds import MERGES
 from keyfold.errors import KeyfoldError
 from keyfold.files.chunks import Chunks
 from keyfold.files.leaves import check_chunks, leaves_of
+from keyfold.group_by.accumulate import Accumulated, GroupError
+from keyfold.group_by.bound import BoundCall
+from keyfold.group_by.keys import RowKeys, WordKeys
+from keyfold.group_by.quantiles import QuantileCall, QuantileGroups
+from keyfold.group_by.sets import SetCall, Sets
 from keyfold.kernels import jit
 from keyfold.kernels.buffers import bytes_of
 from keyfold.kernels.groups.equality import differing
@@ -41,11 +46,6 @@ from keyfold.merge.buffer import fold_unsorted
 from keyfold.merge.plan import plan
 from keyfold.merge.run import merge_runs
 from keyfold.merge.sorted_run import SortedRun
-from keyfold.queries.accumulate import Accumulated, GroupError
-from keyfold.queries.bound import BoundCall
-from keyfold.queries.keys import RowKeys, WordKeys
-from keyfold.queries.quantiles import QuantileCall, Quantiles
-from keyfold.queries.sets import SetCall, Sets
 from keyfold.testing.tables import batch, layout
 from keyfold.types.paimon import from_paimon
 from tests.aggregates.test_definitions import bound, draw
@@ -213,7 +213,7 @@ def fold_stored(random: Random) -> None:
         found.add(groups[::-1].copy(), column)
         again.values(0, 5)
     exact = [written(2048, np.array([float(n), np.nan])) for n in range(9)]
-    quantiles = Quantiles(QuantileCall("quantile_union"))
+    quantiles = QuantileGroups(QuantileCall("quantile_union"))
     quantiles.add(np.arange(10, dtype=np.int32) // 3, pa.array([None, *exact]))
     quantiles.values(0, 5)
 

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from keyfold.errors import TableError
 from keyfold.files.footers import KEPT
-from keyfold.lookup.kept import Kept
 from keyfold.lookup.matches import look_up_prefix
 from keyfold.lookup.places import LookupPlan
 from keyfold.lookup.plan import plan_lookup
-from keyfold.lookup.rows import look_up
+from keyfold.lookup.row_group_cache import RowGroupCache
+from keyfold.lookup.rows_of_keys import look_up
 from keyfold.lookup.warm import Warm
 from keyfold.storage.commits import commit
 from keyfold.storage.table import Table
@@ -96,7 +96,7 @@ def check_warm(
 ) -> None:
     """A process that keeps row groups answers alike, whether it has room for them or not."""
     for most in (1 << 30, 1 << 14):
-        warm = Warm(plan, Kept(most))
+        warm = Warm(plan, RowGroupCache(most))
         for _ in range(2):
             again = warm.look_up(keys)
             assert again[0].equals(found)

@@ -12,8 +12,8 @@ from typing import Any
 
 from keyfold import Table
 from keyfold.questions.partitions import partitions
-from keyfold.read.planner import plan
 from keyfold.read.request import ReadRequest
+from keyfold.read.scan_plan import plan
 from keyfold.read.task import read_task
 from keyfold.wire.specs import Aggregate
 from tests.machine.partitioned import NUMBERS, PARTS, part_of

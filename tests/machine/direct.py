@@ -12,7 +12,7 @@ import pyarrow as pa
 import keyfold
 from keyfold import NotSupportedError, Table
 from keyfold.kernels.ops import DELETE, INSERT, UPDATE_AFTER
-from keyfold.write.changes import MOVED
+from keyfold.write.row_changes import MOVED
 from tests.concurrency import jobs
 from tests.concurrency.jobs import Changes, Place, options_of
 from tests.machine.model import ENGINES, Column, Row, State

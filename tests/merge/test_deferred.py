@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfold.merge.columns import Columns
+from keyfold.merge.column_results import Columns
 from keyfold.merge.deferred import Deferred
 
 LIST = pa.list_(pa.int64())

@@ -15,12 +15,12 @@ from keyfold.merge.plan import plan
 from keyfold.merge.run import merge_runs
 from keyfold.merge.sorted_run import SortedRun
 from keyfold.merge.spill import Spilled, SpillFile
-from keyfold.resources.merge_room import Room
+from keyfold.resources.merge_room import MergeRoom
 from keyfold.testing.tables import batch, layout, parse
 from tests.merge.random_tables import ENGINES, cut, deferred, random_records, random_table
 
 HELD = 1 << 20
-WIDE = Room(1 << 40, 1 << 30)
+WIDE = MergeRoom(1 << 40, 1 << 30)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -39,7 +39,7 @@ def test_spilling_changes_no_result(
     writes += [random_records(random, table, rows, (0, 0, 2, 3), 0.3) for _ in range(runs - 1)]
     asked = {} if is_read else {"system_columns": True, "drop_deletes": False, "has_oldest": False}
 
-    def merged(room: Room) -> str:
+    def merged(room: MergeRoom) -> str:
         cuts = Random(seed)
         parts = [deferred(cuts, merge, cut(cuts, part)) for part in stored]
         sources = [
@@ -54,7 +54,7 @@ def test_spilling_changes_no_result(
         expected = merged(WIDE)
     except KeyfoldError:
         reject()
-    assert merged(Room(most * HELD, 1 << 10)) == expected
+    assert merged(MergeRoom(most * HELD, 1 << 10)) == expected
 
 
 def sized(*stored: int) -> list[SortedRun]:
@@ -84,5 +84,5 @@ def test_what_is_folded_on_the_way_is_less(
             return spilled[-1]
 
     monkeypatch.setattr(fan_in, "SpillFile", Counted)
-    assert len(list(merge_runs(plan(table, ["v"]), runs, room=Room(1, 1 << 10)))) == 1
+    assert len(list(merge_runs(plan(table, ["v"]), runs, room=MergeRoom(1, 1 << 10)))) == 1
     assert spilled[-1].rows == rows

@@ -8,10 +8,10 @@ import pytest
 
 from keyfold.kernels.buffers import ones
 from keyfold.kernels.ops import ADD, RETRACT, SKIP
-from keyfold.merge.columns import Columns
-from keyfold.merge.declare import Step
+from keyfold.merge.column_results import Columns
+from keyfold.merge.engine import MergeStep
+from keyfold.merge.marks.mark_columns import NAMED, OVERWRITTEN, Bits, Marks, marks_of, unmarked
 from keyfold.merge.marks.ops import column_ops
-from keyfold.merge.marks.records import NAMED, OVERWRITTEN, Bits, Marks, marks_of, unmarked
 from keyfold.testing.tables import layout
 
 WIDE = layout({"k": "INT"} | {f"c{i}": "INT" for i in range(1, 131)}, ["k"])
@@ -79,13 +79,13 @@ def test_operations_of_a_column() -> None:
     columns = Columns([pa.RecordBatch.from_pydict({"a": rows})], ["a"])
     order, starts = np.arange(5), np.array([0, 5])
     named, overwritten = [None, "1", "1", "2", None], [None, None, "1", None, None]
-    step = Step(columns, None, order, starts, marked(Bits.of(FEW), named, overwritten))
+    step = MergeStep(columns, None, order, starts, marked(Bits.of(FEW), named, overwritten))
     ops = ones(5).view(np.int8).copy()
     assert column_ops(step, "a", ops).tolist() == [SKIP, SKIP, ADD, SKIP, ADD]
     ops[4] = RETRACT
     assert column_ops(step, "a", ops).tolist() == [SKIP, SKIP, ADD, SKIP, RETRACT]
     cleared = marked(Bits.of(FEW), [None, "1", "", "2", None], overwritten)
-    step = Step(columns, None, order, starts, cleared)
+    step = MergeStep(columns, None, order, starts, cleared)
     assert column_ops(step, "a", ops).tolist() == [SKIP, SKIP, SKIP, SKIP, RETRACT]
-    plain = Step(columns, None, order, starts)
+    plain = MergeStep(columns, None, order, starts)
     assert column_ops(plain, "a", ops) is ops

@@ -8,7 +8,7 @@ import pytest
 
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.merge.buffer import fold_unsorted
-from keyfold.merge.marks.records import FIELDS
+from keyfold.merge.marks.mark_columns import FIELDS
 from keyfold.merge.plan import check, plan
 from keyfold.merge.run import merge_runs
 from keyfold.merge.sorted_run import SortedRun

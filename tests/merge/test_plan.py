@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from keyfold.errors import FoldOverflowError, NotSupportedError, TableError
-from keyfold.merge.declare import Engine
+from keyfold.merge.engine import Engine
 from keyfold.merge.kinds import from_text
 from keyfold.merge.plan import check, plan
 from keyfold.merge.run import merge_runs

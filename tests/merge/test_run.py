@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pytest
 
-from keyfold.merge import columns, window
+from keyfold.merge import column_results, window
 from keyfold.merge.buffer import fold_unsorted
 from keyfold.merge.kinds import SEQUENCE_NUMBER, VALUE_KIND
 from keyfold.merge.plan import plan
@@ -130,8 +130,8 @@ def test_a_buffer_folds_in_order_of_arrival_or_of_its_ordinal() -> None:
 def test_text_beyond_32_bit_offsets_folds_into_batches_of_few_bytes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(columns, "MOST_BYTES", 100)
-    monkeypatch.setattr(columns, "BATCH_BYTES", 400)
+    monkeypatch.setattr(column_results, "MOST_BYTES", 100)
+    monkeypatch.setattr(column_results, "BATCH_BYTES", 400)
     rows = [(0, {"k": k % 50, "v": "x" * k}) for k in range(100)]
     out = fold_unsorted(plan(KV, ["k", "v"]), [batch(KV, rows[:70]), batch(KV, rows[70:])])
     assert records(out) == rows[50:]
@@ -152,8 +152,8 @@ def test_runs_with_text_beyond_32_bit_offsets_merge_as_others_do(
         return list(merge_runs(made, [SortedRun(iter([part]), (i, i)) for i in range(3)]))
 
     expected = records(out())
-    monkeypatch.setattr(columns, "MOST_BYTES", 100)
-    monkeypatch.setattr(columns, "BATCH_BYTES", 400)
+    monkeypatch.setattr(column_results, "MOST_BYTES", 100)
+    monkeypatch.setattr(column_results, "BATCH_BYTES", 400)
     found = out()
     assert records(found) == expected
     assert len(found) > 2

@@ -9,7 +9,7 @@ import numpy as np
 from keyfold.errors import TableError
 from keyfold.kernels.buffers import values
 from keyfold.kernels.folds.picked import indices, take
-from keyfold.merge.declare import Engine, Fold, Folded, Step
+from keyfold.merge.engine import Engine, Fold, Folded, MergeStep
 from keyfold.options import Option, TableOptions
 from keyfold.options.values import whole, word
 from keyfold.wire.layout import TableLayout
@@ -24,7 +24,9 @@ def _distance(options: TableOptions, found: Any) -> Any:
     return abs(found - options[TARGET])
 
 
-def _fold(options: TableOptions, output: Sequence[str], step: Step, drops_deletes: bool) -> Folded:
+def _fold(
+    options: TableOptions, output: Sequence[str], step: MergeStep, drops_deletes: bool
+) -> Folded:
     """Of each key the first row that is closest to the target."""
     far = _distance(options, values(step.columns[options[COLUMN]], np.int64))[step.order]
     least = np.minimum.reduceat(far, step.starts[:-1])

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from keyfold.authored.sources import Sources
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.kernels.ops import INSERT
 from keyfold.merge.plan import check
 from keyfold.options import provided
 from keyfold.questions.compact import plan_compaction
 from keyfold.read.call_options import with_options
-from keyfold.storage.catalogs.catalog import open_catalog
+from keyfold.storage.catalogs.warehouse import open_catalog
 from keyfold.storage.table import Table
+from keyfold.user_functions.sources import Sources
 from tests.compact import harness as compaction
 from tests.definitions import fold
 from tests.options import closest

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from keyfold.predicates.ranges import Range, decided, may_be_true
+from keyfold.predicates.ranges import ValueRange, decided, may_be_true
 from keyfold.predicates.sql_text import describe
 from keyfold.types import logical
 from keyfold.types import paimon as paimon_types
@@ -105,7 +105,7 @@ def test_no_range_with_a_matching_row_is_left_out(
         known = [comparable(row, data_type) for row in rows if row is not None]
         bounds = (min(known), max(known)) if known else (None, None)
         is_kept = may_be_true(
-            predicate, {"c": Range(data_type, *bounds, None in rows, bool(known))}
+            predicate, {"c": ValueRange(data_type, *bounds, None in rows, bool(known))}
         )
         assert is_kept or not any(truth(predicate, row, data_type) for row in rows), predicate
         left_out += not is_kept
@@ -137,10 +137,10 @@ def test_predicates_travel_and_say_the_same(
             assert decided(kept, one) == decided(predicate, one)
 
 
-def exactly(row: Any, data_type: logical.DataType) -> dict[str, Range]:
+def exactly(row: Any, data_type: logical.DataType) -> dict[str, ValueRange]:
     """The range of one value."""
     value = comparable(row, data_type)
-    return {"c": Range(data_type, value, value, row is None, row is not None)}
+    return {"c": ValueRange(data_type, value, value, row is None, row is not None)}
 
 
 @pytest.mark.parametrize(("literal", "found"), [(5, True), (6, False), (None, False)])
@@ -153,8 +153,8 @@ def test_what_is_not_understood_decides_nothing(predicate: Any) -> None:
     assert decided(predicate, of(5, 5)) is None
 
 
-def of(low: Any, high: Any) -> dict[str, Range]:
-    return {"c": Range(INT, low, high, may_hold_null=False)}
+def of(low: Any, high: Any) -> dict[str, ValueRange]:
+    return {"c": ValueRange(INT, low, high, may_hold_null=False)}
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_predicates_read_as_sql() -> None:
 
 
 def test_a_field_is_no_column_with_dots_in_its_name() -> None:
-    ranges = {"a.b": Range(INT, 1, 1, may_hold_null=False)}
+    ranges = {"a.b": ValueRange(INT, 1, 1, may_hold_null=False)}
     column = where("=", "a.b", 9, type="integer")
     field = Predicate("=", (Named(("a", "b")), Constant(9, "integer")))
     assert not may_be_true(column, ranges)
@@ -198,7 +198,7 @@ def test_a_field_is_no_column_with_dots_in_its_name() -> None:
 def test_char_compares_with_its_padding() -> None:
     char = paimon_types.from_paimon("CHAR(3)")
     value = comparable("a", char)
-    ranges = {"c": Range(char, value, value, may_hold_null=False)}
+    ranges = {"c": ValueRange(char, value, value, may_hold_null=False)}
     for literal, holds in (("a", True), ("a  ", True), ("ab ", False)):
         assert may_be_true(where("<=>", "c", literal, type="string"), ranges) is holds
         negated = Predicate("NOT", (where("<=>", "c", literal, type="string"),))

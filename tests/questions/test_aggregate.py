@@ -14,11 +14,11 @@ import pyarrow as pa
 import pytest
 
 import keyfold
-from keyfold.authored import shipping
 from keyfold.bridge.channel import Channel, Disconnected
 from keyfold.kernels.unsafe_rows.encode import encode
 from keyfold.questions import executor
 from keyfold.questions.serve import serve
+from keyfold.user_functions import shipping
 
 SUM = {"name": "sum", "type": "integer", "options": {}}
 TEXTS = {"name": "listagg", "type": "string", "options": {"list-agg-delimiter": "|"}}

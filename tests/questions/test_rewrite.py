@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from keyfold.bridge.channel import Channel, Disconnected
-from keyfold.questions.serve import Told
+from keyfold.questions.serve import ErrorSent
 from keyfold.questions.tasks import rewrite
 from keyfold.storage.table import Table
 from keyfold.wire.specs import CommitMessage
@@ -63,7 +63,7 @@ def test_a_task_that_fails_says_why(table: Table, ends: Ends) -> None:
     asked = question(table)
     before = files(table)
     next(iter(before)).unlink()
-    with pytest.raises(Told):
+    with pytest.raises(ErrorSent):
         rewrite.answer(Channel(there), asked)
     answer = Channel(here).receive()
     assert answer is not None

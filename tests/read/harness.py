@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 
 from keyfold.kernels.ops import DELETE
-from keyfold.read.planner import ScanReport, plan
 from keyfold.read.reader import read
 from keyfold.read.request import ReadRequest
+from keyfold.read.scan_plan import ScanReport, plan
 from keyfold.storage.commits import commit
 from keyfold.storage.table import Table
 from keyfold.testing import tables as testing

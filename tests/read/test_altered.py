@@ -14,7 +14,7 @@ import keyfold
 from keyfold.errors import NotSupportedError
 from keyfold.questions.compact import commit_compaction, plan_compaction
 from keyfold.read.folds.summary import summarized
-from keyfold.read.narrowed import narrowed, nested
+from keyfold.read.nested_pruning import narrowed, nested
 from keyfold.storage.table import Table
 from keyfold.wire.predicates import Predicate
 from keyfold.wire.specs import Aggregate, ScanSpec

@@ -13,7 +13,7 @@ import pytest
 
 from keyfold.files.column_mapping import sources
 from keyfold.files.footers import Footer
-from keyfold.read.cuts import group_ranges
+from keyfold.read.key_cuts import group_ranges
 from keyfold.read.keyrange import KeyRange
 from keyfold.read.reader import may_matter
 from keyfold.storage.table import Table

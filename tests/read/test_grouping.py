@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfold.authored.sources import Sources
-from keyfold.queries.bound import BoundCall, bind
+from keyfold.group_by.bound import BoundCall, bind
 from keyfold.read.folds import grouping
-from keyfold.read.folds.functions import Function, functions
-from keyfold.read.folds.grouping import Groups
+from keyfold.read.folds.grouping import ScanGroups
+from keyfold.read.folds.scan_aggregates import ScanAggregate, functions
 from keyfold.read.folds.sent import sent
 from keyfold.testing.tables import layout
+from keyfold.user_functions.sources import Sources
 from keyfold.wire.specs import Aggregate
 from tests.random_values import ATOMIC, value
 
@@ -78,7 +78,7 @@ def same(left: Any, right: Any) -> bool:
 
 
 def folded(
-    groups: Groups, chosen: Sequence[Function], batches: Iterable[pa.RecordBatch]
+    groups: ScanGroups, chosen: Sequence[ScanAggregate], batches: Iterable[pa.RecordBatch]
 ) -> list[pa.RecordBatch]:
     states = [found for batch in batches for found in groups.rows(batch, chosen)]
     return [*states, *groups.last()]
@@ -88,7 +88,7 @@ def check(table: pa.Table, asked: Aggregate, kinds: dict[str, str], size: int) -
     """Compares the groups of the rows with those of plain Python; returns how many were sent."""
     found = layout({"k": "INT"} | kinds, ["k"], {})
     chosen = functions(found, asked)
-    states = folded(Groups(asked.by, chosen), chosen, table.to_batches(size))
+    states = folded(ScanGroups(asked.by, chosen), chosen, table.to_batches(size))
     batches = [batch for state in states for batch in sent(chosen, state)]
     merged: dict[tuple[Any, ...], list[list[Any]]] = {}
     for batch in batches:
@@ -202,7 +202,7 @@ def test_functions_of_ours_fold_what_was_folded(data: st.DataObject) -> None:
     chosen = functions(found, asked)
     size = data.draw(st.sampled_from([1, 7, 100]))
     merged: dict[Any, list[list[Any]]] = {}
-    for batch in folded(Groups(asked.by, chosen), chosen, table.to_batches(size)):
+    for batch in folded(ScanGroups(asked.by, chosen), chosen, table.to_batches(size)):
         for group, *states in zip(*(column.to_pylist() for column in batch.columns), strict=True):
             for held, state in zip(merged.setdefault(group, [[], [], []]), states, strict=True):
                 held.append(state)
@@ -218,5 +218,5 @@ def test_a_product_that_does_not_fit_is_left_to_spark() -> None:
     table = pa.table({"k": pa.array([1, 2, 3], pa.int32()), "n": [1 << 40, 1 << 40, 5]})
     asked = Aggregate((), (("product", "n"),), OWN)
     chosen = functions(layout({"k": "INT", "n": "BIGINT"}, ["k"], {}), asked)
-    (batch,) = folded(Groups((), chosen), chosen, table.to_batches())
+    (batch,) = folded(ScanGroups((), chosen), chosen, table.to_batches())
     assert batch.column(0).to_pylist() == [1 << 40, 1 << 40, 5]

@@ -15,7 +15,7 @@ import pytest
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.questions.metadata import find
 from keyfold.read import metadata
-from keyfold.read.metadata.declare import BATCH_ROWS, wall_clock
+from keyfold.read.metadata.metadata_table import BATCH_ROWS, wall_clock
 from keyfold.storage.commits import commit
 from keyfold.storage.maintenance import consumers
 from keyfold.storage.schema.definition import NewTable

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from keyfold.read.narrowed import narrowed, nested
+from keyfold.read.nested_pruning import narrowed, nested
 from keyfold.read.parquet import BYTES_READ
 from keyfold.resources.metering import metering
 from keyfold.storage.table import Table

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from keyfold.read import reader
-from keyfold.resources.merge_room import Room
+from keyfold.resources.merge_room import MergeRoom
 from keyfold.storage.table import Table
 from tests.read import harness
 from tests.storage import tables
@@ -80,7 +80,7 @@ def test_metadata_are_those_of_the_winning_record(
 ) -> None:
     found = made(tmp_path, Random(f"{seed} {engine}"), engine)
     if is_spilled:
-        monkeypatch.setattr(reader, "Room", Small)
+        monkeypatch.setattr(reader, "MergeRoom", Small)
     known = expected(found, engine)
     rows = harness.rows(found, ["k", *NAMES])
     assert {row.pop("k"): row for row in rows} == known
@@ -97,5 +97,5 @@ class Small:
     """Room for two runs at once."""
 
     @staticmethod
-    def now() -> Room:
-        return Room(1, 1 << 10)
+    def now() -> MergeRoom:
+        return MergeRoom(1, 1 << 10)

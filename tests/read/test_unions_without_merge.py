@@ -9,15 +9,15 @@ from datasketches import compact_theta_sketch, hll_sketch, tgt_hll_type, update_
 from pyroaring import BitMap64
 
 import keyfold
-from keyfold.authored import shipping
-from keyfold.authored.sources import Sources
+from keyfold.group_by.bound import BoundCall
 from keyfold.kernels.roaring import bitmaps
-from keyfold.queries.bound import BoundCall
 from keyfold.read.task import read_task
 from keyfold.storage.table import Table
 from keyfold.testing import check
 from keyfold.testing.own import using
 from keyfold.types.logical import Atomic
+from keyfold.user_functions import shipping
+from keyfold.user_functions.sources import Sources
 from keyfold.wire.specs import Aggregate
 from tests.read import harness
 from tests.read.test_without_merge import merges

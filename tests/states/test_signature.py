@@ -4,8 +4,8 @@ import pytest
 
 from keyfold.aggregates.states.signatures import parse
 from keyfold.errors import TableError
-from keyfold.states.functions import functions
 from keyfold.states.signature import constants_of, text_of
+from keyfold.states.state_functions import functions
 from keyfold.types.logical import describe
 from keyfold.types.sql import from_sql
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from keyfold.storage.catalogs.catalog import open_catalog
 from keyfold.storage.catalogs.interface import Catalog
+from keyfold.storage.catalogs.warehouse import open_catalog
 from keyfold.storage.metadata.entries import partition_batch
 from keyfold.storage.schema.definition import NewTable
 from keyfold.storage.table import Table

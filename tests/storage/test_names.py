@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from keyfold.errors import CorruptDataError, KeyfoldError
-from keyfold.storage.metadata.records import is_name
+from keyfold.storage.metadata.avro_records import is_name
 from keyfold.storage.table import Table
 from tests.concurrency import jobs
 from tests.storage import beside

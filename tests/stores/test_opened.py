@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from keyfold.errors import EnvironmentMismatchError, NotSupportedError, TableError
-from keyfold.storage.catalogs.catalog import open_catalog
+from keyfold.storage.catalogs.warehouse import open_catalog
 from keyfold.stores import opened
 
 SILENT = """

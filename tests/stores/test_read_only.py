@@ -10,8 +10,8 @@ import pytest
 from keyfold.errors import NotSupportedError
 from keyfold.merge.plan import check
 from keyfold.read import reader
-from keyfold.storage.catalogs.catalog import WarehouseCatalog, open_catalog
 from keyfold.storage.catalogs.namespaces import Namespaces
+from keyfold.storage.catalogs.warehouse import WarehouseCatalog, open_catalog
 from keyfold.stores.files import Files
 from keyfold.stores.hadoop import HadoopFiles
 from tests.concurrency import jobs

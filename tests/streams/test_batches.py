@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keyfold.changelog import rows as changes
+from keyfold.changelog import changed_rows as changes
 from keyfold.errors import TableError
 from keyfold.read.task import read_task
 from keyfold.storage.commits import commit

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 import keyfold
 from keyfold import KeyfoldError, TableError
-from keyfold.tables.catalog import Catalog
+from keyfold.tables.connection import Catalog
 from keyfold.tables.table import Table
 
 EXAMPLES = int(os.environ.get("KEYFOLD_ARGUMENTS", "150"))

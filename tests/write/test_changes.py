@@ -19,7 +19,7 @@ from keyfold.kernels.ops import DELETE, INSERT, UPDATE_AFTER
 from keyfold.merge.engines import engine
 from keyfold.options import parse
 from keyfold.storage.table import Table
-from keyfold.write.changes import MOVED
+from keyfold.write.row_changes import MOVED
 from tests.concurrency import jobs
 from tests.concurrency.jobs import Changes
 from tests.read import harness

@@ -13,7 +13,7 @@ import pytest
 from keyfold.errors import KeyfoldError, TableError
 from keyfold.kernels.ops import DELETE, INSERT, UPDATE_AFTER
 from keyfold.storage.table import Table
-from keyfold.write.changes import MOVED
+from keyfold.write.row_changes import MOVED
 from tests.concurrency import jobs
 from tests.concurrency.jobs import Changes
 from tests.read import harness

@@ -21,9 +21,9 @@ from integration.bench import answers, data, keyfold
 from integration.bench.cases import ENGINES, Settings
 from integration.bench.measure import Peaks, Result, times
 from integration.bench.readers import WHOLE_BUCKETS, Reader
-from keyfold.read import planner
+from keyfold.read import scan_plan
 from keyfold.read.request import ReadRequest
-from keyfold.storage.catalogs.catalog import open_catalog
+from keyfold.storage.catalogs.warehouse import open_catalog
 
 ABOUT = """\
 LakeSoul and ClickHouse are measured where `make build/engines/.installed` made their environment.
@@ -81,7 +81,7 @@ def lakesoul(session: Session, engine: str) -> dict[str, dict[str, Any]]:
     name = keyfold.merged_table(shape, engine)
     options = {"warehouse": str(settings.folder / "warehouse")}
     table = open_catalog(session.system, options).load_table(["bench"], name)
-    _, tasks, _ = planner.plan(table, ReadRequest(list(shape.columns), options=WHOLE_BUCKETS))
+    _, tasks, _ = scan_plan.plan(table, ReadRequest(list(shape.columns), options=WHOLE_BUCKETS))
     buckets = [
         [
             f"{split.path}/{file.name}"

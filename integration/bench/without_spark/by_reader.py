@@ -7,7 +7,7 @@ from pathlib import Path
 
 from integration.bench import readers
 from integration.bench.without_spark.serve import COLUMNS, Keys, Work, serve
-from keyfold.storage.catalogs.catalog import open_catalog
+from keyfold.storage.catalogs.warehouse import open_catalog
 
 
 @cache

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
 
-from keyfold.aggregates.declare import Aggregate
+from keyfold.aggregates.declaration import Aggregate
 from keyfold.options import provided
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from keyfold.aggregates.declare import (
+from keyfold.aggregates.declaration import (
     Aggregate,
     BadRecord,
     Fold,
@@ -33,8 +33,8 @@ from keyfold.aggregates.states.signatures import fold_of, parse
 from keyfold.errors import KeyfoldError
 from keyfold.kernels.buffers import Rows
 from keyfold.kernels.unsafe_rows.encode import encode
-from keyfold.states.columns import STATE
 from keyfold.states.signature import FIXED, Signature, described, text_of
+from keyfold.states.state_option import STATE
 from keyfold.types.logical import DataType
 
 _MOST_BYTES = (1 << 31) - 1

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from keyfold.aggregates import aggregates, find, spelling
-from keyfold.aggregates.declare import Aggregate, Parameter
+from keyfold.aggregates.declaration import Aggregate, Parameter
 from keyfold.errors import FunctionError, TableError
 from keyfold.options import provided
 from keyfold.options.values import given as parsed

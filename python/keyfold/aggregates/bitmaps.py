@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 from pyroaring import BitMap, BitMap64
 
-from keyfold.aggregates.declare import BadRecord, Records
+from keyfold.aggregates.declaration import BadRecord, Records
 from keyfold.aggregates.states.opaque import live, union_of
 from keyfold.kernels.roaring import bitmaps
 

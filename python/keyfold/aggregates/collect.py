@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import types
 
-from keyfold.aggregates.declare import (
+from keyfold.aggregates.declaration import (
     Accepts,
     Aggregate,
     Fold,

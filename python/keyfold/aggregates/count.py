@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types
 
-from keyfold.aggregates.declare import Accepts, Fold
+from keyfold.aggregates.declaration import Accepts, Fold
 from keyfold.aggregates.sum import SUM
 from keyfold.kernels.buffers import column_of, dtype_of, ones, validity
 from keyfold.types.logical import Atomic

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from keyfold.aggregates.declare import ANY, Inputs, Pick, Records
+from keyfold.aggregates.declaration import ANY, Inputs, Pick, Records
 from keyfold.aggregates.running import ends
 from keyfold.kernels.buffers import Mask, Rows, validity
 from keyfold.kernels.jit import kernel

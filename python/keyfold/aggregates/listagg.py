@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from keyfold.aggregates.collect import DISTINCT
-from keyfold.aggregates.declare import (
+from keyfold.aggregates.declaration import (
     Accepts,
     Aggregate,
     Fold,

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from pyarrow import types
 
-from keyfold.aggregates.declare import (
+from keyfold.aggregates.declaration import (
     Accepts,
     Aggregate,
     Fold,

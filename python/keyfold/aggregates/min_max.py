@@ -6,7 +6,7 @@ least boolean is true if all are true, the greatest if any is true.
 from functools import partial
 from typing import Any
 
-from keyfold.aggregates.declare import BOOLEAN, COMPARABLE, Accepts, Inputs, Pick, Records
+from keyfold.aggregates.declaration import BOOLEAN, COMPARABLE, Accepts, Inputs, Pick, Records
 from keyfold.aggregates.running import extremes
 from keyfold.kernels.buffers import Rows
 from keyfold.kernels.folds.extremes import pick_extremes, rank

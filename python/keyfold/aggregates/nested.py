@@ -9,7 +9,14 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyarrow import types
 
-from keyfold.aggregates.declare import Accepts, BadRecord, FoldResult, Inputs, Parameter, Settings
+from keyfold.aggregates.declaration import (
+    Accepts,
+    BadRecord,
+    FoldResult,
+    Inputs,
+    Parameter,
+    Settings,
+)
 from keyfold.kernels.buffers import Mask, Rows, pack, validity
 from keyfold.kernels.groups.codes import ranks
 from keyfold.kernels.ops import RESET, RETRACT, SKIP

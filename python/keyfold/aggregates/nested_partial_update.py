@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from keyfold.aggregates.declare import Aggregate, Fold, FoldResult, Inputs, Records, Settings
+from keyfold.aggregates.declaration import Aggregate, Fold, FoldResult, Inputs, Records, Settings
 from keyfold.aggregates.nested import (
     IS_TABLE,
     NESTED_KEY,

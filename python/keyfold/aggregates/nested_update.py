@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from keyfold.aggregates.declare import (
+from keyfold.aggregates.declaration import (
     Aggregate,
     Fold,
     FoldResult,

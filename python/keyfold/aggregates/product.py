@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from keyfold.aggregates.declare import (
+from keyfold.aggregates.declaration import (
     NUMERIC,
     Aggregate,
     BadRecord,

@@ -33,7 +33,7 @@ STATES = Checked(
 
 
 @dataclass(frozen=True)
-class Quantiles:
+class OpenedQuantiles:
     """An opened state: its single values, or else a digest."""
 
     compression: int
@@ -41,13 +41,13 @@ class Quantiles:
     digest: tdigest_double | None = None
 
 
-def opened(state: bytes) -> Quantiles:
+def opened(state: bytes) -> OpenedQuantiles:
     """A state from its bytes. Raises ValueError if the bytes are not a state."""
     _, compression, form = _HEAD.unpack_from(STATES.state(state))
     compression, body = allowed(compression), state[_HEAD.size :]
     if form == DIGEST:
-        return Quantiles(compression, np.empty(0), _digest(body))
-    return Quantiles(compression, np.frombuffer(body, "<f8", offset=4))
+        return OpenedQuantiles(compression, np.empty(0), _digest(body))
+    return OpenedQuantiles(compression, np.frombuffer(body, "<f8", offset=4))
 
 
 def _digest(body: bytes) -> tdigest_double:
@@ -67,7 +67,7 @@ def written(compression: int, values: npt.NDArray[np.float64]) -> bytes:
     """The state of some values, exact up to 2048 of them. NaN is left out: it has no rank."""
     values = values[~np.isnan(values)]
     if len(values) > MOST_EXACT:
-        return _digested(compression, [Quantiles(compression, values)])
+        return _digested(compression, [OpenedQuantiles(compression, values)])
     body = struct.pack("<I", len(values)) + values.astype("<f8").tobytes()
     return _HEAD.pack(VERSION, compression, EXACT) + body
 
@@ -87,7 +87,7 @@ def union(states: list[bytes]) -> bytes:
     return _digested(compression, parts)
 
 
-def _digested(compression: int, parts: Iterable[Quantiles]) -> bytes:
+def _digested(compression: int, parts: Iterable[OpenedQuantiles]) -> bytes:
     result = tdigest_double(compression)
     for part in parts:
         if part.digest is not None:

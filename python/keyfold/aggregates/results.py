@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from keyfold.aggregates.declare import Aggregate, BadRecord, FoldResult, Inputs, Pick, Records
+from keyfold.aggregates.declaration import Aggregate, BadRecord, FoldResult, Inputs, Pick, Records
 from keyfold.kernels.buffers import Rows, validity
 from keyfold.kernels.folds.picked import indices, take
 from keyfold.kernels.ops import RESET, SKIP

@@ -40,7 +40,7 @@ class Overflow(Exception):
         self.group = group
 
 
-class Groups(Protocol):
+class GroupValues(Protocol):
     """The values of groups, numbered from 0."""
 
     @property
@@ -227,7 +227,7 @@ class Ends(Growing):
         return column_of_bits(self._kind, bits.astype(unsigned(size)), flags // 2)
 
 
-def sums(kind: pa.DataType) -> Groups | None:
+def sums(kind: pa.DataType) -> GroupValues | None:
     """The groups of a sum; None if this type has none."""
     if types.is_integer(kind):
         return IntegerSums(kind)
@@ -236,11 +236,11 @@ def sums(kind: pa.DataType) -> Groups | None:
     return FloatSums(kind) if types.is_floating(kind) else None
 
 
-def extremes(is_least: bool, kind: pa.DataType) -> Groups | None:
+def extremes(is_least: bool, kind: pa.DataType) -> GroupValues | None:
     """The groups of a least or greatest value; None if this type has none."""
     return None if bit_width(kind) is None else Extremes(is_least, kind)
 
 
-def ends(is_first: bool, takes_nulls: bool, kind: pa.DataType) -> Groups | None:
+def ends(is_first: bool, takes_nulls: bool, kind: pa.DataType) -> GroupValues | None:
     """The groups of a first or last value; None if this type has none."""
     return None if bit_width(kind) is None else Ends(is_first, takes_nulls, kind)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from pyarrow import types
 
-from keyfold.aggregates.declare import NUMERIC, Fold, FoldResult, Inputs, Records
+from keyfold.aggregates.declaration import NUMERIC, Fold, FoldResult, Inputs, Records
 from keyfold.aggregates.running import sums
 from keyfold.kernels.buffers import Floats, Mask, Rows, column_of, dtype_of, validity, values
 from keyfold.kernels.folds.decimals import beyond, halves, sum_decimals

@@ -24,7 +24,7 @@ from typing import NoReturn, Protocol
 
 from keyfold.bridge import frames
 from keyfold.bridge.directory import PrivateDirectory
-from keyfold.bridge.loop import HANG_UP_ONLY, Loop
+from keyfold.bridge.loop import HANG_UP_ONLY, EventLoop
 from keyfold.bridge.memory import OPTION
 
 GRACE_SECONDS = 10.0
@@ -48,7 +48,7 @@ class Child:
 class Children:
     """Owns the processes and the duplicates of their connections."""
 
-    def __init__(self, directory: PrivateDirectory, loop: Loop) -> None:
+    def __init__(self, directory: PrivateDirectory, loop: EventLoop) -> None:
         self.directory = directory
         self.loop = loop
         self.by_pid: dict[int, Child] = {}

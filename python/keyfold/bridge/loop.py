@@ -13,7 +13,7 @@ HANG_UP_ONLY = 0
 Callback = Callable[[], None]
 
 
-class Loop:
+class EventLoop:
     """Owns the poll set and the pipe that turns signals into events."""
 
     def __init__(self) -> None:

@@ -16,7 +16,7 @@ from keyfold.bridge import frames
 from keyfold.bridge.children import Child, Children
 from keyfold.bridge.directory import PrivateDirectory
 from keyfold.bridge.handshake import Arrival
-from keyfold.bridge.loop import Loop
+from keyfold.bridge.loop import EventLoop
 from keyfold.errors import KeyfoldError
 
 BACKLOG = 1024
@@ -46,7 +46,7 @@ class ForkServer:
         self.live_as_driver = live_as_driver
         self.ending = False
         self.arrivals: dict[int, Arrival] = {}
-        self.loop = Loop()
+        self.loop = EventLoop()
         self.children = Children(directory, self.loop)
         self.driver: tuple[Child, socket.socket] | None = None
         self.listener = listening(directory)

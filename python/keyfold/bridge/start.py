@@ -58,7 +58,7 @@ def serve(hello: Hello, directory: PrivateDirectory, out: TextIO) -> int:
     try:
         try:
             warm()
-            importlib.import_module("keyfold.authored.sources").shipped_to(hello.files)
+            importlib.import_module("keyfold.user_functions.sources").shipped_to(hello.files)
         except Exception as e:
             handshake.say(frames.failure(e, "warming up the fork server"), out)
             return 1

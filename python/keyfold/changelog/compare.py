@@ -18,11 +18,11 @@ from keyfold.kernels.groups.equality import differing
 from keyfold.kernels.keys.closed import encode_closed
 from keyfold.kernels.ops import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE
 from keyfold.merge import kinds as row_kinds
-from keyfold.merge.columns import Columns, sliced
+from keyfold.merge.column_results import Columns, sliced
 from keyfold.merge.kinds import VALUE_KIND
 from keyfold.merge.sorted_run import SortedRun
 from keyfold.merge.window import rounds
-from keyfold.resources.merge_room import Room
+from keyfold.resources.merge_room import MergeRoom
 from keyfold.wire.layout import TableLayout
 
 OUTPUT_ROWS = 1 << 17
@@ -51,7 +51,7 @@ def changes(
     schema = pa.schema([*(layout.column(name).arrow_field for name in names), KIND_FIELD])
     told = None if keeps_equal else [n for n in names if n not in layout.key and n not in ignore]
     runs = [SortedRun(_plain(batches, names), (0, 0)) for batches in (before, after)]
-    for pieces in rounds(runs, layout.key, layout.nullable_key, Room.now().round):
+    for pieces in rounds(runs, layout.key, layout.nullable_key, MergeRoom.now().round):
         lengths = [sum(batch.num_rows for batch in parts) for parts in pieces]
         found = Columns([batch for parts in pieces for batch in parts], names)
         picks, kinds = _changed(found, layout.key, told, lengths)

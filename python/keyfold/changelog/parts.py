@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from keyfold.changelog.specs import ChangeSplit
-from keyfold.changelog.steps import Step, live
+from keyfold.changelog.steps import SnapshotChange, live
 from keyfold.files.sections import sections, sections_of_runs
 from keyfold.options import TableOptions
 from keyfold.predicates.prune import Pruning
-from keyfold.read.cuts import by_key
+from keyfold.read.key_cuts import by_key
 from keyfold.read.plan_head import PlanHead
 from keyfold.read.splits import Splitting
 from keyfold.storage.metadata.entries import LiveFile, by_place, identifier, split_of
@@ -52,7 +52,7 @@ class Part:
         return sum(file.rows for _, file in self.touched) * SPARSE < rows
 
 
-def parts_of(head: PlanHead, step: Step) -> Iterator[Part]:
+def parts_of(head: PlanHead, step: SnapshotChange) -> Iterator[Part]:
     """The parts of a step that may hold changes of interest."""
     layout, chosen = head.table.layout, head.chosen
     if step.stored is not None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from keyfold.changelog.specs import Asked
+from keyfold.changelog.specs import ChangesRequest
 from keyfold.changelog.views import ROWS
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.options.calls import INCREMENTAL
@@ -27,14 +27,14 @@ AUTO, DIFF, CHANGELOG = "auto", "diff", "changelog"
 
 
 @dataclass(frozen=True)
-class Range:
+class SnapshotRange:
     """The snapshots above `after` up to `until`."""
 
     after: int
     until: int
 
 
-def asked_for(table: Table, given: Mapping[str, Any]) -> Range:
+def asked_for(table: Table, given: Mapping[str, Any]) -> SnapshotRange:
     """The range of a clause: its `kind` (version, timestamp or all), its bounds `from` and `to`,
     text or microseconds, of which `to` may be None, and whether each is `…_inclusive`.
     """
@@ -45,15 +45,15 @@ def asked_for(table: Table, given: Mapping[str, Any]) -> Range:
     return made(table, start, given["from_inclusive"], end, given["to_inclusive"])
 
 
-def whole(table: Table) -> Range:
+def whole(table: Table) -> SnapshotRange:
     """All changes that are kept."""
     earliest = table.snapshots.earliest_id() or 0
-    return Range(earliest if earliest > 1 else 0, table.snapshot_id or 0)
+    return SnapshotRange(earliest if earliest > 1 else 0, table.snapshot_id or 0)
 
 
 def by_version(
     table: Table, start: str, with_start: bool, end: str | None, with_end: bool
-) -> Range:
+) -> SnapshotRange:
     """From a snapshot (its id, or a tag's name) up to another, or the newest."""
     first = _snapshot(table, start)
     last = table.snapshot_id or 0 if end is None else _snapshot(table, end)
@@ -64,19 +64,19 @@ def by_version(
         )
     until = last if with_end or end is None else last - 1
     after = first - 1 if with_start else first
-    return Range(after, max(after, until))
+    return SnapshotRange(after, max(after, until))
 
 
-def between(table: Table, start: str, end: str) -> Range:
+def between(table: Table, start: str, end: str) -> SnapshotRange:
     """The snapshots after one (an id, of which 0 is before the first, or a tag) up to another."""
     if start == "0":
-        return Range(0, _snapshot(table, end))
+        return SnapshotRange(0, _snapshot(table, end))
     return by_version(table, start, False, end, True)
 
 
 def by_timestamp(
     table: Table, start: int, with_start: bool, end: int | None, with_end: bool
-) -> Range:
+) -> SnapshotRange:
     """From a time up to another, or the newest snapshot; in microseconds since 1970."""
     if end is not None and end < start:
         raise TableError(
@@ -86,7 +86,7 @@ def by_timestamp(
     until = table.snapshot_id or 0
     if end is not None:
         until = versions.newest_until(table, (end if with_end else end - 1) // MICROS)
-    return Range(after, max(after, until))
+    return SnapshotRange(after, max(after, until))
 
 
 def _snapshot(table: Table, version: str) -> int:
@@ -99,7 +99,7 @@ def _snapshot(table: Table, version: str) -> int:
     return versions.resolve(table, version)[0].id
 
 
-def asked(table: Table, view: str, options: Mapping[str, str], zone: str) -> Asked:
+def asked(table: Table, view: str, options: Mapping[str, str], zone: str) -> ChangesRequest:
     """The rows that a reader's options ask for: the changes between two snapshots or times, the
     first one left out; without a range every row of the newest snapshot. `zone` is that of times as
     text.
@@ -120,18 +120,18 @@ def asked(table: Table, view: str, options: Mapping[str, str], zone: str) -> Ask
     if not named:
         if SCAN_MODE in options:
             raise TableError(f"{where}: option {SCAN_MODE} needs a range: give {BETWEEN} too")
-        return Asked(view, 0, table.snapshot_id or 0, full=True)
+        return ChangesRequest(view, 0, table.snapshot_id or 0, full=True)
     found = _range(table, named[0], options[named[0]], zone)
     is_net = mode == DIFF or (mode == AUTO and view == ROWS.name and not tells(table))
-    return Asked(view, found.after, found.until, net=is_net)
+    return ChangesRequest(view, found.after, found.until, net=is_net)
 
 
-def _range(table: Table, name: str, text: str, zone: str) -> Range:
+def _range(table: Table, name: str, text: str, zone: str) -> SnapshotRange:
     where = f"reading changes of table {table.layout.name}: option {name} = '{text}'"
     if name == TO_AUTO_TAG:
         before = automatic.previous(table, text)
         end = tags.require(table, text).snapshot.id
-        return Range(end if before is None else before.snapshot.id, end)
+        return SnapshotRange(end if before is None else before.snapshot.id, end)
     parts = [part.strip() for part in text.split(",")]
     if len(parts) != 2 or not all(parts):
         raise TableError(f"{where}: expected two values, as in '5,10'")

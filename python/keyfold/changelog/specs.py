@@ -11,7 +11,7 @@ from keyfold.wire.specs import DataFile, ScanSpec, Split
 
 
 @dataclass(frozen=True)
-class Asked(Wire):
+class ChangesRequest(Wire):
     """The changes of the snapshots after `after` (0: from the first one on) up to `until`, as the
     rows of a view (`views`). With `net` each key has one change over the whole range, else one a
     snapshot. With `updates` the two images of an update are called so; else they are a delete and
@@ -39,7 +39,7 @@ class ChangesSpec(Wire):
     """
 
     scan: ScanSpec
-    asked: Asked
+    asked: ChangesRequest
     columns: tuple[str, ...]
     millis: Mapping[int, int]
     value_filter: tuple[Predicate, ...] = ()

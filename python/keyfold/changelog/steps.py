@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from keyfold.changelog.specs import Asked
+from keyfold.changelog.specs import ChangesRequest
 from keyfold.errors import SnapshotExpiredError
 from keyfold.files.snapshot_folder import KEEPING
 from keyfold.options import parse
@@ -24,7 +24,7 @@ APPEND, OVERWRITE = "APPEND", "OVERWRITE"
 
 
 @dataclass(frozen=True)
-class Step:
+class SnapshotChange:
     """Two states, and the files whose keys may differ in them, each with the snapshot that added or
     removed it. `stored` are the files of a producer that have the changes; None if rows have to be
     compared, of which those below `least_level` do not count. `millis` are the times of the
@@ -57,7 +57,7 @@ def keeper_of(table: Table, number: int) -> str:
     return next((f"tag/{tags.PREFIX}{name}" for name in kept), "")
 
 
-def steps(table: Table, asked: Asked) -> Iterator[Step]:
+def steps(table: Table, asked: ChangesRequest) -> Iterator[SnapshotChange]:
     """The steps of a range, in order: one for each snapshot that changed rows, or one in all if
     each key has one change. Raises SnapshotExpiredError if a state that is needed is not kept.
     """
@@ -82,13 +82,13 @@ def live(table: Table, snapshot: Snapshot | None) -> tuple[LiveFile, ...]:
         return live_of_snapshot(table.manifests, snapshot)
 
 
-def _full(table: Table, number: int, least_level: int) -> Step:
+def _full(table: Table, number: int, least_level: int) -> SnapshotChange:
     found = _snapshot(table, number, number)
     every = tuple((number, file) for file in live(table, found))
-    return Step(None, found, every, None, {number: found.time_millis}, least_level)
+    return SnapshotChange(None, found, every, None, {number: found.time_millis}, least_level)
 
 
-def _net(table: Table, asked: Asked) -> Step:
+def _net(table: Table, asked: ChangesRequest) -> SnapshotChange:
     first, last = asked.after + 1, asked.until
     before, after = _before(table, first), _snapshot(table, last, first)
     states = [table.snapshots.find(number) for number in range(first, last)]
@@ -97,7 +97,9 @@ def _net(table: Table, asked: Asked) -> Step:
         every = [(state.id, file) for state in kept for file in _touched(table, state)]
     else:  # tags keep both ends, but not what was between them
         every = [(last, file) for file in unshared(live(table, before), live(table, after))]
-    return Step(before, after, tuple(every), None, {state.id: state.time_millis for state in kept})
+    return SnapshotChange(
+        before, after, tuple(every), None, {state.id: state.time_millis for state in kept}
+    )
 
 
 def unshared(before: Sequence[LiveFile], after: Sequence[LiveFile]) -> Iterator[LiveFile]:
@@ -107,14 +109,14 @@ def unshared(before: Sequence[LiveFile], after: Sequence[LiveFile]) -> Iterator[
         yield from (file for name, file in one.items() if name not in other)
 
 
-def _step(table: Table, number: int) -> Step | None:
+def _step(table: Table, number: int) -> SnapshotChange | None:
     found = table.snapshots.find(number) or Changelogs(table.snapshots).find(number)
     after = found or _snapshot(table, number, number)
     millis = {number: after.time_millis}
     with table.reading(after):
         stored = tuple(table.manifests.logged(after))
     if stored:
-        return Step(None, after, (), stored, millis)
+        return SnapshotChange(None, after, (), stored, millis)
     options = parse(table.schema(after.schema_id))
     if options.changelog_producer != NONE and after.commit_kind != OVERWRITE:
         return None
@@ -122,7 +124,7 @@ def _step(table: Table, number: int) -> Step | None:
     touched = tuple((number, file) for file in _touched(table, after))
     if not touched:
         return None
-    return Step(_before(table, number), after, touched, None, millis, told_from(options))
+    return SnapshotChange(_before(table, number), after, touched, None, millis, told_from(options))
 
 
 def _touched(table: Table, snapshot: Snapshot) -> list[LiveFile]:

@@ -10,20 +10,21 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from keyfold.changelog.changed_rows import keys_of
 from keyfold.changelog.compare import changes
-from keyfold.changelog.rows import keys_of
 from keyfold.kernels.ops import UPDATE_BEFORE
-from keyfold.merge.columns import combine
+from keyfold.merge.change_images import ChangeImages
+from keyfold.merge.column_results import combine
 from keyfold.merge.plan import MergePlan, plan
 from keyfold.merge.sorted_run import SortedRun
-from keyfold.merge.telling import Telling
 from keyfold.merge.window import rounds
 from keyfold.options import parse
 from keyfold.read.keyset import KeySet
 from keyfold.read.reader import read
-from keyfold.resources.merge_room import Room
+from keyfold.resources.merge_room import MergeRoom
 from keyfold.wire.specs import (
     KIND,
+    ChangelogInput,
     CompactionSpec,
     FileMeta,
     Run,
@@ -31,7 +32,6 @@ from keyfold.wire.specs import (
     Section,
     Split,
     Task,
-    Told,
 )
 from keyfold.write.changelog import changelog_target
 from keyfold.write.parquet import write_files
@@ -43,7 +43,7 @@ def write_changelog(
     spec: CompactionSpec,
     task: Task,
     made: Sequence[FileMeta],
-    seen: Telling | None,
+    seen: ChangeImages | None,
     go_on: Callable[[], None],
 ) -> list[FileMeta]:
     """The changelog files of a task whose result is in the files `made`; none if it tells nothing.
@@ -78,7 +78,7 @@ def new_names(task: Task) -> frozenset[str]:
 class _States:
     """The two states of one task."""
 
-    def __init__(self, spec: CompactionSpec, task: Task, told: Told, made: Run) -> None:
+    def __init__(self, spec: CompactionSpec, task: Task, told: ChangelogInput, made: Run) -> None:
         columns = tuple(spec.layout.arrow_schema.names)
         self._scan = ScanSpec(spec.layout, columns, spec.schemas, snapshot=spec.snapshot)
         self._options = parse(spec.layout)
@@ -98,7 +98,7 @@ class _States:
         for keys in self._new_keys():
             yield from self._compared(whole, keys)
 
-    def compared(self, seen: Telling) -> Iterator[pa.RecordBatch]:
+    def compared(self, seen: ChangeImages) -> Iterator[pa.RecordBatch]:
         """The changes among the rows that a merge has shown."""
         return self._told_of(seen.before.batches(), seen.after.batches())
 
@@ -120,7 +120,7 @@ class _States:
         files = [file for file in self._task.split.files if file.name in names]
         split = self._task.split
         runs = [SortedRun(keys_of(self._scan, split, file), (0, 0), file.rows) for file in files]
-        for pieces in rounds(runs, layout.key, layout.nullable_key, Room.now().round, KEYS):
+        for pieces in rounds(runs, layout.key, layout.nullable_key, MergeRoom.now().round, KEYS):
             batches = [batch for parts in pieces for batch in parts]
             columns = [combine([batch.column(name) for batch in batches]) for name in layout.key]
             yield KeySet.of(layout, columns)[0]

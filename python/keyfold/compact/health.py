@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from keyfold.compact.kept_deletes import NONE, first_kept
-from keyfold.compact.pick import BucketRun, Rules, bucket_runs
+from keyfold.compact.pick import BucketRun, PickRules, bucket_runs
 from keyfold.files.sections import runs, sections
 from keyfold.options import TableOptions
 from keyfold.storage.metadata.entries import LiveFile, Place, by_place
@@ -76,7 +76,7 @@ class _Whole:
     """The facts about the table that advice on a bucket needs."""
 
     options: TableOptions
-    rules: Rules
+    rules: PickRules
     call: str
     buckets: int
     mean_bytes: float
@@ -85,7 +85,7 @@ class _Whole:
     def of(places: dict[Place, list[LiveFile]], options: TableOptions, call: str) -> _Whole:
         total = sum(file.size for files in places.values() for file in files)
         mean = total / max(len(places), 1)
-        return _Whole(options, Rules.of(options), call, len(places), mean)
+        return _Whole(options, PickRules.of(options), call, len(places), mean)
 
     def compact(self, strategy: str) -> str:
         """The statement that compacts."""

@@ -11,8 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from keyfold.compact import planner
-from keyfold.compact.planner import Asked, PlannedStep
+from keyfold.compact import compaction_plan
+from keyfold.compact.compaction_plan import CompactionRequest, PlannedStep
 from keyfold.errors import ConflictError, TableError
 from keyfold.files.paths import DEFAULT_PARTITION
 from keyfold.files.value_text import partition_text
@@ -29,7 +29,7 @@ from keyfold.types.arrow import to_arrow
 from keyfold.types.literals import manifest_value
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.predicates import Predicate
-from keyfold.wire.specs import CommitMessage, CompactionSpec, Step, totals
+from keyfold.wire.specs import CommitMessage, CompactionSpec, CompactionStep, totals
 from keyfold.write.job import Job
 
 Outcome = dict[str, Any]
@@ -66,7 +66,7 @@ def plan_job(
     table = with_options(table, options)
     strategy = _strategy(table.layout, strategy)
     nothing = CompactionSpec(table.layout, {})
-    if strategy == planner.AUTO and table.options.write_only:
+    if strategy == compaction_plan.AUTO and table.options.write_only:
         return PlannedJob(nothing, skipped="the table is write-only")
     check_mergeable(table.layout)
     if max_bytes is not None and max_bytes < 1:
@@ -75,7 +75,9 @@ def plan_job(
         )
     takes = chosen(table.layout, partitions, where)
     cores = max(1, parallelism or os.cpu_count() or 1)
-    spec, steps = planner.plan(table, Asked(strategy, takes, max_bytes, touched, cores))
+    spec, steps = compaction_plan.plan(
+        table, CompactionRequest(strategy, takes, max_bytes, touched, cores)
+    )
     if steps:
         return PlannedJob(spec, steps)
     if takes is not None and not table.live_files(partition_filter=takes):
@@ -85,7 +87,7 @@ def plan_job(
 
 
 def _strategy(layout: TableLayout, text: str) -> str:
-    if text.lower() not in planner.STRATEGIES:
+    if text.lower() not in compaction_plan.STRATEGIES:
         raise TableError(
             f"compaction of table {layout.name}: compact_strategy is '{text}'; "
             "expected 'full' or 'minor'"
@@ -113,7 +115,7 @@ def described(layout: TableLayout, planned: PlannedStep) -> dict[str, Any]:
 def commit_steps(
     table: Table,
     spec: CompactionSpec,
-    steps: Sequence[Step],
+    steps: Sequence[CompactionStep],
     results: Sequence[Sequence[CommitMessage]],
 ) -> list[Outcome]:
     """Put the files that the tasks of `steps` wrote (`results` of each) in the place of those they
@@ -138,7 +140,7 @@ def commit_steps(
     ]
 
 
-def _compaction(step: Step, messages: Sequence[CommitMessage]) -> Compaction:
+def _compaction(step: CompactionStep, messages: Sequence[CommitMessage]) -> Compaction:
     total = step.total_buckets
     return Compaction(step, [replace(message, total_buckets=total) for message in messages])
 

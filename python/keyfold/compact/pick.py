@@ -31,7 +31,7 @@ class Sized(Protocol):
 
 
 @dataclass(frozen=True)
-class Pick:
+class RunPick:
     """The `count` newest runs go to `level`."""
 
     count: int
@@ -39,7 +39,7 @@ class Pick:
 
 
 @dataclass(frozen=True)
-class Rules:
+class PickRules:
     """The options of a pick. Sizes are bytes, None if the rule is not set."""
 
     trigger: int
@@ -51,11 +51,11 @@ class Rules:
     incremental_size: int | None = None
 
     @staticmethod
-    def of(options: TableOptions) -> Rules:
+    def of(options: TableOptions) -> PickRules:
         """The rules in the table's options. The stop trigger is never below the trigger."""
         trigger = options.compaction_trigger
         stop = options.compaction_stop_trigger
-        return Rules(
+        return PickRules(
             trigger,
             max(trigger, trigger + 3 if stop is None else stop),
             options.levels or trigger + 1,
@@ -71,29 +71,29 @@ class Rules:
         return self.levels - 1
 
 
-def pick(runs: Sequence[Sized], rules: Rules, *, is_due: bool = False) -> Pick | None:
+def pick(runs: Sequence[Sized], rules: PickRules, *, is_due: bool = False) -> RunPick | None:
     """The runs that need merging, None if nothing does. `is_due` means that the interval between
     full compactions (`compaction.optimization-interval`) is over.
     """
     if _is_early(runs, rules, is_due=is_due):
-        return Pick(len(runs), rules.top)
+        return RunPick(len(runs), rules.top)
     if len(runs) < rules.trigger:
         return None
     if _size(runs[:-1]) * 100 > rules.max_amplification * runs[-1].bytes:
-        return Pick(len(runs), rules.top)
+        return RunPick(len(runs), rules.top)
     found = _by_ratio(runs, rules, 1)
     if found is None and len(runs) > rules.trigger:
         found = _by_ratio(runs, rules, len(runs) - rules.trigger + 1)
     return found
 
 
-def pick_level_0(runs: Sequence[Sized], rules: Rules) -> Pick | None:
+def pick_level_0(runs: Sequence[Sized], rules: PickRules) -> RunPick | None:
     """All runs of level 0 and those that the size ratio adds; None if level 0 is empty."""
     count = sum(run.level == 0 for run in runs)
     return _by_ratio(runs, rules, count, is_forced=True) if count else None
 
 
-def unit(runs: Sequence[Sized], rules: Rules, count: int) -> Pick:
+def unit(runs: Sequence[Sized], rules: PickRules, count: int) -> RunPick:
     """The `count` newest runs and the level below the next one. Nothing goes to level 0: if that
     would be the level, more runs are taken.
     """
@@ -101,10 +101,10 @@ def unit(runs: Sequence[Sized], rules: Rules, count: int) -> Pick:
     while level == 0 and count < len(runs):
         level = runs[count].level
         count += 1
-    return Pick(count, rules.top if count == len(runs) else level)
+    return RunPick(count, rules.top if count == len(runs) else level)
 
 
-def _is_early(runs: Sequence[Sized], rules: Rules, *, is_due: bool) -> bool:
+def _is_early(runs: Sequence[Sized], rules: PickRules, *, is_due: bool) -> bool:
     """Whether one of the rules for a full compaction ahead of time holds."""
     if len(runs) < 2:
         return False
@@ -115,8 +115,8 @@ def _is_early(runs: Sequence[Sized], rules: Rules, *, is_due: bool) -> bool:
 
 
 def _by_ratio(
-    runs: Sequence[Sized], rules: Rules, count: int, *, is_forced: bool = False
-) -> Pick | None:
+    runs: Sequence[Sized], rules: PickRules, count: int, *, is_forced: bool = False
+) -> RunPick | None:
     """The pick that takes runs as long as the next is not much larger than all before it. Once
     one is taken, runs of level 0 and 1 always are. None if none is taken.
     """
@@ -159,7 +159,7 @@ def bucket_runs(files: Sequence[LiveFile]) -> list[BucketRun]:
     return [BucketRun(origin[0], run) for origin, held in found for run in disjoint(held)]
 
 
-def whole(runs: Sequence[BucketRun], rules: Rules, found: Pick) -> Pick:
+def whole(runs: Sequence[BucketRun], rules: PickRules, found: RunPick) -> RunPick:
     """The pick and the runs that can't be left behind. After it every picked file is newer than
     each file that stays and touches its keys.
     """

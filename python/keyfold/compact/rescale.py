@@ -13,12 +13,12 @@ import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from keyfold.compact.pick import Rules
-from keyfold.compact.planner import LEAST_PIECE
+from keyfold.compact.compaction_plan import LEAST_PIECE
+from keyfold.compact.pick import PickRules
 from keyfold.files.sections import packed, runs, sections
 from keyfold.merge.plan import check_mergeable
 from keyfold.options import check_option, parse
-from keyfold.read.cuts import by_key
+from keyfold.read.key_cuts import by_key
 from keyfold.read.plan_head import schemas_of
 from keyfold.storage.commits.rescale import check_rescalable
 from keyfold.storage.metadata.entries import LiveFile, split_of
@@ -73,7 +73,7 @@ def plan(table: Table, buckets: int, parallelism: int) -> Rescale:
 def _tasks(layout: TableLayout, files: Sequence[LiveFile], piece: int) -> Iterator[Task]:
     """The tasks of one partition."""
     options = parse(layout)
-    level = max(Rules.of(options).levels - 1, *(file.level for file in files))
+    level = max(PickRules.of(options).levels - 1, *(file.level for file in files))
     common = math.gcd(options.bucket, *(file.total_buckets for file in files))
     whole = split_of(layout, (files[0].partition, None))
     for remainder in range(common):

@@ -18,17 +18,17 @@ from keyfold.compact.kept_deletes import NONE, first_kept, kept
 from keyfold.files.buckets import buckets_of
 from keyfold.files.footers import forget
 from keyfold.files.snapshot_folder import reading_files
-from keyfold.merge.marks.records import with_marks
+from keyfold.merge.change_images import ChangeImages
+from keyfold.merge.marks.mark_columns import with_marks
 from keyfold.merge.plan import MergePlan, plan
 from keyfold.merge.run import merge_runs
 from keyfold.merge.sorted_run import SortedRun
-from keyfold.merge.telling import Telling
 from keyfold.options import parse
 from keyfold.read.keyrange import KeyRange
 from keyfold.read.parquet import Wanted, read_file
 from keyfold.read.reader import read
-from keyfold.read.run_sizes import Batches, Source, sized_runs
-from keyfold.resources.merge_room import Room
+from keyfold.read.run_sizes import Batches, RunEstimate, sized_runs
+from keyfold.resources.merge_room import MergeRoom
 from keyfold.resources.metering import each
 from keyfold.stores.opened import store_of
 from keyfold.types.logical import with_nullability
@@ -86,7 +86,7 @@ class _Merging:
         self._first_kept = first_kept(self._options)
         self._range = KeyRange.of(task.split, spec.layout)
         self._is_told = {file.name: file.name not in new_names(task) for file in task.split.files}
-        self.telling = Telling() if self._is_plain() else None
+        self.telling = ChangeImages() if self._is_plain() else None
 
     def _is_plain(self) -> bool:
         """Whether each merge is of files that are told, as one run without deletes, and of one run
@@ -123,7 +123,10 @@ class _Merging:
             yield from map(with_marks, self._merged(section, oldest))
 
     def _merged(self, section: Section, oldest: bool) -> Iterator[pa.RecordBatch]:
-        source, room = Source(self._store, self._path, frozenset(self._plan.reads)), Room.now()
+        source, room = (
+            RunEstimate(self._store, self._path, frozenset(self._plan.reads)),
+            MergeRoom.now(),
+        )
         runs = sized_runs(source, section, room, self._rows)
         if self.telling is not None:
             flags = [self._is_told[run[0].name] for run in section]

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from keyfold.dialects import doris_columns
+from keyfold.dialects.dialect_types import NO_KEY
 from keyfold.dialects.doris_columns import DorisColumn, spark_column
 from keyfold.dialects.statement import Header, Statement
 from keyfold.dialects.tokens import Cursor, Token
-from keyfold.dialects.types import NO_KEY
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.options.engines import called
 

@@ -3,10 +3,10 @@
 import re
 from dataclasses import dataclass
 
-from keyfold.dialects import types
-from keyfold.dialects.statement import Column, text
+from keyfold.dialects import dialect_types
+from keyfold.dialects.dialect_types import AGG_STATE, AGGREGATIONS, NESTED, NUMBERS, TAKES, Type
+from keyfold.dialects.statement import ColumnText, text
 from keyfold.dialects.tokens import Cursor, Token
-from keyfold.dialects.types import AGG_STATE, AGGREGATIONS, NESTED, NUMBERS, TAKES, Type
 from keyfold.errors import KeyfoldError, NotSupportedError, TableError
 
 _PREFIX = {"DATE": "DATE ", "DATETIME": "TIMESTAMP_NTZ ", "TIMESTAMPTZ": "TIMESTAMP "}
@@ -44,7 +44,7 @@ def read(cursor: Cursor) -> DorisColumn:
 
 
 def _read(cursor: Cursor, name: str) -> DorisColumn:
-    kind = types.doris(cursor)
+    kind = dialect_types.doris(cursor)
     aggregation, default, comment = ("GENERIC" if kind.state else None), None, None
     is_nullable, is_key = True, False
     while not (cursor.sees(",") or cursor.sees(")")):
@@ -92,11 +92,11 @@ def _check(column: DorisColumn) -> None:
         raise TableError("DEFAULT NULL contradicts NOT NULL")
 
 
-def spark_column(column: DorisColumn) -> Column:
+def spark_column(column: DorisColumn) -> ColumnText:
     """The column in Spark's words; raises TableError if its DEFAULT is not a value of the type."""
     kind, default = column.type, column.default
     made = None if default is None else _spark_default(column.name, kind, default)
-    return Column(column.name, kind.spark, column.is_nullable, made, column.comment)
+    return ColumnText(column.name, kind.spark, column.is_nullable, made, column.comment)
 
 
 def _spark_default(name: str, kind: Type, default: Token) -> str | None:

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-from keyfold.dialects import types
-from keyfold.dialects.statement import Column, Header, Statement
+from keyfold.dialects import dialect_types
+from keyfold.dialects.statement import ColumnText, Header, Statement
 from keyfold.dialects.tokens import Cursor, Token
 from keyfold.errors import NotSupportedError
 
@@ -45,13 +45,13 @@ def read(header: Header, cursor: Cursor, sql: str) -> Statement:
     return Statement(header, tuple(columns), key, tuple(partitioning), comment, properties, query)
 
 
-def _body(cursor: Cursor) -> tuple[list[Column], tuple[str, ...]]:
+def _body(cursor: Cursor) -> tuple[list[ColumnText], tuple[str, ...]]:
     found = cursor.listed(lambda: _item(cursor))
     keys = [key for _, key in found if key]
     return [column for column, _ in found if column is not None], keys[-1] if keys else ()
 
 
-def _item(cursor: Cursor) -> tuple[Column | None, tuple[str, ...]]:
+def _item(cursor: Cursor) -> tuple[ColumnText | None, tuple[str, ...]]:
     """A column or None for a clause in its place, and the key that either declares."""
     key = _key(cursor)
     if key:
@@ -73,12 +73,12 @@ def _key(cursor: Cursor) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _column(cursor: Cursor) -> tuple[Column, bool]:
+def _column(cursor: Cursor) -> tuple[ColumnText, bool]:
     name = cursor.name()
     if cursor.sees("AS"):
         raise NotSupportedError(f"column {name} is computed (AS …), which is not supported")
     try:
-        kind = types.flink(cursor)
+        kind = dialect_types.flink(cursor)
     except NotSupportedError as refused:
         raise NotSupportedError(f"column {name}: {refused}") from None
     if cursor.sees("METADATA"):
@@ -88,7 +88,7 @@ def _column(cursor: Cursor) -> tuple[Column, bool]:
     if is_key:
         cursor.accept("NOT", "ENFORCED")
     comment = cursor.text() if cursor.accept("COMMENT") else None
-    return Column(name, kind, is_nullable, comment=comment), is_key
+    return ColumnText(name, kind, is_nullable, comment=comment), is_key
 
 
 def _distribution(cursor: Cursor) -> dict[str, str]:

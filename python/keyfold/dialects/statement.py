@@ -17,7 +17,7 @@ class Header:
 
 
 @dataclass(frozen=True)
-class Column:
+class ColumnText:
     """A column; type and default are Spark's."""
 
     name: str
@@ -32,7 +32,7 @@ class Statement:
     """A table to create; `query` is the text after AS."""
 
     header: Header
-    columns: tuple[Column, ...] = ()
+    columns: tuple[ColumnText, ...] = ()
     key: tuple[str, ...] = ()
     partitioning: tuple[str, ...] = ()
     comment: str | None = None
@@ -71,7 +71,7 @@ def render(statement: Statement) -> str:
     return " ".join(clauses)
 
 
-def _column(column: Column) -> str:
+def _column(column: ColumnText) -> str:
     parts = [quoted(column.name), column.type]
     parts += [] if column.is_nullable else ["NOT NULL"]
     parts += [] if column.default is None else [f"DEFAULT {column.default}"]

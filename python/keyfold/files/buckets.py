@@ -22,7 +22,7 @@ _SMALL = np.iinfo(np.uint16).max
 
 
 @dataclass(frozen=True)
-class Place:
+class BucketKey:
     """A bucket of a partition. Its values are as in manifests, () if there are no partitions."""
 
     partition: tuple[Any, ...]
@@ -31,7 +31,7 @@ class Place:
 
 def split(
     layout: TableLayout, options: TableOptions, batch: pa.RecordBatch
-) -> Iterator[tuple[Place, pa.RecordBatch]]:
+) -> Iterator[tuple[BucketKey, pa.RecordBatch]]:
     """The rows of each bucket, in their order. A batch of one bucket is passed on as it is."""
     buckets = buckets_of(layout, options, batch)
     codes = partition_codes(layout, batch) * options.bucket + buckets
@@ -39,7 +39,7 @@ def split(
         first = 0 if rows is None else int(rows[0])
         values = tuple(manifest_value(batch.column(name)[first]) for name in layout.partition_keys)
         part = batch if rows is None else batch.take(pa.array(rows))
-        yield Place(values, int(buckets[first])), part
+        yield BucketKey(values, int(buckets[first])), part
 
 
 def buckets_of(layout: TableLayout, options: TableOptions, batch: pa.RecordBatch) -> Codes:

@@ -30,7 +30,7 @@ Bounds = tuple[Any, Any, int | None]
 
 
 @dataclass(frozen=True)
-class Source:
+class StoredColumn:
     """The place of a table's column in a file; `stored` is the type that is read, None if the file
     lacks the column. `whole` is the type in the file, if only a part of it is read.
     """
@@ -47,11 +47,11 @@ class Source:
         return paths(metadata, self.name, self.whole, self.stored)
 
 
-def sources(scan: ScanSpec, schema_id: int, names: Sequence[str]) -> tuple[Source, ...]:
+def sources(scan: ScanSpec, schema_id: int, names: Sequence[str]) -> tuple[StoredColumn, ...]:
     """The source of each named table column in files of a schema version."""
     targets = [scan.layout.column(name) for name in names]
     if schema_id == scan.layout.schema_id and schema_id not in scan.schemas:
-        return tuple(Source(target, target.name, target.type) for target in targets)
+        return tuple(StoredColumn(target, target.name, target.type) for target in targets)
     if schema_id not in scan.schemas:
         raise CorruptDataError(
             f"table {scan.layout.name}: a file has schema id {schema_id}; expected "
@@ -61,12 +61,12 @@ def sources(scan: ScanSpec, schema_id: int, names: Sequence[str]) -> tuple[Sourc
     return tuple(_source(target, by_id.get(target.id)) for target in targets)
 
 
-def _source(target: Column, found: tuple[int, str, Any] | None) -> Source:
+def _source(target: Column, found: tuple[int, str, Any] | None) -> StoredColumn:
     if found is None:
-        return Source(target, target.name, None)
+        return StoredColumn(target, target.name, None)
     name, stored = found[1], paimon_types.from_paimon(found[2])
     part = read_for(target.type, stored) if has_clear_paths(name, stored) else stored
-    return Source(target, name, part, None if part == stored else stored)
+    return StoredColumn(target, name, part, None if part == stored else stored)
 
 
 def check_types(layout: TableLayout, stored: TableLayout) -> None:
@@ -104,7 +104,7 @@ def bounds(
     return found
 
 
-def missing(source: Source, rows: int) -> pa.Array:
+def missing(source: StoredColumn, rows: int) -> pa.Array:
     """The column, this many rows of it, for a file that lacks it."""
     if source.target.initial is None:
         return pa.nulls(rows, arrow_types.to_arrow(source.target.type))

@@ -26,7 +26,7 @@ class Sequenced(Protocol):
     def max_sequence(self) -> int: ...
 
 
-class Keyed(Sequenced, Protocol):
+class KeyedFile(Sequenced, Protocol):
     """A data file with its first and last key, as tuples that compare in key order."""
 
     @property
@@ -39,7 +39,7 @@ class Keyed(Sequenced, Protocol):
     def last(self) -> Key: ...
 
 
-File = TypeVar("File", bound=Keyed)
+File = TypeVar("File", bound=KeyedFile)
 Item = TypeVar("Item")
 
 

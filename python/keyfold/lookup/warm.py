@@ -15,10 +15,10 @@ import pyarrow as pa
 from keyfold.files.sections import needs_sequence, sequence_range
 from keyfold.files.snapshot_folder import reading_files
 from keyfold.kernels.keys.comparable import encode
-from keyfold.lookup.kept import Kept, KeptFile, TooLargeError
+from keyfold.lookup.bucket_records import KeptBucket, RunOfKeys, SectionOfKeys
 from keyfold.lookup.places import BucketOfKeys, LookupPlan
-from keyfold.lookup.records import KeptBucket, RunOfKeys, SectionOfKeys
-from keyfold.lookup.rows import (
+from keyfold.lookup.row_group_cache import KeptFile, RowGroupCache, TooLargeError
+from keyfold.lookup.rows_of_keys import (
     Spread,
     by_bucket,
     by_prefix,
@@ -39,7 +39,7 @@ from keyfold.wire.specs import Run, Section
 class Warm:
     """Look-ups by one plan, in any thread."""
 
-    def __init__(self, plan: LookupPlan, kept: Kept) -> None:
+    def __init__(self, plan: LookupPlan, kept: RowGroupCache) -> None:
         self.plan = plan
         self._kept = kept
         self.layout = layout = plan.scan.layout

@@ -13,10 +13,10 @@ from keyfold.kernels.keys.closed import encode_closed
 from keyfold.kernels.keys.order import sort_order
 from keyfold.kernels.ops import DELETE, INSERT, UPDATE_BEFORE
 from keyfold.merge import kinds as row_kinds
-from keyfold.merge.columns import Columns, combine, sliced
-from keyfold.merge.declare import Step
+from keyfold.merge.column_results import Columns, combine, sliced
+from keyfold.merge.engine import MergeStep
 from keyfold.merge.kinds import SEQUENCE_NUMBER, VALUE_KIND, Kinds, is_retract
-from keyfold.merge.marks.records import FIELDS, Marks, mark_columns, marks_of
+from keyfold.merge.marks.mark_columns import FIELDS, Marks, mark_columns, marks_of
 from keyfold.merge.plan import MergePlan
 from keyfold.merge.run import OUTPUT_ROWS, fold_step
 from keyfold.merge.sequence import sort_rows
@@ -55,7 +55,7 @@ def fold_unsorted(
 
 def in_order(
     plan: MergePlan, batches: Sequence[pa.RecordBatch], ordinal: str | None, *, is_folded: bool
-) -> tuple[Step, pa.Array | None] | None:
+) -> tuple[MergeStep, pa.Array | None] | None:
     """The accepted rows of a write by key, those of a key in order, and their ordinals; None if
     there are no rows. The order is that of arrival, before it that of the ordinals, and of sequence
     fields if the rows are to be folded.
@@ -72,7 +72,7 @@ def in_order(
     rows = sort_rows(plan, columns, ordinals, rows, by_fields=by_fields)
     keys = encode_closed([columns[name] for name in plan.key])
     words, order = sort_order(keys, rows)
-    return Step(columns, kinds, order, group_starts(keys, words, order), marks), ordinals
+    return MergeStep(columns, kinds, order, group_starts(keys, words, order), marks), ordinals
 
 
 def accepted(plan: MergePlan, kinds: Kinds | None, length: int, marks: Marks | None = None) -> Rows:

@@ -14,14 +14,14 @@ from keyfold.kernels.groups.by_key import merge_groups
 from keyfold.kernels.keys.closed import encode_closed
 from keyfold.merge import kinds as row_kinds
 from keyfold.merge import origins as row_origins
-from keyfold.merge.columns import combine
+from keyfold.merge.column_results import combine
 from keyfold.merge.kinds import SEQUENCE_NUMBER, VALUE_KIND
-from keyfold.merge.marks.records import FIELDS, mark_columns, marks_of
+from keyfold.merge.marks.mark_columns import FIELDS, mark_columns, marks_of
 from keyfold.merge.plan import MergePlan
 from keyfold.merge.sorted_run import SortedRun, numbers_of
 from keyfold.merge.spill import BATCH_BYTES, BATCH_ROWS, SpillFile
 from keyfold.merge.window import rounds
-from keyfold.resources.merge_room import Room
+from keyfold.resources.merge_room import MergeRoom
 
 OPEN_BYTES = 64 << 10  # of any run, even if nothing is known about it
 _SPILLED_BYTES = 2 * BATCH_BYTES
@@ -33,7 +33,7 @@ Fold = Callable[[Sequence[SortedRun]], Iterator[pa.RecordBatch]]
 def reduced(
     plan: MergePlan,
     runs: Sequence[SortedRun],
-    room: Room,
+    room: MergeRoom,
     *,
     numbers: bool,
     folding: Callable[[], Fold | None] = lambda: None,
@@ -80,7 +80,7 @@ def cheapest(runs: Sequence[SortedRun], room: int) -> tuple[int, int]:
 
 
 def _ordered(
-    plan: MergePlan, runs: Sequence[SortedRun], room: Room, numbers: bool
+    plan: MergePlan, runs: Sequence[SortedRun], room: MergeRoom, numbers: bool
 ) -> Iterator[pa.RecordBatch]:
     """Every row of the runs: by key, then by run."""
     greatest = [run.sequence[1] for run in runs]

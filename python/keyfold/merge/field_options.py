@@ -13,15 +13,15 @@ import pyarrow as pa
 from keyfold import options as table_options
 from keyfold.aggregates import aggregates, find
 from keyfold.aggregates.binding import named, settings_of
-from keyfold.aggregates.declare import Aggregate, Parameter
+from keyfold.aggregates.declaration import Aggregate, Parameter
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.files.initial_values import initial
 from keyfold.kernels.ops import ADD
-from keyfold.merge.functions import aggregate_of
+from keyfold.merge.column_aggregate import aggregate_of
 from keyfold.options import FIELD, FIELD_OPTIONS, TableOptions
 from keyfold.options.paimon import PAIMON_FIELD_OPTIONS
 from keyfold.options.values import boolean, given
-from keyfold.states.columns import STATE
+from keyfold.states.state_option import STATE
 from keyfold.wire.layout import Column, TableLayout
 
 

@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from keyfold.kernels.folds.picked import indices, take
-from keyfold.merge.columns import combine
-from keyfold.merge.declare import Step
+from keyfold.merge.column_results import combine
 from keyfold.merge.deferred import Deferred
+from keyfold.merge.engine import MergeStep
 
 ORIGIN = "_ORIGIN"
 FIELD = pa.field(ORIGIN, pa.int32())
@@ -36,7 +36,7 @@ def of_all(batches: Sequence[pa.RecordBatch | Deferred]) -> pa.Array | None:
 
 
 def of_results(
-    origins: pa.Array, step: Step, last: np.typing.NDArray[np.int64], *, is_record: bool
+    origins: pa.Array, step: MergeStep, last: np.typing.NDArray[np.int64], *, is_record: bool
 ) -> pa.Array:
     """The origin of each result, whose last record is at `last`. With `is_record` every result is
     that record.

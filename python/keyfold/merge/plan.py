@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from keyfold import options as table_options
-from keyfold.aggregates.declare import BadRecord
+from keyfold.aggregates.declaration import BadRecord
 from keyfold.errors import TableError
 from keyfold.lazy import cached_property
-from keyfold.merge.declare import Engine, Fold
+from keyfold.merge.column_aggregate import normalizers
+from keyfold.merge.engine import Engine, Fold
 from keyfold.merge.engines import engine
 from keyfold.merge.field_options import check_field_options, check_initial, stored_functions
-from keyfold.merge.functions import normalizers
 from keyfold.merge.kinds import Kinds
-from keyfold.merge.marks.records import Bits
+from keyfold.merge.marks.mark_columns import Bits
 from keyfold.merge.results import key_words
 from keyfold.options import TableOptions
 from keyfold.wire.layout import TableLayout

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
-from keyfold.aggregates.declare import (
+from keyfold.aggregates.declaration import (
     Aggregate,
     BadRecord,
     Inputs,
@@ -14,15 +14,15 @@ from keyfold.aggregates.results import column_result
 from keyfold.aggregates.running import Overflow
 from keyfold.errors import FoldOverflowError, TableError
 from keyfold.kernels.buffers import validity
-from keyfold.merge.declare import Folded, Step
-from keyfold.merge.functions import wider
+from keyfold.merge.column_aggregate import wider
+from keyfold.merge.engine import Folded, MergeStep
 from keyfold.merge.kinds import is_retract
 from keyfold.types import java_text
 from keyfold.wire.layout import TableLayout
 
 
 def folded_column(
-    layout: TableLayout, step: Step, name: str, aggregate: Aggregate, inputs: Inputs
+    layout: TableLayout, step: MergeStep, name: str, aggregate: Aggregate, inputs: Inputs
 ) -> pa.Array:
     """The folded column of one step; errors name table, column and key.
 
@@ -40,7 +40,7 @@ def folded_column(
 
 
 def added_column(
-    layout: TableLayout, step: Step, name: str, aggregate: Aggregate
+    layout: TableLayout, step: MergeStep, name: str, aggregate: Aggregate
 ) -> pa.Array | None:
     """The folded column of a step whose rows are all added, if that can be done row by row, in any
     order of groups; else None. Groups of few rows would end where no processor expects it.
@@ -65,7 +65,7 @@ def added_column(
 
 
 def _overflow(
-    layout: TableLayout, step: Step, name: str, aggregate: Aggregate, group: int
+    layout: TableLayout, step: MergeStep, name: str, aggregate: Aggregate, group: int
 ) -> FoldOverflowError:
     key = _key(layout, step, group)
     return FoldOverflowError(
@@ -74,7 +74,7 @@ def _overflow(
     )
 
 
-def _key(layout: TableLayout, step: Step, group: int) -> str:
+def _key(layout: TableLayout, step: MergeStep, group: int) -> str:
     return key_words(layout, step.columns, int(step.last[group]))
 
 
@@ -83,7 +83,7 @@ def key_words(layout: TableLayout, columns: Mapping[str, pa.Array], row: int) ->
     return ", ".join(f"{name} = {java_text.shown(columns[name][row])}" for name in layout.key)
 
 
-def check_not_null(layout: TableLayout, schema: pa.Schema, step: Step, folded: Folded) -> None:
+def check_not_null(layout: TableLayout, schema: pa.Schema, step: MergeStep, folded: Folded) -> None:
     """Raises TableError, with column and key, if a row that is not a delete has NULL in a NOT NULL
     column. A retraction may leave that NULL, or a record without a sequence.
     """
@@ -104,7 +104,7 @@ def check_not_null(layout: TableLayout, schema: pa.Schema, step: Step, folded: F
             )
 
 
-def check_unique(layout: TableLayout, step: Step, *, counts_deletes: bool = False) -> None:
+def check_unique(layout: TableLayout, step: MergeStep, *, counts_deletes: bool = False) -> None:
     """Raises TableError, with the key, if a key has two records that are not deletes, or that may
     be if `counts_deletes`.
     """

@@ -20,20 +20,20 @@ from keyfold.kernels.groups.by_key import merge_groups
 from keyfold.kernels.keys.closed import encode_closed
 from keyfold.merge import kinds as row_kinds
 from keyfold.merge import origins as row_origins
-from keyfold.merge.columns import Columns, sliced
-from keyfold.merge.declare import Folded, Step, picked, shown
+from keyfold.merge.change_images import ChangeImages
+from keyfold.merge.column_results import Columns, sliced
+from keyfold.merge.engine import Folded, MergeStep, picked, shown
 from keyfold.merge.fan_in import Fold, reduced
 from keyfold.merge.kinds import SEQUENCE_NUMBER, VALUE_KIND, is_retract
 from keyfold.merge.marks.folding import decided, fold_marked, settled
-from keyfold.merge.marks.records import FIELDS, mark_columns, marks_of
+from keyfold.merge.marks.mark_columns import FIELDS, mark_columns, marks_of
 from keyfold.merge.plan import MergePlan
 from keyfold.merge.plan import plan as plan_of
 from keyfold.merge.results import check_not_null, check_unique
 from keyfold.merge.sequence import sort_by_arrival, sort_by_fields
 from keyfold.merge.sorted_run import SortedRun, by_age, numbers_of, sequences_overlap
-from keyfold.merge.telling import Telling
 from keyfold.merge.window import Batch, rounds
-from keyfold.resources.merge_room import Room
+from keyfold.resources.merge_room import MergeRoom
 from keyfold.resources.metering import each, metered
 
 OUTPUT_ROWS = 1 << 17
@@ -51,9 +51,9 @@ def merge_runs(
     system_columns: bool = False,
     drop_deletes: bool = True,
     has_oldest: bool = True,
-    room: Room | None = None,
+    room: MergeRoom | None = None,
     round_rows: int | None = None,
-    telling: Telling | None = None,
+    telling: ChangeImages | None = None,
     passes: Passes | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Batches of `plan.output`, ascending by key, one row a key; at most 128 Ki rows each.
@@ -71,7 +71,7 @@ def merge_runs(
     the rows of a batch that the caller would keep, if none has marks: where a result is one of the
     records, the columns of others are not looked at. The caller filters the results all the same.
     """
-    room = room or Room.now()
+    room = room or MergeRoom.now()
     overlap = sequences_overlap([run.sequence for run in runs])
     with metered("merge"):
         folding = partial(_folding, plan, overlap, room)
@@ -93,7 +93,7 @@ def merge_key(
     yield from merge.round([[batch] for _, batch in ordered])
 
 
-def _folding(whole: MergePlan, overlap: bool, room: Room) -> Fold | None:
+def _folding(whole: MergePlan, overlap: bool, room: MergeRoom) -> Fold | None:
     """The fold of some of the runs of a merge; None if only all runs may fold together."""
     if not whole.keeps_records or whole.is_unique:
         return None
@@ -103,7 +103,9 @@ def _folding(whole: MergePlan, overlap: bool, room: Room) -> Fold | None:
     return lambda runs: _merged(_Merge(part, runs, overlap, True, False, False), room)
 
 
-def _merged(merge: _Merge, room: Room, round_rows: int | None = None) -> Iterator[pa.RecordBatch]:
+def _merged(
+    merge: _Merge, room: MergeRoom, round_rows: int | None = None
+) -> Iterator[pa.RecordBatch]:
     plan = merge.plan
     cuts = rounds(merge.runs, plan.key, plan.layout.nullable_key, room.round, round_rows)
     for pieces in each("merge", cuts):
@@ -122,7 +124,7 @@ class _Merge:
     system_columns: bool
     drop_deletes: bool
     has_oldest: bool
-    telling: Telling | None = None
+    telling: ChangeImages | None = None
     passes: Passes | None = None
     is_one_key: bool = False
 
@@ -181,7 +183,7 @@ class _Merge:
         sort_by_arrival(numbers if self.ranges_overlap else None, kinds, order, starts)
         if marks is None or not marks.has_whole:
             sort_by_fields(self.plan, columns, order, starts)
-        step = Step(columns, kinds, order, starts, marks, flags)
+        step = MergeStep(columns, kinds, order, starts, marks, flags)
         folded = fold_step(
             self.plan, step, drop_deletes=self.drop_deletes, has_oldest=self.has_oldest
         )
@@ -230,7 +232,7 @@ class _Merge:
         return [pa.RecordBatch.from_arrays(arrays, schema=schema)]
 
 
-def fold_step(plan: MergePlan, step: Step, *, drop_deletes: bool, has_oldest: bool) -> Folded:
+def fold_step(plan: MergePlan, step: MergeStep, *, drop_deletes: bool, has_oldest: bool) -> Folded:
     """One row a group, by the engine; if no group has two rows, they stay as they are. Rows are in
     merge order, or in order of arrival if some replace everything.
     """
@@ -241,7 +243,9 @@ def fold_step(plan: MergePlan, step: Step, *, drop_deletes: bool, has_oldest: bo
     return folded
 
 
-def _folded_step(plan: MergePlan, step: Step, *, drop_deletes: bool, has_oldest: bool) -> Folded:
+def _folded_step(
+    plan: MergePlan, step: MergeStep, *, drop_deletes: bool, has_oldest: bool
+) -> Folded:
     may_clear = plan.marks and not has_oldest and plan.deletes_clear
     has_deletes = may_clear and step.kinds is not None and bool(is_retract(step.kinds).any())
     if step.marks is not None or has_deletes:

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from keyfold.merge.columns import combine
+from keyfold.merge.column_results import combine
 from keyfold.merge.deferred import Deferred
 from keyfold.merge.kinds import SEQUENCE_NUMBER
 

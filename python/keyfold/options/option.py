@@ -12,7 +12,7 @@ T = TypeVar("T")
 Changes = Literal["in a call", "by ALTER", "while empty", "never"]
 
 
-class Parsed(Protocol):
+class OptionValues(Protocol):
     """Holds the values of options by their names."""
 
     @property
@@ -49,8 +49,8 @@ class Option(Generic[T]):
     @overload
     def __get__(self, options: None, owner: type) -> Option[T]: ...
     @overload
-    def __get__(self, options: Parsed, owner: type) -> T: ...
-    def __get__(self, options: Parsed | None, owner: type) -> Option[T] | T:
+    def __get__(self, options: OptionValues, owner: type) -> T: ...
+    def __get__(self, options: OptionValues | None, owner: type) -> Option[T] | T:
         if options is None:
             return self
         value: T = options.values[self.name]

@@ -18,7 +18,7 @@ import pyarrow as pa
 from keyfold.errors import NotSupportedError
 from keyfold.files.paimon_values import hashes
 from keyfold.options import TableOptions
-from keyfold.predicates.ranges import Range, Ranges, decided, may_be_true
+from keyfold.predicates.ranges import Ranges, ValueRange, decided, may_be_true
 from keyfold.predicates.sql_text import describe
 from keyfold.types.literals import FLOATING, NAN_TOP, Unknown, arrow_array, comparable
 from keyfold.types.logical import Atomic, name_of
@@ -104,10 +104,10 @@ def pruning(layout: TableLayout, options: TableOptions, filters: Sequence[Predic
     return Pruning(layout, tuple(by_partition), tuple(by_key), tuple(by_value), hashes)
 
 
-def partition_ranges(layout: TableLayout, values: Sequence[Any]) -> dict[str, Range]:
+def partition_ranges(layout: TableLayout, values: Sequence[Any]) -> dict[str, ValueRange]:
     """Partition values as exact ranges."""
     return {
-        name: Range.of_value(layout.column(name).type, value)
+        name: ValueRange.of_value(layout.column(name).type, value)
         for name, value in zip(layout.partition_keys, values, strict=True)
     }
 
@@ -144,14 +144,16 @@ def on_partitions(
     return takes
 
 
-def _stored_range(layout: TableLayout, name: str, low: Any, high: Any, nulls: int | None) -> Range:
+def _stored_range(
+    layout: TableLayout, name: str, low: Any, high: Any, nulls: int | None
+) -> ValueRange:
     kind = layout.column(name).type
     low, high = comparable(low, kind), comparable(high, kind)
     if name_of(kind) == "CHAR":
         low = high = None  # in the order of the text without its padding
     if name_of(kind) in FLOATING:
         low, high = (None, None) if low == NAN_TOP else (low, NAN_TOP)
-    return Range(kind, low, high, nulls != 0)
+    return ValueRange(kind, low, high, nulls != 0)
 
 
 def key_ranges(
@@ -159,7 +161,7 @@ def key_ranges(
     first: Sequence[Any],
     last: Sequence[Any],
     stats: Callable[[], Sequence[Bounds]],
-) -> dict[str, Range]:
+) -> dict[str, ValueRange]:
     """Ranges of the key columns of a file; the leading one is exact, by the first and last key."""
     bounds = [_lead(first[0], last[0], stats), *_behind(layout, stats)]
     found = {}
@@ -171,7 +173,7 @@ def key_ranges(
         if place and name_of(kind) in FLOATING:
             high = NAN_TOP  # statistics leave NaN out
         may_hold_value = place > 0 or last[0] is not None
-        found[name] = Range(kind, low, high, kind.nullable and nulls != 0, may_hold_value)
+        found[name] = ValueRange(kind, low, high, kind.nullable and nulls != 0, may_hold_value)
     return found
 
 

@@ -17,7 +17,7 @@ from keyfold.wire.predicates import Predicate
 
 
 @dataclass(frozen=True)
-class Range:
+class ValueRange:
     """The known facts about a column's values: bounds (None = unknown), whether NULLs occur, and
     whether other values do.
     """
@@ -29,13 +29,13 @@ class Range:
     may_hold_value: bool = True
 
     @staticmethod
-    def of_value(data_type: DataType, value: Any) -> Range:
+    def of_value(data_type: DataType, value: Any) -> ValueRange:
         """The range of rows that all have one value, as manifests hold it."""
         shown = comparable(value, data_type)
-        return Range(data_type, shown, shown, value is None, value is not None)
+        return ValueRange(data_type, shown, shown, value is None, value is not None)
 
 
-Ranges = Mapping[str, Range]
+Ranges = Mapping[str, ValueRange]
 
 
 def may_be_true(predicate: Predicate, ranges: Ranges) -> bool:
@@ -83,13 +83,13 @@ def _must(predicate: Predicate, ranges: Ranges, outcome: bool) -> bool:
     return _may(predicate, ranges, outcome) and not _may(predicate, ranges, not outcome)
 
 
-Leaf = Callable[[Range, Predicate, bool], bool]
+Leaf = Callable[[ValueRange, Predicate, bool], bool]
 
 
 def _comparison(
     true_for: Callable[[Any, Any, Any], bool], false_for: Callable[[Any, Any, Any], bool]
 ) -> Leaf:
-    def decide(found: Range, predicate: Predicate, outcome: bool) -> bool:
+    def decide(found: ValueRange, predicate: Predicate, outcome: bool) -> bool:
         value = predicate.value(found.type)
         if value is None or not found.may_hold_value:
             return False
@@ -108,7 +108,7 @@ def _is_other(low: Any, high: Any, value: Any) -> bool:
     return not low == value == high
 
 
-def _same_or_null(found: Range, predicate: Predicate, outcome: bool) -> bool:
+def _same_or_null(found: ValueRange, predicate: Predicate, outcome: bool) -> bool:
     if predicate.value(found.type) is None:
         return found.may_hold_null if outcome else found.may_hold_value
     if not outcome and found.may_hold_null:
@@ -116,7 +116,7 @@ def _same_or_null(found: Range, predicate: Predicate, outcome: bool) -> bool:
     return _LEAVES["="](found, predicate, outcome)
 
 
-def _in(found: Range, predicate: Predicate, outcome: bool) -> bool:
+def _in(found: ValueRange, predicate: Predicate, outcome: bool) -> bool:
     values = predicate.members(found.type)
     if values.is_empty:
         return not outcome
@@ -131,7 +131,7 @@ def _in(found: Range, predicate: Predicate, outcome: bool) -> bool:
     )
 
 
-def _starts_with(found: Range, predicate: Predicate, outcome: bool) -> bool:
+def _starts_with(found: ValueRange, predicate: Predicate, outcome: bool) -> bool:
     if not isinstance(found.type, Atomic) or found.type.name not in TEXT:
         raise Unknown
     prefix = predicate.value(found.type)

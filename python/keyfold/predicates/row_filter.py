@@ -20,7 +20,7 @@ from keyfold.wire.predicates import Predicate, conjuncts
 
 
 @dataclass(frozen=True)
-class Sieve:
+class RowFilter:
     """Predicates that are decided on batches that hold `columns`. `constants` are the values of
     partition columns, which batches need not hold.
     """
@@ -36,7 +36,7 @@ class Sieve:
         predicates: Sequence[Predicate],
         names: Collection[str],
         partition: pa.RecordBatch | None = None,
-    ) -> Sieve:
+    ) -> RowFilter:
         """The decided ones of those predicates that are over the columns `names` or those of the
         partition.
         """
@@ -46,7 +46,7 @@ class Sieve:
         known = {*names, *fixed}
         chosen = tuple(p for p in conjuncts(predicates) if is_decided(layout, p, known))
         needed = {name for predicate in chosen for name in predicate.columns}
-        return Sieve(
+        return RowFilter(
             layout,
             chosen,
             tuple(column.name for column in layout.columns if column.name in needed - fixed.keys()),

@@ -12,10 +12,10 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from keyfold.files.column_mapping import Source
+from keyfold.files.column_mapping import StoredColumn
 from keyfold.files.initial_values import initial
 from keyfold.files.leaves import Leaf, Leaves
-from keyfold.predicates.ranges import Range
+from keyfold.predicates.ranges import ValueRange
 from keyfold.types.conversion import keeps_order
 from keyfold.types.literals import (
     FLOATING,
@@ -32,8 +32,8 @@ _MICROS = {"milliseconds": 1000, "microseconds": 1}
 
 
 def ranges_of(
-    group: pq.RowGroupMetaData, leaves: Leaves, columns: Sequence[Source]
-) -> dict[str, Range]:
+    group: pq.RowGroupMetaData, leaves: Leaves, columns: Sequence[StoredColumn]
+) -> dict[str, ValueRange]:
     """The ranges of a row group's columns that statistics give. If a column was widened, its stored
     values compare as those of the wider type do. If it had any other type, nothing is known.
     """
@@ -44,7 +44,7 @@ def ranges_of(
             continue
         if stored is None:
             value = manifest_value(initial(column.target))  # every row's: the file lacks the column
-            found[column.target.name] = Range.of_value(target, value)
+            found[column.target.name] = ValueRange.of_value(target, value)
         if column.name not in leaves or not isinstance(stored, Atomic):
             continue
         if not keeps_order(stored, target):
@@ -53,7 +53,7 @@ def ranges_of(
         bounds = _bounds(said, stored)
         if bounds is not None:
             may_hold_null = stored.nullable and (not said.has_null_count or said.null_count > 0)
-            found[column.target.name] = Range(target, *bounds, may_hold_null)
+            found[column.target.name] = ValueRange(target, *bounds, may_hold_null)
     return found
 
 

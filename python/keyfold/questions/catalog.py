@@ -15,11 +15,11 @@ from keyfold.predicates.condition import OPERATORS, is_exact
 from keyfold.questions import metadata
 from keyfold.questions.serve import Questions
 from keyfold.read.folds.pushed import averages, groups, sums
-from keyfold.read.narrowed import nested
+from keyfold.read.nested_pruning import nested
 from keyfold.read.provenance import metadata_columns, stored_keys, stored_sequences
-from keyfold.storage.catalogs.catalog import open_catalog
 from keyfold.storage.catalogs.interface import Catalog, Staged
 from keyfold.storage.catalogs.places import NAMELESS, is_path, open_place
+from keyfold.storage.catalogs.warehouse import open_catalog
 from keyfold.storage.history import versions
 from keyfold.storage.schema import save_as_table
 from keyfold.storage.schema.definition import NewTable

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from keyfold.bridge.frames import Frame
-from keyfold.changelog import planner, ranges, views
-from keyfold.changelog.planner import ChangesReport
-from keyfold.changelog.specs import Asked, ChangesSpec
+from keyfold.changelog import changes_plan, ranges, views
+from keyfold.changelog.changes_plan import ChangesReport
+from keyfold.changelog.specs import ChangesRequest, ChangesSpec
 from keyfold.options.calls import READ_BETWEEN, READ_CHANGES
 from keyfold.questions.catalog import pushdown, table_of
 from keyfold.questions.serve import Questions, planned
@@ -24,7 +24,7 @@ def load_changes(question: Frame) -> dict[str, Any]:
     table = catalog.load_table(namespace, name)
     table.check_readable()
     found = ranges.asked_for(table, question["range"])
-    asked = Asked(
+    asked = ChangesRequest(
         views.CHANGES.name, found.after, found.until, question["net"], question["updates"]
     )
     columns = views.to_json(views.CHANGES, table.layout)
@@ -40,7 +40,7 @@ def plan_changes(question: Frame) -> dict[str, Any]:
     call = READ_CHANGES if "until" in question["changes"] else READ_BETWEEN
     given = call_options(call, table, question.get("options"))
     asked = _asked(table, question["changes"], given, question.get("zone") or "UTC")
-    spec, tasks, report = planner.plan(table, asked, ReadRequest.from_json(question, given))
+    spec, tasks, report = changes_plan.plan(table, asked, ReadRequest.from_json(question, given))
     return planned(question, spec.scan.layout, spec, tasks) | {
         "rows": report.rows,
         "bytes": report.bytes,
@@ -49,14 +49,14 @@ def plan_changes(question: Frame) -> dict[str, Any]:
     }
 
 
-def _asked(table: Table, changes: Frame, options: Mapping[str, str], zone: str) -> Asked:
+def _asked(table: Table, changes: Frame, options: Mapping[str, str], zone: str) -> ChangesRequest:
     """The changes asked for: a range, those that a reader's options name, or all rows."""
     if "until" in changes:
-        return Asked.from_json(changes)
+        return ChangesRequest.from_json(changes)
     return ranges.asked(table, changes["view"], options, zone)
 
 
-def _description(asked: Asked, report: ChangesReport, spec: ChangesSpec) -> str:
+def _description(asked: ChangesRequest, report: ChangesReport, spec: ChangesSpec) -> str:
     """The text EXPLAIN shows."""
     parts = [
         f"changes of snapshots {asked.after + 1} to {asked.until}",

@@ -23,7 +23,7 @@ from keyfold.stores.opened import store_of
 from keyfold.wire.predicates import decoded
 from keyfold.wire.specs import CommitMessage, WriteSpec
 from keyfold.write import jobs
-from keyfold.write.jobs import Changes
+from keyfold.write.jobs import RowChangeJob
 from keyfold.write.overwritten import truncated
 from keyfold.write.targets import folds_columns, named_columns
 
@@ -50,7 +50,7 @@ def plan_write(question: Frame) -> dict[str, Any]:
     return {"write": spec.to_json() | own}
 
 
-def row_changes(table: Table, question: Frame) -> Changes | None:
+def row_changes(table: Table, question: Frame) -> RowChangeJob | None:
     """The part of a statement that changes rows; None of other writes. If it has read rows, then
     those of the snapshot of the handle.
     """
@@ -60,7 +60,9 @@ def row_changes(table: Table, question: Frame) -> Changes | None:
     reads = question["table"]["snapshot_id"] or 0 if told["reads"] else None
     stored = tuple(table.layout.column(name).name for name in told["stored"])
     is_once = bool(told.get("is_once"))
-    return Changes(told["command"], reads, told["assigned"], stored, told["has_kinds"], is_once)
+    return RowChangeJob(
+        told["command"], reads, told["assigned"], stored, told["has_kinds"], is_once
+    )
 
 
 @QUESTIONS.look

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from keyfold.bridge.frames import Frame
-from keyfold.compact import jobs, planner, rescale
+from keyfold.compact import compaction_plan, jobs, rescale
 from keyfold.errors import ConflictError, SnapshotExpiredError
 from keyfold.options import parse
 from keyfold.questions.serve import Questions, functions_for
@@ -21,7 +21,7 @@ from keyfold.storage.metadata.snapshots import replanned
 from keyfold.storage.table import Table, open_handle, open_newest
 from keyfold.wire.codec import batch_from_text
 from keyfold.wire.predicates import decoded
-from keyfold.wire.specs import CommitMessage, CompactionSpec, Step, totals
+from keyfold.wire.specs import CommitMessage, CompactionSpec, CompactionStep, totals
 from keyfold.write.job import Job
 
 QUESTIONS = Questions()
@@ -61,7 +61,7 @@ def plan_compaction(question: Frame) -> dict[str, Any]:
             "tasks": [task.to_json() for task in step.tasks],
             "commit": number,
         }
-        for step, number in zip(planned.steps, planner.commits(planned.steps), strict=True)
+        for step, number in zip(planned.steps, compaction_plan.commits(planned.steps), strict=True)
     ]
     return {"compaction": planned.spec.to_json() | own, "steps": described, "skipped": None}
 
@@ -81,7 +81,7 @@ def commit_compaction(question: Frame) -> list[jobs.Outcome]:
     return jobs.commit_steps(
         table,
         CompactionSpec.from_json(question["compaction"]),
-        [Step.from_json(step) for step in question["steps"]],
+        [CompactionStep.from_json(step) for step in question["steps"]],
         [messages_of(of_step) for of_step in question["results"]],
     )
 

@@ -11,11 +11,11 @@ from collections.abc import Mapping
 
 from keyfold.bridge.channel import Channel, Disconnected
 from keyfold.questions import (
+    aggregates,
     catalog,
     changes,
     commit,
     compact,
-    functions,
     metadata,
     partitions,
     procedures,
@@ -34,7 +34,7 @@ FAMILIES = (
     metadata,
     partitions,
     procedures,
-    functions,
+    aggregates,
     streams,
 )
 ANSWERS: Mapping[str, Answer] = {

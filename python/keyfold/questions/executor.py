@@ -11,12 +11,12 @@ import sys
 from collections.abc import Mapping
 from importlib.abc import MetaPathFinder
 
-from keyfold.authored.sources import is_importing
 from keyfold.bridge import frames, memory
 from keyfold.bridge.channel import Channel, Disconnected
 from keyfold.errors import KeyfoldError
 from keyfold.questions.serve import Answer, serve
 from keyfold.questions.tasks import aggregate, group, lookup, read, rewrite, write
+from keyfold.user_functions.sources import is_importing
 
 ANSWERS: Mapping[str, Answer] = {
     "read": read.answer,

@@ -8,13 +8,13 @@ from typing import Any
 from keyfold.bridge.frames import Frame
 from keyfold.lookup.plan import plan_lookup as lookups
 from keyfold.questions.serve import Questions, functions_for, planned
-from keyfold.read import planner
+from keyfold.read import scan_plan
 from keyfold.read.by_bucket import bucket_column, grouped
 from keyfold.read.call_options import scan_options
 from keyfold.read.column_statistics import of_scan
-from keyfold.read.narrowed import narrowed
-from keyfold.read.planner import ScanReport
+from keyfold.read.nested_pruning import narrowed
 from keyfold.read.request import ReadRequest
+from keyfold.read.scan_plan import ScanReport
 from keyfold.storage.table import Table, open_handle
 from keyfold.wire.predicates import decoded
 from keyfold.wire.specs import ScanSpec
@@ -32,7 +32,7 @@ def plan_scan(question: Frame) -> dict[str, Any]:
     column = bucket_column(table, options) if is_whole else None
     if column:
         request = replace(request, cores=1)
-    scan, tasks, report = planner.plan(table, request)
+    scan, tasks, report = scan_plan.plan(table, request)
     scan = narrowed(scan, question.get("parts") or {})
     statistics = of_scan(table, scan.columns, report.rows)
     by_bucket = grouped(table, column, tasks) if column else None

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any, TypeVar
 
-from keyfold.authored.sources import Sources
 from keyfold.bridge import frames, memory
 from keyfold.bridge.channel import Channel, Disconnected
 from keyfold.errors import EnvironmentMismatchError
 from keyfold.options import provided
+from keyfold.user_functions.sources import Sources
 from keyfold.wire.codec import Wire
 from keyfold.wire.layout import TableLayout, sql_name
 
@@ -70,7 +70,7 @@ class Talk:
         return reply
 
 
-class Told(Exception):
+class ErrorSent(Exception):
     """The JVM has been told of an error, which ends the question."""
 
 
@@ -79,11 +79,11 @@ def telling(channel: Channel, doing: str) -> Iterator[None]:
     """Within its block, tells the JVM of an error, and raises Told then."""
     try:
         yield
-    except (Disconnected, Told):
+    except (Disconnected, ErrorSent):
         raise
     except Exception as e:
         channel.send(frames.failure(memory.explained(e), doing))
-        raise Told from e
+        raise ErrorSent from e
 
 
 def functions_of(bringing: Mapping[str, Any]) -> AbstractContextManager[None]:
@@ -114,7 +114,7 @@ def serve(channel: Channel, answers: Mapping[str, Answer]) -> None:
     """
     try:
         while (question := channel.receive()) is not None:
-            with suppress(Told):
+            with suppress(ErrorSent):
                 named(question, answers)(channel, question)
     except Disconnected:
         raise

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from keyfold.kernels.keys.comparable import encode, rows_up_to
 from keyfold.predicates.ranges import Ranges
-from keyfold.read.cuts import highest, lowest
+from keyfold.read.key_cuts import highest, lowest
 from keyfold.types.literals import manifest_value
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import Split

@@ -21,7 +21,7 @@ from keyfold.kernels.keys.order import sort_order
 from keyfold.lazy import cached_property
 from keyfold.merge.deferred import Deferred
 from keyfold.predicates.ranges import Ranges
-from keyfold.read.cuts import highest, lowest
+from keyfold.read.key_cuts import highest, lowest
 from keyfold.types.literals import manifest_values
 from keyfold.wire.layout import TableLayout
 

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from keyfold.errors import CorruptDataError, NotSupportedError
 from keyfold.files import damage
 from keyfold.files.chunks import Chunks
-from keyfold.files.column_mapping import Source, adapt, missing, sources
+from keyfold.files.column_mapping import StoredColumn, adapt, missing, sources
 from keyfold.files.cost import buffer_size, chunk_bytes, row_bytes, stored_bytes
 from keyfold.files.fetch import fetched
 from keyfold.files.footers import Footer, footer_of
@@ -29,9 +29,9 @@ from keyfold.files.leaves import Leaves, leaves_of
 from keyfold.files.pages import LEAST_CHUNK, checked
 from keyfold.lazy import cached_property
 from keyfold.merge.deferred import Deferred
-from keyfold.merge.marks.records import FIELDS as MARKS
-from keyfold.merge.marks.records import with_marks
-from keyfold.predicates.ranges import Range, Ranges
+from keyfold.merge.marks.mark_columns import FIELDS as MARKS
+from keyfold.merge.marks.mark_columns import with_marks
+from keyfold.predicates.ranges import Ranges, ValueRange
 from keyfold.predicates.statistics import may_hold_deletes, ranges_of
 from keyfold.resources.metering import count, is_asked, metered
 from keyfold.stores.files import Files
@@ -164,7 +164,9 @@ def _opened(
     )
 
 
-def _of(found: Sequence[Source], names: Collection[str], belongs: bool) -> tuple[Source, ...]:
+def _of(
+    found: Sequence[StoredColumn], names: Collection[str], belongs: bool
+) -> tuple[StoredColumn, ...]:
     return tuple(source for source in found if (source.target.name in names) == belongs)
 
 
@@ -195,7 +197,7 @@ class _Columns:
     def __init__(
         self,
         opened: _Opened,
-        found: tuple[Source, ...],
+        found: tuple[StoredColumn, ...],
         system: Sequence[str],
         number: int | None,
     ) -> None:
@@ -336,14 +338,14 @@ def groups_of_interest(
         return list(everything)
     found = sources(scan, file.schema_id, (*scan.layout.key, *wanted.ranges))
 
-    def ranges() -> list[dict[str, Range]]:
+    def ranges() -> list[dict[str, ValueRange]]:
         return [ranges_of(metadata.row_group(group), leaves, found) for group in everything]
 
     known = footer.once(found, ranges)
     return [group for group in everything if keep(known[group])]
 
 
-def _schema(found: Sequence[Source], system: Sequence[str]) -> pa.Schema:
+def _schema(found: Sequence[StoredColumn], system: Sequence[str]) -> pa.Schema:
     fields = [source.target.arrow_field for source in found]
     own = {field.name: field for field in SYSTEM}
     return pa.schema([*fields, *(own[name] for name in system)])
@@ -357,7 +359,7 @@ def _common_number(file: DataFile) -> int | None:
 
 
 def _adapted(
-    batch: pa.RecordBatch, found: Sequence[Source], schema: pa.Schema, number: int | None
+    batch: pa.RecordBatch, found: Sequence[StoredColumn], schema: pa.Schema, number: int | None
 ) -> pa.RecordBatch:
     arrays = [_array(batch, source) for source in found]
     for field in list(schema)[len(found) :]:
@@ -372,13 +374,13 @@ def _adapted(
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _with_given(texts: pa.Array, found: Sequence[Source]) -> pa.Array:
+def _with_given(texts: pa.Array, found: Sequence[StoredColumn]) -> pa.Array:
     """The columns that records name, and those that gave them a DEFAULT when they were added."""
     ids = [str(one.target.id) for one in found if one.stored is None and one.target.initial]
     return pc.binary_join_element_wise(texts, *ids, ",") if ids else texts
 
 
-def _array(batch: pa.RecordBatch, source: Source) -> pa.Array:
+def _array(batch: pa.RecordBatch, source: StoredColumn) -> pa.Array:
     if source.stored is None:
         return missing(source, batch.num_rows)
     try:

@@ -26,7 +26,7 @@ STORED = "_stored_"
 
 
 @dataclass(frozen=True)
-class MetadataColumn:
+class RowMetadata:
     """A column that every table has: its Arrow field, its type in Spark, and its meaning."""
 
     field: pa.Field
@@ -39,19 +39,19 @@ class MetadataColumn:
         return str(self.field.name)
 
 
-_FILE = MetadataColumn(
+_FILE = RowMetadata(
     pa.field("_file", pa.string()),
     "string",
     "the data file of the record that is the row; NULL if several records are",
 )
-_BUCKET = MetadataColumn(pa.field("_bucket", pa.int32(), False), "integer", "the row's bucket")
-_NUMBER = MetadataColumn(
+_BUCKET = RowMetadata(pa.field("_bucket", pa.int32(), False), "integer", "the row's bucket")
+_NUMBER = RowMetadata(
     pa.field("_sequence_number", pa.int64(), False),
     "long",
     "the sequence number of the record that is the row, or of the last one that was folded",
     needs_key=True,
 )
-_LEVEL = MetadataColumn(
+_LEVEL = RowMetadata(
     pa.field("_level", pa.int32()),
     "integer",
     "the level of the data file of the record that is the row; NULL if several records are",
@@ -60,7 +60,7 @@ _LEVEL = MetadataColumn(
 COLUMNS = (_FILE, _BUCKET, _NUMBER, _LEVEL)
 
 
-def metadata_columns(layout: TableLayout) -> list[MetadataColumn]:
+def metadata_columns(layout: TableLayout) -> list[RowMetadata]:
     """The metadata columns of a table."""
     own = [column for column in COLUMNS if layout.key or not column.needs_key]
     stored = [_stored(layout, name) for name in _all_stored(layout).values()]
@@ -90,10 +90,10 @@ def _all_stored(layout: TableLayout) -> dict[str, str]:
     return stored_keys(layout) | stored_sequences(layout)
 
 
-def _stored(layout: TableLayout, name: str) -> MetadataColumn:
+def _stored(layout: TableLayout, name: str) -> RowMetadata:
     column = layout.column(name)
     field = pa.field(STORED + name, column.arrow_field.type)
-    return MetadataColumn(field, to_spark(column.type), f"the stored value of {name}")
+    return RowMetadata(field, to_spark(column.type), f"the stored value of {name}")
 
 
 def divided(layout: TableLayout, names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -22,14 +22,14 @@ from keyfold.merge.origins import ORIGIN, with_origin
 from keyfold.merge.plan import MergePlan, plan
 from keyfold.merge.run import merge_runs
 from keyfold.predicates.ranges import Ranges, may_be_true
-from keyfold.predicates.row_filter import Sieve
+from keyfold.predicates.row_filter import RowFilter
 from keyfold.read.keyrange import KeyRange
 from keyfold.read.keyset import KeySet
 from keyfold.read.parquet import BATCH_ROWS, Wanted, read_file
 from keyfold.read.provenance import Provenance, needs_number, needs_origin
-from keyfold.read.run_sizes import Batches, Source, sized_runs
+from keyfold.read.run_sizes import Batches, RunEstimate, sized_runs
 from keyfold.resources import budget
-from keyfold.resources.merge_room import Room
+from keyfold.resources.merge_room import MergeRoom
 from keyfold.resources.metering import count, each, reach
 from keyfold.stores.opened import store_of
 from keyfold.wire.predicates import Predicate
@@ -64,10 +64,10 @@ class _Source:
         self._plan = merge
         self._range = keys or KeyRange.of(split, scan.layout)
         self._is_lookup = keys is not None
-        self._keys = Sieve.of(
+        self._keys = RowFilter.of(
             scan.layout, scan.key_filter, scan.layout.primary_key, split.partition
         )
-        self._values = Sieve.of(scan.layout, scan.value_filter, scan.columns)
+        self._values = RowFilter.of(scan.layout, scan.value_filter, scan.columns)
         self._batch_rows = BATCH_ROWS if scan.limit is None else _rows_for(scan.limit)
         self._provenance = Provenance.of(scan, split)
         self._number = needs_number(scan)
@@ -126,7 +126,10 @@ class _Source:
             fetch_footers(self._store, firsts)
 
         few = None if self._scan.limit is None else self._batch_rows
-        source, room = Source(self._store, self._split.path, frozenset(merge.reads)), Room.now()
+        source, room = (
+            RunEstimate(self._store, self._split.path, frozenset(merge.reads)),
+            MergeRoom.now(),
+        )
         runs = sized_runs(source, section, room, batches)
         return merge_runs(
             merge,
@@ -151,7 +154,7 @@ class _Source:
         if filters or self._range is not None:
             keep = partial(may_matter, filters, self._range, self._scan.layout.key)
         decide = {*needed, *self._values.columns} if filters or self._is_lookup else columns
-        size = Room.now().round
+        size = MergeRoom.now().round
         wanted = Wanted(
             columns,
             self._number,

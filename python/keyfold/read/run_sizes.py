@@ -15,7 +15,7 @@ from keyfold.files.footers import footer_of
 from keyfold.files.sections import sequence_range
 from keyfold.merge.deferred import Deferred
 from keyfold.merge.sorted_run import SortedRun
-from keyfold.resources.merge_room import Room
+from keyfold.resources.merge_room import MergeRoom
 from keyfold.stores.files import Files
 from keyfold.wire.specs import DataFile, Run
 
@@ -26,7 +26,7 @@ _FEW = 2  # runs that are read together, whatever memory they take
 
 
 @dataclass(frozen=True)
-class Source:
+class RunEstimate:
     """The place of the runs of one section, and the columns that are read of them."""
 
     store: Files
@@ -35,7 +35,10 @@ class Source:
 
 
 def sized_runs(
-    source: Source, section: Sequence[Run], room: Room, batches: Callable[[Run, int], Batches]
+    source: RunEstimate,
+    section: Sequence[Run],
+    room: MergeRoom,
+    batches: Callable[[Run, int], Batches],
 ) -> list[SortedRun]:
     """The runs of a section; `batches` reads one in batches of about a given number of bytes."""
     rows = [sum(file.rows for file in run) for run in section]
@@ -50,7 +53,7 @@ def sized_runs(
     return found
 
 
-def _held(source: Source, file: DataFile, size: int) -> int:
+def _held(source: RunEstimate, file: DataFile, size: int) -> int:
     """The bytes that reading a run holds, judged by its first file: that is opened anyway, and the
     others are like it.
     """

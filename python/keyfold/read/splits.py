@@ -16,7 +16,7 @@ from operator import attrgetter
 from keyfold.files.sections import packed, runs
 from keyfold.options import TableOptions
 from keyfold.predicates.ranges import Ranges, may_be_true
-from keyfold.read.cuts import by_key, stretches_of
+from keyfold.read.key_cuts import by_key, stretches_of
 from keyfold.storage.metadata.entries import LiveFile, Place, split_of
 from keyfold.stores.opened import store_of
 from keyfold.wire.layout import TableLayout

@@ -9,7 +9,7 @@ _LEAST = 1 << 20
 
 
 @dataclass(frozen=True)
-class Room:
+class MergeRoom:
     """The bytes that open runs may hold beside their batches, and bytes of the rows of one round.
 
     A round's rows are held up to ten times over: decoded and waiting (twice), as one array a column
@@ -21,8 +21,8 @@ class Room:
     round: int
 
     @staticmethod
-    def now() -> "Room":
+    def now() -> "MergeRoom":
         """The memory this process may use for a merge that begins now."""
         free = budget.bytes()
         most = min(_MOST_ROUND, free // 20)
-        return Room(max(free // 3, _LEAST), max(most, _LEAST))
+        return MergeRoom(max(free // 3, _LEAST), max(most, _LEAST))

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from keyfold.errors import KeyfoldError, TableError
-from keyfold.states.declare import StateFunction
-from keyfold.states.functions import functions
+from keyfold.states.state import StateFunction
+from keyfold.states.state_functions import functions
 from keyfold.types.logical import DataType, describe
 from keyfold.types.sql import from_sql, split
 

@@ -19,9 +19,9 @@ from keyfold.files import damage
 from keyfold.files.snapshot_folder import changed, check_unchanged, reading
 from keyfold.lazy import cached_property
 from keyfold.resources.cache import Cache
+from keyfold.storage.metadata.avro_records import INDEXED
 from keyfold.storage.metadata.entries import LiveFile, RowShapes, highest_sequence
 from keyfold.storage.metadata.manifests import Manifests
-from keyfold.storage.metadata.records import INDEXED
 from keyfold.storage.metadata.snapshots import Snapshot, Snapshots
 from keyfold.storage.rest_client import is_rest
 from keyfold.storage.rest_client import publisher as rest_publisher

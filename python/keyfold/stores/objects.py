@@ -36,7 +36,7 @@ Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
-class Kind:
+class StoreKind:
     """A kind of object store: the function that makes its client from a bucket and settings,
     whether a file can be created exclusively, and the advice if the store refuses.
     """
@@ -61,14 +61,14 @@ def _google(bucket: str, options: Mapping[str, str]) -> GCSStore:
 KINDS = {
     **dict.fromkeys(
         settings.S3,
-        Kind(
+        StoreKind(
             _s3,
             is_writable=True,
             advice="look at s3.endpoint, s3.region, s3.access-key and s3.secret-key of the catalog "
             "(or spark.hadoop.fs.s3a.*)",
         ),
     ),
-    settings.GOOGLE: Kind(
+    settings.GOOGLE: StoreKind(
         _google,
         is_writable=False,
         advice="is there a network, and does GOOGLE_APPLICATION_CREDENTIALS name a key that may "
@@ -77,7 +77,7 @@ KINDS = {
 }
 
 
-class Process:
+class ClientUse:
     """This process: whether it has used a client, and whether one that had was forked to it. The
     threads that all clients share stay with the parent, and calls would wait for ever.
     """
@@ -99,7 +99,7 @@ class Process:
             )
 
 
-PROCESS = Process()
+PROCESS = ClientUse()
 os.register_at_fork(after_in_child=PROCESS.forked)
 
 
@@ -111,7 +111,7 @@ class ObjectFiles(Files):
     options: Mapping[str, str] = field(repr=False)
 
     @property
-    def _kind(self) -> Kind:
+    def _kind(self) -> StoreKind:
         return KINDS[self.root.partition("://")[0]]
 
     @property

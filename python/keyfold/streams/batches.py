@@ -10,12 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from keyfold.changelog import planner as changes
-from keyfold.changelog.specs import Asked
+from keyfold.changelog import changes_plan as changes
+from keyfold.changelog.specs import ChangesRequest
 from keyfold.changelog.steps import steps
 from keyfold.changelog.views import ROWS, ROWS_ALONE
 from keyfold.options.changelogs import told_from
-from keyfold.read import planner
+from keyfold.read import scan_plan
 from keyfold.read.request import ReadRequest, Units
 from keyfold.storage.commits.conflicts import COMPACT
 from keyfold.storage.metadata.entries import LiveFile
@@ -42,13 +42,13 @@ class Shown:
         """Whether they are rows of the table, no changes."""
         return self.view in _OF_ROWS
 
-    def asked(self, start: Offset, end: Offset, *, full: bool = False) -> Asked:
+    def asked(self, start: Offset, end: Offset, *, full: bool = False) -> ChangesRequest:
         """The changes of a batch, or all rows of the snapshot of its end: those that the changelog
         of a producer has told, as the others come with the next changes.
         """
         after = 0 if full else start.snapshot
         how = {"net": self.net, "updates": self.updates, "full": full}
-        return Asked(self.view, after, end.snapshot, **how, told=full and not self.net)
+        return ChangesRequest(self.view, after, end.snapshot, **how, told=full and not self.net)
 
 
 def shown(asked: Mapping[str, Any], *, ignores_deletes: bool) -> Shown:
@@ -98,7 +98,7 @@ def check_kept(table: Table, start: Offset, rows: Shown) -> None:
 def _units(table: Table, start: Offset, rows: Shown) -> Sequence[Sequence[LiveFile]]:
     """The files of each unit of a full scan of the table's snapshot."""
     if rows.is_rows:
-        return planner.units(table, told_from(table.options))
+        return scan_plan.units(table, told_from(table.options))
     return changes.units(table, rows.asked(start, start, full=True))
 
 
@@ -144,7 +144,7 @@ def plan(
         least = told_from(table.options) if rows.is_rows else 0
         request = replace(request, only=Units(start.index, end.index, least))
         if rows.is_rows:
-            scan, splits, _ = planner.plan(pinned, request)
+            scan, splits, _ = scan_plan.plan(pinned, request)
             return "read", scan, splits
     asked = rows.asked(start, end, full=start.index is not None)
     spec, tasks, _ = changes.plan(pinned, asked, request)

@@ -13,7 +13,7 @@ from keyfold.errors import ConflictError, CorruptDataError, TableError
 from keyfold.storage.history import versions
 from keyfold.storage.maintenance import consumers
 from keyfold.storage.maintenance.consumers import Position
-from keyfold.storage.metadata.records import is_long, is_text
+from keyfold.storage.metadata.avro_records import is_long, is_text
 from keyfold.storage.table import Table
 from keyfold.streams.options import (
     FROM_SNAPSHOT,

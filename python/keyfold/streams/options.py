@@ -21,7 +21,7 @@ from keyfold.options.calls import (
     value,
 )
 from keyfold.options.values import boolean, byte_size, moment, whole
-from keyfold.storage.metadata.records import is_name
+from keyfold.storage.metadata.avro_records import is_name
 
 LATEST_FULL, LATEST = "latest-full", "latest"
 FROM_SNAPSHOT, FROM_SNAPSHOT_FULL = "from-snapshot", "from-snapshot-full"

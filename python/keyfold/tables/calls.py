@@ -13,8 +13,8 @@ from keyfold.errors import NotSupportedError
 from keyfold.procedures import expiry
 from keyfold.procedures.declare import Call, Procedure, Rows
 from keyfold.storage.table import Table
-from keyfold.tables.moments import millis_of
 from keyfold.tables.session import Session
+from keyfold.tables.timestamps import millis_of
 
 ORPHANS = pa.schema([pa.field("path", pa.utf8()), pa.field("bytes", pa.int64())])
 LOG = logging.getLogger("keyfold")

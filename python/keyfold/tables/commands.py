@@ -12,8 +12,8 @@ from typing import Any
 import pyarrow as pa
 
 from keyfold.errors import NoSuchNamespaceError, NoSuchTableError, TableError
-from keyfold.tables import definition
-from keyfold.tables.catalog import Catalog, connect
+from keyfold.tables import column_definitions
+from keyfold.tables.connection import Catalog, connect
 from keyfold.tables.loading import files
 from keyfold.tables.printing import Rows, listed, print_json, print_table
 from keyfold.tables.rows.conversions.unfit import matched
@@ -125,7 +125,7 @@ def _describe(catalog: Catalog, asked: Arguments) -> Rows:
 
 
 def _create(catalog: Catalog, asked: Arguments) -> Rows:
-    schema: definition.Schema = _columns(asked.schema, "schema")
+    schema: column_definitions.Schema = _columns(asked.schema, "schema")
     options = pairs(asked.option or (), "--option")
     made = catalog.create_table(
         asked.table, schema, _names(asked.key), _names(asked.partitions), options

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from keyfold.compact import jobs, planner, rescale
+from keyfold.compact import compaction_plan, jobs, rescale
 from keyfold.compact.jobs import Outcome, PlannedJob
 from keyfold.compact.rewrite import rewrite
 from keyfold.options.changelogs import is_awaited
@@ -130,7 +130,7 @@ class _Run:
     def __init__(self, session: Session, table: Table, planned: PlannedJob) -> None:
         self._session, self._table = session, table
         self._spec, self._steps = planned.spec, list(planned.steps)
-        self._numbers = list(planner.commits(self._steps))
+        self._numbers = list(compaction_plan.commits(self._steps))
         self._results: list[dict[int, CommitMessage]] = [{} for _ in self._steps]
         self._errors: dict[int, Exception] = {}
 

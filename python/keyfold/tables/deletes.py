@@ -62,7 +62,7 @@ def _planned(load: writes.Load) -> tuple[Table, WriteSpec, Mapping[str, str]]:
     table = load()
     table.check_readable()
     stored = stored_sequences(table.layout)
-    changes = jobs.Changes("DELETE", table.snapshot_id or 0, stored=tuple(stored.values()))
+    changes = jobs.RowChangeJob("DELETE", table.snapshot_id or 0, stored=tuple(stored.values()))
     return table, jobs.plan_job(table, table.layout.primary_key, changes=changes), stored
 
 

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from keyfold.errors import SnapshotExpiredError
-from keyfold.lookup.kept import Kept
 from keyfold.lookup.plan import plan_lookup
+from keyfold.lookup.row_group_cache import RowGroupCache
 from keyfold.lookup.warm import Warm
 from keyfold.resources.cache import Cache
 from keyfold.storage.table import Table
-from keyfold.tables.definition import selected
+from keyfold.tables.column_definitions import selected
 
 _TABLES, _SELECTIONS, _TRIES, _ANEW = 64, 16, 5, -1
 Answer = TypeVar("Answer")
@@ -71,7 +71,7 @@ class _Newest:
         looked += [table.schemas.path(schema + 1), table.schemas.path(schema)]
         return table.files.stamps(looked) == ["", self.stamp, "", table.layout.identity]
 
-    def lookups(self, kept: Kept, columns: Sequence[str] | None) -> Warm:
+    def lookups(self, kept: RowGroupCache, columns: Sequence[str] | None) -> Warm:
         """The look-ups of these columns, all by default. Raises TableError if one is unknown."""
         names = selected(self.table.layout, columns)
         found = self.warm.get(names)
@@ -86,7 +86,7 @@ class Lookups:
     """The look-ups of a connection, in all threads; `memory` bounds the bytes of row groups."""
 
     def __init__(self, memory: int) -> None:
-        self._kept = Kept(memory)
+        self._kept = RowGroupCache(memory)
         self._tables: Cache[_Newest] = Cache(_TABLES)
         self._lock = threading.Lock()
 

@@ -10,11 +10,11 @@ from typing import Any
 import pyarrow as pa
 
 from keyfold.errors import TableError
-from keyfold.read import planner, task
+from keyfold.read import scan_plan, task
 from keyfold.read.call_options import scan_options
-from keyfold.read.planner import ScanReport
+from keyfold.read.scan_plan import ScanReport
 from keyfold.storage.table import Table
-from keyfold.tables.definition import selected
+from keyfold.tables.column_definitions import selected
 from keyfold.tables.doors import doors
 from keyfold.tables.rows.forms import Rows
 from keyfold.tables.session import Session
@@ -91,7 +91,7 @@ class Scan(Rows):
         threads = self.session.threads
         request = self.condition.request(self.columns, self.limit, threads, self.options)
         with self.session.working():
-            return planner.plan(self.table, request)
+            return scan_plan.plan(self.table, request)
 
     def _rows(self, spec: ScanSpec, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
         return self.condition.shown(task.read_task(spec, splits), spec.columns, self.columns)

@@ -14,20 +14,20 @@ from typing import Any
 
 import pyarrow as pa
 
-from keyfold.authored.shipping import PREFIX
-from keyfold.authored.sources import Sources
 from keyfold.errors import TableError
-from keyfold.lookup.rows import Spread, one_by_one
+from keyfold.lookup.rows_of_keys import Spread, one_by_one
 from keyfold.merge.plan import check
 from keyfold.options import provided
 from keyfold.read.reader import limited
 from keyfold.resources import budget
 from keyfold.resources.threads import done, raised, streamed
-from keyfold.storage.catalogs.catalog import open_catalog
 from keyfold.storage.catalogs.interface import Catalog
 from keyfold.storage.catalogs.places import NAMELESS, open_place
+from keyfold.storage.catalogs.warehouse import open_catalog
 from keyfold.stores.local import local_path
 from keyfold.tables.newest import Lookups
+from keyfold.user_functions.shipping import PREFIX
+from keyfold.user_functions.sources import Sources
 
 WAREHOUSE = "spark-warehouse"  # Spark's own default, below the folder of the process
 LEAST_MEMORY = 128 << 20

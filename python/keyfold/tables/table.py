@@ -11,16 +11,16 @@ import pyarrow as pa
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.lookup.warm import Warm
 from keyfold.procedures.expiry import EXPIRE_SNAPSHOTS
-from keyfold.tables import calls, compaction, definition, deletes, history, writes
-from keyfold.tables.changes import Changes, Version, changes
-from keyfold.tables.definition import Schema
+from keyfold.tables import calls, column_definitions, compaction, deletes, time_travel, writes
+from keyfold.tables.change_scan import Changes, Version, changes
+from keyfold.tables.column_definitions import Schema
 from keyfold.tables.described import Described
 from keyfold.tables.doors import doors
-from keyfold.tables.history import Branches, Tags
 from keyfold.tables.rows import keys
 from keyfold.tables.rows.incoming import incoming
 from keyfold.tables.rows.row_kinds import with_kinds
 from keyfold.tables.scan import Scan, scan
+from keyfold.tables.time_travel import Branches, Tags
 from keyfold.tables.where.condition import Condition, Where
 from keyfold.wire.layout import BRANCH_MARK
 from keyfold.wire.predicates import Predicate
@@ -60,7 +60,7 @@ class Table(Described):
             TableError, NotSupportedError: The table can't have that; the message says why.
             ConflictError: Others altered the table at the same time.
         """
-        changes = definition.changes(
+        changes = column_definitions.changes(
             self._layout, add, drop, rename or {}, types or {}, options or {}, comment
         )
         with self._session.working():
@@ -96,7 +96,7 @@ class Table(Described):
             TableError: A column or option is unknown, or the condition can't be read.
             NotSupportedError: The table holds what can't be read; the message names it.
         """
-        table = history.at(self._load(), snapshot, tag, timestamp)
+        table = time_travel.at(self._load(), snapshot, tag, timestamp)
         return scan(self._session, table, columns, where, limit, options or {})
 
     def changes(
@@ -163,7 +163,7 @@ class Table(Described):
         TableError if there is none, ConflictError if other jobs commit again and again.
         """
         with self._session.working():
-            return history.rolled_back(self._load(), snapshot, tag, timestamp)
+            return time_travel.rolled_back(self._load(), snapshot, tag, timestamp)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """All rows by Arrow's C stream interface."""
@@ -295,7 +295,7 @@ class Table(Described):
         layout = self._layout
         rows = with_kinds(layout, data, row_kind) if row_kind else incoming(layout, data)
         if columns is not None:
-            named = definition.names(f"writing table {self.name}: columns", columns)
+            named = column_definitions.names(f"writing table {self.name}: columns", columns)
             more = tuple(name for name in rows.columns if name not in rows.own)
             rows = rows.select(self.name, (*named, *more))
         return writes.written(self._session, self._load, rows, **how)

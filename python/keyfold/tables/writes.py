@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from keyfold.errors import NotSupportedError, TableError
-from keyfold.files.buckets import Place
+from keyfold.files.buckets import BucketKey
 from keyfold.options.calls import MERGE_MODE
 from keyfold.resources.threads import fanned
 from keyfold.storage.metadata.snapshots import replanned
@@ -108,9 +108,9 @@ def _messages(
 ) -> list[CommitMessage]:
     """The files of the rows. Each thread writes the buckets that it meets first."""
     threads = session.threads
-    owners: dict[Place, int] = {}
+    owners: dict[BucketKey, int] = {}
 
-    def owner(part: tuple[Place, pa.RecordBatch]) -> int:
+    def owner(part: tuple[BucketKey, pa.RecordBatch]) -> int:
         return owners.setdefault(part[0], len(owners) % threads)
 
     working = partial(session.working, threads + 1)

@@ -13,21 +13,21 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from keyfold.aggregates.declare import Aggregate, BadRecord, Inputs
+from keyfold.aggregates.declaration import Aggregate, BadRecord, Inputs
 from keyfold.aggregates.results import column_result
-from keyfold.authored import failing, fold, rows, shapes, shipping
-from keyfold.authored.declare import aggregate_of
-from keyfold.authored.function import Function
 from keyfold.errors import FunctionError
 from keyfold.kernels.ops import ADD, RETRACT
 from keyfold.merge.buffer import fold_unsorted
 from keyfold.merge.plan import plan
 from keyfold.testing.own import using
+from keyfold.testing.random_types import logical_type, small_value
 from keyfold.testing.tables import batch, cells, layout, records
-from keyfold.testing.types import logical_type, small_value
 from keyfold.types import arrow as arrow_types
 from keyfold.types.logical import with_nullability
 from keyfold.types.paimon import to_paimon
+from keyfold.user_functions import failing, fold, shapes, shipping, user_engine
+from keyfold.user_functions.decorators import aggregate_of
+from keyfold.user_functions.user_function import UserFunction
 
 Values = Callable[[Random], Any]
 _TRIED = ("BIGINT", "DOUBLE", "STRING")
@@ -38,7 +38,7 @@ class CheckError(AssertionError):
 
 
 def check(
-    function: Function,
+    function: UserFunction,
     values: Values | None = None,
     *,
     types: str | Mapping[str, str] | Sequence[str | Mapping[str, str]] = _TRIED,
@@ -63,7 +63,7 @@ def check(
         CheckError: It differs; the message has the values that show it.
         FunctionError: It does not compile.
     """
-    if not isinstance(function, Function):
+    if not isinstance(function, UserFunction):
         raise FunctionError(
             "keyfold.testing.check takes functions that keyfold.aggregate or keyfold.engine "
             f"decorates, found {function!r}"
@@ -85,7 +85,11 @@ class _Trial:
     """One aggregate for one type, and the random values it is tried with."""
 
     def __init__(
-        self, own: Function, kind: str | Mapping[str, str], values: Values | None, random: Random
+        self,
+        own: UserFunction,
+        kind: str | Mapping[str, str],
+        values: Values | None,
+        random: Random,
     ) -> None:
         self.own, self.random = own, random
         logical = logical_type(kind)
@@ -175,7 +179,7 @@ def close(left: Any, right: Any) -> bool:
     return bool(left == right)
 
 
-def _check_engine(own: Function, values: Values | None, random: Random, rounds: int) -> None:
+def _check_engine(own: UserFunction, values: Values | None, random: Random, rounds: int) -> None:
     """Compare merges of one key's rows: at once, in two parts, and by plain Python."""
     kinds = {name: shapes.of_column(kind) for name, kind in own.columns.items()}
     columns = {
@@ -196,7 +200,7 @@ def _check_engine(own: Function, values: Values | None, random: Random, rounds: 
         )
         return records(found)[0][1]
 
-    form = rows.form_of(own, table)
+    form = user_engine.form_of(own, table)
     with using(own):
         for _ in range(rounds):
             some = [drawn(number) for number in range(random.randrange(2, 7))]

@@ -11,27 +11,27 @@ import numpy as np
 import pyarrow as pa
 
 from keyfold.aggregates import aggregates
-from keyfold.aggregates.declare import Aggregate, Inputs
+from keyfold.aggregates.declaration import Aggregate, Inputs
 from keyfold.aggregates.results import column_result
-from keyfold.authored import shipping
-from keyfold.authored.declare import aggregate_of
-from keyfold.authored.function import Function
-from keyfold.authored.shapes import NUMBERS
-from keyfold.authored.sources import Sources
 from keyfold.merge.buffer import fold_unsorted
 from keyfold.merge.plan import plan
 from keyfold.merge.run import merge_runs
 from keyfold.merge.sorted_run import SortedRun
 from keyfold.options import provided
+from keyfold.testing.random_types import logical_type, small_value
 from keyfold.testing.tables import batch, layout, parse, records, render
-from keyfold.testing.types import logical_type, small_value
 from keyfold.types import arrow as arrow_types
+from keyfold.user_functions import shipping
+from keyfold.user_functions.decorators import aggregate_of
+from keyfold.user_functions.shapes import NUMBERS
+from keyfold.user_functions.sources import Sources
+from keyfold.user_functions.user_function import UserFunction
 
 ROUNDS = 5
 
 
 @contextmanager
-def using(*functions: Function) -> Iterator[None]:
+def using(*functions: UserFunction) -> Iterator[None]:
     """Within its block, find these functions by name, as a session that registered them does."""
     code = {one.name: shipping.dumps(one) for one in functions}
     with provided.by(Sources(registered=code)):
@@ -42,7 +42,7 @@ def merged(
     columns: Mapping[str, str],
     options: Mapping[str, str],
     *jobs: str,
-    functions: Sequence[Function] = (),
+    functions: Sequence[UserFunction] = (),
 ) -> str:
     """The rows, as text, of a table after these jobs, by keyfold's own merge.
 
@@ -83,7 +83,7 @@ class Figure:
         )
 
 
-def bench(function: Function, *, rows: int = 1_000_000, group: int = 4) -> list[Figure]:
+def bench(function: UserFunction, *, rows: int = 1_000_000, group: int = 4) -> list[Figure]:
     """Time a fold or pick on `rows` rows, `group` a key, for each of its types, beside the built-in
     `sum` (of BIGINT if the type can't be added) or `max`. Prints and returns the figures, in rows a
     second on one core. Raises ValueError if the function is not a fold or pick.

@@ -250,7 +250,7 @@ class CompactionSpec(Wire):
 
 
 @dataclass(frozen=True)
-class Told(Wire):
+class ChangelogInput(Wire):
     """The changes that a task of a compaction tells in changelog files: from the rows of `before`,
     sections of files that the changelog has told already, to those of its result. The runs `stays`
     are among both: they hold keys of the task and are not merged. The keys are then those of the
@@ -279,7 +279,7 @@ class Task(Wire):
     oldest: tuple[bool, ...]
     below: Split | None = None
     rescaled: int | None = None
-    told: Told | None = None
+    told: ChangelogInput | None = None
 
     @property
     def directory(self) -> str:
@@ -289,7 +289,7 @@ class Task(Wire):
 
 
 @dataclass(frozen=True)
-class Step(Wire):
+class CompactionStep(Wire):
     """One commit: sections of a bucket that are merged, and files that only change their level."""
 
     job: str

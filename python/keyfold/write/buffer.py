@@ -16,13 +16,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from keyfold.files.buckets import Place, grouped
+from keyfold.files.buckets import BucketKey, grouped
 from keyfold.merge.buffer import fold_unsorted
 from keyfold.merge.plan import MergePlan
-from keyfold.merge.records import merge_records, sort_records
 from keyfold.merge.run import merge_runs
 from keyfold.merge.sorted_run import SortedRun
 from keyfold.merge.spill import Spilled, SpillFile
+from keyfold.merge.unfolded import merge_records, sort_records
 from keyfold.resources import budget
 from keyfold.wire.specs import ORDINAL, SEQUENCE
 
@@ -65,15 +65,15 @@ class WriteBuffer:
         self.keeps_records = keeps_records
         self._ordinal = ORDINAL if has_ordinal else None
         self._limit = limit
-        self._buckets: dict[Place, Bucket] = {}
+        self._buckets: dict[BucketKey, Bucket] = {}
         self._bytes = self._spilled = 0
 
     @property
-    def places(self) -> list[Place]:
+    def places(self) -> list[BucketKey]:
         """The buckets that have rows, in order of first arrival."""
         return list(self._buckets)
 
-    def add(self, place: Place, batch: pa.RecordBatch) -> None:
+    def add(self, place: BucketKey, batch: pa.RecordBatch) -> None:
         """Take rows of one bucket; spill if the buffer holds too much."""
         bucket = self._buckets.setdefault(place, Bucket())
         bucket.batches.append(batch)
@@ -87,7 +87,7 @@ class WriteBuffer:
             while self._bytes > self._limit // 2:
                 self._spill(max(self._buckets.values(), key=lambda b: b.bytes), file)
 
-    def released(self, place: Place) -> Bucket:
+    def released(self, place: BucketKey) -> Bucket:
         """A bucket that is finished and whose records were kept."""
         return self._buckets.pop(place)
 
@@ -99,7 +99,7 @@ class WriteBuffer:
         runs.append(SortedRun(iter(self._sorted(bucket)), (0, 0), repeats=True))
         return merge_records(self._plan, runs, ordinal=self._ordinal)
 
-    def finish(self, place: Place) -> Iterator[pa.RecordBatch]:
+    def finish(self, place: BucketKey) -> Iterator[pa.RecordBatch]:
         """The folded rows of a bucket, ascending by key, each key once. The bucket is released,
         unless records are kept.
         """

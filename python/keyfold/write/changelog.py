@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from keyfold.files.buckets import Place
+from keyfold.files.buckets import BucketKey
 from keyfold.options import TableOptions
 from keyfold.options.changelogs import INPUT
 from keyfold.stores import refusals
@@ -41,7 +41,7 @@ def input_changelog(
     data: Target,
     directory: str,
     buffer: WriteBuffer,
-    place: Place,
+    place: BucketKey,
     files: Sequence[FileMeta],
     sequence: int,
     flushes: Flushes,

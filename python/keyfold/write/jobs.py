@@ -31,16 +31,16 @@ from keyfold.storage.table import Table
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.predicates import Predicate
 from keyfold.wire.specs import CommitMessage, Epoch, RowChanges, WriteSpec
-from keyfold.write.changes import assigned_columns, check_deletes
 from keyfold.write.job import Job
 from keyfold.write.overwritten import telling, truncated
 from keyfold.write.renumber import renumber
+from keyfold.write.row_changes import assigned_columns, check_deletes
 from keyfold.write.shared_keys import SharedKeys
 from keyfold.write.targets import DEFAULT, OVERWRITE, folds_columns, merge_mode, named_columns
 
 
 @dataclass(frozen=True)
-class Changes:
+class RowChangeJob:
     """A statement that changes rows, as its job is planned: `reads` is the snapshot that it has
     read, 0 without data, None if it has read none. Its UPDATEs set the columns `assigned`, None if
     nobody knows which. `stored`, `has_kinds` and `counts_deletes` are those of RowChanges.
@@ -72,7 +72,7 @@ def plan_job(
     filters: Sequence[Predicate] = (),
     ordinal: bool = False,
     query: str | None = None,
-    changes: Changes | None = None,
+    changes: RowChangeJob | None = None,
     kinds: bool = False,
     own_columns: bool = False,
 ) -> WriteSpec:

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain, groupby
 
+from keyfold.changelog.changed_rows import compared
 from keyfold.changelog.parts import compared_parts, cut
-from keyfold.changelog.rows import compared
 from keyfold.changelog.specs import ChangeSplit
 from keyfold.changelog.steps import unshared
 from keyfold.errors import UnknownOutcomeError

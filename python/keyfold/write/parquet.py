@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from keyfold.errors import TableError
 from keyfold.lazy import cached_property
 from keyfold.merge.kinds import is_retract
-from keyfold.merge.marks.records import is_marked as has_marks
+from keyfold.merge.marks.mark_columns import is_marked as has_marks
 from keyfold.options import TableOptions
 from keyfold.resources.metering import metered
 from keyfold.stores import refusals

@@ -16,9 +16,9 @@ import pyarrow as pa
 from keyfold.files.buckets import grouped
 from keyfold.kernels.buffers import values
 from keyfold.merge import kinds as row_kinds
-from keyfold.merge.functions import normalizers
+from keyfold.merge.column_aggregate import normalizers
 from keyfold.merge.kinds import VALUE_KIND
-from keyfold.merge.marks.records import with_marks
+from keyfold.merge.marks.mark_columns import with_marks
 from keyfold.merge.plan import MergePlan
 from keyfold.wire.specs import ORDINAL, WriteSpec
 from keyfold.write.incoming import conform

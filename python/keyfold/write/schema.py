@@ -11,7 +11,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from keyfold.files.paimon_values import stored_type
-from keyfold.merge.marks.records import FIELDS as MARKS
+from keyfold.merge.marks.mark_columns import FIELDS as MARKS
 from keyfold.types.logical import Array, Atomic, DataType, Map, Row
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import KIND, SEQUENCE

@@ -14,7 +14,7 @@ from keyfold.types.literals import decimal_of
 
 
 @dataclass(frozen=True)
-class Range:
+class MinMax:
     """The least and the greatest value (None = unknown) and the number of nulls of one column."""
 
     low: Any
@@ -23,7 +23,7 @@ class Range:
     stored: pa.DataType
 
 
-def collect(metadata: pq.FileMetaData, schema: pa.Schema, names: Sequence[str]) -> list[Range]:
+def collect(metadata: pq.FileMetaData, schema: pa.Schema, names: Sequence[str]) -> list[MinMax]:
     """The range over all row groups of each named top-level atomic column, as physical values."""
     leaves = leaves_of(metadata)
     groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
@@ -33,14 +33,14 @@ def collect(metadata: pq.FileMetaData, schema: pa.Schema, names: Sequence[str]) 
     ]
 
 
-def as_batch(ranges: Sequence[Range], fields: Sequence[pa.Field]) -> pa.RecordBatch:
+def as_batch(ranges: Sequence[MinMax], fields: Sequence[pa.Field]) -> pa.RecordBatch:
     """Two rows, minima and maxima, in the Arrow types of `fields`; NULL if unknown."""
     columns = [_column(found, field.type) for found, field in zip(ranges, fields, strict=True)]
     nullable = [pa.field(field.name, field.type) for field in fields]
     return pa.RecordBatch.from_arrays(columns, schema=pa.schema(nullable))
 
 
-def _merge(chunks: Sequence[pq.ColumnChunkMetaData], stored: pa.DataType) -> Range:
+def _merge(chunks: Sequence[pq.ColumnChunkMetaData], stored: pa.DataType) -> MinMax:
     low, high, nulls, is_known = None, None, 0, True
     for chunk in chunks:
         found = chunk.statistics
@@ -52,7 +52,7 @@ def _merge(chunks: Sequence[pq.ColumnChunkMetaData], stored: pa.DataType) -> Ran
         least, greatest = _comparable(found.min_raw, chunk), _comparable(found.max_raw, chunk)
         low = least if low is None else min(low, least)
         high = greatest if high is None else max(high, greatest)
-    return Range(*((low, high) if is_known else (None, None)), nulls, stored)
+    return MinMax(*((low, high) if is_known else (None, None)), nulls, stored)
 
 
 def _comparable(raw: Any, chunk: pq.ColumnChunkMetaData) -> Any:
@@ -60,12 +60,12 @@ def _comparable(raw: Any, chunk: pq.ColumnChunkMetaData) -> Any:
     return int.from_bytes(raw, "big", signed=True) if is_decimal else raw
 
 
-def _column(found: Range, target: pa.DataType) -> pa.Array:
+def _column(found: MinMax, target: pa.DataType) -> pa.Array:
     column = _stored(found)
     return column if found.stored.equals(target) else column.cast(target)
 
 
-def _stored(found: Range) -> pa.Array:
+def _stored(found: MinMax) -> pa.Array:
     low, high, data_type = found.low, found.high, found.stored
     if pa.types.is_string(data_type) and low is not None:
         return pa.array([low.decode(), high.decode()], data_type)

@@ -8,7 +8,7 @@ from functools import partial
 
 import pyarrow as pa
 
-from keyfold.files.buckets import Place, split
+from keyfold.files.buckets import BucketKey, split
 from keyfold.files.paths import bucket_path
 from keyfold.merge.plan import MergePlan, plan
 from keyfold.options import TableOptions, parse
@@ -16,12 +16,12 @@ from keyfold.storage.metadata.entries import partition_batch
 from keyfold.wire.specs import CommitMessage, WriteSpec
 from keyfold.write.buffer import WriteBuffer, allowance
 from keyfold.write.changelog import input_changelog, tells_input
-from keyfold.write.changes import Changing, has_marks
 from keyfold.write.durable import Flushes
 from keyfold.write.job import Job
 from keyfold.write.marking import Marking
 from keyfold.write.parquet import Target, write_files
 from keyfold.write.preparing import OwnColumns, prepared
+from keyfold.write.row_changes import Changing, has_marks
 
 
 def write(spec: WriteSpec, batches: Iterable[pa.RecordBatch]) -> list[CommitMessage]:
@@ -35,7 +35,7 @@ def write(spec: WriteSpec, batches: Iterable[pa.RecordBatch]) -> list[CommitMess
 
 def parts(
     spec: WriteSpec, batches: Iterable[pa.RecordBatch]
-) -> Iterator[tuple[Place, pa.RecordBatch]]:
+) -> Iterator[tuple[BucketKey, pa.RecordBatch]]:
     """The rows of each batch by bucket, in the form that `write_parts` folds."""
     options = parse(spec.layout)
     _, prepare = preparing(spec, options)
@@ -45,7 +45,7 @@ def parts(
 
 
 def write_parts(
-    spec: WriteSpec, found: Iterable[tuple[Place, pa.RecordBatch]]
+    spec: WriteSpec, found: Iterable[tuple[BucketKey, pa.RecordBatch]]
 ) -> list[CommitMessage]:
     """Fold and write the rows of some buckets, all rows of each, as `write` does."""
     options = parse(spec.layout)

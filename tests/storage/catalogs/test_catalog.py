@@ -15,7 +15,7 @@ from keyfold.errors import (
     TableError,
     TableExistsError,
 )
-from keyfold.storage.catalogs.catalog import open_catalog
+from keyfold.storage.catalogs.warehouse import open_catalog
 from keyfold.storage.commits import commit
 from keyfold.storage.schema.definition import NewTable
 from keyfold.storage.table import open_handle

@@ -87,7 +87,7 @@ def upgrade(found: Table, number: int) -> None:
     file = files[number % len(files)]
     record = dict(file.record)
     record["_FILE"] = {**record["_FILE"], "_LEVEL": record["_FILE"]["_LEVEL"] + 1}
-    by = attempts.By("job", commit.APPEND)
+    by = attempts.CommitInfo("job", commit.APPEND)
     with found.held() as location:
         attempts.attempt(found, by, base, attempts.Entries([file.deleted(), record]), location)
     OUTCOMES.forget("job")

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfold.errors import CorruptDataError
+from keyfold.storage.metadata.binary_row import EMPTY, RowCodec
 from keyfold.storage.metadata.entries import ordered
-from keyfold.storage.metadata.rows import EMPTY, RowCodec
 from keyfold.types.arrow import to_arrow
 from keyfold.types.logical import Atomic
 from keyfold.types.paimon import from_paimon

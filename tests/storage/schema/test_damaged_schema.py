@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from keyfold.errors import CorruptDataError
-from keyfold.read import metadata, planner
+from keyfold.read import metadata, scan_plan
 from keyfold.read.request import ReadRequest
 from tests.concurrency import jobs
 from tests.read import harness
@@ -117,7 +117,7 @@ def test_a_partition_that_is_no_longer_said(folder: str) -> None:
     change(folder, says(partitionKeys=[]))
     filters = [harness.where("=", "k", 3)]
     with pytest.raises(CorruptDataError, match="_NULL_COUNTS has 1 numbers, expected 2"):
-        planner.plan(jobs.table_of(folder), ReadRequest(["k"], filters))
+        scan_plan.plan(jobs.table_of(folder), ReadRequest(["k"], filters))
 
 
 @pytest.mark.parametrize("which", ["_KEY_STATS", "_VALUE_STATS"])

@@ -10,7 +10,7 @@ import pytest
 
 from keyfold.errors import KeyfoldError, TableError
 from keyfold.merge.plan import check
-from keyfold.storage.catalogs.catalog import open_catalog
+from keyfold.storage.catalogs.warehouse import open_catalog
 from keyfold.storage.schema.definition import NewTable
 from keyfold.storage.schema.save_as_table import check_given, redefine
 from keyfold.wire.layout import TableLayout

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from keyfold.aggregates.declare import BadRecord
+from keyfold.aggregates.declaration import BadRecord
 from keyfold.kernels.buffers import Mask, Rows, ones, text, validity, view
 from keyfold.kernels.roaring.containers import problem
 

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from pyroaring import BitMap64
 
 from keyfold.aggregates.bitmaps import RBM64
-from keyfold.aggregates.declare import Aggregate, BadRecord, FoldResult, Inputs, Pick
+from keyfold.aggregates.declaration import Aggregate, BadRecord, FoldResult, Inputs, Pick
 from keyfold.aggregates.min_max import BOOL_AND, MAX, MIN
 from keyfold.aggregates.nested import column_of
 from keyfold.aggregates.quantile_union import QUANTILE_UNION

@@ -5,7 +5,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from keyfold.aggregates.declare import Aggregate, BadRecord, Inputs
+from keyfold.aggregates.declaration import Aggregate, BadRecord, Inputs
 from keyfold.aggregates.results import column_result, spread
 from keyfold.kernels.buffers import Rows
 from keyfold.kernels.ops import ADD

@@ -5,7 +5,7 @@ from typing import Any
 
 from pyarrow import types
 
-from keyfold.aggregates.declare import Accepts, BadRecord, Fold, FoldResult, Inputs, Records
+from keyfold.aggregates.declaration import Accepts, BadRecord, Fold, FoldResult, Inputs, Records
 from keyfold.aggregates.results import by_group
 from keyfold.kernels.ops import RESET, SKIP
 from keyfold.types.logical import DataType, describe, name_of

@@ -5,20 +5,20 @@ from typing import Any
 
 from keyfold.aggregates import find as find_aggregate
 from keyfold.aggregates.binding import Words, bound, loose, named, options_of, short_name
-from keyfold.aggregates.declare import Aggregate
+from keyfold.aggregates.declaration import Aggregate
 from keyfold.errors import KeyfoldError, TableError
-from keyfold.states import functions, signature
-from keyfold.states.columns import STATE
-from keyfold.states.declare import StateFunction, Types
+from keyfold.states import signature, state_functions
 from keyfold.states.signature import Signature
+from keyfold.states.state import StateFunction, Types
+from keyfold.states.state_option import STATE
 
 
 def find(name: str) -> StateFunction | None:
     """The function of that name or alias that has states; None if there is not one. Names that
     Spark knows have its meaning.
     """
-    own = None if functions.find(name) else find_aggregate(name)
-    return functions.find(name) if own is None or own.name == "agg_state" else _of_fold(own)
+    own = None if state_functions.find(name) else find_aggregate(name)
+    return state_functions.find(name) if own is None or own.name == "agg_state" else _of_fold(own)
 
 
 def bind(name: str, types: Types) -> Signature:

@@ -11,7 +11,7 @@ from keyfold.lazy import cached_property
 
 
 @dataclass(frozen=True)
-class Coded:
+class RowCodes:
     """The code of each row, below `count`. Rows of one code are a group; some codes have no row."""
 
     numbers: Numbers

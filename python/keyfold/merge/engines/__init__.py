@@ -1,7 +1,7 @@
 """The merge engines, each a module of this folder, found by `keyfold.options.engines`."""
 
 from keyfold.errors import NotSupportedError
-from keyfold.merge.declare import Engine
+from keyfold.merge.engine import Engine
 from keyfold.options import provided
 from keyfold.options.engines import engines, find
 

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from keyfold.aggregates.declare import Aggregate, Inputs, Ops, Records
+from keyfold.aggregates.declaration import Aggregate, Inputs, Ops, Records
 from keyfold.errors import TableError
 from keyfold.kernels.buffers import ones
 from keyfold.kernels.folds.picked import indices, take
 from keyfold.kernels.ops import ADD, DELETE, INSERT, RESET, RETRACT, RETRACTIONS, SKIP
-from keyfold.merge.declare import Engine, Fold, Folded, Step, shown
-from keyfold.merge.functions import aggregate_of, check_functions, refused_retract
+from keyfold.merge.column_aggregate import aggregate_of, check_functions, refused_retract
+from keyfold.merge.engine import Engine, Fold, Folded, MergeStep, shown
 from keyfold.merge.kinds import Kinds, is_retract
 from keyfold.merge.marks.ops import column_ops
 from keyfold.merge.results import added_column, folded_column
@@ -65,7 +65,7 @@ def _prepare(layout: TableLayout, options: TableOptions, output: Sequence[str]) 
     return partial(_fold, _Aggregation(layout, columns, options[REMOVES]))
 
 
-def _fold(plan: _Aggregation, step: Step, drops_deletes: bool) -> Folded:
+def _fold(plan: _Aggregation, step: MergeStep, drops_deletes: bool) -> Folded:
     ops = _operations(plan, step)
     _check_retracts(plan, step, ops)
     without_retracts = np.where(ops == RETRACT, np.int8(SKIP), ops) if _ignoring(plan, ops) else ops
@@ -81,7 +81,7 @@ def _fold(plan: _Aggregation, step: Step, drops_deletes: bool) -> Folded:
     return shown(folded) if drops_deletes else folded
 
 
-def _operations(plan: _Aggregation, step: Step) -> Ops:
+def _operations(plan: _Aggregation, step: MergeStep) -> Ops:
     """The operation of each row in merge order; a lone record stays as it is, so it is added."""
     if step.kinds is None or not is_retract(step.kinds).any():
         return ones(len(step.order)).view(np.int8)
@@ -94,7 +94,7 @@ def _operations(plan: _Aggregation, step: Step) -> Ops:
     return ops
 
 
-def _kinds(step: Step, ops: Ops) -> Kinds | None:
+def _kinds(step: MergeStep, ops: Ops) -> Kinds | None:
     """The kinds: -D if the last record removes the row, else +I; a lone record keeps its own."""
     if step.kinds is None:
         return None
@@ -109,7 +109,7 @@ def _ignoring(plan: _Aggregation, ops: Ops) -> bool:
     return any(column.ignores_retract for column in plan.columns) and bool((ops == RETRACT).any())
 
 
-def _check_retracts(plan: _Aggregation, step: Step, ops: Ops) -> None:
+def _check_retracts(plan: _Aggregation, step: MergeStep, ops: Ops) -> None:
     """Raises TableError if a column neither takes nor ignores one of its retractions."""
     if not (ops == RETRACT).any():
         return
@@ -127,7 +127,9 @@ def _check_retracts(plan: _Aggregation, step: Step, ops: Ops) -> None:
         raise refused_retract(plan.layout, name, aggregate)
 
 
-def _column(plan: _Aggregation, step: Step, column: _Column, ops: Ops, only_adds: bool) -> pa.Array:
+def _column(
+    plan: _Aggregation, step: MergeStep, column: _Column, ops: Ops, only_adds: bool
+) -> pa.Array:
     assert column.aggregate is not None
     if only_adds:
         added = added_column(plan.layout, step, column.name, column.aggregate)

@@ -9,9 +9,9 @@ import numpy as np
 from keyfold.kernels.buffers import Rows, Signs
 from keyfold.kernels.jit import kernel
 from keyfold.kernels.ops import ADDITIONS, RETRACTIONS
-from keyfold.merge.declare import Engine, Fold, Folded, Step, picked, without
+from keyfold.merge.engine import Engine, Fold, Folded, MergeStep, picked, without
 from keyfold.merge.kinds import is_retract
-from keyfold.merge.marks.records import Flags, Marks
+from keyfold.merge.marks.mark_columns import Flags, Marks
 from keyfold.options import TableOptions
 from keyfold.wire.layout import TableLayout
 
@@ -29,7 +29,7 @@ def last_added(kinds: Signs, order: Rows, starts: Rows, out: Rows) -> None:
         out[g] = order[at] if at >= starts[g] else -1
 
 
-def _winners(step: Step, ignores_deletes: bool) -> Rows:
+def _winners(step: MergeStep, ignores_deletes: bool) -> Rows:
     if not ignores_deletes or step.kinds is None:
         return step.last
     picks = np.empty(len(step.starts) - 1, dtype=np.int64)
@@ -37,14 +37,16 @@ def _winners(step: Step, ignores_deletes: bool) -> Rows:
     return picks[picks >= 0]
 
 
-def _fold(output: Sequence[str], ignores_deletes: bool, step: Step, drops_deletes: bool) -> Folded:
+def _fold(
+    output: Sequence[str], ignores_deletes: bool, step: MergeStep, drops_deletes: bool
+) -> Folded:
     if step.marks is not None:
         return _fold_by_column(output, ignores_deletes, step, step.marks)
     return picked(step, output, _winners(step, ignores_deletes), drops_deletes)
 
 
 def _fold_by_column(
-    output: Sequence[str], ignores_deletes: bool, step: Step, marks: Marks
+    output: Sequence[str], ignores_deletes: bool, step: MergeStep, marks: Marks
 ) -> Folded:
     """Each column is from the last row that names it, the kind from the last row; deletes stay."""
     if ignores_deletes and step.kinds is not None:
@@ -57,7 +59,7 @@ def _fold_by_column(
     return Folded(arrays, kinds, step.last)
 
 
-def _last_of(step: Step, flags: Flags) -> Rows:
+def _last_of(step: MergeStep, flags: Flags) -> Rows:
     """The last flagged row of each group, -1 if no row is flagged."""
     at = np.where(flags[step.order], np.arange(len(step.order)), -1)
     last = np.maximum.reduceat(at, step.starts[:-1])

@@ -12,7 +12,7 @@ import numpy as np
 from keyfold.errors import TableError
 from keyfold.kernels.buffers import Rows
 from keyfold.kernels.ops import RETRACTIONS, UPDATE_BEFORE
-from keyfold.merge.declare import Engine, Fold, Folded, Step, picked, without
+from keyfold.merge.engine import Engine, Fold, Folded, MergeStep, picked, without
 from keyfold.merge.kinds import Kinds, is_retract
 from keyfold.options import TableOptions
 from keyfold.wire.layout import TableLayout
@@ -28,7 +28,7 @@ def _check_kinds(layout: TableLayout, options: TableOptions, kinds: Kinds) -> No
         raise TableError(f"table {layout.name}: {_REFUSED}")
 
 
-def _accepted(layout: TableLayout, options: TableOptions, step: Step) -> Step:
+def _accepted(layout: TableLayout, options: TableOptions, step: MergeStep) -> MergeStep:
     """The step without ignored records of files older than the option; a lone record stays."""
     if step.kinds is None or not is_retract(step.kinds).any():
         return step
@@ -41,7 +41,7 @@ def _accepted(layout: TableLayout, options: TableOptions, step: Step) -> Step:
     return step
 
 
-def _of_several(step: Step) -> Rows:
+def _of_several(step: MergeStep) -> Rows:
     """The rows of keys with two records or more."""
     sizes = np.diff(step.starts)
     rows: Rows = step.order[np.repeat(sizes > 1, sizes)]
@@ -52,7 +52,7 @@ def _fold(
     layout: TableLayout,
     options: TableOptions,
     output: Sequence[str],
-    step: Step,
+    step: MergeStep,
     drops_deletes: bool,
 ) -> Folded:
     step = _accepted(layout, options, step)

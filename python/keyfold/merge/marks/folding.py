@@ -12,15 +12,17 @@ import pyarrow as pa
 
 from keyfold.kernels.buffers import ones, validity
 from keyfold.kernels.ops import DELETE, INSERT, SKIP
-from keyfold.merge.declare import Folded, Step, narrowed, picked, shown
+from keyfold.merge.engine import Folded, MergeStep, narrowed, picked, shown
 from keyfold.merge.kinds import Kinds, is_retract
+from keyfold.merge.marks.mark_columns import Flags, Marks, unmarked
 from keyfold.merge.marks.ops import column_ops
-from keyfold.merge.marks.records import Flags, Marks, unmarked
 from keyfold.merge.plan import MergePlan
 from keyfold.merge.sequence import sort_by_fields
 
 
-def fold_marked(plan: MergePlan, step: Step, *, has_oldest: bool, drop_deletes: bool) -> Folded:
+def fold_marked(
+    plan: MergePlan, step: MergeStep, *, has_oldest: bool, drop_deletes: bool
+) -> Folded:
     """One row a group, with its marks. Rows are in merge order, or in order of arrival if some
     replace everything.
 
@@ -51,7 +53,7 @@ def fold_marked(plan: MergePlan, step: Step, *, has_oldest: bool, drop_deletes: 
     return settled(plan, folded, drop_deletes) if has_oldest else folded
 
 
-def _late_records_fold(plan: MergePlan, step: Step, marks: Marks) -> Step:
+def _late_records_fold(plan: MergePlan, step: MergeStep, marks: Marks) -> MergeStep:
     """The step. With a `sequence.field` its overwriting rows replace nothing any more: all records
     that came before them are gone, and a later record may sort before them.
     """
@@ -68,7 +70,7 @@ def _clearing(plan: MergePlan, kinds: Kinds | None, marks: Marks) -> Flags:
     return is_retract(kinds) & ~marks.is_marked
 
 
-def _cut(step: Step, cuts: Flags) -> tuple[Step, Flags]:
+def _cut(step: MergeStep, cuts: Flags) -> tuple[MergeStep, Flags]:
     """The step from the last cutting row of each group on, and whether there is one.
 
     A delete that cuts is left out itself, unless it comes last.
@@ -86,14 +88,14 @@ def _cut(step: Step, cuts: Flags) -> tuple[Step, Flags]:
     return narrowed(step, kept), was_cut
 
 
-def _has_op(step: Step, name: str) -> Flags:
+def _has_op(step: MergeStep, name: str) -> Flags:
     """For each group, whether the column got a value, even NULL, since it was last replaced."""
     ops = column_ops(step, name, ones(len(step.order)).view(np.int8))
     flags: Flags = np.logical_or.reduceat(ops != SKIP, step.starts[:-1])
     return flags
 
 
-def _folded(plan: MergePlan, step: Step) -> Folded:
+def _folded(plan: MergePlan, step: MergeStep) -> Folded:
     if len(step.starts) - 1 < len(step.order):
         return plan.fold(step, False)
     return picked(step, plan.output, step.order, False)

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from keyfold.aggregates.declare import Ops
+from keyfold.aggregates.declaration import Ops
 from keyfold.kernels.buffers import Mask, Rows, Signs
 from keyfold.kernels.jit import kernel
 from keyfold.kernels.ops import ADD, SKIP
-from keyfold.merge.declare import Step
+from keyfold.merge.engine import MergeStep
 
 
 @kernel(
@@ -28,7 +28,7 @@ def operations_of_column(
             is_over = is_over or replaced[row] == 1
 
 
-def column_ops(step: Step, name: str, ops: Ops) -> Ops:
+def column_ops(step: MergeStep, name: str, ops: Ops) -> Ops:
     """The operation of each row, in merge order, on one column, given its operation as a record.
 
     A row that does not name the column does nothing to it. Rows before one that replaces it do

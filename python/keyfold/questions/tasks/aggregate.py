@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from keyfold.bridge import frames
 from keyfold.bridge.channel import Channel
+from keyfold.group_by.accumulate import GroupError
+from keyfold.group_by.folds import Folded, call_of, folding
 from keyfold.kernels.buffers import values
-from keyfold.queries.accumulate import GroupError
-from keyfold.queries.folds import Folded, call_of, folding
 from keyfold.questions.tasks.folding import Folding, serve
 from keyfold.resources import budget
 from keyfold.resources.metering import Meter

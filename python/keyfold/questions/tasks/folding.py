@@ -10,7 +10,7 @@ from typing import Any
 
 from keyfold.bridge import frames, memory
 from keyfold.bridge.channel import Channel, Disconnected, Traffic
-from keyfold.queries.accumulate import GroupError
+from keyfold.group_by.accumulate import GroupError
 from keyfold.questions.serve import telling
 from keyfold.resources.metering import Meter, metering
 

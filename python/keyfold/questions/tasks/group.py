@@ -10,9 +10,9 @@ from typing import Any
 
 from keyfold.bridge import frames
 from keyfold.bridge.channel import Channel
-from keyfold.queries.accumulate import GroupError
-from keyfold.queries.area import Area
-from keyfold.queries.grouped import Grouped, Source
+from keyfold.group_by.accumulate import GroupError
+from keyfold.group_by.area import Area
+from keyfold.group_by.grouped import GroupInput, RunningGroups
 from keyfold.questions.tasks.folding import Folding, serve
 from keyfold.resources import budget
 from keyfold.resources.metering import Meter
@@ -31,9 +31,9 @@ class _Groups(Folding):
     def __init__(self, channel: Channel, question: frames.Frame, meter: Meter) -> None:
         super().__init__(channel, meter)
         kinds = [to_arrow(from_spark(key)) for key in question["keys"]]
-        sources = [Source.of(fold) for fold in question["folds"]]
+        sources = [GroupInput.of(fold) for fold in question["folds"]]
         self.area = Area.of(question["area"])
-        self.groups = Grouped(kinds, sources, budget.bytes(), bool(question["spills"]))
+        self.groups = RunningGroups(kinds, sources, budget.bytes(), bool(question["spills"]))
 
     def take(self, frame: frames.Frame) -> None:
         """See `Folding.take`."""

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from keyfold.bridge import frames
 from keyfold.bridge.channel import Channel, Traffic
-from keyfold.changelog import rows
+from keyfold.changelog import changed_rows
 from keyfold.changelog.specs import ChangeSplit, ChangesSpec
 from keyfold.questions.serve import functions_of, telling
 from keyfold.read import task
@@ -60,8 +60,8 @@ def _changes(question: frames.Frame) -> _Reading:
     spec = ChangesSpec.from_json(question["scan"])
     splits = [ChangeSplit.from_json(split) for split in question["splits"]]
     stored = totals(f for one in splits for side in (one.before, one.after) for f in side.files)
-    begin = partial(rows.read_task, spec, splits)
-    return _Reading(spec.scan.layout.name, rows.schema(spec), begin, stored)
+    begin = partial(changed_rows.read_task, spec, splits)
+    return _Reading(spec.scan.layout.name, changed_rows.schema(spec), begin, stored)
 
 
 def _metered(

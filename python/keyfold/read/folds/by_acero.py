@@ -15,11 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from keyfold.read.folds.functions import COUNT, EXTREMES, MOST_DIGITS, Function
+from keyfold.read.folds.scan_aggregates import COUNT, EXTREMES, MOST_DIGITS, ScanAggregate
 from keyfold.types.literals import unscaled
 
 
-def folded(chosen: Sequence[Function], batch: pa.RecordBatch) -> pa.RecordBatch | None:
+def folded(chosen: Sequence[ScanAggregate], batch: pa.RecordBatch) -> pa.RecordBatch | None:
     """One row a group of the columns in front of the states; None if Arrow might be wrong."""
     by = batch.num_columns - len(chosen)
     states = [(str(place), function) for place, function in enumerate(chosen, by)]
@@ -36,7 +36,7 @@ def folded(chosen: Sequence[Function], batch: pa.RecordBatch) -> pa.RecordBatch 
     return found.rename_columns(batch.schema.names)
 
 
-def _is_right(function: Function, states: pa.Array) -> bool:
+def _is_right(function: ScanAggregate, states: pa.Array) -> bool:
     kind = states.type
     if function.fold is not None:
         return False

@@ -14,10 +14,10 @@ from keyfold.files import damage
 from keyfold.files.column_mapping import sources
 from keyfold.files.footers import Footer, footer_of
 from keyfold.files.leaves import leaves_of
-from keyfold.predicates.ranges import Range
+from keyfold.predicates.ranges import ValueRange
 from keyfold.predicates.statistics import may_hold_deletes
-from keyfold.read.cuts import group_ranges
-from keyfold.read.folds.functions import COUNT, EXTREMES, MIN, Function, nothing
+from keyfold.read.folds.scan_aggregates import COUNT, EXTREMES, MIN, ScanAggregate, nothing
+from keyfold.read.key_cuts import group_ranges
 from keyfold.stores.opened import store_of
 from keyfold.types.literals import WHOLE, arrow_array
 from keyfold.types.logical import name_of
@@ -53,7 +53,7 @@ def has_deletes(scan: ScanSpec, split: Split, file: DataFile) -> bool:
 
 
 def states(
-    scan: ScanSpec, split: Split, file: DataFile, chosen: Sequence[Function]
+    scan: ScanSpec, split: Split, file: DataFile, chosen: Sequence[ScanAggregate]
 ) -> list[pa.Array] | None:
     """The state of all rows of a file, for each function; None if the footer lacks a fact."""
     if file.is_marked or has_deletes(scan, split, file):
@@ -74,7 +74,9 @@ def states(
     ]
 
 
-def _extreme(layout: TableLayout, function: Function, ranges: Sequence[Range]) -> pa.Array:
+def _extreme(
+    layout: TableLayout, function: ScanAggregate, ranges: Sequence[ValueRange]
+) -> pa.Array:
     """The least or greatest value of all row groups; their bounds are values."""
     is_least = function.op == MIN
     ends = [known.low if is_least else known.high for known in ranges if known.low is not None]

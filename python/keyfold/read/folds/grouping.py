@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 
 from keyfold.kernels.folds.picked import indices, take
-from keyfold.kernels.groups.by_code import Coded
+from keyfold.kernels.groups.by_code import RowCodes
 from keyfold.kernels.groups.codes import codes
 from keyfold.read.folds import by_acero
-from keyfold.read.folds.functions import Function, folded, lifted, nothing
+from keyfold.read.folds.scan_aggregates import ScanAggregate, folded, lifted, nothing
 from keyfold.resources import budget
 
 LEAST_ROWS = 1 << 16  # groups wait until there are so many, or twice as many as are left of them
@@ -29,10 +29,10 @@ MOST_SHARE = 0.75
 PASSED = 8  # batches that are not folded after one of which too many groups were left
 
 
-class Groups:
+class ScanGroups:
     """The groups of rows by the columns `by`, folded by some functions."""
 
-    def __init__(self, by: Sequence[str], chosen: Sequence[Function]) -> None:
+    def __init__(self, by: Sequence[str], chosen: Sequence[ScanAggregate]) -> None:
         self._by = tuple(by)
         self._functions = tuple(chosen)
         self.names = [*by, *(f"{f.op} {place}" for place, f in enumerate(chosen))]
@@ -40,7 +40,9 @@ class Groups:
         self._left = self._passed = 0
         self._most_bytes = budget.bytes() // PART_OF_MEMORY
 
-    def rows(self, batch: pa.RecordBatch, chosen: Collection[Function]) -> Iterator[pa.RecordBatch]:
+    def rows(
+        self, batch: pa.RecordBatch, chosen: Collection[ScanAggregate]
+    ) -> Iterator[pa.RecordBatch]:
         """Add rows to the chosen functions; returns states that must be sent now."""
         arrays = [batch.column(name) for name in self._by]
         for function in self._functions:
@@ -103,11 +105,11 @@ class Groups:
             arrays.append(found)
         return pa.RecordBatch.from_arrays(arrays, names=self.names)
 
-    def _coded(self, batch: pa.RecordBatch) -> Coded:
+    def _coded(self, batch: pa.RecordBatch) -> RowCodes:
         if not self._by:
-            return Coded(np.zeros(batch.num_rows, dtype=np.int32), 1)
+            return RowCodes(np.zeros(batch.num_rows, dtype=np.int32), 1)
         found, count = codes(self._columns(batch))
-        return Coded(found.astype(np.int32), count)
+        return RowCodes(found.astype(np.int32), count)
 
     def _columns(self, batch: pa.RecordBatch) -> list[pa.Array]:
         """The columns of the group. They are the first; a function's may have the same name."""

@@ -14,13 +14,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from keyfold.read.folds.functions import Function, nothing
+from keyfold.read.folds.scan_aggregates import ScanAggregate, nothing
 from keyfold.types.literals import unscaled
 
 MOST_ROWS = 1 << 17
 
 
-def sent(chosen: Sequence[Function], batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+def sent(chosen: Sequence[ScanAggregate], batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     """A batch of columns of the group, then of states, as batches of the types that are sent."""
     by = batch.num_columns - len(chosen)
     for place, function in enumerate(chosen, by):
@@ -48,14 +48,14 @@ def _most(kind: pa.DataType) -> int:
     return int(10**kind.precision) - 1
 
 
-def _beyond(column: pa.Array, function: Function) -> pa.Array:
+def _beyond(column: pa.Array, function: ScanAggregate) -> pa.Array:
     """The rows whose value does not fit what is sent."""
     kind, most = function.state, _most(function.sent)
     high, low = (pa.scalar(_decimal(end, kind), kind) for end in (most, -most))
     return pc.indices_nonzero(pc.or_(pc.greater(column, high), pc.less(column, low)))
 
 
-def _rest(value: Decimal, function: Function) -> Decimal:
+def _rest(value: Decimal, function: ScanAggregate) -> Decimal:
     """The part of a value that is not a multiple of the greatest that fits."""
     number = unscaled(value)
     rest = abs(number) % _most(function.sent)
@@ -63,7 +63,7 @@ def _rest(value: Decimal, function: Function) -> Decimal:
 
 
 def _pieces(
-    chosen: Sequence[Function], batch: pa.RecordBatch, place: int, beyond: pa.Array
+    chosen: Sequence[ScanAggregate], batch: pa.RecordBatch, place: int, beyond: pa.Array
 ) -> Iterator[pa.RecordBatch]:
     """Rows of the greatest or the least value, which add up to what `_rest` leaves out."""
     by = batch.num_columns - len(chosen)
@@ -94,7 +94,7 @@ def _replaced(
     return batch.set_column(place, batch.schema.field(place), column)
 
 
-def _typed(chosen: Sequence[Function], batch: pa.RecordBatch) -> pa.RecordBatch:
+def _typed(chosen: Sequence[ScanAggregate], batch: pa.RecordBatch) -> pa.RecordBatch:
     """The batch with decimals of the columns' own digits, which all values fit."""
     by = batch.num_columns - len(chosen)
     for place, function in enumerate(chosen, by):

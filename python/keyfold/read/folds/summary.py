@@ -16,8 +16,8 @@ import pyarrow as pa
 from keyfold.merge.plan import MergePlan, plan
 from keyfold.read import reader
 from keyfold.read.folds import footer_facts, without_merge
-from keyfold.read.folds.functions import Function, functions, nothing
-from keyfold.read.folds.grouping import Groups
+from keyfold.read.folds.grouping import ScanGroups
+from keyfold.read.folds.scan_aggregates import ScanAggregate, functions, nothing
 from keyfold.read.folds.sent import sent
 from keyfold.resources.metering import count, each
 from keyfold.wire.layout import TableLayout
@@ -77,11 +77,11 @@ class _Pass:
 
     rows: ScanSpec
     merge: MergePlan
-    functions: tuple[Function, ...]
+    functions: tuple[ScanAggregate, ...]
     by_footers: bool
 
     @staticmethod
-    def of(scan: ScanSpec, by: Sequence[str], chosen: Sequence[Function]) -> _Pass | None:
+    def of(scan: ScanSpec, by: Sequence[str], chosen: Sequence[ScanAggregate]) -> _Pass | None:
         """The pass for functions whose groups are made by these columns of files; None without
         functions, if others make the groups.
         """
@@ -107,8 +107,8 @@ class _Work:
     those that are left.
     """
 
-    functions: tuple[Function, ...]
-    groups: Groups
+    functions: tuple[ScanAggregate, ...]
+    groups: ScanGroups
     every: _Pass
     unmerged: _Pass | None
     merged: _Pass | None
@@ -123,7 +123,7 @@ class _Work:
         assert every is not None
         return _Work(
             chosen,
-            Groups(by, chosen),
+            ScanGroups(by, chosen),
             every,
             _Pass.of(scan, by, alone) if alone or not others else None,
             _Pass.of(scan, by, others) if others else None,
@@ -149,7 +149,7 @@ class _Work:
             yield from self.groups.states(self._states({}))
         yield from self.groups.last()
 
-    def _states(self, known: Mapping[Function, pa.Array]) -> pa.RecordBatch:
+    def _states(self, known: Mapping[ScanAggregate, pa.Array]) -> pa.RecordBatch:
         """One state of each function, of nothing where none is known."""
         arrays = [known.get(function, nothing(function)) for function in self.functions]
         return pa.RecordBatch.from_arrays(arrays, names=self.groups.names)

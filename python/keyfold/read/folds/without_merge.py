@@ -16,9 +16,9 @@ from pyarrow import types
 
 from keyfold.files.column_mapping import sources
 from keyfold.merge.plan import MergePlan, plan
-from keyfold.read.cuts import group_ranges
 from keyfold.read.folds import footer_facts
-from keyfold.read.folds.functions import EXTREMES, SUM, Function, functions
+from keyfold.read.folds.scan_aggregates import EXTREMES, SUM, ScanAggregate, functions
+from keyfold.read.key_cuts import group_ranges
 from keyfold.types.literals import unscaled
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import Aggregate, DataFile, ScanSpec, Section, Split
@@ -30,8 +30,8 @@ def may_be_folded(layout: TableLayout, aggregate: Aggregate) -> bool:
 
 
 def parted(
-    layout: TableLayout, aggregate: Aggregate, chosen: Sequence[Function]
-) -> tuple[list[Function], list[Function]]:
+    layout: TableLayout, aggregate: Aggregate, chosen: Sequence[ScanAggregate]
+) -> tuple[list[ScanAggregate], list[ScanAggregate]]:
     """The functions that give the same over such records as over rows, and the others. Those of
     key columns are among the others if these are merged anyway.
     """
@@ -45,7 +45,7 @@ def parted(
     return alone, others
 
 
-def _is_alone(merge: MergePlan, function: Function) -> bool:
+def _is_alone(merge: MergePlan, function: ScanAggregate) -> bool:
     name = function.name
     if name is None or name in merge.layout.primary_key:
         return name is not None and function.op in EXTREMES
@@ -58,7 +58,9 @@ def _is_alone(merge: MergePlan, function: Function) -> bool:
     return own.over_records == function.op and not is_rounded
 
 
-def is_sound(scan: ScanSpec, split: Split, section: Section, chosen: Sequence[Function]) -> bool:
+def is_sound(
+    scan: ScanSpec, split: Split, section: Section, chosen: Sequence[ScanAggregate]
+) -> bool:
     """Whether the records of a section fold as its rows do, by functions that are known to."""
     files = [file for run in section for file in run]
     if scan.value_filter or any(file.is_marked for file in files):

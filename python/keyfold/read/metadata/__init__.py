@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from keyfold.read.metadata import content, history
-from keyfold.read.metadata.declare import MetadataTable
+from keyfold.read.metadata import content, history_tables
+from keyfold.read.metadata.metadata_table import MetadataTable
 
 ALL: Mapping[str, MetadataTable] = {
     table.name: table
     for table in (
-        history.SNAPSHOTS,
+        history_tables.SNAPSHOTS,
         content.FILES,
-        history.OPTIONS,
+        history_tables.OPTIONS,
         content.PARTITIONS,
         content.BUCKETS,
-        history.SCHEMAS,
+        history_tables.SCHEMAS,
         content.MANIFESTS,
-        history.TAGS,
-        history.BRANCHES,
-        history.CONSUMERS,
-        history.STATISTICS,
+        history_tables.TAGS,
+        history_tables.BRANCHES,
+        history_tables.CONSUMERS,
+        history_tables.STATISTICS,
     )
 }
 READ_OPTIMIZED = "ro"

@@ -13,7 +13,7 @@ from keyfold.files.initial_values import initial
 from keyfold.files.paths import bucket_folder
 from keyfold.files.value_text import compact, key_text, partition_text, row_text, shown
 from keyfold.lazy import cached_property
-from keyfold.read.metadata.declare import MetadataTable, columns
+from keyfold.read.metadata.metadata_table import MetadataTable, columns
 from keyfold.storage.metadata.entries import (
     APPEND_SOURCE,
     Bounds,

@@ -19,8 +19,8 @@ from keyfold.storage.maintenance.tagging import (
     is_held,
     too_late,
 )
+from keyfold.storage.metadata.avro_records import is_name
 from keyfold.storage.metadata.documents import text_of
-from keyfold.storage.metadata.records import is_name
 from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.table import Table, load
 from keyfold.wire.layout import BRANCH_MARK

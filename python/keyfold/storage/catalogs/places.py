@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from keyfold.errors import TableError
-from keyfold.storage.catalogs.catalog import WarehouseCatalog
 from keyfold.storage.catalogs.namespaces import Namespace, Namespaces, check_name
+from keyfold.storage.catalogs.warehouse import WarehouseCatalog
 from keyfold.storage.schema.definition import Check
 from keyfold.stores.opened import open_files
 

@@ -31,7 +31,7 @@ class Entries:
 
 
 @dataclass(frozen=True)
-class By:
+class CommitInfo:
     """The job of a commit, and the commit's kind. `statistics` is the name of a file of them, None
     if those of the snapshot before stay. `properties` are those of the snapshot. With
     `merges_manifests` all manifests are written anew.
@@ -45,7 +45,7 @@ class By:
 
 
 def attempt(
-    table: Table, by: By, base: Snapshot | None, entries: Entries, location: str
+    table: Table, by: CommitInfo, base: Snapshot | None, entries: Entries, location: str
 ) -> int | None:
     """Write manifests and publish a snapshot in the folder `location`. Returns its id, None if
     another commit took it.
@@ -67,7 +67,7 @@ def attempt(
 
 
 def _prepare(
-    table: Table, by: By, base: Snapshot | None, entries: Entries, written: list[str]
+    table: Table, by: CommitInfo, base: Snapshot | None, entries: Entries, written: list[str]
 ) -> Snapshot:
     """The snapshot to publish; names of the files it needs are added to `written` beforehand."""
     manifests, schema_id = table.manifests, table.layout.schema_id

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from keyfold.errors import ConflictError, SnapshotExpiredError, UnknownOutcomeError
-from keyfold.storage.commits.attempts import By, Entries, attempt
+from keyfold.storage.commits.attempts import CommitInfo, Entries, attempt
 from keyfold.storage.commits.compaction import Compaction, fitting
 from keyfold.storage.commits.conflicts import (
     COMPACT,
@@ -223,7 +223,7 @@ def _tried(table: Table, change: Change, renumber: Renumber | None) -> int | Non
                 if change.statement is not None:
                     properties[STATEMENT] = change.statement
                 merges = change.merges_manifests
-                by = By(change.job, change.kind, change.statistics, properties, merges)
+                by = CommitInfo(change.job, change.kind, change.statistics, properties, merges)
                 published = attempt(table, by, base, entries, location)
             if published is not None:
                 return published

@@ -24,14 +24,14 @@ from keyfold.storage.metadata.entries import (
     rewritten,
 )
 from keyfold.storage.table import Table
-from keyfold.wire.specs import CommitMessage, FileAtLevel, Merged, Step
+from keyfold.wire.specs import CommitMessage, CompactionStep, FileAtLevel, Merged
 
 
 @dataclass(frozen=True)
 class Compaction:
     """A step, and the `messages` of the files that it puts into its bucket."""
 
-    step: Step
+    step: CompactionStep
     messages: Sequence[CommitMessage] = ()
 
     @cached_property

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from keyfold.errors import CorruptDataError, TableError, UnknownOutcomeError
 from keyfold.options import TableOptions
-from keyfold.storage.metadata.records import is_long
+from keyfold.storage.metadata.avro_records import is_long
 from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.table import Table
 from keyfold.wire.specs import Epoch

@@ -12,8 +12,8 @@ from functools import partial
 from typing import Any
 
 from keyfold.errors import TableError
+from keyfold.storage.metadata.avro_records import is_name
 from keyfold.storage.metadata.documents import read_as
-from keyfold.storage.metadata.records import is_name
 from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.table import Table
 

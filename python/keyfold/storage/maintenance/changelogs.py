@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from keyfold.errors import CorruptDataError
 from keyfold.options.changelogs import ChangelogRetention
 from keyfold.storage.maintenance.retained import Retention, files_in, pins
+from keyfold.storage.metadata.avro_records import LISTED
 from keyfold.storage.metadata.documents import text_of
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.metadata.manifests import Manifests
-from keyfold.storage.metadata.records import LISTED
 from keyfold.storage.metadata.snapshots import Snapshot, Snapshots
 from keyfold.storage.table import Table
 

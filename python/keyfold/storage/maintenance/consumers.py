@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from keyfold.errors import CorruptDataError
+from keyfold.storage.metadata.avro_records import is_long, is_text
 from keyfold.storage.metadata.documents import document
-from keyfold.storage.metadata.records import is_long, is_text
 from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.table import Table
 

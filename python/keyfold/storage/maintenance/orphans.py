@@ -25,9 +25,9 @@ from keyfold.storage.maintenance.retained import (
     metadata,
     pins,
 )
+from keyfold.storage.metadata.avro_records import ENTRY, LISTED
 from keyfold.storage.metadata.entries import ADD, Record, identifier
 from keyfold.storage.metadata.manifests import Identifier, Manifests, unless_missing
-from keyfold.storage.metadata.records import ENTRY, LISTED
 from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.table import Table
 from keyfold.stores import folders

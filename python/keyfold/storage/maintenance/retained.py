@@ -15,9 +15,9 @@ from typing import Any
 
 from keyfold.errors import CorruptDataError, TableError
 from keyfold.storage.maintenance.consumers import least_needed
+from keyfold.storage.metadata.avro_records import INDEXED, LISTED, Check
 from keyfold.storage.metadata.entries import LiveFile, Record
 from keyfold.storage.metadata.manifests import Manifests, unless_missing
-from keyfold.storage.metadata.records import INDEXED, LISTED, Check
 from keyfold.storage.metadata.snapshots import Snapshot, Snapshots
 from keyfold.storage.table import Table
 

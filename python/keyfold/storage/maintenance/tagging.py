@@ -12,8 +12,8 @@ from keyfold.storage.history import tags
 from keyfold.storage.history.tags import CREATED, PREFIX, RETAINED, Tag
 from keyfold.storage.history.versions import snapshot_of_id
 from keyfold.storage.maintenance.orphans import free
+from keyfold.storage.metadata.avro_records import is_name
 from keyfold.storage.metadata.documents import document, text_of
-from keyfold.storage.metadata.records import is_name
 from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.table import Table
 

@@ -19,7 +19,7 @@ from keyfold.files import damage
 from keyfold.files.paths import bucket_folder
 from keyfold.lazy import cached_property
 from keyfold.options import TableOptions
-from keyfold.storage.metadata.rows import EMPTY, RowCodec
+from keyfold.storage.metadata.binary_row import EMPTY, RowCodec
 from keyfold.types import logical
 from keyfold.types.literals import arrow_array, manifest_value, manifest_values
 from keyfold.wire.layout import TableLayout

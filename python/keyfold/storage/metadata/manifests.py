@@ -22,10 +22,10 @@ from keyfold.errors import CorruptDataError
 from keyfold.files import damage
 from keyfold.options import TableOptions
 from keyfold.resources.cache import Cache
+from keyfold.storage.metadata.avro_records import ENTRY, ENTRY_SCHEMA, LIST_SCHEMA, LISTED, Check
+from keyfold.storage.metadata.binary_row import RowCodec
 from keyfold.storage.metadata.documents import decode
 from keyfold.storage.metadata.entries import ADD, DELETE, LiveFile, Record, RowShapes, identifier
-from keyfold.storage.metadata.records import ENTRY, ENTRY_SCHEMA, LIST_SCHEMA, LISTED, Check
-from keyfold.storage.metadata.rows import RowCodec
 from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.stores.files import Files
 

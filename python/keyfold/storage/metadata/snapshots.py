@@ -15,8 +15,7 @@ from typing import Any, ParamSpec, TypeVar
 from keyfold.errors import CorruptDataError, SnapshotExpiredError
 from keyfold.files import damage
 from keyfold.files.snapshot_folder import HINTS, SNAPSHOT_NAME, SnapshotFolder
-from keyfold.storage.metadata.documents import read_as, text_of
-from keyfold.storage.metadata.records import (  # fmt: skip
+from keyfold.storage.metadata.avro_records import (  # fmt: skip
     Check,
     check_record,
     is_long,
@@ -24,6 +23,7 @@ from keyfold.storage.metadata.records import (  # fmt: skip
     is_text,
     is_texts,
 )
+from keyfold.storage.metadata.documents import read_as, text_of
 
 _LOOKS = 100
 STATEMENT = "keyfold.statement"  # a property: the statement that changed rows, and how many

@@ -14,8 +14,8 @@ from dataclasses import astuple, dataclass
 from typing import Any
 
 from keyfold.files.paths import format_value
+from keyfold.storage.metadata.avro_records import check_record, is_long, is_text
 from keyfold.storage.metadata.documents import read_as
-from keyfold.storage.metadata.records import check_record, is_long, is_text
 from keyfold.stores.files import Files
 from keyfold.types import java_text
 from keyfold.types.literals import FLOATING, WHOLE

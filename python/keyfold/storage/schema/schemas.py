@@ -14,8 +14,8 @@ from typing import Any
 from keyfold.errors import ConflictError, KeyfoldError
 from keyfold.files import damage
 from keyfold.options import DEFAULT_PREFIX, INITIAL_PREFIX
+from keyfold.storage.metadata.avro_records import check_schema
 from keyfold.storage.metadata.documents import document, text_of
-from keyfold.storage.metadata.records import check_schema
 from keyfold.stores.files import Files
 from keyfold.types import paimon as paimon_types
 from keyfold.wire.layout import Column, TableLayout, home

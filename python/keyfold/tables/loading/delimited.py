@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from keyfold.errors import TableError
-from keyfold.tables.loading.source import Source, columns_of, kind_of, told
+from keyfold.tables.loading.source import LoadedFile, columns_of, kind_of, told
 from keyfold.tables.rows.texts.columns import UnreadAt, column_of
 from keyfold.types.arrow import to_arrow
 from keyfold.wire.layout import TableLayout
@@ -24,7 +24,7 @@ _HEADER = 1 << 20
 _BOM = b"\xef\xbb\xbf"
 
 
-def rows_of(layout: TableLayout, of: Source) -> Iterator[pa.RecordBatch]:
+def rows_of(layout: TableLayout, of: LoadedFile) -> Iterator[pa.RecordBatch]:
     """The rows in batches, the first one perhaps empty. Raises TableError if a text is not of its
     type; the message names its line.
     """
@@ -40,7 +40,7 @@ def rows_of(layout: TableLayout, of: Source) -> Iterator[pa.RecordBatch]:
             before += batch.num_rows
 
 
-def _header(of: Source, file: BinaryIO) -> list[str]:
+def _header(of: LoadedFile, file: BinaryIO) -> list[str]:
     line = file.readline(_HEADER).removeprefix(_BOM)
     while line.count(b'"') % 2 and (more := file.readline(_HEADER)):
         line += more
@@ -57,7 +57,7 @@ def _header(of: Source, file: BinaryIO) -> list[str]:
     return [name.strip() for name in names]
 
 
-def _split(of: Source, file: BinaryIO, names: list[str]) -> Iterator[pa.RecordBatch]:
+def _split(of: LoadedFile, file: BinaryIO, names: list[str]) -> Iterator[pa.RecordBatch]:
     """The fields of the rows as bytes."""
     wrong: list[Any] = []
 
@@ -116,7 +116,7 @@ class _Followed:
         return self.tail.endswith(field) and not self.tail.endswith(field + b'"')
 
 
-def _broken(of: Source, names: list[str], wrong: list[Any], error: Exception) -> TableError:
+def _broken(of: LoadedFile, names: list[str], wrong: list[Any], error: Exception) -> TableError:
     if not wrong:
         if "straddling" in str(error):
             return of.wrong("", f"a row has more than {_BLOCK} bytes; is a quote not closed?")
@@ -133,7 +133,12 @@ class _Batch:
     """Fields of some rows, which become values."""
 
     def __init__(
-        self, layout: TableLayout, of: Source, names: list[str], batch: pa.RecordBatch, before: int
+        self,
+        layout: TableLayout,
+        of: LoadedFile,
+        names: list[str],
+        batch: pa.RecordBatch,
+        before: int,
     ) -> None:
         self._layout, self._of, self._names = layout, of, names
         self._batch, self._before = batch, before

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from keyfold.errors import TableError
-from keyfold.tables.loading.source import Source, column_of, kind_of, told
+from keyfold.tables.loading.source import LoadedFile, column_of, kind_of, told
 from keyfold.tables.rows.texts.atoms import Unread
 from keyfold.tables.rows.texts.nested import BrokenJson, decoded, of_json, parsed
 from keyfold.types.logical import DataType
@@ -23,7 +23,7 @@ _BLANK = " \t\r\n"
 _EXPECTED = "expected an object of JSON on each line, or one array of objects"
 
 
-def rows_of(layout: TableLayout, of: Source) -> Iterator[dict[str, Any]]:
+def rows_of(layout: TableLayout, of: LoadedFile) -> Iterator[dict[str, Any]]:
     """The rows. Raises TableError if a value is not of its type; the message names its line."""
     columns: dict[str, tuple[str, DataType]] = {}
     for line, row in _objects(of):
@@ -49,7 +49,7 @@ def rows_of(layout: TableLayout, of: Source) -> Iterator[dict[str, Any]]:
         yield values
 
 
-def _objects(of: Source) -> Iterator[tuple[int, Any]]:
+def _objects(of: LoadedFile) -> Iterator[tuple[int, Any]]:
     """The objects, each with its line."""
     with of.opened() as file:
         number, is_first = 0, True
@@ -68,7 +68,7 @@ def _objects(of: Source) -> Iterator[tuple[int, Any]]:
             raise of.unreadable(error) from None
 
 
-def _rest(of: Source, file: BinaryIO, line: bytes, number: int) -> bytes:
+def _rest(of: LoadedFile, file: BinaryIO, line: bytes, number: int) -> bytes:
     """What follows of a line that is longer than a block."""
     pieces, size = [], len(line)
     while not line.endswith(b"\n") and (line := file.readline(_BLOCK)):
@@ -79,7 +79,7 @@ def _rest(of: Source, file: BinaryIO, line: bytes, number: int) -> bytes:
     return b"".join(pieces)
 
 
-def _parsed(of: Source, line: bytes, number: int) -> Any:
+def _parsed(of: LoadedFile, line: bytes, number: int) -> Any:
     try:
         return parsed(line.decode())
     except UnicodeDecodeError as error:
@@ -93,7 +93,7 @@ def _parsed(of: Source, line: bytes, number: int) -> Any:
 class _Array:
     """One array of objects, of which few are in memory at a time."""
 
-    def __init__(self, of: Source, file: BinaryIO, first: bytes, line: int) -> None:
+    def __init__(self, of: LoadedFile, file: BinaryIO, first: bytes, line: int) -> None:
         self._of, self._file = of, file
         self._decode = codecs.getincrementaldecoder("utf-8")().decode
         self._text, self._at, self._line = "", 0, line

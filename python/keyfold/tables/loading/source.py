@@ -30,7 +30,7 @@ TEXTS = ("csv", "json")
 
 
 @dataclass(frozen=True)
-class Source:
+class LoadedFile:
     """A file, and what is said about it: `types` are those of columns whose texts are not read as
     the table's types.
     """
@@ -93,12 +93,12 @@ def source(
     format: str | None,
     types: Mapping[str, DataType],
     null: str | None,
-) -> Source:
+) -> LoadedFile:
     """The file of a command. Raises TableError if its format is unknown, or has no such options."""
     kind = FORMATS.get(Path(path).suffix.lower()) if format is None else format
     if kind is None:
         raise TableError(
-            f"{Source(path, '').shown}: expected a name that ends in {', '.join(FORMATS)}, or "
+            f"{LoadedFile(path, '').shown}: expected a name that ends in {', '.join(FORMATS)}, or "
             f"--format {'|'.join(dict.fromkeys(FORMATS.values()))}"
         )
     if types and kind not in TEXTS:
@@ -106,7 +106,7 @@ def source(
     if null is not None and kind != "csv":
         raise TableError(f"{path}: --null is for csv; NULL is written otherwise in {kind}")
     found = {column_of(layout, name, "--types"): kind for name, kind in types.items()}
-    return Source(path, kind, found, null)
+    return LoadedFile(path, kind, found, null)
 
 
 def column_of(layout: TableLayout, name: str, where: str) -> str:
@@ -122,7 +122,7 @@ def column_of(layout: TableLayout, name: str, where: str) -> str:
     return found
 
 
-def columns_of(layout: TableLayout, of: Source, names: Sequence[str], where: str) -> list[str]:
+def columns_of(layout: TableLayout, of: LoadedFile, names: Sequence[str], where: str) -> list[str]:
     """The columns of a header. Raises TableError if one is unknown or comes twice."""
     place = f"{of.shown}, {where}"
     found = [column_of(layout, name, place) for name in names]
@@ -131,7 +131,7 @@ def columns_of(layout: TableLayout, of: Source, names: Sequence[str], where: str
     return found
 
 
-def kind_of(layout: TableLayout, of: Source, column: str) -> DataType:
+def kind_of(layout: TableLayout, of: LoadedFile, column: str) -> DataType:
     """The type as which the values of a column are read."""
     found = of.types.get(column)
     return layout.column(column).type if found is None else found

@@ -9,12 +9,12 @@ from typing import BinaryIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from keyfold.tables.loading.source import STDIN, Source
+from keyfold.tables.loading.source import STDIN, LoadedFile
 
 _MAGIC = b"ARROW1"
 
 
-def rows_of(of: Source) -> Iterator[pa.RecordBatch]:
+def rows_of(of: LoadedFile) -> Iterator[pa.RecordBatch]:
     """The rows in batches, the first one perhaps empty. Raises TableError if it is another file."""
     if of.path == STDIN and of.format == "parquet":
         raise of.wrong("", "a Parquet file is read from its end, so it can't come by a pipe")

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from keyfold.aggregates.declare import Aggregate
+from keyfold.aggregates.declaration import Aggregate
 from keyfold.errors import TableError
 from keyfold.kernels.folds.extremes import rank
 from keyfold.kernels.ops import ADD, ADDITIONS, DELETE, INSERT, RESET, RETRACT, REVERSED
+from keyfold.merge.column_aggregate import chosen_aggregate, refused_retract
 from keyfold.merge.engines.aggregation import ignores_retract
-from keyfold.merge.functions import chosen_aggregate, refused_retract
 from keyfold.merge.sequence_groups import REMOVES, SequenceGroup, sequence_groups
 from keyfold.options import TableOptions
 from keyfold.wire.layout import TableLayout

@@ -13,13 +13,13 @@ from functools import partial
 import numpy as np
 
 from keyfold.aggregates import aggregates
-from keyfold.aggregates.declare import Aggregate
+from keyfold.aggregates.declaration import Aggregate
 from keyfold.errors import TableError
-from keyfold.merge.declare import Engine, Fold, Folded, Step, shown, without
+from keyfold.merge.column_aggregate import chosen_aggregate
+from keyfold.merge.engine import Engine, Fold, Folded, MergeStep, shown, without
 from keyfold.merge.engines.aggregation import ignores_retract
 from keyfold.merge.engines.partial_update.definition import REFUSED, definition
-from keyfold.merge.engines.partial_update.group_columns import Grouped
-from keyfold.merge.functions import chosen_aggregate
+from keyfold.merge.engines.partial_update.group_columns import SequenceGroupStep
 from keyfold.merge.kinds import is_retract
 from keyfold.merge.results import key_words
 from keyfold.merge.sequence_groups import (
@@ -92,12 +92,12 @@ def _column(
     return _Column(name, is_key, own, is_sequence, aggregate, ignores_retract(options, name))
 
 
-def _fold(plan: _Plan, step: Step, drops_deletes: bool) -> Folded:
+def _fold(plan: _Plan, step: MergeStep, drops_deletes: bool) -> Folded:
     if plan.ignores_deletes and step.kinds is not None:
         step = without(step, is_retract(step.kinds))
     if not plan.takes_retracts:
         _check_retracts(plan, step)
-    grouped = Grouped(plan.layout, step, plan.groups, plan.removes_on_delete)
+    grouped = SequenceGroupStep(plan.layout, step, plan.groups, plan.removes_on_delete)
     arrays = []
     for column in plan.columns:
         if column.is_key:
@@ -116,7 +116,7 @@ def _fold(plan: _Plan, step: Step, drops_deletes: bool) -> Folded:
     return shown(folded) if drops_deletes else folded
 
 
-def _check_retracts(plan: _Plan, step: Step) -> None:
+def _check_retracts(plan: _Plan, step: MergeStep) -> None:
     """Raises TableError, naming the key, if a retraction meets another record."""
     if step.kinds is None:
         return

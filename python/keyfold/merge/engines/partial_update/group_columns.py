@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from keyfold.aggregates import aggregates
-from keyfold.aggregates.declare import Aggregate, Inputs, Pick
+from keyfold.aggregates.declaration import Aggregate, Inputs, Pick
 from keyfold.kernels.buffers import Mask, Rows, Words, ones, validity
 from keyfold.kernels.folds.picked import indices, take
 from keyfold.kernels.groups.by_key import group_starts
@@ -21,7 +21,8 @@ from keyfold.kernels.keys.comparable import encode_nullable
 from keyfold.kernels.keys.order import sort_order
 from keyfold.kernels.ops import ADD, INSERT, LATE_RETRACT, RESET, RETRACT, REVERSED, SEED, SKIP
 from keyfold.lazy import cached_property
-from keyfold.merge.declare import Step
+from keyfold.merge.column_aggregate import refused_retract
+from keyfold.merge.engine import MergeStep
 from keyfold.merge.engines.partial_update.group_events import (
     RESTARTS,
     Events,
@@ -35,7 +36,6 @@ from keyfold.merge.engines.partial_update.group_events import (
     settle,
 )
 from keyfold.merge.engines.partial_update.reversal import arranged, materialized
-from keyfold.merge.functions import refused_retract
 from keyfold.merge.kinds import Kinds, is_retract
 from keyfold.merge.marks.ops import column_ops
 from keyfold.merge.results import folded_column
@@ -43,13 +43,13 @@ from keyfold.merge.sequence_groups import SequenceGroup
 from keyfold.wire.layout import TableLayout
 
 
-class Grouped:
+class SequenceGroupStep:
     """One step. `removes_on_delete` acts as a group of all records, with equal sequences."""
 
     def __init__(
         self,
         layout: TableLayout,
-        step: Step,
+        step: MergeStep,
         groups: Sequence[SequenceGroup],
         removes_on_delete: bool,
     ) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-from keyfold.aggregates.declare import Inputs
+from keyfold.aggregates.declaration import Inputs
 from keyfold.kernels.buffers import Rows, Signs
 from keyfold.kernels.jit import kernel
 from keyfold.kernels.ops import ADD, LATE_RETRACT, RETRACT, REVERSED, SEED

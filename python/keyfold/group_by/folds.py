@@ -1,0 +1,36 @@
+"""The calls of a query by what they are made of, and what folds the groups of each."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from keyfold.group_by.accumulate import Accumulated
+from keyfold.group_by.bitmap_algebra import Algebra, AlgebraCall
+from keyfold.group_by.bound import BoundCall
+from keyfold.group_by.quantiles import QuantileCall, QuantileGroups
+from keyfold.group_by.sets import SetCall, Sets
+
+Call = BoundCall | SetCall | QuantileCall
+Folded = Accumulated | Sets | QuantileGroups
+
+
+def call_of(found: Mapping[str, Any]) -> Call:
+    """From the JVM's JSON; `of` is that of functions over bitmaps, sketches and quantile states."""
+    match found.get("of"):
+        case None:
+            return BoundCall.from_json(found)
+        case "quantiles":
+            return QuantileCall(found["name"])
+        case "algebra":
+            return AlgebraCall.named(found["name"])
+        case of:
+            return SetCall(found["name"], of)
+
+
+def folding(call: Call, most_waiting: int) -> Folded:
+    """The groups of a call. At most so many bytes of rows wait."""
+    if isinstance(call, SetCall):
+        return Sets(call)
+    if isinstance(call, QuantileCall):
+        return QuantileGroups(call)
+    kind = Algebra if isinstance(call, AlgebraCall) else Accumulated
+    return kind(call, most_waiting)

@@ -1,0 +1,233 @@
+"""The marks of partial and overwriting writes: the columns a record names and those it replaces.
+
+A record of such a write has two more system columns, texts that join field ids of columns outside
+the primary key by commas. `_NAMED`: the columns it holds a value of, null = all; the others are
+passed over. `_OVERWRITTEN`: the columns whose value replaces earlier ones and is not folded with
+them, null = none, `*` = all, today's and later ones. One of these that is not named has no value
+from then on. With every engine, records before one that overwrites all don't matter.
+
+A -D that has an `_OVERWRITTEN` (Fluss' delete of a partial write) leaves the row only if some
+column outside the key is not NULL; one with `*` removes it. In memory marks are bits: bit 0 means
+that `_OVERWRITTEN` is not null; then there is one bit for each column.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from keyfold.kernels.buffers import Rows, Words
+from keyfold.kernels.ops import DELETE
+from keyfold.lazy import cached_property
+from keyfold.merge.column_results import combine
+from keyfold.merge.kinds import Kinds
+from keyfold.wire.layout import TableLayout
+from keyfold.wire.specs import EVERYTHING, NAMED, OVERWRITTEN
+
+FIELDS = (pa.field(NAMED, pa.utf8()), pa.field(OVERWRITTEN, pa.utf8()))
+
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Bits:
+    """The bits of the columns outside the primary key; `ids` are their field ids."""
+
+    names: tuple[str, ...]
+    ids: tuple[int, ...]
+
+    @staticmethod
+    def of(layout: TableLayout) -> "Bits":
+        """The bits of a table."""
+        own = [column for column in layout.columns if column.name not in layout.primary_key]
+        return Bits(tuple(c.name for c in own), tuple(c.id for c in own))
+
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        """The bit numbers by column name; key columns have no bit."""
+        return {name: bit for bit, name in enumerate(self.names, 1)}
+
+    @property
+    def words(self) -> int:
+        """The number of 64-bit words of a record."""
+        return len(self.names) // 64 + 1
+
+    @cached_property
+    def full(self) -> Words:
+        """The bits of all columns."""
+        return self.pack(range(1, len(self.names) + 1))
+
+    def pack(self, bits: Sequence[int]) -> Words:
+        """Words with these bits set."""
+        number = sum(1 << bit for bit in bits)
+        return np.frombuffer(number.to_bytes(8 * self.words, "little"), dtype="<u8")
+
+    def of_text(self, text: str | None, column: str) -> Words:
+        """The bits of a stored text; ids that the table no longer has are passed over."""
+        if text is None:
+            return self.full if column == NAMED else self.pack([])
+        row = [0] if column == OVERWRITTEN else []
+        if text == EVERYTHING:
+            return self.full | self.pack(row)
+        ids = {int(part) for part in text.split(",") if part}
+        return self.pack(row + [bit for bit, own in enumerate(self.ids, 1) if own in ids])
+
+    def to_text(self, words: Words, column: str) -> str | None:
+        """The stored text of bits."""
+        number = int.from_bytes(words.tobytes(), "little")
+        everything = int.from_bytes(self.full.tobytes(), "little")
+        if number & everything == everything:
+            return None if column == NAMED else EVERYTHING
+        if column == OVERWRITTEN and not number:
+            return None
+        return ",".join(str(own) for bit, own in enumerate(self.ids, 1) if number >> bit & 1)
+
+    def of_column(self, texts: pa.Array, column: str) -> Words:
+        """The words of a stored column, row by row."""
+        encoded = texts.dictionary_encode(null_encoding="encode")
+        words = [self.of_text(text, column) for text in encoded.dictionary.to_pylist()]
+        rows: Words = np.array(words, dtype=np.uint64)[encoded.indices.to_numpy()]
+        return rows
+
+    def to_column(self, words: Words, column: str) -> pa.Array:
+        """The stored column of words."""
+        kind = pa.binary(8 * self.words)
+        buffer = pa.py_buffer(np.ascontiguousarray(words))
+        raw = pa.Array.from_buffers(kind, len(words), [None, buffer])
+        encoded = raw.dictionary_encode()
+        found = [np.frombuffer(key, dtype=np.uint64) for key in encoded.dictionary.to_pylist()]
+        texts = pa.array([self.to_text(bits, column) for bits in found], pa.utf8())
+        return texts.take(encoded.indices)
+
+
+@dataclass(frozen=True)
+class Marks:
+    """The marks of some rows: a row of words each."""
+
+    bits: Bits
+    named: Words
+    replaced: Words
+
+    def names(self, column: str) -> Flags:
+        """Whether each row names a column; all rows name the key."""
+        return self._has(self.named, column, True)
+
+    def replaces(self, column: str) -> Flags:
+        """Whether each row replaces the earlier value of a column."""
+        return self._has(self.replaced, column, False)
+
+    def _has(self, words: Words, column: str, otherwise: bool) -> Flags:
+        bit = self.bits.places.get(column)
+        if bit is None:
+            return np.full(len(words), otherwise)
+        flags: Flags = (words[:, bit // 64] >> np.uint64(bit % 64) & np.uint64(1)) == 1
+        return flags
+
+    @cached_property
+    def is_marked(self) -> Flags:
+        """Whether each row has an `_OVERWRITTEN`."""
+        flags: Flags = (self.replaced[:, 0] & np.uint64(1)) == 1
+        return flags
+
+    @cached_property
+    def is_whole(self) -> Flags:
+        """Whether each row replaces everything."""
+        covered: Flags = (self.replaced & self.bits.full == self.bits.full).all(axis=1)
+        return covered & self.is_marked
+
+    @cached_property
+    def has_whole(self) -> bool:
+        """Whether some row replaces everything."""
+        return bool(self.is_whole.any())
+
+    def is_pending(self, kinds: Kinds) -> Flags:
+        """Whether each row is a delete of some columns: if others have values, a row stays."""
+        flags: Flags = (kinds == DELETE) & self.is_marked & ~self.is_whole
+        return flags
+
+    def take(self, rows: Rows | Flags) -> "Marks":
+        """The marks of some rows."""
+        return Marks(self.bits, self.named[rows], self.replaced[rows])
+
+    def united(self, order: Rows, starts: Rows) -> "Marks":
+        """One row of marks for each group: the columns that any of its rows names or replaces."""
+        return Marks(
+            self.bits,
+            np.bitwise_or.reduceat(self.named[order], starts[:-1], axis=0),
+            np.bitwise_or.reduceat(self.replaced[order], starts[:-1], axis=0),
+        )
+
+    def everything(self, flags: Flags) -> "Marks":
+        """The same marks, but the flagged rows replace everything."""
+        everything = self.bits.full | self.bits.pack([0])
+        added = np.where(flags[:, None], everything, np.uint64(0))
+        return Marks(self.bits, self.named, self.replaced | added)
+
+    def replacing_nothing(self, flags: Flags) -> "Marks":
+        """The same marks, but the flagged rows replace nothing."""
+        return Marks(self.bits, self.named, np.where(flags[:, None], np.uint64(0), self.replaced))
+
+    def without(self, column: str, flags: Flags) -> "Marks":
+        """The same marks, but the flagged rows don't name a column."""
+        bit = self.bits.pack([self.bits.places[column]])
+        removed = np.where(flags[:, None], bit, np.uint64(0))
+        return Marks(self.bits, self.named & ~removed, self.replaced)
+
+    def naming(self, columns: Sequence[str]) -> "Marks":
+        """The marks of rows with nothing older below: only which of `columns` they name."""
+        others = self.bits.full & ~self.bits.pack([self.bits.places[name] for name in columns])
+        return Marks(self.bits, self.named | others, np.zeros_like(self.replaced))
+
+    def arrays(self) -> list[pa.Array]:
+        """The columns `_NAMED` and `_OVERWRITTEN`."""
+        return [
+            self.bits.to_column(self.named, NAMED),
+            self.bits.to_column(self.replaced, OVERWRITTEN),
+        ]
+
+
+def marks_of(bits: Bits, batches: Sequence[pa.RecordBatch]) -> Marks | None:
+    """The marks of all rows of batches; None if no row has any."""
+    if not any(is_marked(batch) for batch in batches):
+        return None
+    columns = []
+    for name in (NAMED, OVERWRITTEN):
+        texts = combine([_texts(batch, name) for batch in batches])
+        columns.append(bits.of_column(texts, name))
+    return Marks(bits, *columns)
+
+
+def unmarked(bits: Bits, rows: int) -> Marks:
+    """The marks of rows that have none."""
+    named = np.repeat(bits.full[None, :], rows, axis=0)
+    return Marks(bits, named, np.zeros_like(named))
+
+
+def mark_columns(marks: Marks | None, rows: int) -> list[pa.Array]:
+    """The columns `_NAMED` and `_OVERWRITTEN` of some rows."""
+    return [pa.nulls(rows, pa.utf8())] * 2 if marks is None else marks.arrays()
+
+
+def with_marks(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch with the columns of marks: its own, or null ones."""
+    if NAMED in batch.schema.names:
+        return batch
+    nulls = [pa.nulls(batch.num_rows, field.type) for field in FIELDS]
+    schema = pa.schema([*batch.schema, *FIELDS])
+    return pa.RecordBatch.from_arrays([*batch.columns, *nulls], schema=schema)
+
+
+def is_marked(batch: pa.RecordBatch) -> bool:
+    """Whether some row of a batch has a mark."""
+    for name in (NAMED, OVERWRITTEN):
+        place = batch.schema.get_field_index(name)
+        if place >= 0 and batch.column(place).null_count < batch.num_rows:
+            return True
+    return False
+
+
+def _texts(batch: pa.RecordBatch, name: str) -> pa.Array:
+    place = batch.schema.get_field_index(name)
+    return pa.nulls(batch.num_rows, pa.utf8()) if place < 0 else batch.column(place)

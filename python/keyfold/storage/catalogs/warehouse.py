@@ -1,0 +1,327 @@
+"""A catalog: namespaces and tables below one warehouse folder.
+
+A table appears, changes its place and disappears in one step, by renaming its folder. Building one
+aside and swapping it in (`stage`) is how CREATE … AS SELECT and REPLACE keep the old table
+until the new one is complete.
+"""
+
+import difflib
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from keyfold.errors import (
+    KeyfoldError,
+    NoSuchTableError,
+    NotSupportedError,
+    TableError,
+    TableExistsError,
+)
+from keyfold.storage import table
+from keyfold.storage.catalogs import in_place
+from keyfold.storage.catalogs.interface import Catalog, Staged
+from keyfold.storage.catalogs.namespaces import Namespace, Namespaces, check_name, single
+from keyfold.storage.catalogs.rest import RestCatalog
+from keyfold.storage.metadata.avro_records import is_name
+from keyfold.storage.rest_client import is_rest
+from keyfold.storage.schema.alter import alter
+from keyfold.storage.schema.definition import Check, NewTable, define
+from keyfold.storage.schema.save_as_table import redefine
+from keyfold.storage.schema.schemas import Schemas
+from keyfold.storage.table import Table
+from keyfold.stores import folders, settings
+from keyfold.stores.files import Files
+from keyfold.stores.local import remove_tree
+from keyfold.stores.objects import ObjectFiles
+from keyfold.stores.opened import open_files
+from keyfold.wire.layout import BRANCH_MARK, STAGING, TableLayout, sql_name
+
+MODES = ("create", "replace", "create_or_replace")
+_FILESYSTEM = ("filesystem", "paimon")
+
+_catalogs: dict[str, Catalog] = {}
+_lock = threading.Lock()
+_ALWAYS = ("warehouse", "type", "metastore", "uri")
+_REST = ("token", "prefix")
+# Settings that begin with these go to the client of a store, or of a REST server, unchanged.
+_OF_STORES = ("fs.", "s3.", "s3a.", "gcs.", "gs.", "hdfs.", "hadoop.", "dfs.", "security.")
+_OF_SERVERS = ("token.", "data-token.", "dlf.", "header.", "http.", "http-client.", "io-cache.")
+_ALIKE = 0.92  # as `s3.acces-key`, not as `fs.oss.endpoint`
+
+
+def _accept(layout: TableLayout, _: TableLayout | None) -> TableLayout:
+    """The layout as it is: no merge engine checks it."""
+    return layout
+
+
+def open_catalog(name: str, options: Mapping[str, str], check_engine: Check = _accept) -> Catalog:
+    """The catalog of these options (`warehouse`, and what its file system needs), kept open.
+
+    `check_engine` refuses a new or altered layout that its merge engine can't serve
+    (`keyfold.merge.plan.check`).
+    """
+    key = repr((name, sorted(options.items()), id(check_engine)))
+    with _lock:
+        if key not in _catalogs:
+            _catalogs[key] = _open(name, options, check_engine)
+        return _catalogs[key]
+
+
+def _open(name: str, options: Mapping[str, str], check_engine: Check) -> Catalog:
+    check_settings(name, options, is_rest=is_rest(options))
+    if is_rest(options):
+        return RestCatalog(name, dict(options), check_engine)
+    kind = options.get("metastore") or options.get("type") or _FILESYSTEM[0]
+    if kind.lower() not in _FILESYSTEM:
+        raise NotSupportedError(
+            f"catalog {name}: type {kind} is not supported, expected {_FILESYSTEM[0]} or rest"
+        )
+    warehouse = options.get("warehouse")
+    if not warehouse:
+        raise TableError(
+            f"catalog {name} has no warehouse: set spark.sql.catalog.{name}.warehouse to a folder"
+        )
+    files, root = open_files(warehouse, options)
+    return WarehouseCatalog(name, files, Namespaces(files, root.rstrip("/")), check_engine)
+
+
+@dataclass(frozen=True)
+class WarehouseCatalog:
+    """The catalog of the folders below a warehouse."""
+
+    name: str
+    files: Files
+    namespaces: Namespaces
+    check_engine: Check
+
+    # ---- namespaces ----
+
+    def list_namespaces(self) -> list[list[str]]:
+        return [[name] for name in self.namespaces.names()]
+
+    def load_namespace(self, namespace: Namespace) -> dict[str, str]:
+        return self.namespaces.load(namespace)
+
+    def create_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
+        self._check_writable()
+        self.namespaces.create(namespace, properties)
+
+    def alter_namespace(
+        self, namespace: Namespace, changed: Mapping[str, str], unset: Sequence[str]
+    ) -> None:
+        self._check_writable()
+        self.namespaces.alter(namespace, changed, unset)
+
+    def drop_namespace(self, namespace: Namespace, cascade: bool) -> bool:
+        self._check_writable()
+        return self.namespaces.drop(namespace, cascade)
+
+    # ---- tables ----
+
+    def list_tables(self, namespace: Namespace) -> list[str]:
+        return self.files.folders(self.namespaces.path(self.namespaces.require(namespace)))
+
+    def load_table(self, namespace: Namespace, name: str) -> Table:
+        found = self._find(namespace, name)
+        if found is None:
+            raise NoSuchTableError(f"table {sql_name(self.name, *namespace, name)} does not exist")
+        return found
+
+    def _find(self, namespace: Namespace, name: str) -> Table | None:
+        if not self.namespaces.may_hold(namespace, name):
+            return None
+        base, mark, branch = name.rpartition(BRANCH_MARK)
+        if mark and is_name(branch):
+            return self._load(self.location(namespace[0], base), namespace[0], name, branch)
+        return self._load(self.location(namespace[0], name), namespace[0], name)
+
+    def _load(self, location: str, namespace: str, name: str, branch: str = "") -> Table | None:
+        return table.load(self.files, location, self.name, namespace, name, branch)
+
+    def _shown(self, namespace: str, name: str) -> str:
+        return sql_name(self.name, namespace, name)
+
+    def location(self, namespace: str, name: str) -> str:
+        """The folder of a table."""
+        return self.namespaces.table_path(namespace, name)
+
+    def create_table(
+        self, namespace: Namespace, name: str, new: NewTable, *, if_not_exists: bool = False
+    ) -> Table:
+        existing = self._find(namespace, name)
+        if existing is not None and if_not_exists:
+            return existing
+        staged = self.stage(namespace, name, new, "create")
+        try:
+            self.commit_staged(staged)
+        except TableExistsError:
+            if not if_not_exists:
+                raise
+        return self.load_table(namespace, name)
+
+    def drop_table(self, namespace: Namespace, name: str) -> bool:
+        """Remove a table, even a broken one; False if there is nothing."""
+        self._check_writable()
+        self.namespaces.check_table(name)
+        if not self.namespaces.owns_folders and self._find(namespace, name) is None:
+            return False
+        location = self.location(single(namespace), name)
+        if isinstance(self.files, ObjectFiles):
+            return in_place.drop(self.files, location)
+        return folders.remove(self.files, location)
+
+    def rename_table(
+        self, namespace: Namespace, name: str, to_namespace: Namespace, to_name: str
+    ) -> None:
+        self._check_writable()
+        if not self.namespaces.owns_folders:
+            raise NotSupportedError(
+                f"table {self._shown(namespace[0], name)} is named by its path: move its folder "
+                "while nothing uses it, in place of renaming it"
+            )
+        check_name("table", to_name)
+        if self._changeable(namespace, name).layout.branch:
+            check_name("table", name)
+        if not self.files.is_local:
+            raise in_place.refuse_rename(self.namespaces.warehouse)
+        target = self.namespaces.require(to_namespace)
+        self.namespaces.make(target)
+        source = self.location(single(namespace), name)
+        if not folders.move(source, self.location(target, to_name)):
+            raise TableExistsError(f"table {self._shown(target, to_name)} exists")
+
+    def alter_table(
+        self, namespace: Namespace, name: str, changes: Sequence[Mapping[str, Any]]
+    ) -> Table:
+        """Apply all changes or none. Returns the table after them."""
+        self._check_writable()
+        found = self._changeable(namespace, name)
+        with found.reading_files():
+            alter(found.schemas, found.snapshots, changes, self.check_engine, found.live_files)
+        return self.load_table(namespace, name)
+
+    def _changeable(self, namespace: Namespace, name: str) -> Table:
+        """The table of that name. Raises TableError if it is a metadata table, without a folder."""
+        found = self._find(namespace, name)
+        if found is None and "$" in name:
+            check_name("table", name)
+        return self.load_table(namespace, name) if found is None else found
+
+    # ---- staging ----
+
+    def stage(self, namespace: Namespace, name: str, new: NewTable, mode: str) -> Staged:
+        """Build an empty table for `commit_staged` or `abort_staged`, aside if folders can be
+        renamed.
+        """
+        assert mode in MODES, mode
+        self._check_writable()
+        self.namespaces.check_table(name)
+        database = self.namespaces.require(namespace)
+        existing = self._find(namespace, name)
+        if mode == "create" and existing is not None:
+            raise TableExistsError(f"table {self._shown(database, name)} exists")
+        if mode == "replace" and existing is None:
+            raise NoSuchTableError(f"table {self._shown(database, name)} does not exist")
+        named, location = self._shown(database, name), self.location(database, name)
+        if existing is None:
+            self.namespaces.check_free(location)
+        if existing is not None and new.keeps:
+            schema = redefine(existing.layout, new, self.check_engine)
+        else:
+            schema = define(named, location, new, self.check_engine)
+        if isinstance(self.files, ObjectFiles):
+            if existing is not None:
+                raise in_place.refuse_rename(self.namespaces.warehouse)
+            stamp = in_place.make(self.files, schema)
+            return Staged(database, name, schema.layout.location, mode, stamp)
+        folder = self.namespaces.make(database)
+        folders.clear_stale(folder)
+        staged = Staged(database, name, folders.hidden(folder, STAGING), mode)
+        moved = replace(schema, layout=replace(schema.layout, location=staged.location))
+        Schemas(self.files, staged.location, schema.layout.name).publish(moved)
+        return staged
+
+    def _staged_name(self, staged: Staged) -> str:
+        return self._shown(staged.namespace, staged.table)
+
+    def staged_table(self, staged: Staged) -> Table:
+        """The staged table, to be written to."""
+        found = self._load(staged.location, staged.namespace, staged.table)
+        if found is None:
+            raise NoSuchTableError(
+                f"the staged table {self._staged_name(staged)} is gone: run the query again"
+            )
+        return found
+
+    def commit_staged(self, staged: Staged) -> None:
+        """Put it in place. An old table there is set aside. Raises TableExistsError if a create
+        lost the race.
+        """
+        target = self.location(staged.namespace, staged.table)
+        if staged.location == target:
+            return
+        if staged.mode != "replace":
+            if folders.move(staged.location, target):
+                return
+            self._check_place(staged, target)
+        self._exchange(staged, target)
+
+    def _check_place(self, staged: Staged, target: str) -> None:
+        """Raises TableExistsError if a create finds a table in its place. A folder without any
+        schema is not a table: it is replaced, unless it is the user's own.
+        """
+        try:
+            if Schemas(self.files, target, target).latest_id() is None:
+                self.namespaces.check_free(target)
+            elif staged.mode == "create":
+                raise TableExistsError(f"table {self._staged_name(staged)} exists")
+        except KeyfoldError:
+            self.abort_staged(staged)
+            raise
+
+    def _exchange(self, staged: Staged, target: str) -> None:
+        try:
+            folders.exchange(staged.location, target)
+        except FileNotFoundError:
+            if not Path(staged.location).exists() or staged.mode == "replace":
+                self.abort_staged(staged)
+                raise NoSuchTableError(
+                    f"table {self._staged_name(staged)} was dropped while it was replaced"
+                ) from None
+            self.commit_staged(staged)
+
+    def abort_staged(self, staged: Staged) -> None:
+        """Remove the staged table."""
+        if isinstance(self.files, ObjectFiles):
+            in_place.unmake(self.files, staged.location, staged.stamp)
+            return
+        assert Path(staged.location).name.startswith(STAGING), staged.location
+        remove_tree(staged.location)
+
+    def _check_writable(self) -> None:
+        if not self.files.is_writable:
+            raise NotSupportedError(
+                f"catalog {self.name}: {self.namespaces.warehouse} can only be read: its file "
+                "system offers no exclusive creation of files; use a local or mounted warehouse or "
+                "one on S3"
+            )
+
+
+def check_settings(catalog: str, options: Mapping[str, str], *, is_rest: bool) -> None:
+    """Raises TableError if nobody reads a setting; the error names the one that is most like it."""
+    known = [*_ALWAYS, *settings.NAMES, *(_REST if is_rest else ())]
+    passed = (*_OF_STORES, *(_OF_SERVERS if is_rest else ()))
+    for name in options:
+        if name in known:
+            continue
+        is_passed = name.startswith(passed)
+        near = difflib.get_close_matches(name, known, 1, _ALIKE if is_passed else 0.6)
+        if near or not is_passed:
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise TableError(
+                f"catalog {catalog}: setting spark.sql.catalog.{catalog}.{name} is unknown{hint} "
+                f"(known: {', '.join(known[: len(_ALWAYS)])}, and those of the store; in Python "
+                "connect also takes threads, memory, lookup_memory and modules)"
+            )
