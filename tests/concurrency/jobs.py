@@ -13,6 +13,7 @@ from keyfold.kernels.ops import DELETE, UPDATE_AFTER
 from keyfold.merge.plan import check
 from keyfold.questions import commit, compact, partitions
 from keyfold.questions.tasks import rewrite
+from keyfold.questions.tasks.write import job_of
 from keyfold.read import scan_plan
 from keyfold.read.provenance import stored_sequences
 from keyfold.read.reader import read
@@ -147,10 +148,11 @@ class Changes(Write):
         self.messages: list[Json] = []
 
     def run(self, tasks: int = 1) -> "Changes":
-        """Write the records in as many tasks."""
-        spec = WriteSpec.from_json(self.planned)
+        """Write the records in as many tasks, those of a key in one, as Spark clusters them."""
+        spec, before = job_of({"write": self.planned})
         for task in range(tasks):
-            found = write(spec, self._batches(spec, self.records[task::tasks]))
+            own = [one for one in self.records if hash(one[1]["k"]) % tasks == task]
+            found = write(spec, self._batches(spec, own), before)
             self.messages += [message.to_json() for message in found]
         return self
 

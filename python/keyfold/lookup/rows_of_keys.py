@@ -91,6 +91,17 @@ def stored(plan: LookupPlan, place: BucketOfKeys, wanted: KeySet) -> Iterator[pa
     return read(plan.scan, _narrowed(place, wanted), plan.merge, wanted)
 
 
+def runs_of(plan: LookupPlan, keys: pa.RecordBatch) -> Iterator[Iterator[pa.RecordBatch]]:
+    """For each bucket that may hold one of the keys its rows that have one, in columns of the scan,
+    ascending by key; they are read as they are taken. `keys` are as for `look_up`.
+    """
+    layout = plan.scan.layout
+    asked = key_columns(layout, layout.primary_key, keys)
+    for place, rows in by_bucket(plan, asked):
+        columns = [asked.column(name).take(pa.array(rows)) for name in layout.key]
+        yield stored(plan, place, KeySet.of(layout, columns)[0])
+
+
 def schema_of(plan: LookupPlan) -> pa.Schema:
     """The columns of `look_up`'s rows, each of which may be NULL."""
     own = task.schema_of(plan.scan)

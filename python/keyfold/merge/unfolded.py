@@ -44,12 +44,14 @@ def sort_records(
     if ordinals is not None:
         arrays.append(take(ordinals, indices(order)))
         fields.append(pa.field(ordinal, pa.int64(), False))
-    return _cut(arrays, pa.schema(fields), step.starts)
+    return _cut(arrays, pa.schema(fields), step.starts, _TOGETHER)
 
 
-def _cut(arrays: list[pa.Array], schema: pa.Schema, starts: Rows) -> list[pa.RecordBatch]:
-    """Batches that end where a key does."""
-    wanted = np.arange(0, starts[-1], _TOGETHER)
+def _cut(
+    arrays: list[pa.Array], schema: pa.Schema, starts: Rows, together: int
+) -> list[pa.RecordBatch]:
+    """Batches of about so many rows, which end where a key does."""
+    wanted = np.arange(0, starts[-1], together)
     bounds = np.unique(starts[np.searchsorted(starts, np.append(wanted, starts[-1]))])
     return [
         batch
@@ -62,7 +64,7 @@ def merge_records(
     plan: MergePlan, runs: Sequence[SortedRun], *, ordinal: str | None = None
 ) -> Iterator[pa.RecordBatch]:
     """The records of runs that `sort_records` made, oldest run first, as one such run without the
-    ordinal; at most 128 Ki rows in a batch.
+    ordinal; about 128 Ki rows in a batch. No key is in two batches.
     """
     schema = pa.schema([*plan.schema, pa.field(VALUE_KIND, pa.int8(), False)])
     for pieces in rounds(runs, plan.key, plan.layout.nullable_key, MergeRoom.now().round):
@@ -73,4 +75,4 @@ def merge_records(
         order, starts = merge_groups(keys, lengths)
         if ordinal is not None:
             sort_in_groups(order, starts, ordered(columns[ordinal]))
-        yield from sliced(columns.taken(schema.names, order), schema, OUTPUT_ROWS)
+        yield from _cut(columns.taken(schema.names, order), schema, starts, OUTPUT_ROWS)

@@ -216,8 +216,9 @@ class TableOptions:
         "again is recognised.")
     changelog_producer = Option("changelog-producer",
         one_of("none", "input", "lookup", "full-compaction"), "none",
-        "How changelog files are made: of the records that come in, by the compaction that follows "
-        "a write, by full compactions, or not at all.", changes="by ALTER")
+        "How changelog files are made: of the records that come in and the rows that statements "
+        "replace, by the compaction that follows a write, by full compactions, or not at all.",
+        changes="by ALTER")
     changelog_deduplicates = Option("changelog-producer.row-deduplicate", boolean, "true",
         "Rows that are written again as they are make no change.", changes="by ALTER")
     changelog_ignored = Option("changelog-producer.row-deduplicate-ignore-fields", names, None,

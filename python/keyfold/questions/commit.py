@@ -13,7 +13,7 @@ from keyfold.bridge.frames import Frame
 from keyfold.errors import ConflictError, TableError
 from keyfold.files.paths import bucket_path
 from keyfold.options.calls import TARGET_COLUMNS, WRITE
-from keyfold.options.changelogs import is_awaited
+from keyfold.options.changelogs import INPUT, is_awaited
 from keyfold.questions.serve import Questions, functions_for
 from keyfold.read.call_options import call_options
 from keyfold.storage.commits.outcomes import snapshot_of
@@ -25,6 +25,7 @@ from keyfold.wire.specs import CommitMessage, WriteSpec
 from keyfold.write import jobs
 from keyfold.write.jobs import RowChangeJob
 from keyfold.write.overwritten import truncated
+from keyfold.write.rows_before import BEFORE
 from keyfold.write.targets import folds_columns, named_columns
 
 QUESTIONS = Questions()
@@ -47,17 +48,21 @@ def plan_write(question: Frame) -> dict[str, Any]:
         changes=row_changes(table, question),
     )
     own = {"handle": question["table"], **functions_for(question, spec.layout)}
+    before = jobs.rows_before(table, spec)
+    if before is not None:
+        own[BEFORE] = before.to_json()
     return {"write": spec.to_json() | own}
 
 
 def row_changes(table: Table, question: Frame) -> RowChangeJob | None:
-    """The part of a statement that changes rows; None of other writes. If it has read rows, then
-    those of the snapshot of the handle.
+    """The part of a statement that changes rows; None of other writes. If it has read rows, or its
+    changelog tells them, then those of the snapshot of the handle.
     """
     told = question.get("changes")
     if told is None:
         return None
-    reads = question["table"]["snapshot_id"] or 0 if told["reads"] else None
+    reads_rows = told["reads"] or table.options.changelog_producer == INPUT
+    reads = question["table"]["snapshot_id"] or 0 if reads_rows else None
     stored = tuple(table.layout.column(name).name for name in told["stored"])
     is_once = bool(told.get("is_once"))
     return RowChangeJob(

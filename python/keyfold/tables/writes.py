@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.files.buckets import BucketKey
+from keyfold.lookup.places import LookupPlan
 from keyfold.options.calls import MERGE_MODE
 from keyfold.resources.threads import fanned
 from keyfold.storage.metadata.snapshots import replanned
@@ -53,7 +54,8 @@ def committed(
     session: Session, table: Table, spec: WriteSpec, batches: Iterator[pa.RecordBatch]
 ) -> int | None:
     """Write the rows of a job planned on a table and publish them; returns the snapshot."""
-    messages = _messages(session, spec, batches)
+    before = jobs.rows_before(table, spec)
+    messages = _messages(session, spec, batches, before)
     try:
         newest = open_handle(table.handle, session.options, latest=True)
         published = jobs.publish(newest, spec, messages)
@@ -104,7 +106,10 @@ def _check_has_key(layout: TableLayout, rows: Incoming) -> None:
 
 
 def _messages(
-    session: Session, spec: WriteSpec, batches: Iterator[pa.RecordBatch]
+    session: Session,
+    spec: WriteSpec,
+    batches: Iterator[pa.RecordBatch],
+    before: LookupPlan | None,
 ) -> list[CommitMessage]:
     """The files of the rows. Each thread writes the buckets that it meets first."""
     threads = session.threads
@@ -115,7 +120,7 @@ def _messages(
 
     working = partial(session.working, threads + 1)
     with working():
-        run = partial(write_parts, spec)
+        run = partial(write_parts, spec, before=before)
         results = fanned(parts(spec, batches), owner, run, threads, working)
     messages = [m for found in results if isinstance(found, list) for m in found]
     if errors := [found for found in results if isinstance(found, BaseException)]:

@@ -4,9 +4,11 @@ key more than once; readers take their rows as they lie there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+
+import pyarrow as pa
 
 from keyfold.files.buckets import BucketKey
 from keyfold.options import TableOptions
@@ -19,6 +21,7 @@ from keyfold.write.durable import Flush, Flushes
 from keyfold.write.job import delete_files, file_names
 from keyfold.write.parquet import Target, write_files
 
+Shaped = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 _COPIED = 16 << 20  # bytes at once
 
 
@@ -45,18 +48,22 @@ def input_changelog(
     files: Sequence[FileMeta],
     sequence: int,
     flushes: Flushes,
+    shaped: Shaped | None,
 ) -> tuple[FileMeta, ...]:
     """The changelog files of a bucket that is finished: the records of `files`, before they were
-    folded. If no record met another one of its key, the bytes are copied. The bucket is released.
+    folded, as `shaped` gives them, or as they came. Then, if no record met another one of its key,
+    the bytes are copied. The bucket is released.
     """
     target = changelog_target(data.layout, data.options, 0)
     kept = buffer.released(place)
     is_whole = kept.rows == sum(file.rows for file in files)
     is_alike = target.options.file_compression == data.options.file_compression
-    if is_whole and is_alike and not any(file.is_marked for file in files):
+    is_copy = is_whole and is_alike and not any(file.is_marked for file in files)
+    if shaped is None and is_copy:
         return tuple(_copies(target, directory, files, flushes))
     records = buffer.records(kept)
-    return tuple(write_files(target, directory, records, sequence, flushes))
+    told = records if shaped is None else shaped(records)
+    return tuple(write_files(target, directory, told, sequence, flushes))
 
 
 def _copies(

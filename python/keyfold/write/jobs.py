@@ -6,11 +6,14 @@ import random
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.files.value_text import partition_text
+from keyfold.lookup.places import LookupPlan
+from keyfold.lookup.plan import plan_lookup
 from keyfold.merge.plan import check_mergeable
+from keyfold.options import parse
 from keyfold.options.calls import (
     ACCEPT_LOST,
     MERGE_MODE,
@@ -31,6 +34,7 @@ from keyfold.storage.table import Table
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.predicates import Predicate
 from keyfold.wire.specs import CommitMessage, Epoch, RowChanges, WriteSpec
+from keyfold.write.changelog import tells_input
 from keyfold.write.job import Job
 from keyfold.write.overwritten import telling, truncated
 from keyfold.write.renumber import renumber
@@ -112,6 +116,20 @@ def plan_job(
         table.live_files(partition_filter=_replaced_by(layout, spec.filters))
     check_mergeable(layout)
     return spec
+
+
+def rows_before(table: Table, spec: WriteSpec) -> LookupPlan | None:
+    """The plan by which tasks look up the rows before a statement, which their changelog tells;
+    None if it has the records as they came, or there is none.
+    """
+    changes, options = spec.changes, parse(spec.layout)
+    if changes is None or not tells_input(spec, options):
+        return None
+    if not changes.has_kinds and not options.engine.is_default:
+        return None  # rows that are inserted fold
+    read = replace(table, snapshot_id=changes.reads or None)
+    read.check_readable()
+    return plan_lookup(read, spec.layout.arrow_schema.names)
 
 
 def targets(layout: TableLayout, asked: Mapping[str, str], seen: str | None) -> str | None:

@@ -10,27 +10,32 @@ import pyarrow as pa
 
 from keyfold.files.buckets import BucketKey, split
 from keyfold.files.paths import bucket_path
+from keyfold.lookup.places import LookupPlan
 from keyfold.merge.plan import MergePlan, plan
 from keyfold.options import TableOptions, parse
 from keyfold.storage.metadata.entries import partition_batch
 from keyfold.wire.specs import CommitMessage, WriteSpec
 from keyfold.write.buffer import WriteBuffer, allowance
-from keyfold.write.changelog import input_changelog, tells_input
+from keyfold.write.changelog import Shaped, input_changelog, tells_input
 from keyfold.write.durable import Flushes
 from keyfold.write.job import Job
 from keyfold.write.marking import Marking
 from keyfold.write.parquet import Target, write_files
 from keyfold.write.preparing import OwnColumns, prepared
 from keyfold.write.row_changes import Changing, has_marks
+from keyfold.write.rows_before import with_rows_before
 
 
-def write(spec: WriteSpec, batches: Iterable[pa.RecordBatch]) -> list[CommitMessage]:
+def write(
+    spec: WriteSpec, batches: Iterable[pa.RecordBatch], before: LookupPlan | None = None
+) -> list[CommitMessage]:
     """Write a task's batches (columns as `spec.columns` says, then those that the spec has more).
 
     Rows of a key fold in order of arrival, or of the ordinal. Returns one message for each bucket
     that got files. Nothing is visible before a commit. On an error the new files are removed.
+    `before` is what `rows_before` gives of the job.
     """
-    return write_parts(spec, parts(spec, batches))
+    return write_parts(spec, parts(spec, batches), before)
 
 
 def parts(
@@ -45,7 +50,9 @@ def parts(
 
 
 def write_parts(
-    spec: WriteSpec, found: Iterable[tuple[BucketKey, pa.RecordBatch]]
+    spec: WriteSpec,
+    found: Iterable[tuple[BucketKey, pa.RecordBatch]],
+    before: LookupPlan | None = None,
 ) -> list[CommitMessage]:
     """Fold and write the rows of some buckets, all rows of each, as `write` does."""
     options = parse(spec.layout)
@@ -55,7 +62,8 @@ def write_parts(
     buffer = WriteBuffer(merge, has_ordinal, size, keeps_records=has_records)
     for place, part in found:
         buffer.add(place, part)
-    return _written(spec, options, buffer)
+    shaped = None if before is None else partial(with_rows_before, spec, before)
+    return _written(spec, options, buffer, shaped)
 
 
 def _has_kinds(spec: WriteSpec) -> bool:
@@ -83,7 +91,9 @@ def preparing(
     return merge, partial(prepared, spec, merge, marking)
 
 
-def _written(spec: WriteSpec, options: TableOptions, buffer: WriteBuffer) -> list[CommitMessage]:
+def _written(
+    spec: WriteSpec, options: TableOptions, buffer: WriteBuffer, shaped: Shaped | None
+) -> list[CommitMessage]:
     target = Target(spec.layout, options)
     number = None if _has_kinds(spec) else spec.sequence  # else each row has its own
     with Job(spec.layout) as job, Flushes() as flushes:
@@ -96,7 +106,7 @@ def _written(spec: WriteSpec, options: TableOptions, buffer: WriteBuffer) -> lis
                 job.messages.append(CommitMessage(partition, place.bucket, options.bucket, files))
             if files and buffer.keeps_records:
                 told = input_changelog(
-                    target, directory, buffer, place, files, spec.sequence, flushes
+                    target, directory, buffer, place, files, spec.sequence, flushes, shaped
                 )
                 job.messages[-1] = replace(job.messages[-1], changelog=told)
     return job.messages

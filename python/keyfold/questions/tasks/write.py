@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from keyfold.bridge import frames, memory
 from keyfold.bridge.channel import Channel, Disconnected, Traffic
+from keyfold.lookup.places import LookupPlan
 from keyfold.questions.serve import functions_of, telling
 from keyfold.resources import budget
 from keyfold.resources.metering import Meter, metering
@@ -19,6 +20,7 @@ from keyfold.wire.specs import CommitMessage, WriteSpec, totals
 from keyfold.write import writer
 from keyfold.write.buffer import AHEAD_FROM
 from keyfold.write.job import Job
+from keyfold.write.rows_before import BEFORE
 
 
 def answer(channel: Channel, question: frames.Frame) -> None:
@@ -29,17 +31,24 @@ def answer(channel: Channel, question: frames.Frame) -> None:
 
 def _answer(channel: Channel, question: frames.Frame, meter: Meter) -> None:
     with telling(channel, "reading what to write"):
-        spec = WriteSpec.from_json(question["write"])
+        spec, before = job_of(question)
     channel.send({"ok": {}})
     traffic = Traffic()
     rows = traffic.counted(received(channel))
     with functions_of(question["write"]):
-        messages = written(channel, spec, rows)
+        messages = written(channel, spec, rows, before)
     if messages is None:
         refuse(channel, rows)
     else:
         drain(rows)
         deliver(channel, spec, messages, metrics(messages, traffic, meter))
+
+
+def job_of(question: frames.Frame) -> tuple[WriteSpec, LookupPlan | None]:
+    """The job that a task is part of, and the plan by which it looks up the rows before."""
+    found = question["write"].get(BEFORE)
+    before = None if found is None else LookupPlan.from_json(found)
+    return WriteSpec.from_json(question["write"]), before
 
 
 def received(channel: Channel) -> Iterator[pa.RecordBatch]:
@@ -49,11 +58,14 @@ def received(channel: Channel) -> Iterator[pa.RecordBatch]:
 
 
 def written(
-    channel: Channel, spec: WriteSpec, rows: Iterator[pa.RecordBatch]
+    channel: Channel,
+    spec: WriteSpec,
+    rows: Iterator[pa.RecordBatch],
+    before: LookupPlan | None = None,
 ) -> Sequence[CommitMessage] | None:
     """The files of the rows; None if the write failed, which the JVM then knows."""
     try:
-        return writer.write(spec, rows)
+        return writer.write(spec, rows, before)
     except Disconnected:
         raise
     except Exception as e:
