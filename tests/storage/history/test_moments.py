@@ -4,6 +4,7 @@ streams and tags, also if a clock was set back between two commits.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ from keyfold.changelog import ranges
 from keyfold.errors import TableError
 from keyfold.storage.commits import commit
 from keyfold.storage.history import versions
+from keyfold.storage.metadata.snapshots import Snapshot, Snapshots
 from keyfold.storage.table import Table
 from keyfold.streams import offsets
 from keyfold.streams.options import stream_options
@@ -63,9 +65,8 @@ def tagged(table: Table, millis: int) -> int:
 def check(table: Table, seconds: Sequence[int]) -> None:
     for millis in range(min(seconds) * 1000 - 1, max(seconds) * 1000 + 2, 500):
         before = shown(table, millis - 1)
-        times = [1000 * at for at in seconds]
-        assert before == 0 or times[before - 1] < millis
-        assert before == len(times) or times[before] >= millis
+        not_later = (n for n, at in enumerate(seconds, 1) if 1000 * at < millis)
+        assert before == max(not_later, default=0)
         assert begun(table, millis) == before
         assert tagged(table, millis) == before + 1
         found = ranges.by_timestamp(table, 1000 * millis, True, None, True)
@@ -85,3 +86,40 @@ def test_random_clocks(tmp_path: Path, number: int, seed: int) -> None:
     draw = Random(f"{seed} {number}")
     seconds = [1000 + draw.randrange(12) for _ in range(8)]
     check(committed(tmp_path, seconds), seconds)
+
+
+def test_the_newest_counts_where_a_clock_was_far_off(tmp_path: Path) -> None:
+    seconds = (1000, 1010, 990, 995, 1050, 1040, 1060)
+    table = committed(tmp_path, seconds)
+    assert [shown(table, 1000 * at) for at in (992, 1005, 1045, 1055)] == [3, 4, 6, 6]
+    check(table, seconds)
+
+
+def test_few_snapshots_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of each stretch between two times at which the clock was set back, its logarithm at most."""
+    seconds = [*range(1000, 1060), *range(1030, 1090), *range(1050, 1110)]
+    table, looks = committed(tmp_path, seconds), 0
+    find = Snapshots.find
+
+    def counted(self: Snapshots, snapshot_id: int) -> Snapshot | None:
+        nonlocal looks
+        looks += 1
+        return find(self, snapshot_id)
+
+    monkeypatch.setattr(Snapshots, "find", counted)
+    for at, most in ((1200, 1), (1100, 1 + 6), (1049, 2 * (1 + 6)), (1000, 3 * (1 + 6))):
+        looks = 0
+        expected = max(n for n, second in enumerate(seconds, 1) if second <= at)
+        assert versions.snapshot_at(table, 1000 * at).id == expected
+        assert 0 < looks <= most, at
+
+
+def test_snapshots_of_other_engines_are_bisected_as_paimon_does(tmp_path: Path) -> None:
+    seconds = (1000, 1010, 1020, 1030, 1025)
+    table = committed(tmp_path, seconds)
+    for number in range(1, len(seconds)):
+        path = Path(table.snapshots.path(number))
+        stored = json.loads(path.read_text())
+        del stored["properties"]
+        path.write_text(json.dumps(stored))
+    check(table, seconds)

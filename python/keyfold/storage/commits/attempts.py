@@ -12,7 +12,12 @@ from keyfold.errors import ConflictError, UnknownOutcomeError
 from keyfold.storage.commits.outcomes import OUTCOMES
 from keyfold.storage.metadata.entries import Record
 from keyfold.storage.metadata.manifests import merge
-from keyfold.storage.metadata.snapshots import BATCH_COMMIT_IDENTIFIER, Snapshot, Snapshots
+from keyfold.storage.metadata.snapshots import (  # fmt: skip
+    BATCH_COMMIT_IDENTIFIER,
+    IN_ORDER,
+    Snapshot,
+    Snapshots,
+)
 from keyfold.storage.table import Table
 from keyfold.stores.files import UnsettledError
 
@@ -71,7 +76,7 @@ def _prepare(
 ) -> Snapshot:
     """The snapshot to publish; names of the files it needs are added to `written` beforehand."""
     manifests, schema_id = table.manifests, table.layout.schema_id
-    unique = uuid.uuid4()
+    unique, millis = uuid.uuid4(), int(time.time() * 1000)
     base_list, delta_list = f"manifest-list-{unique}-0", f"manifest-list-{unique}-1"
     written += [base_list, delta_list]
     delta = manifests.write(entries.delta, schema_id)
@@ -97,12 +102,12 @@ def _prepare(
         commit_user=by.job,
         commit_identifier=BATCH_COMMIT_IDENTIFIER,
         commit_kind=by.kind,
-        time_millis=int(time.time() * 1000),
+        time_millis=millis,
         index_manifest=None if base is None else base.index_manifest,
         watermark=None if base is None else base.watermark,
         statistics=by.statistics or (None if base is None else base.statistics),
         next_row_id=None if base is None else base.next_row_id,
-        properties=by.properties,
+        properties={**(by.properties or {}), IN_ORDER: str(_in_order_from(base, millis))},
     )
     if not entries.changelog:
         return snapshot
@@ -116,6 +121,15 @@ def _prepare(
         changelog_manifest_list_size=manifests.write_list(changelog_list, listed),
         changelog_record_count=sum(map(_signed_rows, entries.changelog)),
     )
+
+
+def _in_order_from(base: Snapshot | None, millis: int) -> int:
+    """The first of the snapshots whose times never go back up to a new one of this time."""
+    if base is None:
+        return 1
+    if millis < base.time_millis:
+        return base.id + 1
+    return base.id if base.in_order_from is None else base.in_order_from
 
 
 def _signed_rows(record: Record) -> int:

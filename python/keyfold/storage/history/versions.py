@@ -6,6 +6,7 @@ may also be an option of a reader, `scan.snapshot-id=3`.
 
 import contextlib
 import datetime
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -53,18 +54,44 @@ class _GoneError(Exception):
 
 
 def _last_until(table: Table, ids: Sequence[int], millis: int) -> Snapshot | None:
+    """The newest that is not later. Times go back where a clock was set back, so snapshots are
+    looked at from the newest down, in stretches that are in order, of which each is bisected. An
+    engine that says nothing of the order takes all before to be in order, and so do we: as Paimon.
+    """
+    end = len(ids)
+    while end:
+        newest = _there(table, ids[end - 1])
+        if newest.time_millis <= millis:
+            return newest
+        first = newest.in_order_from
+        begin = 0 if first is None else min(bisect_left(ids, first), end - 1)
+        found = _bisected(table, ids[begin : end - 1], millis)
+        if found is not None:
+            return found
+        end = begin
+    return None
+
+
+def _bisected(table: Table, ids: Sequence[int], millis: int) -> Snapshot | None:
+    """The newest that is not later, of snapshots in the order of their times."""
     found: Snapshot | None = None
     low, high = 0, len(ids)
     while low < high:
         middle = (low + high) // 2
-        snapshot = table.snapshots.find(ids[middle])
-        if snapshot is None:
-            raise _GoneError
+        snapshot = _there(table, ids[middle])
         if snapshot.time_millis <= millis:
             found, low = snapshot, middle + 1
         else:
             high = middle
     return found
+
+
+def _there(table: Table, snapshot_id: int) -> Snapshot:
+    """A snapshot that was listed. Raises _GoneError if it is there no more."""
+    snapshot = table.snapshots.find(snapshot_id)
+    if snapshot is None:
+        raise _GoneError
+    return snapshot
 
 
 def snapshot_from(table: Table, millis: int) -> Snapshot:

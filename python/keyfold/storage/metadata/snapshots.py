@@ -27,6 +27,8 @@ from keyfold.storage.metadata.documents import read_as, text_of
 
 _LOOKS = 100
 STATEMENT = "keyfold.statement"  # a property: the statement that changed rows, and how many
+# A property: the first of the snapshots up to this one whose times never go back.
+IN_ORDER = "keyfold.in-order-from"
 BATCH_COMMIT_IDENTIFIER = (1 << 63) - 1  # no stream counts these commits
 _FIELDS: dict[str, Check] = {
     "id": is_long,
@@ -95,6 +97,14 @@ class Snapshot:
     def statement(self) -> str | None:
         """The DELETE, UPDATE or MERGE that made it and its counts of rows, as JSON."""
         return (self.properties or {}).get(STATEMENT)
+
+    @property
+    def in_order_from(self) -> int | None:
+        """The first of the snapshots up to this one whose times never go back; None if the engine
+        that committed this one does not say.
+        """
+        text = (self.properties or {}).get(IN_ORDER, "")
+        return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
 
     @staticmethod
     def from_json(stored: Mapping[str, Any]) -> "Snapshot":
