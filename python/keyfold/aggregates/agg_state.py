@@ -103,7 +103,7 @@ def split(signature: Signature, column: pa.Array, starts: Rows) -> tuple[pa.Arra
 
 
 def _split_apart(signature: Signature, column: pa.Array, starts: Rows) -> tuple[pa.Array, pa.Array]:
-    """The same, of states with constants behind their signature, or of wrong ones."""
+    """Split states one by one: of those with constants behind their signature, or wrong ones."""
     heads, buffers = [], []
     for row, state in enumerate(column.to_pylist()):
         text = text_of(state)

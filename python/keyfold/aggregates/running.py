@@ -73,11 +73,11 @@ class Growing:
 
     @property
     def held(self) -> int:
-        """See `Groups.held`: arrays that grow are there twice."""
+        """See `GroupValues.held`: arrays that grow are there twice."""
         return 2 * sum(array.nbytes for array in self.arrays)
 
     def are_there(self, start: int, stop: int) -> Flags:
-        """See `Groups.are_there`: the last array has it."""
+        """See `GroupValues.are_there`: the last array has it."""
         found: Flags = self.arrays[-1][start : min(stop, self._count)].view(bool)
         return found
 
@@ -86,7 +86,7 @@ class Growing:
         self.make_room(int(groups.max(initial=-1)) + 1)
 
     def make_room(self, count: int) -> None:
-        """See `Groups.make_room`: what is there doubles at least, so that it moves rarely."""
+        """See `GroupValues.make_room`: what is there doubles at least, so that it moves rarely."""
         self._count = max(self._count, count)
         if self._count > len(self.arrays[0]):
             room = max(self._count, 2 * len(self.arrays[0]))
@@ -107,7 +107,7 @@ class IntegerSums(Growing):
         self._kind = kind
 
     def add(self, groups: Numbers, column: pa.Array) -> None:
-        """See `Groups.add`."""
+        """See `GroupValues.add`."""
         self.reach(groups)
         numbers = values(column, dtype_of(column.type))
         if column.type.bit_width < 32:
@@ -115,7 +115,7 @@ class IntegerSums(Growing):
         add_integers(numbers, validity(column), groups, *self.arrays)
 
     def column(self, start: int, stop: int) -> pa.Array:
-        """See `Groups.column`."""
+        """See `GroupValues.column`."""
         totals, wraps, found = self.part(start, stop)
         limits = np.iinfo(dtype_of(self._kind))
         outside = wraps != 0
@@ -137,13 +137,13 @@ class FloatSums(Growing):
         self._kind = kind
 
     def add(self, groups: Numbers, column: pa.Array) -> None:
-        """See `Groups.add`."""
+        """See `GroupValues.add`."""
         self.reach(groups)
         numbers = values(column, dtype_of(column.type))
         add_floats(numbers, validity(column), groups, *self.arrays)
 
     def column(self, start: int, stop: int) -> pa.Array:
-        """See `Groups.column`."""
+        """See `GroupValues.column`."""
         return column_of(self._kind, *self.part(start, stop))
 
 
@@ -155,12 +155,12 @@ class DecimalSums(Growing):
         self._kind = kind
 
     def add(self, groups: Numbers, column: pa.Array) -> None:
-        """See `Groups.add`."""
+        """See `GroupValues.add`."""
         self.reach(groups)
         add_decimals(values_of_decimal(column), validity(column), groups, Totals(*self.arrays))
 
     def column(self, start: int, stop: int) -> pa.Array:
-        """See `Groups.column`."""
+        """See `GroupValues.column`."""
         low, high, top, found = self.part(start, stop)
         pairs = np.stack((low, high), 1)
         outside = np.flatnonzero(top.view(np.int64) != high.view(np.int64) >> 63)
@@ -184,12 +184,12 @@ class Extremes(Growing):
         self._flip = np.uint64(2**64 - 1 if is_least else 0)
 
     def add(self, groups: Numbers, column: pa.Array) -> None:
-        """See `Groups.add`."""
+        """See `GroupValues.add`."""
         self.reach(groups)
         keep_greatest(ordered(column), validity(column), groups, self._flip, *self.arrays)
 
     def column(self, start: int, stop: int) -> pa.Array:
-        """See `Groups.column`."""
+        """See `GroupValues.column`."""
         words, found = self.part(start, stop)
         words ^= self._flip
         if types.is_boolean(self._kind):
@@ -210,17 +210,17 @@ class Ends(Growing):
         self._keep = keep_first if is_first else keep_last
 
     def add(self, groups: Numbers, column: pa.Array) -> None:
-        """See `Groups.add`."""
+        """See `GroupValues.add`."""
         self.reach(groups)
         bits = np.ascontiguousarray(bits_of(column), dtype=np.uint64)
         self._keep(bits, validity(column), groups, self._takes_nulls, OneOf(*self.arrays))
 
     def are_there(self, start: int, stop: int) -> Flags:
-        """See `Groups.are_there`: a NULL counts."""
+        """See `GroupValues.are_there`: a NULL counts."""
         return super().are_there(start, stop).view(np.uint8) > 0
 
     def column(self, start: int, stop: int) -> pa.Array:
-        """See `Groups.column`."""
+        """See `GroupValues.column`."""
         bits, flags = self.part(start, stop)
         size = width(self._kind)
         assert size is not None

@@ -41,7 +41,7 @@ class Traffic:
         self.batches += 1
 
     def counted(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The same batches, counted, with the time spent waiting for each in `socket_nanos`."""
+        """Pass batches on, and count them; the time spent waiting for each is in `socket_nanos`."""
         start = time.perf_counter_ns()
         for batch in batches:
             self.socket_nanos += time.perf_counter_ns() - start
@@ -141,7 +141,7 @@ class Channel:
 
 
 def timed(batches: Iterator[pa.RecordBatch], traffic: Traffic) -> Iterator[pa.RecordBatch]:
-    """The same batches, with the time they took to make added to `traffic.work_nanos`."""
+    """Pass batches on; the time that each took to make is added to `traffic.work_nanos`."""
     start = time.perf_counter_ns()
     for batch in batches:
         traffic.work_nanos += time.perf_counter_ns() - start

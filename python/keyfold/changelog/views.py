@@ -143,7 +143,7 @@ def _binlog(batches: Batches, names: Sequence[str], _: bool) -> Batches:
 
 
 def _in_pairs(batches: Batches) -> Batches:
-    """The same rows; no batch ends between a -U and its +U."""
+    """Rows cut anew, so that no batch ends between a -U and its +U."""
     held: pa.RecordBatch | None = None
     for batch in batches:
         if not batch.num_rows:

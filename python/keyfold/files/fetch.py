@@ -40,7 +40,7 @@ def _pool(level: str) -> ThreadPoolExecutor:
 
 
 def begun(items: Iterator[Item], level: str) -> Iterator[Item]:
-    """The same items; another thread begins now to make the first."""
+    """Pass items on; another thread begins now to make the first."""
 
     def make() -> object:
         return next(items, _END)

@@ -168,7 +168,7 @@ def reading(
 
 
 def told(scan: ScanSpec, items: Iterator[Item]) -> Iterator[Item]:
-    """The same items, made of files that the snapshot of a scan names (`reading`)."""
+    """Pass items on that are made of files which the snapshot of a scan names (`reading`)."""
     with reading_files(scan):
         yield from items
 

@@ -22,7 +22,7 @@ from keyfold.kernels.unsafe_rows.layout import column_of_bits, unsigned
 
 @dataclass(frozen=True)
 class ColumnSlot:
-    """Where a column is in a slot; `width` is 0 of one whose values have no fixed width."""
+    """The place of a column in a slot. `width`: bytes of a value, 0 if values vary in length."""
 
     valid: int
     ends: int

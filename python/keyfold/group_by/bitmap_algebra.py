@@ -1,4 +1,4 @@
-"""What the bitmaps of a group share, and the numbers in an odd number of them: `bitmap_intersect`
+"""Numbers that all bitmaps of a group share, and those in an odd number of them: `bitmap_intersect`
 and `group_bitmap_xor`. A result has the portable form of 32 bits if all bitmaps had it.
 """
 

@@ -44,11 +44,11 @@ class NoKeys:
     count, held = 1, 0
 
     def number(self, column: pa.Array) -> Numbers:
-        """See `Keys.number`."""
+        """See `GroupKeys.number`."""
         return np.zeros(len(column), dtype=np.int32)
 
     def columns(self, start: int, stop: int) -> list[pa.Array]:
-        """See `Keys.columns`."""
+        """See `GroupKeys.columns`."""
         return []
 
 
@@ -62,11 +62,11 @@ class WordKeys:
 
     @property
     def held(self) -> int:
-        """See `Keys.held`."""
+        """See `GroupKeys.held`."""
         return 2 * sum(array.nbytes for array in self._table)
 
     def number(self, column: pa.Array) -> Numbers:
-        """See `Keys.number`."""
+        """See `GroupKeys.number`."""
         words, valid = np.ascontiguousarray(bits_of(column), dtype=np.uint64), validity(column)
         self._reach(self.count + len(words) + 1)
         numbers = np.empty(len(words), dtype=np.int32)
@@ -78,7 +78,7 @@ class WordKeys:
         return numbers
 
     def columns(self, start: int, stop: int) -> list[pa.Array]:
-        """See `Keys.columns`."""
+        """See `GroupKeys.columns`."""
         valid = np.ones(stop - start, dtype=np.uint8)
         if start <= self._null < stop:
             valid[self._null - start] = 0
@@ -105,11 +105,11 @@ class RowKeys:
 
     @property
     def held(self) -> int:
-        """See `Keys.held`."""
+        """See `GroupKeys.held`."""
         return 2 * sum(array.nbytes for array in self._table)
 
     def number(self, column: pa.Array) -> Numbers:
-        """See `Keys.number`; the column has the bytes of rows."""
+        """See `GroupKeys.number`; the column has the bytes of rows."""
         bounds, data = text(column)
         words = data[int(bounds[0]) :].view(np.uint64)
         ends = (bounds[1:] - bounds[0]) // WORD
@@ -121,7 +121,7 @@ class RowKeys:
         return numbers
 
     def columns(self, start: int, stop: int) -> list[pa.Array]:
-        """See `Keys.columns`."""
+        """See `GroupKeys.columns`."""
         first = int(self._table.ends[start - 1]) if start else 0
         ends = self._table.ends[start:stop] - first
         words = self._table.words[first : first + int(ends[-1]) if len(ends) else first]

@@ -25,7 +25,7 @@ _SHOWN = 3
 
 
 class Rounds:
-    """See `aggregates.running.Groups`. At most some `most_waiting` bytes of rows wait."""
+    """See `aggregates.running.GroupValues`. At most some `most_waiting` bytes of rows wait."""
 
     def __init__(self, aggregate: Aggregate, kind: pa.DataType, most_waiting: int) -> None:
         self._aggregate, self._most_waiting = aggregate, most_waiting
@@ -36,11 +36,11 @@ class Rounds:
 
     @property
     def held(self) -> int:
-        """See `Groups.held`: a round holds states, a copy of them with the rows, and new states."""
+        """See `GroupValues.held`: a round holds states, their copy with rows, and new states."""
         return 3 * int(self._states.nbytes) + 2 * self._bytes
 
     def make_room(self, count: int) -> None:
-        """See `Groups.make_room`: states have no room before they are there."""
+        """See `GroupValues.make_room`: states have no room before they are there."""
 
     def add(self, groups: Numbers, column: pa.Array) -> None:
         """Let rows wait, and fold if enough of them do."""

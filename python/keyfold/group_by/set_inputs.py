@@ -1,4 +1,4 @@
-"""What bitmaps and sketches of groups are made of, by name: whole numbers (`numbers`), texts or
+"""Inputs of the bitmaps and sketches of groups, by name: whole numbers (`numbers`), texts or
 bytes (`texts`), stored bitmaps (`bitmaps`), stored HLL sketches (`sketches`). All become items and
 dense sets, each of a group (`kernels.folds.item_sets`).
 """

@@ -37,7 +37,7 @@ class RunOfKeys:
     def records(
         self, wanted: KeySet, flags: Iterator[bool], reads: Sequence[str], *, numbered: bool
     ) -> list[pa.RecordBatch]:
-        """Those of the keys, in key order; a flag for each file says whether it may hold one."""
+        """Records of the keys, in key order; a flag for each file says whether it may hold one."""
         find_in = _of_keys if wanted.is_whole else _of_prefix
         return [
             batch
@@ -71,7 +71,7 @@ def _of_keys(
 def _of_prefix(
     file: KeptFile, group: int, wanted: KeySet, reads: Sequence[str], numbered: bool
 ) -> pa.RecordBatch | None:
-    """The same for the records whose key begins with the one of `wanted`."""
+    """Records whose key begins with the one of `wanted`; None if there are none."""
     keys, bound = file.keys(group, wanted.names), wanted.keys.scalar(0)
     start, stop = keys.below(bound), keys.above(bound)
     if start == stop:

@@ -133,7 +133,7 @@ class KeptFile:
         return (*names, *((KIND,) if has_kinds else ()), *self._marks)
 
     def columns(self, group: int, names: Sequence[str]) -> list[pa.Array]:
-        """These columns of a row group, system columns among them."""
+        """Columns of a row group by name, system columns among them."""
         cache = self.kept.cache
         places = [(self._path, group, self._token(name)) for name in names]
         found = [cache.get(place) for place in places]

@@ -109,7 +109,7 @@ def schema_of(plan: LookupPlan) -> pa.Schema:
 
 
 def key_columns(layout: TableLayout, names: Sequence[str], keys: pa.RecordBatch) -> pa.RecordBatch:
-    """These columns of keys. Raises TableError if their types are not those of the table."""
+    """Columns of keys by name. Raises TableError if their types are not those of the table."""
     fields = [layout.column(name).arrow_field for name in names]
     given = {field.name: field.type for field in keys.schema}
     for field in fields:

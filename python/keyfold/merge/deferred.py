@@ -80,12 +80,12 @@ class Deferred:
         return Deferred(decided, self._rest.taken(pa.array(places)), self._row_bytes)
 
     def with_column(self, field: pa.Field, values: pa.Array) -> Deferred:
-        """The same rows with one more column that is decoded."""
+        """Rows with one more column that is decoded."""
         decided = self._decided.append_column(field, values)
         return Deferred(decided, self._rest, self._row_bytes, self._start)
 
     def select(self, names: Sequence[str]) -> pa.RecordBatch:
-        """These columns, decoded."""
+        """Columns by name, decoded."""
         fields = [self._holder(name).schema.field(name) for name in names]
         arrays = [self.column(name) for name in names]
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))

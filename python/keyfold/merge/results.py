@@ -1,4 +1,4 @@
-"""What a merge makes of a column, and its errors, which name table, column and key."""
+"""Results of a column in a merge, and their errors, which name table, column and key."""
 
 from collections.abc import Mapping
 

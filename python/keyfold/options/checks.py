@@ -65,7 +65,7 @@ def _check_across_partitions(layout: TableLayout) -> None:
 
 
 def check_change(before: TableLayout, after: TableLayout) -> None:
-    """The same checks for an ALTER's changes; options set earlier by another engine are skipped."""
+    """Check an ALTER's changes as CREATE's options; those of an engine before are skipped."""
     for name, text in after.options.items():
         if before.options.get(name) != text:
             check_option(after, name, text)

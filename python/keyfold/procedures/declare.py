@@ -23,7 +23,7 @@ OPTIONS = "OPTIONS"
 
 
 class Caller(Protocol):
-    """What a procedure asks of the process that calls it."""
+    """The process that calls a procedure, as far as procedures ask it."""
 
     def note(self, line: str, *, is_bad: bool = False) -> None:
         """Write a line to the caller's log."""

@@ -18,7 +18,7 @@ QUESTIONS = Questions()
 
 @QUESTIONS.look
 def list_procedures(question: Frame) -> list[dict[str, Any]]:
-    """What each takes and gives."""
+    """The procedures: parameters and result columns of each."""
     return [procedure.to_json() for procedure in procedures().values()]
 
 

@@ -54,7 +54,7 @@ class Questions(dict[str, Answer]):
 
 
 class Talk:
-    """What the JVM does for a question that is being answered, one request at a time. A question
+    """Requests to the JVM while a question is being answered, one request at a time. A question
     ends with its connection: a JVM that has left is told by Disconnected.
     """
 

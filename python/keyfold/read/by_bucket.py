@@ -84,7 +84,7 @@ class ByBucket:
 
 
 def grouped(table: Table, column: str, tasks: Iterable[Task]) -> ByBucket | None:
-    """The same splits by bucket; None if a partitioned table has none. Other tables have a task for
+    """Splits grouped by bucket; None if a partitioned table has none. Other tables have a task for
     every bucket: one without files reads nothing.
     """
     names, buckets = table.layout.partition_keys, table.options.bucket

@@ -139,7 +139,7 @@ def highest(ranges: Ranges, names: Sequence[str]) -> tuple[Any, ...]:
 
 
 def lowest(ranges: Ranges, names: Sequence[str]) -> tuple[Any, ...]:
-    """The same for the first key; None means NULL."""
+    """The leading values of the first key of sorted rows, if ranges show them; None means NULL."""
     return tuple(_ends(ranges, names, is_last=False))
 
 

@@ -99,7 +99,7 @@ class KeySet:
         return self.reach_between(self._keys_of(ends))
 
     def reach_between(self, ends: Keys) -> Flags:
-        """The same for the encoded ends."""
+        """For each pair of encoded `ends`, whether a key of these is from one to the other."""
         places, is_there = find(self.keys, ends)
         found: Flags = places[::2] < places[1::2] + is_there[1::2]
         return found

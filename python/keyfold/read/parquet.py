@@ -264,7 +264,7 @@ class _Columns:
         return found
 
     def _leaves(self, names: Sequence[str]) -> list[str]:
-        """What is read of some columns, in pyarrow's words."""
+        """Leaf paths of some columns, as pyarrow names them."""
         return [path for name in names for path in self._paths[name]]
 
     def _whole(self, chunks: Chunks, group: int) -> pa.RecordBatch:

@@ -132,7 +132,7 @@ class Provenance:
 
     @staticmethod
     def of(scan: ScanSpec, split: Split) -> Provenance | None:
-        """Those of a split; None if the scan asks for none."""
+        """Metadata columns of a split; None if the scan asks for none."""
         if not scan.metadata:
             return None
         names = pa.array([f"{split.path}/{file.name}" for file in split.files], pa.string())

@@ -44,7 +44,7 @@ def read_task(scan: ScanSpec, splits: Sequence[Split]) -> Iterator[pa.RecordBatc
 
 
 def joined(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same rows; neighbouring small batches become one batch of at most MOST_ROWS."""
+    """Rows whose neighbouring small batches become one batch of at most MOST_ROWS."""
     held: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:

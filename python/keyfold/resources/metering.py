@@ -126,7 +126,7 @@ def metered(name: str) -> Iterator[None]:
 
 
 def each(name: str, items: Iterator[Item]) -> Iterator[Item]:
-    """The same items; the time it takes to make each is added to `<name>_nanos`."""
+    """Pass items on; the time it takes to make each is added to `<name>_nanos`."""
     while True:
         with metered(name):
             item = next(items, _END)

@@ -206,7 +206,7 @@ class _Fan(Generic[Item, Made]):
 
 
 def ahead(items: Iterator[Item]) -> Iterator[Item]:
-    """The same items, some made before they are asked for, and the same exception.
+    """Pass items on, some made before they are asked for; an exception comes in its place.
 
     The thread is a daemon: a caller that stops early ends the process or takes the other items.
     """

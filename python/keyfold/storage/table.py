@@ -255,7 +255,7 @@ class Table:
 def reads_files(
     make: Callable[Concatenate[Table, Given], Made],
 ) -> Callable[Concatenate[Table, Given], Made]:
-    """The same function of a table, which reads data files of its snapshot (`reading_files`)."""
+    """Wrap a function of a table that reads data files of its snapshot (`reading_files`)."""
 
     @functools.wraps(make)
     def reading_them(table: Table, /, *args: Given.args, **named: Given.kwargs) -> Made:

@@ -51,7 +51,7 @@ class Files(Protocol):
         return False
 
     def within(self, folder: str) -> "Files":
-        """The same store for the files of the table in a folder; no link inside it is followed."""
+        """The store for the files of the table in a folder; no link inside it is followed."""
         return self
 
     # ---- reading ----

@@ -143,7 +143,7 @@ def _of_position(table: Table, noted: Position) -> Offset:
 
 
 def position_of(offset: Offset) -> Position:
-    """What a consumer that has read so far has yet to read."""
+    """The position of a consumer that has read so far."""
     is_done = offset.index is None
     return Position(offset.snapshot + is_done, offset.job, all_rows=not is_done)
 

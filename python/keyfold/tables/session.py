@@ -135,6 +135,6 @@ class Settings:
 
 
 def _absolute(location: str) -> str:
-    """The same place, whatever the folder of the process is later."""
+    """A place that stays, whatever the folder of the process is later."""
     local = local_path(location)
     return location if local is None else str(Path(local).expanduser().absolute())

@@ -163,7 +163,7 @@ def manifest_values(array: pa.Array) -> list[Any]:
 
 
 def manifest_value(scalar: pa.Scalar) -> Any:
-    """The same for one value."""
+    """One value as manifests hold it."""
     if not scalar.is_valid:
         return None
     if pa.types.is_date32(scalar.type) or pa.types.is_timestamp(scalar.type):

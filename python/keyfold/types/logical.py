@@ -87,7 +87,7 @@ _SQL_NAME = {"BYTES": "BINARY", "TIMESTAMP": "TIMESTAMP_NTZ", "TIMESTAMP_LTZ": "
 
 
 def with_nullability(data_type: DataType, nullable: bool) -> DataType:
-    """The same type, nullable or NOT NULL."""
+    """A type, nullable or NOT NULL."""
     return replace(data_type, nullable=nullable)
 
 
@@ -135,7 +135,7 @@ def name_of(data_type: DataType) -> str:
 
 
 def assign_ids(data_type: DataType, draw: Callable[[], int]) -> DataType:
-    """The same type with nested field ids drawn anew, inner fields first as in Paimon."""
+    """A type with nested field ids drawn anew, inner fields first as in Paimon."""
     match data_type:
         case Array(element):
             return replace(data_type, element=assign_ids(element, draw))

@@ -28,7 +28,7 @@ class _Folded(Growing):
         self._loop = compiled(loop.running(form, own.function), str(own))
 
     def add(self, groups: Numbers, column: pa.Array) -> None:
-        """See `Groups.add`."""
+        """See `GroupValues.add`."""
         self.reach(groups)
         *slots, valid = shapes.inputs(self._form, column)
         at = np.zeros(1, dtype=np.int64)
@@ -53,7 +53,7 @@ class _Folded(Growing):
         return failing.words(self._own, again, error)
 
     def column(self, start: int, stop: int) -> pa.Array:
-        """See `Groups.column`."""
+        """See `GroupValues.column`."""
         *outs, valid = self.part(start, stop)
         found = shapes.column_of(self._form, self._kind, outs, valid)
         if found.overflowed >= 0:

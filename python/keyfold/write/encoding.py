@@ -186,7 +186,7 @@ def group_rows(most_rows: int, rows: int, size: int) -> int:
 
 
 def regrouped(batches: Iterable[pa.RecordBatch], most_rows: int) -> Iterator[tuple[pa.Table, int]]:
-    """The same rows as tables of whole row groups, each with the rows of one group. The last group
+    """Rows as tables of whole row groups, each with the rows of one group. The last group
     has the rows that are left.
     """
     held: list[pa.RecordBatch] = []

@@ -81,7 +81,7 @@ class Marking:
         )
 
     def effect(self, spec: WriteSpec) -> Hashable:
-        """What it does to rows, to be compared: the same effects are the same marks."""
+        """The effect on rows, to be compared: equal effects are equal marks."""
         has_kinds = spec.kinds or self.options.rowkind_field is not None
         if not self.has_marks and not has_kinds:
             return None

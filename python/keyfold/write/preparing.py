@@ -78,7 +78,7 @@ class OwnColumns:
         return self._places[text]
 
     def _way(self, names: Sequence[str]) -> int:
-        """The same of names. Raises TableError if a job may not name these columns."""
+        """The way of columns by their names. Raises TableError if a job may not name them."""
         spec, options = self.spec, self.merge.options
         told = {options.rowkind_field}
         named = None

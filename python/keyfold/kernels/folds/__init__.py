@@ -1,1 +1,1 @@
-"""What becomes of the values of a group: the row that stays, a sum, a list, a text, a set."""
+"""Kernels that fold the values of a group: the row that stays, a sum, a list, a text, a set."""

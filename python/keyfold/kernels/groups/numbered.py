@@ -39,7 +39,7 @@ class RowTable(NamedTuple):
 
 @kernel
 def place_of(code: np.uint64, last: int) -> np.int64:
-    """Where a search for a hash code, or for a key of one word, begins."""
+    """The place where a search for a hash code, or for a key of one word, begins."""
     mixed = code * np.uint64(0x9E3779B97F4A7C15)
     return np.int64(mixed ^ (mixed >> np.uint64(32))) & last
 

@@ -132,7 +132,7 @@ class Packed:
 
     @staticmethod
     def of(words: Words) -> Packed | None:
-        """These words packed; None if key and row number don't fit."""
+        """Words of keys packed with row numbers; None if they don't fit."""
         if not len(words):
             return None
         least, bits = words.min(), (len(words) - 1).bit_length()

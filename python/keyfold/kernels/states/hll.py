@@ -240,7 +240,7 @@ def plan_sketches(data: Mask, bounds: Rows, valid: Mask, seen: Mask, plans: Rows
 
 
 def plans_of(data: Mask, bounds: Rows, valid: Mask) -> Rows:
-    """What `plan_sketches` writes."""
+    """The plans that `plan_sketches` writes."""
     plans = np.empty(len(valid), dtype=np.int64)
     seen = np.zeros(2 * int(np.diff(bounds).max(initial=0)), dtype=np.uint8)
     plan_sketches(data, bounds, valid, seen, plans)

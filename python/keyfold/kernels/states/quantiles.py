@@ -92,8 +92,8 @@ def plan_quantiles(
 
 
 def plans_of(data: Mask, bounds: Rows, valid: Mask, *, is_united: bool = True) -> Rows:
-    """What `plan_quantiles` writes, of states of at most MOST_EXACT values. The weights of united
-    states are sums; others have less, so that these fit.
+    """The plans that `plan_quantiles` writes, of states of at most MOST_EXACT values. The weights
+    of united states are sums; others have less, so that these fit.
     """
     plans = np.empty(len(valid), dtype=np.int64)
     heaviest = _MOST_UNITED if is_united else _MOST_WEIGHT

@@ -117,7 +117,7 @@ def check_sketches(data: Mask, bounds: Rows, valid: Mask, found: Rows) -> None:
 
 
 def problems_of(data: Mask, bounds: Rows, valid: Mask) -> Rows:
-    """What `check_sketches` writes."""
+    """The problems that `check_sketches` writes."""
     found = np.empty(len(valid), dtype=np.int64)
     check_sketches(data, bounds, valid, found)
     return found

@@ -160,17 +160,17 @@ class Marks:
         )
 
     def everything(self, flags: Flags) -> "Marks":
-        """The same marks, but the flagged rows replace everything."""
+        """Marks whose flagged rows replace everything."""
         everything = self.bits.full | self.bits.pack([0])
         added = np.where(flags[:, None], everything, np.uint64(0))
         return Marks(self.bits, self.named, self.replaced | added)
 
     def replacing_nothing(self, flags: Flags) -> "Marks":
-        """The same marks, but the flagged rows replace nothing."""
+        """Marks whose flagged rows replace nothing."""
         return Marks(self.bits, self.named, np.where(flags[:, None], np.uint64(0), self.replaced))
 
     def without(self, column: str, flags: Flags) -> "Marks":
-        """The same marks, but the flagged rows don't name a column."""
+        """Marks whose flagged rows don't name a column."""
         bit = self.bits.pack([self.bits.places[column]])
         removed = np.where(flags[:, None], bit, np.uint64(0))
         return Marks(self.bits, self.named & ~removed, self.replaced)

@@ -79,7 +79,7 @@ def _metered(
 
 
 def opened(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same batches, the first already made and the next ones being made ahead."""
+    """Pass batches on: the first is made already, the next ones are made ahead."""
     made = ahead(iter(batches))
     first = list(itertools.islice(made, 1))
     return itertools.chain(first, made)

@@ -25,7 +25,9 @@ class _Waiting:
 
 
 class Turns:
-    """Who is next, by table. Without an order a thread may lose to its neighbours for ever."""
+    """The order of threads that wait for a turn, by table. Without an order a thread may lose to
+    its neighbours for ever.
+    """
 
     def __init__(self) -> None:
         self.begin_anew()

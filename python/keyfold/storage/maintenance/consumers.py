@@ -23,8 +23,8 @@ _NEXT, _JOB, _ALL = "nextSnapshot", "commitUser", "allRows"
 
 @dataclass(frozen=True)
 class Position:
-    """What a consumer has yet to read: the changes of the snapshot `following` and of those after
-    it, or, with `all_rows`, first the rows of that snapshot.
+    """The point from which a consumer has yet to read: the changes of the snapshot `following` and
+    of those after it, or, with `all_rows`, first the rows of that snapshot.
 
     `job` is the commit user of the snapshot before it, or, with `all_rows`, of `following` itself:
     after a rollback other snapshots have the same numbers. It is empty if that is not known.

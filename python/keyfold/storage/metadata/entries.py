@@ -156,7 +156,7 @@ class LiveFile(DataFile):
         return replace(self, max_sequence=self.min_sequence) if is_stamped else self
 
     def in_partition(self, options: TableOptions) -> LiveFile:
-        """The same, as seen from the folder of its partition. Buckets share no keys, so the files
+        """The file as seen from the folder of its partition. Buckets share no keys, so the files
         of all of them merge as those of one.
         """
         return replace(self.as_read(options), name=f"bucket-{self.bucket}/{self.name}")
@@ -323,7 +323,7 @@ def split_of(
     place: tuple[tuple[Any, ...], int | None],
     sections: Sequence[Section] = (),
 ) -> Split:
-    """These sections of a bucket, or of a whole partition, whose bucket is None."""
+    """A split of sections of a bucket, or of a whole partition, whose bucket is None."""
     values, bucket = place
     partition = partition_batch(layout, values)
     folder = bucket_folder(layout, values, bucket or 0)

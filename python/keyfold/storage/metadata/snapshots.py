@@ -260,7 +260,7 @@ class Snapshots(SnapshotFolder):
 
 
 def replanned(make: Callable[Given, Made]) -> Callable[Given, Made]:
-    """The same function, which plans a job on the newest snapshot. It is called again if that
+    """Wrap a function that plans a job on the newest snapshot. It is called again if that
     snapshot expired while it was read because many others followed.
     """
 

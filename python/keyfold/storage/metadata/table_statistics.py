@@ -109,7 +109,7 @@ def text_of(value: Any, kind: DataType) -> str | None:
 
 
 def number_of(text: str | None, kind: DataType) -> str | None:
-    """The same text, of a TIMESTAMP its microseconds; None if it has no such form."""
+    """The number of a text, of a TIMESTAMP its microseconds; None if it has no such form."""
     if text is None or not name_of(kind).startswith("TIMESTAMP"):
         return text
     try:

@@ -107,7 +107,7 @@ class _Followed:
         return found
 
     def readable(self) -> bool:
-        """As of a file."""
+        """Always readable, as a file is."""
         return True
 
     def is_open(self, last: bytes | None) -> bool:

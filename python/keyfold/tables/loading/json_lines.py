@@ -69,7 +69,7 @@ def _objects(of: LoadedFile) -> Iterator[tuple[int, Any]]:
 
 
 def _rest(of: LoadedFile, file: BinaryIO, line: bytes, number: int) -> bytes:
-    """What follows of a line that is longer than a block."""
+    """The rest of a line that is longer than a block."""
     pieces, size = [], len(line)
     while not line.endswith(b"\n") and (line := file.readline(_BLOCK)):
         pieces.append(line)

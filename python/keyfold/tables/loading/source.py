@@ -68,8 +68,8 @@ class LoadedFile:
         return TableError(f"{self.shown}, {where}: {what}" if where else f"{self.shown}: {what}")
 
     def line_of(self, row: int, columns: int) -> str:
-        """Where a row of a CSV file is, counted from 1 without the header; below 1, the first row
-        that has not so many columns. The file is read again, if it can be.
+        """The line of a row of a CSV file, counted from 1 without the header; below 1, that of the
+        first row that has not so many columns. The file is read again, if it can be.
         """
         plain = f"row {row}" if row > 0 else ""
         if self.path == STDIN or not Path(self.path).is_file():

@@ -77,7 +77,7 @@ class Rows(ABC):
         return connection
 
     def narrowed(self, columns: list[str] | None, limit: int | None) -> Rows:
-        """The same rows with some of the columns, and at most so many; as far as reading less
+        """Rows with some of the columns, and at most so many; as far as reading less
         saves work.
         """
         return self

@@ -73,7 +73,7 @@ class _Part:
         return _Part(tuple(batch.schema.names), batch.columns, batch.num_rows)
 
     def pieces(self) -> Iterator[_Part]:
-        """The same in small parts."""
+        """Convert rows in small parts."""
         for start in range(0, self.rows, BATCH_ROWS):
             some = [column[start : start + BATCH_ROWS] for column in self.columns]
             named = None if self.named is None else self.named[start : start + BATCH_ROWS]
@@ -138,7 +138,7 @@ def _is_column(layout: TableLayout, name: str) -> bool:
 
 
 def _of_items(layout: TableLayout, items: Iterator[Any]) -> _Opened:
-    """The same for batches or dictionaries one by one."""
+    """Batches of the table's types from batches or dictionaries one by one."""
     first = next(items, None)
     if first is None:
         return _Opened((), iter(()))
@@ -151,7 +151,7 @@ def _of_items(layout: TableLayout, items: Iterator[Any]) -> _Opened:
 
 
 def _of_dictionaries(layout: TableLayout, items: Iterator[Any]) -> _Opened:
-    """The same for dictionaries, which have the columns that the first of them name."""
+    """Batches of the table's types from dictionaries, with the columns that the first ones name."""
     lists = iter(lambda: list(itertools.islice(items, BATCH_ROWS)), [])
     head, dictionaries = next(lists), Dictionaries(layout)
     names = dictionaries.union(head)

@@ -47,7 +47,7 @@ def arranged(inputs: Inputs, is_front: bool) -> Inputs:
 
 
 def materialized(inputs: Inputs, fold: Fold) -> Inputs:
-    """The same events, but no older record comes behind a retraction: the records before it become
+    """Events of which no older record comes behind a retraction: the records before it become
     one record with their folded value, in a row behind the column's own.
     """
     while True:

@@ -161,7 +161,7 @@ def _struct(array: pa.Array, kind: Row, path: str) -> pa.Array:
 
 
 def placed(kind: Row, names: Sequence[str]) -> list[int] | str:
-    """Where each field of a struct is among the names that are given, or what is wrong with them.
+    """The place of each field of a struct among the names given, or what is wrong with them.
     As in an INSERT of Spark by name, each has to be there.
     """
     places: dict[str, int] = {}

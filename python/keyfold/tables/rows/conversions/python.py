@@ -33,7 +33,7 @@ _LONG = range(-(1 << 63), 1 << 63)
 
 
 class _Of(Enum):
-    """What an Arrow array of values of some classes is made as."""
+    """The Arrow type as which values of some classes become an array."""
 
     NULL = 0
     BOOLEAN = 1

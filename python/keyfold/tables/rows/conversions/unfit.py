@@ -78,7 +78,7 @@ def first_unfit(given: Given, convert: Convert) -> tuple[int, Unfit | None]:
 
 
 def takes(kind: DataType) -> str:
-    """What values a type takes, in words."""
+    """The values that a type takes, in words."""
     match kind:
         case Array(element):
             null = "" if element.nullable else " without NULL"

@@ -105,7 +105,7 @@ def _is_whole(number: Decimal) -> bool:
 
 
 def as_python(value: Any, kind: Atomic) -> Any:
-    """What `of_text` gives in the classes of Python that stand for it."""
+    """A value of `of_text` in the class of Python that stands for it."""
     if kind.name == "DATE":
         return times.date_of(value)
     if kind.name in ("TIMESTAMP", "TIMESTAMP_LTZ"):

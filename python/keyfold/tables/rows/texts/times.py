@@ -70,7 +70,7 @@ def date_of(days: int) -> datetime.date | np.datetime64:
 
 
 def moment_of(micros: int, *, is_local: bool) -> datetime.datetime | np.datetime64:
-    """The same for a time."""
+    """The point in time in Python's class, or in numpy's if Python has none."""
     try:
         moment = _EPOCH + datetime.timedelta(microseconds=micros)
     except OverflowError:
