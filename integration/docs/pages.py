@@ -11,7 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from integration import TOP
-from integration.docs import aggregate_tables, python_functions, scala_functions
+from integration.docs import (
+    aggregate_tables,
+    python_functions,
+    python_reference,
+    scala_functions,
+)
 from keyfold.options.declared import FIELD_OPTIONS, known
 from keyfold.options.option import Changes, Option
 from keyfold.options.values import names
@@ -132,6 +137,7 @@ TABLES: Mapping[str, Mapping[str, Callable[[], str]]] = {
     },
     "engines.md": {"engines": aggregate_tables.merge_engines},
     "options.md": {"options": options},
+    "python-reference.md": {"reference": python_reference.reference},
     "states.md": {"states": aggregate_tables.states},
 }
 
