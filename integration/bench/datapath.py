@@ -22,6 +22,7 @@ from keyfold.kernels import jit
 from keyfold.read.reader import read
 from keyfold.types import paimon as paimon_types
 from keyfold.wire.layout import Column, TableLayout
+from keyfold.wire.partitions import UNPARTITIONED
 from keyfold.wire.specs import ORDINAL, DataFile, ScanSpec, Split, WriteSpec
 from keyfold.write.writer import write
 
@@ -120,7 +121,7 @@ def reads(folder: Path, count: int) -> None:
     stored = [sum(file.rows for file in run) for run in runs]
 
     def drained(columns: tuple[str, ...], section: Any) -> Callable[[], int]:
-        split = Split(None, 0, f"{folder}/bucket-0", (section,))
+        split = Split(UNPARTITIONED, 0, f"{folder}/bucket-0", (section,))
         scan = ScanSpec(found, columns, {})
         return lambda: sum(batch.num_rows for batch in read(scan, split))
 

@@ -23,6 +23,7 @@ from keyfold.kernels import jit
 from keyfold.read.reader import read
 from keyfold.types import paimon as paimon_types
 from keyfold.wire.layout import Column, TableLayout
+from keyfold.wire.partitions import UNPARTITIONED
 from keyfold.wire.specs import DataFile, ScanSpec, Split, WriteSpec
 from keyfold.write.writer import write
 
@@ -154,7 +155,7 @@ def merged(found: TableLayout, case: Case, runs: list[tuple[DataFile, ...]]) -> 
     sections = tuple((run,) for run in runs) if case.overlap == "none" else (tuple(runs),)
     options = {**found.options, **ENGINES[case.engine]}
     scan = ScanSpec(replace(found, options=options), tuple(found.arrow_schema.names), {})
-    split = Split(None, 0, f"{found.location}/bucket-0", sections)
+    split = Split(UNPARTITIONED, 0, f"{found.location}/bucket-0", sections)
     return sum(batch.num_rows for batch in read(scan, split))
 
 

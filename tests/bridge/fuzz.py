@@ -37,6 +37,7 @@ from keyfold.questions import executor
 from keyfold.questions.serve import Answer, plain, serve
 from keyfold.types import paimon as paimon_types
 from keyfold.wire.layout import Column, TableLayout
+from keyfold.wire.partitions import UNPARTITIONED
 from keyfold.wire.specs import CompactionSpec, ScanSpec, Split, Task, WriteSpec
 from keyfold.write.writer import write
 from tests.bridge.mutations import Conversation, mutated
@@ -92,7 +93,7 @@ def corpus(folder: Path) -> list[Conversation]:
     for job in range(2):
         spec = WriteSpec(layout, tuple(layout.arrow_schema.names), False, job + 1, f"job {job}")
         runs.append(files_of(write(spec, rows.to_batches())))
-    split = Split(None, 0, f"{folder}/bucket-0", (tuple(runs),))
+    split = Split(UNPARTITIONED, 0, f"{folder}/bucket-0", (tuple(runs),))
     scan = ScanSpec(layout, tuple(layout.arrow_schema.names), {})
     asks_write = {"question": "write", "write": spec.to_json(), "task": {"partition": 0}}
     asks_read = {"question": "read", "scan": scan.to_json(), "splits": [split.to_json()]}

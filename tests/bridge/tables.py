@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from keyfold.wire.layout import TableLayout
+from keyfold.wire.partitions import UNPARTITIONED
 from keyfold.wire.specs import CommitMessage, DataFile, ScanSpec, Split, WriteSpec
 from tests.bridge.client import Worker
 from tests.read import harness
@@ -55,7 +56,9 @@ def read_question(table: TableLayout, answer: dict[str, Any]) -> dict[str, Any]:
         for f in message.files
     ]
     runs = (tuple(files),)
-    split = Split(None, message.bucket, f"{table.location}/bucket-{message.bucket}", (runs,))
+    split = Split(
+        UNPARTITIONED, message.bucket, f"{table.location}/bucket-{message.bucket}", (runs,)
+    )
     return {
         "scan": ScanSpec(table, ("id", "value"), {}).to_json(),
         "splits": [split.to_json()],

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 from keyfold.wire.layout import TableLayout
+from keyfold.wire.partitions import UNPARTITIONED
 from keyfold.wire.specs import (
     CommitMessage,
     CompactionSpec,
@@ -47,7 +48,7 @@ class Stored:
 
     @property
     def split(self) -> Split:
-        return Split(None, 0, f"{self.layout.location}/bucket-0", (self.section,))
+        return Split(UNPARTITIONED, 0, f"{self.layout.location}/bucket-0", (self.section,))
 
     def read(self, worker: Worker) -> tuple[pa.Table, int]:
         """Its rows, merged by a worker, and the worker's peak."""

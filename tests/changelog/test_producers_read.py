@@ -12,7 +12,6 @@ import pytest
 from keyfold.changelog.specs import ChangesRequest
 from keyfold.changelog.views import AUDIT_LOG
 from keyfold.errors import SnapshotExpiredError
-from keyfold.files.paths import bucket_path
 from keyfold.files.sections import runs, sections
 from keyfold.kernels.ops import KIND_NAMES
 from keyfold.options.changelogs import told_from
@@ -20,9 +19,8 @@ from keyfold.read import scan_plan
 from keyfold.read.reader import read as read_split
 from keyfold.read.request import ReadRequest
 from keyfold.storage.commits import commit
-from keyfold.storage.metadata.entries import by_place, partition_batch
+from keyfold.storage.metadata.entries import by_place, split_of
 from keyfold.storage.table import Table
-from keyfold.wire.specs import Split
 from tests.changelog.ranges_of_changes import (
     State,
     changes,
@@ -49,11 +47,9 @@ def told(found: Table, snapshot: int) -> State:
     scan = scan_plan.plan(table, ReadRequest(table.layout.arrow_schema.names))[0]
     counted = [f for f in table.live_files() if f.level >= told_from(table.options)]
     rows = []
-    for (values, bucket), files in by_place(counted).items():
-        partition = partition_batch(table.layout, values)
-        path = bucket_path(table.layout, partition, bucket)
-        listed = tuple(runs(section) for section in sections(files))
-        for batch in read_split(scan, Split(partition, bucket, path, listed)):
+    for place, files in by_place(counted).items():
+        listed = [runs(section) for section in sections(files)]
+        for batch in read_split(scan, split_of(table.layout, place, listed)):
             rows += batch.to_pylist()
     return {repr([row[name] for name in table.layout.primary_key]): row for row in rows}
 

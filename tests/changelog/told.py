@@ -5,10 +5,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from keyfold.files.paths import bucket_path
 from keyfold.kernels.ops import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE
 from keyfold.storage.metadata.avro_records import LISTED
-from keyfold.storage.metadata.entries import LiveFile, partition_batch
+from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.table import Table
 from keyfold.testing.tables import Record, records
@@ -29,8 +28,7 @@ def files_of(table: Table, snapshot: Snapshot) -> list[LiveFile]:
 
 def path_of(table: Table, file: LiveFile) -> str:
     """The path of a changelog file."""
-    partition = partition_batch(table.layout, file.partition)
-    return f"{bucket_path(table.layout, partition, file.bucket)}/{file.name}"
+    return f"{file.folder(table.layout)}/{file.name}"
 
 
 def changes_of(table: Table, number: int) -> list[Record]:

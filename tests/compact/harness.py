@@ -6,9 +6,8 @@ from typing import Any
 
 from keyfold.questions import compact as driver
 from keyfold.questions.tasks import rewrite as executor
-from keyfold.storage.metadata.entries import partition_batch
 from keyfold.storage.table import Table
-from keyfold.wire.codec import batch_to_text
+from keyfold.wire.partitions import Partition
 from tests.storage import tables
 
 Json = dict[str, Any]
@@ -25,8 +24,8 @@ def asked(
     """A `plan_compaction` question; `touched` are (partition values, bucket)."""
     places = None
     if touched is not None:
-        batches = [(partition_batch(found.layout, values), bucket) for values, bucket in touched]
-        places = [[None if b is None else batch_to_text(b), bucket] for b, bucket in batches]
+        layout = found.layout
+        places = [[Partition.of(layout, values).to_json(), bucket] for values, bucket in touched]
     return question(found, compaction={"strategy": strategy, "touched": places} | more)
 
 

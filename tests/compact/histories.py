@@ -8,7 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from keyfold.files.paths import bucket_path
 from keyfold.merge.buffer import fold_unsorted
 from keyfold.merge.plan import plan
 from keyfold.read.reader import read
@@ -18,6 +17,7 @@ from keyfold.storage.table import Table
 from keyfold.testing.tables import Record, batch, records
 from keyfold.types import spark as spark_types
 from keyfold.wire.layout import TableLayout
+from keyfold.wire.partitions import UNPARTITIONED
 from keyfold.wire.specs import CommitMessage, FileMeta, WriteSpec
 from keyfold.write.parquet import Target, write_files
 from keyfold.write.renumber import renumber
@@ -43,7 +43,7 @@ def written(
     """A job that has written its records and not committed yet."""
     layout = found.layout
     batches = fold_unsorted(plan(layout, layout.arrow_schema.names), [batch(layout, rows)])
-    directory = bucket_path(layout, None, 0)
+    directory = UNPARTITIONED.bucket_folder(layout, 0)
     target = Target(layout, found.options)
     files: list[FileMeta] = write_files(target, directory, batches, sequence)
     spec = WriteSpec(
@@ -54,7 +54,7 @@ def written(
         str(uuid.uuid4()),
         snapshot=found.snapshots.latest_id(),
     )
-    return spec, [CommitMessage(None, 0, 1, tuple(files))] if files else []
+    return spec, [CommitMessage(UNPARTITIONED, 0, 1, tuple(files))] if files else []
 
 
 def committed(found: Table, spec: WriteSpec, messages: Sequence[CommitMessage]) -> None:

@@ -21,6 +21,7 @@ from keyfold.storage.table import Table
 from keyfold.stores.local import LocalFiles
 from keyfold.testing.tables import layout, parse, render
 from keyfold.wire.layout import TableLayout
+from keyfold.wire.partitions import UNPARTITIONED
 from keyfold.wire.specs import CommitMessage, CompactionStep
 from keyfold.write.renumber import renumber
 from tests.bridge.client import eventually
@@ -238,7 +239,7 @@ def test_no_two_files_of_a_level_hold_one_key(tmp_path: Path) -> None:
     found = made(tmp_path, KV, "+I 1 7 | +I 5 7")
     compaction.compact(found)
     spec, messages = written(found, parse(KV, "+I 3 1 | +I 4 1"), 300)
-    step = CompactionStep(spec.job, None, 0, 1, 5, ())
+    step = CompactionStep(spec.job, UNPARTITIONED, 0, 1, 5, ())
     snapshot, lost = commit.compact(found, [Compaction(step, at_level(messages, 5))])
     assert snapshot is None
     assert re.search("both hold keys .* on level 5 of bucket 0", str(lost[spec.job]))

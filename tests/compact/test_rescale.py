@@ -10,12 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from keyfold.errors import ConflictError, KeyfoldError, NotSupportedError, TableError
-from keyfold.files.paths import bucket_path
 from keyfold.kernels.keys.hash import bucket_hash
 from keyfold.questions import compact
 from keyfold.storage.commits import commit
 from keyfold.storage.commits import rescale as storage
-from keyfold.storage.metadata.entries import partition_batch
 from keyfold.storage.schema import schemas
 from keyfold.storage.schema.schemas import Schemas
 from keyfold.storage.table import Table
@@ -67,8 +65,7 @@ def check_placed(found: Table, buckets: int) -> None:
     keys = list(table.options.bucket_key)
     for file in table.live_files():
         assert (file.total_buckets, file.level) == (buckets, TOP)
-        partition = partition_batch(table.layout, file.partition)
-        path = f"{bucket_path(table.layout, partition, file.bucket)}/{file.name}"
+        path = f"{file.folder(table.layout)}/{file.name}"
         stored_keys = pq.ParquetFile(path).read(columns=keys)
         hashes = bucket_hash([stored_keys.column(name).combine_chunks() for name in keys])
         assert {abs(int(one)) % buckets for one in hashes.tolist()} == {file.bucket}

@@ -69,4 +69,4 @@ def test_buckets_of_partitions(tmp_path: Path) -> None:
     for key, splits in zip(keys, by_bucket.tasks, strict=True):
         assert splits
         assert {split.bucket for split in splits} == {key["bucket"]}
-        assert {split.partition.column("v")[0].as_py() for split in splits} == {key["v"]}
+        assert {split.partition.values for split in splits} == {(key["v"],)}

@@ -18,6 +18,7 @@ from keyfold.read.parquet import Wanted, read_file
 from keyfold.read.reader import read
 from keyfold.stores.opened import store_of
 from keyfold.wire.layout import TableLayout
+from keyfold.wire.partitions import UNPARTITIONED
 from keyfold.wire.specs import DataFile, ScanSpec, Split
 from keyfold.write.writer import write
 from tests.read import harness
@@ -58,7 +59,7 @@ def destroy(
 
 
 def rows(found: TableLayout, *runs: tuple[DataFile, ...], **scan: Any) -> list[dict[str, Any]]:
-    split = Split(None, 0, f"{found.location}/bucket-0", (runs,))
+    split = Split(UNPARTITIONED, 0, f"{found.location}/bucket-0", (runs,))
     spec = ScanSpec(found, tuple(name for name, _ in COLUMNS), {}, **scan)
     return [row for batch in read(spec, split) for row in batch.to_pylist()]
 

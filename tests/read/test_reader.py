@@ -15,6 +15,7 @@ from keyfold.errors import CorruptDataError
 from keyfold.read import reader
 from keyfold.types import paimon as paimon_types
 from keyfold.wire.layout import Column, TableLayout
+from keyfold.wire.partitions import UNPARTITIONED
 from keyfold.wire.specs import CommitMessage, DataFile, ScanSpec, Split
 from keyfold.write.writer import write
 from tests.read import harness
@@ -37,7 +38,7 @@ def section_of(*jobs: list[CommitMessage]) -> tuple[tuple[DataFile, ...], ...]:
 
 
 def split_of(found: TableLayout, *jobs: list[CommitMessage]) -> Split:
-    return Split(None, 0, f"{found.location}/bucket-0", (section_of(*jobs),))
+    return Split(UNPARTITIONED, 0, f"{found.location}/bucket-0", (section_of(*jobs),))
 
 
 def row(*fields: tuple[int, str, Any]) -> Any:
@@ -150,7 +151,7 @@ def test_interleaved_sequence_ranges_are_decided_by_the_column(tmp_path: Path) -
         runs.append((DataFile(name, size, 2, 0, numbers[0], numbers[1], 0, 0),))
     section = (runs[1], runs[0])
     scan = ScanSpec(found, ("v",), {})
-    rows = harness.rows_of(scan, [Split(None, 0, str(directory), (section,))])
+    rows = harness.rows_of(scan, [Split(UNPARTITIONED, 0, str(directory), (section,))])
     assert [r["v"] for r in rows] == ["b", "a"]
 
 

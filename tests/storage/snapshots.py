@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from keyfold.files.paths import bucket_folder
 from keyfold.storage.commits import commit
 from keyfold.storage.maintenance.expire import expire
 from keyfold.storage.maintenance.retained import Retention
@@ -30,8 +29,9 @@ def append(found: Table, *messages: CommitMessage) -> None:
         later = [tables.message(found, bucket=m.bucket, sequence=sequence) for m in late]
         lay(found, *later)
         for message in late:
+            folder = Path(message.partition.bucket_folder(found.layout, message.bucket))
             for file in message.files:
-                (Path(bucket_folder(found.layout, (), message.bucket)) / file.name).unlink()
+                (folder / file.name).unlink()
         return later
 
     lay(found, *messages)
@@ -47,7 +47,7 @@ def overwrite(found: Table, *messages: CommitMessage) -> None:
 
 def lay(found: Table, *messages: CommitMessage) -> None:
     for message in messages:
-        folder = Path(bucket_folder(found.layout, (), message.bucket))
+        folder = Path(message.partition.bucket_folder(found.layout, message.bucket))
         folder.mkdir(exist_ok=True)
         for file in message.files:
             (folder / file.name).write_bytes(b"data")

@@ -10,11 +10,11 @@ import pyarrow as pa
 
 from keyfold.storage.catalogs.interface import Catalog
 from keyfold.storage.catalogs.warehouse import open_catalog
-from keyfold.storage.metadata.entries import partition_batch
 from keyfold.storage.schema.definition import NewTable
 from keyfold.storage.table import Table
 from keyfold.types import logical
 from keyfold.wire.layout import TableLayout
+from keyfold.wire.partitions import Partition
 from keyfold.wire.specs import CommitMessage, FileMeta, WriteSpec
 
 SEQUENCES = itertools.count(1000)
@@ -74,7 +74,7 @@ def message(
     """Files with BIGINT keys low … high that were never written."""
     number = next(SEQUENCES) if sequence is None else sequence
     metas = tuple(_meta(found.layout, low, high, number) for _ in range(files))
-    return CommitMessage(partition_batch(found.layout, partition), bucket, total, metas)
+    return CommitMessage(Partition.of(found.layout, partition), bucket, total, metas)
 
 
 def _meta(layout: TableLayout, low: int, high: int, sequence: int) -> FileMeta:

@@ -7,6 +7,7 @@ import pyarrow as pa
 from keyfold.types import paimon as paimon_types
 from keyfold.types.literals import Constant
 from keyfold.wire.layout import Column, TableLayout
+from keyfold.wire.partitions import UNPARTITIONED, Partition
 from keyfold.wire.predicates import Named, Predicate
 from keyfold.wire.specs import CommitMessage, DataFile, FileMeta, ScanSpec, Split, WriteSpec
 
@@ -22,17 +23,18 @@ LAYOUT = TableLayout(
 KEYS = pa.record_batch({"k": pa.array([1, None], pa.int32())})
 ONE = KEYS.slice(0, 1)
 META = FileMeta("f", 1, 2, 0, 5, 6, 3, 0, 1700, KEYS, KEYS, KEYS, (0,), (1,), ("k",))
+DAY = Partition((19724, None), "d=19724/p=__DEFAULT_PARTITION__", "d=2024-01-02/p=none")
 FILE = DataFile("f", 1, 2, None, 5, 6, 3, 0)
 
 
 def test_commit_message() -> None:
-    for partition in (None, ONE):
+    for partition in (UNPARTITIONED, DAY):
         message = CommitMessage(partition, 1, 2, (META, META))
         assert CommitMessage.from_json(json.loads(json.dumps(message.to_json()))) == message
 
 
 def test_split() -> None:
-    split = Split(ONE, 1, "/t/bucket-1", (((FILE,), (FILE, FILE)), ((FILE,),)), ONE, None)
+    split = Split(DAY, 1, "/t/bucket-1", (((FILE,), (FILE, FILE)), ((FILE,),)), ONE, None)
     assert Split.from_json(json.loads(json.dumps(split.to_json()))) == split
     assert split.files == (FILE,) * 4
 

@@ -8,7 +8,7 @@ that number of rows for each row it returns.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,8 @@ from keyfold.files.sections import runs, sections
 from keyfold.options import TableOptions
 from keyfold.storage.metadata.entries import LiveFile, Place, by_place
 from keyfold.storage.table import Table
-from keyfold.wire.layout import sql_name
+from keyfold.wire.layout import TableLayout, sql_name
+from keyfold.wire.partitions import partition_text
 
 SMALL_FILES = 16  # this many files above level 0 need no advice, however small
 SMALL = 10  # a file is small below a tenth of target-file-size
@@ -45,9 +46,9 @@ class Health:
     read_amplification: float
     advice: str
 
-    def to_json(self, shown: Callable[[tuple[Any, ...]], str | None]) -> dict[str, Any]:
-        """The fields by the names in `table_health`; `shown` writes a partition as text."""
-        return {**self.__dict__, "partition": shown(self.partition)}
+    def to_json(self, layout: TableLayout) -> dict[str, Any]:
+        """The fields by the names in `table_health`, with the partition as text."""
+        return {**self.__dict__, "partition": partition_text(layout, self.partition)}
 
 
 def of_table(table: Table) -> list[Health]:

@@ -14,8 +14,6 @@ import pyarrow as pa
 from keyfold.compact import compaction_plan
 from keyfold.compact.compaction_plan import CompactionRequest, PlannedStep
 from keyfold.errors import ConflictError, TableError
-from keyfold.files.paths import DEFAULT_PARTITION
-from keyfold.files.value_text import partition_text
 from keyfold.merge.plan import check_mergeable
 from keyfold.predicates.prune import on_partitions
 from keyfold.read.call_options import with_options
@@ -23,11 +21,12 @@ from keyfold.storage.commits import commit
 from keyfold.storage.commits.compaction import Compaction
 from keyfold.storage.commits.outcomes import OUTCOMES
 from keyfold.storage.maintenance.due import followed
-from keyfold.storage.metadata.entries import Place, partition_values
+from keyfold.storage.metadata.entries import Place
 from keyfold.storage.table import Table
 from keyfold.types.arrow import to_arrow
 from keyfold.types.literals import manifest_value
 from keyfold.wire.layout import TableLayout
+from keyfold.wire.partitions import default_name
 from keyfold.wire.predicates import Predicate
 from keyfold.wire.specs import CommitMessage, CompactionSpec, CompactionStep, totals
 from keyfold.write.job import Job
@@ -98,7 +97,7 @@ def _strategy(layout: TableLayout, text: str) -> str:
 def described(layout: TableLayout, planned: PlannedStep) -> dict[str, Any]:
     """The bucket of a step, its level, and the files, bytes and rows it reads."""
     step = planned.step
-    partition = partition_text(layout, partition_values(step.partition))
+    partition = step.partition.text
     where = f"{partition}/bucket-{step.bucket}" if partition else f"bucket-{step.bucket}"
     return {
         "description": f"compaction of {layout.name}, {where}: {planned.files} files, "
@@ -208,7 +207,7 @@ def _pair(layout: TableLayout, pair: str) -> tuple[str, Any]:
 
 
 def _value(layout: TableLayout, name: str, text: str) -> Any:
-    if text == layout.options.get("partition.default-name", DEFAULT_PARTITION):
+    if text == default_name(layout):
         return None
     kind = to_arrow(layout.column(name).type)
     try:

@@ -10,7 +10,6 @@ from keyfold.lazy import cached_property
 from keyfold.merge.plan import MergePlan
 from keyfold.merge.plan import plan as merge_plan
 from keyfold.options import parse
-from keyfold.storage.metadata.entries import partition_values
 from keyfold.wire.codec import Wire
 from keyfold.wire.specs import ScanSpec, Split
 
@@ -52,6 +51,5 @@ class LookupPlan(Wire):
         """The buckets of each partition, by a text of its values: NaN and -0.0 are values too."""
         found: dict[str, list[BucketOfKeys]] = {}
         for place in self.places:
-            values = partition_values(place.split.partition)
-            found.setdefault(repr(values), []).append(place)
+            found.setdefault(repr(place.split.partition.values), []).append(place)
         return found

@@ -26,7 +26,7 @@ from keyfold.lookup.places import BucketOfKeys, LookupPlan
 from keyfold.read import task
 from keyfold.read.keyset import KeySet
 from keyfold.read.reader import read
-from keyfold.types.literals import manifest_value, manifest_values
+from keyfold.types.literals import manifest_value
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import Split
 
@@ -152,7 +152,8 @@ def by_prefix(plan: LookupPlan, key: pa.RecordBatch) -> list[BucketOfKeys]:
     """
     layout, names = plan.scan.layout, plan.bucket_key
     given = [name for name in layout.partition_keys if name in key.schema.names]
-    values = repr([manifest_values(key.column(name)) for name in given])
+    places = [layout.partition_keys.index(name) for name in given]
+    values = repr([manifest_value(key.column(name)[0]) for name in given])
     number = None
     if names and all(name in key.schema.names for name in names):
         number = abs(int(hashes(layout, names, [key.column(name) for name in names])[0]))
@@ -160,13 +161,8 @@ def by_prefix(plan: LookupPlan, key: pa.RecordBatch) -> list[BucketOfKeys]:
         place
         for place in plan.places
         if number is None or not place.buckets or number % place.buckets == place.split.bucket
-        if not given or repr([_partition_value(place, name) for name in given]) == values
+        if not given or repr([place.split.partition.values[at] for at in places]) == values
     ]
-
-
-def _partition_value(place: BucketOfKeys, name: str) -> list[Any]:
-    assert place.split.partition is not None
-    return manifest_values(place.split.partition.column(name))
 
 
 def may_be_keys(layout: TableLayout, keys: pa.RecordBatch) -> Rows:

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from keyfold.predicates.condition import is_decided, satisfies
 from keyfold.wire.layout import TableLayout
+from keyfold.wire.partitions import UNPARTITIONED, Partition
 from keyfold.wire.predicates import Predicate, conjuncts
 
 
@@ -35,14 +36,12 @@ class RowFilter:
         layout: TableLayout,
         predicates: Sequence[Predicate],
         names: Collection[str],
-        partition: pa.RecordBatch | None = None,
+        partition: Partition = UNPARTITIONED,
     ) -> RowFilter:
         """The decided ones of those predicates that are over the columns `names` or those of the
         partition.
         """
-        fixed = (
-            {} if partition is None else {n: partition.column(n)[0] for n in partition.schema.names}
-        )
+        fixed = partition.scalars(layout)
         known = {*names, *fixed}
         chosen = tuple(p for p in conjuncts(predicates) if is_decided(layout, p, known))
         needed = {name for predicate in chosen for name in predicate.columns}

@@ -1,14 +1,11 @@
 """table_health: a row for each bucket."""
 
 from keyfold.compact.health import of_table
-from keyfold.files.value_text import partition_text
 from keyfold.procedures.declare import Call, Procedure, Rows
 
 
 def _health(call: Call) -> Rows:
-    layout = call.table.layout
-    found = of_table(call.table)
-    return [one.to_json(lambda values: partition_text(layout, values)) for one in found]
+    return [one.to_json(call.table.layout) for one in of_table(call.table)]
 
 
 TABLE_HEALTH = Procedure(

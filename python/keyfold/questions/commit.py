@@ -11,7 +11,6 @@ from typing import Any
 
 from keyfold.bridge.frames import Frame
 from keyfold.errors import ConflictError, TableError
-from keyfold.files.paths import bucket_path
 from keyfold.options.calls import TARGET_COLUMNS, WRITE
 from keyfold.options.changelogs import INPUT, is_awaited
 from keyfold.questions.serve import Questions, functions_for
@@ -112,15 +111,15 @@ def commit_write(question: Frame) -> dict[str, Any]:
         check_kept(spec, messages)
     published = jobs.publish(table, spec, messages)
     is_due = published is not None and not table.options.write_only
-    buckets = touched(question["messages"]) if is_due else []
+    buckets = touched(messages) if is_due else []
     awaited = is_awaited(table.options)
     return {"snapshot": published, "touched": buckets, "awaited": awaited}
 
 
-def touched(messages: Sequence[Sequence[Frame]]) -> list[list[Any]]:
-    """The partition (a batch as text, or null) and bucket of all tasks' files, each once."""
-    places = [(message["partition"], message["bucket"]) for task in messages for message in task]
-    return [list(place) for place in dict.fromkeys(places)]
+def touched(messages: Sequence[CommitMessage]) -> list[list[Any]]:
+    """The partition and bucket of all files, each once."""
+    places = dict.fromkeys((message.partition, message.bucket) for message in messages)
+    return [[partition.to_json(), bucket] for partition, bucket in places]
 
 
 @QUESTIONS.plain
@@ -139,7 +138,7 @@ def check_kept(spec: WriteSpec, messages: Sequence[CommitMessage]) -> None:
     """Raises ConflictError if a file of the job is gone: a commit that renumbered its rows died."""
     store = store_of(spec.layout.location, spec.layout.store)
     for message in messages:
-        directory = bucket_path(spec.layout, message.partition, message.bucket)
+        directory = message.partition.bucket_folder(spec.layout, message.bucket)
         for file in message.files:
             if not store.exists(f"{directory}/{file.name}"):
                 raise ConflictError(

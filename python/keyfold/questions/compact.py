@@ -16,10 +16,10 @@ from keyfold.questions.serve import Questions, functions_for
 from keyfold.storage.commits import rescale as storage
 from keyfold.storage.commits.outcomes import is_abandonable
 from keyfold.storage.maintenance.due import followed
-from keyfold.storage.metadata.entries import LiveFile, Place, partition_values
+from keyfold.storage.metadata.entries import LiveFile, Place
 from keyfold.storage.metadata.snapshots import replanned
 from keyfold.storage.table import Table, open_handle, open_newest
-from keyfold.wire.codec import batch_from_text
+from keyfold.wire.partitions import Partition
 from keyfold.wire.predicates import decoded
 from keyfold.wire.specs import CommitMessage, CompactionSpec, CompactionStep, totals
 from keyfold.write.job import Job
@@ -66,8 +66,8 @@ def plan_compaction(question: Frame) -> dict[str, Any]:
     return {"compaction": planned.spec.to_json() | own, "steps": described, "skipped": None}
 
 
-def _place(partition: str | None, bucket: int) -> Place:
-    return partition_values(None if partition is None else batch_from_text(partition)), bucket
+def _place(partition: Any, bucket: int) -> Place:
+    return Partition.from_json(partition).values, bucket
 
 
 @QUESTIONS.plain

@@ -20,8 +20,8 @@ from keyfold.options.calls import READ_BY_BUCKET, value
 from keyfold.options.values import boolean
 from keyfold.predicates.condition import is_exact
 from keyfold.read.splits import Task
-from keyfold.storage.metadata.entries import partition_values
 from keyfold.storage.table import Table
+from keyfold.types.literals import arrow_array
 from keyfold.types.logical import name_of
 from keyfold.wire.codec import batch_to_text
 from keyfold.wire.specs import Split
@@ -92,12 +92,13 @@ def grouped(table: Table, column: str, tasks: Iterable[Task]) -> ByBucket | None
     if not names:
         found = {(repr(()), bucket): [] for bucket in range(buckets)}
     for split in itertools.chain.from_iterable(tasks):
-        place = repr(partition_values(split.partition)), split.bucket
+        place = repr(split.partition.values), split.bucket
         found.setdefault(place, []).append(split)
     if not found:
         return None
     firsts = [splits[0].partition for splits in found.values() if splits]
-    arrays = [pa.concat_arrays([one.column(name) for one in firsts if one]) for name in names]
+    kinds = [table.layout.column(name).type for name in names]
+    arrays = [arrow_array([one.values[at] for one in firsts], k) for at, k in enumerate(kinds)]
     numbers = pa.array([bucket for _, bucket in found], pa.int32())
     keys = pa.RecordBatch.from_arrays([*arrays, numbers], names=[*names, BUCKET])
     return ByBucket((*names, column), buckets, list(map(tuple, found.values())), keys)

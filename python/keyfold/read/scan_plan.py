@@ -22,6 +22,7 @@ from keyfold.read.splits import KeyedSection, Task, tasks
 from keyfold.storage.metadata.entries import LiveFile, Place, by_place
 from keyfold.storage.table import Table, reads_files
 from keyfold.wire.layout import TableLayout
+from keyfold.wire.partitions import UNPARTITIONED
 from keyfold.wire.specs import Aggregate, ScanSpec, Split
 
 
@@ -55,7 +56,8 @@ def plan(table: Table, request: ReadRequest) -> tuple[ScanSpec, list[Task], Scan
     cuts = _never if request.is_top else _cuts(table.layout, aggregate, unmerged)
     found = list(tasks(head.splitting(read, cuts), places))
     if aggregate is not None and not aggregate.by and not found:
-        found = [(Split(None, 0, table.layout.location, ()),)]  # one row that sums up no rows
+        # one row that sums up no rows
+        found = [(Split(UNPARTITIONED, 0, table.layout.location, ()),)]
     own, metadata = divided(table.layout, request.columns)
     scan = replace(
         head.scan(own, files),

@@ -19,7 +19,7 @@ from keyfold.resources.threads import done, raised
 from keyfold.storage.commits import rescale as storage
 from keyfold.storage.commits.outcomes import is_abandonable
 from keyfold.storage.maintenance.due import followed
-from keyfold.storage.metadata.entries import Place, partition_values
+from keyfold.storage.metadata.entries import Place
 from keyfold.storage.metadata.snapshots import replanned
 from keyfold.storage.table import Table, open_handle, open_newest
 from keyfold.stores.refusals import explained
@@ -89,7 +89,7 @@ def after_write(session: Session, table: Table, messages: Iterable[CommitMessage
     """
     if table.options.write_only:
         return
-    written = frozenset((partition_values(m.partition), m.bucket) for m in messages)
+    written = frozenset((m.partition.values, m.bucket) for m in messages)
     name = table.layout.location
     awaited = is_awaited(table.options)
     touched = _AT_WORK.begin(name, written, awaited=awaited)

@@ -2,7 +2,7 @@
 
 An object is a JSON object by the names of its fields, or, with `is_list`, a list in their order.
 Fields that are None by default are left out; unknown keys are ignored. Arrow batches are base64
-IPC streams. Types of columns are Paimon's JSON.
+IPC streams. Types of columns are Paimon's JSON. Partitions and predicates have forms of their own.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import pyarrow as pa
 
 from keyfold.types import logical
 from keyfold.types import paimon as paimon_types
-from keyfold.wire.predicates import Predicate
 
 Travelling = TypeVar("Travelling", bound="Wire")
 
@@ -61,7 +60,6 @@ class _Codec(NamedTuple):
 _AS_IT_IS = _Codec(lambda value: value, lambda value: value)
 _codecs: dict[Any, _Codec] = {
     pa.RecordBatch: _Codec(batch_to_text, batch_from_text),
-    Predicate: _Codec(Predicate.to_json, Predicate.from_json),
     logical.DataType: _Codec(paimon_types.to_paimon, paimon_types.from_paimon),
 }
 
@@ -83,6 +81,8 @@ def _made(hint: Any) -> _Codec:
         return _tuple([_codec(arg) for arg in args if arg is not ...], is_long=args[-1] is ...)
     if origin is Mapping:
         return _mapping(args[0], _codec(args[1]))
+    if hasattr(hint, "to_json") and not issubclass(hint, Wire):
+        return _Codec(hint.to_json, hint.from_json)
     if is_dataclass(hint):
         return _dataclass(hint)
     return _AS_IT_IS

@@ -2,7 +2,7 @@
 
 A read is a ScanSpec and one Split per Spark partition; a write is a WriteSpec and the
 CommitMessages that come back; a compaction is a CompactionSpec, Steps that are committed, and their
-Tasks. A partition of an unpartitioned table is None.
+Tasks.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from keyfold.wire.codec import Wire
 from keyfold.wire.layout import TableLayout
+from keyfold.wire.partitions import Partition
 from keyfold.wire.predicates import Predicate
 
 SEQUENCE = "_SEQUENCE_NUMBER"
@@ -73,12 +74,9 @@ class FileMeta(DataFile):
 
 @dataclass(frozen=True)
 class CommitMessage(Wire):
-    """The files one task wrote into one bucket of one partition, and those of its changelog.
+    """The files one task wrote into one bucket of one partition, and those of its changelog."""
 
-    `partition` is a one-row batch of the partition columns, None in an unpartitioned table.
-    """
-
-    partition: pa.RecordBatch | None
+    partition: Partition
     bucket: int
     total_buckets: int
     files: tuple[FileMeta, ...]
@@ -105,7 +103,7 @@ class Split(Wire):
     row batches of the trimmed key if a bucket is cut by key range, else None.
     """
 
-    partition: pa.RecordBatch | None
+    partition: Partition
     bucket: int
     path: str
     sections: tuple[Section, ...]
@@ -293,7 +291,7 @@ class CompactionStep(Wire):
     """One commit: sections of a bucket that are merged, and files that only change their level."""
 
     job: str
-    partition: pa.RecordBatch | None
+    partition: Partition
     bucket: int
     total_buckets: int
     level: int

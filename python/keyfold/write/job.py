@@ -7,7 +7,6 @@ import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 
-from keyfold.files.paths import bucket_path
 from keyfold.stores.files import Files
 from keyfold.stores.opened import store_of
 from keyfold.wire.layout import TableLayout
@@ -31,7 +30,7 @@ class Job(AbstractContextManager["Job"]):
         """Delete the files, which will not be committed."""
         store = store_of(self.layout.location, self.layout.store)
         for message in self.messages:
-            directory = bucket_path(self.layout, message.partition, message.bucket)
+            directory = message.partition.bucket_folder(self.layout, message.bucket)
             delete_files(store, directory, (*message.files, *message.changelog))
 
 

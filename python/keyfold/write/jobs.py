@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from keyfold.errors import NotSupportedError, TableError
-from keyfold.files.value_text import partition_text
 from keyfold.lookup.places import LookupPlan
 from keyfold.lookup.plan import plan_lookup
 from keyfold.merge.plan import check_mergeable
@@ -29,7 +28,6 @@ from keyfold.read.call_options import call_options
 from keyfold.storage.commits import commit
 from keyfold.storage.commits.outcomes import OUTCOMES, is_abandonable
 from keyfold.storage.maintenance.due import followed
-from keyfold.storage.metadata.entries import partition_values
 from keyfold.storage.table import Table
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.predicates import Predicate
@@ -241,9 +239,9 @@ def _check_whole(
     is_partial = spec.named is not None or (spec.own_columns and folds_columns(spec.layout))
     if not is_partial and spec.merge_mode == DEFAULT:
         return
-    for values in (partition_values(message.partition) for message in messages):
-        if not replaces(values):
-            where = partition_text(spec.layout, values) or "(all rows)"
+    for partition in (message.partition for message in messages):
+        if not replaces(partition.values):
+            where = partition.text or "(all rows)"
             option = "target-columns" if is_partial else "merge_mode"
             raise NotSupportedError(
                 f"table {spec.layout.name}: the overwrite's condition does not take partition "

@@ -14,7 +14,6 @@ from keyfold.changelog.parts import compared_parts, cut
 from keyfold.changelog.specs import ChangeSplit
 from keyfold.changelog.steps import unshared
 from keyfold.errors import UnknownOutcomeError
-from keyfold.files.paths import bucket_path
 from keyfold.options.changelogs import NONE, told_from
 from keyfold.predicates.prune import pruning
 from keyfold.read.plan_head import schemas_of
@@ -102,7 +101,7 @@ class _Overwritten:
     def _write(self, scan: ScanSpec, splits: Sequence[ChangeSplit], number: int) -> None:
         """The changes of a bucket as its files; those of all buckets as files of the first."""
         place, options = splits[0].after, self._table.options
-        directory = bucket_path(scan.layout, place.partition, place.bucket)
+        directory = place.partition.bucket_folder(scan.layout, place.bucket)
         target = changelog_target(scan.layout, options, 0)
         found = chain.from_iterable(compared(scan, split) for split in splits)
         files = tuple(write_files(target, directory, found, number))

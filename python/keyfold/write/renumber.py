@@ -13,7 +13,6 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from keyfold.files.paths import bucket_path
 from keyfold.options import parse
 from keyfold.read.parquet import Wanted, read_file
 from keyfold.wire.specs import SEQUENCE, CommitMessage, ScanSpec, WriteSpec
@@ -36,7 +35,7 @@ def renumber(
 
 
 def _renumbered(spec: WriteSpec, message: CommitMessage, added: int) -> CommitMessage:
-    directory = bucket_path(spec.layout, message.partition, message.bucket)
+    directory = message.partition.bucket_folder(spec.layout, message.bucket)
     target = Target(spec.layout, parse(spec.layout))
     scan = ScanSpec(spec.layout, tuple(spec.layout.arrow_schema.names), {})
     is_marked = any(file.is_marked for file in message.files)

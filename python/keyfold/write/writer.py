@@ -9,11 +9,10 @@ from functools import partial
 import pyarrow as pa
 
 from keyfold.files.buckets import BucketKey, split
-from keyfold.files.paths import bucket_path
 from keyfold.lookup.places import LookupPlan
 from keyfold.merge.plan import MergePlan, plan
 from keyfold.options import TableOptions, parse
-from keyfold.storage.metadata.entries import partition_batch
+from keyfold.wire.partitions import Partition
 from keyfold.wire.specs import CommitMessage, WriteSpec
 from keyfold.write.buffer import WriteBuffer, allowance
 from keyfold.write.changelog import Shaped, input_changelog, tells_input
@@ -98,8 +97,8 @@ def _written(
     number = None if _has_kinds(spec) else spec.sequence  # else each row has its own
     with Job(spec.layout) as job, Flushes() as flushes:
         for place in buffer.places:
-            partition = partition_batch(spec.layout, place.partition)
-            directory = bucket_path(spec.layout, partition, place.bucket)
+            partition = Partition.of(spec.layout, place.partition)
+            directory = partition.bucket_folder(spec.layout, place.bucket)
             rows = buffer.finish(place)
             files = tuple(write_files(target, directory, rows, number, flushes))
             if files:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain, groupby
 
 import pyarrow as pa
@@ -40,29 +41,28 @@ def summarized(scan: ScanSpec, splits: Sequence[Split]) -> Iterator[pa.RecordBat
     layout, by = scan.layout, scan.aggregate.by
     fixed = tuple(name for name in by if name in layout.partition_keys)
     schema = schema_of(layout, scan.aggregate)
-    for values, together in groupby(splits, lambda split: _values(split, fixed)):
+    for constant, together in groupby(splits, partial(_constant, layout, fixed)):
         work = _Work.of(scan, tuple(name for name in by if name not in fixed))
         for states in chain.from_iterable(map(work.split, together)):
-            yield from _shown(work, states, fixed, values, schema)
+            yield from _shown(work, states, constant, schema)
         for states in work.last(has_row=not by):
-            yield from _shown(work, states, fixed, values, schema)
+            yield from _shown(work, states, constant, schema)
 
 
-def _values(split: Split, names: Sequence[str]) -> list[pa.Scalar]:
+def _constant(layout: TableLayout, names: Sequence[str], split: Split) -> dict[str, pa.Scalar]:
     """The values of some columns of the partition."""
-    return [] if split.partition is None else [split.partition.column(name)[0] for name in names]
+    known = split.partition.scalars(layout) if names else {}
+    return {name: known[name] for name in names}
 
 
 def _shown(
     work: _Work,
     states: pa.RecordBatch,
-    fixed: Sequence[str],
-    values: Sequence[pa.Scalar],
+    constant: Mapping[str, pa.Scalar],
     schema: pa.Schema,
 ) -> Iterator[pa.RecordBatch]:
     """States as they are sent, with the columns of the partition."""
     for batch in sent(work.functions, states):
-        constant = dict(zip(fixed, values, strict=True))
         found = iter(batch.columns)
         arrays = [
             pa.repeat(constant[name], batch.num_rows) if name in constant else next(found)

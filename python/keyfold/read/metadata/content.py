@@ -10,10 +10,9 @@ from operator import attrgetter
 from typing import Any
 
 from keyfold.files.initial_values import initial
-from keyfold.files.paths import bucket_folder
-from keyfold.files.value_text import compact, key_text, partition_text, row_text, shown
 from keyfold.lazy import cached_property
 from keyfold.read.metadata.metadata_table import MetadataTable, columns
+from keyfold.read.metadata.texts import compact, key_text, row_text
 from keyfold.storage.metadata.entries import (
     APPEND_SOURCE,
     Bounds,
@@ -23,7 +22,9 @@ from keyfold.storage.metadata.entries import (
 )
 from keyfold.storage.table import Table
 from keyfold.types.literals import manifest_value
+from keyfold.types.value_text import shown
 from keyfold.wire.layout import TableLayout
+from keyfold.wire.partitions import Partition, partition_text
 from keyfold.wire.specs import MARKED_SUFFIX
 
 _SOURCES = {None: None, APPEND_SOURCE: "APPEND"}
@@ -43,7 +44,7 @@ class _Place:
 
     @cached_property
     def folder(self) -> str:
-        return bucket_folder(self.layout, self.values, self.bucket)
+        return Partition.of(self.layout, self.values).bucket_folder(self.layout, self.bucket)
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from keyfold.files import damage
-from keyfold.files.value_text import compact
 from keyfold.read.metadata.metadata_table import MetadataTable, columns
+from keyfold.read.metadata.texts import compact
 from keyfold.storage.branching import branches
 from keyfold.storage.history import tags
 from keyfold.storage.history.tags import Tag

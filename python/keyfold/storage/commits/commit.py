@@ -38,7 +38,6 @@ from keyfold.storage.metadata.entries import (
     added,
     changelog_of,
     identifier,
-    partition_values,
     rewritten,
     stamped,
 )
@@ -290,7 +289,7 @@ def _appended(change: Change) -> Sequence[CommitMessage]:
     """The messages whose files are added to others, not put in their place."""
     if change.partitions is None:
         return change.messages
-    return [m for m in change.messages if not change.partitions(partition_values(m.partition))]
+    return [m for m in change.messages if not change.partitions(m.partition.values)]
 
 
 def _records(
@@ -314,4 +313,4 @@ def _replaced_by(messages: Sequence[CommitMessage], partitions: Partitions) -> R
         return partitions
     if partitions == "all":
         return lambda partition: True
-    return {partition_values(message.partition) for message in messages}.__contains__
+    return {message.partition.values for message in messages}.__contains__

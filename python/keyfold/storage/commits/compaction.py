@@ -20,7 +20,6 @@ from keyfold.storage.metadata.entries import (
     added,
     at_level,
     changelog_of,
-    partition_values,
     rewritten,
 )
 from keyfold.storage.table import Table
@@ -37,7 +36,7 @@ class Compaction:
     @cached_property
     def place(self) -> Place:
         """The bucket, with its partition."""
-        return partition_values(self.step.partition), self.step.bucket
+        return self.step.partition.values, self.step.bucket
 
     @cached_property
     def taken(self) -> frozenset[FileAtLevel]:

@@ -23,7 +23,6 @@ from keyfold.storage.metadata.entries import (
     added,
     by_place,
     identifier,
-    partition_values,
 )
 from keyfold.storage.metadata.manifests import unless_missing
 from keyfold.storage.metadata.snapshots import Snapshot
@@ -52,7 +51,7 @@ def check_buckets(
     """Raises TableError if a partition would hold files of different bucket counts."""
     totals = {file.partition: file.total_buckets for file in kept}
     for message in messages:
-        found = totals.get(partition_values(message.partition), message.total_buckets)
+        found = totals.get(message.partition.values, message.total_buckets)
         if found != message.total_buckets:
             raise TableError(
                 f"table {table.layout.name}: a partition holds files of {found} buckets, the job "
@@ -147,7 +146,7 @@ def is_tied(messages: Sequence[CommitMessage], kept: Iterable[LiveFile]) -> bool
     ours: dict[Place, list[tuple[int, int]]] = {}
     for message in messages:
         ranges = [(file.min_sequence, file.max_sequence) for file in message.files]
-        ours.setdefault((partition_values(message.partition), message.bucket), []).extend(ranges)
+        ours.setdefault((message.partition.values, message.bucket), []).extend(ranges)
     return any(
         low <= file.max_sequence and file.min_sequence <= high
         for file in kept
@@ -197,7 +196,7 @@ def number_to_pass(
         return 0
     ours: dict[Place, int] = {}
     for message in messages:
-        place = partition_values(message.partition), message.bucket
+        place = message.partition.values, message.bucket
         lowest = min((file.min_sequence for file in message.files), default=None)
         if lowest is not None:
             ours[place] = min(lowest, ours.get(place, lowest))

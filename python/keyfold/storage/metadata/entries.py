@@ -16,13 +16,13 @@ from typing import Any
 import pyarrow as pa
 
 from keyfold.files import damage
-from keyfold.files.paths import bucket_folder
 from keyfold.lazy import cached_property
 from keyfold.options import TableOptions
 from keyfold.storage.metadata.binary_row import EMPTY, RowCodec
 from keyfold.types import logical
-from keyfold.types.literals import arrow_array, manifest_value, manifest_values
+from keyfold.types.literals import manifest_values
 from keyfold.wire.layout import TableLayout
+from keyfold.wire.partitions import Partition
 from keyfold.wire.specs import CommitMessage, DataFile, FileMeta, Section, Split
 
 ADD = 0
@@ -163,7 +163,7 @@ class LiveFile(DataFile):
 
     def folder(self, layout: TableLayout) -> str:
         """The directory that it is in."""
-        return bucket_folder(layout, self.partition, self.bucket)
+        return Partition.of(layout, self.partition).bucket_folder(layout, self.bucket)
 
     def deleted(self) -> Record:
         """The record that takes this file out of the table."""
@@ -275,7 +275,7 @@ def _added(
     message: CommitMessage,
     files: Iterable[FileMeta],
 ) -> list[Record]:
-    partition = shapes.partition.encode(partition_values(message.partition))
+    partition = shapes.partition.encode(message.partition.values)
     return [
         {
             "_VERSION": 2,
@@ -302,22 +302,6 @@ def created_millis(file: LiveFile) -> int:
     return int(stored) - time.localtime(stored // 1000).tm_gmtoff * 1000
 
 
-def partition_values(partition: pa.RecordBatch | None) -> tuple[Any, ...]:
-    """The values of a one-row batch, () for an unpartitioned table."""
-    if partition is None:
-        return ()
-    return tuple(manifest_value(column[0]) for column in partition.columns)
-
-
-def partition_batch(layout: TableLayout, values: Sequence[Any]) -> pa.RecordBatch | None:
-    """The one-row batch of partition values as `LiveFile.partition` holds them."""
-    if not layout.partition_keys:
-        return None
-    kinds = [layout.column(name).type for name in layout.partition_keys]
-    arrays = [arrow_array([value], kind) for value, kind in zip(values, kinds, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, names=list(layout.partition_keys))
-
-
 def split_of(
     layout: TableLayout,
     place: tuple[tuple[Any, ...], int | None],
@@ -325,10 +309,10 @@ def split_of(
 ) -> Split:
     """A split of sections of a bucket, or of a whole partition, whose bucket is None."""
     values, bucket = place
-    partition = partition_batch(layout, values)
-    folder = bucket_folder(layout, values, bucket or 0)
-    path = folder.rpartition("/")[0] if bucket is None else folder
-    return Split(partition, bucket or 0, path, tuple(sections))
+    partition = Partition.of(layout, values)
+    if bucket is None:
+        return Split(partition, 0, partition.folder(layout), tuple(sections))
+    return Split(partition, bucket, partition.bucket_folder(layout, bucket), tuple(sections))
 
 
 def _file_record(layout: TableLayout, shapes: RowShapes, file: FileMeta) -> Record:

@@ -13,13 +13,13 @@ from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 from typing import Any
 
-from keyfold.files.paths import format_value
 from keyfold.storage.metadata.avro_records import check_record, is_long, is_text
 from keyfold.storage.metadata.documents import read_as
 from keyfold.stores.files import Files
 from keyfold.types import java_text
 from keyfold.types.literals import FLOATING, WHOLE
 from keyfold.types.logical import DataType, name_of
+from keyfold.types.value_text import in_folder
 
 _FOLDER = "statistics"
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
@@ -105,7 +105,7 @@ def text_of(value: Any, kind: DataType) -> str | None:
         return None
     if name.startswith("TIMESTAMP"):
         return java_text.iso_time(int(value)).replace("T", " ")
-    return format_value(value, kind, is_legacy=True)
+    return in_folder(value, kind, is_legacy=True)
 
 
 def number_of(text: str | None, kind: DataType) -> str | None:
