@@ -12,7 +12,6 @@ from keyfold.storage.commits import commit
 from keyfold.testing.tables import Record
 from keyfold.wire.specs import ORDINAL, WriteSpec
 from keyfold.write.buffer import ORDINAL_ROW_BITS
-from keyfold.write.renumber import renumber
 from keyfold.write.writer import write
 from tests.changelog.told import changes_of, files_of, path_of
 from tests.concurrency import jobs
@@ -82,7 +81,7 @@ def test_records_are_told_as_they_came(
     if places is not None:
         arriving, places = [arriving[n] for n in order], [places[n] for n in order]
     messages = write(spec, batches(spec, arriving, places))
-    commit.append(table, spec, messages, lambda m, s: renumber(spec, m, s))
+    commit.append(table, spec, messages)
     found = changes_of(tables.reload(table), 1)
     sent = [rows[n] for n in tasks] if has_ordinal else rows
     if engine == "partial-update":

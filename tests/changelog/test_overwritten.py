@@ -1,6 +1,6 @@
 """Changes that overwrites tell: folded with all others, they give the table."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -10,16 +10,15 @@ import pytest
 from keyfold.errors import ConflictError
 from keyfold.kernels.ops import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE
 from keyfold.storage.commits import commit
-from keyfold.storage.metadata.entries import LiveFile
-from keyfold.storage.table import Table
-from keyfold.wire.specs import CommitMessage
+from keyfold.storage.commits.commit import Answer, Changelog
 from keyfold.write.jobs import publish
-from keyfold.write.overwritten import telling, truncated
+from keyfold.write.overwritten import truncated, with_changelog
 from tests.changelog.test_producers import SMALL, Told, made
 from tests.changelog.told import changes_of
 from tests.compact.histories import written
 from tests.concurrency import jobs
 from tests.storage import tables
+from tests.storage.snapshots import expired
 
 
 def overwrite(told: Told) -> None:
@@ -78,30 +77,45 @@ def test_what_is_replaced_is_compared(tmp_path: Path) -> None:
     ]
 
 
-def lost(table: Table, before: Sequence[LiveFile]) -> None:
-    """An overwrite that fails when its changes are told."""
-    with telling(table) as tells:
-        assert tells is not None
-        assert tells(before, [])
-        raise ConflictError("lost")
-
-
 def test_an_attempt_that_loses_tells_anew(tmp_path: Path) -> None:
     """The changes are those of the snapshot that is replaced; no file of another one stays."""
     folder = jobs_in(tmp_path, "input")
     jobs.written(folder, [{"k": 1, "p": 0, "v": 1}])
     table = jobs.table_of(folder)
-    with telling(table) as tells:
-        assert tells is not None
 
-        def late(before: Sequence[LiveFile], after: Sequence[LiveFile]) -> Sequence[CommitMessage]:
-            if jobs.table_of(folder).snapshot_id == 1:
-                tells(before, after)
-                jobs.written(folder, [{"k": 2, "p": 0, "v": 2}])
-            return tells(before, after)
+    def late(changelog: Changelog | None) -> Answer:
+        assert changelog is not None
+        if changelog.messages and jobs.table_of(folder).snapshot_id == 1:
+            jobs.written(folder, [{"k": 2, "p": 0, "v": 2}])
+        return commit.truncate(table, "all", changelog)
 
-        commit.truncate(table, "all", late)
+    assert with_changelog(table, late) == 3
     assert [row["k"] for _, row in changes_of(jobs.table_of(folder), 3)] == [1, 2]
-    with pytest.raises(ConflictError):
-        lost(jobs.table_of(folder), table.live_files(1))
-    assert len(list(tmp_path.rglob("changelog-*.parquet"))) == 3
+    jobs.written(folder, [{"k": 3, "p": 0, "v": 1}])
+
+    def lost(changelog: Changelog | None) -> Answer:
+        if changelog is not None and changelog.messages:
+            raise ConflictError("lost")
+        return commit.truncate(jobs.table_of(folder), "all", changelog)
+
+    with pytest.raises(ConflictError, match="lost"):
+        with_changelog(jobs.table_of(folder), lost)
+    assert len(list(tmp_path.rglob("changelog-*.parquet"))) == 4
+
+
+def test_a_snapshot_that_expires_before_its_rows_are_compared(tmp_path: Path) -> None:
+    """Others have followed it: it is not the one that is replaced."""
+    folder = jobs_in(tmp_path, "input")
+    jobs.written(folder, [{"k": 1, "p": 0, "v": 1}])
+    table = jobs.table_of(folder)
+
+    def late(changelog: Changelog | None) -> Answer:
+        answer = commit.truncate(table, "all", changelog)
+        if jobs.table_of(folder).snapshot_id == 1:
+            jobs.written(folder, [{"k": 2, "p": 0, "v": 2}], "overwrite_dynamic")
+            expired(jobs.table_of(folder))
+            assert not jobs.table_of(folder).snapshots.exists(1)
+        return answer
+
+    assert with_changelog(table, late) == 3
+    assert changes_of(jobs.table_of(folder), 3) == [(DELETE, {"k": 2, "p": 0, "v": 2})]

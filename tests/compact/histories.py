@@ -11,7 +11,6 @@ import pyarrow as pa
 from keyfold.merge.buffer import fold_unsorted
 from keyfold.merge.plan import plan
 from keyfold.read.reader import read
-from keyfold.storage.commits import commit
 from keyfold.storage.schema.definition import NewTable
 from keyfold.storage.table import Table
 from keyfold.testing.tables import Record, batch, records
@@ -19,8 +18,8 @@ from keyfold.types import spark as spark_types
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.partitions import UNPARTITIONED
 from keyfold.wire.specs import CommitMessage, FileMeta, WriteSpec
+from keyfold.write.jobs import publish
 from keyfold.write.parquet import Target, write_files
-from keyfold.write.renumber import renumber
 from tests.merge.random_tables import random_records
 from tests.random_values import value
 from tests.read import harness
@@ -59,7 +58,7 @@ def written(
 
 def committed(found: Table, spec: WriteSpec, messages: Sequence[CommitMessage]) -> None:
     """Commit as commit_write does."""
-    commit.append(found, spec, messages, lambda m, sequence: renumber(spec, m, sequence))
+    publish(found, spec, messages)
 
 
 def append(found: Table, rows: Sequence[Record], sequence: int) -> None:

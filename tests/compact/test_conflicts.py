@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -109,8 +108,10 @@ def test_an_overwrite_is_late_where_it_replaces_nothing(tmp_path: Path) -> None:
     spec, messages = written(found, parse(FIRST, "+I 1 1 | +I 2 2"), 50)
     append(found, parse(FIRST, "+I 1 8"), 201)
     compaction.compact(found)
-    again = partial(renumber, spec)
-    commit.overwrite(tables.reload(found), spec, messages, lambda _: False, again)
+    answer = commit.overwrite(tables.reload(found), spec, messages, lambda _: False)
+    assert isinstance(answer, commit.Late)
+    messages, spec = renumber(spec, messages, answer.sequence), replace(spec, snapshot=answer.seen)
+    commit.overwrite(tables.reload(found), spec, messages, lambda _: False)
     assert told(found) == "+I 1 7 | +I 2 2"
     spec, messages = written(found, parse(FIRST, "+I 1 3"), 60)
     append(found, parse(FIRST, "+I 1 8"), 1 << 40)

@@ -24,19 +24,20 @@ def make(folder: Path, **options: str) -> Table:
 
 def append(found: Table, *messages: CommitMessage) -> None:
     """Commit messages whose files exist; others take their place if they come late."""
-
-    def again(late: Sequence[CommitMessage], sequence: int) -> list[CommitMessage]:
-        later = [tables.message(found, bucket=m.bucket, sequence=sequence) for m in late]
-        lay(found, *later)
-        for message in late:
+    given: Sequence[CommitMessage] = messages
+    spec = replace(tables.spec(found), snapshot=found.snapshots.latest_id())
+    while True:
+        lay(found, *given)
+        answer = commit.append(found, spec, given)
+        if not isinstance(answer, commit.Late):
+            return
+        spec = replace(spec, snapshot=answer.seen)
+        for message in given:
             folder = Path(message.partition.bucket_folder(found.layout, message.bucket))
             for file in message.files:
                 (folder / file.name).unlink()
-        return later
-
-    lay(found, *messages)
-    spec = replace(tables.spec(found), snapshot=found.snapshots.latest_id())
-    commit.append(found, spec, messages, again)
+        number = answer.sequence
+        given = [tables.message(found, bucket=m.bucket, sequence=number) for m in given]
 
 
 def overwrite(found: Table, *messages: CommitMessage) -> None:

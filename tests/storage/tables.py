@@ -3,6 +3,8 @@
 import itertools
 import time
 import uuid
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import pyarrow as pa
 
 from keyfold.storage.catalogs.interface import Catalog
 from keyfold.storage.catalogs.warehouse import open_catalog
+from keyfold.storage.commits import commit
 from keyfold.storage.schema.definition import NewTable
 from keyfold.storage.table import Table
 from keyfold.types import logical
@@ -75,6 +78,16 @@ def message(
     number = next(SEQUENCES) if sequence is None else sequence
     metas = tuple(_meta(found.layout, low, high, number) for _ in range(files))
     return CommitMessage(Partition.of(found.layout, partition), bucket, total, metas)
+
+
+def committed(found: Table, spec: WriteSpec, messages: Sequence[CommitMessage]) -> int | None:
+    """Commit files that were never written, or others in their place if they come late."""
+    answer = commit.append(found, spec, messages)
+    while isinstance(answer, commit.Late):
+        later = replace(spec, snapshot=answer.seen)
+        messages = [message(found, bucket=m.bucket, sequence=answer.sequence) for m in messages]
+        answer = commit.append(found, later, messages)
+    return answer
 
 
 def _meta(layout: TableLayout, low: int, high: int, sequence: int) -> FileMeta:

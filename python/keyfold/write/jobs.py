@@ -5,8 +5,9 @@ from __future__ import annotations
 import random
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.lookup.places import LookupPlan
@@ -26,7 +27,9 @@ from keyfold.options.values import boolean, whole
 from keyfold.predicates.prune import on_partitions
 from keyfold.read.call_options import call_options
 from keyfold.storage.commits import commit
+from keyfold.storage.commits.commit import Late
 from keyfold.storage.commits.outcomes import OUTCOMES, is_abandonable
+from keyfold.storage.commits.turns import TURNS, tries
 from keyfold.storage.maintenance.due import followed
 from keyfold.storage.table import Table
 from keyfold.wire.layout import TableLayout
@@ -34,7 +37,7 @@ from keyfold.wire.predicates import Predicate
 from keyfold.wire.specs import CommitMessage, Epoch, RowChanges, WriteSpec
 from keyfold.write.changelog import tells_input
 from keyfold.write.job import Job
-from keyfold.write.overwritten import telling, truncated
+from keyfold.write.overwritten import truncated, with_changelog
 from keyfold.write.renumber import renumber
 from keyfold.write.row_changes import assigned_columns, check_deletes
 from keyfold.write.shared_keys import SharedKeys
@@ -176,29 +179,42 @@ def publish(table: Table, spec: WriteSpec, messages: Sequence[CommitMessage]) ->
 
     After an error the caller abandons the job; files that this commit made instead are gone.
     """
-    rewritten: list[CommitMessage] = []
-
-    def again(messages: Sequence[CommitMessage], sequence: int) -> Sequence[CommitMessage]:
-        rewritten[:] = renumber(spec, messages, sequence)
-        return rewritten
-
+    once, rewritten = _committing(table, spec, messages), list[CommitMessage]()
     try:
-        if spec.mode == "append":
-            published = commit.append(table, spec, messages, again, SharedKeys(table))
-        else:
-            takes = _replaced(table.layout, spec)
-            if callable(takes):
-                _check_whole(spec, messages, takes)
-            with telling(table) as tells:
-                published = commit.overwrite(table, spec, messages, takes, again, tells)
+        found = once(spec, messages)
+        if isinstance(found, Late):
+            with TURNS.taken(table):  # else commits that come between could make it late again
+                for _ in tries(table):
+                    rewritten[:] = renumber(spec, rewritten or messages, found.sequence)
+                    found = once(replace(spec, snapshot=found.seen), rewritten)
+                    if not isinstance(found, Late):
+                        break
     except BaseException:
         # `abandon` is given the earlier files, not these.
         if OUTCOMES.give_up(spec.job):
             Job(spec.layout, rewritten).remove()
         raise
-    if published is None:
-        abandon(table, spec, messages)
-    return followed(table, published)
+    assert not isinstance(found, Late)
+    if found is None:
+        abandon(table, spec, rewritten or messages)
+    return followed(table, found)
+
+
+def _committing(
+    table: Table, spec: WriteSpec, messages: Sequence[CommitMessage]
+) -> Callable[[WriteSpec, Sequence[CommitMessage]], int | Late | None]:
+    """The commit of files of a job, as it is planned. Raises NotSupportedError if what it replaces
+    is not all that it has to.
+    """
+    if spec.mode == "append":
+        shares = SharedKeys(table)
+        return lambda spec, messages: commit.append(table, spec, messages, shares)
+    takes = _replaced(table.layout, spec)
+    if callable(takes):
+        _check_whole(spec, messages, takes)
+    return lambda spec, messages: with_changelog(
+        table, partial(commit.overwrite, table, spec, messages, takes)
+    )
 
 
 def abandon(table: Table, spec: WriteSpec, messages: Sequence[CommitMessage]) -> None:

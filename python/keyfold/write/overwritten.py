@@ -1,26 +1,28 @@
 """The changelog files of an overwrite: what differs between the rows that the changelog has told
-and those that stay. The driver writes them before the commit, which alone knows what it replaces.
+and those that stay. The commit, which alone knows what it replaces, answers between which files;
+the driver writes the changelog of these, and commits again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from itertools import chain, groupby
 
 from keyfold.changelog.changed_rows import compared
 from keyfold.changelog.parts import compared_parts, cut
 from keyfold.changelog.specs import ChangeSplit
 from keyfold.changelog.steps import unshared
-from keyfold.errors import UnknownOutcomeError
+from keyfold.errors import SnapshotExpiredError, UnknownOutcomeError
 from keyfold.options.changelogs import NONE, told_from
 from keyfold.predicates.prune import pruning
 from keyfold.read.plan_head import schemas_of
 from keyfold.read.splits import Splitting, task_size
-from keyfold.storage.commits.commit import Partitions, Tells, truncate
+from keyfold.storage.commits.commit import Answer, Changelog, Late, Partitions, Untold, truncate
+from keyfold.storage.commits.turns import tries
 from keyfold.storage.maintenance.due import followed
-from keyfold.storage.metadata.entries import LiveFile, identifier
 from keyfold.storage.table import Table
 from keyfold.wire.specs import CommitMessage, ScanSpec
 from keyfold.write.changelog import changelog_target
@@ -32,78 +34,78 @@ def truncated(table: Table, partitions: Partitions = "all") -> int | None:
     """Remove all rows, or those of `partitions`. Returns the snapshot's id, None if there were
     none.
     """
-    with telling(table) as tells:
-        return followed(table, truncate(table, partitions, tells))
+    published = with_changelog(table, partial(truncate, table, partitions))
+    assert not isinstance(published, Late)
+    return followed(table, published)
 
 
-@contextmanager
-def telling(table: Table) -> Iterator[Tells | None]:
-    """The function that tells the changes of an overwrite; None if the table has no changelog.
-    After an error its files are gone.
+def with_changelog(
+    table: Table, overwrite: Callable[[Changelog | None], Answer]
+) -> int | Late | None:
+    """The answer to a commit that replaces files and takes the changelog of that, None if the table
+    has no changelog. Without a snapshot the changelog's files are gone.
     """
     if table.options.changelog_producer == NONE:
-        yield None
-        return
-    found = _Overwritten(table)
+        return _told(overwrite(None))
+    written = Job(table.layout)
     try:
-        yield found
+        found = overwrite(Changelog())
+        if isinstance(found, Untold):
+            for _ in tries(table):  # each that follows lost to a commit of other files
+                found = overwrite(_changelog(table, found, written))
+                if not isinstance(found, Untold):
+                    break
     except UnknownOutcomeError:
         raise
     except BaseException:
-        found.job.remove()
+        written.remove()
         raise
+    if not isinstance(found, int):
+        written.remove()
+    return _told(found)
 
 
-class _Overwritten:
-    """The changes of one overwrite. An attempt to commit that has other files than the one before
-    tells them anew.
+def _told(answer: Answer) -> int | Late | None:
+    assert not isinstance(answer, Untold)
+    return answer
+
+
+def _changelog(table: Table, asked: Untold, written: Job) -> Changelog:
+    """The changelog that a commit asks for, in place of what was `written` before; empty if the
+    snapshot has expired, as then others have followed it, and the next answer is of those.
     """
+    written.remove()
+    written.messages.clear()
+    with suppress(SnapshotExpiredError), table.reading(asked.base):
+        _write(table, asked, written)
+        return Changelog(asked.of, written.messages)
+    return Changelog()
 
-    def __init__(self, table: Table) -> None:
-        self.job = Job(table.layout)
-        self._table = table
-        self._seen: Collection[object] = ()
 
-    def __call__(
-        self, before: Sequence[LiveFile], after: Sequence[LiveFile]
-    ) -> Sequence[CommitMessage]:
-        changed = list(unshared(before, after))
-        seen = frozenset(identifier(file.record) for file in changed)
-        if seen != self._seen:
-            self.job.remove()
-            self.job.messages.clear()
-            self._seen = seen
-            self._tell(before, after, changed)
-        return self.job.messages
+def _write(table: Table, asked: Untold, written: Job) -> None:
+    layout, options = table.layout, table.options
+    touched = [(0, file) for file in unshared(asked.before, asked.after)]
+    states, all_keys = (asked.before, asked.after), pruning(layout, options, ())
+    parts = list(compared_parts(layout, options, 0, states, touched, told_from(options), all_keys))
+    files = [file for part in parts for file in part.files]
+    how = Splitting(layout, options, task_size(options, files, 1))
+    names = tuple(layout.arrow_schema.names)
+    scan = ScanSpec(layout, names, schemas_of(table, files), verify=options.verify_files)
+    scan = replace(scan, snapshot=table.snapshot_id)
+    number = max((file.max_sequence for file in files), default=0)
+    # By bucket; a path does not name one, as NULL and blank texts are stored in one folder.
+    for _, of_place in groupby(parts, lambda part: id(part.base)):
+        splits = [split for part in of_place for split, _ in cut(how, part, is_net=False)]
+        written.messages.append(_of_bucket(table, scan, splits, number))
 
-    def _tell(
-        self, before: Sequence[LiveFile], after: Sequence[LiveFile], changed: Sequence[LiveFile]
-    ) -> None:
-        table, layout, options = self._table, self._table.layout, self._table.options
-        touched = [(0, file) for file in changed]
-        all_keys = pruning(layout, options, ())
-        parts = list(
-            compared_parts(
-                layout, options, 0, (before, after), touched, told_from(options), all_keys
-            )
-        )
-        files = [file for part in parts for file in part.files]
-        how = Splitting(layout, options, task_size(options, files, 1))
-        names = tuple(layout.arrow_schema.names)
-        scan = ScanSpec(layout, names, schemas_of(table, files), verify=options.verify_files)
-        scan = replace(scan, snapshot=table.snapshot_id)
-        number = max((file.max_sequence for file in files), default=0)
-        # By bucket; a path does not name one, as NULL and blank texts are stored in one folder.
-        for _, of_place in groupby(parts, lambda part: id(part.base)):
-            splits = [split for part in of_place for split, _ in cut(how, part, is_net=False)]
-            self._write(scan, splits, number)
 
-    def _write(self, scan: ScanSpec, splits: Sequence[ChangeSplit], number: int) -> None:
-        """The changes of a bucket as its files; those of all buckets as files of the first."""
-        place, options = splits[0].after, self._table.options
-        directory = place.partition.bucket_folder(scan.layout, place.bucket)
-        target = changelog_target(scan.layout, options, 0)
-        found = chain.from_iterable(compared(scan, split) for split in splits)
-        files = tuple(write_files(target, directory, found, number))
-        message = CommitMessage(place.partition, place.bucket, options.bucket, (), files)
-        self.job.messages.append(message)
+def _of_bucket(
+    table: Table, scan: ScanSpec, splits: Sequence[ChangeSplit], number: int
+) -> CommitMessage:
+    """The changes of a bucket as its files; those of all buckets as files of the first."""
+    place, options = splits[0].after, table.options
+    directory = place.partition.bucket_folder(scan.layout, place.bucket)
+    target = changelog_target(scan.layout, options, 0)
+    found = chain.from_iterable(compared(scan, split) for split in splits)
+    files = tuple(write_files(target, directory, found, number))
+    return CommitMessage(place.partition, place.bucket, options.bucket, (), files)

@@ -130,14 +130,15 @@ def test_bucket_counts_of_a_partition_agree(tmp_path: Path) -> None:
     commit.overwrite(found, tables.spec(found), [tables.message(found, total=3)], "all")
 
 
-def test_a_sequence_tie_is_renumbered_or_refused(tmp_path: Path) -> None:
+def test_a_sequence_tie_asks_for_later_numbers(tmp_path: Path) -> None:
     found = tables.table(tmp_path)
     append(found, tables.message(found, sequence=77))
-    with pytest.raises(ConflictError, match="same sequence numbers"):
-        append(found, tables.message(found, sequence=77))
+    answer = commit.append(found, tables.spec(found), [tables.message(found, sequence=77)])
+    assert isinstance(answer, commit.Late)
+    assert (answer.sequence > 77, answer.seen) == (True, 1)
     append(found, tables.message(found, sequence=77, bucket=1))
     tied = [tables.message(found, sequence=77)]
-    assert commit.append(found, tables.spec(found), tied, renumbered(found)) == 3
+    assert tables.committed(found, tables.spec(found), tied) == 3
     numbers = [file.max_sequence for file in tables.reload(found).live_files() if file.bucket == 0]
     assert len(set(numbers)) == 2
     assert tables.reload(found).highest_sequence() > 77
@@ -147,11 +148,7 @@ def append_many(location: str, count: int) -> None:
     found = tables.catalog(Path(location)).load_table(["default"], "t")
     for number in range(count):
         message = tables.message(found, sequence=number)
-        commit.append(found, tables.spec(found), [message], renumbered(found))
-
-
-def renumbered(found: Table) -> commit.Renumber:
-    return lambda messages, sequence: [tables.message(found, sequence=sequence) for _ in messages]
+        tables.committed(found, tables.spec(found), [message])
 
 
 def test_appends_of_several_processes_are_all_there(tmp_path: Path) -> None:
@@ -309,7 +306,7 @@ def test_deletes_are_worked_off(tmp_path: Path) -> None:
 def commit_forever(location: str) -> None:
     found = tables.catalog(Path(location)).load_table(["default"], "t")
     while True:
-        commit.append(found, tables.spec(found), [tables.message(found)], renumbered(found))
+        tables.committed(found, tables.spec(found), [tables.message(found)])
 
 
 def test_a_killed_job_leaves_a_sound_table(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ the time is over.
 
 import multiprocessing
 import threading
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -14,10 +13,8 @@ import keyfold
 from keyfold.errors import ConflictError
 from keyfold.storage.commits import commit
 from keyfold.storage.commits.turns import TURNS, Turns
-from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.table import Table
 from keyfold.stores.local import LocalFiles
-from keyfold.wire.specs import CommitMessage
 from tests.bridge.client import PATIENCE, eventually
 from tests.storage import tables
 
@@ -72,19 +69,19 @@ def test_a_child_has_no_turns_of_its_parent(tmp_path: Path) -> None:
 
 
 def test_a_changelog_that_is_made_again_holds_nobody_up(tmp_path: Path) -> None:
-    """An overwrite that tells its changes compares rows at each attempt."""
-    found, told = tables.table(tmp_path), []
+    """An overwrite compares rows of each state that it might replace, without its turn."""
+    found = tables.table(tmp_path)
     append(found)
-
-    def tells(before: Sequence[LiveFile], after: Sequence[LiveFile]) -> Sequence[CommitMessage]:
-        if not told:
-            with ThreadPoolExecutor(1) as pool:
-                told.append(pool.submit(append, found).result(60))
-        return ()
-
-    spec, message = tables.spec(found), tables.message(found)
-    assert commit.overwrite(found, spec, [message], "all", tells=tells) == 3
-    assert told == [2]
+    job = found, tables.spec(found), [tables.message(found)], "all"
+    asked = commit.overwrite(*job, commit.Changelog())
+    assert isinstance(asked, commit.Untold)
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(append, found).result(60) == 2
+    again = commit.overwrite(*job, commit.Changelog(asked.of))
+    assert isinstance(again, commit.Untold)
+    assert [len(one.before) for one in (asked, again)] == [1, 2]
+    assert asked.of < again.of
+    assert commit.overwrite(*job, commit.Changelog(again.of)) == 3
 
 
 def test_threads_of_a_program_lose_no_upserts(tmp_path: Path) -> None:

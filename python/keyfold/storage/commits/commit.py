@@ -2,7 +2,7 @@
 
 The commit user is the job, which commits once: a loser never takes the winner's snapshot for its
 own. `turns` says who tries next, `attempts` makes one try, `outcomes` remembers the outcome of each
-job.
+job. Files are neither read nor written here: a commit that needs other ones answers which.
 """
 
 import contextlib
@@ -54,9 +54,43 @@ RANDOM_NUMBERS = 1 << 20
 # Whether an overwrite replaces a partition's files.
 Replaced = Callable[[tuple[Any, ...]], bool]
 Partitions = Literal["all", "dynamic"] | Replaced
-Renumber = Callable[[Sequence[CommitMessage], int], Sequence[CommitMessage]]
-# The changelog of an overwrite, from the files before and after it.
-Tells = Callable[[Sequence[LiveFile], Sequence[LiveFile]], Sequence[CommitMessage]]
+
+
+@dataclass(frozen=True)
+class Late:
+    """The answer to a job whose rows would come before others that they must follow: it commits
+    files with their rows under the numbers from `sequence` on, as planned on the snapshot `seen`.
+    """
+
+    sequence: int
+    seen: int | None
+
+
+@dataclass(frozen=True)
+class Changelog:
+    """The changelog files of an overwrite. The files that come and go by it, of whose rows they
+    tell, have the identifiers `of`.
+    """
+
+    of: frozenset[tuple[Any, ...]] = frozenset()
+    messages: Sequence[CommitMessage] = ()
+
+
+@dataclass(frozen=True)
+class Untold:
+    """The answer to an overwrite whose changelog tells of other files than come and go by it now,
+    whose identifiers are `of`: it needs one of the rows of the files `before`, which the snapshot
+    `base` names, and `after`.
+    """
+
+    of: frozenset[tuple[Any, ...]]
+    base: Snapshot | None
+    before: Sequence[LiveFile]
+    after: Sequence[LiveFile]
+
+
+# The snapshot of a job, None if nothing changed, or what the job has to do before it commits again.
+Answer = int | Late | Untold | None
 
 
 @dataclass(frozen=True)
@@ -78,7 +112,7 @@ class Change:
     changes: RowChanges | None = None  # of a statement that has read rows
     shares: Shares = lambda _one, _other: True
     merges_manifests: bool = False
-    tells: Tells | None = None
+    changelog: Changelog | None = None  # of an overwrite; None: none is written
     statement: str | None = None  # what changed rows, and how many
 
 
@@ -86,22 +120,22 @@ def append(
     table: Table,
     spec: WriteSpec,
     messages: Sequence[CommitMessage],
-    renumber: Renumber | None = None,
     shares: Shares = lambda _one, _other: True,
-) -> int | None:
+) -> int | Late | None:
     """Add the files. Returns the new snapshot's id, None if there is nothing to add, or the table
-    has the job's epoch already.
+    has the job's epoch already. Late: a file committed meanwhile shares a sequence number with one
+    of ours in its bucket, or a compaction has merged later ones.
 
-    A file committed meanwhile may share a sequence number with one of ours in its bucket, or a
-    compaction may have merged later ones. If so, `renumber(messages, sequence)` rewrites ours.
-    Raises ConflictError if it is not given, and if a job that the statement has not seen wrote keys
-    that it changes; `shares` says whether two files have keys in common.
+    Raises ConflictError if a job that the statement has not seen wrote keys that it changes;
+    `shares` says whether two files have keys in common.
     """
     changes = spec.changes if spec.changes is not None and spec.changes.reads is not None else None
     change = Change(spec.job, APPEND, messages, planned=spec.snapshot, epoch=spec.epoch)
     statement = None if spec.changes is None else spec.changes.statement
     change = replace(change, changes=changes, shares=shares, statement=statement)
-    return _commit(table, change, renumber)
+    found = _commit(table, change)
+    assert not isinstance(found, Untold)
+    return found
 
 
 def overwrite(
@@ -109,32 +143,37 @@ def overwrite(
     spec: WriteSpec,
     messages: Sequence[CommitMessage],
     partitions: Partitions,
-    renumber: Renumber | None = None,
-    tells: Tells | None = None,
-) -> int | None:
+    changelog: Changelog | None = None,
+) -> Answer:
     """Replace the files of `partitions` by ours; None if nothing changes, or the table has the
-    job's epoch already.
+    job's epoch already. Late as for `append`, by files in partitions that are not replaced. Untold
+    if the changelog, if one is given, is not that of the files which come and go.
 
     `partitions` is `all`; `dynamic` (those our files are in); or a function of the partition's
     values.
     """
-    change = _overwriting(spec.job, messages, partitions, tells)
-    return _commit(table, replace(change, planned=spec.snapshot, epoch=spec.epoch), renumber)
+    change = _overwriting(spec.job, messages, partitions, changelog)
+    return _commit(table, replace(change, planned=spec.snapshot, epoch=spec.epoch))
 
 
 def truncate(
-    table: Table, partitions: Partitions = "all", tells: Tells | None = None
-) -> int | None:
-    """Remove all files, or those of `partitions`; None if there were no files."""
-    return _commit(table, _overwriting(str(uuid.uuid4()), (), partitions, tells), None)
+    table: Table, partitions: Partitions = "all", changelog: Changelog | None = None
+) -> Answer:
+    """Remove all files, or those of `partitions`; None if there were no files. Untold as for
+    `overwrite`.
+    """
+    return _commit(table, _overwriting(str(uuid.uuid4()), (), partitions, changelog))
 
 
 def _overwriting(
-    job: str, messages: Sequence[CommitMessage], partitions: Partitions, tells: Tells | None
+    job: str,
+    messages: Sequence[CommitMessage],
+    partitions: Partitions,
+    changelog: Changelog | None,
 ) -> Change:
     takes = _replaced_by(messages, partitions)
     change = Change(job, OVERWRITE, messages, lambda f: takes(f.partition), partitions=takes)
-    return replace(change, tells=tells)
+    return replace(change, changelog=changelog)
 
 
 def rewrite(
@@ -151,7 +190,7 @@ def rewrite(
     """
     gone = frozenset(identifier(file.record) for file in removed)
     change = Change(job, OVERWRITE, messages, lambda f: identifier(f.record) in gone, gone)
-    return _commit(table, replace(change, buckets=buckets), None)
+    return _certain(_commit(table, replace(change, buckets=buckets)))
 
 
 def analyze(table: Table, found: TableStatistics) -> int:
@@ -160,7 +199,7 @@ def analyze(table: Table, found: TableStatistics) -> int:
     path = table_statistics.path_of(table.layout.location, name)
     table.files.write(path, json.dumps(found.to_json()).encode())
     try:
-        published = _commit(table, Change(job, ANALYZE, statistics=name), None)
+        published = _certain(_commit(table, Change(job, ANALYZE, statistics=name)))
     except UnknownOutcomeError:
         raise
     except BaseException:
@@ -178,7 +217,7 @@ def compact_manifests(table: Table) -> int | None:
     with table.reading(base):
         if base is None or len(table.manifests.listed(base)) < 2:
             return None
-    return _commit(table, Change(str(uuid.uuid4()), COMPACT, merges_manifests=True), None)
+    return _certain(_commit(table, Change(str(uuid.uuid4()), COMPACT, merges_manifests=True)))
 
 
 def compact(
@@ -191,21 +230,25 @@ def compact(
     appended records that come before merged ones.
     """
     change = Change(compactions[0].step.job, COMPACT, compactions=compactions)
-    return _commit(table, change, None), change.conflicts
+    return _certain(_commit(table, change)), change.conflicts
 
 
-def _commit(table: Table, change: Change, renumber: Renumber | None) -> int | None:
+def _certain(answer: Answer) -> int | None:
+    """The snapshot of a job whose files need no numbers and no changelog."""
+    assert not isinstance(answer, Late | Untold)
+    return answer
+
+
+def _commit(table: Table, change: Change) -> Answer:
     table.check_writable()
     with OUTCOMES.committing(table, change.job) as known:
         if known is not None:
             return known
-        # A changelog that is made anew for each attempt may take minutes: others go before it.
-        is_short = change.tells is None
-        with TURNS.taken(table) if is_short else contextlib.nullcontext():
-            return _tried(table, change, renumber)
+        with TURNS.taken(table):
+            return _tried(table, change)
 
 
-def _tried(table: Table, change: Change, renumber: Renumber | None) -> int | None:
+def _tried(table: Table, change: Change) -> Answer:
     for _ in tries(table):
         # A base that expires meanwhile has been followed by others: the race is lost.
         with contextlib.suppress(SnapshotExpiredError), table.held() as location:
@@ -214,7 +257,10 @@ def _tried(table: Table, change: Change, renumber: Renumber | None) -> int | Non
             if change.epoch is not None and is_committed(table, known, change.epoch):
                 return None
             with table.reading(base):
-                change, entries = _plan(table, change, base, renumber)
+                found = _plan(table, change, base)
+                if isinstance(found, Late | Untold):
+                    return found
+                change, entries = found
                 is_due = change.statistics is not None or change.merges_manifests
                 if not entries and not (is_due or is_noted(known, change.epoch)):
                     return None
@@ -230,8 +276,8 @@ def _tried(table: Table, change: Change, renumber: Renumber | None) -> int | Non
 
 
 def _plan(
-    table: Table, change: Change, base: Snapshot | None, renumber: Renumber | None
-) -> tuple[Change, Entries]:
+    table: Table, change: Change, base: Snapshot | None
+) -> tuple[Change, Entries] | Late | Untold:
     """The change as it fits the snapshot `base`, and the manifest entries that it makes."""
     if base is not None:
         table.check_schema_of(base)
@@ -247,42 +293,40 @@ def _plan(
     check_buckets(table, change.messages, kept)
     if change.changes is not None and base is not None:
         check_unseen(table, change.messages, change.changes, base, change.shares)
-    change = _in_order(table, change, base, kept, live, renumber)
+    late = _late(table, change, base, kept, live)
+    if late is not None:
+        return late
+    change = replace(change, planned=None if base is None else base.id)
     deleted, ours = _records(table, change, live, 1 if base is None else base.id + 1)
     files = [] if change.kind == APPEND else table.manifests.files_of(ours)
     check_levels(table, files, kept)
-    told = change.messages
-    if change.kind == OVERWRITE:
-        told = () if change.tells is None else change.tells(live, [*kept, *files])
+    told = change.messages if change.kind == APPEND else ()
+    if change.changelog is not None:
+        of = frozenset(identifier(record) for record in (*deleted, *ours))
+        if of != change.changelog.of:
+            return Untold(of, base, live, [*kept, *files])
+        told = change.changelog.messages
     return change, Entries(deleted + ours, changelog_of(table.schema, table.shapes, told))
 
 
-def _in_order(
+def _late(
     table: Table,
     change: Change,
     base: Snapshot | None,
     kept: Sequence[LiveFile],
     live: Sequence[LiveFile],
-    renumber: Renumber | None,
-) -> Change:
-    """The change, its files renumbered if one shares a number with a live file or comes before
-    records that a compaction has merged.
+) -> Late | None:
+    """The numbers that the rows of the change need, if one of its files shares a number with a live
+    file or comes before records that a compaction has merged.
     """
     if table.options.snapshot_ordering or change.rewrites:
-        return change
+        return None
     passed = number_to_pass(table, change.planned, base, _appended(change))
-    seen = None if base is None else base.id  # another attempt looks at later ones only
     if not passed and not is_tied(change.messages, kept):
-        return replace(change, planned=seen)
-    if renumber is None:
-        raise ConflictError(
-            f"commit to table {table.layout.name}: a job committed meanwhile used the same "
-            "sequence numbers, or later ones that are compacted already; run the job again"
-        )
+        return None
     highest = max([passed, *(file.max_sequence for file in live)])
-    messages = renumber(change.messages, highest + 1 + random.randrange(RANDOM_NUMBERS))
-    assert not is_tied(messages, kept)
-    return replace(change, messages=messages, planned=seen)
+    sequence = highest + 1 + random.randrange(RANDOM_NUMBERS)
+    return Late(sequence, None if base is None else base.id)
 
 
 def _appended(change: Change) -> Sequence[CommitMessage]:
