@@ -10,10 +10,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from keyfold import options as table_options
 from keyfold.kernels.folds.extremes import rank
 from keyfold.kernels.ops import ADDITIONS
 from keyfold.merge.engines import engine
+from keyfold.options.parsing import parse
 from keyfold.testing.tables import Record
 from keyfold.wire.layout import TableLayout
 
@@ -28,7 +28,7 @@ def merge_order(layout: TableLayout, records: Sequence[Record]) -> list[Record]:
     """Records of one key in merge order: by sequence fields, else as they came. NULL comes first in
     both directions; as a version of Fluss it is the type's least value.
     """
-    options, ordered = table_options.parse(layout), list(records)
+    options, ordered = parse(layout), list(records)
     for name in reversed(options.sequence_fields):
         least = _least(layout, name) if name == options.version_column else None
         found: dict[int, Any] = {
@@ -51,7 +51,7 @@ def _least(layout: TableLayout, name: str) -> Any:
 
 def fold(layout: TableLayout, records: Iterable[Record]) -> list[Record]:
     """One record a key, ascending by key; results of kind -U and -D stay."""
-    options = table_options.parse(layout)
+    options = parse(layout)
     groups: dict[tuple[Any, ...], list[Record]] = {}
     for record in records:
         groups.setdefault(key_of(layout, record), []).append(record)
@@ -66,7 +66,7 @@ def fold(layout: TableLayout, records: Iterable[Record]) -> list[Record]:
 
 def accepted(layout: TableLayout, records: Iterable[Record]) -> list[Record]:
     """The records a write takes: without those `ignore-delete` and `ignore-update-before` drop."""
-    options = table_options.parse(layout)
+    options = parse(layout)
     dropped = {1, 3} if options.ignore_delete else {1} if options.ignore_update_before else set()
     return [record for record in records if record[0] not in dropped]
 

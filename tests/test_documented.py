@@ -7,7 +7,7 @@ import pytest
 
 from integration.docs import aggregate_tables, pages, python_functions, scala_functions
 from keyfold.aggregates import aggregates
-from keyfold.options import FIELD_OPTIONS, known
+from keyfold.options.declared import FIELD_OPTIONS, known
 from keyfold.options.engines import engines
 
 

@@ -16,7 +16,8 @@ from keyfold.kernels.folds.texts import is_blank
 from keyfold.kernels.ops import ADD, RESET, SKIP
 from keyfold.merge.column_aggregate import aggregate_of
 from keyfold.merge.plan import check
-from keyfold.options import normalize, parse
+from keyfold.options.names import normalize
+from keyfold.options.parsing import parse
 from keyfold.testing.tables import layout
 
 LETTERS = ("a", "b", "|", "||", ",", " ", "\u3000", "é", "aa", "aba", "")

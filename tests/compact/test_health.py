@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from keyfold.compact.health import Health, summary, table_health
-from keyfold.options import parse
+from keyfold.options.parsing import parse
 from keyfold.storage.metadata.entries import LiveFile, RowShapes
 from keyfold.types import paimon as paimon_types
 from keyfold.wire.layout import Column, TableLayout

@@ -7,7 +7,9 @@ from random import Random
 import pytest
 
 from keyfold.errors import TableError
-from keyfold.options import check_create, normalize, parse
+from keyfold.options.checks import check_create
+from keyfold.options.names import normalize
+from keyfold.options.parsing import parse
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import MARKED_SUFFIX
 from tests.compact import harness as compaction

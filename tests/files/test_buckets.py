@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from keyfold.files.buckets import grouped, split
 from keyfold.kernels.keys.hash import bucket_hash
-from keyfold.options import parse
+from keyfold.options.parsing import parse
 from keyfold.types import paimon as paimon_types
 from keyfold.wire.layout import Column, TableLayout
 from tests.read import harness

@@ -4,7 +4,7 @@ import pytest
 
 from keyfold.errors import KeyfoldError, NotSupportedError, TableError
 from keyfold.merge.plan import check
-from keyfold.options import normalize
+from keyfold.options.names import normalize
 from keyfold.testing.tables import layout
 
 AGGREGATION = {"merge-engine": "aggregation"}

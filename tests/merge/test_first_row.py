@@ -9,7 +9,7 @@ from keyfold.merge.kinds import SEQUENCE_NUMBER
 from keyfold.merge.plan import check, plan
 from keyfold.merge.run import merge_runs
 from keyfold.merge.sorted_run import SortedRun
-from keyfold.options import normalize
+from keyfold.options.names import normalize
 from keyfold.testing.tables import batch, layout, parse, records, render
 from keyfold.wire.layout import TableLayout
 

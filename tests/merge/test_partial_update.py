@@ -12,7 +12,8 @@ from keyfold.merge.marks.mark_columns import FIELDS
 from keyfold.merge.plan import check, plan
 from keyfold.merge.run import merge_runs
 from keyfold.merge.sorted_run import SortedRun
-from keyfold.options import check_create, normalize
+from keyfold.options.checks import check_create
+from keyfold.options.names import normalize
 from keyfold.testing.tables import batch, layout, parse, records, render
 from keyfold.wire.layout import TableLayout
 from tests.definitions import fold

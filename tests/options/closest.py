@@ -10,7 +10,8 @@ from keyfold.errors import TableError
 from keyfold.kernels.buffers import values
 from keyfold.kernels.folds.picked import indices, take
 from keyfold.merge.engine import Engine, Fold, Folded, MergeStep
-from keyfold.options import Option, TableOptions
+from keyfold.options.declared import TableOptions
+from keyfold.options.option import Option
 from keyfold.options.values import whole, word
 from keyfold.wire.layout import TableLayout
 

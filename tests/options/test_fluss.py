@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from keyfold import options
 from keyfold.errors import KeyfoldError, NotSupportedError, TableError
+from keyfold.options.checks import check_create
 from keyfold.options.fluss import check_functions, heeded
+from keyfold.options.names import normalize
 from keyfold.testing.tables import layout
 from keyfold.types import paimon as paimon_types
 
@@ -64,8 +65,8 @@ REMOVE = "aggregation.remove-record-on-delete"
     ],
 )
 def test_translated_once_and_for_all(given: dict[str, str], stored: dict[str, str]) -> None:
-    assert options.normalize(given) == stored
-    assert options.normalize(stored) == stored
+    assert normalize(given) == stored
+    assert normalize(stored) == stored
 
 
 @pytest.mark.parametrize(
@@ -108,35 +109,35 @@ def test_translated_once_and_for_all(given: dict[str, str], stored: dict[str, st
 )
 def test_refused(given: dict[str, str], kind: type[KeyfoldError], words: str) -> None:
     with pytest.raises(kind, match=re.escape(words)):
-        options.check_create(layout(COLUMNS, ["k"], {"bucket": "1"} | options.normalize(given)))
+        check_create(layout(COLUMNS, ["k"], {"bucket": "1"} | normalize(given)))
 
 
 @pytest.mark.parametrize("image", ["FULL", "wal"])
 def test_changelog_images(image: str) -> None:
-    options.check_create(layout(COLUMNS, ["k"], {"bucket": "1", "table.changelog.image": image}))
+    check_create(layout(COLUMNS, ["k"], {"bucket": "1", "table.changelog.image": image}))
 
 
 @pytest.mark.parametrize("given", [{"table.changelog.image": "WAL"}, {"table.log.ttl": "7 d"}])
 def test_a_changelog_of_fluss(given: dict[str, str]) -> None:
     """It has images of both rows, so rows are compared; a producer that is named stays."""
-    found = options.normalize(given)
+    found = normalize(given)
     kept = {} if "table.log.ttl" not in given else {"changelog.time-retained": "7 d"}
     shown = {name: text for name, text in given.items() if name != "table.log.ttl"}
     assert found == {"changelog-producer": "lookup"} | kept | shown
-    assert options.normalize(found) == found
+    assert normalize(found) == found
     named = {"changelog-producer": "input", **given}
-    assert options.normalize(named) == {"changelog-producer": "input"} | kept | shown
+    assert normalize(named) == {"changelog-producer": "input"} | kept | shown
 
 
 def test_a_version_column_may_be_a_key_column() -> None:
-    given = options.normalize({ENGINE: "versioned", VERSION: "k"})
-    options.check_create(layout(COLUMNS, ["k"], {"bucket": "1"} | given))
+    given = normalize({ENGINE: "versioned", VERSION: "k"})
+    check_create(layout(COLUMNS, ["k"], {"bucket": "1"} | given))
 
 
 def test_a_merge_engine_takes_a_key() -> None:
     found = replace(layout(COLUMNS, ["k"], {"merge-engine": "first-row"}), primary_key=())
     with pytest.raises(TableError, match="Merge engine is only supported in primary key table"):
-        options.check_create(found)
+        check_create(found)
 
 
 def test_a_function_of_a_key_column_is_refused_as_fluss_spells_it() -> None:

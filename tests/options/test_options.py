@@ -7,11 +7,15 @@ from typing import Any
 
 import pytest
 
-from keyfold import options
+import keyfold
 from keyfold.errors import KeyfoldError, NotSupportedError, TableError
 from keyfold.merge.engines.aggregation import REMOVES
-from keyfold.options import Option
+from keyfold.options.checks import check_change, check_create
+from keyfold.options.declared import TableOptions, known
+from keyfold.options.names import normalize
+from keyfold.options.option import Option
 from keyfold.options.paimon import PAIMON_OPTIONS
+from keyfold.options.parsing import parse
 from keyfold.options.values import byte_size, duration
 from keyfold.types import paimon as paimon_types
 from keyfold.wire.layout import Column, TableLayout
@@ -30,7 +34,7 @@ def layout(**named: str) -> TableLayout:
 
 
 def test_defaults() -> None:
-    found = options.parse(BASE)
+    found = parse(BASE)
     assert found.merge_engine == "deduplicate"
     assert (found.bucket, found.bucket_key) == (2, ("k",))
     assert found.sequence_fields == ()
@@ -67,27 +71,27 @@ def test_defaults() -> None:
     ],
 )
 def test_parsed(name: str, text: str, attribute: str, value: Any) -> None:
-    stored = options.normalize({name: text})
+    stored = normalize({name: text})
     found = layout(**stored)
-    options.check_create(found)
-    assert getattr(options.parse(found), attribute) == value
+    check_create(found)
+    assert getattr(parse(found), attribute) == value
 
 
 def test_snapshot_ordering_has_conditions() -> None:
     ordered = {"sequence.snapshot-ordering": "true", "write-only": "true"}
-    options.check_create(layout(**ordered))
+    check_create(layout(**ordered))
     with pytest.raises(TableError, match="= true is mutually exclusive with sequence"):
-        options.check_create(layout(**ordered, **{"sequence.field": "v"}))
+        check_create(layout(**ordered, **{"sequence.field": "v"}))
     with pytest.raises(TableError, match="= true requires write-only = true"):
-        options.check_create(layout(**{"sequence.snapshot-ordering": "true"}))
+        check_create(layout(**{"sequence.snapshot-ordering": "true"}))
     with pytest.raises(TableError, match="= true requires write-only = true"):
-        options.check_change(layout(**ordered), layout(**(ordered | {"write-only": "false"})))
+        check_change(layout(**ordered), layout(**(ordered | {"write-only": "false"})))
 
 
 def test_field_options() -> None:
-    stored = options.normalize({"fields.v.agg": "sum", "fields.v.ignore-retract": "true"})
+    stored = normalize({"fields.v.agg": "sum", "fields.v.ignore-retract": "true"})
     assert stored["fields.v.aggregate-function"] == "sum"
-    found = options.parse(layout(**stored))
+    found = parse(layout(**stored))
     assert found.field_options("v") == {"aggregate-function": "sum", "ignore-retract": "true"}
 
 
@@ -123,17 +127,17 @@ def test_durations(text: str, seconds: float) -> None:
 
 def test_what_spark_adds_is_taken_out() -> None:
     added = {"owner": "me", "provider": "x", "option.path": "/x", "comment": "c", "external": "1"}
-    assert options.normalize({**added, "bucket": "3"}) == {"bucket": "3"}
+    assert normalize({**added, "bucket": "3"}) == {"bucket": "3"}
 
 
 def test_one_option_twice() -> None:
     same = {"bucket": "4", "bucket.num": "4"}
-    assert options.normalize(same) == {"bucket": "4"}
+    assert normalize(same) == {"bucket": "4"}
     with pytest.raises(TableError, match="bucket is given twice: '5' and '4'"):
-        options.normalize({**same, "bucket": "5"})
+        normalize({**same, "bucket": "5"})
     engines = {"table.merge-engine": "aggregation", "merge-engine": "deduplicate"}
     with pytest.raises(TableError, match="merge-engine is given twice"):
-        options.normalize(engines)
+        normalize(engines)
 
 
 @pytest.mark.parametrize(
@@ -180,50 +184,50 @@ def test_one_option_twice() -> None:
 )
 def test_refused(name: str, text: str, kind: type[KeyfoldError], message: str) -> None:
     with pytest.raises(kind, match=re.escape(message)) as caught:
-        options.check_create(layout(**{name: text}))
+        check_create(layout(**{name: text}))
     assert "db.t" in str(caught.value)
 
 
 def test_a_sequence_field_has_no_aggregate() -> None:
     named = {"sequence.field": "v", "fields.v.aggregate-function": "sum"}
     with pytest.raises(TableError, match=r"Should not define aggregation on sequence field: 'v'"):
-        options.check_create(layout(**named))
+        check_create(layout(**named))
 
 
 def test_a_key_across_partitions_and_a_sequence_field() -> None:
     across = replace(layout(**{"sequence.field": "v", "bucket": "-1"}), primary_key=("k",))
     with pytest.raises(TableError, match=r"not use sequence\.field in cross partition.*'\['p'\]'"):
-        options.check_create(across)
+        check_create(across)
 
 
 def test_tags_are_free() -> None:
-    options.check_create(layout(**{"keyfold.tag.team": "x", "keyfold.default.v": "1 + 1"}))
+    check_create(layout(**{"keyfold.tag.team": "x", "keyfold.default.v": "1 + 1"}))
 
 
 def test_other_engines_options_are_passed_over() -> None:
-    assert options.parse(layout(bogus="1", bucket="-1")).bucket == -1
-    assert options.parse(replace(BASE, options={})).bucket == -1
+    assert parse(layout(bogus="1", bucket="-1")).bucket == -1
+    assert parse(replace(BASE, options={})).bucket == -1
 
 
 def test_every_option_is_read_somewhere() -> None:
     """By its attribute, or by its name where only its text is looked at."""
-    package = Path(options.__file__).parent.parent
+    package = Path(keyfold.__file__).parent
     sources = [path for path in package.rglob("*.py") if path.name != "declared.py"]
     text = "\n".join(path.read_text(encoding="utf-8") for path in sources)
-    attributes = {n for n, v in vars(options.TableOptions).items() if isinstance(v, Option)}
+    attributes = {n for n, v in vars(TableOptions).items() if isinstance(v, Option)}
     assert {name for name in attributes if not re.search(rf"\.{name}\b", text)} == set()
 
 
 def test_an_option_of_an_engine_is_parsed_for_every_table() -> None:
     stored = {"aggregation.remove-record-on-delete": "true"}
-    options.check_create(layout(**stored))
-    assert options.parse(layout(**stored))[REMOVES] is True
-    assert options.parse(BASE)[REMOVES] is False
+    check_create(layout(**stored))
+    assert parse(layout(**stored))[REMOVES] is True
+    assert parse(BASE)[REMOVES] is False
 
 
 def test_declarations() -> None:
-    names = list(options.known())
-    assert all(option.doc.endswith(".") for option in options.known().values())
+    names = list(known())
+    assert all(option.doc.endswith(".") for option in known().values())
     foreign = {name for name in names if name not in PAIMON_OPTIONS}
     assert {name for name in foreign if not name.startswith(("keyfold.", "table."))} == set()
 

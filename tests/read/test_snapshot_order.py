@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from keyfold.errors import NotSupportedError
-from keyfold.options import parse
+from keyfold.options.parsing import parse
 from keyfold.storage.commits import attempts, commit
 from keyfold.storage.metadata.entries import COMPACT_SOURCE, LiveFile, stamped
 from keyfold.storage.support import check_files

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from keyfold.errors import TableError
 from keyfold.kernels.ops import DELETE, INSERT, UPDATE_AFTER
 from keyfold.merge.engines import engine
-from keyfold.options import parse
+from keyfold.options.parsing import parse
 from keyfold.storage.table import Table
 from keyfold.write.row_changes import MOVED
 from tests.concurrency import jobs

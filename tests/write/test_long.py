@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from keyfold.options import parse
+from keyfold.options.parsing import parse
 from keyfold.read.parquet import Wanted, read_file
 from keyfold.stores.local import LocalFiles
 from keyfold.wire.layout import TableLayout

@@ -20,8 +20,8 @@ from keyfold.merge.buffer import fold_unsorted
 from keyfold.merge.plan import plan
 from keyfold.merge.run import merge_runs
 from keyfold.merge.sorted_run import SortedRun
-from keyfold.options import parse
 from keyfold.options.fluss import VERSION
+from keyfold.options.parsing import parse
 from keyfold.testing.tables import layout
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import WriteSpec

@@ -15,7 +15,7 @@ from keyfold.errors import CorruptDataError, TableError
 from keyfold.files.buckets import split
 from keyfold.merge import fan_in
 from keyfold.merge.plan import plan
-from keyfold.options import parse
+from keyfold.options.parsing import parse
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import ORDINAL, CommitMessage
 from keyfold.write import buffer

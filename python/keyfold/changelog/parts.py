@@ -10,7 +10,7 @@ from typing import Any
 from keyfold.changelog.specs import ChangeSplit
 from keyfold.changelog.steps import SnapshotChange, live
 from keyfold.files.sections import sections, sections_of_runs
-from keyfold.options import TableOptions
+from keyfold.options.declared import TableOptions
 from keyfold.predicates.prune import Pruning
 from keyfold.read.key_cuts import by_key
 from keyfold.read.plan_head import PlanHead

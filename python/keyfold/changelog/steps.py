@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from keyfold.changelog.specs import ChangesRequest
 from keyfold.errors import SnapshotExpiredError
 from keyfold.files.snapshot_folder import KEEPING
-from keyfold.options import parse
 from keyfold.options.changelogs import NONE, told_from
+from keyfold.options.parsing import parse
 from keyfold.storage.history import tags, versions
 from keyfold.storage.maintenance.changelogs import Changelogs
 from keyfold.storage.metadata.entries import LiveFile, identifier

@@ -18,7 +18,7 @@ from keyfold.merge.column_results import combine
 from keyfold.merge.plan import MergePlan, plan
 from keyfold.merge.sorted_run import SortedRun
 from keyfold.merge.window import rounds
-from keyfold.options import parse
+from keyfold.options.parsing import parse
 from keyfold.read.keyset import KeySet
 from keyfold.read.reader import read
 from keyfold.resources.merge_room import MergeRoom

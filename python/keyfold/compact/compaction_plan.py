@@ -26,8 +26,8 @@ from keyfold.compact.pick import (
     whole,
 )
 from keyfold.files.sections import packed, runs, sections_of_runs
-from keyfold.options import TableOptions
 from keyfold.options.changelogs import LOOKUP, takes_level_0, told_from
+from keyfold.options.declared import TableOptions
 from keyfold.read.key_cuts import by_key
 from keyfold.read.plan_head import schemas_of
 from keyfold.storage.metadata.entries import (

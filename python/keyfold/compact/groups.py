@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from keyfold.compact.kept_deletes import NONE, first_kept
 from keyfold.compact.pick import BucketRun, Intervals
 from keyfold.files.sections import runs, sections
-from keyfold.options import TableOptions
 from keyfold.options.changelogs import told_from
+from keyfold.options.declared import TableOptions
 from keyfold.storage.metadata.entries import LiveFile
 
 Files = tuple[LiveFile, ...]

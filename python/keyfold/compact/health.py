@@ -15,7 +15,7 @@ from typing import Any
 from keyfold.compact.kept_deletes import NONE, first_kept
 from keyfold.compact.pick import BucketRun, PickRules, bucket_runs
 from keyfold.files.sections import runs, sections
-from keyfold.options import TableOptions
+from keyfold.options.declared import TableOptions
 from keyfold.storage.metadata.entries import LiveFile, Place, by_place
 from keyfold.storage.table import Table
 from keyfold.wire.layout import TableLayout, sql_name

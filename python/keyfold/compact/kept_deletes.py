@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from keyfold.kernels.buffers import values
 from keyfold.merge.kinds import SEQUENCE_NUMBER, VALUE_KIND, is_retract
-from keyfold.options import TableOptions
+from keyfold.options.declared import TableOptions
 
 NONE = (1 << 63) - 1
 

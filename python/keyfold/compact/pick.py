@@ -16,7 +16,7 @@ from typing import Protocol
 
 from keyfold.files.sections import Key, by_origin, disjoint, sequence_range
 from keyfold.lazy import cached_property
-from keyfold.options import TableOptions
+from keyfold.options.declared import TableOptions
 from keyfold.storage.metadata.entries import LiveFile
 
 

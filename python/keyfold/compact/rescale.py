@@ -17,7 +17,8 @@ from keyfold.compact.compaction_plan import LEAST_PIECE
 from keyfold.compact.pick import PickRules
 from keyfold.files.sections import packed, runs, sections
 from keyfold.merge.plan import check_mergeable
-from keyfold.options import check_option, parse
+from keyfold.options.checks import check_option
+from keyfold.options.parsing import parse
 from keyfold.read.key_cuts import by_key
 from keyfold.read.plan_head import schemas_of
 from keyfold.storage.commits.rescale import check_rescalable

@@ -23,7 +23,7 @@ from keyfold.merge.marks.mark_columns import with_marks
 from keyfold.merge.plan import MergePlan, plan
 from keyfold.merge.run import merge_runs
 from keyfold.merge.sorted_run import SortedRun
-from keyfold.options import parse
+from keyfold.options.parsing import parse
 from keyfold.read.keyrange import KeyRange
 from keyfold.read.parquet import Wanted, read_file
 from keyfold.read.reader import read

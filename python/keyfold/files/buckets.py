@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from keyfold.files.paimon_values import hashes
-from keyfold.options import TableOptions
+from keyfold.options.declared import TableOptions
 from keyfold.types.literals import manifest_value
 from keyfold.wire.layout import TableLayout
 

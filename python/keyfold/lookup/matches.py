@@ -16,7 +16,7 @@ from keyfold.errors import TableError
 from keyfold.kernels.buffers import Rows
 from keyfold.lookup.places import LookupPlan
 from keyfold.lookup.rows_of_keys import by_bucket, key_columns, look_up, schema_of, stored, taken
-from keyfold.options import parse
+from keyfold.options.parsing import parse
 from keyfold.read.keyset import KeySet
 from keyfold.wire.layout import TableLayout
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 from keyfold.lazy import cached_property
 from keyfold.merge.plan import MergePlan
 from keyfold.merge.plan import plan as merge_plan
-from keyfold.options import parse
+from keyfold.options.parsing import parse
 from keyfold.wire.codec import Wire
 from keyfold.wire.specs import ScanSpec, Split
 

@@ -20,7 +20,7 @@ from keyfold.merge.marks.mark_columns import FIELDS, Marks, mark_columns, marks_
 from keyfold.merge.plan import MergePlan
 from keyfold.merge.run import OUTPUT_ROWS, fold_step
 from keyfold.merge.sequence import sort_rows
-from keyfold.options import TableOptions
+from keyfold.options.declared import TableOptions
 from keyfold.resources.metering import metered
 
 

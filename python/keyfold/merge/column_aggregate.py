@@ -10,7 +10,7 @@ from keyfold.aggregates.binding import Words, bound, named
 from keyfold.aggregates.declaration import Aggregate
 from keyfold.errors import TableError
 from keyfold.merge.sequence_groups import group_fields
-from keyfold.options import TableOptions
+from keyfold.options.declared import TableOptions
 from keyfold.types import logical
 from keyfold.wire.layout import Column, TableLayout, sql_name
 

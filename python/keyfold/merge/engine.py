@@ -22,7 +22,7 @@ from keyfold.merge.column_results import Columns, keep
 from keyfold.merge.kinds import Kinds, is_retract
 from keyfold.merge.marks.mark_columns import Marks
 from keyfold.merge.sequence_groups import SequenceGroup
-from keyfold.options import TableOptions
+from keyfold.options.declared import TableOptions
 from keyfold.options.engines import Traits
 from keyfold.wire.layout import TableLayout
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from keyfold import options as table_options
 from keyfold.aggregates import aggregates, find
 from keyfold.aggregates.binding import named, settings_of
 from keyfold.aggregates.declaration import Aggregate, Parameter
@@ -18,8 +17,10 @@ from keyfold.errors import NotSupportedError, TableError
 from keyfold.files.initial_values import initial
 from keyfold.kernels.ops import ADD
 from keyfold.merge.column_aggregate import aggregate_of
-from keyfold.options import FIELD, FIELD_OPTIONS, TableOptions
+from keyfold.options.declared import FIELD_OPTIONS, TableOptions
+from keyfold.options.names import FIELD
 from keyfold.options.paimon import PAIMON_FIELD_OPTIONS
+from keyfold.options.parsing import parse
 from keyfold.options.values import boolean, given
 from keyfold.states.state_option import STATE
 from keyfold.wire.layout import Column, TableLayout
@@ -75,7 +76,7 @@ def _check_parameter(
     layout: TableLayout, option: str, column: str, takers: list[Aggregate]
 ) -> None:
     """Check that the column's function takes the parameter and that the value parses."""
-    options = table_options.parse(layout)
+    options = parse(layout)
     function = options.field_options(column).get("aggregate-function", options.default_aggregate)
     where = f"table {layout.name}, option {option}"
     aggregate = None if function is None else named(where, function)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from keyfold import options as table_options
 from keyfold.aggregates.declaration import BadRecord
 from keyfold.errors import TableError
 from keyfold.lazy import cached_property
@@ -18,7 +17,8 @@ from keyfold.merge.field_options import check_field_options, check_initial, stor
 from keyfold.merge.kinds import Kinds
 from keyfold.merge.marks.mark_columns import Bits
 from keyfold.merge.results import key_words
-from keyfold.options import TableOptions
+from keyfold.options.declared import TableOptions
+from keyfold.options.parsing import parse
 from keyfold.wire.layout import TableLayout
 
 
@@ -104,7 +104,7 @@ def plan(
     """The plan that emits `output`. With `marks` some rows may be partial, overwrite, or begin with
     a delete. Raises TableError if engine, aggregates and types don't fit together.
     """
-    options = table_options.parse(layout)
+    options = parse(layout)
     declared = engine(options.merge_engine, layout.name)
     needed = {*output, *layout.key, *options.sequence_fields}
     needed |= {*declared.needs(layout, options, output)}
@@ -138,7 +138,7 @@ def check(layout: TableLayout, before: TableLayout | None = None) -> TableLayout
     """
     settled = stored_functions(layout)
     check_field_options(settled, {} if before is None else before.options)
-    options = table_options.parse(settled)
+    options = parse(settled)
     engine(options.merge_engine, layout.name).check(settled, options)
     check_initial(settled, options)
     return settled

@@ -8,7 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from keyfold.errors import TableError
-from keyfold.options import Option, TableOptions, check_ordered
+from keyfold.options.checks import check_ordered
+from keyfold.options.declared import TableOptions
+from keyfold.options.option import Option
 from keyfold.options.values import boolean, names
 from keyfold.wire.layout import TableLayout
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from keyfold.errors import NotSupportedError
 from keyfold.files.paimon_values import hashes
-from keyfold.options import TableOptions
+from keyfold.options.declared import TableOptions
 from keyfold.predicates.ranges import Ranges, ValueRange, decided, may_be_true
 from keyfold.predicates.sql_text import describe
 from keyfold.types.literals import FLOATING, NAN_TOP, Unknown, arrow_array, comparable

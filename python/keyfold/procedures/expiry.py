@@ -3,7 +3,8 @@
 import time
 from collections.abc import Mapping
 
-from keyfold.options import TableOptions, normalize
+from keyfold.options.declared import TableOptions
+from keyfold.options.names import normalize
 from keyfold.procedures.declare import CALL_OPTIONS, Call, Parameter, Procedure, Rows
 from keyfold.read.call_options import with_options
 from keyfold.storage.maintenance.due import ROUND

@@ -11,7 +11,7 @@ from typing import Any
 from keyfold.bridge.frames import Frame
 from keyfold.compact import compaction_plan, jobs, rescale
 from keyfold.errors import ConflictError, SnapshotExpiredError
-from keyfold.options import parse
+from keyfold.options.parsing import parse
 from keyfold.questions.serve import Questions, functions_for
 from keyfold.storage.commits import rescale as storage
 from keyfold.storage.commits.outcomes import is_abandonable

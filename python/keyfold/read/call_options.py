@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from keyfold import options
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.merge.plan import check
 from keyfold.options.calls import READ, Call, split
+from keyfold.options.checks import check_option
+from keyfold.options.names import may_differ, normalize
 from keyfold.options.paimon import OPTIONS_OF_VERSIONS, OTHER_ROWS
 from keyfold.storage.schema.save_as_table import check_given
 from keyfold.storage.support import LATEST
@@ -22,10 +23,10 @@ def with_options(table: Table, given: Mapping[str, str] | None) -> Table:
     Raises TableError if an option decides what the rows are and the table has another value: rows
     already merged by the table's rules stay so.
     """
-    layout, stored = table.layout, options.normalize(given or {})
+    layout, stored = table.layout, normalize(given or {})
     for name, text in stored.items():
-        options.check_option(layout, name, text)
-        if not options.may_differ(name, text, layout.options):
+        check_option(layout, name, text)
+        if not may_differ(name, text, layout.options):
             raise TableError(
                 f"option {name} of table {layout.name}: it decides what the table's rows are and "
                 f"can't be given for one call; the table has "

@@ -15,8 +15,9 @@ from keyfold.files import parts
 from keyfold.merge.column_aggregate import aggregate_of
 from keyfold.merge.engines import engine
 from keyfold.merge.sequence_groups import group_fields
-from keyfold.options import TableOptions, parse
+from keyfold.options.declared import TableOptions
 from keyfold.options.engines import engines
+from keyfold.options.parsing import parse
 from keyfold.read.plan_head import schema_columns
 from keyfold.types import logical
 from keyfold.wire.layout import TableLayout

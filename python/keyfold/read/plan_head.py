@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 
 from keyfold.files.column_mapping import check_types
 from keyfold.merge.plan import check_mergeable
-from keyfold.options import TableOptions, parse
 from keyfold.options.calls import OF_READS
+from keyfold.options.declared import TableOptions
+from keyfold.options.parsing import parse
 from keyfold.predicates.condition import undecided
 from keyfold.predicates.prune import Pruning, pruning
 from keyfold.read.request import ReadRequest

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from keyfold.merge.origins import ORIGIN
-from keyfold.options import parse
+from keyfold.options.parsing import parse
 from keyfold.types.spark import to_spark
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import SEQUENCE, ScanSpec, Split

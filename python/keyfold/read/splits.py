@@ -14,7 +14,7 @@ from functools import partial
 from operator import attrgetter
 
 from keyfold.files.sections import packed, runs
-from keyfold.options import TableOptions
+from keyfold.options.declared import TableOptions
 from keyfold.predicates.ranges import Ranges, may_be_true
 from keyfold.read.key_cuts import by_key, stretches_of
 from keyfold.storage.metadata.entries import LiveFile, Place, split_of

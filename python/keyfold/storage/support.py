@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from keyfold.errors import NotSupportedError
-from keyfold.options import TAG_CREATION_ELSEWHERE, known, parse
+from keyfold.options.declared import TAG_CREATION_ELSEWHERE, known
 from keyfold.options.paimon import NEEDED_TO_READ, NEEDED_TO_WRITE
+from keyfold.options.parsing import parse
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import FILE_SUFFIX, MARKED_SUFFIX

@@ -12,12 +12,13 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from keyfold import options
 from keyfold.aggregates.states.signatures import state_json
 from keyfold.errors import CorruptDataError, NotSupportedError
 from keyfold.files import damage
 from keyfold.files.snapshot_folder import changed, check_unchanged, reading
 from keyfold.lazy import cached_property
+from keyfold.options.declared import DEFAULT_PREFIX, INITIAL_PREFIX, TableOptions
+from keyfold.options.parsing import parse
 from keyfold.resources.cache import Cache
 from keyfold.storage.metadata.avro_records import INDEXED
 from keyfold.storage.metadata.entries import LiveFile, RowShapes, highest_sequence
@@ -70,8 +71,8 @@ class Table:
         return Manifests(self.files, self.layout.location, self.shapes)
 
     @cached_property
-    def options(self) -> options.TableOptions:
-        return options.parse(self.layout)
+    def options(self) -> TableOptions:
+        return parse(self.layout)
 
     @property
     def schemas(self) -> Schemas:
@@ -276,9 +277,7 @@ def live_of_snapshot(manifests: Manifests, snapshot: Snapshot) -> tuple[LiveFile
 
 
 def _column_json(layout: TableLayout, column: Column) -> dict[str, Any]:
-    is_foreign = column.default is not None and (
-        options.DEFAULT_PREFIX + column.name not in layout.options
-    )
+    is_foreign = column.default is not None and (DEFAULT_PREFIX + column.name not in layout.options)
     return spark_types.column_json(column.name, column.type, column.comment) | {
         "id": str(column.id),
         "default": column.default,
@@ -289,7 +288,7 @@ def _column_json(layout: TableLayout, column: Column) -> dict[str, Any]:
 
 def shown_properties(layout: TableLayout) -> dict[str, str]:
     """Options as SHOW TBLPROPERTIES has them, with the primary key, the comment and the place."""
-    hidden = (options.DEFAULT_PREFIX, options.INITIAL_PREFIX)
+    hidden = (DEFAULT_PREFIX, INITIAL_PREFIX)
     shown = {k: v for k, v in layout.options.items() if not k.startswith(hidden)}
     if layout.primary_key:
         shown["primary-key"] = ",".join(layout.primary_key)

@@ -19,7 +19,7 @@ from keyfold.kernels.ops import ADD
 from keyfold.merge.engine import Engine, Fold, Folded, MergeStep
 from keyfold.merge.kinds import Kinds, is_retract
 from keyfold.merge.results import key_words
-from keyfold.options import TableOptions
+from keyfold.options.declared import TableOptions
 from keyfold.types import arrow as arrow_types
 from keyfold.types import logical
 from keyfold.user_functions import shapes

@@ -11,8 +11,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from keyfold.files.buckets import BucketKey
-from keyfold.options import TableOptions
 from keyfold.options.changelogs import INPUT
+from keyfold.options.declared import TableOptions
 from keyfold.stores import refusals
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import FILE_SUFFIX, FileMeta, WriteSpec

@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from keyfold.options import TableOptions
+from keyfold.options.declared import TableOptions
 
 _SAMPLE = 1 << 12
 _TRIED_ROWS = 1 << 14

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from keyfold.errors import TableError
 from keyfold.merge.kinds import from_text
-from keyfold.options import TableOptions
+from keyfold.options.declared import TableOptions
 from keyfold.types.required import fitted, lacking
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import KIND, ORDINAL, WriteSpec

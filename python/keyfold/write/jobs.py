@@ -13,7 +13,6 @@ from keyfold.errors import NotSupportedError, TableError
 from keyfold.lookup.places import LookupPlan
 from keyfold.lookup.plan import plan_lookup
 from keyfold.merge.plan import check_mergeable
-from keyfold.options import parse
 from keyfold.options.calls import (
     ACCEPT_LOST,
     MERGE_MODE,
@@ -23,6 +22,7 @@ from keyfold.options.calls import (
     WRITE,
     value,
 )
+from keyfold.options.parsing import parse
 from keyfold.options.values import boolean, whole
 from keyfold.predicates.prune import on_partitions
 from keyfold.read.call_options import call_options

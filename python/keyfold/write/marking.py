@@ -16,7 +16,7 @@ from keyfold.merge.buffer import check_deletes
 from keyfold.merge.engines import engine
 from keyfold.merge.kinds import Kinds, is_retract
 from keyfold.merge.marks.mark_columns import FIELDS
-from keyfold.options import TableOptions
+from keyfold.options.declared import TableOptions
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import EVERYTHING, WriteSpec
 from keyfold.write.targets import OVERWRITE

@@ -22,7 +22,7 @@ from keyfold.errors import TableError
 from keyfold.lazy import cached_property
 from keyfold.merge.kinds import is_retract
 from keyfold.merge.marks.mark_columns import is_marked as has_marks
-from keyfold.options import TableOptions
+from keyfold.options.declared import TableOptions
 from keyfold.resources.metering import metered
 from keyfold.stores import refusals
 from keyfold.stores.files import Files

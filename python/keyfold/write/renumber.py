@@ -13,7 +13,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from keyfold.options import parse
+from keyfold.options.parsing import parse
 from keyfold.read.parquet import Wanted, read_file
 from keyfold.wire.specs import SEQUENCE, CommitMessage, ScanSpec, WriteSpec
 from keyfold.write.job import Job, delete_files

@@ -29,7 +29,7 @@ from keyfold.merge.kinds import Kinds, from_text
 from keyfold.merge.marks.mark_columns import FIELDS
 from keyfold.merge.plan import MergePlan
 from keyfold.merge.sequence import sort_by_fields
-from keyfold.options import TableOptions
+from keyfold.options.declared import TableOptions
 from keyfold.types.required import filler
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import EVERYTHING, KIND, ORDINAL, RowChanges, WriteSpec

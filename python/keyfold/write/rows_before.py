@@ -24,7 +24,7 @@ from keyfold.merge.column_results import Columns, sliced
 from keyfold.merge.kinds import Kinds, is_retract
 from keyfold.merge.sorted_run import SortedRun
 from keyfold.merge.window import Batch, rounds
-from keyfold.options import parse
+from keyfold.options.parsing import parse
 from keyfold.resources.merge_room import MergeRoom
 from keyfold.wire.specs import WriteSpec
 

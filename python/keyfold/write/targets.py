@@ -9,7 +9,9 @@ from collections.abc import Iterable, Sequence
 
 from keyfold.errors import TableError
 from keyfold.merge.engines import engine
-from keyfold.options import TableOptions, fluss, parse
+from keyfold.options import fluss
+from keyfold.options.declared import TableOptions
+from keyfold.options.parsing import parse
 from keyfold.wire.layout import TableLayout, quoted
 
 DEFAULT, OVERWRITE = "default", "overwrite"

@@ -11,7 +11,8 @@ import pyarrow as pa
 from keyfold.files.buckets import BucketKey, split
 from keyfold.lookup.places import LookupPlan
 from keyfold.merge.plan import MergePlan, plan
-from keyfold.options import TableOptions, parse
+from keyfold.options.declared import TableOptions
+from keyfold.options.parsing import parse
 from keyfold.wire.partitions import Partition
 from keyfold.wire.specs import CommitMessage, WriteSpec
 from keyfold.write.buffer import WriteBuffer, allowance

@@ -23,7 +23,8 @@ from keyfold.merge.engine import Engine, Fold, Folded, MergeStep, shown
 from keyfold.merge.kinds import Kinds, is_retract
 from keyfold.merge.marks.ops import column_ops
 from keyfold.merge.results import added_column, folded_column
-from keyfold.options import Option, TableOptions
+from keyfold.options.declared import TableOptions
+from keyfold.options.option import Option
 from keyfold.options.values import boolean
 from keyfold.wire.layout import TableLayout
 

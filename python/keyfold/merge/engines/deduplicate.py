@@ -12,7 +12,7 @@ from keyfold.kernels.ops import ADDITIONS, RETRACTIONS
 from keyfold.merge.engine import Engine, Fold, Folded, MergeStep, picked, without
 from keyfold.merge.kinds import is_retract
 from keyfold.merge.marks.mark_columns import Flags, Marks
-from keyfold.options import TableOptions
+from keyfold.options.declared import TableOptions
 from keyfold.wire.layout import TableLayout
 
 

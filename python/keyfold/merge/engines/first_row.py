@@ -14,7 +14,7 @@ from keyfold.kernels.buffers import Rows
 from keyfold.kernels.ops import RETRACTIONS, UPDATE_BEFORE
 from keyfold.merge.engine import Engine, Fold, Folded, MergeStep, picked, without
 from keyfold.merge.kinds import Kinds, is_retract
-from keyfold.options import TableOptions
+from keyfold.options.declared import TableOptions
 from keyfold.wire.layout import TableLayout
 
 _REFUSED = (

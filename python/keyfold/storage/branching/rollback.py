@@ -12,7 +12,7 @@ import time
 from dataclasses import replace
 
 from keyfold.errors import ConflictError
-from keyfold.options import parse
+from keyfold.options.parsing import parse
 from keyfold.storage.commits.conflicts import changed_facts
 from keyfold.storage.commits.rescale import take_back
 from keyfold.storage.history import tags

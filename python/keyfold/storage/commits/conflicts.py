@@ -16,7 +16,8 @@ from itertools import pairwise
 from typing import Any
 
 from keyfold.errors import ConflictError, SnapshotExpiredError, TableError
-from keyfold.options import known, parse
+from keyfold.options.declared import known
+from keyfold.options.parsing import parse
 from keyfold.storage.metadata.entries import (
     LiveFile,
     Place,

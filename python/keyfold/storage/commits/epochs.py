@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from keyfold.errors import CorruptDataError, TableError, UnknownOutcomeError
-from keyfold.options import TableOptions
+from keyfold.options.declared import TableOptions
 from keyfold.storage.metadata.avro_records import is_long
 from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.table import Table

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from keyfold.errors import NotSupportedError, UnknownOutcomeError
-from keyfold.options import parse
+from keyfold.options.parsing import parse
 from keyfold.storage.commits import commit
 from keyfold.storage.commits.conflicts import check_rescaled, check_rewritten
 from keyfold.storage.metadata.entries import LiveFile, identifier

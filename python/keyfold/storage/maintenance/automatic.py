@@ -11,7 +11,8 @@ import time
 from operator import itemgetter
 
 from keyfold.errors import SnapshotExpiredError, TableError
-from keyfold.options import TAG_PERIODS, TableOptions, parse
+from keyfold.options.declared import TAG_PERIODS, TableOptions
+from keyfold.options.parsing import parse
 from keyfold.resources.cache import Cache
 from keyfold.storage.history import tags
 from keyfold.storage.maintenance.tagging import create, delete, expire

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from keyfold.files import damage
 from keyfold.lazy import cached_property
-from keyfold.options import TableOptions
+from keyfold.options.declared import TableOptions
 from keyfold.storage.metadata.binary_row import EMPTY, RowCodec
 from keyfold.types import logical
 from keyfold.types.literals import manifest_values

@@ -20,7 +20,7 @@ import fastavro
 
 from keyfold.errors import CorruptDataError
 from keyfold.files import damage
-from keyfold.options import TableOptions
+from keyfold.options.declared import TableOptions
 from keyfold.resources.cache import Cache
 from keyfold.storage.metadata.avro_records import ENTRY, ENTRY_SCHEMA, LIST_SCHEMA, LISTED, Check
 from keyfold.storage.metadata.binary_row import RowCodec

@@ -6,8 +6,9 @@ from functools import partial
 
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.files.footers import footer_of
-from keyfold.options import is_fixed, normalize, parse
 from keyfold.options.changelogs import told_from
+from keyfold.options.names import is_fixed, normalize
+from keyfold.options.parsing import parse
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.metadata.snapshots import Snapshots
 from keyfold.storage.schema.alter_columns import Change, Stored, change_column

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from keyfold.errors import KeyfoldError, NotSupportedError
-from keyfold.options import DEFAULT_PREFIX, INITIAL_PREFIX, parse
+from keyfold.options.declared import DEFAULT_PREFIX, INITIAL_PREFIX
+from keyfold.options.parsing import parse
 from keyfold.storage.schema import column_references, fields
 from keyfold.storage.schema.defaults import stored_text
 from keyfold.storage.schema.definition import new_column

@@ -10,17 +10,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from keyfold.errors import KeyfoldError, NotSupportedError, TableError
-from keyfold.options import (
+from keyfold.options import fluss
+from keyfold.options.checks import check_change, check_create
+from keyfold.options.declared import (
     DEFAULT_BUCKETS,
     DEFAULT_PREFIX,
     INITIAL_PREFIX,
     KEY_NULLABLE,
     PIPELINES_PREFIX,
-    check_change,
-    check_create,
-    fluss,
-    normalize,
 )
+from keyfold.options.names import normalize
 from keyfold.storage.schema.column_references import spelling_of
 from keyfold.storage.schema.defaults import stored_text
 from keyfold.storage.schema.schemas import StoredSchema

@@ -10,7 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from keyfold.errors import KeyfoldError, TableError
-from keyfold.options import DEFAULT_PREFIX, check_option, fluss, normalize, parse
+from keyfold.options import fluss
+from keyfold.options.checks import check_option
+from keyfold.options.declared import DEFAULT_PREFIX
+from keyfold.options.names import normalize
+from keyfold.options.parsing import parse
 from keyfold.storage.schema.column_references import spelling_of
 from keyfold.storage.schema.definition import Check, NewTable, define, listed
 from keyfold.storage.schema.schemas import StoredSchema

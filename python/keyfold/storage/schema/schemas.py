@@ -13,7 +13,7 @@ from typing import Any
 
 from keyfold.errors import ConflictError, KeyfoldError
 from keyfold.files import damage
-from keyfold.options import DEFAULT_PREFIX, INITIAL_PREFIX
+from keyfold.options.declared import DEFAULT_PREFIX, INITIAL_PREFIX
 from keyfold.storage.metadata.avro_records import check_schema
 from keyfold.storage.metadata.documents import document, text_of
 from keyfold.stores.files import Files

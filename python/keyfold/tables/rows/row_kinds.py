@@ -9,7 +9,7 @@ import pyarrow as pa
 from keyfold.errors import TableError
 from keyfold.kernels.ops import KIND_NAMES
 from keyfold.merge.kinds import from_text
-from keyfold.options import parse
+from keyfold.options.parsing import parse
 from keyfold.tables.rows.conversions.unfit import matched
 from keyfold.tables.rows.incoming import Incoming, incoming
 from keyfold.wire.layout import TableLayout

@@ -15,7 +15,7 @@ from keyfold.kernels.ops import ADD, ADDITIONS, DELETE, INSERT, RESET, RETRACT, 
 from keyfold.merge.column_aggregate import chosen_aggregate, refused_retract
 from keyfold.merge.engines.aggregation import ignores_retract
 from keyfold.merge.sequence_groups import REMOVES, SequenceGroup, sequence_groups
-from keyfold.options import TableOptions
+from keyfold.options.declared import TableOptions
 from keyfold.wire.layout import TableLayout
 
 REFUSED = (

@@ -30,7 +30,7 @@ from keyfold.merge.sequence_groups import (
     group_fields,
     sequence_groups,
 )
-from keyfold.options import TableOptions
+from keyfold.options.declared import TableOptions
 from keyfold.wire.layout import TableLayout
 
 
