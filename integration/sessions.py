@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 import keyfold
 from integration import QUIET, TOP
+from tests.option_names import setting_names
 
 # A JVM that starts fast and stays small, with room for the code of a thousand queries. A session
 # whose times decide has Java's own choices.
@@ -60,7 +61,7 @@ def builder(folder: Path, master: str = "local[2]", **extra: str) -> SparkSessio
         logging.CRITICAL
     )  # errors are raised anyway
     made: SparkSession.Builder = SparkSession.builder.master(master).appName("keyfold")
-    named = {name.replace("__", "."): value for name, value in extra.items()}
+    named = setting_names(extra)
     for name, value in (settings(folder) | named).items():
         made = made.config(name, value)
     return made

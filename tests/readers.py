@@ -19,6 +19,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from tests.option_names import option_names
+
 ROOT = Path(__file__).resolve().parent.parent
 PYTHON = ROOT / "build" / "readers" / "bin" / "python"
 
@@ -115,7 +117,7 @@ def create(
         fields=fields,
         partition_keys=list(by),
         primary_keys=list(key),
-        options={name.replace("_", "-"): text for name, text in named.items()},
+        options=option_names(named),
     )
 
 

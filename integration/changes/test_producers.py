@@ -15,6 +15,7 @@ from keyfold.kernels.ops import KIND_NAMES
 from keyfold.storage.table import Table
 from tests import readers
 from tests.changelog.told import changes_of
+from tests.option_names import option_names
 from tests.storage import tables
 
 COMPARING = ("lookup", "full-compaction")
@@ -29,7 +30,7 @@ class Told:
         self.spark, self.paimon, self.name = spark, paimon, name
         self.short = name.rpartition(".")[2]
         self.warehouse, self.folder = warehouse, warehouse / "it.db" / self.short
-        given = {"bucket": "2", **{n.replace("_", "-"): text for n, text in options.items()}}
+        given = {"bucket": "2", **option_names(options)}
         listed = ", ".join(f"'{option}' = '{text}'" for option, text in given.items())
         spark.sql(
             f"CREATE TABLE {name} (k INT, v STRING, n INT, PRIMARY KEY (k)) "

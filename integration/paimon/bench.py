@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from integration.paimon import library
 from integration.paimon.library import Paimon
 from integration.planning.plans import assert_ours
+from tests.option_names import option_names
 
 
 class Bench:
@@ -25,7 +26,7 @@ class Bench:
 
     def create(self, columns: str, partitions: str = "", **options: str) -> Bench:
         """CREATE TABLE; `__` in a name of an option stands for a dot, `_` for `-`."""
-        stated = {name.replace("__", ".").replace("_", "-"): v for name, v in options.items()}
+        stated = option_names(options)
         return self.made(columns, stated, partitions)
 
     def made(self, columns: str, options: Mapping[str, str], partitions: str = "") -> Bench:

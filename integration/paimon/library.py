@@ -30,6 +30,7 @@ import pyspark
 from integration import QUIET, TOP
 from integration.conformance import compare
 from integration.fetched import fetched, version
+from tests.option_names import option_names
 
 NAMES = ("PaimonJava", "PaimonBench", "PaimonSource")
 SOURCES = [Path(__file__).with_name(f"{name}.scala") for name in NAMES]
@@ -104,7 +105,7 @@ class Paimon:
 
     def ask(self, do: str, table: Path, options: Mapping[str, str], **more: Any) -> Any:
         """One request of PaimonJava.scala or PaimonBench.scala; its answer."""
-        named = {key.replace("__", ".").replace("_", "-"): text for key, text in options.items()}
+        named = option_names(options)
         request = {"do": do, "table": str(table), "options": named, **more}
         self._requests.write(json.dumps(request) + "\n")
         self._requests.flush()

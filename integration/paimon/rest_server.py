@@ -15,6 +15,7 @@ from py4j.java_gateway import GatewayParameters, JavaGateway
 
 from integration.fetched import fetched
 from integration.paimon.library import QUIET, SMALL, SPARK_JARS, library
+from tests.option_names import option_names
 
 TOKEN = "a-token-that-nobody-may-read"
 
@@ -25,7 +26,7 @@ def running(folder: Path, **config: str) -> Iterator[dict[str, str]]:
     and __ for a dot.
     """
     told = {"prefix": "p", "warehouse": "shop"}
-    told |= {name.replace("__", ".").replace("_", "-"): text for name, text in config.items()}
+    told |= option_names(config)
     path = f"{_jars()}/*:{library()}:{SPARK_JARS}/*"
     command = ["java", *SMALL, f"-Dlog4j2.configurationFile=file:{QUIET}", "-cp", path]
     command += ["py4j.GatewayServer", "--die-on-broken-pipe", "0"]

@@ -12,12 +12,13 @@ from pyroaring import BitMap64
 from integration.paimon.bench import Bench, sql
 from integration.paimon.library import row
 from keyfold.kernels.roaring import bitmaps
+from tests.option_names import option_names
 
 FIRST = "array(named_struct('id', 1, 'v', 'x'), named_struct('id', 1, 'v', 'y'))"
 
 
 def folding(bench: Bench, columns: str, **functions: str) -> Bench:
-    options = {name.replace("__", "."): text for name, text in functions.items()}
+    options = option_names(functions)
     options |= {"merge-engine": "aggregation", "write-only": "true", "bucket": "1"}
     return bench.made(f"k INT, {columns}, PRIMARY KEY (k) NOT ENFORCED", options)
 

@@ -12,14 +12,15 @@ from pyspark.sql import functions as F
 
 from integration.faults import processes
 from integration.streams.sinks import Source, drained, loaded, rows, stray
+from tests.option_names import option_names
 
 Fresh = Callable[[], str]
 
 
 def made(spark: SparkSession, name: str, columns: str, **options: str) -> str:
     """A table of one bucket with the key `k`."""
-    given = {"bucket": "1"} | {n.replace("__", "."): v for n, v in options.items()}
-    listed = ", ".join(f"'{key.replace('_', '-')}' = '{value}'" for key, value in given.items())
+    given = {"bucket": "1"} | option_names(options)
+    listed = ", ".join(f"'{key}' = '{value}'" for key, value in given.items())
     spark.sql(
         f"CREATE TABLE {name} (k BIGINT NOT NULL, {columns}, PRIMARY KEY (k) NOT ENFORCED) "
         f"TBLPROPERTIES ({listed})"

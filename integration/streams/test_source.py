@@ -14,6 +14,7 @@ from pyspark.sql.streaming import StreamingQuery
 
 from integration.faults import processes
 from integration.streams.sinks import loaded
+from tests.option_names import option_names
 
 Fresh = Callable[[], str]
 
@@ -49,7 +50,7 @@ def made(spark: SparkSession, name: str, more: str = "") -> str:
 
 
 def stream(spark: SparkSession, name: str, **options: str) -> DataFrame:
-    given = {key.replace("__", ".").replace("_", "-"): value for key, value in options.items()}
+    given = option_names(options)
     return spark.readStream.options(**given).table(name)
 
 

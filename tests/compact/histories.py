@@ -21,6 +21,7 @@ from keyfold.wire.specs import CommitMessage, FileMeta, WriteSpec
 from keyfold.write.jobs import publish
 from keyfold.write.parquet import Target, write_files
 from tests.merge.random_tables import random_records
+from tests.option_names import option_names
 from tests.random_values import value
 from tests.read import harness
 from tests.storage import tables
@@ -31,7 +32,7 @@ def stored(folder: Path, layout: TableLayout, name: str = "t", **options: str) -
     columns = tuple(
         tables.column(c.name, spark_types.to_spark(c.type), c.type.nullable) for c in layout.columns
     )
-    given = {n.replace("__", ".").replace("_", "-"): text for n, text in options.items()}
+    given = option_names(options)
     settings = {**layout.options, "bucket": "1", **given}
     return tables.table(folder, NewTable(columns, (), layout.primary_key, settings), name)
 

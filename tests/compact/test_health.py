@@ -13,6 +13,7 @@ from keyfold.options.parsing import parse
 from keyfold.storage.metadata.entries import LiveFile, RowShapes
 from keyfold.types import paimon as paimon_types
 from keyfold.wire.layout import Column, TableLayout
+from tests.option_names import option_names
 
 MIB = 1 << 20
 NUMBERS = itertools.count(1)
@@ -49,7 +50,7 @@ def file(low: int, high: int, level: int = 0, size: int = 100 * MIB, **more: Any
 
 
 def health(*files: LiveFile, **options: str) -> list[Health]:
-    named = {name.replace("__", ".").replace("_", "-"): text for name, text in options.items()}
+    named = option_names(options)
     layout = replace(LAYOUT, options={**LAYOUT.options, **named})
     return table_health(files, parse(layout), "CALL c.sys.compact(table => 'n.t'")
 

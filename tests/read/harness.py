@@ -29,6 +29,7 @@ from keyfold.wire.specs import (
     WriteSpec,
 )
 from keyfold.write.writer import write
+from tests.option_names import option_names
 from tests.storage import tables
 
 SEQUENCES = itertools.count(1)
@@ -36,7 +37,7 @@ SEQUENCES = itertools.count(1)
 
 def layout(folder: Path, *columns: tuple[str, Any], key: str = "k", **options: str) -> TableLayout:
     """A layout that no catalog knows; types are Paimon JSON, options have _ for -."""
-    names = {name.replace("_", "-"): value for name, value in options.items()}
+    names = option_names(options)
     return testing.layout(dict(columns), key.split(","), {"bucket": "1"} | names, str(folder))
 
 
@@ -101,9 +102,7 @@ def planned_tasks(
     """The same by task; `more` are cores, enforced and aggregate."""
     table = tables.reload(found)
     names = table.layout.arrow_schema.names if columns is None else columns
-    settings = {
-        name.replace("__", ".").replace("_", "-"): value for name, value in (options or {}).items()
-    }
+    settings = option_names(options or {})
     request = ReadRequest(names, filters, limit=limit, options=settings, **more)
     scan, made, report = plan(table, request)
     sent = ScanSpec.from_json(scan.to_json())

@@ -13,6 +13,7 @@ import pytest
 import keyfold
 from keyfold.errors import EnvironmentMismatchError
 from keyfold.setup import doctor, session
+from tests.option_names import setting_names
 
 JAR = str(session.jar_path())
 
@@ -21,7 +22,7 @@ class Builder:
     """As much of SparkSession.Builder as configure uses."""
 
     def __init__(self, **options: str) -> None:
-        self._options: dict[str, Any] = {k.replace("__", "."): v for k, v in options.items()}
+        self._options: dict[str, Any] = setting_names(options)
 
     def config(self, name: str, value: str) -> "Builder":
         self._options[name] = value
@@ -115,7 +116,7 @@ def test_lists_of_submit_arguments_grow(monkeypatch: pytest.MonkeyPatch, form: s
 
 def context_with(**confs: str) -> SimpleNamespace:
     """A SparkContext that runs with these confs."""
-    return SimpleNamespace(getConf=lambda: {k.replace("__", "."): v for k, v in confs.items()})
+    return SimpleNamespace(getConf=lambda: setting_names(confs))
 
 
 def test_a_context_without_keyfold_is_refused_with_the_line(spark: SimpleNamespace) -> None:
@@ -139,7 +140,7 @@ def test_a_context_with_keyfold_gets_the_catalog(spark: SimpleNamespace) -> None
 
 def gateway(has_class: bool, **properties: str) -> SimpleNamespace:
     """A JVM whose class loader does or doesn't find a class, with these system properties."""
-    set_there = {name.replace("__", "."): value for name, value in properties.items()}
+    set_there = setting_names(properties)
 
     def load(name: str) -> str:
         if not has_class:

@@ -19,6 +19,7 @@ from keyfold.types import logical
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.partitions import Partition
 from keyfold.wire.specs import CommitMessage, FileMeta, WriteSpec
+from tests.option_names import option_names
 
 SEQUENCES = itertools.count(1000)
 
@@ -32,7 +33,7 @@ def column(
 
 def new_table(*columns: dict[str, Any], key: str = "k", by: str = "", **options: str) -> NewTable:
     """`k` and `v` BIGINT unless named, two buckets; option names with _ for - and __ for a dot."""
-    names = {n.replace("__", ".").replace("_", "-"): value for n, value in options.items()}
+    names = option_names(options)
     return NewTable(
         columns or (column("k"), column("v")),
         tuple(by.split(",")) if by else (),

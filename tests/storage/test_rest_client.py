@@ -17,6 +17,7 @@ from keyfold.storage.catalogs.rest import RestCatalog
 from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.rest_client import MissingError, RestClient, ThereError
 from keyfold.stores.files import UnsettledError
+from tests.option_names import setting_names
 
 SECRET = "a-token-that-nobody-may-read"
 
@@ -30,7 +31,7 @@ class Server:
     options: dict[str, str] = field(default_factory=dict)
 
     def client(self, **more: str) -> RestClient:
-        return RestClient(self.options | {name.replace("__", "."): v for name, v in more.items()})
+        return RestClient(self.options | setting_names(more))
 
 
 @pytest.fixture

@@ -13,13 +13,14 @@ from keyfold.storage.commits import commit
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.support import check_files, check_readable, check_writable
 from keyfold.wire.layout import TableLayout
+from tests.option_names import option_name, option_names
 from tests.storage import tables
 from tests.storage.tables import new_table
 
 
 def changed(folder: Path, **options: str) -> TableLayout:
     found = tables.table(folder).layout
-    named = {n.replace("__", ".").replace("_", "-"): value for n, value in options.items()}
+    named = option_names(options)
     return replace(found, options={**found.options, **named})
 
 
@@ -38,7 +39,7 @@ def changed(folder: Path, **options: str) -> TableLayout:
     ],
 )
 def test_unreadable(tmp_path: Path, option: str, value: str) -> None:
-    name = option.replace("__", ".").replace("_", "-")
+    name = option_name(option)
     with pytest.raises(NotSupportedError, match=f"can't be read here: its option {name} is"):
         check_readable(changed(tmp_path, **{option: value}))
 

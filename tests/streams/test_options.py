@@ -19,6 +19,7 @@ from keyfold.storage.maintenance.consumers import Position
 from keyfold.storage.table import Table
 from keyfold.streams import offsets
 from keyfold.streams.options import stream_options
+from tests.option_names import option_names
 from tests.storage import tables
 
 
@@ -32,7 +33,7 @@ def grown(folder: Path, commits: int) -> Table:
 
 def begin(found: Table, **given: str) -> tuple[int, int | None]:
     """The snapshot and the index at which a stream begins."""
-    names = {name.replace("__", ".").replace("_", "-"): text for name, text in given.items()}
+    names = option_names(given)
     offset = offsets.initial(found, stream_options("t", names, "Z"))
     return offset.snapshot, offset.index
 

@@ -17,12 +17,13 @@ import keyfold
 from keyfold import Table, TableError
 from keyfold.__main__ import main
 from keyfold.compact import rewrite as compaction
+from tests.option_names import option_names
 
 COLUMNS = {"p": "INT", "k": "INT", "v": "STRING"}
 
 
 def made(folder: Path, **options: str) -> Table:
-    names = {name.replace("_", "-"): value for name, value in options.items()}
+    names = option_names(options)
     catalog = keyfold.connect(folder, threads=2)
     return catalog.create_table("t", COLUMNS, ["p", "k"], ["p"], {"bucket": "2"} | names)
 

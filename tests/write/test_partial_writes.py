@@ -27,6 +27,7 @@ from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import WriteSpec
 from keyfold.write.marking import Marking
 from keyfold.write.writer import prepared
+from tests.option_names import option_names
 
 VALUES = ("a", "b", "c", "d")
 COLUMNS = {"k": "INT", "op": "STRING"} | dict.fromkeys(VALUES, "INT")
@@ -52,7 +53,7 @@ class Job:
 
 
 def table(**options: str) -> TableLayout:
-    given = {name.replace("__", ".").replace("_", "-"): text for name, text in options.items()}
+    given = option_names(options)
     return layout(COLUMNS, ["k"], {"rowkind.field": "op"} | given)
 
 

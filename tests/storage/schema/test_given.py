@@ -14,6 +14,7 @@ from keyfold.storage.catalogs.warehouse import open_catalog
 from keyfold.storage.schema.definition import NewTable
 from keyfold.storage.schema.save_as_table import check_given, redefine
 from keyfold.wire.layout import TableLayout
+from tests.option_names import option_names
 from tests.storage.tables import column, new_table
 
 OPTIONS = {"merge-engine": "aggregation", "fields.n.aggregate-function": "sum", "bucket": "3"}
@@ -68,7 +69,7 @@ def saved(*names: str, by: tuple[str, ...] = (), **properties: str) -> NewTable:
     columns: tuple[Any, ...] = tuple(
         column(name, "string" if name == "p" else "long") for name in names
     )
-    named = {name.replace("_", "-"): text for name, text in properties.items()}
+    named = option_names(properties)
     return NewTable(columns, by, None, named, keeps=True)
 
 
