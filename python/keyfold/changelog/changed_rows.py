@@ -13,7 +13,6 @@ import pyarrow as pa
 from keyfold.changelog.compare import changes
 from keyfold.changelog.specs import ChangeSplit, ChangesSpec
 from keyfold.changelog.views import TIME, VERSION, schema_of, view
-from keyfold.files.snapshot_folder import told
 from keyfold.kernels.buffers import Rows
 from keyfold.merge.plan import plan
 from keyfold.predicates.row_filter import RowFilter
@@ -24,6 +23,7 @@ from keyfold.read.parquet import Wanted, read_file
 from keyfold.read.reader import may_matter
 from keyfold.read.task import joined
 from keyfold.stores.opened import store_of
+from keyfold.stores.snapshot_folder import told
 from keyfold.wire.specs import DataFile, ScanSpec, Split
 
 MILLI = 1000

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from keyfold.changelog.specs import ChangesRequest
 from keyfold.errors import SnapshotExpiredError
-from keyfold.files.snapshot_folder import KEEPING
 from keyfold.options.changelogs import NONE, told_from
 from keyfold.options.parsing import parse
 from keyfold.storage.history import tags, versions
@@ -19,6 +18,7 @@ from keyfold.storage.maintenance.changelogs import Changelogs
 from keyfold.storage.metadata.entries import LiveFile, identifier
 from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.table import Table, live_of_snapshot
+from keyfold.stores.snapshot_folder import KEEPING
 
 APPEND, OVERWRITE = "APPEND", "OVERWRITE"
 

@@ -17,7 +17,6 @@ from keyfold.compact.changelog import asking, new_names, write_changelog
 from keyfold.compact.kept_deletes import NONE, first_kept, kept
 from keyfold.files.buckets import buckets_of
 from keyfold.files.footers import forget
-from keyfold.files.snapshot_folder import reading_files
 from keyfold.merge.change_images import ChangeImages
 from keyfold.merge.marks.mark_columns import with_marks
 from keyfold.merge.plan import MergePlan, plan
@@ -31,6 +30,7 @@ from keyfold.read.run_sizes import Batches, RunEstimate, sized_runs
 from keyfold.resources.merge_room import MergeRoom
 from keyfold.resources.metering import each
 from keyfold.stores.opened import store_of
+from keyfold.stores.snapshot_folder import reading_files
 from keyfold.types.logical import with_nullability
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import (

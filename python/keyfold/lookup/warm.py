@@ -13,7 +13,6 @@ from typing import Any
 import pyarrow as pa
 
 from keyfold.files.sections import needs_sequence, sequence_range
-from keyfold.files.snapshot_folder import reading_files
 from keyfold.kernels.keys.comparable import encode
 from keyfold.lookup.bucket_records import KeptBucket, RunOfKeys, SectionOfKeys
 from keyfold.lookup.places import BucketOfKeys, LookupPlan
@@ -33,6 +32,7 @@ from keyfold.merge.plan import plan as merge_plan
 from keyfold.read.keyset import KeySet
 from keyfold.read.reader import read
 from keyfold.stores.opened import store_of
+from keyfold.stores.snapshot_folder import reading_files
 from keyfold.wire.specs import Run, Section
 
 

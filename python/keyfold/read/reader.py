@@ -15,7 +15,6 @@ import pyarrow as pa
 
 from keyfold.files.fetch import FILE, RUN, SECTION, begun, fetch_footers, one_ahead
 from keyfold.files.sections import needs_sequence
-from keyfold.files.snapshot_folder import told
 from keyfold.merge.deferred import Deferred
 from keyfold.merge.kinds import is_retract
 from keyfold.merge.origins import ORIGIN, with_origin
@@ -32,6 +31,7 @@ from keyfold.resources import budget
 from keyfold.resources.merge_room import MergeRoom
 from keyfold.resources.metering import count, each, reach
 from keyfold.stores.opened import store_of
+from keyfold.stores.snapshot_folder import told
 from keyfold.wire.predicates import Predicate
 from keyfold.wire.specs import KIND, SEQUENCE, DataFile, Run, ScanSpec, Section, Split
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from keyfold.files.snapshot_folder import told
 from keyfold.merge.plan import plan
 from keyfold.read import provenance, reader
 from keyfold.read.folds import summary
+from keyfold.stores.snapshot_folder import told
 from keyfold.wire.specs import ScanSpec, Split
 
 # Batches up to this size are joined: each costs the JVM as much as a thousand rows.

@@ -15,7 +15,6 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from keyfold.aggregates.states.signatures import state_json
 from keyfold.errors import CorruptDataError, NotSupportedError
 from keyfold.files import damage
-from keyfold.files.snapshot_folder import changed, check_unchanged, reading
 from keyfold.lazy import cached_property
 from keyfold.options.declared import DEFAULT_PREFIX, INITIAL_PREFIX, TableOptions
 from keyfold.options.parsing import parse
@@ -31,6 +30,7 @@ from keyfold.storage.schema.schemas import Schemas, StoredSchema
 from keyfold.storage.support import check_files, check_indexes, check_readable, check_writable
 from keyfold.stores.files import Files
 from keyfold.stores.opened import open_files
+from keyfold.stores.snapshot_folder import changed, check_unchanged, reading
 from keyfold.types import spark as spark_types
 from keyfold.wire.layout import Column, TableLayout, home, sql_name
 

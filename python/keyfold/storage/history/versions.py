@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from keyfold.errors import CorruptDataError, KeyfoldError, SnapshotExpiredError, TableError
-from keyfold.files.snapshot_folder import KEEPING
 from keyfold.storage.history import tags
 from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.table import Table
+from keyfold.stores.snapshot_folder import KEEPING
 
 WATERMARK = "watermark-"
 _SNAPSHOT, _TAG, _MILLIS = "scan.snapshot-id", "scan.tag-name", "scan.timestamp-millis"

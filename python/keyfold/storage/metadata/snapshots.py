@@ -1,6 +1,6 @@
 """Snapshots of one table: reading one, publishing the next, removing the oldest.
 
-`files.snapshot_folder` says which are there. Snapshots expire from the oldest up and the newest
+`stores.snapshot_folder` says which are there. Snapshots expire from the oldest up and the newest
 never does, so ids have no gaps.
 """
 
@@ -14,7 +14,6 @@ from typing import Any, ParamSpec, TypeVar
 
 from keyfold.errors import CorruptDataError, SnapshotExpiredError
 from keyfold.files import damage
-from keyfold.files.snapshot_folder import HINTS, SNAPSHOT_NAME, SnapshotFolder
 from keyfold.storage.metadata.avro_records import (  # fmt: skip
     Check,
     check_record,
@@ -24,6 +23,7 @@ from keyfold.storage.metadata.avro_records import (  # fmt: skip
     is_texts,
 )
 from keyfold.storage.metadata.documents import read_as, text_of
+from keyfold.stores.snapshot_folder import HINTS, SNAPSHOT_NAME, SnapshotFolder
 
 _LOOKS = 100
 STATEMENT = "keyfold.statement"  # a property: the statement that changed rows, and how many

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from keyfold.errors import CorruptDataError, SnapshotExpiredError
-from keyfold.files.snapshot_folder import SnapshotFolder
 from keyfold.stores.local import LocalFiles
+from keyfold.stores.snapshot_folder import SnapshotFolder
 
 
 def folder_of(place: Path, ids: Sequence[int], **hints: str) -> SnapshotFolder:
