@@ -20,13 +20,12 @@ from keyfold.compact.pick import (
     PickRules,
     RunPick,
     bucket_runs,
-    pick,
-    pick_level_0,
+    pick_whole,
     unit,
     whole,
 )
 from keyfold.files.sections import packed, runs, sections_of_runs
-from keyfold.options.changelogs import LOOKUP, takes_level_0, told_from
+from keyfold.options.changelogs import LOOKUP, told_from
 from keyfold.options.declared import TableOptions
 from keyfold.read.key_cuts import by_key
 from keyfold.read.plan_head import schemas_of
@@ -107,8 +106,11 @@ def plan(table: Table, asked: CompactionRequest) -> tuple[CompactionSpec, list[P
         asked = replace(asked, strategy=FULL, touched=None, max_bytes=None)
     if asked.strategy == FULL:
         asked = replace(asked, lacking=_lacking(table, files))
-    found = {at: of for at, of in by_place(files).items() if _is_asked(options, asked, at, of)}
-    chosen = list(_chosen(options, asked, found))
+    rules = PickRules.of(options)
+    is_awaited = options.changelog_producer == LOOKUP and rules.takes_level_0
+    places = by_place(files).items()
+    found = {at: of for at, of in places if _is_asked(asked, at, of, is_awaited=is_awaited)}
+    chosen = list(_chosen(options, rules, asked, found))
     chunks = [(one, chunk) for one in chosen for chunk in _chunks(one.work)]
     if asked.strategy == FULL and asked.max_bytes is not None:
         chunks = _within(chunks, asked.max_bytes)
@@ -143,22 +145,23 @@ def _lacking(table: Table, files: Iterable[LiveFile]) -> frozenset[int]:
 
 
 def _is_asked(
-    options: TableOptions, asked: CompactionRequest, place: Place, files: Sequence[LiveFile]
+    asked: CompactionRequest, place: Place, files: Sequence[LiveFile], *, is_awaited: bool
 ) -> bool:
-    """Whether the request is about a bucket. A write whose job ended before its changes were told
-    left them to the next one.
+    """Whether the request is about a bucket. A write whose job ended before its changes were told,
+    for which jobs wait if it `is_awaited`, left them to the next one.
     """
     if asked.touched is None or place in asked.touched:
         return True
-    is_awaited = options.changelog_producer == LOOKUP and takes_level_0(options)
     return is_awaited and any(file.level == 0 for file in files)
 
 
 def _chosen(
-    options: TableOptions, asked: CompactionRequest, places: dict[Place, list[LiveFile]]
+    options: TableOptions,
+    declared: PickRules,
+    asked: CompactionRequest,
+    places: dict[Place, list[LiveFile]],
 ) -> Iterator[_Chosen]:
     """The picks within the bytes that are allowed, the buckets with most runs first."""
-    declared = PickRules.of(options)
     rewriting = Rewriting.of(options, asked.lacking)
     left = _allowed(options, asked)
     buckets = {
@@ -169,9 +172,10 @@ def _chosen(
         files = places[place]
         # Levels that were in use before num-levels was lowered stay (as in Paimon).
         rules = replace(declared, levels=max(declared.levels, found[-1].level + 1))
-        due = _is_due(files, rules, options)
-        wanted = _wanted(options, asked, rules, found, due)
-        fitting = _fitting(options, asked, rules, found, rewriting, wanted, left)
+        wanted: RunPick | None = RunPick(len(found), rules.top)
+        if asked.strategy != FULL:
+            wanted = pick_whole(found, rules, is_due=_is_due(files, rules, options))
+        fitting = _fitting(asked, rules, found, rewriting, wanted, left)
         if fitting is None:
             continue
         count, level, todo = fitting
@@ -187,23 +191,7 @@ def _allowed(options: TableOptions, asked: CompactionRequest) -> float:
     return options.compaction_write_budget if asked.max_bytes is None else asked.max_bytes
 
 
-def _wanted(
-    options: TableOptions,
-    asked: CompactionRequest,
-    rules: PickRules,
-    found: Sequence[BucketRun],
-    due: bool,
-) -> RunPick | None:
-    if asked.strategy == FULL:
-        return RunPick(len(found), rules.top)
-    wanted = pick(found, rules, is_due=due)
-    if wanted is None and takes_level_0(options):
-        wanted = pick_level_0(found, rules)
-    return None if wanted is None else whole(found, rules, wanted)
-
-
 def _fitting(
-    options: TableOptions,
     asked: CompactionRequest,
     rules: PickRules,
     found: Sequence[BucketRun],
@@ -215,7 +203,7 @@ def _fitting(
     if wanted is None:
         return None
     todo = _work(found, wanted, rewriting)
-    is_urgent = len(found) >= rules.stop or takes_level_0(options)
+    is_urgent = len(found) >= rules.stop or rules.takes_level_0
     must = asked.strategy == AUTO and is_urgent
     if todo.bytes <= left or must:
         return wanted.count, wanted.level, todo

@@ -16,6 +16,7 @@ from typing import Protocol
 
 from keyfold.files.sections import Key, by_origin, disjoint, sequence_range
 from keyfold.lazy import cached_property
+from keyfold.options.changelogs import takes_level_0
 from keyfold.options.declared import TableOptions
 from keyfold.storage.metadata.entries import LiveFile
 
@@ -40,7 +41,9 @@ class RunPick:
 
 @dataclass(frozen=True)
 class PickRules:
-    """The options of a pick. Sizes are bytes, None if the rule is not set."""
+    """The options of a pick. Sizes are bytes, None if the rule is not set. With `takes_level_0` no
+    run is left on level 0.
+    """
 
     trigger: int
     stop: int
@@ -49,6 +52,7 @@ class PickRules:
     max_amplification: int
     total_size: int | None = None
     incremental_size: int | None = None
+    takes_level_0: bool = False
 
     @staticmethod
     def of(options: TableOptions) -> PickRules:
@@ -63,6 +67,7 @@ class PickRules:
             options.compaction_max_amplification,
             options.compaction_total_size,
             options.compaction_incremental_size,
+            takes_level_0(options),
         )
 
     @property
@@ -157,6 +162,18 @@ def bucket_runs(files: Sequence[LiveFile]) -> list[BucketRun]:
     """The runs, newest first: level 0 by greatest sequence number, then the levels above."""
     found = sorted(by_origin(files).items(), key=itemgetter(0))
     return [BucketRun(origin[0], run) for origin, held in found for run in disjoint(held)]
+
+
+def pick_whole(
+    runs: Sequence[BucketRun], rules: PickRules, *, is_due: bool = False
+) -> RunPick | None:
+    """The runs that need merging, of level 0 in any case if the rules say so, with those that can't
+    be left behind; None if nothing does.
+    """
+    wanted = pick(runs, rules, is_due=is_due)
+    if wanted is None and rules.takes_level_0:
+        wanted = pick_level_0(runs, rules)
+    return None if wanted is None else whole(runs, rules, wanted)
 
 
 def whole(runs: Sequence[BucketRun], rules: PickRules, found: RunPick) -> RunPick:
