@@ -16,8 +16,8 @@ from integration.paimon.library import Paimon
 from integration.rows.in_sql import InSql
 from keyfold.kernels.ops import KIND_NAMES
 from keyfold.storage.table import Table
+from tests.changelog.changelog_files import changes_of
 from tests.changelog.consumer import ADDED, Consuming, check_told, rows_by_key
-from tests.changelog.told import changes_of
 from tests.machine.model import ENGINES
 from tests.machine.steps import Machine
 from tests.storage import tables

@@ -14,7 +14,7 @@ from integration.paimon.library import Paimon
 from keyfold.kernels.ops import KIND_NAMES
 from keyfold.storage.table import Table
 from tests import readers
-from tests.changelog.told import changes_of
+from tests.changelog.changelog_files import changes_of
 from tests.option_names import option_names
 from tests.storage import tables
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from keyfold.kernels.ops import INSERT
 from keyfold.storage.table import Table
-from tests.changelog.told import Rows, changes_since, check_rows, folded, key_of
+from tests.changelog.changelog_files import Rows, changes_since, check_rows, folded, key_of
 from tests.machine.model import Row, State
 from tests.machine.steps import Statement
 from tests.read import harness

@@ -13,7 +13,7 @@ from keyfold.testing.tables import Record
 from keyfold.wire.specs import ORDINAL, WriteSpec
 from keyfold.write.buffer import ORDINAL_ROW_BITS
 from keyfold.write.writer import write
-from tests.changelog.told import changes_of, files_of, path_of
+from tests.changelog.changelog_files import changes_of, files_of, path_of
 from tests.concurrency import jobs
 from tests.random_values import same
 from tests.read import harness

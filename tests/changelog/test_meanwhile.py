@@ -1,4 +1,4 @@
-"""Jobs that meet, and jobs that are killed: changes are told once, whichever job tells them."""
+"""Jobs that meet, and jobs that are killed: changes are written once, whichever job writes them."""
 
 import time
 from collections.abc import Callable
@@ -8,7 +8,7 @@ import pytest
 
 from keyfold.kernels.ops import INSERT, UPDATE_AFTER
 from keyfold.storage.metadata.entries import LiveFile
-from tests.changelog.told import Rows, changes_since, files_of, folded
+from tests.changelog.changelog_files import Rows, changes_since, files_of, folded
 from tests.concurrency import jobs
 from tests.concurrency.jobs import Compact, Write
 from tests.concurrency.processes import killed_at
@@ -93,7 +93,7 @@ def compaction(folder: str) -> None:
 def test_a_job_killed_at_any_step(
     tmp_path: Path, producer: str, job: Callable[[str], None]
 ) -> None:
-    """Its changes are told once: with it, or when it is run again."""
+    """Its changes are written once: with it, or when it is run again."""
     before, after = {1: 2, 2: 2}, {1: 2, 2: 3, 3: 3}
     if job is overwrite:
         del after[1]

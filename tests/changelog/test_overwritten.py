@@ -13,8 +13,8 @@ from keyfold.storage.commits import commit
 from keyfold.storage.commits.commit import Answer, Changelog
 from keyfold.write.jobs import publish
 from keyfold.write.overwritten import truncated, with_changelog
+from tests.changelog.changelog_files import changes_of
 from tests.changelog.test_producers import SMALL, Told, made
-from tests.changelog.told import changes_of
 from tests.compact.histories import written
 from tests.concurrency import jobs
 from tests.storage import tables

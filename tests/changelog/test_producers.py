@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from keyfold.wire.layout import TableLayout
-from tests.changelog.told import Rows, changes_of, changes_since, check_rows, folded
+from tests.changelog.changelog_files import Rows, changes_of, changes_since, check_rows, folded
 from tests.compact import harness as compaction
 from tests.compact.histories import History, rows, stored
 from tests.compact.test_histories import depends_on_what_is_merged, is_refused

@@ -14,13 +14,14 @@ from keyfold.changelog.views import AUDIT_LOG
 from keyfold.errors import SnapshotExpiredError
 from keyfold.files.sections import runs, sections
 from keyfold.kernels.ops import KIND_NAMES
-from keyfold.options.changelogs import told_from
+from keyfold.options.changelogs import changelog_level
 from keyfold.read import scan_plan
 from keyfold.read.reader import read as read_split
 from keyfold.read.request import ReadRequest
 from keyfold.storage.commits import commit
 from keyfold.storage.metadata.entries import by_place, split_of
 from keyfold.storage.table import Table
+from tests.changelog.changelog_files import changes_of
 from tests.changelog.ranges_of_changes import (
     State,
     changes,
@@ -29,7 +30,6 @@ from tests.changelog.ranges_of_changes import (
     read,
     state,
 )
-from tests.changelog.told import changes_of
 from tests.compact import harness as compaction
 from tests.compact.histories import History, stored, written
 from tests.compact.test_histories import depends_on_what_is_merged, is_refused
@@ -45,7 +45,7 @@ def told(found: Table, snapshot: int) -> State:
         return {}
     table = replace(tables.reload(found), snapshot_id=snapshot)
     scan = scan_plan.plan(table, ReadRequest(table.layout.arrow_schema.names))[0]
-    counted = [f for f in table.live_files() if f.level >= told_from(table.options)]
+    counted = [f for f in table.live_files() if f.level >= changelog_level(table.options)]
     rows = []
     for place, files in by_place(counted).items():
         listed = [runs(section) for section in sections(files)]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from keyfold.storage.table import Table
-from tests.changelog.told import changes_of, files_of, path_of
+from tests.changelog.changelog_files import changes_of, files_of, path_of
 from tests.concurrency import jobs
 from tests.storage import tables
 from tests.storage.snapshots import manifest_files

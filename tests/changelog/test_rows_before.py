@@ -17,8 +17,8 @@ from keyfold.kernels.ops import DELETE, INSERT, KIND_NAMES, UPDATE_AFTER, UPDATE
 from keyfold.storage.table import Table as StoredTable
 from keyfold.wire.specs import WriteSpec
 from keyfold.write.row_changes import MOVED
+from tests.changelog.changelog_files import changes_of, check_rows, folded, key_of
 from tests.changelog.consumer import ADDED, Consuming
-from tests.changelog.told import changes_of, check_rows, folded, key_of
 from tests.concurrency import jobs
 from tests.concurrency.jobs import Changes
 from tests.machine.direct import Direct

@@ -23,7 +23,7 @@ from keyfold.read.parquet import Wanted, read_file
 from keyfold.read.reader import may_matter
 from keyfold.read.task import joined
 from keyfold.stores.opened import store_of
-from keyfold.stores.snapshot_folder import told
+from keyfold.stores.snapshot_folder import reading_each
 from keyfold.wire.specs import DataFile, ScanSpec, Split
 
 MILLI = 1000
@@ -40,7 +40,7 @@ def read_task(spec: ChangesSpec, splits: Sequence[ChangeSplit]) -> Iterator[pa.R
     found, names = view(spec.asked.view), spec.columns
     sieve = RowFilter.of(spec.scan.layout, spec.value_filter, spec.scan.columns)
     batches = itertools.chain.from_iterable(read(spec, split) for split in splits)
-    kept = (sieve.kept(batch) for batch in told(spec.scan, batches))
+    kept = (sieve.kept(batch) for batch in reading_each(spec.scan, batches))
     shaped = found.shaped(kept, names, spec.asked.updates)
     if spec.limit is not None:
         shaped = reader.limited(shaped, spec.limit)

@@ -49,12 +49,14 @@ def changes(
     """
     names = tuple(layout.arrow_schema.names) if columns is None else tuple(columns)
     schema = pa.schema([*(layout.column(name).arrow_field for name in names), KIND_FIELD])
-    told = None if keeps_equal else [n for n in names if n not in layout.key and n not in ignore]
+    compared = (
+        None if keeps_equal else [n for n in names if n not in layout.key and n not in ignore]
+    )
     runs = [SortedRun(_plain(batches, names), (0, 0)) for batches in (before, after)]
     for pieces in rounds(runs, layout.key, layout.nullable_key, MergeRoom.now().round):
         lengths = [sum(batch.num_rows for batch in parts) for parts in pieces]
         found = Columns([batch for parts in pieces for batch in parts], names)
-        picks, kinds = _changed(found, layout.key, told, lengths)
+        picks, kinds = _changed(found, layout.key, compared, lengths)
         if len(picks):
             arrays = [*found.taken(names, picks), row_kinds.to_array(kinds, len(picks))]
             yield from sliced(arrays, schema, OUTPUT_ROWS)
@@ -65,10 +67,10 @@ def _plain(batches: Iterable[pa.RecordBatch], names: Sequence[str]) -> Iterator[
 
 
 def _changed(
-    found: Columns, key: Sequence[str], told: Sequence[str] | None, lengths: Sequence[int]
+    found: Columns, key: Sequence[str], compared: Sequence[str] | None, lengths: Sequence[int]
 ) -> tuple[Rows, row_kinds.Kinds]:
     """The rows that are part of a change, in key order, and their kinds. Rows before come first. A
-    pair differs in the columns `told`; None: every pair is a change.
+    pair differs in the columns `compared`; None: every pair is a change.
     """
     old, new = lengths
     if not old or not new:
@@ -80,7 +82,7 @@ def _changed(
     pairs = firsts[is_pair]
     kinds[pairs], kinds[pairs + 1] = UPDATE_BEFORE, UPDATE_AFTER
     is_kept = np.ones(len(order), dtype=np.bool_)
-    if told is not None:
-        differs = differing([found[name] for name in told], order[pairs], order[pairs + 1])
+    if compared is not None:
+        differs = differing([found[name] for name in compared], order[pairs], order[pairs + 1])
         is_kept[pairs] = is_kept[pairs + 1] = differs
     return order[is_kept], kinds[is_kept]

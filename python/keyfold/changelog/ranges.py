@@ -18,7 +18,7 @@ from keyfold.options.calls import INCREMENTAL
 from keyfold.options.values import moment
 from keyfold.storage.history import tags, versions
 from keyfold.storage.maintenance import automatic
-from keyfold.storage.maintenance.changelogs import tells
+from keyfold.storage.maintenance.changelogs import writes_changelogs
 from keyfold.storage.table import Table
 
 MICROS = 1000
@@ -122,7 +122,7 @@ def asked(table: Table, view: str, options: Mapping[str, str], zone: str) -> Cha
             raise TableError(f"{where}: option {SCAN_MODE} needs a range: give {BETWEEN} too")
         return ChangesRequest(view, 0, table.snapshot_id or 0, full=True)
     found = _range(table, named[0], options[named[0]], zone)
-    is_net = mode == DIFF or (mode == AUTO and view == ROWS.name and not tells(table))
+    is_net = mode == DIFF or (mode == AUTO and view == ROWS.name and not writes_changelogs(table))
     return ChangesRequest(view, found.after, found.until, net=is_net)
 
 

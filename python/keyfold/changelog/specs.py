@@ -16,7 +16,8 @@ class ChangesRequest(Wire):
     rows of a view (`views`). With `net` each key has one change over the whole range, else one a
     snapshot. With `updates` the two images of an update are called so; else they are a delete and
     an insert. `full` asks for every row of snapshot `until`, as inserted;
-    with `told` for those alone that a producer's changelog has told, which the next ones follow.
+    with `only_written` for those alone whose changes a producer has written, which the next
+    ones follow.
     """
 
     view: str
@@ -25,7 +26,7 @@ class ChangesRequest(Wire):
     net: bool = False
     updates: bool = False
     full: bool = False
-    told: bool = False
+    only_written: bool = False
 
 
 @dataclass(frozen=True)

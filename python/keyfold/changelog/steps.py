@@ -1,7 +1,8 @@
 """The snapshots of a range as steps from one state of a table to a later one (driver side).
 
-A producer's changelog tells the changes of a table later than its snapshots show them (`told`). The
-overwrites of others have none, so they are compared here: the files before and after that are told.
+A producer writes the changes of a table later than its snapshots show them (`only_written`). The
+overwrites of others have no changelog, so they are compared here: the files before and after whose
+changes were written.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 
 from keyfold.changelog.specs import ChangesRequest
 from keyfold.errors import SnapshotExpiredError
-from keyfold.options.changelogs import NONE, told_from
+from keyfold.options.changelogs import NONE, changelog_level
 from keyfold.options.parsing import parse
 from keyfold.storage.history import tags, versions
 from keyfold.storage.maintenance.changelogs import Changelogs
@@ -64,7 +65,7 @@ def steps(table: Table, asked: ChangesRequest) -> Iterator[SnapshotChange]:
     if asked.after >= asked.until:
         return
     if asked.full:
-        yield _full(table, asked.until, told_from(table.options) if asked.told else 0)
+        yield _full(table, asked.until, changelog_level(table.options) if asked.only_written else 0)
     elif asked.net:
         yield _net(table, asked)
     else:
@@ -124,7 +125,9 @@ def _step(table: Table, number: int) -> SnapshotChange | None:
     touched = tuple((number, file) for file in _touched(table, after))
     if not touched:
         return None
-    return SnapshotChange(_before(table, number), after, touched, None, millis, told_from(options))
+    return SnapshotChange(
+        _before(table, number), after, touched, None, millis, changelog_level(options)
+    )
 
 
 def _touched(table: Table, snapshot: Snapshot) -> list[LiveFile]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 
-from keyfold.options.changelogs import FULL_COMPACTION, told_from
+from keyfold.options.changelogs import FULL_COMPACTION, changelog_level
 from keyfold.storage.commits.conflicts import COMPACT
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.metadata.snapshots import Snapshot
@@ -22,11 +22,11 @@ def is_full_due(table: Table, files: Iterable[LiveFile]) -> bool:
     """Whether the write that made the table's snapshot, which holds `files`, merges all buckets to
     the highest level.
     """
-    options, count, least = table.options, 0, told_from(table.options)
+    options, count, least = table.options, 0, changelog_level(table.options)
     if options.changelog_producer != FULL_COMPACTION or all(f.level >= least for f in files):
         return False
-    if options.told_interval is not None and options.delta_commits is None:
-        return time.time() * 1000 - _last_told(table) >= options.told_interval * 1000
+    if options.changelog_interval is not None and options.delta_commits is None:
+        return time.time() * 1000 - _last_changelog(table) >= options.changelog_interval * 1000
     most = options.delta_commits or 1
     if most == 1:
         return True
@@ -34,7 +34,7 @@ def is_full_due(table: Table, files: Iterable[LiveFile]) -> bool:
         snapshot = table.snapshots.find(number)
         if snapshot is None:  # expired: more commits than are kept
             return True
-        if _tells(snapshot):
+        if _has_changelog(snapshot):
             return False
         count += snapshot.commit_kind != COMPACT
         if count >= most:
@@ -42,8 +42,8 @@ def is_full_due(table: Table, files: Iterable[LiveFile]) -> bool:
     return False
 
 
-def _last_told(table: Table) -> int:
-    """The time in ms of the last compaction that told changes; of the oldest snapshot that is kept
+def _last_changelog(table: Table) -> int:
+    """The time in ms of the last compaction that wrote changes; of the oldest snapshot that is kept
     if it is older than that, or there was none.
     """
     millis = 0
@@ -52,10 +52,10 @@ def _last_told(table: Table) -> int:
         if snapshot is None:
             break
         millis = snapshot.time_millis
-        if _tells(snapshot):
+        if _has_changelog(snapshot):
             break
     return millis
 
 
-def _tells(snapshot: Snapshot) -> bool:
+def _has_changelog(snapshot: Snapshot) -> bool:
     return snapshot.commit_kind == COMPACT and snapshot.changelog_manifest_list is not None

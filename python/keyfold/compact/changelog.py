@@ -46,15 +46,15 @@ def write_changelog(
     seen: ChangeImages | None,
     go_on: Callable[[], None],
 ) -> list[FileMeta]:
-    """The changelog files of a task whose result is in the files `made`; none if it tells nothing.
+    """The changelog files of a task whose result is in the files `made`; none if it has no changes.
     `seen` has the rows that the merge changed, if it could show them. `go_on` is called for each
     batch. On an error no changelog file is left behind.
     """
-    if task.told is None:
+    if task.changelog is None:
         return []
     target = changelog_target(spec.layout, parse(spec.layout), task.level)
     number = max(file.max_sequence for file in task.split.files)
-    states = _States(spec, task, task.told, tuple(made))
+    states = _States(spec, task, task.changelog, tuple(made))
     found = asking(states.changes() if seen is None else states.compared(seen), go_on)
     return write_files(target, task.directory, found, number)
 
@@ -69,29 +69,31 @@ def asking(
 
 
 def new_names(task: Task) -> frozenset[str]:
-    """The files of a task that its changelog has not told before."""
-    told = () if task.told is None else task.told.before
-    before = {file.name for section in told for run in section for file in run}
+    """The files of a task whose changes are not in the changelog yet."""
+    known = () if task.changelog is None else task.changelog.before
+    before = {file.name for section in known for run in section for file in run}
     return frozenset(file.name for file in task.split.files if file.name not in before)
 
 
 class _States:
     """The two states of one task."""
 
-    def __init__(self, spec: CompactionSpec, task: Task, told: ChangelogInput, made: Run) -> None:
+    def __init__(self, spec: CompactionSpec, task: Task, given: ChangelogInput, made: Run) -> None:
         columns = tuple(spec.layout.arrow_schema.names)
         self._scan = ScanSpec(spec.layout, columns, spec.schemas, snapshot=spec.snapshot)
         self._options = parse(spec.layout)
         self._plan: MergePlan = plan(spec.layout, columns)
-        self._task, self._told = task, told
+        self._task, self._given = task, given
         after: tuple[Section, ...] = ((made,),) if made else ()
-        if told.stays:
-            after = ((*told.stays, *after[0]),) if made else (told.stays,)
-        self._states = [replace(task.split, sections=sections) for sections in (told.before, after)]
+        if given.stays:
+            after = ((*given.stays, *after[0]),) if made else (given.stays,)
+        self._states = [
+            replace(task.split, sections=sections) for sections in (given.before, after)
+        ]
 
     def changes(self) -> Iterator[pa.RecordBatch]:
         """The changes, in key order."""
-        if not self._told.new:
+        if not self._given.new:
             yield from self._compared(self._states, None)
             return
         whole = [replace(split, after=None, until=None) for split in self._states]
@@ -100,13 +102,13 @@ class _States:
 
     def compared(self, seen: ChangeImages) -> Iterator[pa.RecordBatch]:
         """The changes among the rows that a merge has shown."""
-        return self._told_of(seen.before.batches(), seen.after.batches())
+        return self._rows_of(seen.before.batches(), seen.after.batches())
 
     def _compared(self, states: Sequence[Split], keys: KeySet | None) -> Iterator[pa.RecordBatch]:
         before, after = (read(self._scan, split, self._plan, keys) for split in states)
-        return self._told_of(before, after)
+        return self._rows_of(before, after)
 
-    def _told_of(
+    def _rows_of(
         self, before: Iterator[pa.RecordBatch], after: Iterator[pa.RecordBatch]
     ) -> Iterator[pa.RecordBatch]:
         ignore, keeps = self._options.changelog_ignored, not self._options.changelog_deduplicates
@@ -115,8 +117,8 @@ class _States:
             yield batch if is_whole else _without_before(batch)
 
     def _new_keys(self) -> Iterator[KeySet]:
-        """The keys of the files that were not told before, ascending, KEYS at a time."""
-        layout, names = self._scan.layout, frozenset(self._told.new)
+        """The keys of the files that are new to the changelog, ascending, KEYS at a time."""
+        layout, names = self._scan.layout, frozenset(self._given.new)
         files = [file for file in self._task.split.files if file.name in names]
         split = self._task.split
         runs = [SortedRun(keys_of(self._scan, split, file), (0, 0), file.rows) for file in files]

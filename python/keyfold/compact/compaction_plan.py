@@ -25,7 +25,7 @@ from keyfold.compact.pick import (
     whole,
 )
 from keyfold.files.sections import packed, runs, sections_of_runs
-from keyfold.options.changelogs import LOOKUP, told_from
+from keyfold.options.changelogs import LOOKUP, changelog_level
 from keyfold.options.declared import TableOptions
 from keyfold.read.key_cuts import by_key
 from keyfold.read.plan_head import schemas_of
@@ -147,7 +147,8 @@ def _lacking(table: Table, files: Iterable[LiveFile]) -> frozenset[int]:
 def _is_asked(
     asked: CompactionRequest, place: Place, files: Sequence[LiveFile], *, is_awaited: bool
 ) -> bool:
-    """Whether the request is about a bucket. A write whose job ended before its changes were told,
+    """Whether the request is about a bucket. A write whose job ended before its changes were
+    written,
     for which jobs wait if it `is_awaited`, left them to the next one.
     """
     if asked.touched is None or place in asked.touched:
@@ -300,18 +301,18 @@ def _tasks(
         group = Group((group.files,), (False,))
     split = replace(base, sections=tuple(runs(section) for section in group.sections))
     pieces = math.ceil(group.bytes / piece) if len(group.sections) == 1 else 1
-    told = _told(options, one, group)
+    found = _changelog_input(options, one, group)
     for cut in by_key(table.layout, split, group.sections[0], pieces):
         under = None if below is None else replace(below, after=cut.after, until=cut.until)
-        yield Task(cut, one.level, group.oldest, under, told=told)
+        yield Task(cut, one.level, group.oldest, under, changelog=found)
 
 
-def _told(options: TableOptions, one: _Chosen, group: Group) -> ChangelogInput | None:
-    """The changes of a group that the changelog is told; None if its result is below the level that
-    is told, or if the changelog has told all of it. Only the keys of new rows are looked up if
+def _changelog_input(options: TableOptions, one: _Chosen, group: Group) -> ChangelogInput | None:
+    """The input of a group's changelog; None if its result is below the level whose changes are
+    written, or if all of them were written before. Only the keys of new rows are looked up if
     these are few, or if an update to equal values is a change, as other keys have none.
     """
-    least = told_from(options)
+    least = changelog_level(options)
     new = [file for file in group.files if file.level < least]
     if not new or one.level < least:
         return None

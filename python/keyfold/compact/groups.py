@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from keyfold.compact.kept_deletes import NONE, first_kept
 from keyfold.compact.pick import BucketRun, Intervals
 from keyfold.files.sections import runs, sections
-from keyfold.options.changelogs import told_from
+from keyfold.options.changelogs import changelog_level
 from keyfold.options.declared import TableOptions
 from keyfold.storage.metadata.entries import LiveFile
 
@@ -55,22 +55,22 @@ class Work:
 class Rewriting:
     """The rules by which a file is written again. Files of less than `small` bytes are joined with
     their neighbours. With `keeps_oldest` a file is written again without the keys of the files that
-    stay below. Files of the schemas `lacking` are written again in any case, and those that the
-    changelog has not told (below level `told_from`) if it tells them now. Deletes of numbers from
-    `first_kept` on stay.
+    stay below. Files of the schemas `lacking` are written again in any case, and those whose
+    changes are not in the changelog (below `changelog_level`) if they are written to it now.
+    Deletes of numbers from `first_kept` on stay.
     """
 
     small: float
     keeps_oldest: bool = False
     lacking: Collection[int] = ()
-    told_from: int = 0
+    changelog_level: int = 0
     first_kept: int = NONE
 
     @staticmethod
     def of(options: TableOptions, lacking: Collection[int]) -> Rewriting:
         """The rules of a table."""
         small = options.compaction_small_file_ratio * options.target_file_size
-        oldest, told = options.engine.keeps_oldest, told_from(options)
+        oldest, told = options.engine.keeps_oldest, changelog_level(options)
         return Rewriting(small, oldest, lacking, told, first_kept(options))
 
 
@@ -96,7 +96,7 @@ class Sorter:
 
     def __init__(self, level: int, below: Intervals, rules: Rewriting) -> None:
         self._level, self._below, self._rules = level, below, rules
-        self._told_from = rules.told_from if rules.told_from <= level else 0
+        self._changelog_level = rules.changelog_level if rules.changelog_level <= level else 0
         self._held: list[Files] = []
         self.groups: list[Group] = []
         self.upgraded: list[LiveFile] = []
@@ -138,9 +138,9 @@ class Sorter:
 
     def ends_here(self, file: LiveFile) -> bool:
         """Whether a rewrite of the file alone takes something out of it (deletes, marks, keys),
-        adds something that it lacks, or tells its changes.
+        adds something that it lacks, or writes its changes to the changelog.
         """
-        if file.schema_id in self._rules.lacking or file.level < self._told_from:
+        if file.schema_id in self._rules.lacking or file.level < self._changelog_level:
             return True
         has_deletes = file.delete_rows != 0 and file.max_sequence < self._rules.first_kept
         has_any = has_deletes or file.is_marked

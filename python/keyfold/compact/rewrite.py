@@ -66,10 +66,10 @@ def rewrite(
             files = tuple(write_files(target, task.directory, batches))
         message = CommitMessage(split.partition, split.bucket, options.bucket, files)
         with Job(layout, [message]):
-            told = tuple(write_changelog(spec, task, files, merging.telling, go_on))
+            written = tuple(write_changelog(spec, task, files, merging.images, go_on))
     finally:
         forget(f"{split.path}/{file.name}" for file in split.files)
-    return replace(message, changelog=told)
+    return replace(message, changelog=written)
 
 
 class _Merging:
@@ -85,26 +85,29 @@ class _Merging:
         self._plan: MergePlan = plan(spec.layout, columns, marks=True)
         self._first_kept = first_kept(self._options)
         self._range = KeyRange.of(task.split, spec.layout)
-        self._is_told = {file.name: file.name not in new_names(task) for file in task.split.files}
-        self.telling = ChangeImages() if self._is_plain() else None
+        self._in_changelog = {
+            file.name: file.name not in new_names(task) for file in task.split.files
+        }
+        self.images = ChangeImages() if self._is_plain() else None
 
     def _is_plain(self) -> bool:
-        """Whether each merge is of files that are told, as one run without deletes, and of one run
+        """Whether each merge is of files in the changelog, as one run without deletes, and of one
+        run
         of others. Then the merge itself shows what it changes.
         """
         task = self._task
-        if task.told is None or task.told.stays or task.below is not None:
+        if task.changelog is None or task.changelog.stays or task.below is not None:
             return False
         if not self._options.changelog_deduplicates:
             return False
         for section in task.split.sections:
-            flags = [{self._is_told[file.name] for file in run} for run in section]
+            flags = [{self._in_changelog[file.name] for file in run} for run in section]
             if len(section) > 2 or any(len(found) > 1 for found in flags):
                 return False
             if len(section) == 2 and flags[0] == flags[1]:
                 return False
         files = task.split.files
-        told = [file for file in files if self._is_told[file.name]]
+        told = [file for file in files if self._in_changelog[file.name]]
         return (
             all(task.oldest)
             and not any(file.is_marked or file.delete_rows != 0 for file in told)
@@ -128,9 +131,9 @@ class _Merging:
             MergeRoom.now(),
         )
         runs = sized_runs(source, section, room, self._rows)
-        if self.telling is not None:
-            flags = [self._is_told[run[0].name] for run in section]
-            runs = [replace(r, is_told=flag) for r, flag in zip(runs, flags, strict=True)]
+        if self.images is not None:
+            flags = [self._in_changelog[run[0].name] for run in section]
+            runs = [replace(r, in_changelog=flag) for r, flag in zip(runs, flags, strict=True)]
         if self._task.below is not None:
             return self._new_keys(runs, self._task.below)
         is_kept = oldest and self._first_kept != NONE
@@ -141,7 +144,7 @@ class _Merging:
             drop_deletes=oldest and not is_kept,
             has_oldest=oldest,
             room=room,
-            telling=self.telling,
+            images=self.images,
         )
         return (kept(batch, self._first_kept) for batch in merged) if is_kept else merged
 

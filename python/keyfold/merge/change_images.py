@@ -1,4 +1,4 @@
-"""The rows before and after of a merge, where one run holds what a changelog has told.
+"""Before- and after-images for the changelog, computed while runs merge: one run is in it already.
 
 A key without a record of another run is as it was, and is left out.
 """
@@ -54,16 +54,17 @@ class ChangeImages:
     after: SpilledRows = field(default_factory=SpilledRows)
 
     def folded(
-        self, schema: pa.Schema, step: MergeStep, folded: Folded, told: tuple[int, int]
+        self, schema: pa.Schema, step: MergeStep, folded: Folded, written: tuple[int, int]
     ) -> None:
-        """Take a round. The rows from `told[0]` up to `told[1]` of the step were told, each key
-        once; the results of the fold are what readers see.
+        """Take a round. The rows from `written[0]` up to `written[1]` of the step are in the
+        changelog
+        already, each key once; the results of the fold are what readers see.
         """
         sizes, count = np.diff(step.starts), len(step.starts) - 1
         group_of = np.empty(len(step.order), dtype=np.int64)
         group_of[step.order] = np.repeat(np.arange(count), sizes)
         before, after = _none(count), _none(count)
-        before[group_of[slice(*told)]] = np.arange(*told)
+        before[group_of[slice(*written)]] = np.arange(*written)
         after[group_of[folded.last]] = np.arange(len(folded.last))
         has_new = sizes > (before >= 0)
         olds, news = (_there(rows[has_new]) for rows in (before, after))

@@ -53,7 +53,7 @@ def merge_runs(
     has_oldest: bool = True,
     room: MergeRoom | None = None,
     round_rows: int | None = None,
-    telling: ChangeImages | None = None,
+    images: ChangeImages | None = None,
     passes: Passes | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Batches of `plan.output`, ascending by key, one row a key; at most 128 Ki rows each.
@@ -64,11 +64,11 @@ def merge_runs(
     leaves out -U and -D results. Without `has_oldest` something older may be below the runs, so
     marks stay (under a plan with `marks`). With it they are settled, and stay only if it matters
     that a column was never named (first_value). Runs with deletes of some columns (a -D with
-    `_OVERWRITTEN`) then need all columns as output. Results have `_ORIGIN` if rows have it.
-    Memory stays within `room`, by default the free memory: if more runs are given than can be open,
-    some are merged on disk. `round_rows` are merged at once: few if the caller may stop soon.
-    `telling` takes the rows before and after of two runs, one of which `is_told`. `passes` flags
-    the rows of a batch that the caller would keep, if none has marks: where a result is one of the
+    `_OVERWRITTEN`) then need all columns as output. Results have `_ORIGIN` if rows have it. Memory
+    stays within `room`, by default the free memory: if more runs are given than can be open, some
+    are merged on disk. `round_rows` are merged at once: few if the caller may stop soon. `images`
+    takes the rows before and after of two runs, one of which is `in_changelog`. `passes` flags the
+    rows of a batch that the caller would keep, if none has marks: where a result is one of the
     records, the columns of others are not looked at. The caller filters the results all the same.
     """
     room = room or MergeRoom.now()
@@ -76,7 +76,7 @@ def merge_runs(
     with metered("merge"):
         folding = partial(_folding, plan, overlap, room)
         runs = reduced(plan, by_age(runs), room, numbers=system_columns or overlap, folding=folding)
-    merge = _Merge(plan, runs, overlap, system_columns, drop_deletes, has_oldest, telling, passes)
+    merge = _Merge(plan, runs, overlap, system_columns, drop_deletes, has_oldest, images, passes)
     yield from _merged(merge, room, round_rows)
 
 
@@ -124,7 +124,7 @@ class _Merge:
     system_columns: bool
     drop_deletes: bool
     has_oldest: bool
-    telling: ChangeImages | None = None
+    images: ChangeImages | None = None
     passes: Passes | None = None
     is_one_key: bool = False
 
@@ -155,8 +155,8 @@ class _Merge:
         if marks is not None and kinds is not None and self.has_oldest:
             kinds = decided(self.plan, arrays, kinds, marks.is_pending(kinds))
         passed = Folded(arrays, kinds, np.arange(batch.num_rows), marks)
-        if self.telling is not None and not self.runs[run].is_told:
-            self.telling.after.add(self.plan.schema, shown(passed).arrays)
+        if self.images is not None and not self.runs[run].in_changelog:
+            self.images.after.add(self.plan.schema, shown(passed).arrays)
         if marks is not None and self.has_oldest:
             passed = settled(self.plan, passed, self.drop_deletes)
         elif self.drop_deletes:
@@ -187,10 +187,10 @@ class _Merge:
         folded = fold_step(
             self.plan, step, drop_deletes=self.drop_deletes, has_oldest=self.has_oldest
         )
-        if self.telling is not None:
-            at = [run.is_told for run in self.runs].index(True)
+        if self.images is not None:
+            at = [run.in_changelog for run in self.runs].index(True)
             start = sum(lengths[:at])
-            self.telling.folded(self.plan.schema, step, folded, (start, start + lengths[at]))
+            self.images.folded(self.plan.schema, step, folded, (start, start + lengths[at]))
         taken = take(numbers, indices(folded.last)) if self.system_columns else None
         origins = row_origins.of_all(flat)
         if origins is not None:

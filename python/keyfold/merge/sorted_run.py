@@ -19,9 +19,9 @@ class SortedRun:
 
     `sequence` is the least and greatest sequence number of the run, both inclusive. Three estimates
     are 0 if not known: its `rows`, its `stored` bytes, and the bytes that are `held` while it is
-    read, beside its batches. A changelog has told the rows of a run that `is_told`. A run that
-    `repeats` has keys more than once, the oldest record first,
-    no key in two batches.
+    read, beside its batches. The rows of a run may be `in_changelog`
+    already. A run that `repeats` has keys more than once, the oldest record first, no key in two
+    batches.
     """
 
     batches: Iterator[pa.RecordBatch | Deferred]
@@ -30,7 +30,7 @@ class SortedRun:
     stored: int = 0
     held: int = 0
     repeats: bool = False
-    is_told: bool = False
+    in_changelog: bool = False
 
 
 def by_age(runs: Sequence[SortedRun]) -> list[SortedRun]:

@@ -1,9 +1,9 @@
 """Options of changelogs that mean something together only.
 
-The level of a file says whether the changelog has told its changes, as in Paimon. Under `lookup` a
-compaction tells the changes of the files that it takes from level 0, under `full-compaction` those
-of all files that it takes to the highest level. So changes are told once, by whichever job compacts
-the files first, one of Paimon's Java among them.
+The level of a file says whether its changes are in the changelog, as in Paimon. Under `lookup` a
+compaction writes the changes of the files that it takes from level 0, under `full-compaction` those
+of all files that it takes to the highest level. So changes are written once, by whichever job
+compacts the files first, one of Paimon's Java among them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from keyfold.errors import TableError
 from keyfold.options.declared import TableOptions
 from keyfold.wire.layout import TableLayout
 
-_COUNTS = (TableOptions.delta_commits, TableOptions.told_interval)
+_COUNTS = (TableOptions.delta_commits, TableOptions.changelog_interval)
 NONE, INPUT, LOOKUP, FULL_COMPACTION = "none", "input", "lookup", "full-compaction"
 _COMPARE = (LOOKUP, FULL_COMPACTION)
 
@@ -96,8 +96,8 @@ def _comparing(options: TableOptions) -> list[str]:
     return ignored if options.changelog_deduplicates else [every, *ignored]
 
 
-def told_from(options: TableOptions) -> int:
-    """The least level whose files the changelog has told; 0 if it has told those of all levels."""
+def changelog_level(options: TableOptions) -> int:
+    """The least level of files whose changes are in the changelog; 0 if those of all levels are."""
     if options.changelog_producer == LOOKUP:
         return 1
     if options.changelog_producer == FULL_COMPACTION:

@@ -226,13 +226,13 @@ class TableOptions:
         names_columns=True)
     delta_commits = Option("full-compaction.delta-commits", optional(whole(1)), None,
         "Number of commits after which a table with changelog-producer = full-compaction is merged "
-        "and its changes are told; each commit when not named.")
-    told_interval = Option("changelog-producer.compaction-interval", optional(duration), None,
+        "and its changes are written; each commit when not named.")
+    changelog_interval = Option("changelog-producer.compaction-interval", optional(duration), None,
         "The same by time: a write merges the table if that was so long ago. "
         "full-compaction.delta-commits wins.")
     lookup_wait = Option("lookup-wait", boolean, "true",
         "Whether a write to a table with changelog-producer = lookup waits until its changes are "
-        "told; if not, the next compaction tells them.",
+        "written; if not, the next compaction writes them.",
         aliases=("changelog-producer.lookup-wait",))
     changelog_prefix = Option("changelog-file.prefix", file_prefix, "changelog-",
         "How the names of changelog files begin.", changes="by ALTER")
@@ -246,7 +246,7 @@ class TableOptions:
     changelog_seconds = Option("changelog.time-retained", optional(duration), None,
         "How long changes are kept; as snapshots when not named.")
     changelog_image = Option("table.changelog.image", one_of("full", "wal"), "full",
-        "Fluss': whether an update is told with the row before it, by a producer that compares.",
+        "Fluss': whether an update shows the row before it, by a producer that compares.",
         changes="never")
     # fmt: on
 

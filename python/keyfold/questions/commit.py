@@ -55,7 +55,7 @@ def plan_write(question: Frame) -> dict[str, Any]:
 
 def row_changes(table: Table, question: Frame) -> RowChangeJob | None:
     """The part of a statement that changes rows; None of other writes. If it has read rows, or its
-    changelog tells them, then those of the snapshot of the handle.
+    changelog needs them, then those of the snapshot of the handle.
     """
     told = question.get("changes")
     if told is None:
@@ -97,7 +97,7 @@ def check_targets(question: Frame) -> None:
 def commit_write(question: Frame) -> dict[str, Any]:
     """Publish the job's files as one snapshot. The answer is its id, null if nothing changed, and
     the buckets to consider for compaction: those with new files, none in a write-only table;
-    `awaited` if the job waits until its changes are told.
+    `awaited` if the job waits until its changes are written.
 
     `again`: the process that was asked before has died, and may have published.
     """

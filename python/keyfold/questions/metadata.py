@@ -15,7 +15,7 @@ from keyfold.changelog import views
 from keyfold.compact import health
 from keyfold.errors import NoSuchTableError, NotSupportedError
 from keyfold.options.calls import READ_METADATA
-from keyfold.questions.serve import Questions, telling
+from keyfold.questions.serve import Questions, sending_errors
 from keyfold.read import metadata
 from keyfold.read.call_options import call_options
 from keyfold.storage.branching import branches
@@ -92,10 +92,10 @@ def send_rows(
     channel: Channel, doing: str, rows: Callable[[], tuple[pa.Schema, Iterator[pa.RecordBatch]]]
 ) -> None:
     """Send an ok frame, the rows and a trailer frame, or an error."""
-    with telling(channel, doing):
+    with sending_errors(channel, doing):
         schema, batches = rows()
     channel.send({"ok": {}})
-    with telling(channel, doing):
+    with sending_errors(channel, doing):
         channel.send_batches(schema, batches)
     channel.send({"ok": {}})
 

@@ -75,8 +75,8 @@ class ErrorSent(Exception):
 
 
 @contextmanager
-def telling(channel: Channel, doing: str) -> Iterator[None]:
-    """Within its block, tells the JVM of an error, and raises Told then."""
+def sending_errors(channel: Channel, doing: str) -> Iterator[None]:
+    """Within its block, tells the JVM of an error, and raises ErrorSent then."""
     try:
         yield
     except (Disconnected, ErrorSent):

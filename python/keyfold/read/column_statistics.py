@@ -1,4 +1,4 @@
-"""Statistics of columns: stored by `sys.analyze`, and told to Spark with the plan of a scan."""
+"""Statistics of columns: stored by `sys.analyze`, and given to Spark with the plan of a scan."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ from keyfold.resources import budget
 from keyfold.resources.merge_room import MergeRoom
 from keyfold.resources.metering import count, each, reach
 from keyfold.stores.opened import store_of
-from keyfold.stores.snapshot_folder import told
+from keyfold.stores.snapshot_folder import reading_each
 from keyfold.wire.predicates import Predicate
 from keyfold.wire.specs import KIND, SEQUENCE, DataFile, Run, ScanSpec, Section, Split
 
@@ -50,7 +50,7 @@ def read(
     found = (_lazily(source, section) for section in split.sections)
     is_ahead = source.is_ahead
     batches = one_ahead(found, SECTION) if is_ahead else itertools.chain.from_iterable(found)
-    batches = told(scan, batches)
+    batches = reading_each(scan, batches)
     return batches if scan.limit is None else limited(batches, scan.limit)
 
 

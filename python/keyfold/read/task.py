@@ -10,7 +10,7 @@ import pyarrow as pa
 from keyfold.merge.plan import plan
 from keyfold.read import provenance, reader
 from keyfold.read.folds import summary
-from keyfold.stores.snapshot_folder import told
+from keyfold.stores.snapshot_folder import reading_each
 from keyfold.wire.specs import ScanSpec, Split
 
 # Batches up to this size are joined: each costs the JVM as much as a thousand rows.
@@ -33,7 +33,7 @@ def read_task(scan: ScanSpec, splits: Sequence[Split]) -> Iterator[pa.RecordBatc
     each split.
     """
     if scan.aggregate is not None:
-        return joined(told(scan, summary.summarized(scan, splits)))
+        return joined(reading_each(scan, summary.summarized(scan, splits)))
     merge = plan(scan.layout, scan.columns)  # once: splits of a few rows cost less than it
     batches: Iterator[pa.RecordBatch] = itertools.chain.from_iterable(
         reader.read(scan, split, merge) for split in splits

@@ -167,7 +167,7 @@ def reading(
         raise CorruptDataError(f"{error}; {found}") from error
 
 
-def told(scan: ScanSpec, items: Iterator[Item]) -> Iterator[Item]:
+def reading_each(scan: ScanSpec, items: Iterator[Item]) -> Iterator[Item]:
     """Pass items on that are made of files which the snapshot of a scan names (`reading`)."""
     with reading_files(scan):
         yield from items

@@ -14,7 +14,7 @@ from keyfold.changelog import changes_plan as changes
 from keyfold.changelog.specs import ChangesRequest
 from keyfold.changelog.steps import steps
 from keyfold.changelog.views import ROWS, ROWS_ALONE
-from keyfold.options.changelogs import told_from
+from keyfold.options.changelogs import changelog_level
 from keyfold.read import scan_plan
 from keyfold.read.request import ReadRequest, Units
 from keyfold.storage.commits.conflicts import COMPACT
@@ -43,12 +43,14 @@ class Shown:
         return self.view in _OF_ROWS
 
     def asked(self, start: Offset, end: Offset, *, full: bool = False) -> ChangesRequest:
-        """The changes of a batch, or all rows of the snapshot of its end: those that the changelog
-        of a producer has told, as the others come with the next changes.
+        """The changes of a batch, or all rows of the snapshot of its end: those whose changes
+        a producer has written, as the others come with the next changes.
         """
         after = 0 if full else start.snapshot
         how = {"net": self.net, "updates": self.updates, "full": full}
-        return ChangesRequest(self.view, after, end.snapshot, **how, told=full and not self.net)
+        return ChangesRequest(
+            self.view, after, end.snapshot, **how, only_written=full and not self.net
+        )
 
 
 def shown(asked: Mapping[str, Any], *, ignores_deletes: bool) -> Shown:
@@ -98,7 +100,7 @@ def check_kept(table: Table, start: Offset, rows: Shown) -> None:
 def _units(table: Table, start: Offset, rows: Shown) -> Sequence[Sequence[LiveFile]]:
     """The files of each unit of a full scan of the table's snapshot."""
     if rows.is_rows:
-        return scan_plan.units(table, told_from(table.options))
+        return scan_plan.units(table, changelog_level(table.options))
     return changes.units(table, rows.asked(start, start, full=True))
 
 
@@ -141,7 +143,7 @@ def plan(
     pinned = replace(table, snapshot_id=end.snapshot)
     request = ReadRequest(columns, options=options, cores=cores)
     if start.index is not None:
-        least = told_from(table.options) if rows.is_rows else 0
+        least = changelog_level(table.options) if rows.is_rows else 0
         request = replace(request, only=Units(start.index, end.index, least))
         if rows.is_rows:
             scan, splits, _ = scan_plan.plan(pinned, request)

@@ -110,7 +110,7 @@ def initial(table: Table, options: StreamOptions, after: int | None = None) -> O
     of a range `after` its snapshot.
 
     Raises TableError if the snapshot to begin at is not there yet, SnapshotExpiredError if it, or
-    what is needed to tell its changes, is no longer kept, ConflictError if the table was rolled
+    what is needed to show its changes, is no longer kept, ConflictError if the table was rolled
     back below what the consumer has read.
     """
     latest = table.snapshot_id or 0

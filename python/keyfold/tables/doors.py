@@ -19,7 +19,7 @@ Door = TypeVar("Door", bound=type)
 
 
 @contextmanager
-def telling(doing: str) -> Iterator[None]:
+def as_store_errors(doing: str) -> Iterator[None]:
     """Within its block, a StoreError stands for an OSError."""
     try:
         yield
@@ -28,8 +28,8 @@ def telling(doing: str) -> Iterator[None]:
 
 
 def doors(subject: Callable[[Any], str]) -> Callable[[Door], Door]:
-    """Makes each public method and property of a class check its arguments and tell errors of
-    stores; `subject` gives the words for what the object is.
+    """Makes each public method and property of a class check its arguments and raise errors of
+    stores as keyfold's; `subject` gives the words for what the object is.
     """
 
     def made(door: Door) -> Door:
@@ -37,16 +37,16 @@ def doors(subject: Callable[[Any], str]) -> Callable[[Door], Door]:
             if name.startswith("_") and name not in ("__getitem__", "__arrow_c_stream__"):
                 continue
             if isfunction(found):
-                setattr(door, name, _told(found, name, subject))
+                setattr(door, name, _checked(found, name, subject))
             elif isinstance(found, property) and found.fget is not None:
-                fget = _told(found.fget, name, subject)
+                fget = _checked(found.fget, name, subject)
                 setattr(door, name, property(fget, doc=found.__doc__))
         return door
 
     return made
 
 
-def _told(function: Callable[..., Any], name: str, subject: Callable[[Any], str]) -> Any:
+def _checked(function: Callable[..., Any], name: str, subject: Callable[[Any], str]) -> Any:
     arguments = Arguments(function)
 
     @functools.wraps(function)
@@ -64,5 +64,5 @@ def _told(function: Callable[..., Any], name: str, subject: Callable[[Any], str]
 
 
 def _each(items: Iterator[Any], doing: str) -> Iterator[Any]:
-    with telling(doing):
+    with as_store_errors(doing):
         yield from items

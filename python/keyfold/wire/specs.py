@@ -249,10 +249,10 @@ class CompactionSpec(Wire):
 
 @dataclass(frozen=True)
 class ChangelogInput(Wire):
-    """The changes that a task of a compaction tells in changelog files: from the rows of `before`,
-    sections of files that the changelog has told already, to those of its result. The runs `stays`
-    are among both: they hold keys of the task and are not merged. The keys are then those of the
-    files `new`, by name; if it is empty, all.
+    """Input of a compaction task that writes a changelog: the changes from the rows of `before`,
+    sections of files whose changes were already written, to those of the result. The runs `stays`
+    are present before and after: they hold keys of the task and are not merged. Then only the keys
+    of the files `new`, by name, are compared; if it is empty, all.
     """
 
     before: tuple[Section, ...]
@@ -268,8 +268,8 @@ class Task(Wire):
     below it, so that it need not keep deletes. The files of `below` are not merged: under
     first-row, rows whose key they show are left out. With `rescaled`, the new number of buckets,
     the split is of all buckets of a partition and its path is the partition's folder. The files
-    written are those of one new bucket. `told` are the changes that its changelog files hold, None
-    without such files.
+    written are those of one new bucket. `changelog` are the changes that its changelog files hold,
+    None without such files.
     """
 
     split: Split
@@ -277,7 +277,7 @@ class Task(Wire):
     oldest: tuple[bool, ...]
     below: Split | None = None
     rescaled: int | None = None
-    told: ChangelogInput | None = None
+    changelog: ChangelogInput | None = None
 
     @property
     def directory(self) -> str:

@@ -33,9 +33,9 @@ def changelog_target(layout: TableLayout, options: TableOptions, level: int) -> 
     return Target(layout, replace(options, values=values), level, names)
 
 
-def tells_input(spec: WriteSpec, options: TableOptions) -> bool:
-    """Whether a job writes its records to changelog files. An overwrite tells its changes when it
-    is committed (`overwritten`).
+def writes_input(spec: WriteSpec, options: TableOptions) -> bool:
+    """Whether a job writes its records to changelog files. An overwrite's changes are written when
+    it is committed (`overwritten`).
     """
     return options.changelog_producer == INPUT and spec.mode == "append"
 
@@ -62,8 +62,8 @@ def input_changelog(
     if shaped is None and is_copy:
         return tuple(_copies(target, directory, files, flushes))
     records = buffer.records(kept)
-    told = records if shaped is None else shaped(records)
-    return tuple(write_files(target, directory, told, sequence, flushes))
+    shown = records if shaped is None else shaped(records)
+    return tuple(write_files(target, directory, shown, sequence, flushes))
 
 
 def _copies(

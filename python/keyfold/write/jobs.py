@@ -35,7 +35,7 @@ from keyfold.storage.table import Table
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.predicates import Predicate
 from keyfold.wire.specs import CommitMessage, Epoch, RowChanges, WriteSpec
-from keyfold.write.changelog import tells_input
+from keyfold.write.changelog import writes_input
 from keyfold.write.job import Job
 from keyfold.write.overwritten import truncated, with_changelog
 from keyfold.write.renumber import renumber
@@ -120,11 +120,11 @@ def plan_job(
 
 
 def rows_before(table: Table, spec: WriteSpec) -> LookupPlan | None:
-    """The plan by which tasks look up the rows before a statement, which their changelog tells;
+    """The plan by which tasks look up the rows before a statement, for their changelog;
     None if it has the records as they came, or there is none.
     """
     changes, options = spec.changes, parse(spec.layout)
-    if changes is None or not tells_input(spec, options):
+    if changes is None or not writes_input(spec, options):
         return None
     if not changes.has_kinds and not options.engine.is_default:
         return None  # rows that are inserted fold

@@ -1,4 +1,4 @@
-"""The changelog files of an overwrite: what differs between the rows that the changelog has told
+"""The changelog files of an overwrite: what differs between the rows that the changelog has shown
 and those that stay. The commit, which alone knows what it replaces, answers between which files;
 the driver writes the changelog of these, and commits again.
 """
@@ -16,11 +16,18 @@ from keyfold.changelog.parts import compared_parts, cut
 from keyfold.changelog.specs import ChangeSplit
 from keyfold.changelog.steps import unshared
 from keyfold.errors import SnapshotExpiredError, UnknownOutcomeError
-from keyfold.options.changelogs import NONE, told_from
+from keyfold.options.changelogs import NONE, changelog_level
 from keyfold.predicates.prune import pruning
 from keyfold.read.plan_head import schemas_of
 from keyfold.read.splits import Splitting, task_size
-from keyfold.storage.commits.commit import Answer, Changelog, Late, Partitions, Untold, truncate
+from keyfold.storage.commits.commit import (
+    Answer,
+    Changelog,
+    Late,
+    NeedsChangelog,
+    Partitions,
+    truncate,
+)
 from keyfold.storage.commits.turns import tries
 from keyfold.storage.maintenance.due import followed
 from keyfold.storage.table import Table
@@ -46,14 +53,14 @@ def with_changelog(
     has no changelog. Without a snapshot the changelog's files are gone.
     """
     if table.options.changelog_producer == NONE:
-        return _told(overwrite(None))
+        return _outcome(overwrite(None))
     written = Job(table.layout)
     try:
         found = overwrite(Changelog())
-        if isinstance(found, Untold):
+        if isinstance(found, NeedsChangelog):
             for _ in tries(table):  # each that follows lost to a commit of other files
                 found = overwrite(_changelog(table, found, written))
-                if not isinstance(found, Untold):
+                if not isinstance(found, NeedsChangelog):
                     break
     except UnknownOutcomeError:
         raise
@@ -62,15 +69,15 @@ def with_changelog(
         raise
     if not isinstance(found, int):
         written.remove()
-    return _told(found)
+    return _outcome(found)
 
 
-def _told(answer: Answer) -> int | Late | None:
-    assert not isinstance(answer, Untold)
+def _outcome(answer: Answer) -> int | Late | None:
+    assert not isinstance(answer, NeedsChangelog)
     return answer
 
 
-def _changelog(table: Table, asked: Untold, written: Job) -> Changelog:
+def _changelog(table: Table, asked: NeedsChangelog, written: Job) -> Changelog:
     """The changelog that a commit asks for, in place of what was `written` before; empty if the
     snapshot has expired, as then others have followed it, and the next answer is of those.
     """
@@ -82,11 +89,13 @@ def _changelog(table: Table, asked: Untold, written: Job) -> Changelog:
     return Changelog()
 
 
-def _write(table: Table, asked: Untold, written: Job) -> None:
+def _write(table: Table, asked: NeedsChangelog, written: Job) -> None:
     layout, options = table.layout, table.options
     touched = [(0, file) for file in unshared(asked.before, asked.after)]
     states, all_keys = (asked.before, asked.after), pruning(layout, options, ())
-    parts = list(compared_parts(layout, options, 0, states, touched, told_from(options), all_keys))
+    parts = list(
+        compared_parts(layout, options, 0, states, touched, changelog_level(options), all_keys)
+    )
     files = [file for part in parts for file in part.files]
     how = Splitting(layout, options, task_size(options, files, 1))
     names = tuple(layout.arrow_schema.names)

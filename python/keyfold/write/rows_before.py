@@ -46,10 +46,10 @@ def with_rows_before(
         runs = [SortedRun(rows, (0, 0)) for rows in runs_of(plan, batch)]
         runs.append(SortedRun(iter([batch]), (0, 0), repeats=True))
         for pieces in rounds(runs, key, nullable, MergeRoom.now().round):
-            yield from _told(spec, pieces)
+            yield from _records(spec, pieces)
 
 
-def _told(spec: WriteSpec, pieces: list[list[Batch]]) -> Iterator[pa.RecordBatch]:
+def _records(spec: WriteSpec, pieces: list[list[Batch]]) -> Iterator[pa.RecordBatch]:
     """The changes of the rows before and, in the last of the pieces, the records of some keys."""
     layout, schema = spec.layout, spec.layout.arrow_schema
     lengths = [sum(part.num_rows for part in parts) for parts in pieces]
@@ -68,13 +68,13 @@ def _told(spec: WriteSpec, pieces: list[list[Batch]]) -> Iterator[pa.RecordBatch
     taken = np.where(is_there, UPDATE_BEFORE, DELETE)
     added = np.where(is_taken, UPDATE_AFTER, INSERT)
     flags = np.stack((is_taken, is_there), axis=1).ravel()
-    told = np.stack((taken, added), axis=1).ravel()[flags].astype(np.int8)
+    kinds = np.stack((taken, added), axis=1).ravel()[flags].astype(np.int8)
     picks = np.stack((firsts, lasts), axis=1).ravel()[flags]
     left = np.where(is_taken & is_assigned, firsts, lasts)  # where a column is not assigned
     others = np.stack((firsts, left), axis=1).ravel()[flags]
     named = schema.names if spec.named is None else spec.named
     arrays = [columns.taken([n], picks if n in named else others)[0] for n in schema.names]
-    arrays.append(row_kinds.to_array(told, len(told)))
+    arrays.append(row_kinds.to_array(kinds, len(kinds)))
     yield from sliced(arrays, pa.schema([*schema, KIND_FIELD]), OUTPUT_ROWS)
 
 

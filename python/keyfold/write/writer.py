@@ -16,7 +16,7 @@ from keyfold.options.parsing import parse
 from keyfold.wire.partitions import Partition
 from keyfold.wire.specs import CommitMessage, WriteSpec
 from keyfold.write.buffer import WriteBuffer, allowance
-from keyfold.write.changelog import Shaped, input_changelog, tells_input
+from keyfold.write.changelog import Shaped, input_changelog, writes_input
 from keyfold.write.durable import Flushes
 from keyfold.write.job import Job
 from keyfold.write.marking import Marking
@@ -57,7 +57,7 @@ def write_parts(
     """Fold and write the rows of some buckets, all rows of each, as `write` does."""
     options = parse(spec.layout)
     merge, _ = preparing(spec, options)
-    size, has_records = allowance(options.write_buffer_size), tells_input(spec, options)
+    size, has_records = allowance(options.write_buffer_size), writes_input(spec, options)
     has_ordinal = spec.ordinal or _has_kinds(spec)
     buffer = WriteBuffer(merge, has_ordinal, size, keeps_records=has_records)
     for place, part in found:
@@ -105,8 +105,8 @@ def _written(
             if files:
                 job.messages.append(CommitMessage(partition, place.bucket, options.bucket, files))
             if files and buffer.keeps_records:
-                told = input_changelog(
+                written = input_changelog(
                     target, directory, buffer, place, files, spec.sequence, flushes, shaped
                 )
-                job.messages[-1] = replace(job.messages[-1], changelog=told)
+                job.messages[-1] = replace(job.messages[-1], changelog=written)
     return job.messages

@@ -11,7 +11,7 @@ from typing import Any
 from keyfold.bridge import frames, memory
 from keyfold.bridge.channel import Channel, Disconnected, Traffic
 from keyfold.group_by.accumulate import GroupError
-from keyfold.questions.serve import telling
+from keyfold.questions.serve import sending_errors
 from keyfold.resources.metering import Meter, metering
 
 
@@ -58,7 +58,7 @@ def serve(
 ) -> None:
     """Answer a question by what `opened` makes of it."""
     with metering() as meter:
-        with telling(channel, "binding the functions of a query"):
+        with sending_errors(channel, "binding the functions of a query"):
             task = opened(channel, question, meter)
         channel.send({"ok": {}})
         task.serve()

@@ -15,14 +15,14 @@ from keyfold.bridge import frames, memory
 from keyfold.bridge.channel import Channel, Disconnected, Traffic
 from keyfold.lookup.matches import matches, matches_schema
 from keyfold.lookup.places import LookupPlan
-from keyfold.questions.serve import functions_of, telling
+from keyfold.questions.serve import functions_of, sending_errors
 from keyfold.read.parquet import BYTES_READ
 from keyfold.resources.metering import Meter, metering
 
 
 def answer(channel: Channel, question: frames.Frame) -> None:
     """Look up what comes in by question["lookup"]."""
-    with telling(channel, "looking keys up"):
+    with sending_errors(channel, "looking keys up"):
         plan = LookupPlan.from_json(question["lookup"])
     doing = f"looking keys up in table {plan.scan.layout.name}"
     channel.send({"ok": {}})

@@ -18,7 +18,7 @@ from keyfold.bridge import frames
 from keyfold.bridge.channel import Channel, Traffic
 from keyfold.changelog import changed_rows
 from keyfold.changelog.specs import ChangeSplit, ChangesSpec
-from keyfold.questions.serve import functions_of, telling
+from keyfold.questions.serve import functions_of, sending_errors
 from keyfold.read import task
 from keyfold.resources.metering import Meter, metering
 from keyfold.resources.threads import ahead
@@ -68,9 +68,9 @@ def _metered(
     channel: Channel, question: frames.Frame, reading: Callable[[frames.Frame], _Reading]
 ) -> None:
     with metering() as meter:
-        with telling(channel, "reading splits"):
+        with sending_errors(channel, "reading splits"):
             found = reading(question)
-        with telling(channel, f"reading table {found.table}"):
+        with sending_errors(channel, f"reading table {found.table}"):
             with functions_of(question["scan"]):
                 batches = opened(found.begin())
             channel.send({"ok": {}})

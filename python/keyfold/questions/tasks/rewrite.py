@@ -11,7 +11,7 @@ from typing import Any
 from keyfold.bridge import frames
 from keyfold.bridge.channel import Channel, Disconnected
 from keyfold.compact.rewrite import rewrite
-from keyfold.questions.serve import functions_of, telling
+from keyfold.questions.serve import functions_of, sending_errors
 from keyfold.resources.metering import metering
 from keyfold.wire.specs import CommitMessage, CompactionSpec, Task, totals
 from keyfold.write.job import Job
@@ -19,7 +19,7 @@ from keyfold.write.job import Job
 
 def answer(channel: Channel, question: frames.Frame) -> None:
     """Do the task and name its files, unless the JVM has left."""
-    with telling(channel, "compacting"):
+    with sending_errors(channel, "compacting"):
         done = compact(question, channel.check_peer)
     try:
         channel.send({"ok": done})

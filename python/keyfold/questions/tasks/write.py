@@ -12,7 +12,7 @@ import pyarrow as pa
 from keyfold.bridge import frames, memory
 from keyfold.bridge.channel import Channel, Disconnected, Traffic
 from keyfold.lookup.places import LookupPlan
-from keyfold.questions.serve import functions_of, telling
+from keyfold.questions.serve import functions_of, sending_errors
 from keyfold.resources import budget
 from keyfold.resources.metering import Meter, metering
 from keyfold.resources.threads import ahead
@@ -30,7 +30,7 @@ def answer(channel: Channel, question: frames.Frame) -> None:
 
 
 def _answer(channel: Channel, question: frames.Frame, meter: Meter) -> None:
-    with telling(channel, "reading what to write"):
+    with sending_errors(channel, "reading what to write"):
         spec, before = job_of(question)
     channel.send({"ok": {}})
     traffic = Traffic()

@@ -77,8 +77,8 @@ class Changelog:
 
 
 @dataclass(frozen=True)
-class Untold:
-    """The answer to an overwrite whose changelog tells of other files than come and go by it now,
+class NeedsChangelog:
+    """The answer to an overwrite whose changelog is about other files than come and go by it now,
     whose identifiers are `of`: it needs one of the rows of the files `before`, which the snapshot
     `base` names, and `after`.
     """
@@ -90,7 +90,7 @@ class Untold:
 
 
 # The snapshot of a job, None if nothing changed, or what the job has to do before it commits again.
-Answer = int | Late | Untold | None
+Answer = int | Late | NeedsChangelog | None
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ def append(
     statement = None if spec.changes is None else spec.changes.statement
     change = replace(change, changes=changes, shares=shares, statement=statement)
     found = _commit(table, change)
-    assert not isinstance(found, Untold)
+    assert not isinstance(found, NeedsChangelog)
     return found
 
 
@@ -146,8 +146,8 @@ def overwrite(
     changelog: Changelog | None = None,
 ) -> Answer:
     """Replace the files of `partitions` by ours; None if nothing changes, or the table has the
-    job's epoch already. Late as for `append`, by files in partitions that are not replaced. Untold
-    if the changelog, if one is given, is not that of the files which come and go.
+    job's epoch already. Late as for `append`, by files in partitions that are not replaced.
+    NeedsChangelog if the changelog, if one is given, is not that of the files which come and go.
 
     `partitions` is `all`; `dynamic` (those our files are in); or a function of the partition's
     values.
@@ -159,8 +159,8 @@ def overwrite(
 def truncate(
     table: Table, partitions: Partitions = "all", changelog: Changelog | None = None
 ) -> Answer:
-    """Remove all files, or those of `partitions`; None if there were no files. Untold as for
-    `overwrite`.
+    """Remove all files, or those of `partitions`; None if there were no files. NeedsChangelog as
+    for `overwrite`.
     """
     return _commit(table, _overwriting(str(uuid.uuid4()), (), partitions, changelog))
 
@@ -235,7 +235,7 @@ def compact(
 
 def _certain(answer: Answer) -> int | None:
     """The snapshot of a job whose files need no numbers and no changelog."""
-    assert not isinstance(answer, Late | Untold)
+    assert not isinstance(answer, Late | NeedsChangelog)
     return answer
 
 
@@ -258,7 +258,7 @@ def _tried(table: Table, change: Change) -> Answer:
                 return None
             with table.reading(base):
                 found = _plan(table, change, base)
-                if isinstance(found, Late | Untold):
+                if isinstance(found, Late | NeedsChangelog):
                     return found
                 change, entries = found
                 is_due = change.statistics is not None or change.merges_manifests
@@ -277,7 +277,7 @@ def _tried(table: Table, change: Change) -> Answer:
 
 def _plan(
     table: Table, change: Change, base: Snapshot | None
-) -> tuple[Change, Entries] | Late | Untold:
+) -> tuple[Change, Entries] | Late | NeedsChangelog:
     """The change as it fits the snapshot `base`, and the manifest entries that it makes."""
     if base is not None:
         table.check_schema_of(base)
@@ -304,7 +304,7 @@ def _plan(
     if change.changelog is not None:
         of = frozenset(identifier(record) for record in (*deleted, *ours))
         if of != change.changelog.of:
-            return Untold(of, base, live, [*kept, *files])
+            return NeedsChangelog(of, base, live, [*kept, *files])
         told = change.changelog.messages
     return change, Entries(deleted + ours, changelog_of(table.schema, table.shapes, told))
 

@@ -76,7 +76,7 @@ class Changelogs:
         self.snapshots.files.replace(f"{self.folder}/EARLIEST", str(number).encode())
 
 
-def tells(table: Table) -> bool:
+def writes_changelogs(table: Table) -> bool:
     """Whether the table's changes are in changelog files."""
     return table.options.changelog_producer != "none"
 
@@ -84,10 +84,10 @@ def tells(table: Table) -> bool:
 def expire_changes(table: Table) -> int:
     """Remove the changelogs that the table's options do not keep; how many went."""
     changelogs = Changelogs(table.snapshots)
-    begin, end = _window(table, changelogs) if tells(table) else (0, 0)
+    begin, end = _window(table, changelogs) if writes_changelogs(table) else (0, 0)
     if begin >= end:
         return 0
-    keeping = pins(table, tells=True)
+    keeping = pins(table, writes_changelogs=True)
     kept_names, kept_metadata = _of(table.manifests, [*keeping.tags, *keeping.branched])
     for number in range(begin, end):
         changelog = changelogs.find(number)

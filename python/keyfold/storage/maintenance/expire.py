@@ -17,7 +17,7 @@ from keyfold.storage.maintenance.changelogs import (
     Changelogs,
     expire_changes,
     logged_files,
-    tells,
+    writes_changelogs,
 )
 from keyfold.storage.maintenance.consumers import least_needed
 from keyfold.storage.maintenance.retained import (
@@ -41,7 +41,7 @@ def check_expirable(table: Table) -> None:
     of.
     """
     table.check_writable()
-    if not tells(table) and ChangelogRetention.of(table.options).is_longer:
+    if not writes_changelogs(table) and ChangelogRetention.of(table.options).is_longer:
         raise NotSupportedError(
             f"snapshots of table {table.layout.name} can't expire here: it keeps changes longer "
             "than snapshots (changelog.num-retained.min, .max or changelog.time-retained), and "
@@ -72,7 +72,7 @@ def expire(table: Table, retention: Retention) -> int:
                 Changelogs(replace(table.snapshots, location=location)).keep(snapshots[:-1])
                 told = [replace(s, changelog_manifest_list=None) for s in snapshots[:-1]]
                 snapshots = [*told, snapshots[-1]]  # as if their changelogs were another's
-            keeping = pins(table, tells=tells(table))
+            keeping = pins(table, writes_changelogs=writes_changelogs(table))
             for path in _data_files(table, snapshots, keeping):
                 table.files.remove(path)
             for path in _metadata(table.manifests, snapshots, keeping):

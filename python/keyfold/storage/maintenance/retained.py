@@ -104,19 +104,19 @@ class Pins:
         return older[-1] if older else None
 
 
-def pins(table: Table, *, tells: bool = False) -> Pins:
+def pins(table: Table, *, writes_changelogs: bool = False) -> Pins:
     """All tags, branches and changelogs of the table. To a branch the table itself is one more.
-    A table that `tells` its changes in files has no changelogs that need another's files.
+    A table that `writes_changelogs` has none that need another's files.
     """
     files, snapshots = table.files, Snapshots(table.files, table.layout.home)
-    changelogs = [] if tells else list(_kept(snapshots, "changelog", _CHANGELOG))
+    changelogs = [] if writes_changelogs else list(_kept(snapshots, "changelog", _CHANGELOG))
     branched: list[Any] = []
     for other in {table.layout.location, *branches(table)} - {snapshots.location}:
         own = Snapshots(files, other)
         own.latest_id()  # raises if it has lost its snapshots, which alone name its files
         branched += [found for n in own.ids() if (found := own.find(n)) is not None]
         branched += _kept(own, "tag", _TAG)
-        changelogs += [] if tells else _kept(own, "changelog", _CHANGELOG)
+        changelogs += [] if writes_changelogs else _kept(own, "changelog", _CHANGELOG)
     tags = sorted(_kept(snapshots, "tag", _TAG), key=lambda tag: int(tag.id))
     return Pins(tags, branched, changelogs)
 

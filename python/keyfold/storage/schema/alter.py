@@ -6,7 +6,7 @@ from functools import partial
 
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.files.footers import footer_of
-from keyfold.options.changelogs import told_from
+from keyfold.options.changelogs import changelog_level
 from keyfold.options.names import is_fixed, normalize
 from keyfold.options.parsing import parse
 from keyfold.storage.metadata.entries import LiveFile
@@ -49,18 +49,18 @@ def alter(
 def _check_told(
     before: TableLayout, after: TableLayout, live_files: Callable[[], Iterable[LiveFile]]
 ) -> None:
-    """Raises NotSupportedError if `changelog-producer` changes while there are files whose rows one
-    producer has told and the other has not: their changes would be told twice, or never.
+    """Raises NotSupportedError if `changelog-producer` changes while there are files whose changes
+    one producer has written and the other has not: they would be written twice, or never.
     """
     old, new = parse(before), parse(after)
     if old.changelog_producer == new.changelog_producer:
         return
-    least = max(told_from(old), told_from(new))
+    least = max(changelog_level(old), changelog_level(new))
     if any(file.level < least for file in live_files()):
         raise NotSupportedError(
             f"ALTER TABLE {after.name}: changelog-producer can't be changed from "
             f"{old.changelog_producer} to {new.changelog_producer} while there are files below "
-            f"level {least}, as their changes would be told twice or never: first CALL "
+            f"level {least}, as their changes would be written twice or never: first CALL "
             "sys.compact(table => …, compact_strategy => 'full')"
         )
 
