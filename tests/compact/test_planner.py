@@ -1,6 +1,7 @@
 """Which buckets a compaction takes, how much of them, and how tasks share the work."""
 
 from collections.abc import Sequence
+from decimal import Decimal
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -103,6 +104,15 @@ def test_what_is_asked_wrongly_is_refused(
     table = partitioned(tmp_path)
     with pytest.raises(TableError, match=message):
         compaction.plan(table, **asked)
+
+
+def test_a_decimal_partition_of_too_many_digits_is_none(tmp_path: Path) -> None:
+    """Arrow's cast of this text gives 1973234829041653.4793645104899106078720."""
+    columns = (tables.column("p", "decimal(38,22)"), tables.column("k"))
+    table = tables.table(tmp_path, tables.new_table(*columns, key="p,k", by="p", bucket="1"))
+    harness.upsert(table, [{"p": Decimal("1973234829041653.4793645104899106078720"), "k": 1}])
+    with pytest.raises(TableError, match="partition column p is of another type than"):
+        partitions(table, partitions="p=8679173591312972471.795417")
 
 
 def test_what_a_call_leaves_alone_is_said_why(tmp_path: Path) -> None:

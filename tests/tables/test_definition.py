@@ -48,6 +48,11 @@ def test_defaults_stand_behind_the_types(catalog: Catalog) -> None:
         ("INT DEFAULT 'a'", "column v: DEFAULT 'a' is not a constant of type INT"),
         ("INT DEFAULT rand()", "DEFAULT rand.. is not a constant of type INT: line 1: expected"),
         ("ARRAY<INT> DEFAULT array(1)", "is not a constant of type ARRAY<INT>"),
+        ("INT DEFAULT 1.5", "DEFAULT 1.5 is not a constant of type INT: it has more digits"),
+        ("TINYINT DEFAULT 300", "DEFAULT 300 is not a constant of type TINYINT"),
+        ("DECIMAL(4,2) DEFAULT 123.4", "is not a constant of type DECIMAL"),
+        ("DECIMAL(4,2) DEFAULT 1.239", "is not a constant of type DECIMAL"),
+        ("DECIMAL(38,22) DEFAULT 8679173591312972471.795417", "it has more digits"),
         ("DEFAULT 3", "type DEFAULT 3 is not supported"),
     ):
         with pytest.raises(KeyfoldError, match=words):

@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import pyarrow as pa
@@ -211,8 +212,11 @@ def _value(layout: TableLayout, name: str, text: str) -> Any:
         return None
     kind = to_arrow(layout.column(name).type)
     try:
-        return manifest_value(pa.array([text]).cast(kind)[0])
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        # Arrow's cast of texts gives another decimal where the digits are too many
+        is_decimal = pa.types.is_decimal(kind)
+        found = pa.array([Decimal(text)], kind) if is_decimal else pa.array([text]).cast(kind)
+        return manifest_value(found[0])
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, InvalidOperation) as error:
         raise TableError(
             f"compaction of table {layout.name}: partition column {name} is of another type than "
             f"'{text}': {error}"

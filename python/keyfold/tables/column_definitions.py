@@ -99,13 +99,19 @@ def _default(name: str, kind: logical.DataType, text: str) -> dict[str, Any]:
     """A DEFAULT of the wire: its text in SQL, and its value. Raises TableError if it is not a
     constant of the column's type.
     """
+    column, why = Column(0, name, kind), ""
     try:
-        value = leaves.literal(Column(0, name, kind), sql.constant(text))
+        constant = sql.constant(text)
+        value = leaves.literal(column, constant)
+        if not leaves.holds(column, constant):
+            why = "it has more digits"
     except TableError as error:
+        why = str(error)
+    if why:
         raise TableError(
-            f"DEFAULT {text} is not a constant of type {logical.describe(kind)}: {error}; Spark's "
+            f"DEFAULT {text} is not a constant of type {logical.describe(kind)}: {why}; Spark's "
             "ALTER TABLE takes other DEFAULTs"
-        ) from None
+        )
     return {"default": text, "default_value": {"literal": value.value, "type": value.type}}
 
 

@@ -57,6 +57,15 @@ def among(column: Column, values: Sequence[Any]) -> Predicate:
     return found if kept or not values else node("<", _column(column), _least(column))
 
 
+def holds(column: Column, value: Any) -> bool:
+    """Whether the column can hold a constant that it is compared with: of whole numbers and
+    decimals not all, as their digits end.
+    """
+    kind = _atomic(column)
+    is_bounded = value is not None and kind.name in (*_BITS, "DECIMAL")
+    return not is_bounded or _fits(kind, _number(column, value))
+
+
 def is_null(column: Column) -> Predicate:
     """`column IS NULL`, of any type."""
     return node("IS_NULL", _column(column))
