@@ -111,6 +111,26 @@ class Fold:
             shown[key] = self._folded(shown.get(key), given)
         return state.having(shown, gone)
 
+    def feed(self, state: State, rows: Iterable[tuple[str, Row]]) -> State:
+        """Rows of all kinds, one after the other: -U and -D take the row of a key away, unless
+        it, or one that was taken away, is later in a sequence.
+        """
+        names = [one.name for one in state.columns]
+        for kind, row in rows:
+            key, shown, gone = row["k"] or 0, state.shown(), dict(state.gone)
+            if kind in ("+I", "+U"):
+                state = self.insert(state, [row], names)
+                continue
+            if self.engine in SEQUENCES:
+                known = [one["s"] for one in (shown.get(key),) if one is not None]
+                known += [gone[key]] if key in gone else []
+                if any(self._order(row["s"]) < self._order(one) for one in known):
+                    continue
+                gone[key] = row["s"]
+            shown.pop(key, None)
+            state = state.having(shown, gone)
+        return state
+
     def _folded(self, old: Row | None, new: Row) -> Row:
         if old is None or self.engine == "deduplicate":
             return new

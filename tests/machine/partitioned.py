@@ -1,5 +1,6 @@
 """The machine's table with partitions and with a base: many rows that no statement names, so that a
 compaction leaves their files alone. Statements about whole partitions go by files where they may.
+If keys may be NULL, one of them is; if rows bring their kinds, a column that nobody reads has them.
 """
 
 from __future__ import annotations
@@ -25,46 +26,74 @@ NUMBERS = ("p", "k", "a", "b", "s")
 PARTS = 3
 BASE = range(1000, 1240)
 LETTERS = 300  # of each of its rows: its files are larger than those of statements
+NULLED = 7  # the key that is stored as NULL where that may be
 
 
-def part_of(key: int) -> int:
-    """The partition of a key."""
-    return key % PARTS
+def part_of(key: int | None) -> int:
+    """The partition of a key, stored or not."""
+    return (NULLED if key is None else key) % PARTS
 
 
 class Partitioned(Direct):
     """The table `t (p, k, a, b, s, pad)`, partitioned by p, which the key decides. Rows of the base
-    alone have a `pad`.
+    alone have a `pad`. With a `rowkind.field` there is a column `op`.
     """
 
     def __init__(self, place: Place, engine: str, options: dict[str, str], draw: Random) -> None:
         self.place, given = place, dict(options_of(place))
         self.catalog = keyfold.connect(given.pop("warehouse"), threads=1, **given)
+        kinds = dict.fromkeys(["op"] if "rowkind.field" in options else [], "STRING")
+        self.has_kinds, self.nulled = bool(kinds), options.get("primary-key.nullable") == "true"
         self.main = self.catalog.create_table(
             "t",
-            dict.fromkeys(NUMBERS, "INT") | {"pad": "STRING"},
+            dict.fromkeys(NUMBERS, "INT") | {"pad": "STRING"} | kinds,
             ["p", "k"],
             partitions=["p"],
-            options={"bucket": "1", **ENGINES[engine], **options},
+            options={**ENGINES[engine], **options},
         )
-        self.base = BASE if draw.random() < 0.7 else range(0)
-        if self.base:
+        based = [self._of_base(key, draw) for key in BASE] if draw.random() < 0.7 else []
+        self.base = {row["k"]: {name: row[name] for name in NUMBERS} for row in based}
+        if based:
             fields = [*((name, pa.int32()) for name in NUMBERS), ("pad", pa.string())]
-            rows = [self._of_base(key, draw) for key in self.base]
-            self.main.upsert(pa.Table.from_pylist(rows, pa.schema(fields)))
+            self.main.upsert(self._kinded(pa.Table.from_pylist(based, pa.schema(fields)), None))
             self.main.compact()
 
-    @staticmethod
-    def _of_base(key: int, draw: Random) -> dict[str, Any]:
+    def _of_base(self, key: int, draw: Random) -> dict[str, Any]:
         pad = "".join(draw.choices("abcdefghijklmnopqrstuvwxyz", k=LETTERS))
-        return placed({"k": key, "a": draw.randrange(1 << 20), "b": key, "s": key % 5}) | {
-            "pad": pad
-        }
+        row: Row = {"k": key, "a": draw.randrange(1 << 20), "b": key, "s": key % 5}
+        return self.placed(row) | {"pad": pad}
+
+    def _kinded(self, rows: pa.Table, kinds: Sequence[str] | None) -> pa.Table:
+        """The rows with their kinds, +I if none are given, as the table takes them."""
+        if not self.has_kinds:
+            assert kinds is None
+            return rows
+        return rows.append_column("op", pa.array(kinds or ["+I"] * len(rows), pa.string()))
+
+    def placed(self, row: Row) -> Row:
+        """The row as it is stored, with its partition."""
+        key = None if self.nulled and row["k"] == NULLED else row["k"]
+        return {"p": part_of(key)} | row | {"k": key}
+
+    def _key(self, row: Row) -> int:
+        """The key of a stored row."""
+        assert self.nulled or row["k"] is not None
+        return NULLED if row["k"] is None else row["k"]
 
     def rows(self, state: State, rows: Sequence[Row], names: Sequence[str]) -> pa.Table:
-        found = super().rows(state, rows, names)
-        parts = pa.array([part_of(row["k"] or 0) for row in rows], pa.int32())
-        return found.append_column("p", parts)
+        placed = [self.placed(row) for row in rows]
+        found = super().rows(state, placed, names)
+        parts = pa.array([row["p"] for row in placed], pa.int32())
+        return self._kinded(found.append_column("p", parts), None)
+
+    def feed(self, line: str, state: State, rows: Sequence[tuple[str, Row]]) -> None:
+        """Rows of all kinds, in one job."""
+        found = self.rows(state, [row for _, row in rows], [one.name for one in state.columns])
+        kinds = [kind for kind, _ in rows]
+        self.table(line).upsert(self._kinded(found.drop_columns("op"), kinds))
+
+    def rescale(self, line: str, buckets: int) -> None:
+        self.table(line).rescale(buckets)
 
     def change(self, line: str, state: State, statement: Statement) -> None:
         """The statement, and the compaction that Spark runs after it."""
@@ -74,7 +103,8 @@ class Partitioned(Direct):
             compaction.compacted(table._session, table._load, "auto")
 
     def records(self, statement: Statement) -> list[tuple[int, dict[str, Any]]]:
-        return [(kind, placed(row)) for kind, row in super().records(statement)]
+        more: dict[str, Any] = {"op": "+I"} if self.has_kinds else {}
+        return [(kind, self.placed(row) | more) for kind, row in super().records(statement)]
 
     def whole(self, line: str) -> list[dict[str, Any]]:
         """All rows that a scan shows, those of the base too."""
@@ -84,12 +114,14 @@ class Partitioned(Direct):
         self, line: str, snapshot: int | None = None, tag: str | None = None
     ) -> tuple[list[str], list[Row]]:
         names, rows = super().read(line, snapshot, tag)
-        assert all(row["p"] == part_of(row["k"] or 0) for row in rows)
-        of_base = sorted(row["k"] or 0 for row in rows if (row["k"] or 0) in self.base)
+        assert all(row["p"] == part_of(row["k"]) for row in rows)
+        of_base = {row["k"]: row for row in rows if row["k"] in self.base}
         parts = {part_of(key) for key in of_base}
-        assert of_base == [key for key in self.base if part_of(key) in parts], "part of the base"
-        names = [name for name in names if name not in ("p", "pad")]
-        own = [row for row in rows if (row["k"] or 0) not in self.base]
+        assert {key: {name: row[name] for name in NUMBERS} for key, row in of_base.items()} == {
+            key: row for key, row in self.base.items() if part_of(key) in parts
+        }, "not the base"
+        names = [name for name in names if name not in ("p", "pad", "op")]
+        own = [row | {"k": self._key(row)} for row in rows if row["k"] not in self.base]
         assert all(row["pad"] is None for row in own)
         return names, [{name: row[name] for name in names} for row in own]
 
@@ -110,8 +142,3 @@ class Partitioned(Direct):
         partitions.drop_partitions(
             question(self.table(line)._load(), self.place, partitions=[named])
         )
-
-
-def placed(row: Row) -> Row:
-    """The row with its partition."""
-    return {"p": part_of(row["k"] or 0)} | row
