@@ -15,12 +15,13 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 import keyfold
+from integration.aggregates.plans import named
 from keyfold.aggregates import aggregates
 from keyfold.aggregates.declaration import Fold, Inputs
 from keyfold.aggregates.results import column_result
-from keyfold.aggregates.states.signatures import parse
+from keyfold.aggregates.states.bound_signatures import parse
+from keyfold.aggregates.states.signature import Signature, text_of
 from keyfold.kernels.unsafe_rows.decode import decode
-from keyfold.states.signature import Signature, text_of
 from keyfold.types.arrow import to_arrow
 from keyfold.types.logical import Atomic
 
@@ -272,3 +273,52 @@ def test_states_of_rows(spark: SparkSession) -> None:
         assert tuple(found.first()) == (5, 35)
     with pytest.raises(keyfold.TableError, match="sum_state takes one number"):
         spark.sql("SELECT sum_state()")
+
+
+def tuples(spark: SparkSession, query: str) -> list[str]:
+    return sorted(str(tuple(row)) for row in spark.sql(query).collect())
+
+
+def test_python_folds_them(spark: SparkSession, rows: None) -> None:
+    """In the operator that has the keys too, beside Spark's own and folds."""
+    for call in (
+        "ndv_merge(ndv_state(s))",
+        "percentile_cont_union(percentile_state(d, 0.5D))",
+        "mode_merge(mode_state(s)), count(*), keyfold.product(l)",
+        "product_merge(product_state(l)), product_combine(l)",
+    ):
+        frame = spark.sql(f"SELECT g, {call} FROM state_rows GROUP BY g")
+        frame.collect()
+        assert len(named(frame, "FoldGroupsExec")) == 2, call
+        assert not named(frame, "ObjectHashAggregateExec")
+
+
+def test_results_of_states_anywhere(spark: SparkSession, rows: None) -> None:
+    """In keys, conditions and arguments, of a group's state and of a row's; NULL of NULL."""
+    states = (
+        "(SELECT g, part, mode_combine(s) AS m, ndv_combine(s) AS n FROM state_rows GROUP BY ALL)"
+    )
+    plain = (
+        "(SELECT g, part, mode(s, true) AS m, count(DISTINCT s) AS n FROM state_rows GROUP BY ALL)"
+    )
+    for query in (
+        "SELECT g, {m}, max({n}) FROM {t} GROUP BY g, {m}",
+        "SELECT {m}, sum({n}) + 1 FROM {t} WHERE {n} > 1 GROUP BY 1 HAVING max({n}) > 2",
+        "SELECT l.g, r.part FROM {t} l JOIN (SELECT part FROM {t}) r ON {n} = r.part",
+        "SELECT g, {n} FROM {t} WHERE EXISTS (SELECT 1 FROM {t} o WHERE o.part = {n})",
+        "SELECT g, part, {n} FROM {t} ORDER BY {n}, g, part LIMIT 3",
+        "SELECT g, sum({n}) OVER (PARTITION BY g ORDER BY {n}, part) FROM {t}",
+        "SELECT g, explode(array({n})) FROM {t}",
+    ):
+        finals = {"m": "mode_finalize(m)", "n": "ndv_finalize(n)", "t": states}
+        wanted = tuples(spark, query.format(m="m", n="n", t=plain))
+        assert tuples(spark, query.format(**finals)) == wanted, query
+    groups = (
+        "g, mode_finalize(mode_union(mode_state(s))) AS m, ndv_finalize(ndv_combine(s)) + g AS n"
+    )
+    own = "g, mode(s, true) AS m, count(DISTINCT s) + g AS n"
+    made = tuples(spark, f"SELECT {groups} FROM state_rows GROUP BY g ORDER BY n, g")
+    assert made == tuples(spark, f"SELECT {own} FROM state_rows GROUP BY g ORDER BY n, g")
+    states = "SELECT s FROM range(1) LEFT JOIN (SELECT 5 AS n, ndv_state(7) AS s) ON n = id"
+    nothing = spark.sql(f"SELECT ndv_finalize(s), ndv_merge(s) FROM ({states}) GROUP BY 1")
+    assert nothing.first() == (None, 0)

@@ -24,8 +24,8 @@ from keyfold.aggregates.declaration import (
     Records,
     Settings,
 )
-from keyfold.aggregates.quantile_union import NOTHING
 from keyfold.aggregates.results import counted, spread
+from keyfold.aggregates.states import headers
 from keyfold.aggregates.states.folds import MERGES, Merge, check_held
 from keyfold.aggregates.states.of_folds import decoded, folded, group_of, values_of
 from keyfold.aggregates.states.opaque import BYTES, live, not_fixed
@@ -33,11 +33,9 @@ from keyfold.aggregates.states.signatures import fold_of, parse
 from keyfold.errors import KeyfoldError
 from keyfold.kernels.buffers import Rows
 from keyfold.kernels.unsafe_rows.encode import encode
-from keyfold.states.signature import FIXED, Signature, described, text_of
+from keyfold.states.signature import Signature, text_of
 from keyfold.states.state_option import STATE
 from keyfold.types.logical import DataType
-
-_MOST_BYTES = (1 << 31) - 1
 
 
 def _parsed(text: str) -> Signature:
@@ -67,21 +65,21 @@ def _merged(
     signature: Signature, merge: Merge | Aggregate, states: pa.Array, starts: Rows
 ) -> pa.Array:
     """The state of each group, which has one state at least."""
-    headers, buffers = split(signature, states, starts)
+    heads, buffers = split(signature, states, starts)
     if isinstance(merge, Aggregate):
-        chosen = headers.take(pa.array(starts[:-1]))
+        chosen = heads.take(pa.array(starts[:-1]))
         return _joined(chosen, folded(merge, signature, buffers, starts))
     try:
         fields = decoded(signature, buffers)
     except BadRecord as error:
         raise BadRecord(group_of(error.group, starts), str(error)) from error
-    chosen = _constants(signature, headers, fields, starts)
+    chosen = _constants(signature, heads, fields, starts)
     return _joined(chosen, encode(merge(fields, starts)))
 
 
-def _joined(headers: pa.Array, buffers: pa.Array) -> pa.Array:
+def _joined(heads: pa.Array, buffers: pa.Array) -> pa.Array:
     between = pa.scalar(b"", pa.large_binary())
-    return pc.binary_join_element_wise(headers, buffers.cast(pa.large_binary()), between)
+    return pc.binary_join_element_wise(heads, buffers.cast(pa.large_binary()), between)
 
 
 def merge_of(signature: Signature) -> Merge | Aggregate:
@@ -92,42 +90,23 @@ def merge_of(signature: Signature) -> Merge | Aggregate:
 
 def split(signature: Signature, column: pa.Array, starts: Rows) -> tuple[pa.Array, pa.Array]:
     """Headers and buffers of states, none NULL. Raises BadRecord if one is not of the signature."""
-    wide = column.cast(pa.large_binary())
-    if not len(wide):
-        return wide, wide
-    plain = signature.header()
-    heads = pc.binary_slice(wide, 0, len(plain))
-    if pc.all(pc.equal(heads, pa.scalar(plain, pa.large_binary()))).as_py():
-        return heads, pc.binary_slice(wide, len(plain), _MOST_BYTES)
-    return _split_apart(signature, wide, starts)
-
-
-def _split_apart(signature: Signature, column: pa.Array, starts: Rows) -> tuple[pa.Array, pa.Array]:
-    """Split states one by one: of those with constants behind their signature, or wrong ones."""
-    heads, buffers = [], []
-    for row, state in enumerate(column.to_pylist()):
-        text = text_of(state)
-        if text is None or text.partition(";")[0] != signature.text:
-            group = group_of(row, starts)
-            expected = f"expected a state of {signature.text}"
-            raise BadRecord(group, f"{expected}, found {described(state)}")
-        size = FIXED + len(text.encode())
-        heads.append(state[:size])
-        buffers.append(state[size:])
-    return pa.array(heads, pa.large_binary()), pa.array(buffers, pa.large_binary())
+    try:
+        return headers.split(signature.text, column)
+    except BadRecord as error:
+        raise BadRecord(group_of(error.group, starts), str(error)) from error
 
 
 def _constants(
-    signature: Signature, headers: pa.Array, fields: list[pa.Array], starts: Rows
+    signature: Signature, heads: pa.Array, fields: list[pa.Array], starts: Rows
 ) -> pa.Array:
     """The header of each group: that of its first state with content. Raises BadRecord if another
     has other constants.
     """
-    known = headers.dictionary_encode()
+    known = heads.dictionary_encode()
     codes = known.indices.to_numpy()
     if len(known.dictionary) < 2:
-        return headers.take(pa.array(starts[:-1]))
-    sizes = _amounts(fields[0])
+        return heads.take(pa.array(starts[:-1]))
+    sizes = headers.amounts(fields[0])
     places = np.where(sizes > 0, np.arange(len(codes)), len(codes))
     first = np.minimum.reduceat(places, starts[:-1])
     first = np.where(first == len(codes), starts[:-1], first)
@@ -135,27 +114,13 @@ def _constants(
     if wrong.any():
         row = int(np.flatnonzero(wrong)[0])
         group = group_of(row, starts)
-        one, other = (text_of(headers[int(at)].as_py()) for at in (first[group], row))
+        one, other = (text_of(heads[int(at)].as_py()) for at in (first[group], row))
         raise BadRecord(
             group,
             "aggregate states are incompatible: they have different constant arguments, "
             f"{one} and {other}",
         )
-    return headers.take(pa.array(first))
-
-
-def _amounts(held: pa.Array) -> Rows:
-    """More than 0 where a state holds values: in a list, or in a sketch of quantiles. Functions
-    with other fields have no constants.
-    """
-    if pa.types.is_list(held.type):
-        lengths = pc.list_value_length(held)
-    elif pa.types.is_binary(held.type) or pa.types.is_large_binary(held.type):
-        lengths = pc.subtract(pc.binary_length(held), len(NOTHING))
-    else:
-        return np.ones(len(held), dtype=np.int64)
-    amounts: Rows = pc.fill_null(lengths, 0).to_numpy().astype(np.int64)
-    return amounts
+    return heads.take(pa.array(first))
 
 
 def _check(signature: Signature, merge: Merge | Aggregate, column: pa.Array) -> None:

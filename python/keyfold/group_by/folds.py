@@ -8,13 +8,15 @@ from keyfold.group_by.bitmap_algebra import Algebra, AlgebraCall
 from keyfold.group_by.bound import BoundCall
 from keyfold.group_by.quantiles import QuantileCall, QuantileGroups
 from keyfold.group_by.sets import SetCall, Sets
+from keyfold.group_by.stated import Folds, FoldStates, KeptStates, StateCall
 
-Call = BoundCall | SetCall | QuantileCall
-Folded = Accumulated | Sets | QuantileGroups
+Call = BoundCall | SetCall | QuantileCall | StateCall
 
 
 def call_of(found: Mapping[str, Any]) -> Call:
-    """From the JVM's JSON; `of` is that of functions over bitmaps, sketches and quantile states."""
+    """From the JVM's JSON; `of` is that of functions over bitmaps, sketches, quantile states and
+    aggregate states.
+    """
     match found.get("of"):
         case None:
             return BoundCall.from_json(found)
@@ -22,12 +24,17 @@ def call_of(found: Mapping[str, Any]) -> Call:
             return QuantileCall(found["name"])
         case "algebra":
             return AlgebraCall.named(found["name"])
+        case "states":
+            return StateCall.from_json(found)
         case of:
             return SetCall(found["name"], of)
 
 
-def folding(call: Call, most_waiting: int) -> Folded:
+def folding(call: Call, most_waiting: int) -> Folds:
     """The groups of a call. At most so many bytes of rows wait."""
+    if isinstance(call, StateCall):
+        made = KeptStates if call.fold is None else FoldStates
+        return made(call, folding(call.held, most_waiting))
     if isinstance(call, SetCall):
         return Sets(call)
     if isinstance(call, QuantileCall):

@@ -11,9 +11,10 @@ from typing import Any
 import pyarrow as pa
 
 from keyfold.group_by.area import Batch
-from keyfold.group_by.folds import Call, Folded, call_of, folding
+from keyfold.group_by.folds import Call, call_of, folding
 from keyfold.group_by.keys import keys_of
 from keyfold.group_by.spilled import SpilledGroups
+from keyfold.group_by.stated import Folds
 from keyfold.kernels.unsafe_rows.decode import decode
 from keyfold.kernels.unsafe_rows.encode import encode
 from keyfold.kernels.unsafe_rows.layout import width
@@ -171,7 +172,7 @@ def _argument(batch: Batch, source: GroupInput, *, copied: bool) -> pa.Array:
     return batch.column(source.column, source.type, copied=copied)
 
 
-def _states(fold: Folded, start: int, stop: int) -> pa.Array:
+def _states(fold: Folds, start: int, stop: int) -> pa.Array:
     return pa.concat_arrays(list(fold.states(start, stop)))
 
 

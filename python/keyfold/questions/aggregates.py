@@ -12,6 +12,8 @@ from keyfold.aggregates.states import signatures as signatures
 from keyfold.bridge.frames import Frame
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.group_by.bound import BoundCall, bind, functions
+from keyfold.group_by.folds import folding
+from keyfold.group_by.stated import StateCall
 from keyfold.options import provided
 from keyfold.questions.serve import CODE, Questions
 from keyfold.states.signature import Signature, constants_of
@@ -115,8 +117,9 @@ def state_function(question: Frame) -> str | None:
 
 def _state(found: Signature, sources: Sources) -> dict[str, Any]:
     function = found.function
-    fold = _fold_json(found, sources) if function.kind == "fold" else {}
-    return fold | {
+    fold = _fold_call(found, sources) if function.kind == "fold" else None
+    over = {} if function.kind == "spark" else _over_states(found.text, fold)
+    return over | {
         "name": function.name,
         "signature": found.text,
         "options": dict(found.options),
@@ -130,12 +133,34 @@ def _state(found: Signature, sources: Sources) -> dict[str, Any]:
     }
 
 
-def _fold_json(found: Signature, sources: Sources) -> dict[str, Any]:
-    """The call that tasks fold, and the SQL of the result of no rows if that is not NULL."""
+def _fold_call(found: Signature, sources: Sources) -> BoundCall:
+    """The call of a fold that tasks fold, with the code of a user's function."""
     name = found.function.name
     code = None if spelling(name) in aggregates() else sources.for_options({"": name})
-    call = BoundCall(name, found.fields[0], signatures.fold_options(found), code)
-    return {"fold": call.to_json(), "empty": call.aggregate.of_nothing}
+    return BoundCall(name, found.fields[0], signatures.fold_options(found), code)
+
+
+def _over_states(signature: str, fold: BoundCall | None) -> dict[str, Any]:
+    """What tasks fold over states of a signature, the type of the result, and the texts of result
+    and state of no rows: SQL, the digits of bytes, or None of NULL.
+    """
+    name = signature.partition("(")[0]
+    result = StateCall(name, signature, True, False, fold)
+    state = StateCall(name, signature, True, True, fold)
+    of_nothing = fold.aggregate.of_nothing if fold else _of_nothing(result)
+    return {
+        "fold": fold and fold.to_json(),
+        "result": to_spark(result.type),
+        "empty": of_nothing,
+        "nothing": _of_nothing(state),
+    }
+
+
+def _of_nothing(call: StateCall) -> str | None:
+    value = folding(call, 0).values(0, 1)[0].as_py()
+    if value is None or isinstance(value, str):
+        return value
+    return value.hex() if isinstance(value, bytes) else str(value)
 
 
 def _type(text: str) -> DataType:

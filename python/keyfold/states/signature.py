@@ -62,8 +62,7 @@ class Signature:
 
     def header(self, constants: str = "") -> bytes:
         """The first bytes of its states."""
-        text = (self.text + constants).encode()
-        return MAGIC + bytes([VERSION]) + len(text).to_bytes(2, "little") + text
+        return header_of(self.text + constants)
 
 
 def bind(name: str, types: Sequence[DataType], find: Find) -> Signature:
@@ -132,6 +131,12 @@ def _is_part(text: str) -> bool:
         return 0 <= float(text) <= 1
     except ValueError:
         return False
+
+
+def header_of(text: str) -> bytes:
+    """The first bytes of states, by their signature with constants."""
+    encoded = text.encode()
+    return MAGIC + bytes([VERSION]) + len(encoded).to_bytes(2, "little") + encoded
 
 
 def text_of(state: bytes) -> str | None:

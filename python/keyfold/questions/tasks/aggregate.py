@@ -13,7 +13,8 @@ import pyarrow as pa
 from keyfold.bridge import frames
 from keyfold.bridge.channel import Channel
 from keyfold.group_by.accumulate import GroupError
-from keyfold.group_by.folds import Folded, call_of, folding
+from keyfold.group_by.folds import call_of, folding
+from keyfold.group_by.stated import Folds
 from keyfold.kernels.buffers import values
 from keyfold.questions.tasks.folding import Folding, serve
 from keyfold.resources import budget
@@ -59,12 +60,12 @@ class _Calls(Folding):
         """The batches that follow a frame."""
         return self.traffic.counted(self.channel.receive_batches())
 
-    def add(self, fold: Folded) -> None:
+    def add(self, fold: Folds) -> None:
         """Take the rows of one call."""
         for batch in self.received():
             fold.add(_groups(batch), batch.column("a0"))
 
-    def send(self, fold: Folded, frame: frames.Frame) -> None:
+    def send(self, fold: Folds, frame: frames.Frame) -> None:
         """Send the states or values of some groups. Nothing is folded if there are none of them."""
         start, stop, name = int(frame["from"]), int(frame["to"]), str(frame["as"])
         kind = pa.binary() if name == "state" else fold.call.arrow_type

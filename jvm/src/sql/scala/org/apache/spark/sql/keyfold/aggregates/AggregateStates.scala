@@ -73,29 +73,28 @@ object AggregateStates extends Rule[LogicalPlan] {
   private def combined(call: StateCall): AggregateFunction = {
     val bound = StateOf.bound(call)
     val inputs = StateOf.cast(call.arguments, bound)
-    val shape = Shape(call.name, bound.signature, bound.constants, givesState = true)
-    if (bound.isFold) bound.fold(call.name, inputs.head, ofStates = false, givesState = true)
-    else if (bound.isSparks) CombinedState(bound.aggregate(inputs), shape)
-    else KeptAggregate(bound.state(inputs), KeptKind.of(bound), shape)
+    if (bound.isSparks)
+      CombinedState(bound.aggregate(inputs), Shape(call.name, bound.signature, bound.constants, givesState = true))
+    else if (bound.isFold) bound.fold(call.name, inputs.head, takes = false, gives = true)
+    else bound.fold(call.name, bound.state(inputs), takes = true, gives = true)
   }
 
   private def merged(call: StateCall, givesState: Boolean): AggregateFunction = {
     val (child, bound) = ofState(call)
-    val shape = Shape(call.name, bound.signature, "", givesState)
+    def shape = Shape(call.name, bound.signature, "", givesState)
     child match {
-      case _ if bound.isFold => bound.fold(call.name, child, ofStates = true, givesState)
       // each field of a state that is made on the spot would make it anew
       case StateOf(arguments, own, _) if own.isSparks =>
         CombinedState(own.aggregate(StateOf.cast(arguments, own)), shape, own.finishes)
       case _ if bound.isSparks => MergedState(bound.buffered, child, bound.fields, shape, bound.finishes)
-      case _ => KeptAggregate(child, KeptKind.of(bound), shape)
+      case _ => bound.fold(call.name, child, takes = true, gives = givesState)
     }
   }
 
   private def finalized(call: StateCall): Expression = {
     val (child, bound) = ofState(call)
-    if (bound.isFold) FoldOfState(child, bound.signature, bound.fields.head.dataType,
-      FoldFunction.ofNothing(bound.empty, bound.fields.head.dataType), call.name)
+    if (bound.isFold) FoldOfState(child, bound.signature, bound.result,
+      FoldFunction.ofNothing(bound.empty, bound.result), call.name)
     else if (bound.isSparks) {
       val state = FieldsOfState(child, bound.signature, bound.fields, call.name)
       val function = bound.buffered
@@ -104,7 +103,8 @@ object AggregateStates extends Rule[LogicalPlan] {
         case buffer: AttributeReference if fields.contains(buffer.exprId) => state.field(fields(buffer.exprId))
       }
       If(IsNull(child), Literal.create(null, result.dataType), result)
-    } else KeptResult(child, KeptKind.of(bound), call.name)
+    } else If(IsNull(child), Literal.create(null, bound.result),
+      FoldOfRow(bound.fold(call.name, child, takes = true, gives = false)))
   }
 
   /** The one argument, a state, and its function. */

@@ -28,8 +28,10 @@ final case class BoundState(json: JsonNode) {
   val unites: String = text("unites")
   val prepares: String = text("prepares")
   val finishes: String = text("finishes")
-  /** The SQL of a fold's result of nothing, if that is not NULL. */
+  /** The type of the result, what it is of no rows if not NULL, and the state of no rows. */
+  lazy val result: DataType = DataType.fromJson(Json.text(json.get("result")))
   lazy val empty: Option[String] = Json.optional(json, "empty")
+  private lazy val nothing = Json.optional(json, "nothing")
   lazy val arguments: Seq[DataType] = types("arguments")
   lazy val fields: StructType =
     StructType(types("fields").zipWithIndex.map { case (kind, at) => StructField(s"f$at", kind) })
@@ -64,14 +66,17 @@ final case class BoundState(json: JsonNode) {
   /** Spark's aggregate over nothing, for its buffer alone. */
   def buffered: DeclarativeAggregate = aggregate(arguments.map(Literal.create(null, _)))
 
-  /** The aggregate of a fold over values, or over states. */
-  def fold(call: String, input: Expression, ofStates: Boolean, givesState: Boolean): FoldFunction =
-    FoldFunction(call, Json.text(json.get("fold")), fields.head.dataType, empty, Seq(input),
-      Option.when(ofStates)(signature), Option.when(givesState)(signature))
+  /** The aggregate that Python folds, over values or over states; its result is a state if it `gives` one. */
+  def fold(call: String, input: Expression, takes: Boolean, gives: Boolean): FoldFunction = {
+    val over = Json.obj("of" -> "states", "name" -> call, "signature" -> signature, "takes" -> takes, "gives" -> gives,
+      "fold" -> json.get("fold"))
+    if (gives) FoldFunction(call, over.toString, BinaryType, nothing, Seq(input), Some(signature))
+    else FoldFunction(call, over.toString, result, empty, Seq(input))
+  }
 
   /** The state of one row; the arguments have the bound types. */
   def state(inputs: Seq[Expression]): Expression =
-    if (isFold) FoldOfRow(fold(name, inputs.head, ofStates = false, givesState = true))
+    if (isFold) FoldOfRow(fold(name, inputs.head, takes = false, gives = true))
     else if (isSparks) {
       val function = aggregate(inputs)
       val first = function.aggBufferAttributes.map(_.exprId).zip(function.initialValues).toMap

@@ -1,15 +1,17 @@
 package org.apache.spark.sql.keyfold.aggregates
 
+import java.util.HexFormat
+
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Cast, Expression, Literal, SortOrder, UnsafeProjection}
 import org.apache.spark.sql.catalyst.expressions.aggregate._
-import org.apache.spark.sql.types.{BinaryType, DataType}
+import org.apache.spark.sql.catalyst.util.GenericArrayData
+import org.apache.spark.sql.types.{ArrayType, BinaryType, DataType}
 
 /** Both sides: an aggregate that Python folds. Rows go to a worker in batches, and what Spark has of a group is
   * its number there; between tasks a group is a payload. `fold` is Python's own description, `options` shows the
-  * arguments behind the column. With `takes` the rows are states of that signature, with `gives` the value is one:
-  * payloads with a header. With `isSingle` a new group ends the one before; `inScans` if it may fold what scans have
-  * folded.
+  * arguments behind the column. With `gives` the value is a state of that signature. With `isSingle` a new group ends
+  * the one before; `inScans` if it may fold what scans have folded.
   */
 final case class FoldFunction(
     name: String,
@@ -17,7 +19,6 @@ final case class FoldFunction(
     value: DataType,
     empty: Option[String],
     children: Seq[Expression],
-    takes: Option[String] = None,
     gives: Option[String] = None,
     options: Seq[String] = Nil,
     inScans: Boolean = false,
@@ -29,19 +30,15 @@ final case class FoldFunction(
   @transient private lazy val alone = new FoldBatcher(Seq(this)).columns.head
   @transient private var shared: Option[FoldColumn] = None
 
-  @transient private lazy val taken = takes.map(StateBytes.header)
-  @transient private lazy val headed = gives.map(StateBytes.header)
-
   override def signature: Option[String] = gives
-  override def dataType: DataType = if (gives.isDefined) BinaryType else value
+  override def dataType: DataType = value
   override def nullable: Boolean = gives.isEmpty
   override def prettyName: String = name.stripPrefix("keyfold.")
   override def toString: String = s"$name(${(children.map(_.toString) ++ options).mkString(", ")})"
   override def sql(isDistinct: Boolean): String =
     s"$prettyName(${if (isDistinct) "DISTINCT " else ""}${(children.map(_.sql) ++ options).mkString(", ")})"
   override protected def flatArguments: Iterator[Any] = children.iterator
-  override lazy val defaultResult: Option[Literal] =
-    headed.map(Literal(_, BinaryType)).orElse(FoldFunction.ofNothing(empty, value))
+  override lazy val defaultResult: Option[Literal] = FoldFunction.ofNothing(empty, value)
 
   override def orderingFilled: Boolean = false
   override def isOrderingMandatory: Boolean = false
@@ -59,13 +56,7 @@ final case class FoldFunction(
   }
 
   override def update(group: Accumulator, row: InternalRow): Accumulator = {
-    val found = arguments(row)
-    taken match {
-      case None => group.column.add(group.number, found)
-      case Some(header) if !found.isNullAt(0) =>
-        group.column.merge(group.number, StateBytes.payload(found.getBinary(0), header, name))
-      case _ =>
-    }
+    group.column.add(group.number, arguments(row))
     group
   }
 
@@ -74,13 +65,7 @@ final case class FoldFunction(
     group
   }
 
-  override def eval(group: Accumulator): Any = result(group.column, group.number)
-
-  /** The value of a group, or its state: of no rows that is the header. */
-  def result(column: FoldColumn, group: Int): Any = headed match {
-    case None => column.value(group)
-    case Some(header) => StateBytes.of(header, column.state(group))
-  }
+  override def eval(group: Accumulator): Any = group.column.value(group.number)
 
   override def serialize(group: Accumulator): Array[Byte] = group.payload
   override def deserialize(payload: Array[Byte]): Accumulator = new Accumulator(null, -1, payload)
@@ -91,9 +76,14 @@ final case class FoldFunction(
 }
 
 object FoldFunction {
-  /** The value of no rows, by its SQL text. */
-  def ofNothing(empty: Option[String], value: DataType): Option[Literal] =
-    empty.map(text => Literal(Cast(Literal(text), value, Some("UTC")).eval(), value))
+  /** The value of no rows, by its SQL text, or by the digits of bytes; of arrays it is the empty one. */
+  def ofNothing(empty: Option[String], value: DataType): Option[Literal] = empty.map { text =>
+    value match {
+      case BinaryType => Literal(HexFormat.of.parseHex(text), value)
+      case _: ArrayType => Literal(new GenericArrayData(Array.empty[Any]), value)
+      case _ => Literal(Cast(Literal(text), value, Some("UTC")).eval(), value)
+    }
+  }
 }
 
 /** Executor side: a group of a fold: its number in a worker, or the payload that another task sent. */

@@ -84,7 +84,7 @@ final case class OrderedFold(
     group
   }
 
-  override def eval(group: OrderedRows): Any = call.result(column, send(group))
+  override def eval(group: OrderedRows): Any = column.value(send(group))
 
   override def serialize(group: OrderedRows): Array[Byte] = {
     val size = group.rows.iterator.map(_.getSizeInBytes + 4L).sum

@@ -27,10 +27,6 @@ object StateBytes {
     bytes
   }
 
-  /** The state of a fold's payload, which is null before a row came. */
-  def of(header: Array[Byte], payload: Array[Byte]): Array[Byte] =
-    if (payload == null) header else header ++ payload
-
   /** The payload of a fold's state, whose header is checked; null if it had no row. */
   def payload(bytes: Array[Byte], header: Array[Byte], function: String): Array[Byte] = {
     if (java.util.Arrays.mismatch(header, bytes) != header.length && !java.util.Arrays.equals(header, bytes))
@@ -46,7 +42,6 @@ object StateBytes {
   }
 
   def signature(text: String): String = text.takeWhile(_ != ';')
-  def constants(text: String): String = text.dropWhile(_ != ';')
 
   /** The buffer of a state, whose header is checked: by bytes, as nearly all have the same. */
   def open(bytes: Array[Byte], header: Array[Byte], fields: Array[Boolean], function: String): UnsafeRow = {
@@ -82,9 +77,6 @@ object StateBytes {
 
   def other(function: String, wanted: String, found: String): Throwable =
     failure(s"$function requires a state of $wanted, but got a state of $found")
-
-  def incompatible(function: String, one: String, other: String): Throwable = failure(
-    s"$function: aggregate states are incompatible: they have different constant arguments, $one and $other")
 
   private def damaged(function: String, found: String): Throwable =
     failure(s"$function requires a state of an aggregate, but these bytes are not one: $found")

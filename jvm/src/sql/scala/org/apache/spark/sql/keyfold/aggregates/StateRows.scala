@@ -4,17 +4,21 @@ import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.codegen.CodegenFallback
-import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project, UnaryNode}
+import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression
+import org.apache.spark.sql.catalyst.planning.PhysicalAggregation
+import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, Join, LogicalPlan, Project, UnaryNode}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy, UnaryExecNode}
 import org.apache.spark.sql.keyfold.Refusal
-import org.apache.spark.sql.types.{BinaryType, DataType}
+import org.apache.spark.sql.types.DataType
 
-/** Driver side: the state that a fold makes of one row. A node below computes it, for many rows at once. */
+/** Driver side: what a fold makes of one row: its state, or the result of one. A node below computes it, for many rows
+  * at once.
+  */
 final case class FoldOfRow(call: FoldFunction) extends Expression with Unevaluable with NonSQLExpression {
   override def children: Seq[Expression] = call.children
-  override def dataType: DataType = BinaryType
-  override def nullable: Boolean = false
+  override def dataType: DataType = call.dataType
+  override def nullable: Boolean = call.nullable
   override protected def withNewChildrenInternal(made: IndexedSeq[Expression]): FoldOfRow =
     copy(call.copy(children = made))
 }
@@ -34,30 +38,66 @@ final case class FoldOfState(child: Expression, signature: String, dataType: Dat
   override protected def withNewChildInternal(made: Expression): FoldOfState = copy(child = made)
 }
 
-/** Driver side: rows, and behind them the states that folds make of each. */
+/** Driver side: rows, and behind them what folds make of each. */
 final case class StateRows(calls: Seq[Alias], child: LogicalPlan) extends UnaryNode {
   override def output: Seq[Attribute] = child.output ++ calls.map(_.toAttribute)
   override def producedAttributes: AttributeSet = AttributeSet(calls.map(_.toAttribute))
   override protected def withNewChildInternal(made: LogicalPlan): StateRows = copy(child = made)
 }
 
-/** Driver side: puts a node below each that has states of rows in its expressions. */
+/** Driver side: puts a node below each that has folds of rows in its expressions. */
 object StatesOfRows extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan.transformUp {
     case rows: StateRows => rows
-    case node if node.expressions.exists(_.exists(_.isInstanceOf[FoldOfRow])) => node match {
-        case unary: UnaryNode => extracted(unary)
-        case other => throw Refusal(s"states of single rows can't be made in ${other.nodeName}: make them in a subquery")
-      }
+    case groups: Aggregate if groups.aggregateExpressions.exists(isOfGroups(groups, _)) => split(groups)
+    case node => extracted(node)
   }
 
-  private def extracted(node: UnaryNode): LogicalPlan = {
-    val calls = node.expressions.flatMap(_.collect { case call: FoldOfRow => call }).distinctBy(_.canonicalized)
-      .map(call => Alias(call, "state")())
-    val places = calls.map(alias => alias.child.canonicalized -> alias.toAttribute).toMap
-    val made = node.transformExpressions { case call: FoldOfRow => places(call.canonicalized) }
-      .withNewChildren(Seq(StateRows(calls, node.child)))
-    if (made.output.size == node.output.size) made else Project(node.output, made)
+  private def extracted(node: LogicalPlan): LogicalPlan = {
+    // those in others' arguments first
+    val calls = node.expressions.flatMap(_.collect { case call: FoldOfRow if !call.children.exists(hasCall) => call })
+      .distinctBy(_.canonicalized)
+    if (calls.isEmpty) node
+    else {
+      val ofChildren = calls.groupBy(sideOf(node, _)).map { case (side, some) =>
+        side -> some.map(call => Alias(call, "made")())
+      }
+      val places = ofChildren.values.flatten.map(alias => alias.child.canonicalized -> alias.toAttribute).toMap
+      val children = node.children.zipWithIndex.map { case (child, side) =>
+        ofChildren.get(side).fold(child)(StateRows(_, child))
+      }
+      val made = extracted(node.withNewChildren(children).transformExpressions {
+        case call: FoldOfRow if places.contains(call.canonicalized) => places(call.canonicalized)
+      })
+      if (made.output.size == node.output.size) made else Project(node.output, made)
+    }
+  }
+
+  private def hasCall(expression: Expression): Boolean = expression.exists(_.isInstanceOf[FoldOfRow])
+
+  /** The child that has all columns of a call. */
+  private def sideOf(node: LogicalPlan, call: FoldOfRow): Int = {
+    val isPlace = (node.isInstanceOf[UnaryNode] || node.isInstanceOf[Join]) && !call.exists(_.isInstanceOf[NamedLambdaVariable])
+    val side = if (isPlace) node.children.indexWhere(child => call.references.subsetOf(child.outputSet)) else -1
+    if (side < 0) throw Refusal(
+      s"${call.call.name} is not supported in this place of ${node.nodeName}: compute it in a subquery")
+    side
+  }
+
+  /** Whether results of an aggregation have calls that are neither in its keys nor in arguments of its functions. */
+  private def isOfGroups(groups: Aggregate, result: Expression): Boolean = result match {
+    case _: AggregateExpression => false
+    case key if groups.groupingExpressions.exists(_.semanticEquals(key)) => false
+    case _: FoldOfRow => true
+    case other => other.children.exists(isOfGroups(groups, _))
+  }
+
+  /** An aggregation, and above it what is made of its groups. */
+  private def split(groups: Aggregate): LogicalPlan = {
+    val (keys, functions, results, child) = PhysicalAggregation.unapply(groups).get
+    val below = extracted(Project(child.output ++ keys.collect { case key: Alias => key }, child))
+    val found = functions.map(call => Alias(call, "result")(exprId = call.resultId))
+    extracted(Project(results, extracted(Aggregate(keys.map(_.toAttribute), keys.map(_.toAttribute) ++ found, below))))
   }
 }
 
@@ -101,9 +141,7 @@ object StateRowsExec {
         column.add(column.newGroup(), argument(row))
       })
       some.iterator.zipWithIndex.map { case (row, group) =>
-        folds.zip(batcher.columns).zipWithIndex.foreach { case ((fold, column), i) =>
-          states.update(i, fold.result(column, group))
-        }
+        batcher.columns.zipWithIndex.foreach { case (column, i) => states.update(i, column.value(group)) }
         whole(joined(row, states))
       }
     }

@@ -35,7 +35,7 @@ object FoldGroups {
 
   private def ours(fold: FoldFunction): Option[FoldedCall] = {
     val json = Json.parse(fold.fold)
-    Option.when(fold.takes.isEmpty && fold.gives.isEmpty && isKnown(fold.children.head.dataType))(
+    Option.when(isKnown(fold.children.head.dataType))(
       FoldedCall(Seq(FoldedPart(json, fold.children.head, json, fold.value, hasStates = true, identity)), _.head))
   }
 

@@ -93,7 +93,7 @@ object FoldsInScans extends SparkStrategy {
 
   /** One of ours, if it takes a column as it is. Two of one name and other options get names of their own. */
   private def asked(call: AggregateExpression, known: Seq[(String, String)]): Option[Folded] = call.aggregateFunction match {
-    case fold: FoldFunction if fold.inScans && fold.takes.isEmpty && call.filter.isEmpty && !call.isDistinct =>
+    case fold: FoldFunction if fold.inScans && call.filter.isEmpty && !call.isDistinct =>
       fold.children match {
         case Seq(column: Attribute) =>
           val place = known.filter(_._1 == fold.name).indexOf(fold.name -> fold.fold)
