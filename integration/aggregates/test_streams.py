@@ -13,7 +13,8 @@ def totals(spark: SparkSession, source: Path, checkpoint: Path) -> dict[int, tup
     """Reads what is new in the source, as a query that is started again from its checkpoint."""
     stream = spark.readStream.schema("k INT, x BIGINT").json(str(source))
     stream.createOrReplaceTempView("arriving")
-    query = "SELECT k, keyfold.sum(x) s, sum(x) t, keyfold.max(x) m FROM arriving GROUP BY k"
+    query = """SELECT k, keyfold.sum(x) s, sum(x) t, keyfold.max(x) m,
+        keyfold.bitmap_union_count(keyfold.to_bitmap(x)) n FROM arriving GROUP BY k"""
     started = (
         spark.sql(query)
         .writeStream.format("memory")
@@ -27,7 +28,7 @@ def totals(spark: SparkSession, source: Path, checkpoint: Path) -> dict[int, tup
         assert started.awaitTermination(120)
     finally:
         started.stop()
-    return {row.k: (row.s, row.t, row.m) for row in spark.table("totals").collect()}
+    return {row.k: (row.s, row.t, row.m, row.n) for row in spark.table("totals").collect()}
 
 
 def test_state_is_kept_between_batches_and_restarts(spark: SparkSession, tmp_path: Path) -> None:
@@ -36,14 +37,14 @@ def test_state_is_kept_between_batches_and_restarts(spark: SparkSession, tmp_pat
         str(source)
     )
     first = totals(spark, source, checkpoint)
-    assert first == {k: (2 * k + 150, 2 * k + 150, k + 150) for k in range(150)}
+    assert first == {k: (2 * k + 150, 2 * k + 150, k + 150, 2) for k in range(150)}
     more = spark.range(500, 600).selectExpr("CAST(id % 150 AS INT) k", "id x").coalesce(1)
     more.write.mode("append").json(str(source))
     second = totals(spark, source, checkpoint)
     for k in range(150):
         new = [x for x in range(500, 600) if x % 150 == k]
         total = 2 * k + 150 + sum(new)
-        assert second[k] == (total, total, max([k + 150, *new]))
+        assert second[k] == (total, total, max([k + 150, *new]), 2 + len(new))
 
 
 def test_plan_of_a_batch(spark: SparkSession) -> None:

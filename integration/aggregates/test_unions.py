@@ -35,7 +35,10 @@ OPERATORS = {
     "keyfold.max(x), sum(CAST(d AS DECIMAL(38, 2)))": JVM,
     "keyfold.bitmap_union(bm), max_by(x, id)": JVM,
     "keyfold.bitmap_union(DISTINCT bm)": PYTHON,
-    "keyfold.intersect_count(bm, x, 1, 2)": JVM,
+    "keyfold.intersect_count(bm, x, 1, 2)": PYTHON,
+    "keyfold.orthogonal_bitmap_intersect(bm, g, 'a', 'b')": PYTHON,
+    "ndv_merge(ndv_state(t)), mode_union(mode_state(t))": PYTHON,
+    "keyfold.listagg(t) WITHIN GROUP (ORDER BY x)": JVM,
     "keyfold.avg_combine(x)": SPARK,
 }
 NUMBERS = "flatten(collect_list({d}xs){f})"
@@ -46,6 +49,13 @@ ODD = f"""aggregate(array({NUMBERS}), array(), (a, ns) ->
     array_sort(filter(array_distinct(ns), n -> cardinality(filter(ns, m -> m = n)) % 2 = 1)))"""
 ODD = ODD.replace("array(),", "CAST(array() AS ARRAY<BIGINT>),")
 DISTINCT = f"cardinality(array_distinct({NUMBERS}))"
+
+
+def of_value(value: str) -> str:
+    """The numbers of the rows of a value of `g`."""
+    return f"array_distinct(flatten(collect_list({{d}}IF(g = '{value}', xs, NULL)){{f}}))"
+
+
 DEFINITIONS = {
     "keyfold.bitmap_to_array(keyfold.bitmap_union({d}bm){f})": (
         f"array_sort(array_distinct({NUMBERS}))"
@@ -68,6 +78,9 @@ DEFINITIONS = {
     ),
     "keyfold.quantile_percent(keyfold.quantile_union({d}qs){f}, 0.3)": (
         "coalesce(percentile({d}x, 0.3){f}, double('NaN'))"
+    ),
+    "keyfold.intersect_count({d}bm, g, 'a', 'b'){f}": (
+        f"cardinality(array_intersect({of_value('a')}, {of_value('b')}))"
     ),
     "keyfold.max(x), sum({d}d){f}": "max(x), sum({d}d){f}",
     "keyfold.max(x), avg(d){f}, min(d), max(d){f}, sum(d)": "max(x), avg(d){f}, min(d), max(d){f}, "
@@ -141,17 +154,25 @@ def test_is_as_defined(spark: SparkSession, stored: DataFrame, call: str) -> Non
 
 
 def test_wide_bitmaps(spark: SparkSession) -> None:
-    """A union of any bitmap of 64 bits has that form, in Python as in a window of the JVM."""
+    """A union of any bitmap of 64 bits has that form, as of the scalar functions of the JVM."""
     source = """(SELECT id % 7 k, CASE WHEN id % 7 < 3 THEN keyfold.to_bitmap(id)
         WHEN id % 7 < 5 THEN keyfold.to_bitmap64(id) ELSE keyfold.to_bitmap(id << 33) END b
         FROM range(0, 9000, 1, 3))"""
-    calls = ("bitmap_union", "bitmap_intersect", "group_bitmap_xor")
-    for call in calls:
-        grouped = spark.sql(f"SELECT k, hex(keyfold.{call}(b)) v FROM {source} GROUP BY k")
-        windowed = spark.sql(
-            f"SELECT DISTINCT k, hex(keyfold.{call}(b) OVER (PARTITION BY k)) v FROM {source}"
+    calls = {
+        "bitmap_union": "bitmap_or",
+        "bitmap_intersect": "bitmap_and",
+        "group_bitmap_xor": "bitmap_xor",
+    }
+    for call, pairwise in calls.items():
+        one_by_one = f"""aggregate(collect_list(b), CAST(NULL AS BINARY),
+            (a, b) -> IF(a IS NULL, b, keyfold.{pairwise}(a, b)))"""
+        found, wanted = (
+            {row.k: row.v for row in spark.sql(query).collect()}
+            for query in (
+                f"SELECT k, hex(keyfold.{call}(b)) v FROM {source} GROUP BY k",
+                f"SELECT k, hex({one_by_one}) v FROM {source} GROUP BY k",
+            )
         )
-        found, wanted = ({row.k: row.v for row in one.collect()} for one in (grouped, windowed))
         narrow = {key: value for key, value in wanted.items() if key < 3}
         assert {key: found[key] for key in narrow} == narrow
         assert {key: value[:2] for key, value in found.items()} == {

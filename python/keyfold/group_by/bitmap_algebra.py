@@ -5,7 +5,7 @@ and `group_bitmap_xor`. A result has the portable form of 32 bits if all bitmaps
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import reduce
+from functools import partial, reduce
 from operator import and_, xor
 from typing import Any
 
@@ -22,16 +22,20 @@ from keyfold.lazy import cached_property
 from keyfold.types.spark import from_spark
 
 
-def _of(name: str, operation: Callable[[Any, Any], Any]) -> Fold:
-    def combined(states: list[bytes]) -> bytes:
-        try:
-            if all(bitmaps.form(state) == bitmaps.PORTABLE32 for state in states):
-                return bitmaps.write32(reduce(operation, map(bitmaps.read32, states)))
-            return bitmaps.write64(reduce(operation, map(bitmaps.read64, states)))
-        except bitmaps.BitmapError as error:
-            raise ValueError(f"not a bitmap: {error.words}") from error
+def shared(states: list[bytes], operation: Callable[[Any, Any], Any] = and_) -> bytes:
+    """What all of these bitmaps share, or another operation gives from left to right. Raises
+    ValueError if bytes are not a bitmap.
+    """
+    try:
+        if all(bitmaps.form(state) == bitmaps.PORTABLE32 for state in states):
+            return bitmaps.write32(reduce(operation, map(bitmaps.read32, states)))
+        return bitmaps.write64(reduce(operation, map(bitmaps.read64, states)))
+    except bitmaps.BitmapError as error:
+        raise ValueError(f"not a bitmap: {error.words}") from error
 
-    return union_of(name, "bitmap", combined)
+
+def _of(name: str, operation: Callable[[Any, Any], Any]) -> Fold:
+    return union_of(name, "bitmap", partial(shared, operation=operation))
 
 
 _ALL = {"bitmap_intersect": and_, "group_bitmap_xor": xor}

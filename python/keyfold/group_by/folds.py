@@ -8,9 +8,10 @@ from keyfold.group_by.bitmap_algebra import Algebra, AlgebraCall
 from keyfold.group_by.bound import BoundCall
 from keyfold.group_by.quantiles import QuantileCall, QuantileGroups
 from keyfold.group_by.sets import SetCall, Sets
+from keyfold.group_by.shared import Shared, SharedCall
 from keyfold.group_by.stated import Folds, FoldStates, KeptStates, StateCall
 
-Call = BoundCall | SetCall | QuantileCall | StateCall
+Call = BoundCall | SetCall | QuantileCall | SharedCall | StateCall
 
 
 def call_of(found: Mapping[str, Any]) -> Call:
@@ -24,6 +25,8 @@ def call_of(found: Mapping[str, Any]) -> Call:
             return QuantileCall(found["name"])
         case "algebra":
             return AlgebraCall.named(found["name"])
+        case "shared":
+            return SharedCall(found["name"], found["values"])
         case "states":
             return StateCall.from_json(found)
         case of:
@@ -39,5 +42,7 @@ def folding(call: Call, most_waiting: int) -> Folds:
         return Sets(call)
     if isinstance(call, QuantileCall):
         return QuantileGroups(call)
+    if isinstance(call, SharedCall):
+        return Shared(call)
     kind = Algebra if isinstance(call, AlgebraCall) else Accumulated
     return kind(call, most_waiting)

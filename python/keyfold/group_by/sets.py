@@ -42,10 +42,13 @@ _WORD = 8
 
 @dataclass(frozen=True)
 class SetCall:
-    """A call of such a function by its name, of a column of what `of` names: see `set_inputs`."""
+    """A call of such a function by its name, of a column of what `of` names: see `set_inputs`.
+    Errors name it as `shown`, if that is another.
+    """
 
     name: str
     of: str
+    shown: str = ""
 
     @property
     def is_bitmap(self) -> bool:
@@ -92,7 +95,9 @@ class Sets:
 
     def add(self, groups: Numbers, column: pa.Array) -> None:
         """Add a value to each of these groups. Raises GroupError if bytes are no set."""
-        for given in set_inputs.read(self.call.name, self.call.of, groups, column):
+        for given in set_inputs.read(
+            self.call.shown or self.call.name, self.call.of, groups, column
+        ):
             self._join(*given)
 
     def merge(self, groups: Numbers, states: pa.Array) -> None:

@@ -1,10 +1,7 @@
 package keyfold.spark.functions
 
-import java.io.Serializable
-
-import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.connector.catalog.functions.{AggregateFunction, BoundFunction, ScalarFunction, UnboundFunction}
-import org.apache.spark.sql.types.{DataType, StructType}
+import org.apache.spark.sql.connector.catalog.functions.{BoundFunction, ScalarFunction, UnboundFunction}
+import org.apache.spark.sql.types.{BinaryType, DataType, StructType}
 
 /** Both sides: the description of a function; DESCRIBE FUNCTION shows it, docs/functions.md is held to it.
   * `names` are its name and its aliases, `call` its arguments and result as `(bitmap, BIGINT) BOOLEAN`.
@@ -70,40 +67,19 @@ abstract class Scalar[R](val about: About, result: DataType, arguments: DataType
   override def resultType(): DataType = result
 }
 
-/** Both sides: an aggregate with one form; `S` is its live state. */
-abstract class Aggregation[S <: Live, R](val about: About, result: DataType, arguments: DataType*)
-    extends Declared with AggregateFunction[Serializable, R] with Bound {
-  def empty: S
-  def take(state: S, row: InternalRow): S
-  def join(left: S, right: S): S
-  def produce(state: S): R
-
-  /** The state of the parts that another task wrote. */
-  def of(parts: Array[Array[Byte]]): S
-
-  override def isAggregate: Boolean = true
-  override protected def form(found: Seq[DataType]): BoundFunction = this
+/** Driver side: an aggregate that Python folds, for arguments of certain types. `of` says to Python what they are,
+  * `nothing` is the result of no rows.
+  */
+final class FoldForm(val about: About, val of: String, val nothing: Any, result: DataType, arguments: DataType*)
+    extends Bound {
   override def name(): String = about.name
   override def inputTypes(): Array[DataType] = arguments.toArray
   override def resultType(): DataType = result
   override def isResultNullable: Boolean = false
-
-  override def newAggregationState(): Serializable = empty
-  override def update(state: Serializable, row: InternalRow): Serializable = take(live(state), row)
-  override def merge(left: Serializable, right: Serializable): Serializable = join(live(left), live(right))
-  override def produceResult(state: Serializable): R = produce(live(state))
-
-  private def live(state: Serializable): S = state match {
-    case parts: Array[Array[Byte]] => of(parts)
-    case state => state.asInstanceOf[S]
-  }
 }
 
-/** Executor side: the live state of an aggregate. Spark serializes it once a group, when a partition has
-  * been taken in, as Java objects that it reads with its own class loader, which has no class of a
-  * `--jars`: so a state is written as arrays of bytes, and read from them by `Aggregation.live`.
-  */
-trait Live extends Serializable {
-  def parts: Array[Array[Byte]]
-  protected def writeReplace(): AnyRef = parts
+/** Driver side: an aggregate that Python folds, with one form: of bytes that were stored. */
+abstract class FoldOfBytes(override val about: About, of: String, nothing: => Any, result: DataType) extends Declared {
+  override def isAggregate: Boolean = true
+  override protected def form(found: Seq[DataType]): BoundFunction = new FoldForm(about, of, nothing, result, BinaryType)
 }

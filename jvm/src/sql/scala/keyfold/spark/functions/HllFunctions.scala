@@ -1,7 +1,6 @@
 package keyfold.spark.functions
 
-import org.apache.datasketches.hll.{HllSketch, TgtHllType, Union}
-import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.datasketches.hll.{HllSketch, TgtHllType}
 import org.apache.spark.sql.connector.catalog.functions.BoundFunction
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
@@ -67,30 +66,8 @@ object HllCardinality extends Scalar[Long](About("hll_cardinality", "(HLL) BIGIN
   def invoke(bytes: Array[Byte]): Long = if (bytes == null) 0 else Hll.read(bytes, about.name)(Hll.rounded)
 }
 
-/** Executor side: the live union of a group's sketches. */
-final class HllState(union: Union) extends Live {
-  def add(sketch: HllSketch): HllState = {
-    union.update(sketch)
-    this
-  }
-  def result: HllSketch = union.getResult(Hll.Kind)
-  override def parts: Array[Array[Byte]] = Array(union.toCompactByteArray)
-}
+object HllUnion extends FoldOfBytes(About("hll_union hll_raw_agg", "(HLL) HLL",
+      "skipped; an empty HLL over nothing", "the union of a group's sketches"), "sketches", HllEmpty.invoke(), BinaryType)
 
-abstract class HllFold[R](about: About, result: DataType) extends Aggregation[HllState, R](about, result, BinaryType) {
-  override def empty: HllState = new HllState(new Union(Hll.LgK))
-  override def of(parts: Array[Array[Byte]]): HllState = new HllState(Union.heapify(parts.head))
-  override def join(left: HllState, right: HllState): HllState = left.add(right.result)
-  override def take(state: HllState, row: InternalRow): HllState =
-    if (row.isNullAt(0)) state else Hll.read(row.getBinary(0), about.name)(state.add)
-}
-
-object HllUnion extends HllFold[Array[Byte]](About("hll_union hll_raw_agg", "(HLL) HLL",
-      "skipped; an empty HLL over nothing", "the union of a group's sketches"), BinaryType) {
-  override def produce(state: HllState): Array[Byte] = state.result.toCompactByteArray
-}
-
-object HllUnionAgg extends HllFold[Long](About("hll_union_agg", "(HLL) BIGINT", "skipped; 0 over nothing",
-      "about how many different values a group's sketches have seen"), LongType) {
-  override def produce(state: HllState): Long = Hll.rounded(state.result)
-}
+object HllUnionAgg extends FoldOfBytes(About("hll_union_agg", "(HLL) BIGINT", "skipped; 0 over nothing",
+      "about how many different values a group's sketches have seen"), "sketches", 0L, LongType)

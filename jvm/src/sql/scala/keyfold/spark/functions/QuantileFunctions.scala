@@ -40,13 +40,6 @@ object QuantilePercent extends Scalar[java.lang.Double](About("quantile_percent 
   }
 }
 
-object QuantileUnion extends Aggregation[QuantileState, Array[Byte]](About("quantile_union percentile_union",
+object QuantileUnion extends FoldOfBytes(About("quantile_union percentile_union",
       "(quantile state) quantile state", "skipped; an empty state over nothing",
-      "the state of all numbers of a group's states"), BinaryType, BinaryType) {
-  override def empty: QuantileState = new QuantileState
-  override def of(parts: Array[Array[Byte]]): QuantileState = QuantileState.read(parts.head, about.name)
-  override def join(left: QuantileState, right: QuantileState): QuantileState = left.merge(right)
-  override def produce(state: QuantileState): Array[Byte] = state.toBytes
-  override def take(state: QuantileState, row: InternalRow): QuantileState =
-    if (row.isNullAt(0)) state else state.merge(QuantileState.read(row.getBinary(0), about.name))
-}
+      "the state of all numbers of a group's states"), "quantiles", QuantileStateEmpty.invoke(), BinaryType)

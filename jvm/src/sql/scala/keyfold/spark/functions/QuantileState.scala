@@ -5,10 +5,10 @@ import java.nio.{ByteBuffer, ByteOrder}
 import org.apache.datasketches.memory.Memory
 import org.apache.datasketches.tdigest.TDigestDouble
 
-/** Executor side: the live state of quantiles: the numbers themselves up to 2048, then a t-digest. Its
-  * bytes: 1 (version), u16 compression, then 0, u32 n and n doubles, or 1 and the bytes of a TDigestDouble.
+/** Executor side: a state of quantiles: the numbers themselves up to 2048, then a t-digest, which only
+  * unions make. Its bytes: 1 (version), u16 compression, then 0, u32 n and n doubles, or 1 and the bytes of a TDigestDouble.
   */
-final class QuantileState(private var compression: Int) extends Live {
+final class QuantileState(compression: Int) {
   def this() = this(QuantileState.LeastCompression)
 
   private var exact = new Array[Double](1)
@@ -16,21 +16,10 @@ final class QuantileState(private var compression: Int) extends Live {
   private var digest: TDigestDouble = _
 
   /** NaN has no place among numbers: a t-digest skips it, and so do we. */
-  def add(value: Double): Unit =
-    if (digest != null) digest.update(value)
-    else if (count == QuantileState.MostExact) {
-      digested().update(value)
-    } else if (!value.isNaN) {
-      if (count == exact.length) exact = java.util.Arrays.copyOf(exact, count * 2)
-      exact(count) = value
-      count += 1
-    }
-
-  def merge(other: QuantileState): QuantileState = {
-    compression = Math.max(compression, other.compression)
-    if (other.digest != null) digested().merge(other.digest)
-    else for (i <- 0 until other.count) add(other.exact(i))
-    this
+  def add(value: Double): Unit = if (!value.isNaN) {
+    if (count == exact.length) exact = java.util.Arrays.copyOf(exact, count * 2)
+    exact(count) = value
+    count += 1
   }
 
   def isEmpty: Boolean = if (digest == null) count == 0 else digest.isEmpty
@@ -47,28 +36,13 @@ final class QuantileState(private var compression: Int) extends Live {
       else exact(below) * (below + 1 - place) + exact(below + 1) * (place - below)
     }
 
+  /** The bytes of numbers. */
   def toBytes: Array[Byte] = {
-    val body = if (digest == null) 4 + 8 * count else 0
-    val tail = if (digest == null) Array.empty[Byte] else digest.toByteArray
-    val bytes = ByteBuffer.allocate(4 + body + tail.length).order(ByteOrder.LITTLE_ENDIAN)
-    bytes.put(QuantileState.Version).putShort(compression.toShort).put(if (digest == null) 0.toByte else 1.toByte)
-    if (digest == null) {
-      bytes.putInt(count)
-      for (i <- 0 until count) bytes.putDouble(exact(i))
-    } else bytes.put(tail)
+    val bytes = ByteBuffer.allocate(8 + 8 * count).order(ByteOrder.LITTLE_ENDIAN)
+    bytes.put(QuantileState.Version).putShort(compression.toShort).put(0.toByte).putInt(count)
+    for (i <- 0 until count) bytes.putDouble(exact(i))
     bytes.array
   }
-
-  private def digested(): TDigestDouble = {
-    if (digest == null) {
-      digest = new TDigestDouble(compression.toShort)
-      for (i <- 0 until count) digest.update(exact(i))
-      exact = null
-    }
-    digest
-  }
-
-  override def parts: Array[Array[Byte]] = Array(toBytes)
 }
 
 object QuantileState {

@@ -14,7 +14,7 @@ final class FoldColumn(batcher: FoldBatcher, function: FoldFunction, index: Int)
   import FoldColumn._
 
   private val rows = new Outgoing(batcher, Json.obj("rows" -> index),
-    function.children.zipWithIndex.map { case (child, i) => StructField(s"a$i", child.dataType) })
+    Seq(StructField("a0", function.argument.dataType)))
   private val payloads = new Outgoing(batcher, Json.obj("states" -> index), Seq(StructField("state", BinaryType)))
   private val payload = new GenericInternalRow(1)
   private lazy val packed = UnsafeProjection.create(Array[DataType](function.value))

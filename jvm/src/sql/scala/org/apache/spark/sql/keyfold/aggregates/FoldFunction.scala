@@ -3,15 +3,15 @@ package org.apache.spark.sql.keyfold.aggregates
 import java.util.HexFormat
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{Cast, Expression, Literal, SortOrder, UnsafeProjection}
+import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.catalyst.util.GenericArrayData
-import org.apache.spark.sql.types.{ArrayType, BinaryType, DataType}
+import org.apache.spark.sql.types.{AbstractDataType, ArrayType, BinaryType, DataType}
 
 /** Both sides: an aggregate that Python folds. Rows go to a worker in batches, and what Spark has of a group is
   * its number there; between tasks a group is a payload. `fold` is Python's own description, `options` shows the
   * arguments behind the column. With `gives` the value is a state of that signature. With `isSingle` a new group ends
-  * the one before; `inScans` if it may fold what scans have folded.
+  * the one before; `inScans` if it may fold what scans have folded. Spark casts the arguments to `inputTypes`, if any.
   */
 final case class FoldFunction(
     name: String,
@@ -22,17 +22,24 @@ final case class FoldFunction(
     gives: Option[String] = None,
     options: Seq[String] = Nil,
     inScans: Boolean = false,
+    isNeverNull: Boolean = false,
+    inputTypes: Seq[AbstractDataType] = Nil,
     mutableAggBufferOffset: Int = 0,
     inputAggBufferOffset: Int = 0,
     isSingle: Boolean = false) extends TypedImperativeAggregate[Accumulator] with SupportsOrderingWithinGroup
-    with GivesState {
-  @transient private lazy val arguments = UnsafeProjection.create(children)
+    with ImplicitCastInputTypes with GivesState {
+  @transient private lazy val arguments = UnsafeProjection.create(Seq(argument))
   @transient private lazy val alone = new FoldBatcher(Seq(this)).columns.head
   @transient private var shared: Option[FoldColumn] = None
 
+  /** What Python folds. Of several arguments it is the first, with whether the second equals each of the others. */
+  def argument: Expression =
+    if (children.size == 1) children.head
+    else CreateStruct(children.head +: children.drop(2).map(EqualTo(children(1), _)))
+
   override def signature: Option[String] = gives
   override def dataType: DataType = value
-  override def nullable: Boolean = gives.isEmpty
+  override def nullable: Boolean = gives.isEmpty && !isNeverNull
   override def prettyName: String = name.stripPrefix("keyfold.")
   override def toString: String = s"$name(${(children.map(_.toString) ++ options).mkString(", ")})"
   override def sql(isDistinct: Boolean): String =

@@ -22,7 +22,7 @@ final case class OrderedFold(
     mutableAggBufferOffset: Int = 0,
     inputAggBufferOffset: Int = 0) extends TypedImperativeAggregate[OrderedRows] with SupportsOrderingWithinGroup {
   @transient private lazy val kept = UnsafeProjection.create(children)
-  @transient private lazy val arguments = UnsafeProjection.create(fields.take(call.children.size))
+  @transient private lazy val arguments = UnsafeProjection.create(Seq(call.copy(children = fields.take(call.children.size)).argument))
   @transient private lazy val order = RowOrdering.create(orders(fields.drop(call.children.size)), Nil)
   @transient private lazy val alone = new FoldBatcher(Seq(call)).columns.head
   @transient private var shared: Option[FoldColumn] = None

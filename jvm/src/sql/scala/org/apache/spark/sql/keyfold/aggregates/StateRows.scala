@@ -131,7 +131,7 @@ object StateRowsExec {
   private def folded(folds: Seq[FoldFunction], inputs: Seq[Attribute], all: Seq[Attribute],
       rows: Iterator[InternalRow]): Iterator[InternalRow] = {
     val batcher = new FoldBatcher(folds)
-    val arguments = folds.map(fold => UnsafeProjection.create(fold.children, inputs))
+    val arguments = folds.map(fold => UnsafeProjection.create(Seq(fold.argument), inputs))
     val states = new GenericInternalRow(folds.size)
     val whole = UnsafeProjection.create(all, all)
     val joined = new JoinedRow

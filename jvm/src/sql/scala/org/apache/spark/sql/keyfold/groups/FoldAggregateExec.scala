@@ -10,7 +10,7 @@ import org.apache.spark.sql.execution.{ColumnarRule, SparkPlan}
 import org.apache.spark.sql.execution.aggregate.{BaseAggregateExec, ObjectHashAggregateExec, SortAggregateExec}
 import org.apache.spark.sql.execution.metric.SQLMetrics
 import org.apache.spark.sql.execution.window.WindowExecBase
-import org.apache.spark.sql.keyfold.aggregates.{DeclaredAggregate, FoldFunction, OrderedFold}
+import org.apache.spark.sql.keyfold.aggregates.{FoldFunction, OrderedFold}
 
 /** Both sides: stands in for Spark's ObjectHashAggregateExec, with the same arguments, where a function is ours: no
   * sort at 128 groups, and results of many groups at once. Spark's own functions run beside ours in the same pass.
@@ -68,7 +68,7 @@ object FoldOperators extends ColumnarRule {
   override def preColumnarTransitions: Rule[SparkPlan] = (plan: SparkPlan) =>
     plan.transformUp {
       case planned: ObjectHashAggregateExec if planned.aggregateExpressions.exists(isOurs) =>
-        val spark = SetFunctions.folded(planned)
+        val spark = MadeToUnite(planned).asInstanceOf[ObjectHashAggregateExec]
         FoldGroups.of(spark).getOrElse(FoldAggregateExec(spark.requiredChildDistributionExpressions, spark.isStreaming,
           spark.numShufflePartitions, spark.groupingExpressions, spark.aggregateExpressions, spark.aggregateAttributes,
           spark.initialInputBufferOffset, spark.resultExpressions, spark.child))
@@ -76,13 +76,13 @@ object FoldOperators extends ColumnarRule {
       case sorted: SortAggregateExec => single(sorted)
     }
 
-  private def single(node: SparkPlan): SparkPlan = node.transformExpressions {
+  private def single(node: SparkPlan): SparkPlan = MadeToUnite(node).transformExpressions {
     case fold: FoldFunction => fold.copy(isSingle = true)
     case fold: OrderedFold => fold.copy(call = fold.call.copy(isSingle = true))
   }
 
   private def isOurs(call: AggregateExpression): Boolean = call.aggregateFunction match {
-    case _: FoldFunction | _: OrderedFold | _: DeclaredAggregate => true
+    case _: FoldFunction | _: OrderedFold => true
     case _ => false
   }
 }

@@ -35,8 +35,8 @@ object FoldGroups {
 
   private def ours(fold: FoldFunction): Option[FoldedCall] = {
     val json = Json.parse(fold.fold)
-    Option.when(isKnown(fold.children.head.dataType))(
-      FoldedCall(Seq(FoldedPart(json, fold.children.head, json, fold.value, hasStates = true, identity)), _.head))
+    Option.when(isKnown(fold.argument.dataType))(
+      FoldedCall(Seq(FoldedPart(json, fold.argument, json, fold.value, hasStates = true, identity)), _.head))
   }
 
   private def isKnown(kind: DataType): Boolean = kind match {
