@@ -26,6 +26,9 @@ def totals(spark: SparkSession, source: Path, checkpoint: Path) -> dict[int, tup
     )
     try:
         assert started.awaitTermination(120)
+        plan = started._jsq.explainInternal(False)
+        assert plan.count("FoldGroups(") == 4
+        assert "FoldAggregate" not in plan
     finally:
         started.stop()
     return {row.k: (row.s, row.t, row.m, row.n) for row in spark.table("totals").collect()}

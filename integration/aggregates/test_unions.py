@@ -180,6 +180,34 @@ def test_wide_bitmaps(spark: SparkSession) -> None:
         }
 
 
+@pytest.mark.parametrize(
+    ("call", "reason"),
+    [
+        ("keyfold.max(x), max_by(x, id)", "Python has no max_by(BIGINT, INT) like Spark's"),
+        ("keyfold.max(x), max(CAST(x AS DOUBLE))", "Python has no max(DOUBLE) like Spark's"),
+        ("keyfold.listagg(t) WITHIN GROUP (ORDER BY x)", "listagg is WITHIN GROUP"),
+        ("keyfold.max(x), count(DISTINCT x)", "only some functions are DISTINCT"),
+    ],
+)
+def test_explain_says_why(spark: SparkSession, stored: DataFrame, call: str, reason: str) -> None:
+    frame = spark.sql(f"SELECT k, {call} FROM stored GROUP BY k")
+    frame.collect()
+    shown = [node.simpleString(99) for node in named(frame, JVM)]
+    assert any(f"groups in the JVM because {reason})" in line for line in shown)
+
+
+def test_nested_keys(spark: SparkSession, stored: DataFrame) -> None:
+    """With NULL, both zeros and NaN in them."""
+    zeros = "array(IF(x % 2 = 0, -0.0D, 0.0D), IF(k = 1, NULL, double('NaN')))"
+    query = f"""SELECT {zeros} a, struct(g, array(k) AS ks) s, keyfold.max(x), keyfold.count(x)
+        FROM stored GROUP BY ALL"""
+    frame = spark.sql(query)
+    found = frame.collect()
+    assert len(named(frame, PYTHON)) == 2
+    assert len(found) == spark.sql("SELECT DISTINCT k, g FROM stored").count()
+    assert rows(spark, query) == rows(spark, query.replace("keyfold.", ""))
+
+
 def test_sketches_that_are_not_exact(spark: SparkSession) -> None:
     """Of one sketch the estimate is its own; Spark's sketches of all forms are united."""
     sizes = "SELECT id k, explode(sequence(0, id * id * 700)) n FROM range(9)"

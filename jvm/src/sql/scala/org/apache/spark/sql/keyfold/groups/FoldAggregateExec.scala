@@ -12,8 +12,9 @@ import org.apache.spark.sql.execution.metric.SQLMetrics
 import org.apache.spark.sql.execution.window.WindowExecBase
 import org.apache.spark.sql.keyfold.aggregates.{FoldFunction, OrderedFold}
 
-/** Both sides: stands in for Spark's ObjectHashAggregateExec, with the same arguments, where a function is ours: no
-  * sort at 128 groups, and results of many groups at once. Spark's own functions run beside ours in the same pass.
+/** Both sides: stands in for Spark's ObjectHashAggregateExec, with the same arguments, where a function is ours and for
+  * some reason not all go to Python: no sort at 128 groups, and results of many groups at once. Spark's own functions
+  * run beside ours in the same pass.
   */
 final case class FoldAggregateExec(
     requiredChildDistributionExpressions: Option[Seq[Expression]],
@@ -24,7 +25,8 @@ final case class FoldAggregateExec(
     aggregateAttributes: Seq[Attribute],
     initialInputBufferOffset: Int,
     resultExpressions: Seq[NamedExpression],
-    child: SparkPlan) extends BaseAggregateExec {
+    child: SparkPlan,
+    reason: String) extends BaseAggregateExec {
   override lazy val allAttributes: AttributeSeq = child.output ++ aggregateBufferAttributes ++ aggregateAttributes ++
     aggregateExpressions.flatMap(_.aggregateFunction.inputAggBufferAttributes)
 
@@ -36,7 +38,8 @@ final case class FoldAggregateExec(
     "spillSize" -> SQLMetrics.createSizeMetric(sparkContext, "spill size"))
 
   override def simpleString(fields: Int): String =
-    s"FoldAggregate(keys=${listed(groupingExpressions, fields)}, functions=${listed(aggregateExpressions, fields)})"
+    s"FoldAggregate(keys=${listed(groupingExpressions, fields)}, functions=${listed(aggregateExpressions, fields)}, " +
+      s"groups in the JVM because $reason)"
 
   override def verboseString(fields: Int): String =
     s"${simpleString(fields).dropRight(1)}, output=${listed(output, fields)})"
@@ -69,9 +72,9 @@ object FoldOperators extends ColumnarRule {
     plan.transformUp {
       case planned: ObjectHashAggregateExec if planned.aggregateExpressions.exists(isOurs) =>
         val spark = MadeToUnite(planned).asInstanceOf[ObjectHashAggregateExec]
-        FoldGroups.of(spark).getOrElse(FoldAggregateExec(spark.requiredChildDistributionExpressions, spark.isStreaming,
+        FoldGroups.of(spark).fold(reason => FoldAggregateExec(spark.requiredChildDistributionExpressions, spark.isStreaming,
           spark.numShufflePartitions, spark.groupingExpressions, spark.aggregateExpressions, spark.aggregateAttributes,
-          spark.initialInputBufferOffset, spark.resultExpressions, spark.child))
+          spark.initialInputBufferOffset, spark.resultExpressions, spark.child, reason), identity)
       case window: WindowExecBase => single(window)
       case sorted: SortAggregateExec => single(sorted)
     }

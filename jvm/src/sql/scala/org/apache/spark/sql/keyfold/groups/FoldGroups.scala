@@ -1,12 +1,14 @@
 package org.apache.spark.sql.keyfold.groups
 
+import scala.util.{Left, Right}
+
 import com.fasterxml.jackson.databind.JsonNode
 import keyfold.spark.Json
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.execution.{ProjectExec, SparkPlan}
 import org.apache.spark.sql.execution.aggregate.ObjectHashAggregateExec
-import org.apache.spark.sql.keyfold.aggregates.FoldFunction
+import org.apache.spark.sql.keyfold.aggregates.{FoldFunction, OrderedFold}
 import org.apache.spark.sql.types._
 
 /** Driver side: a call as Python folds it: a part for each of its buffers, and its result of those. */
@@ -18,20 +20,27 @@ final case class FoldedCall(parts: Seq[FoldedPart], result: Seq[Expression] => E
 final case class FoldedPart(fold: JsonNode, argument: Expression, merge: JsonNode, value: DataType, hasStates: Boolean,
     finish: Expression => Expression)
 
-/** Driver side: an aggregation that these operators can do, as them: of folds and of those of Spark's own functions that
-  * Python has too, of values and not of states with headers, by keys of flat types, and not in a stream.
+/** Driver side: an aggregation that these operators can do, as them: of folds and of those of Spark's own functions
+  * that Python has too.
   */
 object FoldGroups {
-  def of(spark: ObjectHashAggregateExec): Option[SparkPlan] = {
+  /** The operators, or why they can't do it. */
+  def of(spark: ObjectHashAggregateExec): Either[String, SparkPlan] = {
     val calls = spark.aggregateExpressions
     val modes = calls.map(_.mode).distinct
-    val folded = calls.map(_.aggregateFunction).flatMap {
-      case fold: FoldFunction => ours(fold)
-      case other => SparksOwn.folded(other)
+    val folded = calls.map(_.aggregateFunction).map {
+      case fold: FoldFunction => ours(fold).toRight(s"values of ${fold.prettyName} are ${shown(fold.argument)}")
+      case ordered: OrderedFold => Left(s"${ordered.prettyName} is WITHIN GROUP")
+      case other => SparksOwn.folded(other).toRight(
+          s"Python has no ${other.prettyName}(${other.children.map(shown).mkString(", ")}) like Spark's")
     }
-    Option.when(!spark.isStreaming && modes.size == 1 && folded.size == calls.size &&
-      spark.groupingExpressions.forall(key => isFlat(key.dataType)))(planned(spark, modes.head, folded))
+    val key = spark.groupingExpressions.find(key => !isKnown(key.dataType)).map(key => s"${key.name} is ${shown(key)}")
+    val several = Option.when(modes.size > 1)("only some functions are DISTINCT")
+    folded.collectFirst { case Left(reason) => reason }.orElse(key).orElse(several).toLeft(
+      planned(spark, modes.head, folded.collect { case Right(found) => found }))
   }
+
+  private def shown(expression: Expression): String = expression.dataType.sql
 
   private def ours(fold: FoldFunction): Option[FoldedCall] = {
     val json = Json.parse(fold.fold)
