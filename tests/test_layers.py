@@ -24,7 +24,6 @@ ROWS = (
     ("user_functions",),
     ("storage", "merge", "predicates", "bridge", "dialects"),
     ("files", "aggregates"),
-    ("states",),
     ("kernels", "options", "stores"),
     ("wire", "resources"),
     ("types",),

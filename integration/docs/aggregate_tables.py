@@ -9,9 +9,9 @@ import pyarrow as pa
 from keyfold.aggregates import aggregates
 from keyfold.aggregates.binding import short_name
 from keyfold.aggregates.declaration import Aggregate
+from keyfold.aggregates.states.state_functions import functions as state_functions
 from keyfold.group_by.bound import functions as called
 from keyfold.options.engines import engines
-from keyfold.states.state_functions import functions as state_functions
 
 # What the types column says where an aggregate takes all of these.
 _FAMILIES: tuple[tuple[str, tuple[pa.DataType, ...]], ...] = (

@@ -19,9 +19,9 @@ from integration.aggregates.plans import named
 from keyfold.aggregates import aggregates
 from keyfold.aggregates.declaration import Fold, Inputs
 from keyfold.aggregates.results import column_result
-from keyfold.aggregates.states.signatures import parse
+from keyfold.aggregates.states.bound_signatures import parse
+from keyfold.aggregates.states.signature import Signature, text_of
 from keyfold.kernels.unsafe_rows.decode import decode
-from keyfold.states.signature import Signature, text_of
 from keyfold.types.arrow import to_arrow
 from keyfold.types.logical import Atomic
 

@@ -12,7 +12,7 @@ from pyspark.errors import PySparkException
 from integration.paimon.bench import Bench
 from integration.paimon.library import RefusedByPaimon
 from integration.paimon.library import row as cells
-from keyfold.states.signature import text_of
+from keyfold.aggregates.states.signature import text_of
 from tests import readers
 
 STATES = {"mean": "avg(int)", "seen": "ndv(string)", "words": "group_concat(string)"}

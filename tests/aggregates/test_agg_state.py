@@ -17,13 +17,13 @@ from keyfold.aggregates.declaration import Aggregate, BadRecord, Fold, Inputs
 from keyfold.aggregates.quantile_union import written
 from keyfold.aggregates.results import column_result
 from keyfold.aggregates.sketches import opened_hll
-from keyfold.aggregates.states.signatures import bind, parse
+from keyfold.aggregates.states.bound_signatures import bind, parse
+from keyfold.aggregates.states.signature import Signature
+from keyfold.aggregates.states.state_functions import functions
 from keyfold.kernels.ops import ADD, RESET, SKIP
 from keyfold.kernels.roaring import bitmaps
 from keyfold.kernels.unsafe_rows.decode import decode
 from keyfold.kernels.unsafe_rows.encode import encode
-from keyfold.states.signature import Signature
-from keyfold.states.state_functions import functions
 from keyfold.types.arrow import to_arrow
 from keyfold.types.logical import Atomic
 from tests.random_values import value

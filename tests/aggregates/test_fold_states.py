@@ -14,13 +14,13 @@ from keyfold.aggregates import aggregates
 from keyfold.aggregates.agg_state import AGG_STATE
 from keyfold.aggregates.declaration import Aggregate, BadRecord, Inputs
 from keyfold.aggregates.results import column_result
-from keyfold.aggregates.states.signatures import find, fold_of, parse
+from keyfold.aggregates.states.bound_signatures import find, fold_of, parse
+from keyfold.aggregates.states.signature import Signature, text_of
 from keyfold.errors import KeyfoldError, TableError
 from keyfold.kernels.ops import ADD
 from keyfold.kernels.unsafe_rows.decode import decode
 from keyfold.kernels.unsafe_rows.encode import encode
 from keyfold.options import provided
-from keyfold.states.signature import Signature, text_of
 from keyfold.testing.tables import cells
 from keyfold.types.arrow import to_arrow
 from keyfold.types.logical import Atomic

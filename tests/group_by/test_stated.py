@@ -16,7 +16,8 @@ from pyroaring import BitMap
 
 from keyfold.aggregates import quantile_union
 from keyfold.aggregates.agg_state import definition
-from keyfold.aggregates.states.signatures import parse
+from keyfold.aggregates.states.bound_signatures import parse
+from keyfold.aggregates.states.signature import header_of
 from keyfold.errors import CorruptDataError, TableError
 from keyfold.group_by.accumulate import GroupError
 from keyfold.group_by.bound import BoundCall
@@ -25,7 +26,6 @@ from keyfold.group_by.stated import StateCall
 from keyfold.kernels.ops import ADD
 from keyfold.kernels.roaring import bitmaps
 from keyfold.kernels.unsafe_rows.encode import encode
-from keyfold.states.signature import header_of
 from keyfold.types.arrow import to_arrow
 from keyfold.types.logical import Atomic
 

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from keyfold.aggregates.states.signatures import parse
+from keyfold.aggregates.states.bound_signatures import parse
 from keyfold.kernels.unsafe_rows.encode import encode
 from keyfold.storage.schema.definition import NewTable
 from keyfold.types.arrow import to_arrow

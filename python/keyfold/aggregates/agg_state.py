@@ -26,15 +26,15 @@ from keyfold.aggregates.declaration import (
 )
 from keyfold.aggregates.results import counted, spread
 from keyfold.aggregates.states import headers
+from keyfold.aggregates.states.bound_signatures import fold_of, parse
 from keyfold.aggregates.states.folds import MERGES, Merge, check_held
 from keyfold.aggregates.states.of_folds import decoded, folded, group_of, values_of
 from keyfold.aggregates.states.opaque import BYTES, live, not_fixed
-from keyfold.aggregates.states.signatures import fold_of, parse
+from keyfold.aggregates.states.signature import Signature, text_of
+from keyfold.aggregates.states.state_option import STATE
 from keyfold.errors import KeyfoldError
 from keyfold.kernels.buffers import Rows
 from keyfold.kernels.unsafe_rows.encode import encode
-from keyfold.states.signature import Signature, text_of
-from keyfold.states.state_option import STATE
 from keyfold.types.logical import DataType
 
 

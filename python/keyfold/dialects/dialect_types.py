@@ -7,7 +7,7 @@ Paimon and Fluss document their tables with Flink's types.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from keyfold.aggregates.states.signatures import parse
+from keyfold.aggregates.states.bound_signatures import parse
 from keyfold.dialects.statement import text
 from keyfold.dialects.tokens import Cursor
 from keyfold.errors import NotSupportedError

@@ -23,8 +23,8 @@ from keyfold.types.spark import from_spark
 
 
 def shared(states: list[bytes], operation: Callable[[Any, Any], Any] = and_) -> bytes:
-    """What all of these bitmaps share, or another operation gives from left to right. Raises
-    ValueError if bytes are not a bitmap.
+    """Intersect bitmaps, or apply another operation to them from left to right. Raises ValueError
+    if bytes are not a bitmap.
     """
     try:
         if all(bitmaps.form(state) == bitmaps.PORTABLE32 for state in states):

@@ -1,5 +1,5 @@
-"""What the bitmaps of some values share: `intersect_count`, `orthogonal_bitmap_intersect`. Each row
-has a bitmap, and for each value whether it is the row's.
+"""Intersections of the bitmaps of some values: `intersect_count`, `orthogonal_bitmap_intersect`. A
+row has a bitmap, and for each value whether it is the row's.
 """
 
 from __future__ import annotations

@@ -117,7 +117,7 @@ def _least(candidates: pa.Array, starts: Rows) -> Rows:
 
 
 def _rank(value: Any) -> Any:
-    """What Python compares in Spark's order of nested values: NULL before all others."""
+    """A stand-in for a nested value that Python compares in Spark's order: NULL before all."""
     if value is None:
         return (0,)
     if isinstance(value, dict):

@@ -17,7 +17,10 @@ import pyarrow.compute as pc
 
 from keyfold.aggregates.declaration import BadRecord
 from keyfold.aggregates.states import headers
-from keyfold.aggregates.states.signatures import parse
+from keyfold.aggregates.states.bound_signatures import parse
+from keyfold.aggregates.states.signature import Signature, described, header_of, text_of
+from keyfold.aggregates.states.spark_types import BIGINT, BINARY, DOUBLE, STRING
+from keyfold.aggregates.states.state import StateFunction
 from keyfold.errors import CorruptDataError, TableError
 from keyfold.group_by.accumulate import GroupError
 from keyfold.group_by.bitmap_algebra import AlgebraCall
@@ -29,9 +32,6 @@ from keyfold.kernels.folds.running import Numbers
 from keyfold.kernels.unsafe_rows.decode import decode
 from keyfold.kernels.unsafe_rows.encode import encode
 from keyfold.lazy import cached_property
-from keyfold.states.signature import Signature, described, header_of, text_of
-from keyfold.states.spark_types import BIGINT, BINARY, DOUBLE, STRING
-from keyfold.states.state import StateFunction
 from keyfold.types.arrow import to_arrow
 from keyfold.types.logical import Array, DataType
 

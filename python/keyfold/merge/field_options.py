@@ -13,6 +13,7 @@ import pyarrow as pa
 from keyfold.aggregates import aggregates, find
 from keyfold.aggregates.binding import named, settings_of
 from keyfold.aggregates.declaration import Aggregate, Parameter
+from keyfold.aggregates.states.state_option import STATE
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.files.initial_values import initial
 from keyfold.kernels.ops import ADD
@@ -22,7 +23,6 @@ from keyfold.options.names import FIELD
 from keyfold.options.paimon import PAIMON_FIELD_OPTIONS
 from keyfold.options.parsing import parse
 from keyfold.options.values import boolean, given
-from keyfold.states.state_option import STATE
 from keyfold.wire.layout import Column, TableLayout
 
 

@@ -8,7 +8,9 @@ from typing import Any
 from keyfold.aggregates import aggregates, find, spelling
 from keyfold.aggregates.binding import named, options_of, short_name
 from keyfold.aggregates.declaration import Aggregate
-from keyfold.aggregates.states import signatures as signatures
+from keyfold.aggregates.states import bound_signatures
+from keyfold.aggregates.states.signature import Signature, constants_of
+from keyfold.aggregates.states.spark_types import VOID
 from keyfold.bridge.frames import Frame
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.group_by.bound import BoundCall, bind, functions
@@ -16,8 +18,6 @@ from keyfold.group_by.folds import folding
 from keyfold.group_by.stated import StateCall
 from keyfold.options import provided
 from keyfold.questions.serve import CODE, Questions
-from keyfold.states.signature import Signature, constants_of
-from keyfold.states.spark_types import VOID
 from keyfold.types.logical import DataType
 from keyfold.types.spark import from_spark, to_spark
 from keyfold.user_functions.sources import Sources
@@ -81,9 +81,9 @@ def bind_state(question: Frame) -> dict[str, Any]:
     """
     text, sources = question.get("signature"), Sources.from_json(question.get(CODE))
     if text is not None:
-        return _state(signatures.parse(text), sources) | {"constants": ""}
+        return _state(bound_signatures.parse(text), sources) | {"constants": ""}
     name, types = question["name"], [_type(kind) for kind in question["types"]]
-    given, function = question["constants"], signatures.find(question["name"])
+    given, function = question["constants"], bound_signatures.find(question["name"])
     if function is not None and function.kind == "fold":
         found = _fold(name, question, types)
         return _state(found, sources) | {"constants": ""}
@@ -91,7 +91,7 @@ def bind_state(question: Frame) -> dict[str, Any]:
         raise TableError(
             f"{name}_state has no named arguments, found {', '.join(question['named'])}"
         )
-    found = signatures.bind(name, types)
+    found = bound_signatures.bind(name, types)
     constants = constants_of(found.function, given[len(found.types) :])
     shown = "".join(f";{n}={v}" for n, v in constants.items())
     return _state(found, sources) | {"constants": shown}
@@ -105,13 +105,13 @@ def _fold(name: str, question: Frame, types: list[DataType]) -> Signature:
             raise TableError(f"{name}_state: argument {place} is an option, which is a constant")
     where = f"{name}_state"
     options = options_of(where, named(where, name), question["named"], given[1:])
-    return signatures.fold_signature(name, types[:1], options)
+    return bound_signatures.fold_signature(name, types[:1], options)
 
 
 @QUESTIONS.look
 def state_function(question: Frame) -> str | None:
     """The name of a function that has states, by any of its names; None if there is not one."""
-    found = signatures.find(question["name"])
+    found = bound_signatures.find(question["name"])
     return None if found is None else found.name
 
 
@@ -137,11 +137,11 @@ def _fold_call(found: Signature, sources: Sources) -> BoundCall:
     """The call of a fold that tasks fold, with the code of a user's function."""
     name = found.function.name
     code = None if spelling(name) in aggregates() else sources.for_options({"": name})
-    return BoundCall(name, found.fields[0], signatures.fold_options(found), code)
+    return BoundCall(name, found.fields[0], bound_signatures.fold_options(found), code)
 
 
 def _over_states(signature: str, fold: BoundCall | None) -> dict[str, Any]:
-    """What tasks fold over states of a signature, the type of the result, and the texts of result
+    """The fold of tasks over states of a signature, the type of the result, and the texts of result
     and state of no rows: SQL, the digits of bytes, or None of NULL.
     """
     name = signature.partition("(")[0]

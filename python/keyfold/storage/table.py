@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from keyfold.aggregates.states.signatures import state_json
+from keyfold.aggregates.states.bound_signatures import state_json
 from keyfold.errors import CorruptDataError, NotSupportedError
 from keyfold.files import damage
 from keyfold.lazy import cached_property

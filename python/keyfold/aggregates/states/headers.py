@@ -6,8 +6,8 @@ import pyarrow.compute as pc
 
 from keyfold.aggregates.declaration import BadRecord
 from keyfold.aggregates.quantile_union import NOTHING
+from keyfold.aggregates.states.signature import FIXED, described, text_of
 from keyfold.kernels.buffers import Rows
-from keyfold.states.signature import FIXED, described, text_of
 
 _MOST_BYTES = (1 << 31) - 1
 

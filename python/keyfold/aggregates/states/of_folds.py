@@ -7,11 +7,11 @@ import pyarrow.compute as pc
 
 from keyfold.aggregates.declaration import Aggregate, BadRecord, Inputs
 from keyfold.aggregates.results import column_result, spread
+from keyfold.aggregates.states.signature import Signature
 from keyfold.kernels.buffers import Rows
 from keyfold.kernels.ops import ADD
 from keyfold.kernels.unsafe_rows.decode import BadRow, decode
 from keyfold.kernels.unsafe_rows.encode import encode
-from keyfold.states.signature import Signature
 from keyfold.types.arrow import to_arrow
 
 

@@ -9,9 +9,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from keyfold.aggregates.states.state import StateFunction
+from keyfold.aggregates.states.state_functions import functions
 from keyfold.errors import KeyfoldError, TableError
-from keyfold.states.state import StateFunction
-from keyfold.states.state_functions import functions
 from keyfold.types.logical import DataType, describe
 from keyfold.types.sql import from_sql, split
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from keyfold.aggregates.states.signatures import parse
+from keyfold.aggregates.states.bound_signatures import parse
+from keyfold.aggregates.states.signature import constants_of, text_of
+from keyfold.aggregates.states.state_functions import functions
 from keyfold.errors import TableError
-from keyfold.states.signature import constants_of, text_of
-from keyfold.states.state_functions import functions
 from keyfold.types.logical import describe
 from keyfold.types.sql import from_sql
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from keyfold.states.spark_types import (
+from keyfold.aggregates.states.spark_types import (
     BIGINT,
     BINARY,
     BOOLEAN,
@@ -24,7 +24,7 @@ from keyfold.states.spark_types import (
     text,
     whole,
 )
-from keyfold.states.state import StateFunction, Types
+from keyfold.aggregates.states.state import StateFunction, Types
 from keyfold.types.logical import Array, DataType, name_of
 
 Cast = Callable[[Types], Types]

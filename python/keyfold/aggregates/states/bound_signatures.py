@@ -6,11 +6,11 @@ from typing import Any
 from keyfold.aggregates import find as find_aggregate
 from keyfold.aggregates.binding import Words, bound, loose, named, options_of, short_name
 from keyfold.aggregates.declaration import Aggregate
+from keyfold.aggregates.states import signature, state_functions
+from keyfold.aggregates.states.signature import Signature
+from keyfold.aggregates.states.state import StateFunction, Types
+from keyfold.aggregates.states.state_option import STATE
 from keyfold.errors import KeyfoldError, TableError
-from keyfold.states import signature, state_functions
-from keyfold.states.signature import Signature
-from keyfold.states.state import StateFunction, Types
-from keyfold.states.state_option import STATE
 
 
 def find(name: str) -> StateFunction | None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from keyfold.states.state import Types
+from keyfold.aggregates.states.state import Types
 from keyfold.types.logical import Atomic, DataType, Map, describe, name_of
 
 BIGINT, DOUBLE, BOOLEAN = Atomic("BIGINT"), Atomic("DOUBLE"), Atomic("BOOLEAN")
