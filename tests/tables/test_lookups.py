@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import keyfold
-from keyfold import CorruptDataError, Table, TableError
+from keyfold import CorruptDataError, NoSuchTableError, Table, TableError
 from keyfold.tables.newest import Lookups
 
 Row = dict[str, Any]
@@ -144,15 +144,58 @@ def test_readers_see_what_was_committed_before_they_asked(tmp_path: Path) -> Non
 
 
 def test_an_answer_may_be_as_old_as_asked_for(tmp_path: Path) -> None:
-    table = keyfold.connect(tmp_path).create_table("t", {"k": "INT", "v": "INT"}, ["k"])
-    table.upsert([{"k": 1, "v": 1}])
-    assert table.get({"k": 1}, refresh_ms=60_000) == {"k": 1, "v": 1}
-    table.upsert([{"k": 1, "v": 2}])
-    assert table.get({"k": 1}, refresh_ms=60_000) == {"k": 1, "v": 1}
+    others = keyfold.connect(tmp_path).create_table("t", {"k": "INT", "v": "INT"}, ["k"])
+    others.upsert([{"k": 1, "v": 1}])
+    table = keyfold.connect(tmp_path).table("t")
+    assert table.get({"k": 1}, refresh_ms=3_600_000) == {"k": 1, "v": 1}
+    others.upsert([{"k": 1, "v": 2}])
+    assert table.get({"k": 1}, refresh_ms=3_600_000) == {"k": 1, "v": 1}
     assert table.get({"k": 1}) == {"k": 1, "v": 2}
-    assert table.prefix({"k": 1}, refresh_ms=60_000).to_pylist() == [{"k": 1, "v": 2}]
+    assert table.prefix({"k": 1}, refresh_ms=3_600_000).to_pylist() == [{"k": 1, "v": 2}]
     with pytest.raises(TableError, match="refresh_ms is -1; expected 0 or more"):
         table.get({"k": 1}, refresh_ms=-1)
+
+
+def test_a_connection_sees_its_own_changes_at_once(tmp_path: Path) -> None:
+    """Whatever age of answers is asked for; other connections may see what was before."""
+    catalog = keyfold.connect(tmp_path)
+    table = catalog.create_table("t", {"k": "INT", "v": "INT"}, ["k"])
+    table.upsert([{"k": 1, "v": 1}, {"k": 2, "v": 1}])
+    table.tags.create("first")
+    other = keyfold.connect(tmp_path).table("t")
+
+    def seen(of: keyfold.Table = table) -> list[int | None]:
+        keys = pa.table({"k": [1, 2]})
+        found: list[int | None] = of.get_many(keys, ["v"], refresh_ms=3_600_000)["v"].to_pylist()
+        row = of.get({"k": 1}, refresh_ms=3_600_000)
+        assert found[0] == (row and row["v"])
+        assert of.prefix({"k": 2}, refresh_ms=3_600_000)["v"].to_pylist() == [
+            value for value in found[1:] if value is not None
+        ]
+        return found
+
+    assert seen() == seen(other) == [1, 1]
+    table.upsert([{"k": 1, "v": 2}])
+    assert seen() == [2, 1]
+    catalog.table("t").delete([{"k": 2}])  # another handle of the connection
+    assert seen() == [2, None]
+    table.delete(where="v = 2")
+    assert seen() == [None, None]
+    table.overwrite([{"k": 2, "v": 3}])
+    assert seen() == [None, 3]
+    table.truncate()
+    assert seen() == [None, None]
+    table.rollback(tag="first")
+    assert seen() == seen(other) == [1, 1]
+    table.branches.create("more", "first").upsert([{"k": 1, "v": 9}])
+    table.branches.fast_forward("more")
+    assert seen() == [9, 1]
+    table.alter(add={"w": "INT"})
+    assert table.get({"k": 2}, refresh_ms=3_600_000) == {"k": 2, "v": 1, "w": None}
+    catalog.drop_table("t")
+    with pytest.raises(NoSuchTableError):
+        seen()
+    assert seen(other) == [1, 1]
 
 
 def test_only_what_changed_is_read_anew(tmp_path: Path) -> None:

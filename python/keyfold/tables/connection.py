@@ -191,7 +191,10 @@ class Catalog:
     def drop_table(self, name: Name) -> bool:
         """Remove a table and its files; False if there is none, which is no error."""
         namespace, own = parsed(name)
-        return self._session.holder(namespace, own).drop_table([namespace], own)
+        try:
+            return self._session.holder(namespace, own).drop_table([namespace], own)
+        finally:
+            self._session.lookups.changed((namespace, own))
 
     def rename_table(self, name: Name, to: Name) -> Table:
         """Give a table another name, perhaps in another namespace. Raises NoSuchTableError if it
@@ -199,4 +202,5 @@ class Catalog:
         """
         (namespace, own), (other, new) = parsed(name), parsed(to)
         self._session.holder(namespace, own).rename_table([namespace], own, [other], new)
+        self._session.lookups.changed((namespace, own))
         return Table(self._session, other, new)

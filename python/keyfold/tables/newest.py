@@ -6,6 +6,7 @@ planned anew; row groups of files that are still there stay decoded.
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -20,7 +21,7 @@ from keyfold.resources.cache import Cache
 from keyfold.storage.table import Table
 from keyfold.tables.column_definitions import selected
 
-_TABLES, _SELECTIONS, _TRIES, _ANEW = 64, 16, 5, -1
+_TABLES, _SELECTIONS, _TRIES = 64, 16, 5
 Answer = TypeVar("Answer")
 Load = Callable[[], Table]
 
@@ -49,11 +50,9 @@ class _Newest:
             and mine.layout == theirs.layout
         )
 
-    def serves(self, now: float, refresh_ms: float) -> bool:
-        """Whether it is the newest state, or was that `refresh_ms` before `now`."""
-        if refresh_ms < 0:
-            return False
-        if (now - self.looked) * 1000 <= refresh_ms:
+    def serves(self, since: float) -> bool:
+        """Whether it is the newest state, or somebody has found so `since` that time."""
+        if self.looked >= since:
             return True
         looked = time.monotonic()
         if self._is_newest():
@@ -88,7 +87,14 @@ class Lookups:
     def __init__(self, memory: int) -> None:
         self._kept = RowGroupCache(memory)
         self._tables: Cache[_Newest] = Cache(_TABLES)
+        self._changed: dict[tuple[str, str], float] = {}
         self._lock = threading.Lock()
+
+    def changed(self, name: tuple[str, str]) -> None:
+        """Note that this connection has changed a table: look-ups from now on see that, however
+        old their answers may be.
+        """
+        self._changed[name] = time.monotonic()
 
     def of(self, table: Table, columns: Sequence[str]) -> Warm:
         """The look-ups of these columns of a table that somebody has loaded."""
@@ -105,23 +111,24 @@ class Lookups:
         """The answer by the newest snapshot, or by one that was that at most `refresh_ms` ago. If
         its files expire meanwhile, a newer one is asked.
         """
-        found = self._newest(name, load, refresh_ms)
+        since = max(time.monotonic() - refresh_ms / 1000, self._changed.get(name, -math.inf))
+        found = self._newest(name, load, since)
         while True:
             try:
                 return ask(found.lookups(self._kept, columns))
             except SnapshotExpiredError:
-                before, found = found, self._newest(name, load, _ANEW)
+                before, found = found, self._newest(name, load, None)
                 if found is before:
                     raise
 
-    def _newest(self, name: tuple[str, str], load: Load, refresh_ms: float) -> _Newest:
-        """The state of a table. A negative `refresh_ms` loads it anew."""
-        now, found = time.monotonic(), self._tables.get(name)
-        if found is not None and found.serves(now, refresh_ms):
+    def _newest(self, name: tuple[str, str], load: Load, since: float | None) -> _Newest:
+        """The state of a table at a time from `since` on; None loads it anew."""
+        found = self._tables.get(name)
+        if since is not None and found is not None and found.serves(since):
             return found
         with self._lock:  # one thread loads it for all
             found = self._tables.get(name)
-            if found is not None and found.serves(now, refresh_ms):
+            if since is not None and found is not None and found.serves(since):
                 return found
             loaded = _loaded(load)
             if found is not None and loaded.is_like(found):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -63,7 +64,7 @@ class Table(Described):
         changes = column_definitions.changes(
             self._layout, add, drop, rename or {}, types or {}, options or {}, comment
         )
-        with self._session.working():
+        with self._changing(), self._session.working():
             self._catalog.alter_table([self._namespace], self._name, list(changes))
 
     # ---- read ----
@@ -147,7 +148,9 @@ class Table(Described):
     @property
     def branches(self) -> Branches:
         """Its branches."""
-        return Branches(self._load, self.name, lambda name: self._view(f"{BRANCH_MARK}{name}"))
+        return Branches(
+            self._load, self.name, lambda name: self._view(f"{BRANCH_MARK}{name}"), self._changing
+        )
 
     def _view(self, suffix: str) -> Table:
         return Table(self._session, self._namespace, f"{self._name}{suffix}")
@@ -162,7 +165,7 @@ class Table(Described):
         """Make an older snapshot the newest; later ones are removed. Returns its id. Raises
         TableError if there is none, ConflictError if other jobs commit again and again.
         """
-        with self._session.working():
+        with self._changing(), self._session.working():
             return time_travel.rolled_back(self._load(), snapshot, tag, timestamp)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
@@ -177,7 +180,8 @@ class Table(Described):
         """The row of a key, `{"sku": "bolt"}`; None if there is none.
 
         The answer is that of the newest snapshot, or of one that was the newest at most
-        `refresh_ms` ago. Raises TableError if these are not the columns of the primary key.
+        `refresh_ms` ago; changes by this connection are in it in any case. Raises TableError if
+        these are not the columns of the primary key.
         """
 
         def ask(warm: Warm) -> dict[str, Any] | None:
@@ -227,6 +231,14 @@ class Table(Described):
             return self._session.lookups.answered(name, self._load, refresh_ms, columns, ask)
 
     # ---- write ----
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Its block changes the table, and all look-ups of this connection see that afterwards."""
+        try:
+            yield
+        finally:
+            self._session.lookups.changed((self._namespace, self._name))
 
     def upsert(
         self,
@@ -298,7 +310,8 @@ class Table(Described):
             named = column_definitions.names(f"writing table {self.name}: columns", columns)
             more = tuple(name for name in rows.columns if name not in rows.own)
             rows = rows.select(self.name, (*named, *more))
-        return writes.written(self._session, self._load, rows, **how)
+        with self._changing():
+            return writes.written(self._session, self._load, rows, **how)
 
     def delete(self, keys_: Any = None, *, where: Where = None) -> int | None:
         """Remove rows under every engine, by their keys (any form of rows with the columns of the
@@ -309,13 +322,14 @@ class Table(Described):
         """
         if (keys_ is None) == (where is None):
             raise TableError(f"delete from table {self.name}: expected keys or where, one of them")
-        if where is None:
-            return deletes.by_keys(self._session, self._load, keys_)
-        return deletes.by_condition(self._session, self._load, where)
+        with self._changing():
+            if where is None:
+                return deletes.by_keys(self._session, self._load, keys_)
+            return deletes.by_condition(self._session, self._load, where)
 
     def truncate(self) -> int | None:
         """Remove all rows. Returns the snapshot's id, None if there were none."""
-        with self._session.working():
+        with self._changing(), self._session.working():
             table = self._load()
             table.check_writable()
             return truncated(table)

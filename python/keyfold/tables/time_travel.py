@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -99,9 +100,15 @@ class Tags:
 class Branches:
     """The branches of a table: tables of their own that begin at one of its tags."""
 
-    def __init__(self, load: Load, table: str, named: Callable[[str], Table]) -> None:
+    def __init__(
+        self,
+        load: Load,
+        table: str,
+        named: Callable[[str], Table],
+        changing: Callable[[], AbstractContextManager[None]],
+    ) -> None:
         self._load, self._table = load, table
-        self._named = named
+        self._named, self._changing = named, changing
 
     def __repr__(self) -> str:
         return f"<branches of keyfold table {self._table}>"
@@ -134,4 +141,5 @@ class Branches:
 
     def fast_forward(self, name: str) -> int:
         """Make the table what a branch of it is; returns its newest snapshot."""
-        return branches.fast_forward(self._load(), name)
+        with self._changing():
+            return branches.fast_forward(self._load(), name)
