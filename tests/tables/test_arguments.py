@@ -81,6 +81,7 @@ def consumed(found: Any) -> None:
     """Read it, if it is read when it is asked."""
     if hasattr(found, "to_arrow"):
         found.to_arrow()
+        found.count()
 
 
 @pytest.fixture(scope="module")

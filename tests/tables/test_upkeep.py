@@ -186,6 +186,8 @@ def test_commands(commands: Commands, tmp_path: Path) -> None:
     assert commands.rows("rescale", "stock", "2")[0]["buckets"] == 2
     assert commands.rows("tag", "stock", "monday") == [{"tag": "monday"}]
     assert len(commands.rows("scan", "stock", "--tag", "monday")) == 2
+    assert commands.rows("count", "stock", "--tag", "monday") == [{"rows": 2}]
+    assert commands.rows("count", "stock", "--where", "qty > 5") == [{"rows": 1}]
     assert commands.rows("expire", "stock", "--retain-max", "1", "--retain-min", "1")
     assert len(commands.rows("snapshots", "stock")) == 1
     assert commands.rows("health", "stock")[0]["runs"] == 1

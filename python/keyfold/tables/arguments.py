@@ -54,6 +54,7 @@ COMMANDS: Mapping[str, tuple[str, tuple[Argument, ...]]] = {
             *_VERSION,
         ),
     ),
+    "count": ("print the number of rows", (_TABLE, _WHERE, *_VERSION)),
     "changes": (
         "print the changes of snapshots",
         (

@@ -147,6 +147,11 @@ def _scan(catalog: Catalog, asked: Arguments) -> Rows:
     return _listed(found)
 
 
+def _count(catalog: Catalog, asked: Arguments) -> Rows:
+    found = catalog.table(asked.table).scan([], asked.where, **_version(asked))
+    return [{"rows": found.count()}]
+
+
 def _version(asked: Arguments) -> dict[str, Any]:
     return {
         "snapshot": asked.snapshot,
@@ -244,6 +249,7 @@ _COMMANDS: Mapping[str, Callable[[Catalog, Arguments], Rows]] = {
     "create": _create,
     "drop": _drop,
     "scan": _scan,
+    "count": _count,
     "changes": _changes,
     "get": _get,
     "upsert": _upsert,

@@ -12,6 +12,7 @@ import pyarrow as pa
 from keyfold.errors import TableError
 from keyfold.read import scan_plan, task
 from keyfold.read.call_options import scan_options
+from keyfold.read.folds.scan_aggregates import COUNT
 from keyfold.read.scan_plan import ScanReport
 from keyfold.storage.table import Table
 from keyfold.tables.column_definitions import selected
@@ -20,7 +21,9 @@ from keyfold.tables.rows.forms import Rows
 from keyfold.tables.session import Session
 from keyfold.tables.where import polars
 from keyfold.tables.where.condition import Condition
-from keyfold.wire.specs import ScanSpec, Split
+from keyfold.wire.specs import Aggregate, ScanSpec, Split
+
+_COUNTED = Aggregate((), ((COUNT, None),))
 
 
 @doors(lambda scan: f"scan of table {scan.table.layout.name}")
@@ -59,6 +62,18 @@ class Scan(Rows):
         makers = [partial(self._rows, spec, splits) for splits in tasks]
         return self.session.streamed(makers, self.limit)
 
+    def count(self) -> int:
+        """The number of rows. Footers of files have it where these need no merge and the condition,
+        if there is one, is about partitions; other rows are merged by their keys alone, or read
+        with the columns of the condition.
+        """
+        if not self.condition.is_enforced:
+            return sum(batch.num_rows for batch in self.narrowed([], None).to_batches())
+        spec, tasks, _ = self._plan(_COUNTED)
+        makers = [partial(task.read_task, spec, splits) for splits in tasks]
+        found = sum(sum(b.column(0).to_pylist()) for b in self.session.streamed(makers, None))
+        return found if self.limit is None else min(found, self.limit)
+
     def narrowed(self, columns: list[str] | None, limit: int | None) -> Scan:
         limits = [number for number in (self.limit, limit) if number is not None]
         names = self.columns if columns is None else tuple(columns)
@@ -87,9 +102,13 @@ class Scan(Rows):
             "tasks": len(tasks),
         }
 
-    def _plan(self) -> tuple[ScanSpec, Sequence[Sequence[Split]], ScanReport]:
+    def _plan(
+        self, aggregate: Aggregate | None = None
+    ) -> tuple[ScanSpec, Sequence[Sequence[Split]], ScanReport]:
         threads = self.session.threads
         request = self.condition.request(self.columns, self.limit, threads, self.options)
+        if aggregate is not None:
+            request = replace(request, columns=(), limit=None, aggregate=aggregate)
         with self.session.working():
             return scan_plan.plan(self.table, request)
 

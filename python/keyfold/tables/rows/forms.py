@@ -39,6 +39,10 @@ class Rows(ABC):
         """All rows in memory."""
         return pa.Table.from_batches(self.to_batches(), self.schema)
 
+    def count(self) -> int:
+        """The number of rows."""
+        return sum(batch.num_rows for batch in self.to_batches())
+
     def to_pylist(self) -> list[dict[str, Any]]:
         """All rows as dictionaries."""
         found: list[dict[str, Any]] = self.to_arrow().to_pylist()
