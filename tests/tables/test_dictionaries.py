@@ -177,12 +177,28 @@ def test_many_dictionaries_of_many_columns_make_few_files(catalog: Catalog) -> N
     assert stored(table) == [{"k": key} | last[key] for key in range(5)]
 
 
+def test_a_column_that_only_late_rows_name(catalog: Catalog) -> None:
+    """What columns are written is decided by the first rows: others are refused by their number."""
+    table = _fresh(catalog, "late", {"k": "INT", "l": "INT"}, {"merge-engine": "partial-update"})
+
+    def rows(last: dict[str, int]) -> Any:
+        yield from ({"k": k} for k in range(BATCH_ROWS + 5))
+        yield last
+
+    late = rf"row {BATCH_ROWS + 6} names column l, which none of the first {BATCH_ROWS} rows names"
+    with pytest.raises(TableError, match=late):
+        table.upsert(rows({"k": 1, "L": 2}))
+    with pytest.raises(TableError, match="it has no column x; it has k, l"):
+        table.upsert(rows({"k": 1, "x": 2}))
+    assert table.snapshot is None
+
+
 def test_dictionaries_that_can_not_be_written(catalog: Catalog) -> None:
     columns = {"k": "INT", "a": "INT", "b": "INT NOT NULL"}
     full = {"k": 1, "a": 1, "b": 1}
     table = _fresh(catalog, "odd", columns, {"merge-engine": "aggregation"})
     for rows, words in (
-        ([full, {"a": 1, "b": 1}], "must contain the primary key columns"),
+        ([full, {"a": 1, "b": 1}], "row 2 .*column k of the primary key does not take NULL"),
         ([full, {"k": 1}], "column b is NOT NULL"),
         ([full, 5], "expected dictionaries, as the first row is, found 5"),
         ([full, {"k": 1, "K": 2}], "column k comes twice in the row"),

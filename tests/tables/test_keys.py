@@ -80,6 +80,22 @@ def test_one_key_and_the_newest_snapshot(tmp_path: Path) -> None:
             table.get(wrong)
 
 
+def test_what_are_no_keys(tmp_path: Path) -> None:
+    table = keyfold.connect(tmp_path).create_table("t", {"k": "INT", "v": "INT"}, ["k"])
+    table.upsert([{"k": 1, "v": 2}])
+    for wrong, words in (
+        ([1, 2], "expected an Arrow table, batch or stream.*, found int"),
+        ([{"k": "x"}], r"row 1 \(k = 'x'\): column k, of type INT"),
+        ([{"no": 1}], "it has no column no; it has k, v"),
+        ([{"k": 1}, 5], "expected dictionaries, as the first row is, found 5"),
+    ):
+        with pytest.raises(TableError, match=f"^looking up in table .*: {words}"):
+            table.get_many(wrong)
+        with pytest.raises(TableError, match=f"^deleting from table .*: {words}"):
+            table.delete(wrong)
+    assert table.get_many([{"k": None}, {"k": 1}])["v"].to_pylist() == [None, 2]
+
+
 def test_prefixes(filled: Table) -> None:
     rows = filled.scan().to_pylist()
     for given in ({"a": "a3"}, {"p": rows[0]["p"], "a": "a1"}, {"a": "a2", "b": 7}, {"a": "no"}):

@@ -188,7 +188,8 @@ def test_forms_of_rows_that_are_written(catalog: Catalog) -> None:
     ("data", "reason"),
     [
         ([{"k": 1, "no": 2}], "no column no; it has k, d, at, s"),
-        ([{"k": None}], "Cannot write null to non-null column"),
+        ([{"k": 1}, {"k": None}], r"row 2 \(k = None\): column k of the primary key does not take"),
+        (pa.table({"k": [1, None]}), r"row 2 \(k = None\): column k of the primary key does not"),
         ([{"d": 1}], "the rows have no column k of the primary key; they have d"),
         ([{"k": "one"}], "column k, of type TINYINT, does not take 'one'"),
         ([{"k": 300}], "column k, of type TINYINT, does not take 300: expected a whole number"),

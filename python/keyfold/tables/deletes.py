@@ -28,7 +28,7 @@ def by_keys(session: Session, load: writes.Load, given: Any) -> int | None:
     """Remove the rows of keys, in any form; returns the snapshot, None if none was there."""
 
     def found(table: Table, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        asked = keys.keys_of(table.layout, given)
+        asked = keys.keys_of(table.layout, given, "deleting from")
         warm = session.lookups.of(table, columns)
         for some in keys.rounds(asked):
             is_there, rows = warm.look_up(some, session.spread(some.num_rows))

@@ -200,7 +200,7 @@ class Table(Described):
 
         def ask(warm: Warm) -> pa.Table:
             if not made:
-                made.append(keys.keys_of(warm.layout, keys_))
+                made.append(keys.keys_of(warm.layout, keys_, "looking up in"))
             spread = self._session.spread(made[0].num_rows)
             found = (warm.look_up(some, spread)[1] for some in keys.rounds(made[0]))
             return pa.Table.from_batches(found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,9 +19,12 @@ Row = Mapping[Any, Any]
 
 @dataclass(frozen=True)
 class Dictionaries:
-    """The names of the dictionaries of one write, as columns of its table."""
+    """The names of the dictionaries of one call, as columns of its table; `refused` makes errors of
+    what is wrong.
+    """
 
     layout: TableLayout
+    refused: Callable[[str], TableError]
     _found: dict[tuple[Any, ...], tuple[str, ...]] = field(default_factory=dict)
 
     def names(self, row: Any) -> tuple[str, ...]:
@@ -29,20 +32,14 @@ class Dictionaries:
         Raises TableError if it is not a dictionary, or names a column twice.
         """
         if not isinstance(row, Mapping):
-            raise TableError(
-                f"writing table {self.layout.name}: expected dictionaries, as the first row is, "
-                f"found {shown(row)}"
-            )
+            raise self.refused(f"expected dictionaries, as the first row is, found {shown(row)}")
         given = tuple(row)
         found = self._found.get(given)
         if found is None:
             known, names = [column.name for column in self.layout.columns], map(str, given)
             found = self._found[given] = tuple(matched(known, n) or n for n in names)
             if repeated := [name for place, name in enumerate(found) if name in found[:place]]:
-                raise TableError(
-                    f"writing table {self.layout.name}: column {repeated[0]} comes twice in the "
-                    f"row {shown(row)}"
-                )
+                raise self.refused(f"column {repeated[0]} comes twice in the row {shown(row)}")
         return found
 
     def union(self, rows: Sequence[Row]) -> tuple[str, ...]:

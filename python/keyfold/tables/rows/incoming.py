@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from keyfold.errors import TableError
 from keyfold.tables.rows import optional
@@ -25,6 +26,7 @@ from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import KIND, NAMED
 
 BATCH_ROWS = 1 << 16
+WRITING = "writing"  # the other calls look keys up, where NULL is a key of no row
 _TEXT = Atomic("STRING")
 _FORMS = (
     "an Arrow table, batch or stream, anything with Arrow's C interface, a DataFrame, "
@@ -88,34 +90,47 @@ class _Opened(NamedTuple):
     differ: bool = False
 
 
-def incoming(layout: TableLayout, data: Any, also: Sequence[str] = ()) -> Incoming:
+@dataclass(frozen=True)
+class _Into:
+    """The table that rows are for, and what is done with it."""
+
+    layout: TableLayout
+    doing: str
+
+    def refused(self, why: str) -> TableError:
+        """The error: rows can't be taken."""
+        return TableError(f"{self.doing} table {self.layout.name}: {why}")
+
+    def column(self, name: str) -> str:
+        """The column that a name means. Raises TableError if there is none."""
+        found = matched((column.name for column in self.layout.columns), name)
+        if found is None:
+            known = ", ".join(column.name for column in self.layout.columns)
+            raise self.refused(f"it has no column {name}; it has {known}")
+        return found
+
+
+def incoming(
+    layout: TableLayout, data: Any, also: Sequence[str] = (), doing: str = WRITING
+) -> Incoming:
     """The rows of `data` in the table's types. Its columns are found by name; letter case counts
     only if columns differ in nothing else. Columns of `also`, which are no columns of the table,
-    are texts. Raises TableError if a column is unknown or named twice, or a value does not fit its
-    column.
+    are texts. Raises TableError, which begins with `doing`, if a column is unknown or named twice,
+    or a value does not fit its column.
     """
-    given, parts, differ = _opened(layout, data)
-    names = tuple(matched(also, name) or _column(layout, name) for name in given)
+    into = _Into(layout, doing)
+    given, parts, differ = _opened(into, data)
+    names = tuple(matched(also, name) or into.column(name) for name in given)
     if repeated := [name for place, name in enumerate(names) if name in names[:place]]:
-        raise TableError(f"writing table {layout.name}: column {repeated[0]} comes twice")
+        raise into.refused(f"column {repeated[0]} comes twice")
     columns = (*names, NAMED) if differ else names
-    return Incoming(columns, _conformed(layout, names, given, parts))
+    return Incoming(columns, _conformed(into, names, given, parts))
 
 
-def _column(layout: TableLayout, name: str) -> str:
-    found = matched((column.name for column in layout.columns), name)
-    if found is None:
-        raise TableError(
-            f"writing table {layout.name}: it has no column {name}; it has "
-            f"{', '.join(c.name for c in layout.columns)}"
-        )
-    return found
-
-
-def _opened(layout: TableLayout, data: Any) -> _Opened:
+def _opened(into: _Into, data: Any) -> _Opened:
     """The names of the columns, and the rows."""
     if optional.is_of("pandas", data) and hasattr(data, "columns"):
-        names, columns = of_pandas(data, partial(_is_column, layout))
+        names, columns = of_pandas(data, partial(_is_column, into.layout))
         return _Opened(tuple(names), iter((_Part(tuple(names), columns, len(data)),)))
     if optional.is_of("polars", data) and hasattr(data, "collect"):
         data = data.collect()
@@ -127,86 +142,85 @@ def _opened(layout: TableLayout, data: Any) -> _Opened:
             batch = pa.record_batch(data)
             return _Opened(tuple(batch.schema.names), iter((_Part.of_batch(batch),)))
     except pa.ArrowInvalid as error:  # one column, which is not of structs
-        raise _refused(layout, f"expected {_FORMS}: {error}") from error
+        raise into.refused(f"expected {_FORMS}: {error}") from error
     if isinstance(data, Mapping | str | bytes) or not isinstance(data, Iterable):
-        raise _refused(layout, f"expected {_FORMS}, found {type(data).__name__}")
-    return _of_items(layout, iter(data))
+        raise into.refused(f"expected {_FORMS}, found {type(data).__name__}")
+    return _of_items(into, iter(data))
 
 
 def _is_column(layout: TableLayout, name: str) -> bool:
     return matched((column.name for column in layout.columns), name) is not None
 
 
-def _of_items(layout: TableLayout, items: Iterator[Any]) -> _Opened:
+def _of_items(into: _Into, items: Iterator[Any]) -> _Opened:
     """Batches of the table's types from batches or dictionaries one by one."""
     first = next(items, None)
     if first is None:
         return _Opened((), iter(()))
     every = itertools.chain((first,), items)
     if isinstance(first, Mapping):
-        return _of_dictionaries(layout, every)
-    opened = _opened(layout, first)
-    others = (part for item in items for part in _opened(layout, item).parts)
+        return _of_dictionaries(into, every)
+    opened = _opened(into, first)
+    others = (part for item in items for part in _opened(into, item).parts)
     return opened._replace(parts=itertools.chain(opened.parts, others))
 
 
-def _of_dictionaries(layout: TableLayout, items: Iterator[Any]) -> _Opened:
+def _of_dictionaries(into: _Into, items: Iterator[Any]) -> _Opened:
     """Batches of the table's types from dictionaries, with the columns that the first ones name."""
     lists = iter(lambda: list(itertools.islice(items, BATCH_ROWS)), [])
-    head, dictionaries = next(lists), Dictionaries(layout)
+    head, dictionaries = next(lists), Dictionaries(into.layout, into.refused)
     names = dictionaries.union(head)
     differ = len(head) == BATCH_ROWS or dictionaries.differ(head)
 
-    def part(rows: list[Any]) -> _Part:
-        made = _of_rows(layout, names, [dictionaries.renamed(row) for row in rows])
-        return replace(made, named=dictionaries.texts(rows, names)) if differ else made
+    def part(rows: list[Any], before: int) -> _Part:
+        made = [dictionaries.renamed(row) for row in rows]
+        _check_names(into, names, made, before)
+        columns: list[Given] = [[row.get(name) for row in made] for name in names]
+        named = dictionaries.texts(rows, names) if differ else None
+        return _Part(names, columns, len(rows), named)
 
-    return _Opened(names, map(part, itertools.chain((head,), lists)), differ)
+    starts = itertools.count(0, BATCH_ROWS)
+    return _Opened(names, map(part, itertools.chain((head,), lists), starts), differ)
 
 
-def _refused(layout: TableLayout, found: object) -> TableError:
-    return TableError(f"writing table {layout.name}: {found}")
-
-
-def _of_rows(
-    layout: TableLayout, names: tuple[str, ...], rows: Sequence[Mapping[str, Any]]
-) -> _Part:
+def _check_names(
+    into: _Into, names: Sequence[str], rows: Sequence[Mapping[str, Any]], before: int
+) -> None:
     known = set(names)
-    for row in rows:
+    for place, row in enumerate(rows):
         if not known.issuperset(row):
-            raise _refused(
-                layout,
-                f"expected dictionaries with the names {', '.join(names)}, which the first "
-                f"{BATCH_ROWS} have, found {row!r:.200}",
+            new = into.column(next(name for name in row if name not in known))
+            raise into.refused(
+                f"row {before + place + 1} names column {new}, which none of the first "
+                f"{BATCH_ROWS} rows names: put such a row among these, or write these rows apart"
             )
-    return _Part(names, [[row.get(name) for row in rows] for name in names], len(rows))
 
 
 def _conformed(
-    layout: TableLayout, names: Sequence[str], given: Sequence[str], parts: Iterator[_Part]
+    into: _Into, names: Sequence[str], given: Sequence[str], parts: Iterator[_Part]
 ) -> Iterator[pa.RecordBatch]:
     """Small batches in the table's types."""
+    layout = into.layout
     kinds = [layout.column(n).type if layout.has_column(n) else _TEXT for n in names]
     before = 0
     for part in parts:
         if part.names != given:
-            raise _refused(
-                layout,
-                f"a batch has columns {', '.join(part.names)}, the first one had "
-                f"{', '.join(given)}",
+            raise into.refused(
+                f"a batch has columns {', '.join(part.names)}, the first one had {', '.join(given)}"
             )
         for piece in part.pieces():
             arrays = [
-                _converted(layout, names, kinds, piece, place, before)
-                for place in range(len(names))
+                _converted(into, names, kinds, piece, place, before) for place in range(len(names))
             ]
+            if into.doing == WRITING:
+                _check_key(into, names, arrays, piece, before)
             batch = pa.RecordBatch.from_arrays(arrays, names=list(names))
             yield batch if piece.named is None else batch.append_column(NAMED, piece.named)
             before += piece.rows
 
 
 def _converted(
-    layout: TableLayout,
+    into: _Into,
     names: Sequence[str],
     kinds: Sequence[DataType],
     piece: _Part,
@@ -221,7 +235,31 @@ def _converted(
         row, error = first_unfit(given, convert)
         if error is None:
             raise
-        key = {n: shown(piece.columns[names.index(n)][row]) for n in layout.key if n in names}
-        of = ", ".join(f"{n} = {value}" for n, value in key.items())
-        where = f"row {before + row + 1}" + (f" ({of})" if of else "")
-        raise _refused(layout, f"{where}: {error.told(converted)}") from None
+        where = _where(into, names, piece, row, before)
+        raise into.refused(f"{where}: {error.told(converted)}") from None
+
+
+def _check_key(
+    into: _Into, names: Sequence[str], arrays: Sequence[pa.Array], piece: _Part, before: int
+) -> None:
+    """Raises TableError if a column of the key that is NOT NULL has a NULL. Rows may lack one that
+    has a DEFAULT.
+    """
+    for name, array in zip(names, arrays, strict=True):
+        if not array.null_count or name not in into.layout.primary_key:
+            continue
+        column = into.layout.column(name)
+        if not column.type.nullable and (piece.named is None or column.default is None):
+            row = pc.index(array.is_null(), True).as_py()
+            where = _where(into, names, piece, row, before)
+            raise into.refused(f"{where}: column {name} of the primary key does not take NULL")
+
+
+def _where(into: _Into, names: Sequence[str], piece: _Part, row: int, before: int) -> str:
+    """A row by its number and its key, as far as it is given."""
+    of = ", ".join(
+        f"{name} = {shown(piece.columns[names.index(name)][row])}"
+        for name in into.layout.key
+        if name in names
+    )
+    return f"row {before + row + 1}" + (f" ({of})" if of else "")

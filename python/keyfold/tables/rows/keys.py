@@ -19,12 +19,12 @@ from keyfold.write.targets import names_of
 MOST_KEYS = 1 << 20  # of one round, whose rows are in memory twice
 
 
-def keys_of(layout: TableLayout, keys: Any) -> pa.RecordBatch:
+def keys_of(layout: TableLayout, keys: Any, doing: str) -> pa.RecordBatch:
     """Keys that a user gives, in any form of rows, as one batch of the primary key's columns in the
-    table's types. Raises TableError if they have other columns.
+    table's types. Raises TableError if they have other columns; `doing` says what they are for.
     """
     wanted = _primary_key(layout)
-    found = incoming(layout, keys)
+    found = incoming(layout, keys, doing=doing)
     if found.columns and {*found.own} != {*wanted}:
         raise _of_other_columns(layout, found.own)
     schema = pa.schema([layout.column(name).arrow_field for name in wanted])
