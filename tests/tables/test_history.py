@@ -7,10 +7,12 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import keyfold
 from keyfold import Catalog, NotSupportedError, SnapshotExpiredError, Table, TableError
+from keyfold.read.metadata import ALL
 
 COLUMNS = {"k": "INT", "v": "STRING"}
 State = dict[int, str]
@@ -41,13 +43,41 @@ def grown(table: Table, random: Random, count: int) -> list[State]:
     return states
 
 
+def test_times_that_are_given_have_a_zone(catalog: Catalog) -> None:
+    """So that they can be given back, as in `scan(timestamp=…)`, and mean the same elsewhere."""
+    before = datetime.now(timezone.utc)
+    table = catalog.create_table("t", COLUMNS, ["k"])
+    table.upsert([{"k": 1, "v": "x"}])
+    table.tags.create("one")
+    table.branches.create("more", "one")
+    found = 0
+    for name in ALL:
+        rows = table.metadata(name)
+        for column in rows.columns:
+            if pa.types.is_timestamp(column.type):
+                times = [time for time in column.to_pylist() if time is not None]
+                assert column.type.tz == "UTC"
+                assert all(abs(time - before) < timedelta(hours=1) for time in times), name
+                found += len(times)
+    assert found >= 6
+    (here,) = table.snapshots("+05:30")["commit_time"].to_pylist()
+    assert [here] == table.snapshots()["commit_time"].to_pylist()
+    assert here.utcoffset() == timedelta(hours=5, minutes=30)
+    assert table.scan(timestamp=here).count() == 1
+    (change,) = table.changes().to_pylist()
+    assert change["_commit_timestamp"] == here
+    for wrong in ("", "Nowhere"):
+        with pytest.raises(TableError, match="expected a time zone such as UTC"):
+            table.snapshots(wrong)
+
+
 def test_older_snapshots(catalog: Catalog, seed: int) -> None:
     table = catalog.create_table("t", COLUMNS, ["k"], options={"write-only": "true"})
     states = grown(table, Random(seed), 6)
     snapshots = table.snapshots()
     for number, state in enumerate(states[1:], 1):
         assert rows_of(table, snapshot=number) == state
-        at = snapshots.column("commit_time").to_pylist()[number - 1].replace(tzinfo=timezone.utc)
+        at = snapshots.column("commit_time").to_pylist()[number - 1]
         assert rows_of(table, timestamp=at) == state
     table.tags.create("two", 2)
     table.alter(rename={"v": "value"})
@@ -116,7 +146,7 @@ def test_changes_are_what_snapshots_show(catalog: Catalog, seed: int) -> None:
     assert {change_of(row) for row in table.changes(2, "five", net=True).to_pylist()} == net
     some = table.changes(2, where="v = 'x'", columns=["k"]).to_pylist()
     assert len(some) == sum(row["v"] == "x" for row in table.changes(2).to_pylist())
-    since = table.snapshots().column("commit_time").to_pylist()[3].replace(tzinfo=timezone.utc)
+    since = table.snapshots().column("commit_time").to_pylist()[3]
     times = {row["_commit_version"] for row in table.changes(since).to_pylist()}
     assert times <= {5, 6}
     assert table.changes(5, view="audit_log", limit=1).to_arrow().schema.names[0] == "rowkind"

@@ -103,17 +103,31 @@ class Described:
 
     def metadata(self, name: str, zone: str = UTC) -> pa.Table:
         """The rows of a metadata table: snapshots, files, options, partitions, buckets, schemas,
-        manifests, tags … Points in time are those of a clock in `zone`.
+        manifests, tags … Points in time have a zone, UTC unless another is named.
         """
         found = metadata.ALL.get(name)
         if found is None:
             raise TableError(metadata.unknown(self.name, name, metadata.ALL))
+        kind = self._time_of(zone)
         names = [column.name for column in found.columns]
         schema = pa.schema([column.field for column in found.columns])
-        return pa.Table.from_batches(found.batches(self._load(), names, zone), schema)
+        rows = pa.Table.from_batches(found.batches(self._load(), names, UTC), schema)
+        zoned = [c.field.with_type(kind) if c.is_instant else c.field for c in found.columns]
+        return rows.cast(pa.schema(zoned))
+
+    def _time_of(self, zone: str) -> pa.TimestampType:
+        kind = pa.timestamp("us", zone or "none")
+        try:
+            pa.scalar(0, kind).as_py()
+        except (ValueError, LookupError, pa.ArrowException):
+            raise TableError(
+                f"metadata of table {self.name}: zone is '{zone:.100}'; expected a time zone such "
+                "as UTC, Europe/Paris or +02:00"
+            ) from None
+        return kind
 
     def snapshots(self, zone: str = UTC) -> pa.Table:
-        """Its snapshots."""
+        """Its snapshots; `commit_time` is what `scan(timestamp=…)` takes."""
         return self.metadata("snapshots", zone)
 
     def files(self) -> pa.Table:
