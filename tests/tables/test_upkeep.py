@@ -129,7 +129,7 @@ def test_what_is_printed_names_the_table(tmp_path: Path) -> None:
     assert repr(table.scan()) == f"{shown}>"
     assert repr(table.scan(where="k > 0", limit=3)) == f"{shown} where k > 0 limit 3>"
     assert repr(table.scan(where=pc.field("k") + 1 > 2)).endswith(" where (add_checked(k, 1) > 2)>")
-    with pytest.raises(TableError, match=r"create_table of Python primary_key=\['column'\]"):
+    with pytest.raises(TableError, match=r"in Python primary_key=\['column'\]"):
         catalog.create_table("keyless", {"k": "INT"}, [])
 
 

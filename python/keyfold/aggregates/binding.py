@@ -10,6 +10,7 @@ from keyfold.aggregates.declaration import Aggregate, Parameter
 from keyfold.errors import FunctionError, TableError
 from keyfold.options import provided
 from keyfold.options.values import given as parsed
+from keyfold.options.values import shown
 from keyfold.types import arrow as arrow_types
 from keyfold.types import logical
 from keyfold.types.logical import Array, Atomic, DataType, Map, Row, with_nullability
@@ -91,7 +92,7 @@ def named(where: str, function: str) -> Aggregate:
     near = difflib.get_close_matches(spelling(function), [*aggregates(), *theirs], 1, 0.6)
     hint = f"Did you mean '{near[0]}'? " if near else ""
     raise TableError(
-        f"{where}: Could not find any factory for identifier '{function}'. "
+        f"{where}: Could not find any factory for identifier '{shown(function)}'. "
         f"{hint}There are {', '.join([*own, *theirs])}.{provided.explain('aggregates')}"
     )
 

@@ -12,6 +12,7 @@ from typing import TypeVar
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.options.declared import declared
 from keyfold.options.names import is_of_table, names_nearby
+from keyfold.options.values import shown
 
 Value = TypeVar("Value")
 
@@ -118,7 +119,9 @@ def value(
     try:
         return None if text is None else parse(text.strip())
     except ValueError as error:
-        raise TableError(f"{doing}: option {name}: expected {error}, found '{text}'") from error
+        raise TableError(
+            f"{doing}: option {name}: expected {error}, found '{shown(text)}'"
+        ) from error
 
 
 def _plain(name: str) -> str:
@@ -139,13 +142,13 @@ def _asks_nothing(name: str, text: str) -> bool:
 def _unknown(
     call: Call, table: str, name: str, engine: str | None
 ) -> TableError | NotSupportedError:
-    where = f"{call.doing} table {table}: option {name}"
+    where = f"{call.doing} table {table}: option {shown(name)}"
     _, reason = _REFUSED.get(name.lower(), (None, None))
     if reason is not None:
         return NotSupportedError(f"{where} is not supported: {reason}")
     near = _nearest(name, [*call.options, *call.sparks, *names_nearby(name, engine)])
     hint = "" if near is None else f"; did you mean {near}?"
-    return TableError(f"{where} is unknown{hint} (options of {call.doing}: {call.takes})")
+    return TableError(f"{where} is unknown{hint} (options of this call: {call.takes})")
 
 
 def _nearest(name: str, known: list[str]) -> str | None:

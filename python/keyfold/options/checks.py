@@ -20,7 +20,7 @@ from keyfold.options.declared import (
 from keyfold.options.engines import default, traits
 from keyfold.options.names import FIELD, unknown_option
 from keyfold.options.parsing import parse
-from keyfold.options.values import given, names
+from keyfold.options.values import given, names, shown
 from keyfold.types import logical
 from keyfold.wire.layout import TableLayout
 
@@ -148,8 +148,8 @@ def _check_field(layout: TableLayout, option: str, column: str) -> None:
             f"field {row}"
         )
     raise TableError(
-        f"option {option} of table {layout.name}: Field {column} can not be found in table "
-        f"schema. It has {', '.join(own.name for own in layout.columns)}"
+        f"option {shown(option)} of table {layout.name}: Field {shown(column)} can not be found in "
+        f"table schema. It has {', '.join(own.name for own in layout.columns)}"
     )
 
 
@@ -159,10 +159,8 @@ def _check_key(layout: TableLayout) -> None:
         words = "Merge engine is only supported in primary key table. "
         raise TableError(
             f"table {table} has no primary key. {words if 'merge-engine' in layout.options else ''}"
-            "Add PRIMARY KEY (columns) or TBLPROPERTIES ('primary-key' = 'columns'); to the writer "
-            "of a DataFrame .option('primary-key', 'columns'), or .tableProperty after writeTo; to "
-            "create_table of Python primary_key=['column']; to a table of a pipeline "
-            "table_properties={'primary-key': 'columns'}"
+            "Add PRIMARY KEY (columns), or the property 'primary-key' = 'columns'; in Python "
+            "primary_key=['column']"
         )
     if len(set(key)) != len(key):
         raise TableError(f"table {table}: the primary key names a column twice: {', '.join(key)}")
@@ -223,7 +221,7 @@ def _check_named(layout: TableLayout, option: str, columns: tuple[str, ...]) -> 
     for name in columns:
         where, what = f"option {option} of table {layout.name}", _NAMED.get(option, "Column")
         if not layout.has_column(name):
-            raise TableError(f"{where}: {what}: '{name}' can not be found in table schema.")
+            raise TableError(f"{where}: {what}: '{shown(name)}' can not be found in table schema.")
         if columns.count(name) > 1:
             raise TableError(f"{where}: {what} '{name}' is defined repeatedly.")
 

@@ -10,6 +10,7 @@ from collections.abc import Container, Mapping
 
 from keyfold.errors import TableError
 from keyfold.options.engines import Traits, called, default, traits
+from keyfold.options.values import shown
 from keyfold.types.logical import DataType, describe, name_of
 
 ENGINE = "table.merge-engine"
@@ -110,7 +111,7 @@ def _engine(given: Mapping[str, str]) -> str | None:
     known = called("Fluss")
     if engine not in known:
         raise TableError(
-            f"option {ENGINE}: Unsupported merge engine type: {text}. "
+            f"option {ENGINE}: Unsupported merge engine type: {shown(text)}. "
             f"Expected one of {', '.join(known)}"
         )
     if VERSION in given and engine != _VERSIONED:

@@ -19,6 +19,7 @@ from keyfold.options.declared import (
     known,
 )
 from keyfold.options.paimon import PAIMON_OPTIONS
+from keyfold.options.values import shown
 
 _SPARKS_OWN = frozenset(
     ["comment", "external", "is_managed_location", "location", "owner", "provider", "table_type"]
@@ -51,7 +52,9 @@ def normalize(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def _twice(name: str, first: str, second: str) -> TableError:
-    return TableError(f"option {name} is given twice: '{first}' and '{second}'")
+    return TableError(
+        f"option {shown(name)} is given twice: '{shown(first)}' and '{shown(second)}'"
+    )
 
 
 def _check_fluss_delimiter(name: str, target: str, text: str) -> None:
@@ -119,7 +122,7 @@ def unknown_option(table: str, name: str, engine: str | None) -> TableError | No
     near = difflib.get_close_matches(name.lower(), names_nearby(name, engine), 1, 0.6)
     hint = f"; did you mean {near[0]}?" if near else ""
     return TableError(
-        f"option {name} of table {table} is unknown{hint} "
+        f"option {shown(name)} of table {table} is unknown{hint} "
         f"(names that begin with {TAG_PREFIX} are free for your own tags)"
     )
 

@@ -14,6 +14,7 @@ from keyfold.errors import KeyfoldError, TableError
 Number = TypeVar("Number", int, float)
 Text = TypeVar("Text", str, str | None)
 T = TypeVar("T")
+_SHOWN = 200  # characters of a text in a message
 
 
 def given(
@@ -23,7 +24,13 @@ def given(
     try:
         return parse(text)
     except ValueError as wrong:
-        raise error(f"{where}: expected {wrong}, found '{text}'") from None
+        raise error(f"{where}: expected {wrong}, found '{shown(text)}'") from None
+
+
+def shown(text: str | None) -> str:
+    """A text as a message has it: its beginning, if it is long."""
+    told = str(text)
+    return told if len(told) <= _SHOWN else f"{told[:_SHOWN]}…"
 
 
 def boolean(text: str) -> bool:

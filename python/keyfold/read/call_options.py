@@ -9,6 +9,7 @@ from keyfold.options.calls import READ, Call, split
 from keyfold.options.checks import check_option
 from keyfold.options.names import may_differ, normalize
 from keyfold.options.paimon import OPTIONS_OF_VERSIONS, OTHER_ROWS
+from keyfold.options.values import shown
 from keyfold.storage.schema.save_as_table import check_given
 from keyfold.storage.support import LATEST
 from keyfold.storage.table import Table
@@ -30,7 +31,8 @@ def with_options(table: Table, given: Mapping[str, str] | None) -> Table:
             raise TableError(
                 f"option {name} of table {layout.name}: it decides what the table's rows are and "
                 f"can't be given for one call; the table has "
-                f"{layout.options.get(name, 'none')}, found '{text}'; ALTER TABLE sets options"
+                f"{layout.options.get(name, 'none')}, found '{shown(text)}'; ALTER "
+                "TABLE sets options, in Python table.alter"
             )
     return replace(table, layout=replace(layout, options={**layout.options, **stored}))
 

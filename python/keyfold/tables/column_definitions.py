@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from decimal import Decimal
+from numbers import Real
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from keyfold.errors import KeyfoldError, TableError
+from keyfold.options.values import shown
 from keyfold.tables.rows.conversions.unfit import matched
 from keyfold.tables.where import leaves, sql
 from keyfold.types import logical
@@ -42,12 +46,22 @@ def selected(layout: TableLayout, columns: Sequence[str] | None) -> tuple[str, .
 
 
 def properties(options: Mapping[str, Any]) -> dict[str, str]:
-    """Options as a table stores them: text."""
-    return {name: _text(value) for name, value in options.items()}
+    """Options as a table stores them: text. Raises TableError if one is something else that has no
+    text of its own.
+    """
+    return {name: _text(name, value) for name, value in options.items()}
 
 
-def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def _text(name: str, value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str | Real | Decimal):
+        with suppress(ValueError):  # more digits than Python prints
+            return str(value)
+    found = "a number of too many digits" if isinstance(value, int) else f"{value!r:.100}"
+    raise TableError(
+        f"option {shown(name)}: expected a text, a number, True or False, found {found}"
+    )
 
 
 def columns(schema: Schema) -> list[dict[str, Any]]:
@@ -150,6 +164,6 @@ def changes(
         if value is None:
             yield {"change": "unset_property", "key": key}
         else:
-            yield {"change": "set_property", "key": key, "value": _text(value)}
+            yield {"change": "set_property", "key": key, "value": _text(key, value)}
     if comment is not None:
         yield {"change": "set_property", "key": "comment", "value": comment}

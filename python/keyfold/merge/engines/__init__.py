@@ -4,6 +4,7 @@ from keyfold.errors import NotSupportedError
 from keyfold.merge.engine import Engine
 from keyfold.options import provided
 from keyfold.options.engines import engines, find
+from keyfold.options.values import shown
 
 
 def engine(name: str, table: str) -> Engine:
@@ -14,7 +15,7 @@ def engine(name: str, table: str) -> Engine:
     if found is None:
         known = ", ".join([*sorted(engines()), *provided.names("engines")])
         raise NotSupportedError(
-            f"option merge-engine of table {table}: expected one of {known}, found '{name}', "
-            f"which is not supported.{provided.explain('engines')}"
+            f"option merge-engine of table {table}: expected one of {known}, found "
+            f"'{shown(name)}', which is not supported.{provided.explain('engines')}"
         )
     return found
