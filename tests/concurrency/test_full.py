@@ -107,6 +107,7 @@ def test_a_partition_value_too_long_for_a_folder(tmp_path: Path) -> None:
     rows = [{"k": 1, "p": "x" * 300}]
     said = _said(lambda folder: jobs.written(folder, rows), str(tmp_path), errno.ENAMETOOLONG)
     assert said is not None
+    assert "in it has 302 bytes, more than the file system takes, mostly 255" in said
     assert "called column=value" in said
     assert contents(str(tmp_path)) == before
 

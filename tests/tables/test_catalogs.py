@@ -1,6 +1,7 @@
 """Namespaces and tables: made, found, altered, renamed and dropped, by name and by path."""
 
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,6 +10,7 @@ import pytest
 import keyfold
 from keyfold import (
     Catalog,
+    KeyfoldError,
     NamespaceExistsError,
     NamespaceNotEmptyError,
     NoSuchNamespaceError,
@@ -39,6 +41,26 @@ def test_namespaces(catalog: Catalog) -> None:
     assert not catalog.drop_namespace("shop")
     with pytest.raises(NoSuchNamespaceError):
         catalog.tables("shop")
+
+
+def test_names_and_paths_that_are_too_long(catalog: Catalog, tmp_path: Path) -> None:
+    table = catalog.create_table("t", {"k": "INT", "p": "STRING"}, ["k", "p"], ["p"])
+    long, longer, deep = "é" * 150, "n" * 9000, "/".join(["folder"] * 1000)
+    no_name = r"the name né*…? in it has 301 bytes, more than .*, mostly 255: .*shorter name"
+    tries: list[tuple[Callable[[], object], str]] = [
+        (lambda: catalog.create_table(longer, STOCK), "not allowed .longer than 200 bytes"),
+        (lambda: catalog.create_table(tmp_path / f"n{long}", STOCK, ["sku"]), no_name),
+        (lambda: catalog.create_table(tmp_path / deep, STOCK, ["sku"]), "more than the 4096 that"),
+        (lambda: catalog.tables(longer), "the name n* *… in it has 9003 bytes"),
+        (lambda: keyfold.connect(tmp_path / f"n{long}"), f"connecting to .*{no_name}"),
+        (lambda: table.tags.create(longer), "of printable characters, at most 251 bytes"),
+        (lambda: table.branches.create(longer), "one part of a path, of at most 248 bytes"),
+        (lambda: table.upsert([{"k": 1, "p": long}]), "302 bytes.*partition by shorter values"),
+    ]
+    for number, (run, words) in enumerate(tries):
+        with pytest.raises(KeyfoldError, match=words) as error:
+            run()
+        assert len(str(error.value)) < 2000, number
 
 
 def test_tables(catalog: Catalog) -> None:

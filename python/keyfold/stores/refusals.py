@@ -31,17 +31,14 @@ _FILES = (
     "has changed; raise the limit for the user that the process runs as and run it again"
 )
 _BROKEN = "the disk or the network mount fails: see what the machine's log says of it (dmesg)"
-_LONG = (
-    "a name in it is longer than the file system takes, mostly 255 bytes: the folder of a "
-    "partition is called column=value; nothing has changed; partition by shorter values"
-)
+_MOST_NAME, _MOST_PATH = 255, 4096  # bytes, in most file systems
+_MOST_SHOWN = 60  # characters of what is too long
 _ADVICE = {
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), _FULL),
     **dict.fromkeys((errno.EACCES, errno.EPERM), _FORBIDDEN),
     **dict.fromkeys((errno.EMFILE, errno.ENFILE), _FILES),
     **dict.fromkeys((errno.EIO, errno.ESTALE, errno.ENOTCONN), _BROKEN),
     errno.EROFS: _READ_ONLY,
-    errno.ENAMETOOLONG: _LONG,
 }
 
 
@@ -80,6 +77,8 @@ def _rename(error: BaseException, held: str, path: str) -> None:
 def advice(error: BaseException) -> str | None:
     """Advice if a disk was full, or refused for another reason; None for other errors."""
     found = _ADVICE.get(error.errno or 0) if isinstance(error, OSError) else None
+    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+        return _too_long(os.fsdecode(error.filename or ""))
     if found is _FORBIDDEN and isinstance(error, OSError) and isinstance(error.filename, str):
         return f"{_lacking(error.filename)}; {found}"
     return found
@@ -88,8 +87,28 @@ def advice(error: BaseException) -> str | None:
 def explained(error: OSError, doing: str) -> StoreError:
     """The error as keyfold's own; `doing` names what failed, and the table."""
     told = advice(error)
-    said = f"{doing} failed: {type(error).__name__}: {error}"
+    text = str(error)
+    text = text if len(text) <= _MOST_PATH else f"{text[:_MOST_SHOWN]}…"
+    said = f"{doing} failed: {type(error).__name__}: {text}"
     return StoreError(said if told is None else f"{said}; {told}")
+
+
+def _too_long(path: str) -> str:
+    """What in a path is longer than file systems take."""
+    name = max(path.split("/"), key=lambda part: len(part.encode(errors="replace")))
+    size, whole = (len(text.encode(errors="replace")) for text in (name, path))
+    if size <= _MOST_NAME < _MOST_PATH <= whole:
+        return (
+            f"the path has {whole} bytes, more than the {_MOST_PATH} that the system takes: "
+            "nothing has changed; choose a shorter one"
+        )
+    shorter = "choose a shorter name"
+    if "=" in name:
+        shorter = "the folder of a partition is called column=value: partition by shorter values"
+    return (
+        f"the name {name[:_MOST_SHOWN]}… in it has {size} bytes, more than the file system takes, "
+        f"mostly {_MOST_NAME}: nothing has changed; {shorter}"
+    )
 
 
 def _lacking(path: str) -> str:

@@ -15,7 +15,7 @@ from keyfold.stores.local import local_path
 from keyfold.tables import column_definitions
 from keyfold.tables.argument_types import checked
 from keyfold.tables.column_definitions import Schema
-from keyfold.tables.doors import doors
+from keyfold.tables.doors import as_store_errors, doors
 from keyfold.tables.names import parsed
 from keyfold.tables.session import Session, Settings
 from keyfold.tables.table import Table
@@ -62,7 +62,8 @@ def connect(
         memory=memory,
         lookup_memory=lookup_memory,
     )
-    session.catalog()
+    with as_store_errors(f"connecting to catalog {catalog}"):
+        session.catalog()
     return Catalog(session)
 
 

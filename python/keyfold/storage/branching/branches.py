@@ -8,6 +8,7 @@ import contextlib
 from dataclasses import replace
 
 from keyfold.errors import ConflictError, NotSupportedError, TableError
+from keyfold.options.values import shown
 from keyfold.storage.branching.rollback import rollback
 from keyfold.storage.history import tags
 from keyfold.storage.maintenance.orphans import free
@@ -19,7 +20,7 @@ from keyfold.storage.maintenance.tagging import (
     is_held,
     too_late,
 )
-from keyfold.storage.metadata.avro_records import is_name
+from keyfold.storage.metadata.avro_records import LONGEST, is_name
 from keyfold.storage.metadata.documents import text_of
 from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.table import Table, load
@@ -188,6 +189,7 @@ def _check_name(table: Table, name: str) -> None:
     is_plain = is_name(BRANCH + name) and name.strip() == name and "$" not in name
     if not is_plain or name == MAIN or name.isdigit():
         raise TableError(
-            f"branch name '{name}' of table {table.layout.name} is not allowed: expected one part "
-            f"of a path without $, which is neither a number nor {MAIN}"
+            f"branch name '{shown(name)}' of table {table.layout.name} is not allowed: expected "
+            f"one part of a path, of at most {LONGEST - len(BRANCH)} bytes, without $, which is "
+            f"neither a number nor {MAIN}"
         )

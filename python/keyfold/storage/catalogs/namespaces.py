@@ -14,6 +14,7 @@ from keyfold.errors import (
     NotSupportedError,
     TableError,
 )
+from keyfold.options.values import shown
 from keyfold.storage.metadata.documents import document
 from keyfold.stores import folders
 from keyfold.stores.files import Files
@@ -42,7 +43,9 @@ def check_name(what: str, name: str) -> None:
     if not name or name != name.strip():
         raise TableError(f"{what} name '{name}' is not allowed (blank, or padded with blanks)")
     if len(name.encode()) > _LONGEST:
-        raise TableError(f"{what} name '{name}' is not allowed (longer than {_LONGEST} bytes)")
+        raise TableError(
+            f"{what} name '{shown(name)}' is not allowed (longer than {_LONGEST} bytes)"
+        )
 
 
 def single(namespace: Namespace) -> str:

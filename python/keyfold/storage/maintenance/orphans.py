@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 from keyfold.errors import CorruptDataError, TableError
 from keyfold.storage.maintenance.retained import (
     branches,
@@ -66,8 +68,9 @@ def remove_orphans(table: Table, older_than: float | None, *, dry_run: bool) -> 
     before = now - folders.STALE_SECONDS if older_than is None else older_than
     if before > now:
         raise TableError(
-            f"orphan files of table {table.layout.name}: older_than lies {before - now:.0f} s "
-            "ahead; files that a job is writing now would be removed: name a time in the past"
+            f"orphan files of table {table.layout.name}: older_than is "
+            f"{np.datetime64(int(before), 's')} in UTC, which is in the future; files that a job "
+            "is writing now would be removed: name a time in the past"
         )
     # Listed before the snapshots are read: a file that is committed meanwhile is then seen in use.
     candidates = list(_candidates(table, int(before * 1e9)))

@@ -8,11 +8,12 @@ import time
 from typing import Any
 
 from keyfold.errors import NotSupportedError, SnapshotExpiredError, TableError
+from keyfold.options.values import shown
 from keyfold.storage.history import tags
 from keyfold.storage.history.tags import CREATED, PREFIX, RETAINED, Tag
 from keyfold.storage.history.versions import snapshot_of_id
 from keyfold.storage.maintenance.orphans import free
-from keyfold.storage.metadata.avro_records import is_name
+from keyfold.storage.metadata.avro_records import LONGEST, is_name
 from keyfold.storage.metadata.documents import document, text_of
 from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.table import Table
@@ -182,8 +183,8 @@ def _content(
 def _check_name(table: Table, name: str) -> None:
     if not is_name(PREFIX + name) or not name.strip():
         raise TableError(
-            f"tag name '{name}' of table {table.layout.name} is not allowed: expected one part of "
-            "a path, of printable characters"
+            f"tag name '{shown(name)}' of table {table.layout.name} is not allowed: expected one "
+            f"part of a path, of printable characters, at most {LONGEST - len(PREFIX)} bytes"
         )
 
 

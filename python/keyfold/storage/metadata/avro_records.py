@@ -16,7 +16,7 @@ from typing import Any
 Check = Callable[[Any], bool]
 Json = dict[str, Any]
 
-_LONGEST = 255  # bytes of a name, in any file system
+LONGEST = 255  # bytes of a name, in any file system
 _SEPARATORS = frozenset("/\\\0")
 _HALF = re.compile("[\ud800-\udfff]")
 
@@ -25,7 +25,7 @@ def is_name(value: Any) -> bool:
     """Whether it is one part of a path, which leads into no other folder."""
     if not isinstance(value, str) or value in ("", ".", "..") or not _SEPARATORS.isdisjoint(value):
         return False
-    return len(value.encode(errors="surrogatepass")) <= _LONGEST and value.isprintable()
+    return len(value.encode(errors="surrogatepass")) <= LONGEST and value.isprintable()
 
 
 def is_int(value: Any) -> bool:
