@@ -61,7 +61,8 @@ def columns_of(found: View, layout: TableLayout) -> Columns:
     if clash := [name for name in own if name.lower() in plain]:
         raise NotSupportedError(
             f"table {layout.name} has a column {clash[0]}, which is the name of a column that "
-            f"changes are shown with: ALTER TABLE … RENAME COLUMN {clash[0]} TO … first"
+            f"changes are shown with: ALTER TABLE … RENAME COLUMN {clash[0]} TO … first (in Python "
+            f"table.alter(rename={{{clash[0]!r}: …}}))"
         )
     return shown
 

@@ -89,8 +89,9 @@ class _Whole:
         return _Whole(options, PickRules.of(options), call, len(places), mean)
 
     def compact(self, strategy: str) -> str:
-        """The statement that compacts."""
-        return f"{self.call}, compact_strategy => '{strategy}')"
+        """The statement that compacts, and what a program does in its place."""
+        call = f"{self.call}, compact_strategy => '{strategy}')"
+        return f"{call} (in Python table.compact('{strategy}'))"
 
 
 def _health(place: Place, files: Sequence[LiveFile], whole: _Whole) -> Health:
@@ -158,8 +159,8 @@ def _on_files(found: Sequence[BucketRun], whole: _Whole) -> Iterator[str]:
 def _on_size(size: int, whole: _Whole) -> Iterator[str]:
     if size > LARGE_BUCKET:
         yield (
-            f"{_size(size)} in one bucket: more buckets ('bucket' of a new table, filled by CREATE "
-            "TABLE … AS SELECT) let more tasks write it, and compact it in smaller steps"
+            f"{_size(size)} in one bucket: more buckets (CALL sys.rescale; in Python "
+            "table.rescale) let more tasks write it, and compact it in smaller steps"
         )
     elif whole.buckets >= MANY_BUCKETS and whole.mean_bytes < FEW_BYTES:
         yield (

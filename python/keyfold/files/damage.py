@@ -14,12 +14,14 @@ from keyfold.errors import CorruptDataError, KeyfoldError
 
 DATA_ADVICE = (
     "restore the file from a backup; without one its rows are lost: rows of other partitions and "
-    "keys can still be read, and INSERT OVERWRITE or DROP PARTITION takes the file out of the table"
+    "keys can still be read, and INSERT OVERWRITE or DROP PARTITION (in Python table.overwrite) "
+    "takes the file out of the table"
 )
 METADATA_ADVICE = (
     "restore the file from a backup; without one, and if an older snapshot can be read (VERSION AS "
-    "OF), go back to it by removing the files snapshot/snapshot-<n> of those after it: what these "
-    "committed is lost; never remove the last one, as it alone names the rows that are left"
+    "OF; in Python table.scan(snapshot=…)), go back to it by removing the files "
+    "snapshot/snapshot-<n> of those after it: what these committed is lost; never remove the last "
+    "one, as it alone names the rows that are left"
 )
 SCHEMA_ADVICE = (
     "restore the file from a backup; without its schema no file of the table can be read"
@@ -60,7 +62,8 @@ def without_schemas(folder: str, table: str, snapshot_id: int) -> CorruptDataErr
     """
     return CorruptDataError(
         f"table {table} has lost its schemas: expected schema-<n> in {folder}, found none, while "
-        f"snapshot {snapshot_id}, its newest, is there; {SCHEMA_ADVICE} (DROP TABLE removes all)"
+        f"snapshot {snapshot_id}, its newest, is there; {SCHEMA_ADVICE} (DROP TABLE, in Python "
+        "catalog.drop_table, removes all)"
     )
 
 

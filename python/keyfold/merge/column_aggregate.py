@@ -123,7 +123,7 @@ def wider(table: str, column: Column) -> str:
         f"{lost}ALTER TABLE {table} ALTER COLUMN {sql_name(column.name)} TYPE {target} "
         f"(in Python table.alter(types={{{column.name!r}: '{target}'}})) and run the statement "
         "again; a query may also leave the column out, and one of an older snapshot (VERSION AS "
-        "OF) must, as that keeps its schema"
+        "OF, table.scan(snapshot=…)) must, as that keeps its schema"
     )
 
 

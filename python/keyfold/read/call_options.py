@@ -72,7 +72,7 @@ def check_asked(layout: TableLayout, options: Mapping[str, str], *, is_past: boo
         if low in OTHER_ROWS or asks_more or (low in _SPARKS and not is_past):
             hint = (
                 "start Spark with the session extension keyfold.spark.KeyfoldExtensions, or say "
-                "VERSION AS OF, TIMESTAMP AS OF"
+                "VERSION AS OF, TIMESTAMP AS OF; in Python table.scan(snapshot=…)"
                 if low in OPTIONS_OF_VERSIONS
                 else "the newest snapshot is read"
             )

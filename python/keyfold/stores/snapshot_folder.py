@@ -20,7 +20,7 @@ from keyfold.wire.specs import ScanSpec
 
 KEEPING = (
     "snapshot.num-retained.min or snapshot.time-retained of the table keep snapshots longer (ALTER "
-    "TABLE … SET TBLPROPERTIES)"
+    "TABLE … SET TBLPROPERTIES; in Python table.alter(options=…))"
 )
 SNAPSHOT_NAME = re.compile(r"snapshot-([0-9]{1,18})")
 HINTS = ("LATEST", "EARLIEST")

@@ -68,8 +68,8 @@ def check_alike(table: Table, snapshot: Snapshot) -> None:
     if changed:
         raise ConflictError(
             f"table {table.layout.name} can't go back to snapshot {snapshot.id}: ALTER TABLE has "
-            f"changed {changed[0]} since; read it there (VERSION AS OF {snapshot.id}) and INSERT "
-            "its rows"
+            f"changed {changed[0]} since; read it there (VERSION AS OF {snapshot.id}; in Python "
+            f"table.scan(snapshot={snapshot.id})) and INSERT (table.upsert) its rows"
         )
 
 

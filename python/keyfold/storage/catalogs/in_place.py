@@ -41,5 +41,6 @@ def refuse_rename(warehouse: str) -> NotSupportedError:
     """The error of a statement that would rename a table or replace it as a whole."""
     return NotSupportedError(
         f"a table below {warehouse} can be neither renamed nor replaced as a whole: an object "
-        "store has no rename; make a new table and INSERT INTO it, or INSERT OVERWRITE this one"
+        "store has no rename; make a new table and INSERT INTO it, or INSERT OVERWRITE this one "
+        "(in Python table.upsert, table.overwrite)"
     )

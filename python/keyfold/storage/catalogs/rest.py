@@ -171,8 +171,9 @@ class RestCatalog:
         """Raises NotSupportedError: nothing checks yet what a server makes of a change."""
         self.load_table(namespace, name)
         raise NotSupportedError(
-            f"ALTER TABLE {sql_name(self.name, *namespace, name)} is not supported through a REST "
-            "catalog: alter it with another client of that catalog; keyfold reads and writes it on"
+            f"ALTER TABLE {sql_name(self.name, *namespace, name)} (in Python table.alter) is not "
+            "supported through a REST catalog: alter it with another client of that catalog; "
+            "keyfold reads and writes it on"
         )
 
     # ---- staging ----

@@ -57,7 +57,8 @@ def check_buckets(
             raise TableError(
                 f"table {table.layout.name}: a partition holds files of {found} buckets, the job "
                 f"wrote {message.total_buckets}: CALL sys.rescale(table, {message.total_buckets}) "
-                "writes the table's files anew for as many, INSERT OVERWRITE a partition"
+                f"(in Python table.rescale({message.total_buckets})) writes the table's files anew "
+                "for as many, INSERT OVERWRITE (table.overwrite) a partition"
             )
 
 

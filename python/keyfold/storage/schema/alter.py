@@ -61,7 +61,7 @@ def _check_told(
             f"ALTER TABLE {after.name}: changelog-producer can't be changed from "
             f"{old.changelog_producer} to {new.changelog_producer} while there are files below "
             f"level {least}, as their changes would be written twice or never: first CALL "
-            "sys.compact(table => …, compact_strategy => 'full')"
+            "sys.compact(table => …, compact_strategy => 'full'); in Python table.compact('full')"
         )
 
 
@@ -162,7 +162,8 @@ def _check_mutable(layout: TableLayout, name: str, has_data: bool) -> None:
     if name == "bucket":
         raise TableError(
             f"ALTER TABLE {layout.name}: property bucket can't be changed once the table holds "
-            "data, whose rows lie in their buckets; CALL sys.rescale(table, buckets) rewrites them"
+            "data, whose rows lie in their buckets; CALL sys.rescale(table, buckets), in Python "
+            "table.rescale(buckets), rewrites them"
         )
     raise TableError(
         f"ALTER TABLE {layout.name}: property {name} can't be changed once the table holds data; "

@@ -161,8 +161,8 @@ def _initial(one: _Change) -> Mapping[str, Any]:
     if one.stored.may_delete_columns():
         raise NotSupportedError(
             "its DEFAULT can't be given to rows already stored while a -D of some columns may be "
-            "among them, as it says which rows are left: CALL sys.compact first, or add it "
-            "without, then ALTER COLUMN … SET DEFAULT"
+            "among them, as it says which rows are left: CALL sys.compact (in Python "
+            "table.compact()) first, or add it without, then ALTER COLUMN … SET DEFAULT"
         )
     return value
 

@@ -74,8 +74,8 @@ def check_given(
             has = layout.options.get(name)
             raise TableError(
                 f"table {layout.name} has {name} {'not set' if has is None else f'= {has}'}, and "
-                f"the call says {text}: {advice}, or set it first: ALTER TABLE, or "
-                "writeTo(…).tableProperty"
+                f"the call says {text}: {advice}, or set it first: ALTER TABLE, "
+                "writeTo(…).tableProperty, in Python table.alter(options=…)"
             )
 
 
