@@ -1,15 +1,17 @@
 """Libraries that keyfold does not need: Polars, DuckDB, and what is said where one is missing."""
 
+import datetime
 import sys
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import polars
+import pyarrow as pa
 import pytest
 
 import keyfold
-from keyfold import EnvironmentMismatchError, Table
+from keyfold import EnvironmentMismatchError, Table, TableError
 
 
 @pytest.fixture
@@ -19,6 +21,29 @@ def table(tmp_path: Path) -> Table:
     )
     made.upsert([{"k": k, "v": f"v{k % 3}", "w": k / 2} for k in range(1000)])
     return made
+
+
+def test_a_table_is_made_by_a_schema_of_polars(tmp_path: Path) -> None:
+    catalog = keyfold.connect(tmp_path)
+    day = datetime.date(2026, 3, 1)
+    frame = polars.DataFrame({"k": [1, 2], "s": ["a", "b"], "day": [day, None], "l": [[1.5], []]})
+    table = catalog.create_table("t", frame.schema, ["k"])
+    kinds = {"k": "BIGINT NOT NULL", "s": "STRING", "day": "DATE", "l": "ARRAY<DOUBLE>"}
+    assert table.columns == kinds
+    table.upsert(frame)
+    assert table.scan().to_polars().sort("k").equals(frame)
+    rows: Any
+    for rows, words in (
+        (frame, "found polars.*DataFrame: give its schema"),
+        (frame.lazy(), "found polars.*LazyFrame: give its schema"),
+        (frame.to_arrow(), "found pyarrow.*Table: give its schema"),
+        (frame.to_pandas(), r"pyarrow.Schema.from_pandas\(frame, preserve_index=False\) is that"),
+        ({"k": polars.Int64}, "column k: expected a type in SQL, such as 'BIGINT', or of Arrow"),
+    ):
+        with pytest.raises(TableError, match=words):
+            catalog.create_table("u", rows, ["k"])
+    made = pa.Schema.from_pandas(frame.select("k", "s").to_pandas(), preserve_index=False)
+    assert catalog.create_table("u", made, ["k"]).columns == {"k": "BIGINT NOT NULL", "s": "STRING"}
 
 
 def test_polars_reads_and_is_written(table: Table) -> None:

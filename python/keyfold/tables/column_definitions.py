@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from keyfold.errors import KeyfoldError, TableError
 from keyfold.options.values import shown
+from keyfold.tables.rows import optional
 from keyfold.tables.rows.conversions.unfit import matched
 from keyfold.tables.where import leaves, sql
 from keyfold.types import logical
@@ -68,20 +69,29 @@ def columns(schema: Schema) -> list[dict[str, Any]]:
     """The columns of a statement: name, type (Spark's JSON), nullable, comment. Raises
     NotSupportedError, naming the column, if a type has no counterpart.
     """
-    if isinstance(schema, Mapping):
+    if isinstance(schema, Mapping) and not hasattr(schema, "__arrow_c_schema__"):
         return [column(name, kind) for name, kind in schema.items()]
-    if not isinstance(schema, pa.Schema):  # a schema of another library of Arrow's C interface
+    if not isinstance(schema, pa.Schema):  # one of another library, such as Polars
         try:
             schema = pa.schema(schema)
         except (TypeError, ValueError, AttributeError, pa.ArrowException):
-            raise TableError(
-                f"schema: expected an Arrow schema, or types by name such as {{'k': 'BIGINT'}}, "
-                f"found {schema!r:.100}"
-            ) from None
+            raise _no_schema(schema) from None
     return [
         column(field.name, field.type, nullable=field.nullable, comment=_comment(field))
         for field in schema
     ]
+
+
+def _no_schema(found: object) -> TableError:
+    kind, advice = type(found), ""
+    if optional.is_of("pandas", found):
+        advice = ": pyarrow.Schema.from_pandas(frame, preserve_index=False) is that of a DataFrame"
+    elif hasattr(kind, "schema"):
+        advice = ": give its schema"
+    return TableError(
+        "schema: expected a schema of Arrow or Polars, or types by name such as {'k': 'BIGINT'}, "
+        f"found {f'{kind.__module__}.{kind.__qualname__}' if advice else repr(found)[:100]}{advice}"
+    )
 
 
 def column(

@@ -161,7 +161,8 @@ class Catalog:
 
         Args:
             name: As in `table`.
-            schema: An Arrow schema, or SQL types by name: `{"sku": "STRING", "qty": "BIGINT"}`.
+            schema: A schema of Arrow or Polars, or SQL types by name, such as
+                `{"sku": "STRING", "qty": "BIGINT"}`.
             primary_key: Its columns; those of the partitions must be among them.
             partitions: Columns to partition by.
             options: Table options, such as `{"merge-engine": "aggregation"}`.
