@@ -37,7 +37,7 @@ ROWS = {
         ("reads",),
         ("arrow",),
         ("Ours",),
-        ("LocalFolder", "SqlTypes", "TaskWorker"),
+        ("Fields", "LocalFolder", "SqlTypes", "TaskWorker"),
         ("Refusal",),
     ),
 }
@@ -88,3 +88,48 @@ def test_folders_are_small() -> None:
     files = Counter(path.parent for path in JVM.rglob("*.scala"))
     large = {str(at.relative_to(JVM)): size for at, size in files.items() if size > MOST_FILES}
     assert not large
+
+
+MOST_FIELDS = 2  # of a class of Spark that a pattern names: `Project(list, child)` has stayed so
+
+
+def patterns(text: str) -> list[str]:
+    """The patterns of `case`, without their guards."""
+    found = []
+    for begin in re.finditer(r"\bcase (?!class\b|object\b)", text):
+        depth = 0
+        for at in range(begin.end(), len(text)):
+            depth += {"(": 1, ")": -1}.get(text[at], 0)
+            if depth == 0 and (text.startswith("=>", at) or text.startswith(" if ", at)):
+                found.append(text[begin.end() : at])
+                break
+    return found
+
+
+def counted(pattern: str) -> list[tuple[str, int]]:
+    """Each (name, fields) that a pattern takes apart; a tuple has no name."""
+    found = []
+    for begin in re.finditer(r"(\w*)\(", pattern):
+        depth, fields = 1, 1
+        for letter in pattern[begin.end() :]:
+            depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(letter, 0)
+            if depth == 0:
+                break
+            fields += depth == 1 and letter == ","
+        found.append((begin[1], fields))
+    return found
+
+
+def test_patterns_name_types_of_spark_and_not_their_fields() -> None:
+    texts = {path: path.read_text(encoding="utf-8") for path in JVM.rglob("*.scala")}
+    defined = re.compile(r"\b(?:class|object|trait) (\w+)")
+    ours = {name for text in texts.values() for name in defined.findall(text)}
+    ours |= {"Seq", "Array"}
+    wrong = [
+        f"{path.name}: {pattern}"
+        for path, text in texts.items()
+        for pattern in patterns(text)
+        for name, fields in counted(pattern)
+        if fields > MOST_FIELDS and name not in ours and (name or fields > 4)
+    ]
+    assert not wrong, "match the type and ask its accessors: the number of fields differs"

@@ -42,9 +42,12 @@ object OrdinalStrategy extends SparkStrategy {
   /** Spark plans epochs by a node that it has deprecated otherwise. */
   @nowarn("cat=deprecation")
   private def ofEpoch(plan: LogicalPlan): Option[LogicalPlan] = plan match {
-    case WriteToDataSourceV2(_, batch: MicroBatchWrite, exchange: RepartitionByExpression, _) => batch.writeSupport match {
-        case ours: KeyfoldStreamingWrite if !exchange.child.isInstanceOf[SlotBatches] =>
-          Some(plan.withNewChildren(Seq(batched(exchange, ours.withOrdinal()))))
+    case write: WriteToDataSourceV2 => (write.batchWrite, write.query) match {
+        case (batch: MicroBatchWrite, exchange: RepartitionByExpression) => batch.writeSupport match {
+            case ours: KeyfoldStreamingWrite if !exchange.child.isInstanceOf[SlotBatches] =>
+              Some(write.withNewChildren(Seq(batched(exchange, ours.withOrdinal()))))
+            case _ => None
+          }
         case _ => None
       }
     case _ => None

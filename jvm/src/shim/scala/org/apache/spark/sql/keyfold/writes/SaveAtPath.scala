@@ -15,7 +15,7 @@ import org.apache.spark.sql.connector.expressions.{Expressions, Transform}
 import org.apache.spark.sql.execution.datasources.DataSourceUtils
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.internal.SQLConf.PartitionOverwriteMode
-import org.apache.spark.sql.keyfold.Refusal
+import org.apache.spark.sql.keyfold.{Fields, Refusal}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /** Driver side: `df.write.format("keyfold").mode(…).save(path)`. A table that is not there is made, with key and
@@ -94,11 +94,21 @@ private final class SaveAtPath(session: SparkSession, mode: SaveMode, parameters
 
   private def createAs(ifNotExists: Boolean): LogicalPlan = {
     val columns: Seq[Transform] = partitioning.map(name => Expressions.identity(name))
-    val spec = UnresolvedTableSpec(ofTable, Some(KeyfoldSource.Name), OptionList(Nil), None, None, None, None,
-      external = false, Nil)
-    CreateTableAsSelect(ResolvedIdentifier(place.catalog, place.ident), columns, data.queryExecution.analyzed, spec,
-      ofWrite, ifNotExists)
+    saved match {
+      case create: CreateTableAsSelect => create.tableSpec match {
+          case spec: UnresolvedTableSpec => Fields.replaced(create,
+              "name" -> ResolvedIdentifier(place.catalog, place.ident), "partitioning" -> columns,
+              "query" -> data.queryExecution.analyzed, "tableSpec" -> Fields.replaced(spec, "properties" -> ofTable),
+              "writeOptions" -> ofWrite, "ignoreIfExists" -> ifNotExists)
+          case other => throw new MatchError(other)
+        }
+      case other => throw new MatchError(other)
+    }
   }
+
+  /** A statement whose fields are as Spark has them where nothing is said. */
+  private def saved: LogicalPlan =
+    session.sessionState.sqlParser.parsePlan(s"CREATE TABLE t USING ${KeyfoldSource.Name} AS SELECT 1")
 
   private def execute(command: LogicalPlan): Unit = session.sessionState.executePlan(command).assertCommandExecuted()
 }

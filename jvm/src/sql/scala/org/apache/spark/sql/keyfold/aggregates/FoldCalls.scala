@@ -13,7 +13,7 @@ import org.apache.spark.sql.connector.catalog.{FunctionCatalog, Identifier}
 import org.apache.spark.sql.connector.catalog.functions.UnboundFunction
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.internal.connector.V1Function
-import org.apache.spark.sql.keyfold.{Ours, Refusal}
+import org.apache.spark.sql.keyfold.{Fields, Ours, Refusal}
 import org.apache.spark.sql.types.{DataType, StringType}
 
 /** Driver side: `keyfold.sum(column, option…)`: the call of an aggregate that Python folds. Spark's form of a
@@ -69,9 +69,12 @@ final case class UnqualifiedAggregates(session: SparkSession) extends Rule[Logic
 
   private def qualified(node: LogicalPlan): LogicalPlan =
     node.transformExpressionsWithPruning(_.containsPattern(UNRESOLVED_FUNCTION)) {
-      case call @ UnresolvedFunction(Seq(name), _, _, _, _, _, false) if isFree(name) =>
-        Ours.catalogs(session).headOption.filter(_ => Aggregates.find(name).isDefined)
-          .fold(call)(catalog => call.copy(nameParts = Seq(catalog.name(), name)))
+      case call: UnresolvedFunction if !call.isInternal => call.nameParts match {
+          case Seq(name) if isFree(name) =>
+            Ours.catalogs(session).headOption.filter(_ => Aggregates.find(name).isDefined)
+              .fold(call)(catalog => Fields.replaced(call, "nameParts" -> Seq(catalog.name(), name)))
+          case _ => call
+        }
     }
 
   private def isFree(name: String): Boolean = {

@@ -141,9 +141,12 @@ object RefusedFolds extends (LogicalPlan => Unit) {
   override def apply(plan: LogicalPlan): Unit = plan.foreach(node => node.expressions.foreach(_.foreach {
     case fold: FoldFunction if node.isInstanceOf[CollectMetrics] => throw observed(fold)
     case fold: OrderedFold if node.isInstanceOf[CollectMetrics] => throw observed(fold.call)
-    case AggregateExpression(fold: OrderedFold, _, true, _, _) if !fold.by.forall(isValue(fold, _)) =>
-      throw new KeyfoldException("NotSupportedError", s"function ${fold.call.name}: DISTINCT together with "
-        + s"WITHIN GROUP (ORDER BY ${fold.by.map(_.sql).mkString(", ")}); expected ORDER BY ${fold.call.children.head.sql}")
+    case call: AggregateExpression if call.isDistinct => call.aggregateFunction match {
+        case fold: OrderedFold if !fold.by.forall(isValue(fold, _)) => throw new KeyfoldException("NotSupportedError",
+            s"function ${fold.call.name}: DISTINCT together with WITHIN GROUP (ORDER BY "
+              + s"${fold.by.map(_.sql).mkString(", ")}); expected ORDER BY ${fold.call.children.head.sql}")
+        case _ =>
+      }
     case _ =>
   }))
 
@@ -152,7 +155,7 @@ object RefusedFolds extends (LogicalPlan => Unit) {
       + "together where no worker folds; aggregate the DataFrame")
 
   private def isValue(fold: OrderedFold, key: Expression): Boolean = fold.call.children.head match {
-    case Cast(value, _, _, _) if value.semanticEquals(key) => true
+    case cast: Cast if cast.child.semanticEquals(key) => true
     case value => value.semanticEquals(key)
   }
 }

@@ -50,7 +50,7 @@ object FoldGroups {
 
   private def isKnown(kind: DataType): Boolean = kind match {
     case ArrayType(element, _) => isKnown(element)
-    case MapType(key, value, _) => isKnown(key) && isKnown(value)
+    case map: MapType => isKnown(map.keyType) && isKnown(map.valueType)
     case StructType(fields) => fields.forall(field => isKnown(field.dataType))
     case _ => isFlat(kind)
   }

@@ -9,7 +9,7 @@ import org.apache.spark.sql.connector.expressions.aggregate.AggregateFunc
 import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy}
 import org.apache.spark.sql.execution.datasources.DataSourceStrategy
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
-import org.apache.spark.sql.keyfold.SqlTypes
+import org.apache.spark.sql.keyfold.{Fields, SqlTypes}
 import org.apache.spark.sql.keyfold.aggregates.FoldFunction
 import org.apache.spark.sql.types.{LongType, StructType}
 
@@ -19,8 +19,8 @@ import org.apache.spark.sql.types.{LongType, StructType}
   */
 object FoldsInScans extends SparkStrategy {
   override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
-    case aggregate @ Aggregate(_, made, child, _) if made.exists(_.exists(_.isInstanceOf[FoldFunction])) =>
-      scanned(child).flatMap { case (relation, scan, names) => pushed(named(aggregate, names), relation, scan) }
+    case aggregate: Aggregate if aggregate.aggregateExpressions.exists(_.exists(_.isInstanceOf[FoldFunction])) =>
+      scanned(aggregate.child).flatMap { case (relation, scan, names) => pushed(named(aggregate, names), relation, scan) }
         .map(planLater).toSeq
     case _ => Nil
   }
@@ -82,8 +82,8 @@ object FoldsInScans extends SparkStrategy {
       val columns = by.flatten ++ summary.schema.drop(by.size).map(field =>
         AttributeReference(field.name, field.dataType)())
       val states = calls.map(_.canonicalized).zip(columns.drop(by.size)).toMap
-      val changed = relation.copy(scan = scan.copy(columns = StructType(summary.schema), summary = Some(summary)),
-        output = columns.map(_.asInstanceOf[AttributeReference]))
+      val changed = Fields.replaced(relation, "output" -> columns.map(_.asInstanceOf[AttributeReference]),
+        "scan" -> scan.copy(columns = StructType(summary.schema), summary = Some(summary)))
       val results = aggregate.aggregateExpressions.map(_.transformUp {
         case call: AggregateExpression => together(call, states(call.canonicalized))
       }.asInstanceOf[NamedExpression])

@@ -1,10 +1,11 @@
 package org.apache.spark.sql.keyfold.lookups
 
+import scala.util.{Left, Right}
+
 import keyfold.spark.questions.Description
 import keyfold.spark.read.{KeyfoldRowLevelScan, KeyfoldScan}
 import keyfold.spark.table.KeyfoldTable
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, Join, LogicalPlan, Project}
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
@@ -13,7 +14,7 @@ import org.apache.spark.sql.types.{CharType, DataType, DoubleType, FloatType, In
 /** Driver side: finds joins whose condition pairs every column of a target's primary key, or of a part of it that tells
   * the bucket, with an expression of the source of the same type.
   */
-object KeyJoin {
+object KeyJoin extends PredicateHelper {
   /** Of a statement that changes rows of a table, which their key names. */
   def of(join: Join, target: LogicalPlan, source: LogicalPlan, table: KeyfoldTable): Option[LookupJoin] =
     Side.of(target).filter(_.target.scan.table == table && !table.description.hasNullableKey)
@@ -39,7 +40,7 @@ object KeyJoin {
   private def found(join: Join, side: Side, source: LogicalPlan, kind: Option[LookupKind], by: Seq[Seq[String]]) =
     for {
       kind <- kind
-      (pairs, rest) <- pairs(join, isLeft = join.left ne source)
+      (pairs, rest) = equalities(join, if (join.left eq source) join.right else join.left, source)
       chosen <- by.flatMap(chosen(_, side, pairs)).headOption
       more = pairs.filterNot(pair => chosen.exists(_.pair == pair)).map { case (ours, theirs) => EqualTo(ours, theirs) }
       conditions = side.filters ++ (more ++ rest).map(side.over)
@@ -48,10 +49,16 @@ object KeyJoin {
       conditions.reduceOption(And(_, _)), kind,
       isWhole = conditions.isEmpty && side.target.scan.filters.forall(_.name == "IS_NOT_NULL"))
 
-  private def pairs(join: Join, isLeft: Boolean): Option[(Seq[(Expression, Expression)], Seq[Expression])] =
-    ExtractEquiJoinKeys.unapply(join).map { case (_, left, right, rest, _, _, _, _) =>
-      (if (isLeft) left.zip(right) else right.zip(left), rest.toSeq)
+  /** What the join sets equal, of the target and of the source, and the other parts of its condition. */
+  private def equalities(
+      join: Join, target: LogicalPlan, source: LogicalPlan): (Seq[(Expression, Expression)], Seq[Expression]) =
+    join.condition.toSeq.flatMap(splitConjunctivePredicates).partitionMap {
+      case EqualTo(left, right) if isOf(left, target) && isOf(right, source) => Left(left -> right)
+      case EqualTo(left, right) if isOf(right, target) && isOf(left, source) => Left(right -> left)
+      case other => Right(other)
     }
+
+  private def isOf(value: Expression, side: LogicalPlan): Boolean = value.references.nonEmpty && canEvaluate(value, side)
 
   /** A column of the key, the value of the source that it is looked up by, and where the join says so. */
   private final case class Chosen(column: String, key: Expression, pair: (Expression, Expression))
@@ -63,15 +70,22 @@ object KeyJoin {
         side.over(ours) match {
           case column: Attribute if side.has(column, name) && isExact(column) && theirs.deterministic &&
               theirs.dataType == column.dataType => Some(Chosen(name, theirs, pair))
-          case Cast(column: Attribute, wide: IntegralType, _, _) if side.has(column, name) && theirs.deterministic &&
-              theirs.dataType == wide && column.dataType.isInstanceOf[IntegralType] =>
-            Some(Chosen(name, Cast(theirs, column.dataType, evalMode = EvalMode.TRY), pair)) // NULL if none is as large
+          case cast: Cast => narrow(cast, side, name, theirs).map(Chosen(name, _, pair))
           case _ => None
         }
       }.headOption
     }
     Option.when(found.size == by.size && found.nonEmpty)(found)
   }
+
+  /** The value of a whole number for a narrower column, which the join widens: NULL if none is as large. */
+  private def narrow(cast: Cast, side: Side, name: String, theirs: Expression): Option[Expression] =
+    (cast.child, cast.dataType) match {
+      case (column: Attribute, wide: IntegralType) if side.has(column, name) && theirs.deterministic &&
+          theirs.dataType == wide && column.dataType.isInstanceOf[IntegralType] =>
+        Some(Cast(theirs, column.dataType, evalMode = EvalMode.TRY))
+      case _ => None
+    }
 
   /** Whether values are equal in Spark if and only if they are one key: 0.0 equals -0.0, and CHAR is padded. */
   private def isExact(column: Attribute): Boolean =

@@ -67,8 +67,10 @@ object NamesInLookupHints extends Rule[LogicalPlan] {
 
   private def placed(plan: LogicalPlan, name: Seq[String]): LogicalPlan = plan match {
     case relation: UnresolvedRelation if isNamed(relation.multipartIdentifier, name) => LookupHint(relation)
-    case RelationTimeTravel(relation: UnresolvedRelation, _, _) if isNamed(relation.multipartIdentifier, name) =>
-      LookupHint(plan)
+    case travel: RelationTimeTravel => travel.relation match {
+        case relation: UnresolvedRelation if isNamed(relation.multipartIdentifier, name) => LookupHint(plan)
+        case _ => plan
+      }
     case alias: SubqueryAlias => if (isNamed(alias.identifier.qualifier :+ alias.alias, name)) LookupHint(alias) else alias
     case _: LookupHint | _: ResolvedHint | _: View | _: UnresolvedWith => plan
     case _ => plan.mapChildren(placed(_, name))

@@ -6,7 +6,8 @@ import keyfold.spark.questions.Predicates
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.plans.physical.{ClusteredDistribution, Distribution, UnspecifiedDistribution}
+import org.apache.spark.sql.catalyst.plans.physical.{Distribution, StatefulOpClusteredDistribution,
+  UnspecifiedDistribution}
 import org.apache.spark.sql.catalyst.util.truncatedString
 import org.apache.spark.sql.connector.catalog.functions.ScalarFunction
 import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
@@ -46,7 +47,7 @@ final case class LookupJoinExec(
   private def isClustered = blind == Literal.FalseLiteral
 
   override def requiredChildDistribution: Seq[Distribution] =
-    if (isClustered) Seq(ClusteredDistribution(Seq(slot), requiredNumPartitions = Some(tasks)))
+    if (isClustered) Seq(StatefulOpClusteredDistribution(Seq(slot), tasks)) // these fields in every version
     else Seq(UnspecifiedDistribution)
 
   override def requiredChildOrdering: Seq[Seq[SortOrder]] =
