@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from keyfold.compact.health import Health, summary, table_health
+from keyfold.compact.health import Health, table_health
 from keyfold.options.parsing import parse
 from keyfold.storage.metadata.entries import LiveFile, RowShapes
 from keyfold.types import paimon as paimon_types
@@ -131,16 +131,3 @@ def test_skew() -> None:
     found = health(*(file(0, 9, 5, size, bucket=b) for b, size in enumerate(sizes)))
     assert [bool(h.advice) for h in found] == [False] * 9 + [True]
     assert "8 times the mean" in found[-1].advice
-
-
-def test_summary() -> None:
-    quiet = file(0, 9, 5, bucket=1)
-    lines = dict(summary(health(base(), *(file(0, 9) for _ in range(7)), quiet)))
-    assert lines["Buckets"] == "2 with data, the largest 800 MiB"
-    assert lines["Files"] == "9, 900 MiB"
-    assert lines["Runs"] == "8 at most in a bucket"
-    assert lines["Read amplification"] == "7.2"
-    assert lines["Advice"].startswith("8 runs")
-    assert lines["Advice"].endswith("(1 of 2 buckets)")
-    assert dict(summary(health(base())))["Advice"] == "nothing to do"
-    assert summary([]) == []

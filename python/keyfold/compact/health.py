@@ -180,24 +180,3 @@ def _size(size: float) -> str:
             return f"{size:.0f} {unit}"
         size /= 1024
     return f"{size:.1f} GiB"
-
-
-def summary(found: Sequence[Health]) -> list[tuple[str, str]]:
-    """The lines of DESCRIBE EXTENDED, by name and text; a table without data has no lines."""
-    if not found:
-        return []
-    size = sum(health.bytes for health in found)
-    weighted = sum(health.read_amplification * health.bytes for health in found)
-    advised = [health for health in found if health.advice]
-    lines = [
-        ("Buckets", f"{len(found)} with data, the largest {_size(max(h.bytes for h in found))}"),
-        ("Files", f"{sum(h.files for h in found)}, {_size(size)}"),
-        ("Runs", f"{max(h.runs for h in found)} at most in a bucket"),
-        ("Read amplification", f"{weighted / size:.1f}"),
-    ]
-    if advised:
-        worst = max(advised, key=lambda health: (health.read_amplification, health.bytes))
-        lines.append(("Advice", f"{worst.advice} ({len(advised)} of {len(found)} buckets)"))
-    else:
-        lines.append(("Advice", "nothing to do"))
-    return lines

@@ -12,7 +12,6 @@ import pyarrow as pa
 from keyfold.bridge import frames
 from keyfold.bridge.channel import Channel
 from keyfold.changelog import views
-from keyfold.compact import health
 from keyfold.errors import NoSuchTableError, NotSupportedError
 from keyfold.options.calls import READ_METADATA
 from keyfold.questions.serve import Questions, sending_errors
@@ -98,10 +97,3 @@ def send_rows(
     with sending_errors(channel, doing):
         channel.send_batches(schema, batches)
     channel.send({"ok": {}})
-
-
-@QUESTIONS.look
-def health_lines(question: frames.Frame) -> list[list[str]]:
-    """The lines DESCRIBE EXTENDED shows of the health: name and text of each."""
-    table = open_handle(question["table"], question["catalog"]["options"])
-    return [list(line) for line in health.summary(health.of_table(table))]
