@@ -13,17 +13,18 @@ PUBLIC, PRIVATE = "keyfold.spark", "org.apache.spark.sql.keyfold"
 # Spark has it so: a table makes its scans, which have it. `sql` may use all of `shim` too.
 ROWS = {
     ("sql", PUBLIC): (
-        ("KeyfoldExtensions",),
+        ("KeyfoldExtensions", "KeyfoldSource"),
         ("functions",),
     ),
     ("sql", PRIVATE): (
         ("lookups",),
         ("groups",),
         ("statements",),
+        ("paths",),
         ("aggregates",),
     ),
     ("shim", PUBLIC): (
-        ("KeyfoldCatalog", "KeyfoldSource", "catalog", "procedures"),
+        ("KeyfoldCatalog", "catalog", "procedures"),
         ("table", "read", "write", "jobs", "changes"),
         ("questions",),
         ("processes", "Worker"),

@@ -5,6 +5,7 @@ import org.apache.spark.sql.SparkSessionExtensions
 import org.apache.spark.sql.keyfold.aggregates._
 import org.apache.spark.sql.keyfold.groups._
 import org.apache.spark.sql.keyfold.lookups._
+import org.apache.spark.sql.keyfold.paths._
 import org.apache.spark.sql.keyfold.statements._
 import org.apache.spark.sql.keyfold.writes._
 

@@ -1,8 +1,6 @@
 package org.apache.spark.sql.keyfold
 
-import java.util.Collections
-
-import keyfold.spark.{KeyfoldCatalog, KeyfoldSource}
+import keyfold.spark.KeyfoldCatalog
 import keyfold.spark.table.{KeyfoldTable, Names}
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.analysis.ResolvedTable
@@ -11,17 +9,10 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.connector.catalog.Identifier
 import org.apache.spark.sql.connector.write.RowLevelOperationTable
 import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, DataSourceV2ScanRelation}
-import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /** Driver side: the one place that says what is ours: a catalog, the name of a table, a table in a plan. */
 object Ours {
   private val Conf = """spark\.sql\.catalog\.([^.]+)""".r
-
-  private lazy val unnamed = {
-    val made = new KeyfoldCatalog
-    made.initialize(KeyfoldSource.Name, new CaseInsensitiveStringMap(Collections.emptyMap()))
-    made
-  }
 
   /** The table of ours that a plan's node is. Patterns name no other field: their number differs between versions. */
   def unapply(node: LogicalPlan): Option[KeyfoldTable] = node match {
@@ -62,12 +53,6 @@ object Ours {
     val catalogs = session.sessionState.catalogManager
     if (table.size > 1 && catalogs.isCatalogRegistered(table.head)) catalog(session, table.head).isDefined
     else catalogs.currentCatalog.isInstanceOf[KeyfoldCatalog]
-  }
-
-  /** The catalog that opens a path: the one whose warehouse holds it, else any of ours, else one for paths alone. */
-  def catalogOf(path: String): KeyfoldCatalog = {
-    val ours = catalogs(SparkSession.active)
-    ours.find(_.holds(path)).orElse(ours.headOption).getOrElse(unnamed)
   }
 
   /** All catalogs of ours that the session has, by name. */

@@ -1,7 +1,6 @@
 package org.apache.spark.sql.keyfold.statements
 
 import keyfold.spark.KeyfoldSource
-import keyfold.spark.catalog.TableAtPath
 import keyfold.spark.functions.Aggregates
 import keyfold.spark.functions.Functions
 import org.apache.spark.sql.{Row, SparkSession}
@@ -12,7 +11,8 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.connector.catalog.Identifier
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.keyfold.Ours
-import org.apache.spark.sql.keyfold.reads.TimeTravel
+import org.apache.spark.sql.keyfold.paths.TableAtPath
+import org.apache.spark.sql.keyfold.paths.TimeTravel
 import org.apache.spark.sql.types.StringType
 
 /** Driver side: two kinds of names that Spark misreads: `keyfold.`/data/stock`` where no table is, whose catalog

@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.keyfold.Ours
-import org.apache.spark.sql.keyfold.reads.TimeTravel
+import org.apache.spark.sql.keyfold.paths.TimeTravel
 
 /** Driver side: `spark.read.option("scan.tag-name", …).table(…)`, and WITH (…) behind a table: a catalog does not
   * see the options of the table that it loads, so they become VERSION AS OF and TIMESTAMP AS OF. A hint rule, which

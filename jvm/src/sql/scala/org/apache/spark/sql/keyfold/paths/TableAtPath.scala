@@ -1,14 +1,15 @@
-package keyfold.spark.catalog
+package org.apache.spark.sql.keyfold.paths
 
-import java.util.{Set => JavaSet}
+import java.util.{Collections, Set => JavaSet}
 
 import keyfold.spark.{KeyfoldCatalog, KeyfoldSource}
+import keyfold.spark.catalog.TablePath
+import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.connector.catalog.{Column, Identifier, SupportsRead, SupportsWrite, Table, TableCapability}
 import org.apache.spark.sql.connector.catalog.TableCapability._
 import org.apache.spark.sql.connector.read.ScanBuilder
 import org.apache.spark.sql.connector.write.{LogicalWriteInfo, WriteBuilder}
 import org.apache.spark.sql.keyfold.{Ours, Refusal, SqlTypes}
-import org.apache.spark.sql.keyfold.reads.TimeTravel
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
@@ -51,6 +52,18 @@ object TableAtPath {
   val Path = "path"
   private val Paths = "paths"
 
+  private lazy val unnamed = {
+    val made = new KeyfoldCatalog
+    made.initialize(KeyfoldSource.Name, new CaseInsensitiveStringMap(Collections.emptyMap()))
+    made
+  }
+
+  /** The catalog that opens a path: the one whose warehouse holds it, else any of ours, else one for paths alone. */
+  private def catalogOf(path: String): KeyfoldCatalog = {
+    val ours = Ours.catalogs(SparkSession.active)
+    ours.find(_.holds(path)).orElse(ours.headOption).getOrElse(unnamed)
+  }
+
   /** The place of a table: a path, the catalog that can open it, and its name there. */
   final case class Place(catalog: KeyfoldCatalog, ident: Identifier, path: String) {
     def load(asOf: Option[TimeTravel.Spec] = None): Table with SupportsRead = TimeTravel.load(catalog, ident, asOf) match {
@@ -65,7 +78,7 @@ object TableAtPath {
     val path = Option(options.get(Path)).filter(_.nonEmpty).getOrElse(throw Refusal(
       s"format ${KeyfoldSource.Name} needs the path of a table: load(path), save(path); "
         + "a table of a catalog is spark.table(name), writeTo(name)"))
-    val catalog = Ours.catalogOf(path)
+    val catalog = catalogOf(path)
     Place(catalog, catalog.identifierOf(path), TablePath.absolute(path))
   }
 

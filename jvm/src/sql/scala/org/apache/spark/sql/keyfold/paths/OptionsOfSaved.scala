@@ -1,4 +1,4 @@
-package org.apache.spark.sql.keyfold.writes
+package org.apache.spark.sql.keyfold.paths
 
 import keyfold.spark.{Json, KeyfoldCatalog}
 import org.apache.spark.sql.catalyst.analysis.ResolvedIdentifier

@@ -1,9 +1,8 @@
-package org.apache.spark.sql.keyfold.writes
+package org.apache.spark.sql.keyfold.paths
 
 import scala.jdk.CollectionConverters._
 
 import keyfold.spark.{KeyfoldException, KeyfoldSource}
-import keyfold.spark.catalog.TableAtPath
 import keyfold.spark.table.KeyfoldTable
 import keyfold.spark.write.WriteMode
 import org.apache.spark.sql.{DataFrame, SaveMode, SparkSession}

@@ -1,8 +1,7 @@
-package org.apache.spark.sql.keyfold.writes
+package org.apache.spark.sql.keyfold.statements
 
 import scala.jdk.CollectionConverters._
 
-import keyfold.spark.catalog.TableAtPath
 import keyfold.spark.table.KeyfoldTable
 import keyfold.spark.write.{KeyfoldWriteBuilder, TargetColumns, WriteMode}
 import org.apache.spark.sql.SparkSession
@@ -15,6 +14,8 @@ import org.apache.spark.sql.connector.catalog.{Identifier, TableCatalog}
 import org.apache.spark.sql.connector.write.{LogicalWriteInfo, WriteBuilder}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.keyfold.Refusal
+import org.apache.spark.sql.keyfold.paths.TableAtPath
+import org.apache.spark.sql.keyfold.writes.ExtraColumns
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
@@ -59,7 +60,6 @@ final case class StreamsInto(session: SparkSession) extends Rule[LogicalPlan] {
       OverwriteByExpression.byName(relation, stream.inputQuery, Literal.TrueLiteral, options)
     else AppendData.byName(relation, stream.inputQuery, options)
 }
-
 
 /** Driver side: a table that a streaming query writes to, with the columns that its schema named. */
 final class StreamTarget(table: KeyfoldTable, mark: Map[String, String])

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.keyfold.reads
+package org.apache.spark.sql.keyfold.paths
 
 import java.util.Locale
 
