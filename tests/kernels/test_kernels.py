@@ -73,12 +73,14 @@ def compared(compiled: Any, calls: Counter[str]) -> Callable[..., Any]:
         fast = compiled(*arguments)
         with np.errstate(over="ignore"):
             slow = compiled.py_func(*copies)
-        assert fast == slow
-        for mine, theirs in zip(parts(arguments), parts(copies), strict=True):
+        name = f"{compiled.__module__}.{compiled.__name__}"
+        assert fast == slow, f"{name}: {fast}, in Python {slow}"
+        for place, (mine, theirs) in enumerate(zip(parts(arguments), parts(copies), strict=True)):
             if isinstance(mine, np.ndarray) and mine.dtype.kind == "f":
-                assert all(map(same, mine.tolist(), theirs.tolist()))
+                is_same = all(map(same, mine.tolist(), theirs.tolist()))
             else:
-                assert np.array_equal(mine, theirs)
+                is_same = np.array_equal(mine, theirs)
+            assert is_same, f"{name}, argument {place}: {mine}, in Python {theirs}"
         calls[compiled.__name__] += 1
         return fast
 
