@@ -65,6 +65,11 @@ def parts(arguments: tuple[Any, ...]) -> list[Any]:
     ]
 
 
+def full_name(compiled: Any) -> str:
+    """The kernel's module and name, which kernels of other modules may have too."""
+    return f"{compiled.__module__}.{compiled.__name__}"
+
+
 def compared(compiled: Any, calls: Counter[str]) -> Callable[..., Any]:
     """The kernel, run beside its Python on copies of the same arguments."""
 
@@ -73,7 +78,7 @@ def compared(compiled: Any, calls: Counter[str]) -> Callable[..., Any]:
         fast = compiled(*arguments)
         with np.errstate(over="ignore"):
             slow = compiled.py_func(*copies)
-        name = f"{compiled.__module__}.{compiled.__name__}"
+        name = full_name(compiled)
         assert fast == slow, f"{name}: {fast}, in Python {slow}"
         for place, (mine, theirs) in enumerate(zip(parts(arguments), parts(copies), strict=True)):
             if isinstance(mine, np.ndarray) and mine.dtype.kind == "f":
@@ -81,7 +86,7 @@ def compared(compiled: Any, calls: Counter[str]) -> Callable[..., Any]:
             else:
                 is_same = np.array_equal(mine, theirs)
             assert is_same, f"{name}, argument {place}: {mine}, in Python {theirs}"
-        calls[compiled.__name__] += 1
+        calls[name] += 1
         return fast
 
     return both
@@ -253,20 +258,10 @@ def decode_pages(random: Random, folder: Path) -> None:
                 chunks.column(0, name, kind)
 
 
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_every_kernel_is_its_python(calls: Counter[str], tmp_path: Path) -> None:
-    random = Random(1)
-    decode_pages(Random(2), tmp_path)
-    merge_tables(random)
-    merge_partial_updates()
-    merge_marked()
+def order_keys(random: Random) -> None:
+    """Words of keys, their order and hash, and look-ups among them."""
     encode_closed([pa.array(["same-1", "same-2"])])
     encode_closed([pa.array(["same-1", "same-2 and more"])])
-    fold_columns(random)
-    fold_queries(random)
-    fold_sets(random)
-    fold_stored(random)
-    fold_states(random)
     differing([column(pa.utf8(), random)], np.arange(ROWS - 1), np.arange(1, ROWS))
     for kind in ATOMIC.values():
         bucket_hash([column(kind, random, 0.2), column(pa.utf8(), random)])
@@ -277,12 +272,79 @@ def test_every_kernel_is_its_python(calls: Counter[str], tmp_path: Path) -> None
         merge_order(keys, [half, ROWS - half])
         distinct = encode([pa.array(["key 1", "key 10 and more", "key 10 and most"])])
         find(distinct, encode([pa.array(["key 10 and more", "key 2"])]))
-    untouched = {
-        compiled.__name__
-        for compiled, _ in jit.DECLARED
-        if not compiled.__module__.startswith(OPAQUE)
-    } - set(calls)
-    assert not untouched, "\n".join(sorted(untouched))
+
+
+def merge(random: Random) -> None:
+    merge_tables(random)
+    merge_partial_updates()
+    merge_marked()
+    fold_columns(random)
+
+
+def fold(random: Random) -> None:
+    fold_columns(random)
+    fold_queries(random)
+
+
+def unite(random: Random) -> None:
+    fold_sets(random)
+    fold_stored(random)
+    fold_states(random)
+
+
+# What calls every kernel of which modules.
+FAMILIES: dict[str, tuple[Callable[[Random, Path], None], tuple[str, ...]]] = {
+    "pages": (decode_pages, ("keyfold.kernels.pages", "keyfold.kernels.footers")),
+    "keys": (
+        lambda random, _: order_keys(random),
+        (
+            *(f"keyfold.kernels.keys.{name}" for name in ("closed", "comparable", "hash")),
+            *(f"keyfold.kernels.keys.{name}" for name in ("membership", "order", "words")),
+            "keyfold.kernels.groups.equality",
+        ),
+    ),
+    "merges": (
+        lambda random, _: merge(random),
+        (
+            "keyfold.kernels.keys.packed",
+            "keyfold.kernels.groups.by_key",
+            "keyfold.kernels.records",
+            "keyfold.merge.",
+        ),
+    ),
+    "folds": (
+        lambda random, _: fold(random),
+        (
+            *(f"keyfold.kernels.folds.{name}" for name in ("decimals", "elements", "extremes")),
+            *(f"keyfold.kernels.folds.{name}" for name in ("keyed", "products", "running")),
+            "keyfold.kernels.folds.texts",
+            "keyfold.kernels.groups.by_group",
+            "keyfold.kernels.groups.numbered",
+            "keyfold.kernels.unsafe_rows.",
+            "keyfold.aggregates.",
+        ),
+    ),
+    "states": (
+        lambda random, _: unite(random),
+        tuple(f"keyfold.kernels.folds.{name}" for name in ("item_sets", "sketches", "moments")),
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_kernel_is_its_python(family: str, calls: Counter[str], tmp_path: Path) -> None:
+    run, modules = FAMILIES[family]
+    run(Random(2 if family == "pages" else 1), tmp_path)
+    every = {full_name(found) for found, _ in jit.DECLARED if found.__module__.startswith(modules)}
+    assert every
+    assert not every - set(calls), "\n".join(sorted(every - set(calls)))
+
+
+def test_every_kernel_has_a_family() -> None:
+    known = {found.__module__ for found, _ in jit.DECLARED}
+    listed = tuple(name for _, modules in FAMILIES.values() for name in modules)
+    assert not {name for name in known if not name.startswith((*listed, *OPAQUE))}
 
 
 def test_no_kernel_was_compiled_for_types_it_does_not_name() -> None:
