@@ -17,12 +17,13 @@ from keyfold.types import logical
 from keyfold.types import spark as spark_types
 from keyfold.types.conversion import convert
 from keyfold.types.literals import FLOATING, WHOLE, arrow_array
+from keyfold.types.logical import BINARIES
 from keyfold.wire.layout import Column
 
 _PYTHON: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(WHOLE, int),
     **dict.fromkeys(FLOATING, float),
-    **dict.fromkeys(("BYTES", "BINARY", "VARBINARY"), base64.b64decode),
+    **dict.fromkeys(BINARIES, base64.b64decode),
     "DECIMAL": lambda value: Decimal(str(value)),
 }
 

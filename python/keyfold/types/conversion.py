@@ -14,7 +14,11 @@ from keyfold.errors import NotSupportedError
 from keyfold.types import java_text
 from keyfold.types.arrow import to_arrow
 from keyfold.types.logical import (
+    BINARIES,
+    INTEGERS,
     MAX_LENGTH,
+    TEXTS,
+    TIMES,
     Array,
     Atomic,
     DataType,
@@ -27,11 +31,7 @@ from keyfold.types.logical import (
 
 Conversion = Callable[[pa.Array], pa.Array]
 
-_WHOLE = ("TINYINT", "SMALLINT", "INT", "BIGINT")
 _FLOATING = {"FLOAT": java_text.FLOAT_BITS, "DOUBLE": java_text.DOUBLE_BITS}
-_TEXT = ("CHAR", "VARCHAR", "STRING")
-_BINARY = ("BINARY", "VARBINARY", "BYTES")
-_TIMES = ("TIMESTAMP", "TIMESTAMP_LTZ")
 
 
 def is_same(stored: DataType, target: DataType) -> bool:
@@ -89,7 +89,7 @@ def conversion(stored: Atomic, target: Atomic) -> Conversion:
     """The conversion between two types; raises NotSupportedError if it does not exist."""
     if is_same(stored, target) or keeps_order(stored, target):
         return _cast(target)
-    found = _to_text(stored, target) if target.name in _TEXT else _other(stored, target)
+    found = _to_text(stored, target) if target.name in TEXTS else _other(stored, target)
     if found is None:
         raise refused(stored, target)
     return found
@@ -102,20 +102,20 @@ def _cast(target: Atomic) -> Conversion:
 
 def _other(stored: Atomic, target: Atomic) -> Conversion | None:
     old, new = stored.name, target.name
-    if old in _WHOLE and (new in _WHOLE or new in _FLOATING):
+    if old in INTEGERS and (new in INTEGERS or new in _FLOATING):
         return _cast(target)  # as Java's (int) and (double) do
     if old in _FLOATING and new in _FLOATING:
         return _cast(target)
-    if old == "DECIMAL" and new in _WHOLE and not stored.scale:
+    if old == "DECIMAL" and new in INTEGERS and not stored.scale:
         return _decimal_to_whole(target)
-    if old == "DATE" and new in _TIMES:
+    if old == "DATE" and new in TIMES:
         return _days_to_micros if new == "TIMESTAMP" else lambda a: _to_zone(_days_to_micros(a))
-    if old in _TIMES and new in _TIMES and (target.length or 0) >= (stored.length or 0):
+    if old in TIMES and new in TIMES and (target.length or 0) >= (stored.length or 0):
         return {
             ("TIMESTAMP", "TIMESTAMP_LTZ"): _to_zone,
             ("TIMESTAMP_LTZ", "TIMESTAMP"): _from_zone,
         }.get((old, new), _cast(target))
-    return _cast(target) if old in _BINARY and new == "BYTES" else None
+    return _cast(target) if old in BINARIES and new == "BYTES" else None
 
 
 def _decimal_to_whole(target: Atomic) -> Conversion:
@@ -161,7 +161,7 @@ def _to_text(stored: Atomic, target: Atomic) -> Conversion | None:
     return fitted
 
 
-_PLAIN_ONLY = (*_BINARY, *_TIMES, "DATE")
+_PLAIN_ONLY = (*BINARIES, *TIMES, "DATE")
 
 
 def _text_of(stored: Atomic) -> Conversion | None:
@@ -178,6 +178,6 @@ def _text_of(stored: Atomic) -> Conversion | None:
         return lambda array: java_text.timestamps(array, stored.length or 0)
     if name == "TIMESTAMP_LTZ":
         return lambda array: java_text.timestamps(_from_zone(array), stored.length or 0)
-    if name in _BINARY:
+    if name in BINARIES:
         return lambda array: pc.cast(array, pa.utf8())
-    return _cast(text) if name in (*_WHOLE, *_TEXT, "BOOLEAN") else None
+    return _cast(text) if name in (*INTEGERS, *TEXTS, "BOOLEAN") else None

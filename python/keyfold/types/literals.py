@@ -20,9 +20,9 @@ import pyarrow as pa
 
 from keyfold.lazy import cached_property
 from keyfold.types.arrow import to_arrow
-from keyfold.types.logical import SPELLED, Atomic, DataType
+from keyfold.types.logical import INTEGERS, SPELLED, TIMES, Atomic, DataType
 
-WHOLE = frozenset({"TINYINT", "SMALLINT", "INT", "BIGINT", "DATE", "TIMESTAMP", "TIMESTAMP_LTZ"})
+WHOLE = frozenset({*INTEGERS, "DATE", *TIMES})
 FLOATING = frozenset({"FLOAT", "DOUBLE"})
 TEXT = frozenset({"STRING", "VARCHAR"})
 

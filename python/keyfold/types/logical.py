@@ -11,6 +11,11 @@ MAX_LENGTH = 2147483647
 _DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 19}
 _WIDER = {("FLOAT", "DOUBLE"), ("VARCHAR", "STRING")}
 MICROS = 6
+# Families of atomic types, by Paimon's root names: whole numbers with their bits, and others.
+INTEGERS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
+TEXTS = ("CHAR", "VARCHAR", "STRING")
+BINARIES = ("BINARY", "VARBINARY", "BYTES")
+TIMES = ("TIMESTAMP", "TIMESTAMP_LTZ")
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from keyfold.types.logical import (
     MAX_LENGTH,
     MICROS,
     PLAIN,
+    TIMES,
     Array,
     Atomic,
     DataType,
@@ -57,7 +58,7 @@ def checked(name: str, nullable: bool, length: int | None, scale: int | None) ->
         return Atomic(name, nullable)
     if name == "DECIMAL":
         return Atomic(name, nullable, 10 if length is None else length, scale or 0)
-    if name in ("TIMESTAMP", "TIMESTAMP_LTZ"):
+    if name in TIMES:
         return Atomic(name, nullable, MICROS if length is None else length)
     if name in ("VARCHAR", "VARBINARY") and length == MAX_LENGTH:
         return Atomic("STRING" if name == "VARCHAR" else "BYTES", nullable)

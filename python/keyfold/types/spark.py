@@ -8,6 +8,7 @@ from keyfold.types.logical import (
     MICROS,
     PLAIN,
     SPELLED,
+    TIMES,
     Array,
     Atomic,
     DataType,
@@ -64,7 +65,7 @@ def atomic(text: str, nullable: bool = True) -> Atomic:
     length, scale = match[2], match[3]
     if scale is not None and int(scale) < 0:
         raise NotSupportedError(f"type {word} is not supported: the scale is negative")
-    if root in ("TIMESTAMP", "TIMESTAMP_LTZ"):
+    if root in TIMES:
         return Atomic(root, nullable, MICROS)
     return checked(root, nullable, int(length) if length else None, int(scale) if scale else None)
 

@@ -3,12 +3,11 @@
 from collections.abc import Callable
 
 from keyfold.aggregates.states.state import Types
-from keyfold.types.logical import Atomic, DataType, Map, describe, name_of
+from keyfold.types.logical import BINARIES, INTEGERS, Atomic, DataType, Map, describe, name_of
 
 BIGINT, DOUBLE, BOOLEAN = Atomic("BIGINT"), Atomic("DOUBLE"), Atomic("BOOLEAN")
 STRING, BINARY, VOID = Atomic("STRING"), Atomic("BYTES"), Atomic("VOID")
-_WHOLE = ("TINYINT", "SMALLINT", "INT", "BIGINT")
-_NUMBERS = (*_WHOLE, "FLOAT", "DOUBLE", "DECIMAL")
+_NUMBERS = (*INTEGERS, "FLOAT", "DOUBLE", "DECIMAL")
 _MOST_DIGITS = 38
 _MORE_DIGITS = 10  # what a sum of decimals has more than its numbers
 
@@ -22,7 +21,7 @@ def sum_of(kind: DataType) -> DataType:
     if isinstance(kind, Atomic) and kind.name == "DECIMAL":
         digits = min((kind.length or 0) + _MORE_DIGITS, _MOST_DIGITS)
         return Atomic("DECIMAL", True, digits, kind.scale)
-    return BIGINT if name_of(kind) in _WHOLE else DOUBLE
+    return BIGINT if name_of(kind) in INTEGERS else DOUBLE
 
 
 def takes(
@@ -52,7 +51,7 @@ def double(kind: DataType) -> DataType | None:
 
 def whole(kind: DataType) -> DataType | None:
     """A whole number."""
-    return BIGINT if kind == VOID else kind if name_of(kind) in _WHOLE else None
+    return BIGINT if kind == VOID else kind if name_of(kind) in INTEGERS else None
 
 
 def boolean(kind: DataType) -> DataType | None:
@@ -60,7 +59,7 @@ def boolean(kind: DataType) -> DataType | None:
 
 
 def binary(kind: DataType) -> DataType | None:
-    return BINARY if kind == VOID or name_of(kind) in ("BYTES", "BINARY", "VARBINARY") else None
+    return BINARY if kind == VOID or name_of(kind) in BINARIES else None
 
 
 def any_type(kind: DataType) -> DataType | None:

@@ -14,7 +14,7 @@ from typing import Any
 from keyfold.errors import NotSupportedError
 from keyfold.files import damage
 from keyfold.types.literals import decimal_of
-from keyfold.types.logical import Atomic, DataType
+from keyfold.types.logical import BINARIES, TEXTS, TIMES, Atomic, DataType
 
 _INLINE = 7
 _NUMBERS = {
@@ -27,9 +27,6 @@ _NUMBERS = {
     "FLOAT": "<f",
     "DOUBLE": "<d",
 }
-_TEXT = ("STRING", "CHAR", "VARCHAR")
-_BINARY = ("BYTES", "BINARY", "VARBINARY")
-_TIMES = ("TIMESTAMP", "TIMESTAMP_LTZ")
 _COMPACT_DIGITS = 18
 _WIDE_DECIMAL = 16  # bytes
 _COMPACT_TIME = 3
@@ -95,11 +92,11 @@ def _encode(data_type: Atomic, value: Any, start: int, tail: bytearray) -> bytes
     number = _NUMBERS.get(data_type.name)
     if number is not None:
         return struct.pack(number, value).ljust(8, b"\0")
-    if data_type.name in _TEXT:
+    if data_type.name in TEXTS:
         return _encode_bytes(value.encode(), start, tail)
-    if data_type.name in _BINARY:
+    if data_type.name in BINARIES:
         return _encode_bytes(value, start, tail)
-    if data_type.name in _TIMES:
+    if data_type.name in TIMES:
         return _encode_time(data_type, value, start, tail)
     return _encode_decimal(data_type, value, start, tail)
 
@@ -139,12 +136,12 @@ def _decode(data_type: Atomic, data: bytes, at: int) -> Any:
     number = _NUMBERS.get(data_type.name)
     if number is not None:
         return struct.unpack_from(number, data, at)[0]
-    if data_type.name in _TEXT:
+    if data_type.name in TEXTS:
         return _decode_bytes(data, at).decode()
-    if data_type.name in _BINARY:
+    if data_type.name in BINARIES:
         return _decode_bytes(data, at)
     word: int = struct.unpack_from("<q", data, at)[0]
-    if data_type.name in _TIMES:
+    if data_type.name in TIMES:
         if (data_type.length or 0) <= _COMPACT_TIME:
             return word * 1000
         (millis,) = struct.unpack("<q", _part(data, word >> 32, 8))

@@ -12,6 +12,7 @@ from typing import Any
 
 from keyfold.types import logical
 from keyfold.types import spark as spark_types
+from keyfold.types.logical import INTEGERS, TEXTS
 from keyfold.wire.layout import Column
 
 _EPOCH = datetime.datetime(1970, 1, 1)
@@ -23,8 +24,7 @@ _CONSTANT = {*_TYPES.split(), "TIMESTAMP_NTZ", "TRUE", "FALSE", "CAST", "AS"}
 _NUMBER = r"[-+]?\d+(?:\.\d+)?"
 _NUMBERS = re.compile(rf"\s*(?:array|map)\s*\(\s*(?:{_NUMBER}(?:\s*,\s*{_NUMBER})*)?\s*\)\s*", re.I)
 _LIST = re.compile(r"""\s*\[([^\]\[(){}"'\\]*)\]\s*""")  # plain items only
-_DIGITS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL", "BOOLEAN")
-_TEXTS = ("STRING", "VARCHAR", "CHAR")
+_DIGITS = (*INTEGERS, "FLOAT", "DOUBLE", "DECIMAL", "BOOLEAN")
 
 
 def stored_text(column: Mapping[str, Any], kind: logical.DataType) -> str | None:
@@ -48,10 +48,10 @@ def _text(value: Any, of: logical.Atomic, kind: logical.Atomic) -> str | None:
         return "true" if value else "false"
     if of.name in ("DATE", "TIMESTAMP"):
         value = _moment(value, of.name)
-    elif of.name not in (*_DIGITS, *_TEXTS):
+    elif of.name not in (*_DIGITS, *TEXTS):
         return None
     # Java takes an instant to be in the zone of its JVM, Spark in that of the session.
-    is_same = kind.name in (*_DIGITS, *_TEXTS, "DATE", "TIMESTAMP") and value is not None
+    is_same = kind.name in (*_DIGITS, *TEXTS, "DATE", "TIMESTAMP") and value is not None
     if not is_same or not isinstance(value, str):
         return str(value) if is_same else None
     if of.name == "DECIMAL":

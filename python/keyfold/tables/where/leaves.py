@@ -17,12 +17,11 @@ import numpy as np
 
 from keyfold.errors import TableError
 from keyfold.types.literals import FLOATING, TEXT, Constant
-from keyfold.types.logical import SPELLED, Atomic, describe, name_of
+from keyfold.types.logical import BINARIES, INTEGERS, SPELLED, Atomic, describe, name_of
 from keyfold.wire.layout import Column
 from keyfold.wire.predicates import Named, Part, Predicate
 
 FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
 _EXACT = Context(prec=400)
 _EPOCH = datetime.datetime(1970, 1, 1)
 _MICRO = datetime.timedelta(microseconds=1)
@@ -38,7 +37,7 @@ def compared(column: Column, op: str, value: Any) -> Predicate:
     of that type is not compared with such a constant.
     """
     kind = _atomic(column)
-    if value is not None and kind.name in (*_BITS, "DECIMAL"):
+    if value is not None and kind.name in (*INTEGERS, "DECIMAL"):
         return _of_number(column, kind, op, _number(column, value))
     if value is not None and kind.name == "FLOAT" and not _is_single(value):
         return _neighbours(column, op, *_singles(float(value)))
@@ -48,7 +47,7 @@ def compared(column: Column, op: str, value: Any) -> Predicate:
 def among(column: Column, values: Sequence[Any]) -> Predicate:
     """`column IN (values)`; numbers that the column can't hold are left out."""
     kind, kept = _atomic(column), list(values)
-    if kind.name in (*_BITS, "DECIMAL"):
+    if kind.name in (*INTEGERS, "DECIMAL"):
         kept = [v for v in kept if v is None or _fits(kind, _number(column, v))]
     elif kind.name == "FLOAT":
         kept = [v for v in kept if v is None or _is_single(v)]
@@ -62,7 +61,7 @@ def holds(column: Column, value: Any) -> bool:
     decimals not all, as their digits end.
     """
     kind = _atomic(column)
-    is_bounded = value is not None and kind.name in (*_BITS, "DECIMAL")
+    is_bounded = value is not None and kind.name in (*INTEGERS, "DECIMAL")
     return not is_bounded or _fits(kind, _number(column, value))
 
 
@@ -149,7 +148,7 @@ def _range(kind: Atomic) -> tuple[int, int, int]:
     if kind.name == "DECIMAL":
         most = 10 ** (kind.length or 0) - 1
         return -most, most, kind.scale or 0
-    most = 1 << (_BITS[kind.name] - 1)
+    most = 1 << (INTEGERS[kind.name] - 1)
     return -most, most - 1, 0
 
 
@@ -288,11 +287,11 @@ def _bytes(value: Any) -> str | None:
 
 _CONVERSIONS: Mapping[str, Callable[[Any], Any]] = {
     "BOOLEAN": _boolean,
-    **dict.fromkeys(_BITS, int),
+    **dict.fromkeys(INTEGERS, int),
     "DECIMAL": str,
     **dict.fromkeys(FLOATING, _floating),
     "DATE": _days,
     "TIMESTAMP": _wall_clock,
     "TIMESTAMP_LTZ": _instant,
-    **dict.fromkeys(("BYTES", "BINARY", "VARBINARY"), _bytes),
+    **dict.fromkeys(BINARIES, _bytes),
 }

@@ -12,7 +12,7 @@ from pyarrow import types
 
 from keyfold.tables.rows.conversions.unfit import Unfit
 from keyfold.types.arrow import to_arrow
-from keyfold.types.logical import Atomic
+from keyfold.types.logical import BINARIES, INTEGERS, Atomic
 
 _VIEWS = {
     pa.string_view(): pa.utf8(),
@@ -184,11 +184,11 @@ _text = _only(types.is_string)
 _bytes = _only(types.is_binary, types.is_fixed_size_binary)
 _CONVERSIONS = {
     "BOOLEAN": _only(types.is_boolean),
-    **dict.fromkeys(("TINYINT", "SMALLINT", "INT", "BIGINT"), _whole),
+    **dict.fromkeys(INTEGERS, _whole),
     **dict.fromkeys(("FLOAT", "DOUBLE"), _floating),
     "DECIMAL": _decimal,
     **dict.fromkeys(("STRING", "CHAR", "VARCHAR"), _text),
-    **dict.fromkeys(("BYTES", "BINARY", "VARBINARY"), _bytes),
+    **dict.fromkeys(BINARIES, _bytes),
     "DATE": _date,
     "TIMESTAMP_LTZ": _instant,
     "TIMESTAMP": _clock,

@@ -8,12 +8,11 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from keyfold.types.arrow import to_arrow
-from keyfold.types.logical import MAX_LENGTH, Array, Atomic, DataType, Map, Row, describe
+from keyfold.types.logical import INTEGERS, MAX_LENGTH, Array, Atomic, DataType, Map, Row, describe
 
 Given: TypeAlias = "pa.Array | list[Any]"
 Convert = Callable[[Given], pa.Array]
 
-_BITS = {"TINYINT": 7, "SMALLINT": 15, "INT": 31, "BIGINT": 63}
 _TAKES = {
     "BOOLEAN": "True or False",
     "FLOAT": "a number within its range, and whole numbers only if it holds them exactly",
@@ -87,8 +86,9 @@ def takes(kind: DataType) -> str:
             return "a dictionary, or a list of pairs, with each key once and none NULL"
         case Row(fields):
             return f"a dictionary with the fields {', '.join(field.name for field in fields)}"
-        case Atomic(name=name) if name in _BITS:
-            return f"a whole number from {-(1 << _BITS[name])} to {(1 << _BITS[name]) - 1}"
+        case Atomic(name=name) if name in INTEGERS:
+            most = 1 << INTEGERS[name] - 1
+            return f"a whole number from {-most} to {most - 1}"
         case Atomic(name="DECIMAL"):
             digits, scale = kind.length or 0, kind.scale or 0
             return (

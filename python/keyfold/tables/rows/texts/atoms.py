@@ -14,9 +14,8 @@ import pyarrow as pa
 
 from keyfold.tables.rows.texts import times
 from keyfold.types.literals import decimal_of
-from keyfold.types.logical import MAX_LENGTH, Atomic, DataType, describe
+from keyfold.types.logical import BINARIES, INTEGERS, MAX_LENGTH, TIMES, Atomic, DataType, describe
 
-_BITS = {"TINYINT": 7, "SMALLINT": 15, "INT": 31, "BIGINT": 63}
 _BLANK = "".join(map(chr, range(33))) + "\x7f"  # what CAST cuts off at both ends
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
@@ -64,8 +63,8 @@ def expected(kind: DataType) -> str:
     """How values of a type are written, in words."""
     if not isinstance(kind, Atomic):
         return "an object of JSON" if describe(kind).startswith("STRUCT") else "a list of JSON"
-    if kind.name in _BITS:
-        most = 1 << _BITS[kind.name]
+    if kind.name in INTEGERS:
+        most = 1 << INTEGERS[kind.name] - 1
         return f"a whole number from {-most} to {most - 1}, without a point"
     if kind.name == "DECIMAL":
         digits, scale = kind.length or 0, kind.scale or 0
@@ -88,9 +87,9 @@ def of_text(text: str, kind: Atomic) -> Any:
 
 def of_number(number: int | float | Decimal, kind: Atomic) -> Any:
     """The value of a number of JSON. Raises Unread if the type has no such number."""
-    if kind.name in _BITS and isinstance(number, Decimal) and _is_whole(number):
+    if kind.name in INTEGERS and isinstance(number, Decimal) and _is_whole(number):
         number = int(number)
-    if kind.name not in (*_BITS, "FLOAT", "DOUBLE", "DECIMAL"):
+    if kind.name not in (*INTEGERS, "FLOAT", "DOUBLE", "DECIMAL"):
         raise Unread(number, kind)
     if isinstance(number, int) and number.bit_length() > 2048:
         raise Unread("a number of many digits", kind)
@@ -108,13 +107,13 @@ def as_python(value: Any, kind: Atomic) -> Any:
     """A value of `of_text` in the class of Python that stands for it."""
     if kind.name == "DATE":
         return times.date_of(value)
-    if kind.name in ("TIMESTAMP", "TIMESTAMP_LTZ"):
+    if kind.name in TIMES:
         return times.moment_of(value, is_local=kind.name == "TIMESTAMP")
     return value
 
 
 def _whole(text: str, kind: Atomic) -> int | None:
-    text, most = text.strip(_BLANK), 1 << _BITS[kind.name]
+    text, most = text.strip(_BLANK), 1 << INTEGERS[kind.name] - 1
     if len(text) > _LONGEST or not _WHOLE.fullmatch(text):
         return None
     number = int(text)
@@ -172,11 +171,11 @@ def _moment(text: str, kind: Atomic) -> int | None:
 
 _OF_TEXT: dict[str, Callable[[str, Atomic], Any]] = {
     "BOOLEAN": lambda text, _: _TRUTH.get(text.strip(_BLANK).lower()),
-    **dict.fromkeys(_BITS, _whole),
+    **dict.fromkeys(INTEGERS, _whole),
     **dict.fromkeys(("FLOAT", "DOUBLE"), _floating),
     "DECIMAL": _decimal,
     **dict.fromkeys(("STRING", "CHAR", "VARCHAR"), _text),
-    **dict.fromkeys(("BYTES", "BINARY", "VARBINARY"), _bytes),
+    **dict.fromkeys(BINARIES, _bytes),
     "DATE": lambda text, _: times.days_of(text.strip(_BLANK)),
-    **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_LTZ"), _moment),
+    **dict.fromkeys(TIMES, _moment),
 }

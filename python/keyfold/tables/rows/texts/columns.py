@@ -11,13 +11,13 @@ from keyfold.tables.rows.conversions.columns import converted
 from keyfold.tables.rows.texts.atoms import Unread
 from keyfold.tables.rows.texts.nested import of_cell
 from keyfold.types.arrow import to_arrow
-from keyfold.types.logical import Atomic, DataType, name_of
+from keyfold.types.logical import INTEGERS, Atomic, DataType, name_of
 
 _DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _CLOCK = r"[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?"
 _FLOATING = r"-?[0-9]{1,100}(\.[0-9]{1,100})?([eE][-+]?[0-9]{1,2})?"
 _USUAL = {  # spellings that Arrow takes, with the same value
-    **dict.fromkeys(("TINYINT", "SMALLINT", "INT", "BIGINT"), "-?[0-9]{1,19}"),
+    **dict.fromkeys(INTEGERS, "-?[0-9]{1,19}"),
     **dict.fromkeys(("FLOAT", "DOUBLE"), _FLOATING),
     "DATE": _DATE,
     "TIMESTAMP": f"{_DATE}{_CLOCK}",
