@@ -142,8 +142,27 @@ def waiting(folder: Path, python: str) -> dict[str, Any]:
     return {"error": told["error"]}
 
 
+def unready(folder: Path, python: str) -> dict[str, str]:
+    """The errors of a statement by the limit of the start, while `python` never gets ready. The
+    last limit is tried twice: the first statement may have met a start that began before it.
+    """
+    limit = "spark.keyfold.start.timeout"
+    spark = sessions.start(
+        folder, spark__keyfold__python=python, **{limit.replace(".", "__"): "1s"}
+    )
+    told: dict[str, str] = {}
+    for value in ("1s", "soon", "soon"):
+        spark.conf.set(limit, value)
+        try:
+            spark.sql("SHOW NAMESPACES IN keyfold").collect()
+        except Exception as error:  # the test reads it
+            told[value] = str(error)
+    return told
+
+
 SCENARIOS: dict[str, Callable[[Path, str], object]] = {
     "writing": writing,
     "writers": writers,
     "waiting": waiting,
+    "unready": unready,
 }

@@ -15,6 +15,7 @@ from integration import TOP
 from integration.faults import harness
 
 SITE = "sitecustomize.py"
+TIMEOUT = "spark.keyfold.start.timeout"
 DRIVER, BOTH = "spark.keyfold.driver.python", "spark.keyfold.python"
 NEWER = """
 import importlib.metadata as m
@@ -102,6 +103,14 @@ def test_a_relative_path_is_looked_up_where_spark_unpacks(answers: Answer, folde
     (used,) = set((folder / "used").read_text().split())
     assert used.endswith("/kf/bin/python")
     assert not used.startswith(str(folder / "packed"))
+
+
+def test_a_python_that_never_answers_is_named_with_the_setting(tmp_path: Path) -> None:
+    """No time decides: this Python has not answered after any limit."""
+    answer = harness.run("unready", tmp_path, script(tmp_path / "endless", "cat > /dev/null"))
+    for part in ("took more than 1 s", "python -m keyfold warmup", f"raise {TIMEOUT}"):
+        assert part in answer["1s"]
+    assert f"{TIMEOUT} is 'soon'; expected a time with a unit" in answer["soon"]
 
 
 def test_a_statement_that_waits_for_python_can_be_interrupted(tmp_path: Path) -> None:
