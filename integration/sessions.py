@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -52,6 +54,24 @@ def settings(folder: Path) -> dict[str, str]:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.extraJavaOptions": f"{QUICK_JVM} {LOGGING}",
     }
+
+
+@contextmanager
+def conf(spark: SparkSession, **values: object) -> Iterator[None]:
+    """Settings within a block, which are then as they were before; `__` is a dot."""
+    texts = {name: str(v).lower() if isinstance(v, bool) else str(v) for name, v in values.items()}
+    wanted = setting_names(texts)
+    before = {name: spark.conf.get(name, None) for name in wanted}
+    try:
+        for name, value in wanted.items():
+            spark.conf.set(name, value)
+        yield
+    finally:
+        for name, old in before.items():
+            if old is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, old)
 
 
 def builder(folder: Path, master: str = "local[2]", **extra: str) -> SparkSession.Builder:

@@ -6,6 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from integration.aggregates.plans import figure, named
+from integration.sessions import conf
 
 ROWS = 1_000_000
 
@@ -36,15 +37,11 @@ def test_many_groups_beside_sparks_own(spark: SparkSession) -> None:
     """Each group of Spark's functions is an object here: the first operator emits groups, the
     second sorts them, when there are many.
     """
-    shuffled = spark.conf.get("spark.sql.shuffle.partitions")
-    spark.conf.set("spark.sql.shuffle.partitions", "1")
-    try:
+    with conf(spark, spark__sql__shuffle__partitions=1):
         frame = spark.sql(f"""SELECT count(*) n, sum(s) s, count_if(m <> u OR l <> v) wrong FROM (
             SELECT id % 600000 k, keyfold.sum(id) s, max_by(id, id) u, min_by(id, id) v,
             keyfold.max(id) m, keyfold.min(id) l FROM range(0, {ROWS}, 1, 2) GROUP BY 1)""")
         assert [tuple(row) for row in frame.collect()] == [(600000, sum(range(ROWS)), 0)]
-    finally:
-        spark.conf.set("spark.sql.shuffle.partitions", shuffled)
     final, partial = named(frame, "FoldAggregateExec")
     assert figure([partial], "emptied") >= 2
     assert figure([final], "emptied") >= 2
@@ -85,15 +82,9 @@ def test_groups_beyond_memory(spark: SparkSession) -> None:
     calls = "keyfold.sum(id) s, keyfold.last_value(if(id = 5, repeat('x', 3000000), 'y')) t"
     query = f"""SELECT count(*) n, sum(s) s, max(length(t)) t, count_if(k IS NULL) nulls FROM (
         SELECT {keys} k, {calls} FROM range(0, 600000, 1, 2) GROUP BY 1)"""
-    shuffled = spark.conf.get("spark.sql.shuffle.partitions")
-    spark.conf.set("spark.sql.shuffle.partitions", "1")
-    spark.conf.set("spark.keyfold.worker.memory", "128m")
-    try:
+    with conf(spark, spark__sql__shuffle__partitions=1, spark__keyfold__worker__memory="128m"):
         frame = spark.sql(query)
         rows = frame.collect()
-    finally:
-        spark.conf.unset("spark.keyfold.worker.memory")
-        spark.conf.set("spark.sql.shuffle.partitions", shuffled)
     final, partial = named(frame, "FoldGroupsExec")
     assert figure([partial], "emptied") >= 1
     assert figure([final], "spillSize") > 0
@@ -103,16 +94,13 @@ def test_groups_beyond_memory(spark: SparkSession) -> None:
 
 @pytest.mark.parametrize("setting", ["spark.sql.codegen.wholeStage", "spark.sql.codegen.maxFields"])
 def test_rows_that_no_code_is_generated_for(spark: SparkSession, setting: str) -> None:
-    spark.conf.set(setting, "false" if setting.endswith("wholeStage") else "1")
-    try:
+    with conf(spark, **{setting: False if setting.endswith("wholeStage") else 1}):
         frame = spark.sql("""SELECT id % 3 k, CAST(id % 2 AS STRING) g,
             keyfold.sum(CAST(id AS FLOAT)) f, keyfold.max(id % 5 = 1) b,
             keyfold.collect(array(id)) c,
             keyfold.sum(CAST(id AS DECIMAL(9, 2))) FILTER (WHERE id > 3) d
             FROM range(0, 12, 1, 1) GROUP BY 1, 2 ORDER BY 1, 2""")
         found = [tuple(row) for row in frame.collect()]
-    finally:
-        spark.conf.unset(setting)
     assert named(frame, "FoldGroupsExec")
     assert found == [
         (

@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from integration.aggregates.plans import named
+from integration.sessions import conf
 
 SCHEMA = "k INT, g STRING, x BIGINT, d DOUBLE, s STRING"
 DOUBLES = (0.0, -0.0, 1.5, -7.25, math.nan, math.inf, None)
@@ -114,12 +115,9 @@ def test_sparks_own_fold_beside_ours(spark: SparkSession, facts: DataFrame) -> N
 
 
 def test_without_adaptive_execution(spark: SparkSession, facts: DataFrame) -> None:
-    spark.conf.set("spark.sql.adaptive.enabled", "false")
-    try:
+    with conf(spark, spark__sql__adaptive__enabled=False):
         for query in (QUERIES[3], QUERIES[8], QUERIES[14]):
             assert rows(spark, query) == rows(spark, query.replace("keyfold.", ""))
-    finally:
-        spark.conf.unset("spark.sql.adaptive.enabled")
 
 
 def test_beside_python_functions(spark: SparkSession, facts: DataFrame) -> None:

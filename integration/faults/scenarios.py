@@ -70,18 +70,16 @@ def capped(spark: SparkSession, table: str) -> dict[str, Any]:
     errors, before = {}, rows_of(spark, table)
     spark.sql(f"INSERT INTO {table} SELECT id, '' FROM range(1, 1)")
     for cap in ("96m", "much"):  # workers of no cap are idle: they are not the next job's
-        spark.conf.set("spark.keyfold.worker.memory", cap)
-        try:
-            spark.sql(f"INSERT INTO {table} SELECT id, {HUGE} FROM range(1, 2)")
-        except Exception as error:  # the test reads it
-            errors[cap] = str(error)
-    spark.conf.unset("spark.keyfold.worker.memory")
+        with sessions.conf(spark, spark__keyfold__worker__memory=cap):
+            try:
+                spark.sql(f"INSERT INTO {table} SELECT id, {HUGE} FROM range(1, 2)")
+            except Exception as error:  # the test reads it
+                errors[cap] = str(error)
     more = rows_of(spark, table) - before
     only_permanent(spark, table)
-    spark.conf.set("spark.keyfold.worker.memory", "150m")
-    spark.sql(f"INSERT INTO {table} SELECT -id - 1, {WIDE} FROM range({SPILLED})")
-    spilled = spark.sql(f"SELECT count(pad) FROM {table} WHERE id < 0").first()[0]
-    spark.conf.unset("spark.keyfold.worker.memory")
+    with sessions.conf(spark, spark__keyfold__worker__memory="150m"):
+        spark.sql(f"INSERT INTO {table} SELECT -id - 1, {WIDE} FROM range({SPILLED})")
+        spilled = spark.sql(f"SELECT count(pad) FROM {table} WHERE id < 0").first()[0]
     return {"errors": errors, "more": more, "spilled": spilled}
 
 

@@ -10,8 +10,9 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from integration.lookups.test_merges import AQE, conf
+from integration.lookups.test_merges import AQE
 from integration.planning.plans import plan_of, scan_figures
+from integration.sessions import conf
 
 # A table's columns beside v and w, its primary key, its options, and keys that it has.
 TABLES = {

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterator
 from random import Random
 
 import pytest
 from pyspark.sql import SparkSession
+
+from integration.sessions import conf
 
 SETTING = "spark.keyfold.merge.lookup"
 AQE = "spark.sql.adaptive.enabled"
@@ -48,19 +49,6 @@ NOT_MATCHED = (
     "WHEN NOT MATCHED AND s.op = 'U' THEN INSERT ({keys}, v) VALUES ({source}, -1)",
 )
 MORE = ("", "", "", " AND t.v > s.w", " AND s.v % 2 = 0", " AND t.w < 70")
-
-
-@contextlib.contextmanager
-def conf(spark: SparkSession, **values: object) -> Iterator[None]:
-    """Settings within a block; `__` is a dot."""
-    named = {name.replace("__", "."): str(value).lower() for name, value in values.items()}
-    for name, value in named.items():
-        spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name in named:
-            spark.conf.unset(name)
 
 
 def made(spark: SparkSession, table: str, kind: str, seed: int) -> None:

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from integration.planning.plans import plan_of
 from integration.planning.test_pushdown import rows_of
+from integration.sessions import conf
 
 NAMES = ("o", "l", "other", "days", "hours", "blanks", "many")
 ORDERS, LINES, OTHER, DAYS, HOURS, BLANKS, MANY = (f"keyfold.it.by_bucket_{name}" for name in NAMES)
@@ -67,23 +68,16 @@ def tables(spark: SparkSession) -> None:
 @pytest.fixture(autouse=True)
 def settings(spark: SparkSession) -> Iterator[None]:
     """Spark joins by buckets, and broadcasts nothing."""
-    before = {name: spark.conf.get(name) for name in SETTINGS}
-    for name, value in SETTINGS.items():
-        spark.conf.set(name, value)
-    yield
-    for name, value in before.items():
-        spark.conf.set(name, value)
+    with conf(spark, **SETTINGS):
+        yield
 
 
 def by_bucket(spark: SparkSession, query: str) -> DataFrame:
     """The query with a session that asks for it; planned there."""
-    spark.conf.set("spark.keyfold.read-by-bucket", "true")
-    try:
+    with conf(spark, **{"spark.keyfold.read-by-bucket": True}):
         frame = spark.sql(query)
         plan_of(frame)
         return frame
-    finally:
-        spark.conf.unset("spark.keyfold.read-by-bucket")
 
 
 @pytest.mark.parametrize(

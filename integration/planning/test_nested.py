@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from integration.planning.plans import plan_of
 from integration.planning.test_pushdown import rows_of
+from integration.sessions import conf
 
 PRUNING = "spark.sql.optimizer.nestedSchemaPruning.enabled"
 NESTED = "STRUCT<x: INT, y: STRING, z: STRUCT<u: INT, v: STRING>>"
@@ -79,11 +80,8 @@ def both(spark: SparkSession, query: str) -> tuple[DataFrame, list[Any]]:
     """The query, and its rows where Spark asks for whole columns."""
     found = spark.sql(query)
     plan_of(found)
-    spark.conf.set(PRUNING, "false")
-    try:
+    with conf(spark, **{PRUNING: False}):
         return found, rows_of(spark.sql(query))
-    finally:
-        spark.conf.unset(PRUNING)
 
 
 @pytest.mark.parametrize("query", QUERIES)

@@ -5,8 +5,7 @@ engine, with the push-down on and off, in ANSI mode and without; and what EXPLAI
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import keyfold
 from integration.planning.plans import assert_ours, plan_of, scan_figures, scans
+from integration.sessions import conf
 
 VALUES = {
     "i": "INT", "l": "BIGINT", "y": "TINYINT", "n": "DECIMAL(6, 2)", "w": "DECIMAL(38, 4)",
@@ -139,16 +139,8 @@ def rows_of(frame: DataFrame) -> list[str]:
     return sorted(str(tuple(found)).replace("-0.0", "0.0") for found in frame.collect())
 
 
-@contextmanager
-def ansi(spark: SparkSession, text: str) -> Iterator[None]:
-    before = spark.conf.get("spark.sql.ansi.enabled")
-    spark.conf.set("spark.sql.ansi.enabled", text)
-    yield
-    spark.conf.set("spark.sql.ansi.enabled", before)
-
-
 def test_answers_are_plain_sparks(spark: SparkSession, table: str) -> None:
-    with ansi(spark, str("aggregation" in table).lower()):
+    with conf(spark, spark__sql__ansi__enabled=str("aggregation" in table).lower()):
         for query in QUERIES:
             ours = rows_of(spark.sql(query.format(t=table)))
             assert ours == rows_of(spark.sql(query.format(t="plain"))), query
@@ -282,7 +274,7 @@ def test_sums_overflow_as_sparks(spark: SparkSession, fresh_name: Callable[[], s
         assert "PushedAggregation" in plan_of(frame)
         return list(frame.first() or [])
 
-    with ansi(spark, "false"):
+    with conf(spark, spark__sql__ansi__enabled="false"):
         assert sums("l") == [(20 * most + 2**63) % 2**64 - 2**63]
         assert sums("n") == [None]
         assert [str(found) for found in sums("m", ", count(m), avg(m)")] == [
@@ -290,7 +282,7 @@ def test_sums_overflow_as_sparks(spark: SparkSession, fresh_name: Callable[[], s
             "20",
             "99.990000",
         ]
-    with ansi(spark, "true"):
+    with conf(spark, spark__sql__ansi__enabled="true"):
         for column in ("l", "n"):
             with pytest.raises(ArithmeticException, match=r"(?i)overflow|cannot be represented"):
                 sums(column)

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from integration.planning.plans import plan_of, scan_figures
 from integration.planning.test_pushdown import rows_of
+from integration.sessions import conf
 
 PRUNING = "spark.sql.optimizer.dynamicPartitionPruning.enabled"
 FACTS, BY_ID = "keyfold.it.facts", "keyfold.it.facts_by_id"
@@ -46,9 +47,8 @@ def tables(spark: SparkSession) -> None:
 @pytest.fixture(params=["true", "false"], ids=["adaptive", "static"])
 def adaptive(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[None]:
     """Spark's plans are made with and without adaptive execution."""
-    spark.conf.set("spark.sql.adaptive.enabled", request.param)
-    yield
-    spark.conf.unset("spark.sql.adaptive.enabled")
+    with conf(spark, spark__sql__adaptive__enabled=request.param):
+        yield
 
 
 def joined(spark: SparkSession, facts: str, on: str, where: str) -> DataFrame:
@@ -58,13 +58,10 @@ def joined(spark: SparkSession, facts: str, on: str, where: str) -> DataFrame:
 
 def without(spark: SparkSession, facts: str, on: str, where: str) -> list[str]:
     """The rows of the same query if nothing is pruned as it runs."""
-    spark.conf.set(PRUNING, "false")
-    try:
+    with conf(spark, **{PRUNING: False}):
         found = joined(spark, facts, on, where)
         assert "dynamicpruning" not in plan_of(found)
         return rows_of(found)
-    finally:
-        spark.conf.unset(PRUNING)
 
 
 @pytest.mark.parametrize(

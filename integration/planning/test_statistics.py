@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from integration.paimon.bench import Bench
+from integration.sessions import conf
 
 NAME = "keyfold.it.analyzed"
 ALL = "k, n, f, d, day, t, text, flag, data"
@@ -38,9 +39,8 @@ def table(spark: SparkSession) -> str:
 @pytest.fixture(autouse=True)
 def optimizer(spark: SparkSession) -> Iterator[None]:
     """Spark's optimizer goes by statistics."""
-    spark.conf.set("spark.sql.cbo.enabled", "true")
-    yield
-    spark.conf.unset("spark.sql.cbo.enabled")
+    with conf(spark, spark__sql__cbo__enabled=True):
+        yield
 
 
 def known(frame: DataFrame) -> tuple[int, dict[str, Any]]:

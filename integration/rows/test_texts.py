@@ -5,6 +5,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from integration.sessions import conf
 from keyfold.tables.rows.conversions.columns import converted
 from keyfold.types.sql import from_sql
 from tests.random_values import same
@@ -14,13 +15,9 @@ from tests.tables.rows.texts.cases import CASES, NARROWER, REFUSED
 def test_texts_are_cast_as_in_spark(spark: SparkSession) -> None:
     """`try_cast` gives NULL where CAST fails."""
     assert spark.conf.get("spark.sql.ansi.enabled") == "true"
-    zone = spark.conf.get("spark.sql.session.timeZone")
-    spark.conf.set("spark.sql.session.timeZone", "UTC")
-    try:
+    with conf(spark, spark__sql__session__timeZone="UTC"):
         for kind in dict.fromkeys(kind for kind, _, _ in CASES):
             check(spark, kind, {text: value for of, text, value in CASES if of == kind})
-    finally:
-        spark.conf.set("spark.sql.session.timeZone", zone or "UTC")
 
 
 def check(spark: SparkSession, kind: str, cases: dict[str, Any]) -> None:

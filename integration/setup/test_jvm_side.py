@@ -11,6 +11,7 @@ from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import SparkSession
 
 from integration.planning.plans import plan_of
+from integration.sessions import conf
 
 PARSER = "org.apache.spark.sql.catalyst.parser.ParserInterface"
 
@@ -114,22 +115,16 @@ def test_statistics_are_those_of_the_columns_read(spark: SparkSession, wide: str
 
 def test_a_join_broadcasts_what_is_small_as_it_is_read(spark: SparkSession, wide: str) -> None:
     everything = size_of(spark, f"SELECT * FROM {wide}")
-    spark.conf.set("spark.sql.autoBroadcastJoinThreshold", everything // 4)
-    try:
+    with conf(spark, spark__sql__autoBroadcastJoinThreshold=everything // 4):
         for column, is_small in (("k", True), ("*", False)):
             right = f"(SELECT {column} FROM {wide})"
             frame = spark.sql(f"SELECT * FROM {wide} a JOIN {right} b USING (k)")
             assert ("BroadcastHashJoin" in plan_of(frame)) == is_small, column
-    finally:
-        spark.conf.unset("spark.sql.autoBroadcastJoinThreshold")
 
 
 def test_a_scan_has_as_many_tasks_as_sparks_own(spark: SparkSession, wide: str) -> None:
-    spark.conf.set("spark.sql.leafNodeDefaultParallelism", 7)
-    try:
+    with conf(spark, spark__sql__leafNodeDefaultParallelism=7):
         assert spark._jvm.keyfold.spark.Settings.cores() == 7
-    finally:
-        spark.conf.unset("spark.sql.leafNodeDefaultParallelism")
     assert spark._jvm.keyfold.spark.Settings.cores() == 2
 
 

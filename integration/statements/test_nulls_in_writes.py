@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import keyfold
+from integration.sessions import conf
 
 KEY = r"table {name}: a row has NULL in column k, but it is part of the primary key.*nullable"
 OTHER = r"table {name}: a row has NULL in column v, but it is NOT NULL.*ALTER COLUMN v DROP"
@@ -38,15 +39,13 @@ ROWS = {
 def test_rows_of_a_query(spark: SparkSession, table: str, where: str, is_compiled: bool) -> None:
     *values, said = ROWS[where]
     query = f"SELECT {', '.join(values)} FROM range(10)"
-    spark.conf.set("spark.sql.codegen.wholeStage", str(is_compiled).lower())
-    spark.conf.set("spark.sql.codegen.factoryMode", "FALLBACK" if is_compiled else "NO_CODEGEN")
-    try:
+    mode = "FALLBACK" if is_compiled else "NO_CODEGEN"
+    with conf(
+        spark, spark__sql__codegen__wholeStage=is_compiled, spark__sql__codegen__factoryMode=mode
+    ):
         for statement in ("INSERT INTO", "INSERT OVERWRITE"):
             with pytest.raises(keyfold.TableError, match=said.format(name=table)):
                 spark.sql(f"{statement} {table} {query}")
-    finally:
-        spark.conf.unset("spark.sql.codegen.wholeStage")
-        spark.conf.unset("spark.sql.codegen.factoryMode")
     assert [row.k for row in spark.table(table).collect()] == [1]
 
 
